@@ -1,4 +1,6 @@
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from types import FrameType
 from typing import TypedDict, final
 
 import numpy as np
@@ -27,6 +29,15 @@ class LabelledColumns(TypedDict):
     devices: list[tuple[str, str, str, bool, bool]]
     thread_names: dict[int, str]
     untimed: int
+
+@final
+class AnnotationStack:
+    def enter(self, owner: object, name: str, details: int) -> None: ...
+    def leave(self, owner: object) -> None: ...
+    def resume(self, place: object) -> None: ...
+    def end(self) -> None: ...
+    def detach(self) -> None: ...
+    def counts(self) -> tuple[int, int, int]: ...
 
 @final
 class ChromeScan:
@@ -93,6 +104,15 @@ class MergedTrace:
     def mark(self, time_ns: int, name: str, details: str = "") -> None: ...
     def finish(self, metadata: str) -> None: ...
 
+def annotation_place() -> ContextVar[object]: ...
+def annotation_stack(
+    push: Callable[..., object],
+    pop: Callable[[], object],
+    calls: object,
+    continued: Callable[[int], int],
+    suspends: Callable[[FrameType], bool],
+    on_first: Callable[[], object] | None,
+) -> AnnotationStack: ...
 def allocator_maximums(
     message: Buffer, *, is_run_metadata: bool, op_time: str
 ) -> list[tuple[str, int, int, set[str]]] | None: ...

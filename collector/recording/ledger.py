@@ -42,6 +42,10 @@ class Ledger(TableCounts):
     """External correlation records of ours whose id belongs to no known annotation."""
     annotations_mixed: int = 0
     """Annotations entered or left while another task's annotation was the innermost of the thread."""
+    annotations_unfollowed: int = 0
+    """Annotations entered inside others that the thread was not told of: it ran code of another context unseen."""
+    annotations_suspended: int = 0
+    """Annotations of generators that may wait inside: they name nothing."""
     invalid_timestamps: int = 0
     """Rows set apart in ``Recording.invalid``: start or end 0, or end before start."""
     early: int = 0
@@ -158,8 +162,12 @@ LOSSES = {
     "launches_without_kernel": "{} launch[|es] succeeded but no activity of [it|theirs] was recorded",
     "kernels_without_launch": "{} kernel[|s] belong[s|] to no launch that was seen",
     "correlations_unmatched": "{} launch[|es] carr[ies|y] an annotation that is not known",
-    "annotations_mixed": "tasks or generators took turns inside annotations of one thread ({} time[|s]): launches may "
-    "carry another's name. Decorate the coroutine with annotate(), instead of a with block around an await",
+    "annotations_mixed": "tasks took turns inside annotations of one thread, or left them out of order ({} time[|s]): "
+    "launches may carry another's name. Decorate the coroutine with annotate() where the loop is not asyncio's",
+    "annotations_unfollowed": "{} annotation[|s] began in a copied context that a thread entered unseen: launches "
+    "before [it|them] have no name. Annotate the function that the thread runs",
+    "annotations_suspended": "{} annotation[|s] of generators [has|have] a yield inside and name[s|] nothing: decorate "
+    "the generator with annotate(), or end the block before the yield",
     "nvtx_copies_missed": "NVTX of {} librar[y|ies] was in use before the handler was armed: [its|their] ranges are "
     "not seen (nvtx_missed in the environment names [it|them])",
     "nvtx_failures": "{} NVTX call[|s] could not be recorded: memory ran out",

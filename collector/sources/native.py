@@ -55,6 +55,7 @@ class NativeSource:
         self._native = _native
         self.push_annotation = _native.push_annotation
         self.pop_annotation = _native.pop_annotation
+        self.annotation_calls = _native.annotation_calls()
         self._keeps_journal = False
 
     def probe(self) -> dict[str, Any]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 import sys
 import threading
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
-from collector.text.surrogates import without_surrogates
+from collector.runtime.extension import load_extension
+from collector.tracing import task_steps
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Mapping
@@ -32,10 +32,12 @@ class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):
     >>> @collector.annotate("optimizer")
     ... def update(): ...
 
-    A decorated generator or coroutine has its name only while it runs, not while it waits. A ``with`` block with an
-    ``await`` or a ``yield`` stays on its thread meanwhile, and names the launches of other tasks there. If annotations
-    of several tasks overlap in this way, ``ledger.annotations_mixed`` counts them and a warning is given at the
-    session's end. Threads begin without a name: a function that an executor runs has only the names given inside it.
+    An annotation follows its asyncio task: it names the task's launches before and after an ``await``, those of the
+    tasks and ``asyncio.to_thread`` calls that begin inside it, and no others. A decorated generator has its name only
+    while it runs. A ``with`` block of a generator that has a ``yield`` inside names nothing, because Python tells
+    nobody that the caller runs meanwhile; ``ledger.annotations_suspended`` counts them. Generators of
+    ``contextlib.contextmanager`` and of pytest's fixtures name the block that they are for. Threads begin without a
+    name, unless they run in a copied context.
 
     The details of the op are for `collector.profiler` and for timelines:
 
@@ -91,15 +93,13 @@ class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):
 
     def __enter__(self) -> annotate:
         recorder = _recorder  # read once: another thread may end the session at any time
-        if recorder is not None and not _is_compiling():
-            frames = recorder.frames()
-            depth = len(frames)
+        if recorder is not None and (_is_compiling is None or not _is_compiling()):
+            self._recorder = recorder
             try:
-                self._recorder = recorder
-                recorder.enter(self, self.name, self._noted, frames)
-                return self
+                noted = self._noted
+                recorder.enter(self, self.name, 0 if noted is None and not recorder.stacks else recorder.number(noted))
             except BaseException:
-                recorder.cut(frames, depth)  # nobody leaves an annotation whose entry a Ctrl-C interrupted
+                recorder.leave(self)  # nobody leaves an annotation whose entry a Ctrl-C interrupted
                 raise
         return self
 
@@ -107,12 +107,9 @@ class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
         # The recorder of the entry: the session may have ended, and another may have begun, since then.
-        if self._recorder is not None:
-            try:
-                self._recorder.leave(self)
-            except BaseException:
-                self._recorder.leave(self)  # a Ctrl-C may have come before it was left
-                raise
+        recorder = self._recorder
+        if recorder is not None:
+            recorder.leave(self)
 
     def __call__(self, function: Function) -> Function:
         """Decorate a function, coroutine function, generator function or asynchronous generator function."""
@@ -140,7 +137,7 @@ class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):
 
             @functools.wraps(function)
             def wrapper(*args: Any, **kwargs: Any) -> Any:
-                if _recorder is None or _is_compiling():  # a fast path; the rest tests it again
+                if _recorder is None or (_is_compiling is not None and _is_compiling()):  # the rest tests it again
                     return function(*args, **kwargs)
                 with _copy(self, self._noted):
                     return function(*args, **kwargs)
@@ -210,76 +207,36 @@ class _Runs:
         return run
 
 
-class _Frame(NamedTuple):
-    owner: object
-    path: str
-    number: int
-    """Number of its details; 0: none."""
-    outer: str
-
-
 class _Recorder:
     """Passes annotations to one session's source; each session has its own recorder."""
 
     def __init__(self, source: Source, stacks: bool, on_first: Callable[[], None] | None) -> None:
-        self._push: Callable[..., None] = source.push_annotation
-        self._pop = source.pop_annotation
+        from collector.tracing.suspended_blocks import waits_inside
+
         self._note: Callable[[Details], None] = getattr(source, "note_details", _note_nowhere)
-        self._stacks = stacks
-        self._on_first = on_first
-        self._threads = threading.local()
+        self.stacks = stacks
         self._lock = threading.Lock()
         self._numbers: dict[_Noted, int] = {}
         self.details: dict[Details, int] = {}
         """Distinct details of annotations -> their number, from 1 on."""
-        self.mixed = 0
-        """Number of annotations entered or left while that of another task or generator was the thread's innermost."""
+        calls = getattr(source, "annotation_calls", None)
+        self.stack = load_extension().annotation_stack(
+            source.push_annotation, source.pop_annotation, calls, self._continued, waits_inside, on_first
+        )
+        self.enter: Callable[[annotate, str, int], None] = self.stack.enter
+        """Enter an annotation of that name and number of details (0: none) in this context. For `annotate.__enter__`,
+        which it takes for its caller."""
+        self.leave: Callable[[annotate], None] = self.stack.leave
+        """Leave it, in whatever order; nothing happens if it was not entered in this context or thread."""
 
-    def frames(self) -> list[_Frame]:
-        """The thread's open annotations, outermost first, for an annotation that is about to be entered."""
-        try:
-            frames: list[_Frame] = self._threads.frames
-        except AttributeError:  # the first annotation of the thread, and possibly of the session
-            frames = self._threads.frames = []
-            on_first, self._on_first = self._on_first, None
-            if on_first is not None:
-                on_first()
-        return frames
-
-    def enter(self, owner: object, name: str, noted: _Noted | None, frames: list[_Frame]) -> None:
-        if not name.isascii():
-            name = without_surrogates(name)
-        recorder, outer = _place.get()
-        if recorder is not self:  # left by an earlier session
-            outer = ""
-        if frames and frames[-1].path != outer:
-            self._count_mixed()
-        path = f"{outer}/{name}" if outer else name
-        number = 0 if noted is None and not self._stacks else self._number(noted)
-        self._send(_Frame(owner, path, number, outer), frames)
-        _place.set((self, path))
-
-    def _send(self, frame: _Frame, frames: list[_Frame]) -> None:
-        frames.append(frame)  # appended first: a pop too many, after a Ctrl-C in between, is harmless
-        if frame.number:
-            self._push(frame.path, frame.number)
-        else:
-            self._push(frame.path)
-
-    def cut(self, frames: list[_Frame], depth: int) -> None:
-        """Leave all annotations above ``depth``."""
-        while len(frames) > depth:
-            self._pop()
-            _place.set((self, frames.pop().outer))
-
-    def _number(self, noted: _Noted | None) -> int:
+    def number(self, noted: _Noted | None) -> int:
         """The number of the details; new details get a new number."""
         if noted is not None and noted in self._numbers:
             return self._numbers[noted]
         from collector.recording.annotation_details import Details, stack_of
 
         details = Details() if noted is None else Details.of(*noted[:4])
-        if self._stacks or (noted is not None and noted.with_stack):
+        if self.stacks or (noted is not None and noted.with_stack):
             frame = sys._getframe()
             details = details._replace(stack=stack_of(frame, frame.f_code.co_filename))
         with self._lock:
@@ -288,28 +245,8 @@ class _Recorder:
             self._numbers[noted] = number
         return number
 
-    def leave(self, owner: object) -> None:
-        frames: list[_Frame] = getattr(self._threads, "frames", [])
-        at = len(frames) - 1
-        while at >= 0 and frames[at].owner is not owner:
-            at -= 1
-        if at < 0:
-            return  # closed with its session, or entered on another thread
-        above = frames[at + 1 :]
-        if above:
-            self._count_mixed()
-        self.cut(frames, at)
-        for frame in above:  # tasks on one thread do not leave in reverse order of entry
-            self._send(frame._replace(number=self._continued(frame.number)), frames)
-
-    def _count_mixed(self) -> None:
-        with self._lock:
-            self.mixed += 1
-
     def _continued(self, number: int) -> int:
         """The number of the same details for an annotation that continues, whose flops are already counted."""
-        if not number:
-            return 0
         with self._lock:
             details = next(each for each, known in self.details.items() if known == number)
             return self._number_of(details.continued())
@@ -321,38 +258,20 @@ class _Recorder:
             self._note(details)
         return self.details[details]
 
-    def end(self) -> None:
-        """Close this thread's open annotations; other threads close theirs when they leave them."""
-        self.cut(getattr(self._threads, "frames", []), 0)
-        _place.set((None, ""))
-
     def detach(self) -> None:
         """Never use the source again, even if annotations are left later."""
-        self._push, self._pop, self._note = _push_nowhere, _pop_nowhere, _note_nowhere
-
-
-def _push_nowhere(path: str, details: int = 0) -> None:
-    pass
-
-
-def _pop_nowhere() -> None:
-    pass
+        self.stack.detach()
+        self._note = _note_nowhere
 
 
 def _note_nowhere(details: Details) -> None:
     pass
 
 
-def _never() -> bool:
-    return False
-
-
 _recorder: _Recorder | None = None
-_is_compiling: Callable[[], bool] = _never
+_is_compiling: Callable[[], bool] | None = None
 """Whether torch.compile is reading the code. Compiled code has no annotations, traced or not. Otherwise a traced step
 would be another program than the untraced one, because Dynamo runs code that it cannot compile without compiling it."""
-_place: ContextVar[tuple[_Recorder | None, str]] = ContextVar("annotation", default=(None, ""))
-"""The recorder and annotation path of this thread or task."""
 
 
 class Ended(NamedTuple):
@@ -360,8 +279,8 @@ class Ended(NamedTuple):
 
     details: Mapping[Details, int]
     """Their details -> the number by which the source knows them, ascending from 1."""
-    mixed: int
-    """Number of annotations entered or left while that of another task or generator was the thread's innermost."""
+    counters: Mapping[str, int]
+    """Figures of the ledger: what could not be attributed."""
 
 
 def send_annotations_to(
@@ -379,12 +298,21 @@ def send_annotations_to(
     """
     global _recorder, _is_compiling
     compiler = getattr(sys.modules.get("torch"), "compiler", None)
-    _is_compiling = getattr(compiler, "is_dynamo_compiling", _never)
+    _is_compiling = getattr(compiler, "is_dynamo_compiling", None)
     ended = _recorder
     if ended is not None:
-        ended.end()  # ended before it is forgotten: after a Ctrl-C in between, the next call ends it
-    _recorder = None if source is None else _Recorder(source, stacks, on_first)
-    return Ended({}, 0) if ended is None else Ended(ended.details, ended.mixed)
+        task_steps.follow(None)
+        ended.stack.end()  # ended before it is forgotten: after a Ctrl-C in between, the next call ends it
+    if source is None:
+        _recorder = None
+    else:
+        recorder = _Recorder(source, stacks, on_first)
+        task_steps.follow(recorder.stack)
+        _recorder = recorder
+    if ended is None:
+        return Ended({}, {})
+    names = ("annotations_mixed", "annotations_unfollowed", "annotations_suspended")
+    return Ended(ended.details, dict(zip(names, ended.stack.counts(), strict=True)))
 
 
 def forget_annotations() -> None:
@@ -392,6 +320,7 @@ def forget_annotations() -> None:
     global _recorder
     if _recorder is not None:
         _recorder.detach()
+        task_steps.follow(None)
     _recorder = None
 
 

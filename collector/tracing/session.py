@@ -48,6 +48,8 @@ def _names(kinds: str | Iterable[str]) -> tuple[str, ...]:
 
 
 _HERE = str(Path(__file__).parent.parent)
+_WARNED_LOSSES = ("annotations_mixed", "annotations_unfollowed", "annotations_suspended")
+"""Losses of which a warning is given at the end, because the program can be changed."""
 
 
 @overload
@@ -407,7 +409,7 @@ class Session(TracedStep):
         finally:
             self._end_journal(use, keep=not in_place)
         losses = () if self._recording is None else self.ledger.explained_losses()
-        for line in (line for name, line in losses if name == "annotations_mixed"):
+        for line in (line for name, line in losses if name in _WARNED_LOSSES):
             _warn(line)
 
     def _stop(self, use: session_slot.Use, at_exit: bool) -> None:
@@ -424,8 +426,7 @@ class Session(TracedStep):
                 if unseen:
                     _warn(unseen)
                 capture.setdefault("details", tuple(ended.details))
-                if ended.mixed:
-                    capture["counters"]["annotations_mixed"] = ended.mixed
+                capture["counters"].update({name: count for name, count in ended.counters.items() if count})
                 if at_exit:
                     capture["counters"]["open_at_exit"] = 1
                 self._recording = Recording.from_capture(capture)

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "bindings/annotation_calls.h"
 #include "bindings/gil.h"
 #include "bindings/shown_text.h"
 #include "bindings/tables.h"
@@ -258,6 +259,15 @@ PYBIND11_MODULE(_native, m) {
       py::arg("path"), py::arg("details") = 0,
       "Puts the path on every launch of this thread until the matching pop. Its metadata is given by a number.");
   m.def("pop_annotation", [] { Session::instance().pop_annotation(); });
+  static const AnnotationCalls annotation_calls = {
+      [](const char* path, size_t size, uint32_t details) {
+        Session::instance().push_annotation({path, size}, details);
+      },
+      [] { Session::instance().pop_annotation(); },
+  };
+  m.def(
+      "annotation_calls", [] { return py::capsule(&annotation_calls, kAnnotationCalls); },
+      "The functions push_annotation and pop_annotation for C++.");
   m.def(
       "note_details", [](const std::string& details) { Session::instance().note_details(details); }, py::arg("details"),
       "The metadata of annotations, in the order of their numbers; for the journal.");

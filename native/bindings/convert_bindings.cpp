@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "bindings/analysis_bindings.h"
+#include "bindings/annotation_stack.h"
 #include "bindings/drawing_arguments.h"
 #include "bindings/gil.h"
 #include "bindings/merge_bindings.h"
@@ -173,6 +174,7 @@ py::dict write_trace(const py::buffer& message, const py::function& write, bool 
 PYBIND11_MODULE(_convert, module) {
   using namespace collector::bindings;
   module.doc() = "Converters on StepStats and RunMetadata wire bytes. Needs no CUDA library.";
+  collector::bindings::add_annotation_stack(module);
 
   static py::exception<WireError> wire_error(module, "WireError", PyExc_ValueError);
   py::register_exception_translator([](std::exception_ptr raised) {

@@ -1,0 +1,517 @@
+// A thread's source knows a stack of names: a launch gets the innermost. A task, a coroutine that waits meanwhile, and
+// a function that an executor runs in a copied context have names of their own. These are in a context variable, which
+// Python switches with the task. Whenever the context of a thread changes, `resume` makes the thread's stack that of
+// the context: it pops the names that the context does not have, and pushes those that the thread does not have.
+#include "bindings/annotation_stack.h"
+
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <new>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "bindings/annotation_calls.h"
+
+namespace py = pybind11;
+
+namespace collector::bindings {
+namespace {
+
+// An open annotation with those around it; the value of the context variable.
+struct Place {
+  PyObject_HEAD Place* outer;  // owned; null: outermost
+  const void* owner;           // who leaves it
+  uint64_t stack;              // the number of the AnnotationStack that it belongs to
+  std::string path;
+  uint32_t details;
+  int64_t continued;  // the number of the details of an annotation that goes on; -1: not known yet
+  bool is_silent;     // names nothing
+  bool is_left;       // while annotations inside it are still open
+};
+
+struct AnnotationStack {
+  PyObject_HEAD uint64_t number;
+  const AnnotationCalls* calls;  // null: the next two
+  PyObject* push;
+  PyObject* pop;
+  PyObject* capsule;    // of `calls`
+  PyObject* continued;  // (number of details) -> number of the same details without what was counted already
+  PyObject* suspends;   // (frame of a generator) -> whether it may wait inside the block that it enters now
+  PyObject* on_first;   // called before the first annotation; then null
+  bool has_ended;
+  bool is_detached;
+  uint64_t mixed;
+  uint64_t unfollowed;
+  uint64_t suspended;
+};
+
+PyTypeObject* place_type = nullptr;
+PyTypeObject* stack_type = nullptr;
+PyObject* place_variable = nullptr;
+
+// What a thread's source has, outermost first. The places are owned.
+struct Pushed {
+  uint64_t stack;
+  std::vector<Place*> places;
+};
+
+// Places of threads that ended inside an annotation, without the GIL that is needed to release them.
+struct Leftover {
+  std::mutex mutex;
+  std::vector<Place*> places;
+};
+Leftover& leftover() {
+  static auto* const leaked = new Leftover();  // threads may end after static objects do
+  return *leaked;
+}
+
+struct ThreadStacks {
+  std::vector<Pushed> stacks;
+
+  ThreadStacks() = default;
+  ThreadStacks(const ThreadStacks&) = delete;
+  ThreadStacks& operator=(const ThreadStacks&) = delete;
+  ~ThreadStacks() {
+    for (Pushed& pushed : stacks) {
+      if (pushed.places.empty()) continue;
+      const std::lock_guard<std::mutex> lock(leftover().mutex);
+      leftover().places.insert(leftover().places.end(), pushed.places.begin(), pushed.places.end());
+    }
+  }
+};
+thread_local ThreadStacks this_thread;
+
+std::vector<Place*>& pushed_here(const AnnotationStack& self) {
+  std::vector<Pushed>& stacks = this_thread.stacks;
+  for (Pushed& pushed : stacks) {
+    if (pushed.stack == self.number) return pushed.places;
+  }
+  std::vector<Place*> released;
+  {
+    const std::lock_guard<std::mutex> lock(leftover().mutex);
+    released.swap(leftover().places);
+  }
+  for (Place* place : released) Py_DECREF(place);
+  for (size_t i = stacks.size(); i-- > 0;) {
+    if (stacks[i].places.empty()) stacks.erase(stacks.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  return stacks.emplace_back(Pushed{self.number, {}}).places;
+}
+
+// The place of the current context, or null; a borrowed reference, which the context keeps.
+bool current_place(const AnnotationStack& self, Place** place) {
+  PyObject* value = nullptr;
+  if (PyContextVar_Get(place_variable, nullptr, &value) < 0) return false;
+  *place = nullptr;
+  if (value == nullptr) return true;
+  if (Py_TYPE(value) == place_type && reinterpret_cast<Place*>(value)->stack == self.number) {
+    *place = reinterpret_cast<Place*>(value);
+  }
+  Py_DECREF(value);
+  return true;
+}
+
+bool set_place(Place* place) {
+  PyObject* const value = place == nullptr ? Py_None : reinterpret_cast<PyObject*>(place);
+  PyObject* const token = PyContextVar_Set(place_variable, value);
+  Py_XDECREF(token);
+  return token != nullptr;
+}
+
+// The innermost annotation that names launches in this place; null: none does.
+Place* naming(Place* place) {
+  while (place != nullptr && (place->is_left || place->is_silent)) place = place->outer;
+  return place;
+}
+
+bool call_push(const AnnotationStack& self, std::string_view path, uint32_t details) {
+  if (self.is_detached) return true;
+  if (self.calls != nullptr) {
+    try {
+      self.calls->push(path.data(), path.size(), details);
+    } catch (const std::exception& error) {
+      PyErr_SetString(PyExc_MemoryError, error.what());
+      return false;
+    }
+    return true;
+  }
+  PyObject* const text = PyUnicode_FromStringAndSize(path.data(), static_cast<Py_ssize_t>(path.size()));
+  if (text == nullptr) return false;
+  PyObject* const number = details == 0 ? nullptr : PyLong_FromUnsignedLong(details);
+  PyObject* const done = PyObject_CallFunctionObjArgs(self.push, text, number, nullptr);
+  Py_DECREF(text);
+  Py_XDECREF(number);
+  Py_XDECREF(done);
+  return done != nullptr;
+}
+
+bool call_pop(const AnnotationStack& self) {
+  if (self.is_detached) return true;
+  if (self.calls != nullptr) {
+    self.calls->pop();
+    return true;
+  }
+  PyObject* const done = PyObject_CallNoArgs(self.pop);
+  Py_XDECREF(done);
+  return done != nullptr;
+}
+
+// The details of an annotation that goes on: what it did is counted already.
+bool continued_details(const AnnotationStack& self, Place& place, uint32_t* details) {
+  if (place.details != 0 && place.continued < 0) {
+    PyObject* const number = PyObject_CallFunction(self.continued, "I", place.details);
+    if (number == nullptr) return false;
+    place.continued = static_cast<int64_t>(PyLong_AsUnsignedLong(number));
+    Py_DECREF(number);
+    if (PyErr_Occurred() != nullptr) return false;
+  }
+  *details = place.details == 0 ? 0 : static_cast<uint32_t>(place.continued);
+  return true;
+}
+
+// Appended first: a pop too many, should the push be interrupted, is harmless.
+bool push(const AnnotationStack& self, std::vector<Place*>& pushed, Place* place, uint32_t details) {
+  Py_INCREF(place);
+  pushed.push_back(place);
+  return call_push(self, place->path, details);
+}
+
+// The place is held while the source is called, which may run Python.
+bool pop(const AnnotationStack& self, std::vector<Place*>& pushed) {
+  Place* const place = pushed.back();
+  pushed.pop_back();
+  const bool done = call_pop(self);
+  Py_DECREF(place);
+  return done;
+}
+
+// Gives the thread the names of `place`. `was_left`: one of those that it has, below the innermost, was left.
+bool resume(const AnnotationStack& self, std::vector<Place*>& pushed, Place* place, bool was_left = false) {
+  place = naming(place);
+  if (!was_left && (pushed.empty() ? place == nullptr : pushed.back() == place)) return true;
+  std::vector<Place*> names;  // innermost first
+  for (; place != nullptr; place = naming(place->outer)) names.push_back(place);
+  size_t common = 0;
+  while (common < pushed.size() && common < names.size() && pushed[common] == names[names.size() - 1 - common]) {
+    ++common;
+  }
+  while (pushed.size() > common) {
+    if (!pop(self, pushed)) return false;
+  }
+  if (self.has_ended) return true;
+  for (size_t i = names.size() - common; i-- > 0;) {
+    uint32_t details = 0;
+    if (!continued_details(self, *names[i], &details) || !push(self, pushed, names[i], details)) return false;
+  }
+  return true;
+}
+
+// Whether the block around the call, of a generator, may wait inside: what is launched meanwhile is that of another.
+bool waits_inside(const AnnotationStack& self, bool* waits) {
+  *waits = false;
+  PyFrameObject* const method = PyEval_GetFrame();  // annotate.__enter__
+  PyFrameObject* const caller = method == nullptr ? nullptr : PyFrame_GetBack(method);
+  if (caller == nullptr) return true;
+  PyCodeObject* const code = PyFrame_GetCode(caller);
+  const bool is_generator =
+      (code->co_flags & (CO_GENERATOR | CO_ASYNC_GENERATOR)) != 0 && (code->co_flags & CO_ITERABLE_COROUTINE) == 0;
+  Py_DECREF(code);
+  bool done = true;
+  if (is_generator) {
+    PyObject* const answer = PyObject_CallFunctionObjArgs(self.suspends, reinterpret_cast<PyObject*>(caller), nullptr);
+    done = answer != nullptr;
+    *waits = done && PyObject_IsTrue(answer) == 1;
+    Py_XDECREF(answer);
+  }
+  Py_DECREF(caller);
+  return done;
+}
+
+// The name as UTF-8; lone surrogates are escaped. `kept` owns the bytes of such a name.
+bool utf8_of(PyObject* name, std::string_view* text, std::string& kept) {
+  Py_ssize_t size = 0;
+  if (const char* const data = PyUnicode_AsUTF8AndSize(name, &size)) {
+    *text = {data, static_cast<size_t>(size)};
+    return true;
+  }
+  PyErr_Clear();
+  PyObject* const bytes = PyUnicode_AsEncodedString(name, "utf-8", "backslashreplace");
+  if (bytes == nullptr) return false;
+  kept.assign(PyBytes_AS_STRING(bytes), static_cast<size_t>(PyBytes_GET_SIZE(bytes)));
+  Py_DECREF(bytes);
+  *text = kept;
+  return true;
+}
+
+Place* new_place(const AnnotationStack& self, const void* owner, Place* outer, std::string_view name,
+                 uint32_t details) {
+  auto* const place = PyObject_New(Place, place_type);
+  if (place == nullptr) return nullptr;
+  Py_XINCREF(outer);
+  place->outer = outer;
+  place->owner = owner;
+  place->stack = self.number;
+  new (&place->path) std::string();
+  if (const Place* const around = naming(outer)) {
+    place->path.reserve(around->path.size() + 1 + name.size());
+    place->path.append(around->path).append(1, '/').append(name);
+  } else {
+    place->path.assign(name);
+  }
+  place->details = details;
+  place->continued = -1;
+  place->is_silent = false;
+  place->is_left = false;
+  return place;
+}
+
+void delete_place(PyObject* object) {
+  // In a loop: a path may be deep.
+  auto* place = reinterpret_cast<Place*>(object);
+  while (place != nullptr) {
+    Place* const outer = place->outer;
+    place->path.~basic_string();
+    PyTypeObject* const type = Py_TYPE(place);
+    PyObject_Free(place);
+    Py_DECREF(type);
+    if (outer == nullptr || Py_REFCNT(outer) > 1) {
+      Py_XDECREF(outer);
+      return;
+    }
+    place = outer;
+  }
+}
+
+PyObject* enter(PyObject* object, PyObject* const* arguments, Py_ssize_t count) {
+  auto& self = *reinterpret_cast<AnnotationStack*>(object);
+  if (count != 3 || !PyUnicode_Check(arguments[1])) {
+    PyErr_SetString(PyExc_TypeError, "enter takes the owner, the name and the number of the details");
+    return nullptr;
+  }
+  const unsigned long details = PyLong_AsUnsignedLong(arguments[2]);
+  if (PyErr_Occurred() != nullptr) return nullptr;
+  if (self.has_ended) Py_RETURN_NONE;
+  if (self.on_first != nullptr) {
+    PyObject* const on_first = std::exchange(self.on_first, nullptr);
+    PyObject* const done = PyObject_CallNoArgs(on_first);
+    Py_DECREF(on_first);
+    if (done == nullptr) return nullptr;
+    Py_DECREF(done);
+  }
+  bool waits = false;
+  std::string kept;
+  std::string_view name;
+  Place* outer = nullptr;
+  if (!waits_inside(self, &waits) || !utf8_of(arguments[1], &name, kept) || !current_place(self, &outer)) {
+    return nullptr;
+  }
+  std::vector<Place*>& pushed = pushed_here(self);
+  Place* const around = naming(outer);
+  if (pushed.empty() ? around != nullptr : pushed.back() != around) {
+    ++(pushed.empty() ? self.unfollowed : self.mixed);
+    if (!resume(self, pushed, outer)) return nullptr;
+  }
+  Place* const place = new_place(self, arguments[0], outer, name, static_cast<uint32_t>(details));
+  if (place == nullptr) return nullptr;
+  if (waits) {
+    ++self.suspended;
+    place->is_silent = true;
+  }
+  const bool done = (waits || push(self, pushed, place, place->details)) && set_place(place);
+  Py_DECREF(place);
+  if (!done) return nullptr;
+  Py_RETURN_NONE;
+}
+
+// Leaves the owner's innermost annotation of this context or, if it has none, of this thread: a generator may be closed
+// in another context than it began in. An annotation that was entered in another thread stays there.
+PyObject* leave(PyObject* object, PyObject* owner) {
+  auto& self = *reinterpret_cast<AnnotationStack*>(object);
+  Place* place = nullptr;
+  if (!current_place(self, &place)) return nullptr;
+  std::vector<Place*>& pushed = pushed_here(self);
+  if (place != nullptr && place->owner == owner && !place->is_left) {
+    Place* outer = place->outer;
+    while (outer != nullptr && outer->is_left) outer = outer->outer;
+    Py_XINCREF(outer);
+    const bool done = resume(self, pushed, outer) && set_place(outer);
+    Py_XDECREF(outer);
+    if (!done) return nullptr;
+    Py_RETURN_NONE;
+  }
+  Place* found = place;
+  while (found != nullptr && (found->owner != owner || found->is_left)) found = found->outer;
+  for (size_t i = pushed.size(); found == nullptr && i-- > 0;) {
+    if (pushed[i]->owner == owner && !pushed[i]->is_left) found = pushed[i];
+  }
+  if (found == nullptr) Py_RETURN_NONE;
+  if (!pushed.empty() && pushed.back() != found && !found->is_silent) ++self.mixed;
+  found->is_left = true;
+  if (!resume(self, pushed, place, true)) return nullptr;
+  Py_RETURN_NONE;
+}
+
+PyObject* resume_place(PyObject* object, PyObject* value) {
+  auto& self = *reinterpret_cast<AnnotationStack*>(object);
+  Place* place = nullptr;
+  if (Py_TYPE(value) == place_type && reinterpret_cast<Place*>(value)->stack == self.number) {
+    place = reinterpret_cast<Place*>(value);
+  }
+  std::vector<Place*>& pushed = pushed_here(self);
+  if (!resume(self, pushed, place)) return nullptr;
+  Py_RETURN_NONE;
+}
+
+// From now on nothing is entered. The calling thread leaves its annotations; other threads do when they leave them.
+PyObject* end(PyObject* object, PyObject* /*unused*/) {
+  auto& self = *reinterpret_cast<AnnotationStack*>(object);
+  self.has_ended = true;
+  if (!resume(self, pushed_here(self), nullptr) || !set_place(nullptr)) return nullptr;
+  Py_RETURN_NONE;
+}
+
+PyObject* detach(PyObject* object, PyObject* /*unused*/) {
+  auto& self = *reinterpret_cast<AnnotationStack*>(object);
+  self.has_ended = self.is_detached = true;
+  Py_RETURN_NONE;
+}
+
+PyObject* counts(PyObject* object, PyObject* /*unused*/) {
+  const auto& self = *reinterpret_cast<AnnotationStack*>(object);
+  return Py_BuildValue("(KKK)", self.mixed, self.unfollowed, self.suspended);
+}
+
+py::object annotation_stack(const py::object& push, const py::object& pop, const py::object& calls,
+                            const py::object& continued, const py::object& suspends, const py::object& on_first) {
+  const AnnotationCalls* functions = nullptr;
+  if (!calls.is_none()) {
+    functions = static_cast<const AnnotationCalls*>(PyCapsule_GetPointer(calls.ptr(), kAnnotationCalls));
+    if (functions == nullptr) throw py::error_already_set();
+  }
+  auto* const self = reinterpret_cast<AnnotationStack*>(stack_type->tp_alloc(stack_type, 0));
+  if (self == nullptr) throw py::error_already_set();
+  static uint64_t number = 0;  // guarded by the GIL
+  self->number = ++number;
+  self->calls = functions;
+  self->push = push.inc_ref().ptr();
+  self->pop = pop.inc_ref().ptr();
+  self->capsule = calls.inc_ref().ptr();
+  self->continued = continued.inc_ref().ptr();
+  self->suspends = suspends.inc_ref().ptr();
+  self->on_first = on_first.is_none() ? nullptr : on_first.inc_ref().ptr();
+  return py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(self));
+}
+
+int visit_stack(PyObject* object, visitproc visit, void* arg) {
+  auto& self = *reinterpret_cast<AnnotationStack*>(object);
+  for (PyObject* each : {self.push, self.pop, self.capsule, self.continued, self.suspends, self.on_first})
+    Py_VISIT(each);
+  Py_VISIT(Py_TYPE(object));
+  return 0;
+}
+
+int clear_stack(PyObject* object) {
+  auto& self = *reinterpret_cast<AnnotationStack*>(object);
+  for (PyObject** each : {&self.push, &self.pop, &self.capsule, &self.continued, &self.suspends, &self.on_first}) {
+    Py_CLEAR(*each);
+  }
+  return 0;
+}
+
+void delete_stack(PyObject* object) {
+  PyObject_GC_UnTrack(object);
+  clear_stack(object);
+  PyTypeObject* const type = Py_TYPE(object);
+  type->tp_free(object);
+  Py_DECREF(type);
+}
+
+#ifdef Py_TPFLAGS_DISALLOW_INSTANTIATION
+constexpr unsigned long kNotInstantiable = Py_TPFLAGS_DISALLOW_INSTANTIATION;
+#else
+constexpr unsigned long kNotInstantiable = 0;
+#endif
+
+template <typename Function>
+PyCFunction as_method(Function* function) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
+}
+
+PyTypeObject* make_type(PyType_Spec* spec) {
+  PyObject* const type = PyType_FromSpec(spec);
+  if (type == nullptr) throw py::error_already_set();
+  return reinterpret_cast<PyTypeObject*>(type);
+}
+
+#if PY_VERSION_HEX >= 0x030E0000
+AnnotationStack* watching = nullptr;  // owned
+
+int on_context_switch(PyContextEvent event, PyObject* /*context*/) {
+  if (event != Py_CONTEXT_SWITCHED || watching == nullptr) return 0;
+  PyObject* const raised = PyErr_GetRaisedException();  // contexts are left with exceptions, too
+  Place* place = nullptr;
+  const bool done = current_place(*watching, &place) && resume(*watching, pushed_here(*watching), place);
+  if (!done) PyErr_WriteUnraisable(reinterpret_cast<PyObject*>(watching));
+  PyErr_SetRaisedException(raised);
+  return 0;
+}
+
+void watch_contexts(const py::object& stack) {
+  static const int watcher = PyContext_AddWatcher(on_context_switch);
+  if (watcher < 0) throw py::error_already_set();
+  AnnotationStack* const before = watching;
+  watching = stack.is_none() ? nullptr : reinterpret_cast<AnnotationStack*>(py::object(stack).release().ptr());
+  Py_XDECREF(before);
+}
+#endif
+
+}  // namespace
+
+void add_annotation_stack(py::module_& m) {
+  static PyType_Slot place_slots[] = {
+      {Py_tp_dealloc, reinterpret_cast<void*>(delete_place)},
+      {Py_tp_doc, const_cast<char*>("An open annotation with those around it.")},
+      {0, nullptr},
+  };
+  static PyType_Spec place_spec = {"collector._convert.AnnotationPlace", sizeof(Place), 0,
+                                   Py_TPFLAGS_DEFAULT | kNotInstantiable, place_slots};
+  place_type = make_type(&place_spec);
+  static PyMethodDef methods[] = {
+      {"enter", as_method(enter), METH_FASTCALL, "enter(self, owner, name, details)\n\nEnters an annotation."},
+      {"leave", leave, METH_O, "leave(self, owner)\n\nLeaves the owner's innermost annotation."},
+      {"resume", resume_place, METH_O,
+       "resume(self, place)\n\nGives this thread the names of a value of annotation_place()."},
+      {"end", end, METH_NOARGS, "end(self)\n\nEnters nothing any more, and leaves the annotations of this thread."},
+      {"detach", detach, METH_NOARGS, "detach(self)\n\nCalls the source no more."},
+      {"counts", counts, METH_NOARGS, "counts(self)\n\n(mixed, unfollowed, suspended)."},
+      {nullptr, nullptr, 0, nullptr},
+  };
+  static PyType_Slot stack_slots[] = {
+      {Py_tp_dealloc, reinterpret_cast<void*>(delete_stack)},
+      {Py_tp_traverse, reinterpret_cast<void*>(visit_stack)},
+      {Py_tp_clear, reinterpret_cast<void*>(clear_stack)},
+      {Py_tp_methods, methods},
+      {Py_tp_doc, const_cast<char*>("The open annotations of the threads and tasks of one session.")},
+      {0, nullptr},
+  };
+  static PyType_Spec stack_spec = {"collector._convert.AnnotationStack", sizeof(AnnotationStack), 0,
+                                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | kNotInstantiable, stack_slots};
+  stack_type = make_type(&stack_spec);
+  place_variable = PyContextVar_New("annotation", Py_None);
+  if (place_variable == nullptr) throw py::error_already_set();
+  m.add_object("AnnotationStack", py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(stack_type)));
+  m.def(
+      "annotation_place", [] { return py::reinterpret_borrow<py::object>(place_variable); },
+      "The context variable of the innermost annotation.");
+  m.def("annotation_stack", &annotation_stack, py::arg("push"), py::arg("pop"), py::arg("calls"), py::arg("continued"),
+        py::arg("suspends"), py::arg("on_first"), "The open annotations of a session's threads and tasks.");
+#if PY_VERSION_HEX >= 0x030E0000
+  m.def("watch_contexts", &watch_contexts, py::arg("stack"),
+        "From CPython 3.14. Resumes the place of every context that a thread switches to; None: of none any more.");
+#endif
+}
+
+}  // namespace collector::bindings
