@@ -158,7 +158,7 @@ build/protobuf: $(VENV)/.test
 # What can only be seen beside the frameworks themselves; elsewhere these tests skip. TensorFlow and PyTorch want a venv each.
 FRAMEWORK_TESTS := $(patsubst %,tests/%.py,tracing/test_torch testing/plugin/test_plugin_torch bench/test_bench_torch \
   profiler/test_profiler_in_keras profiler/test_profiler_page profiler/test_tensorflow_reads_recorded \
-  profiler/test_tensorflow_users)
+  profiler/test_tensorflow_users adapters/test_adapters_torch adapters/test_adapters_keras adapters/test_adapters_triton)
 TORCH ?= torch
 TENSORFLOW ?= tensorflow-cpu
 
@@ -166,11 +166,11 @@ frameworks: .venv-torch/.frameworks .venv-tensorflow/.frameworks ## Tests beside
 	.venv-torch/bin/python -m pytest -q -m '' $(FRAMEWORK_TESTS)
 	.venv-tensorflow/bin/python -m pytest -q -m '' $(FRAMEWORK_TESTS)
 
-.venv-torch/.frameworks: FRAMEWORKS := $(TORCH)
+.venv-torch/.frameworks: FRAMEWORKS := $(TORCH) triton
 .venv-tensorflow/.frameworks: FRAMEWORKS := $(TENSORFLOW)
 .venv-%/.frameworks: $(BUILD_INPUTS)
 	$(call create_venv,.venv-$*)
-	.venv-$*/bin/$(PIP_INSTALL) '$(FRAMEWORKS)' keras
+	.venv-$*/bin/$(PIP_INSTALL) $(FRAMEWORKS) keras
 	.venv-$*/bin/$(PIP_INSTALL) -C build-dir=build/$* -e '.[test]'
 	@touch $@
 

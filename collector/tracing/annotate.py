@@ -315,6 +315,11 @@ def send_annotations_to(
     return Ended(ended.details, dict(zip(names, ended.stack.counts(), strict=True)))
 
 
+def is_recording() -> bool:
+    """Whether annotations that are entered now reach a source."""
+    return _recorder is not None
+
+
 def forget_annotations() -> None:
     """Pass annotations to no source from now on and call nothing, as in a forked child."""
     global _recorder

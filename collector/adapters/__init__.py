@@ -1,0 +1,40 @@
+"""Names from frameworks, without a change to the program but one line.
+
+>>> from collector import adapters
+>>> adapters.annotate_modules(model)
+>>> adapters.annotate_torch_steps()
+
+Each function installs hooks of its framework and returns an object whose `remove` takes them away; it is a context
+manager, too. The hooks do next to nothing while nothing is traced. Importing this package imports no framework.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collector.adapters.keras_steps import keras_names
+    from collector.adapters.torch_modules import annotate_modules
+    from collector.adapters.torch_steps import annotate_torch_ops, annotate_torch_steps
+    from collector.adapters.triton_launches import annotate_triton_launches
+
+_PLACES = {
+    "annotate_modules": "collector.adapters.torch_modules",
+    "annotate_torch_ops": "collector.adapters.torch_steps",
+    "annotate_torch_steps": "collector.adapters.torch_steps",
+    "annotate_triton_launches": "collector.adapters.triton_launches",
+    "keras_names": "collector.adapters.keras_steps",
+}
+
+__all__ = ["annotate_modules", "annotate_torch_ops", "annotate_torch_steps", "annotate_triton_launches", "keras_names"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_PLACES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

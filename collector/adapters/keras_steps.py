@@ -1,0 +1,77 @@
+"""The steps and layers of Keras as annotations."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+from collector.tracing.annotate import annotate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_STEPS = {"train": "fit/step", "test": "evaluate/step", "predict": "predict/step"}
+
+
+def keras_names() -> Any:
+    """A callback for ``fit``, ``evaluate`` and ``predict`` that names steps and, where Python calls them, layers.
+
+    A step is ``fit/step``, ``evaluate/step`` or ``predict/step``. A layer has its path of layers' names inside the
+    step. Python calls layers for each step with the PyTorch backend and with ``run_eagerly=True``; in a compiled
+    TensorFlow or JAX step only while it is compiled.
+    """
+    import keras
+
+    class KerasNames(keras.callbacks.Callback):  # type: ignore[misc]
+        """Enters an annotation where a batch begins, and leaves it where the batch ends."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self._open: list[annotate] = []
+            self._calls: list[tuple[Any, Callable[..., Any]]] = []
+
+        def _begin(self, kind: str) -> None:
+            if not self._calls:
+                self._name_layers()
+
+        def _end(self) -> None:
+            while self._open:
+                self._open.pop().__exit__(None, None, None)
+            while self._calls:
+                layer, call = self._calls.pop()
+                if layer.call is call:
+                    del layer.call
+
+        def _name_layers(self) -> None:
+            for layer in self.model._flatten_layers(include_self=False, recursive=True):
+                if "call" not in vars(layer):
+                    named = _named(layer.name, layer.call)
+                    layer.call = named
+                    self._calls.append((layer, named))
+
+        def _enter(self, kind: str) -> None:
+            annotation = annotate(_STEPS[kind])
+            self._open.append(annotation)
+            annotation.__enter__()
+
+        def _leave(self) -> None:
+            if self._open:
+                self._open.pop().__exit__(None, None, None)
+
+    for kind in _STEPS:
+        setattr(KerasNames, f"on_{kind}_begin", lambda self, logs=None, kind=kind: self._begin(kind))
+        setattr(KerasNames, f"on_{kind}_end", lambda self, logs=None: self._end())
+        setattr(KerasNames, f"on_{kind}_batch_begin", lambda self, batch, logs=None, kind=kind: self._enter(kind))
+        setattr(KerasNames, f"on_{kind}_batch_end", lambda self, batch, logs=None: self._leave())
+    return KerasNames()
+
+
+def _named(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+    annotation = annotate(name)
+
+    @functools.wraps(call)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        with annotation:
+            return call(*args, **kwargs)
+
+    return wrapper

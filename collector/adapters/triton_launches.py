@@ -1,0 +1,68 @@
+"""Launches of Triton's kernels as annotations with the floating-point operations and bytes that their code states."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from collector.adapters.installed_hooks import InstalledHooks
+from collector.tracing.annotate import annotate, is_recording
+
+_LIMIT = 2**63
+
+
+def annotate_triton_launches() -> InstalledHooks:
+    """Name each launch by its kernel, with ``flops`` and ``bytes`` of ``@triton.jit(launch_metadata=...)``.
+
+    The function ``launch_metadata`` is called for launches in a trace alone. Of what it returns, ``flops`` and numbers
+    such as ``flops8`` and ``flops16`` are added up, and ``bytes`` is taken.
+
+    Returns:
+        The hooks, which can be removed.
+    """
+    from triton import knobs
+
+    hooks = _LaunchHooks()
+    runtime = knobs.runtime
+    runtime.launch_enter_hook.add(hooks.enter)
+    runtime.launch_exit_hook.add(hooks.leave)
+    return InstalledHooks(
+        [
+            lambda: runtime.launch_enter_hook.remove(hooks.enter),
+            lambda: runtime.launch_exit_hook.remove(hooks.leave),
+        ]
+    )
+
+
+class _LaunchHooks:
+    def __init__(self) -> None:
+        self._threads = threading.local()
+
+    def enter(self, metadata: Any) -> None:
+        """A kernel is about to be launched."""
+        self.leave(metadata)  # a launch that raised was not left
+        if is_recording():
+            self._threads.open = _annotation_of(metadata.get())
+            self._threads.open.__enter__()
+
+    def leave(self, metadata: Any) -> None:
+        """The kernel was launched."""
+        annotation = self._threads.__dict__.pop("open", None)
+        if annotation is not None:
+            annotation.__exit__(None, None, None)
+
+
+def _annotation_of(stated: dict[str, Any]) -> annotate:
+    name = stated.get("name")
+    flops = [number for key, given in stated.items() if key.startswith("flops") and (number := _number(given))]
+    return annotate(
+        name if isinstance(name, str) and name.strip("/ ") else "triton kernel",
+        flops=_number(sum(flops)),
+        bytes=_number(stated.get("bytes")),
+    )
+
+
+def _number(given: Any) -> float | None:
+    """A number that an annotation can have; None: it is none, or 0, or beyond 64 bits."""
+    is_usable = isinstance(given, (int, float)) and not isinstance(given, bool) and 0 < given < _LIMIT
+    return given if is_usable else None

@@ -1,0 +1,69 @@
+"""Names from real PyTorch programs on the CPU, by one line each."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from programs import results_of
+
+pytest.importorskip("collector._native", reason="the native extension is not built")
+if find_spec("torch") is None:
+    pytest.skip("NO ADAPTER WAS TRIED BESIDE PYTORCH: it is not installed", allow_module_level=True)
+pytestmark = [pytest.mark.simulator, pytest.mark.slow]
+
+FORWARD = ["Net/first:forward", "Net/layers/0:forward", "Net/layers/1:forward", "Net:forward"]
+BACKWARD = [
+    "Net/backward:backward",
+    "Net/layers/1/backward:backward",
+    "Net/layers/0/backward:backward",
+    "Net/first/backward:backward",
+]
+
+
+@pytest.fixture(scope="module")
+def seen() -> dict[str, Any]:
+    """What each scenario of `torch_programs.py` saw."""
+    return results_of(str(Path(__file__).with_name("torch_programs.py")))
+
+
+def test_modules_name_their_forward_and_backward_passes(seen):
+    assert seen["modules"] == FORWARD + BACKWARD
+
+
+def test_paths_of_modules_nest_in_the_annotations_of_the_program(seen):
+    forward = ["step/net/first", "step/net/layers/0", "step/net/layers/1", "step/net"]
+    assert seen["inside_an_annotation"] == [f"{path}:forward" for path in forward] + ["step:backward"] * 4
+
+
+def test_removed_hooks_leave_nothing_behind(seen):
+    assert seen["removed"] == [["backward:backward", "forward:forward"], 0]
+
+
+def test_a_module_that_raises_is_left(seen):
+    assert seen["failing"] == [*FORWARD[:2], "after:after", *FORWARD]
+
+
+def test_the_backward_pass_of_an_earlier_trace_has_its_names(seen):
+    assert seen["two_traces"] == [FORWARD, BACKWARD]
+
+
+def test_copies_of_a_model_have_its_names(seen):
+    assert seen["copied"] == ["first:forward"] * 2
+
+
+def test_a_compiled_model_is_the_same_program_with_hooks_and_in_a_trace(seen):
+    without, with_hooks = seen["compiled"]
+    assert with_hooks == without
+
+
+def test_batches_and_steps_of_optimizers_have_names_until_the_hooks_are_removed(seen):
+    paths, is_as_before = seen["training"]
+    assert paths == ["DataLoader.next", "SGD.step"] * 2 + ["DataLoader.next"]
+    assert is_as_before
+
+
+def test_a_build_without_cuda_says_that_it_emits_no_ranges(seen):
+    assert "without CUDA" in seen["ops"]

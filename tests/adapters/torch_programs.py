@@ -1,0 +1,195 @@
+"""PyTorch programs with names from `collector.adapters`, on the CPU; their launches are made on the simulated GPU.
+
+As a program it prints what each scenario saw: ``python torch_programs.py``.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import warnings
+from typing import Any
+
+import torch
+
+import collector
+from collector import adapters
+from collector.testing import SimulatedGpu
+
+gpu: SimulatedGpu
+
+
+class Launch(torch.autograd.Function):
+    """An op with a kernel of its own in both directions."""
+
+    @staticmethod
+    def forward(context: Any, x: torch.Tensor) -> torch.Tensor:
+        gpu.launch("forward")
+        return x * 2
+
+    @staticmethod
+    def backward(context: Any, gradient: torch.Tensor) -> torch.Tensor:
+        gpu.launch("backward")
+        return gradient * 2
+
+
+class Block(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor, fail: bool = False) -> torch.Tensor:
+        y = Launch.apply(self.linear(x))
+        if fail:
+            raise RuntimeError("on purpose")
+        return y
+
+
+class Net(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = Block()
+        self.layers = torch.nn.ModuleList([Block(), Block()])
+
+    def forward(self, x: torch.Tensor, fail: bool = False) -> torch.Tensor:
+        x = self.first(x)
+        for layer in self.layers:
+            x = layer(x, fail)
+        return Launch.apply(x)
+
+
+def names(step: collector.Session) -> list[str]:
+    """Annotation path and kernel of each kernel in the order of time."""
+    devices = [device for device in step.step_stats.dev_stats if device.device.endswith("/stream:all")]
+    nodes = sorted((node for device in devices for node in device.node_stats), key=lambda node: node.all_start_micros)
+    return [node.node_name for node in nodes]
+
+
+def modules() -> list[str]:
+    """Forward and backward."""
+    net = Net()
+    adapters.annotate_modules(net)
+    with collector.trace() as step:
+        net(torch.ones(2, 4)).sum().backward()
+    return names(step)
+
+
+def inside_an_annotation() -> list[str]:
+    """Another name for the model, inside the program's own annotations, without the backward pass."""
+    net = Net()
+    adapters.annotate_modules(net, name="net", backward=False)
+    with collector.trace() as step, collector.annotate("step"):
+        net(torch.ones(2, 4)).sum().backward()
+    return names(step)
+
+
+def removed() -> list[Any]:
+    """No hook is left."""
+    net = Net()
+    with adapters.annotate_modules(net):
+        pass
+    with collector.trace() as step:
+        net(torch.ones(2, 4)).sum().backward()
+    hooks = [len(each._forward_hooks) + len(each._forward_pre_hooks) for each in net.modules()]
+    return [sorted(set(names(step))), sum(hooks)]
+
+
+def failing() -> list[str]:
+    """A module that raises is left, and the next pass has its own names."""
+    net = Net()
+    adapters.annotate_modules(net)
+    with collector.trace() as step:
+        try:
+            net(torch.ones(2, 4), fail=True)
+        except RuntimeError:
+            gpu.launch("after")
+        net(torch.ones(2, 4))
+    return names(step)
+
+
+def two_traces() -> list[list[str]]:
+    """A graph of the first trace whose backward pass runs in the second."""
+    net = Net()
+    adapters.annotate_modules(net)
+    with collector.trace() as first:
+        loss = net(torch.ones(2, 4)).sum()
+    with collector.trace() as second:
+        loss.backward()
+    return [names(first), names(second)]
+
+
+def copied() -> list[str]:
+    """A copy and a pickled model have the names, too."""
+    net = Net()
+    adapters.annotate_modules(net)
+    with collector.trace() as step:
+        copy.deepcopy(net).first(torch.ones(2, 4))
+        pickle.loads(pickle.dumps(net)).first(torch.ones(2, 4))
+    return names(step)
+
+
+def compiled() -> list[list[str]]:
+    """The calls of each compiled graph: without hooks, and with hooks both traced and not."""
+    graphs = []
+
+    def backend(graph: Any, inputs: Any) -> Any:
+        graphs.append([str(node.target) for node in graph.graph.nodes if node.op.startswith("call_")])
+        return graph.forward
+
+    class Plain(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = torch.nn.Linear(4, 4)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.linear(x).relu()
+
+    net = Plain()
+    torch.compile(net, backend=backend)(torch.ones(2, 4))
+    adapters.annotate_modules(net)
+    torch._dynamo.reset()
+    run = torch.compile(net, backend=backend)
+    with collector.trace():
+        run(torch.ones(2, 4))
+    run(torch.ones(2, 4))
+    return graphs
+
+
+def training() -> list[Any]:
+    """An optimizer and a data loader."""
+    net = Block()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    loader = torch.utils.data.DataLoader(torch.ones(4, 4), batch_size=2)
+    before = type(iter(loader)).__next__
+    with adapters.annotate_torch_steps() as hooks, collector.trace() as step:
+        for batch in loader:
+            net(batch).sum().backward()
+            optimizer.step()
+        hooks.remove()
+        optimizer.step()
+    annotations = step.recording.annotations
+    paths = [step.recording.strings[each] for each in annotations.name_id.tolist()]
+    return [paths, type(iter(loader)).__next__ is before]
+
+
+def ops() -> str:
+    """A build without CUDA says why there are no names of ops."""
+    try:
+        with adapters.annotate_torch_ops():
+            return "ranges"
+    except collector.CollectorError as error:
+        return str(error)
+
+
+SCENARIOS = (
+    modules, inside_an_annotation, removed, failing, two_traces, copied, compiled, training, ops,
+)  # fmt: skip
+
+if __name__ == "__main__":
+    warnings.simplefilter("error", collector.CollectorWarning)
+    found = {}
+    with SimulatedGpu() as gpu:
+        for scenario in SCENARIOS:
+            found[scenario.__name__] = scenario()
+    print(json.dumps(found))
