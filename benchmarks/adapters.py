@@ -1,7 +1,7 @@
 """The cost of names: an annotation beside the native push and pop, and a module's hooks beside PyTorch's own.
 
-All figures are processor time in ns of one call, the lowest of all rounds, which take turns in one process. Launches and
-annotations go to the simulated CUPTI.
+All figures are processor time in ns of one call, the lowest of all rounds, which take turns in one process.
+Annotations go to the simulated CUPTI.
 
     adapters.py [--turns=N] [--rounds=N]
 """
@@ -19,7 +19,7 @@ from collector.testing import SimulatedGpu
 
 
 def lowest(calls: dict[str, Callable[[int], None]], turns: int, rounds: int) -> dict[str, float]:
-    """ns of one turn of each loop."""
+    """Ns of one turn of each loop."""
     best: dict[str, float] = {}
     for _ in range(rounds):
         for name, call in calls.items():
