@@ -36,6 +36,7 @@ CHOICES: dict[str, tuple[tuple[str, ...], int]] = {
     "decode": (("--seconds=2", "--launches=300000"), 100),
     "session": (("--seconds=8",), 60),
     "nvtx": (("--turns=50000", "--rounds=25"), 60),
+    "adapters": ((), 60),
     "timeline": (("--quick",), 120),
     "profiler": (("--kernels=100000",), 60),
     "pytest_plugin": (("--rounds=3",), 60),

@@ -230,6 +230,31 @@ def test_tasks_that_take_turns_name_their_own_launches(gpu):
     assert step.ledger.complete
 
 
+def test_blocks_around_an_await_name_the_launches_of_their_own_task_and_its_threads(gpu):
+    async def task(name: str) -> None:
+        with collector.annotate(name, flops=3):
+            gpu.launch(f"{name} before")
+            await asyncio.sleep(0)
+            gpu.launch(f"{name} after")
+            await asyncio.to_thread(gpu.launch, f"{name} thread")
+        gpu.launch(f"{name} last")
+
+    async def main() -> None:
+        await asyncio.gather(*(task(name) for name in "abc"))
+
+    with collector.trace() as step, collector.annotate("serve"):
+        asyncio.run(main())
+        gpu.launch("end")
+    found = dict(zip(step.kernels.names(), step.recording.annotations_of(step.kernels), strict=True))
+    named = {f"{name} {when}": f"serve/{name}" for name in "abc" for when in ("before", "after", "thread")}
+    assert found == {**named, **{f"{name} last": "serve" for name in "abc"}, "end": "serve"}
+    assert step.ledger.complete, step.ledger.losses()
+    details = step.recording.details
+    table = step.recording.annotations
+    flops = [details[number - 1].flops for number in table.details_id.tolist() if number]
+    assert sum(flops) == 9  # of each task once, however often it was resumed
+
+
 def test_an_annotation_that_outlives_its_session_costs_the_next_one_nothing(gpu):
     with collector.annotate("before"):
         with collector.trace():
