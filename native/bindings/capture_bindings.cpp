@@ -17,6 +17,7 @@
 #include "capture/session.h"
 #include "cupti/activity_kinds.h"
 #include "cupti/library.h"
+#include "cupti/version_checks.h"
 #include "nvtx/copies.h"
 #include "nvtx/handler.h"
 #include "store/demangled_name.h"

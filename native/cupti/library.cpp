@@ -11,12 +11,11 @@
 #include <optional>
 
 #include "cupti/fork.h"
+#include "cupti/version_checks.h"
 #include "threads/mutex.h"
 
 namespace collector::cupti {
 namespace {
-
-constexpr int kStubDriver = 34;  // CUDA_ERROR_STUB_LIBRARY: the result of every call to the toolkit's stub libcuda
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
@@ -120,33 +119,12 @@ DriverFunctions load_driver(const Symbols& symbols) {
   return f;
 }
 
-// The CUDA version (12040) of a CUPTI API version. The API versions of 12.x count up from 18; those of 13.x contain the
-// CUDA version. 12.0 and 12.1 share 18: the kinds that we read have the same layout in both.
-int cuda_version_of(uint32_t api_version) {
-  struct Row {
-    uint32_t api_version;
-    int cuda_version;
-  };
-  constexpr Row kRows[] = {{18, 12000}, {20, 12020}, {21, 12030}, {22, 12040}, {23, 12050},
-                           {24, 12060}, {26, 12080}, {27, 12090}, {28, 12090}};
-  for (const Row& row : kRows) {
-    if (row.api_version == api_version) return row.cuda_version;
-  }
-  if (api_version < 18) return 11000;
-  if (api_version < 100000) return 12090;
-  return static_cast<int>(api_version / 10000 * 1000 + api_version % 10000 / 100 * 10);
-}
-
 uint32_t layout_bytes(ActivityKind kind, int cuda_version) {
   uint32_t bytes = 0;
   for (const Layout& layout : kLayouts) {
     if (layout.kind == kind && layout.since_cuda <= cuda_version) bytes = layout.bytes;
   }
   return bytes;
-}
-
-std::string version_text(int cuda_version) {
-  return std::to_string(cuda_version / 1000) + "." + std::to_string(cuda_version % 1000 / 10);
 }
 
 std::string without_version_suffix(std::string name) {
@@ -198,36 +176,16 @@ class Finder {
     // call.
     const bool is_13_2 =
         symbols.find("cuptiActivityEnable_v2") != nullptr && symbols.find("cuptiIsTracingSessionRunning") == nullptr;
-    if (is_13_2 && library.driver_version_ < 13020) {
-      return Failure{FailureKind::kCuptiUnusable,
-                     library.cupti_path_ + " is of CUDA 13.2, which crashes on any call when the driver is older",
-                     "Install another libcupti (pip install 'nvidia-cuda-cupti!=13.2.*'), or a driver for CUDA 13.2"};
-    }
+    if (auto failure = check_before_first_call(library.cupti_path_, is_13_2, library.driver_version_)) return failure;
     uint32_t api_version = 0;
     if (const Result result = library.cupti_.GetVersion(&api_version); result != Result::kSuccess) {
       return describe("cuptiGetVersion", result, library.text_of(result));
     }
     library.set_version(api_version);
-    return check_version(library);
+    return check_cupti(library.cupti_path_, api_version, environment("COLLECTOR_ALLOW_UNTESTED_CUPTI") == "1");
   }
 
  private:
-  static std::optional<Failure> check_version(const Library& library) {
-    if (library.cuda_version() < 12000) {
-      return Failure{
-          FailureKind::kCuptiUnusable,
-          library.cupti_path() + " is older than CUDA 12.0 (CUPTI API " + std::to_string(library.api_version()) + ")",
-          "Install a newer one: pip install nvidia-cuda-cupti-cu12"};
-    }
-    if (library.cuda_version() > kNewestKnownCuda && environment("COLLECTOR_ALLOW_UNTESTED_CUPTI") != "1") {
-      return Failure{FailureKind::kCuptiUnusable,
-                     library.cupti_path() + " is of CUDA " + version_text(library.cuda_version()) +
-                         ", newer than this collector knows (" + version_text(kNewestKnownCuda) + ")",
-                     "Update cupti-collector, or set COLLECTOR_ALLOW_UNTESTED_CUPTI=1 to try it"};
-    }
-    return std::nullopt;
-  }
-
   std::optional<Failure> open_driver(Library& library) const {
     const std::string name = paths_.libcuda.empty() ? "libcuda.so.1" : paths_.libcuda;
     void* handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_NOLOAD);
@@ -244,16 +202,7 @@ class Finder {
                      "Unset COLLECTOR_LIBCUDA, or point it at libcuda.so.1"};
     }
     const int result = library.driver_.DriverGetVersion(&library.driver_version_);
-    if (result == kStubDriver) {
-      return Failure{FailureKind::kDriverNotFound, library.driver_path_ + " is the CUDA toolkit's stub, not a driver",
-                     "Take the .../stubs folder off LD_LIBRARY_PATH"};
-    }
-    if (result != 0 || library.driver_version_ == 0) {
-      return Failure{FailureKind::kDriverNotFound,
-                     library.driver_path_ + " answers error " + std::to_string(result) + " to cuDriverGetVersion",
-                     "Check that nvidia-smi works"};
-    }
-    return std::nullopt;
+    return check_driver(library.driver_path_, result, library.driver_version_);
   }
 
   std::optional<Failure> open_cupti(Library& library) {

@@ -169,7 +169,4 @@ class Library {
   uint32_t strides_[64] = {};
 };
 
-// The newest CUDA version whose layouts this project has checked.
-inline constexpr int kNewestKnownCuda = 13050;
-
 }  // namespace collector::cupti
