@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import statistics
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from _cpu_time import cpu_seconds
 
 from collector.analysis.questions import QUESTIONS
 from collector.recording.capture import empty_capture
@@ -32,7 +31,6 @@ STEP_NS = 4_000
 DEVICES = 8
 STREAMS = 4
 NAMES = [f"kernel_{number}" for number in range(199)] + ["ncclDevKernel_AllReduce"]
-REPEATS = 3
 ISLANDS = """
 WITH reached AS (
   SELECT *, max(end_ns) OVER (
@@ -87,16 +85,6 @@ def recording(kernels: int) -> Recording:
         "uncertainty_ns": 0,
     }
     return Recording.from_capture(capture)
-
-
-def seconds(work: Callable[[], object]) -> float:
-    """CPU seconds of one call, the median."""
-    spent = []
-    for _ in range(REPEATS):
-        begin = time.process_time()
-        work()
-        spent.append(time.process_time() - begin)
-    return statistics.median(spent)
 
 
 def numpy_overlap(step: Recording) -> list[tuple[int, int, int, int]]:
@@ -167,11 +155,11 @@ def main() -> None:
     def of_devices() -> object:
         return QUESTIONS["devices"].ask(step)
 
-    ours = seconds(of_devices)
+    ours = cpu_seconds(of_devices)
 
     def line(name: str, work: Callable[[], object], spent: float | None = None) -> None:
         peak = peak_mib(work)
-        spent = seconds(work) if spent is None else spent
+        spent = cpu_seconds(work) if spent is None else spent
         print(f"| {name} | {spent:.2f} | {spent / kernels * 1e9:.0f} | {spent / ours:.1f} | {peak:,.0f} |", flush=True)
 
     line("devices", of_devices, ours)

@@ -15,17 +15,15 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from _cpu_time import cpu_seconds
 from analysis import recording
 
 from collector.dataset import Dataset, DatasetWriter
 from collector.dataset.database import Database
 from collector.dataset.step_tables import step_tables
 from collector.recording.recording import Recording
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 REPEATS = 3
 SEVEN = {
@@ -62,16 +60,6 @@ BY_HAND = {
         ON a.correlation_id = k.correlation_id AND a.step = k.step""",
 }
 """View -> what a person would write for the same, over kernels alone."""
-
-
-def cpu_seconds(work: Callable[[], object]) -> float:
-    """CPU seconds of a call, the median."""
-    spent = []
-    for _ in range(REPEATS):
-        begin = time.process_time()
-        work()
-        spent.append(time.process_time() - begin)
-    return statistics.median(spent)
 
 
 def writing(step: Recording, folder: Path) -> list[str]:

@@ -15,7 +15,6 @@ Timeline is the plain arm.
 from __future__ import annotations
 
 import argparse
-import gc
 import importlib.util
 import json
 import os
@@ -31,6 +30,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from _cpu_time import cpu_seconds
 from _plain_timeline import PlainTimeline
 
 from collector.protos import StepStats
@@ -286,22 +286,11 @@ def own(data: bytes, suffix: str = ".json") -> int:
     return sum(sizes)
 
 
-def seconds(work: Callable[[], object], repeats: int) -> float:
-    """CPU seconds of one call, the median."""
-    spent = []
-    for _ in range(repeats):
-        gc.collect()
-        begin = time.process_time()
-        work()
-        spent.append(time.process_time() - begin)
-    return statistics.median(spent)
-
-
 def seconds_from_message(data: bytes, repeats: int) -> float:
     """CPU seconds of TensorFlow's timeline for the parsed message, after an uncounted round."""
     message = StepStats.FromString(data)
     compatible(message)
-    return seconds(lambda: compatible(message), repeats)
+    return cpu_seconds(lambda: compatible(message), repeats)
 
 
 STEPS: dict[str, Callable[[int], bytes]] = {"TensorFlow's": tensorflow_step, "our own": recorded_step}
@@ -327,8 +316,8 @@ def against_plain_python(sizes: Sequence[int]) -> None:
             # an uncounted round: the first use of memory that the machine provides may cost more than the work.
             compatible(data)
             own(data)
-            ours = seconds(lambda: compatible(data), repeats)  # noqa: B023
-            drawn = seconds(lambda: own(data), repeats)  # noqa: B023
+            ours = cpu_seconds(lambda: compatible(data), repeats)  # noqa: B023
+            drawn = cpu_seconds(lambda: own(data), repeats)  # noqa: B023
             asked = seconds_from_message(data, repeats)
             spent: dict[bool, float] = {}
             for show_memory in (False, True):
@@ -376,7 +365,7 @@ def beside_orjson(kind: str, timeline: str, size: str) -> dict[str, float]:
     else:
         pieces.append(Timeline(data).generate_chrome_trace_format())
     events = orjson.loads("".join(pieces))["traceEvents"]
-    turns = [(seconds(lambda: orjson.dumps(events), 1), seconds(lambda: work(data), 1)) for _ in range(9)]
+    turns = [(cpu_seconds(lambda: orjson.dumps(events), 1), cpu_seconds(lambda: work(data), 1)) for _ in range(9)]
     theirs, ours = (statistics.median(times) for times in zip(*turns, strict=True))
     return {"events": len(events), "theirs": theirs, "ours": ours}
 
@@ -396,7 +385,7 @@ def hard_shapes(size: int) -> None:
         ("all tensors live to the end, compatible", analyze, living, passing),
         ("all tensors live to the end, own", own, living, passing),
     ):
-        costs = [seconds(lambda: work(data), 5) / events_of(work, data) * 1e9 for data in (hard, easy)]  # noqa: B023
+        costs = [cpu_seconds(lambda: work(data), 5) / events_of(work, data) * 1e9 for data in (hard, easy)]  # noqa: B023
         print(f"| {name} | {costs[0]:.0f} | {costs[1]:.0f} | {costs[0] / costs[1]:.2f} |", flush=True)
 
 
@@ -445,8 +434,8 @@ def flat(kind: str, size: str) -> dict[str, float]:
     peak = memory_kib("VmHWM") - before
     drawn = write_trace(data, lambda _: None, View())
     events = drawn.slices + 2 * drawn.arrows + drawn.counter_values
-    spent = first if int(size) > 1_000_000 else seconds(lambda: own(data), 5)
-    turns = [(seconds(lambda: own(data, ".pftrace"), 1), seconds(lambda: own(data), 1)) for _ in range(5)]
+    spent = first if int(size) > 1_000_000 else cpu_seconds(lambda: own(data), 5)
+    turns = [(cpu_seconds(lambda: own(data, ".pftrace"), 1), cpu_seconds(lambda: own(data), 1)) for _ in range(5)]
     return {
         "events": events,
         "ns_per_event": spent / events * 1e9,

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "stepstats/ascii.h"
+
 namespace collector::draw {
 
 using stepstats::Activity;
@@ -17,7 +19,7 @@ bool is_number_list(std::string_view text) {
   size_t digits = 0;
   bool leading_zero = false;
   for (const char letter : text) {
-    if (letter >= '0' && letter <= '9') {
+    if (stepstats::is_digit(letter)) {
       if (digits == 1 && leading_zero) return false;
       leading_zero = digits == 0 && letter == '0';
       ++digits;

@@ -3,14 +3,17 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "stepstats/ascii.h"
+
 namespace collector::read {
+
+using stepstats::is_digit;
+
 namespace {
 
 constexpr int64_t kThreeDigits = 3;  // from microseconds to nanoseconds
 constexpr int64_t kMostDigits = 19;  // of a number below kMaxNanoseconds
 constexpr int64_t kLargestExponent = 1 << 20;
-
-bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
 
 // The digits of a number without its point.
 class Digits {

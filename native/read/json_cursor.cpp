@@ -2,9 +2,15 @@
 
 #include <cstring>
 
+#include "stepstats/ascii.h"
 #include "stepstats/utf8.h"
 
 namespace collector::read {
+
+using stepstats::is_digit;
+using stepstats::is_lower;
+using stepstats::is_upper;
+
 namespace {
 
 constexpr uint64_t kOnes = 0x0101010101010101u;
@@ -14,11 +20,8 @@ constexpr uint64_t kHighBits = 0x8080808080808080u;
 uint64_t zero_bytes(uint64_t word) { return (word - kOnes) & ~word & kHighBits; }
 
 bool is_word_letter(char letter) {
-  return (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
-         letter == '-' || letter == '+' || letter == '.';
+  return is_digit(letter) || is_lower(letter) || is_upper(letter) || letter == '-' || letter == '+' || letter == '.';
 }
-
-bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
 
 size_t num_digits(std::string_view text) {
   size_t count = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "stepstats/ascii.h"
 #include "stepstats/labels.h"
 
 namespace collector::stepstats {
@@ -11,10 +12,6 @@ namespace {
 constexpr auto kNpos = std::string_view::npos;
 
 bool starts_with(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
-
-bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
-bool is_lower(char letter) { return letter >= 'a' && letter <= 'z'; }
-bool is_upper(char letter) { return letter >= 'A' && letter <= 'Z'; }
 
 // The copy kind of "MEMCPYHtoD", or of "MemcpyH2D", the form of TensorFlow's later tracers.
 std::string_view copy_kind(std::string_view name) {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "stepstats/ascii.h"
+
 namespace collector::stepstats {
 namespace {
-
-bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
 
 // Removes the leading digits of a text and returns them without leading zeros.
 std::string_view take_number(std::string_view& text) {

@@ -1,11 +1,10 @@
 #include "stepstats/node_columns.h"
 
 #include "stepstats/name_table.h"
+#include "stepstats/step_stats.h"
 
 namespace collector::stepstats {
 namespace {
-
-constexpr uint32_t kNodeTag = make_tag(2, kBytes);
 
 // Steps contain no groups, as proto3 has none: bytes that look like a group are another message or damaged.
 void skip(WireReader& reader, uint32_t tag) {

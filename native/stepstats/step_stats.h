@@ -11,6 +11,9 @@
 
 namespace collector::stepstats {
 
+// The tag of the nodes in a DeviceStepStats.
+inline constexpr uint32_t kNodeTag = make_tag(2, kBytes);
+
 // One NodeExecStats. Absent fields are 0 or empty.
 struct Node {
   std::string_view name;
@@ -121,7 +124,6 @@ class StepStats {
   void read_memory(std::string_view message, AllocatorMemory& memory) const;
 
  private:
-  static constexpr uint32_t kNodeTag = make_tag(2, kBytes);
   static constexpr size_t kReadAhead = 512;  // in bytes; processors do not prefetch the next nodes by themselves
 
   void read_step(std::string_view message);

@@ -10,7 +10,6 @@ namespace {
 
 constexpr int kMaxDepth = 60;           // protobuf's limit is 100
 constexpr int kLongestShortVarint = 5;  // protobuf refuses longer tags
-constexpr int kLongestVarint = 10;
 
 class Check {
  public:

@@ -38,6 +38,9 @@ struct TagBytes {
   static constexpr std::array<char, kSize> kBytes = make();
 };
 
+// Bytes of the longest varint, seven bits each.
+inline constexpr int kLongestVarint = 10;
+
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "eight bytes are read as one number below");
 
 // The state must fit into registers, because reading fields is nearly all of the work on a message. Functions that are
@@ -139,7 +142,6 @@ class WireReader {
 
  private:
   static constexpr int kMaxGroupDepth = 100;
-  static constexpr int kLongestVarint = 10;
 
   struct Varint {
     uint64_t value;
