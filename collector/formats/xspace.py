@@ -25,12 +25,13 @@ from collector.protos import Activity
 from collector.protos.xplane_pb2 import XLine, XPlane, XSpace, XStat
 from collector.recording.cupti_enums import COPY_KINDS
 from collector.recording.possible_times import is_near
+from collector.runtime.extension import convert_extension
 from collector.stepstats.activity_arguments import arguments_of, name_in
 from collector.stepstats.node_times import node_times, step_bounds
 from collector.stepstats.object_tables import object_rows_of_capture
 from collector.stepstats.shared_activities import activities_of_parts
 from collector.text.wording import counted
-from collector.timeline.object_labels import context_label, stream_label
+from collector.timeline.object_labels import context_label, object_labels, stream_label
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -67,8 +68,13 @@ _KILOBYTE = 1000
 _SIDE_DEVICE = re.compile(r"/cpu:\d+/(\w+)$", re.IGNORECASE)
 """Devices of the host without annotations and calls: waits, overheads, memory operations."""
 
-_TimedNode = tuple["NodeExecStats", tuple[int, int], "Activity"]
-"""A node, its start and its duration in ns, and its columns, which have no kind where the node has none."""
+_WAITS = "/cpu:0/waits"
+_FLOW_IN, _FLOW_OUT = 1, 2
+"""Directions of XProf's ``XFlow``, which are its two lowest bits."""
+
+_TimedNode = tuple["NodeExecStats", tuple[int, int], "Activity", int]
+"""A node, its start and its duration in ns, its columns, which have no kind where the node has none, and its index
+in the device."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +89,8 @@ class _Part:
     """Added to correlation ids, which each process counts from 1."""
     event_records: dict[int, ObjectRow]
     """Correlation id of a call that recorded a CUDA event -> the row of the event."""
+    flows: dict[tuple[int, int], int]
+    """Indices of a device and of a node at an end of a wait's arrow -> the value of XProf's stat ``flow``."""
 
     def cause(self, rank: str, start_ns: int) -> int:
         """The step in which something began."""
@@ -108,6 +116,7 @@ class XSpaceWriter:
         """Owner, number and place among its like of a step -> number as cause, first start, last end."""
         self._like: Counter[tuple[str, int]] = Counter()
         self._inputs = 0
+        self._flows = 0
         self._left_out = 0
         self._warnings: list[str] = []
 
@@ -150,7 +159,14 @@ class XSpaceWriter:
             ]
             for rank, own in marks.items()
         }
-        part = _Part((first_ns + last_ns) // 2, shift_ns, causes, self._inputs << 32, _event_records(objects))
+        part = _Part(
+            (first_ns + last_ns) // 2,
+            shift_ns,
+            causes,
+            self._inputs << 32,
+            {row["correlation_id"]: row for row in objects.get("cuda_events", ())},
+            self._wait_flows(step, objects),
+        )
         gpus = [_GPU_DEVICE.fullmatch(device.device) for device in step.dev_stats]
         with_streams = {(gpu["prefix"], gpu["ordinal"]) for gpu in gpus if gpu and _is_stream(gpu["row"] or "")}
         activities = {
@@ -160,16 +176,16 @@ class XSpaceWriter:
         }
         several = len({gpu["prefix"] for gpu in gpus if gpu and gpu["row"]}) > 1
         slices = left_out = 0
-        for device, gpu in zip(step.dev_stats, gpus, strict=True):
+        for place, (device, gpu) in enumerate(zip(step.dev_stats, gpus, strict=True)):
             row = gpu["row"] if gpu else None
             if marked_steps and _STEPS_DEVICE.fullmatch(device.device):
                 continue
             if gpu is None or row is None:  # the host, or TensorFlow's ops placed on a GPU: the time the host took
-                drawn, without = _add_threads(self._host, owner, device, part)
+                drawn, without = _add_threads(self._host, owner, device, place, part)
             elif (gpu["prefix"], gpu["ordinal"]) not in with_streams or _is_stream(row):
                 whose = owner or (gpu["prefix"].strip("/") if several else "")
                 known = activities.get((gpu["prefix"], gpu["ordinal"]), {}).get(row, [])
-                drawn, without = _add_stream(self._gpu(int(gpu["ordinal"]), whose), row, device, known, part)
+                drawn, without = _add_stream(self._gpu(int(gpu["ordinal"]), whose), row, device, place, known, part)
             else:
                 continue
             slices += drawn
@@ -178,6 +194,19 @@ class XSpaceWriter:
         self._inputs += 1
         self._left_out += left_out
         return slices, left_out
+
+    def _wait_flows(self, step: StepStats, objects: Mapping[str, Sequence[ObjectRow]]) -> dict[tuple[int, int], int]:
+        """The arrows of waits, in the encoding of XProf's stat; all waits for the same node are one flow."""
+        if not any(device.device.endswith(_WAITS) for device in step.dev_stats):
+            return {}
+        flows: dict[tuple[int, int], int] = {}
+        event_records = object_labels(objects, None).event_records
+        for device, node, wait_device, wait in convert_extension.wait_links(step.SerializeToString(), event_records):
+            if (device, node) not in flows:
+                self._flows += 1
+                flows[device, node] = self._flows << 2 | _FLOW_OUT
+            flows[wait_device, wait] = flows[device, node] - _FLOW_OUT + _FLOW_IN
+        return flows
 
     def _describe(self, objects: Mapping[str, Sequence[ObjectRow]], owner: str) -> None:
         """Add the properties of GPUs, contexts and streams to the planes of their GPUs."""
@@ -268,10 +297,6 @@ def xspace(
     return XSpace.FromString(file.getvalue())
 
 
-def _event_records(objects: Mapping[str, Sequence[ObjectRow]]) -> dict[int, ObjectRow]:
-    return {row["correlation_id"]: row for row in objects.get("cuda_events", ())}
-
-
 def _describe_device(built: Plane, row: ObjectRow) -> None:
     """Add the GPU's properties to its plane, once."""
     if "device_vendor" in built.stats:
@@ -312,8 +337,8 @@ def _timed(device: DeviceStepStats, part: _Part, known: Sequence[Activity] = ())
     """
     activities = known if len(known) == len(device.node_stats) else [node.activity for node in device.node_stats]
     timed = [
-        (node, (times[0] + part.shift_ns, times[1]), activity)
-        for node, activity in zip(device.node_stats, activities, strict=True)
+        (node, (times[0] + part.shift_ns, times[1]), activity, index)
+        for index, (node, activity) in enumerate(zip(device.node_stats, activities, strict=True))
         if (times := node_times(node)) and is_near(*times, part.middle_ns)
     ]
     timed.sort(key=lambda pair: (pair[1][0], -pair[1][1]))
@@ -321,7 +346,7 @@ def _timed(device: DeviceStepStats, part: _Part, known: Sequence[Activity] = ())
 
 
 def _add_stream(
-    built: Plane, row: str, device: DeviceStepStats, known: Sequence[Activity], part: _Part
+    built: Plane, row: str, device: DeviceStepStats, place: int, known: Sequence[Activity], part: _Part
 ) -> tuple[int, int]:
     """Add the events of one line of a GPU; return the numbers of nodes drawn and of nodes without a possible time."""
     number = re.fullmatch(r"stream:(\d{1,9})", row)
@@ -330,13 +355,14 @@ def _add_stream(
     line = built.line("", row, f"Stream #{row.removeprefix('stream:')}", int(number[1]) if number else -1)
     events = XLine()
     timed, left_out = _timed(device, part, known)
-    for node, times, columns in timed:
+    for node, times, columns, index in timed:
         label, _, annotation = node.timeline_label.partition("@@")  # TensorFlow 2.1's tracer puts the op there
         op, _, activity = (annotation.partition("#")[0] or node.node_name).partition(":")
         details = {} if columns.kind else dict(_DETAIL.findall(label))
         stats = [built.number("_ct", _STEP_CONTEXT), built.number("_c", part.cause(rank, times[0]))]
         if node.correlation_id:
             stats.append(_correlation(built, node, part))
+        stats += _flow(built, part, (place, index))
         if activity and op != activity:
             stats.append(built.text("tf_op", op))
         if columns.kind:
@@ -409,6 +435,12 @@ def _correlation(built: Plane, node: NodeExecStats, part: _Part) -> XStat:
     return XStat(metadata_id=built.stat("correlation_id"), uint64_value=number)
 
 
+def _flow(built: Plane, part: _Part, place: tuple[int, int]) -> list[XStat]:
+    """The node's end of a wait's arrow, if it has one."""
+    flow = part.flows.get(place)
+    return [] if flow is None else [XStat(metadata_id=built.stat("flow"), uint64_value=flow)]
+
+
 def _kernel_details(details: dict[str, str]) -> str:
     """Launch shape in the words that XProf parses; what is not known is 0 or 1."""
     return (
@@ -418,12 +450,12 @@ def _kernel_details(details: dict[str, str]) -> str:
     )
 
 
-def _add_threads(host: Plane, owner: str, device: DeviceStepStats, part: _Part) -> tuple[int, int]:
+def _add_threads(host: Plane, owner: str, device: DeviceStepStats, place: int, part: _Part) -> tuple[int, int]:
     """Add a line for each thread; return the numbers of nodes drawn and of nodes without a possible time."""
     lines: dict[int, XLine] = {}
     timed, left_out = _timed(device, part)
     side = _SIDE_DEVICE.search(device.device)
-    for node, times, columns in timed:
+    for node, times, columns, index in timed:
         stats = [host.text("timeline_label", node.timeline_label)] if node.timeline_label else []
         stats += _stats_of(host, dict(arguments_of(columns)))
         event = part.event_records.get(node.correlation_id)
@@ -431,6 +463,7 @@ def _add_threads(host: Plane, owner: str, device: DeviceStepStats, part: _Part) 
             stats += [host.number("event", event["event_id"]), host.number("stream", event["stream_id"])]
         if node.correlation_id:
             stats.append(_correlation(host, node, part))
+        stats += _flow(host, part, (place, index))
         host.put(lines.setdefault(node.thread_id, XLine()), node.node_name or "unknown", times, stats)
     for thread, events in lines.items():
         name = device.thread_names.get(thread) or (side[1] if side else f"{device.device} thread {thread}")

@@ -2,6 +2,8 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -25,6 +27,7 @@
 #include "bindings/read_bindings.h"
 #include "bindings/recording_bindings.h"
 #include "draw/step_drawing.h"
+#include "draw/wait_links.h"
 #include "stepstats/step_stats.h"
 #include "write/tensorflow_timeline_writer.h"
 #include "write/trace_writers.h"
@@ -126,6 +129,18 @@ std::function<bool(std::string_view)> predicate(const py::object& function) {
   };
 }
 
+std::vector<std::array<size_t, 4>> find_wait_links(const py::buffer& message,
+                                                   const EventRecordArguments& event_records) {
+  const MessageBytes bytes(message);
+  const std::vector<draw::EventRecord> records = to_event_records(event_records);
+  const GilRelease no_gil;
+  std::vector<std::array<size_t, 4>> links;
+  for (const auto& [source, wait] : wait_links(StepStats(bytes.view(), false), records)) {
+    links.push_back({source.device, source.node, wait.device, wait.node});
+  }
+  return links;
+}
+
 py::dict write_trace(const py::buffer& message, const py::function& write, bool is_run_metadata,
                      const std::string& writer, const py::object& keep_device, const py::object& keep_name,
                      int64_t min_duration_ns, std::optional<int64_t> window_start_ns,
@@ -209,6 +224,10 @@ PYBIND11_MODULE(_convert, module) {
       "with the figures that are returned, for the JSON object about the whole file. `base_ns` is the wall time of "
       "time 0,\nNone: the first start. `labels` are those of devices, and `event_records` those of\n"
       "`collector.timeline.object_labels`. Raises WireError(what, position).");
+  module.def(
+      "wait_links", &find_wait_links, py::arg("step_stats"), py::arg("event_records"),
+      "What waits of a StepStats message waited for: (device, node) of the source and (device, node) of the wait, as\n"
+      "indices. The source is the awaited activity, or the call that recorded the event that a stream waited for.");
   module.def("trace_writers", &collector::write::trace_writer_names, "The names of the writers of drawn files.");
   bind_merge(module);
   bind_analysis(module);

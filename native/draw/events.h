@@ -80,6 +80,11 @@ struct Slice {
   uint64_t first_wait_out;
   uint64_t num_waits_out;
   uint64_t wait_in;
+  // The same for arrows from the start of a call that records a CUDA event to the start of a stream's wait for it,
+  // which starts at the same time or later.
+  uint64_t first_event_out;
+  uint64_t num_events_out;
+  uint64_t event_in;
 };
 
 struct CounterTrack {

@@ -159,8 +159,12 @@ void Selection::select_nodes() {
 }
 
 void Selection::note(const Group& group, const Node& node, const Span& span, uint64_t ordinal, Links& links) {
-  if (holds_waits(group)) links.waits.add_wait(node, span, ordinal, group.rank);
+  if (holds_waits(group)) {
+    links.waits.add_wait(node, span, ordinal, group.rank);
+    links.event_waits.add_wait(node, span, ordinal, group.rank);
+  }
   if (!group.name.on_gpu) {
+    if (!links.event_waits.empty()) links.event_waits.add_call(node, span, ordinal, group.rank);
     if (!links.launches.empty() && !stepstats::is_beside_calls(stepstats::kind_of(node.activity))) {
       links.launches.add_call(node, span, ordinal, group.rank);
     }

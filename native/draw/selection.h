@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "draw/event_waits.h"
 #include "draw/events.h"
 #include "draw/launches.h"
 #include "draw/step_drawing.h"
@@ -23,10 +24,11 @@ constexpr int64_t kFarNs = kLargestTimeNs / 4;
 
 class Selection {
  public:
-  // The two kinds of arrows.
+  // The three kinds of arrows.
   struct Links {
     Launches& launches;
     Waits& waits;
+    EventWaits& event_waits;
   };
 
   // Reads the step. Launches and waits are added to `links` during this pass. All arguments must outlive the object.

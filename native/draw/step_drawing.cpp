@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "draw/event_waits.h"
 #include "draw/label_arguments.h"
 #include "draw/lanes.h"
 #include "draw/launches.h"
@@ -73,7 +74,7 @@ class StepDrawing {
       : step_(step),
         options_(options),
         visitor_(visitor),
-        waits_(options.event_records),
+        event_records_(options.event_records),
         selection_(step, options, &links_),
         summary_(selection_.summary()),
         order_(order_of(selection_.groups())) {}
@@ -114,8 +115,10 @@ class StepDrawing {
   const DrawingOptions& options_;
   TraceVisitor& visitor_;
   Launches launches_;
-  Waits waits_;
-  Selection::Links links_{launches_, waits_};
+  EventRecords event_records_;
+  Waits waits_{event_records_};
+  EventWaits event_waits_{event_records_};
+  Selection::Links links_{launches_, waits_, event_waits_};
   Selection selection_;
   Summary summary_;
 
@@ -144,6 +147,7 @@ Summary StepDrawing::draw() {
   if (options_.arrows) {
     selection_.link(links_);
     waits_.link(next_flow_id_);
+    event_waits_.link(next_flow_id_);
     summary_.flows += next_flow_id_ - options_.first_flow_id;
   }
   visitor_.on_begin(summary_);
@@ -266,7 +270,7 @@ void StepDrawing::draw_node(const Group& group, const Node& node, const Span& sp
   if (group.name.on_gpu) {
     if (group.takes_arrows && !launches_.empty()) slice.flow_in = launches_.flow_to(node, ordinal, group.rank);
     if (!waits_.empty()) {
-      const Waits::Arrows arrows = waits_.arrows_from(ordinal);
+      const Arrows::Ids arrows = waits_.arrows().from(ordinal);
       slice.first_wait_out = arrows.first;
       slice.num_waits_out = arrows.number;
     }
@@ -285,7 +289,13 @@ void StepDrawing::draw_node(const Group& group, const Node& node, const Span& sp
       slice.num_flows_out = flows.number;
       summary_.flows += flows.number;
     }
-    if (!waits_.empty()) slice.wait_in = waits_.arrow_to(ordinal);
+    if (!waits_.empty()) slice.wait_in = waits_.arrows().to(ordinal);
+    if (!event_waits_.empty()) {
+      const Arrows::Ids arrows = event_waits_.arrows().from(ordinal);
+      slice.first_event_out = arrows.first;
+      slice.num_events_out = arrows.number;
+      slice.event_in = event_waits_.arrows().to(ordinal);
+    }
   }
   slice.name = activity.name.empty() ? std::string_view("(no name)") : activity.name;
   slice.category = activity.category;
@@ -388,7 +398,7 @@ void StepDrawing::add_own_arguments(const Node& node, const Span& span, Descript
   };
   if (node.correlation_id != 0) add_number(kCorrelation, node.correlation_id);
   if (description.activity.is_typed && description.activity.columns.kind() == TableKind::kApiCall) {
-    const EventRecord* const record = waits_.records().of_call(node.correlation_id);
+    const EventRecord* const record = event_records_.of_call(node.correlation_id);
     if (record != nullptr) {
       add_number(kEventKey, record->event_id);
       add_number(kStreamKey, record->stream_id);

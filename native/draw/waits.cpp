@@ -1,7 +1,6 @@
 #include "draw/waits.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "stepstats/typed_activity.h"
 
@@ -102,30 +101,10 @@ void Waits::match(const Node& node, const Span& span, uint64_t ordinal) {
 }
 
 void Waits::link(uint64_t& next_flow_id) {
-  for (size_t i = 0; i < waits_.size(); ++i) {
-    if (waits_[i].source != 0) by_source_.push_back(i);
+  for (const Wait& wait : waits_) {
+    if (wait.source != 0) arrows_.add(wait.source - 1, wait.ordinal);
   }
-  by_ordinal_ = by_source_;
-  std::stable_sort(by_source_.begin(), by_source_.end(),
-                   [this](size_t a, size_t b) { return waits_[a].source < waits_[b].source; });
-  std::sort(by_ordinal_.begin(), by_ordinal_.end(),
-            [this](size_t a, size_t b) { return waits_[a].ordinal < waits_[b].ordinal; });
-  for (const size_t place : by_source_) waits_[place].arrow = next_flow_id++;
-}
-
-Waits::Arrows Waits::arrows_from(uint64_t ordinal) const {
-  Arrows arrows;
-  const auto first = std::lower_bound(by_source_.begin(), by_source_.end(), ordinal + 1,
-                                      [this](size_t place, uint64_t wanted) { return waits_[place].source < wanted; });
-  for (auto at = first; at != by_source_.end() && waits_[*at].source == ordinal + 1; ++at) ++arrows.number;
-  if (arrows.number > 0) arrows.first = waits_[*first].arrow;
-  return arrows;
-}
-
-uint64_t Waits::arrow_to(uint64_t ordinal) const {
-  const auto found = std::lower_bound(by_ordinal_.begin(), by_ordinal_.end(), ordinal,
-                                      [this](size_t place, uint64_t wanted) { return waits_[place].ordinal < wanted; });
-  return found == by_ordinal_.end() || waits_[*found].ordinal != ordinal ? 0 : waits_[*found].arrow;
+  arrows_.number(next_flow_id);
 }
 
 }  // namespace collector::draw

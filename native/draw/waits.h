@@ -8,9 +8,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
+#include "draw/arrows.h"
 #include "draw/event_records.h"
 #include "stepstats/activity.h"
 #include "stepstats/groups.h"
@@ -25,10 +25,10 @@ bool holds_waits(const stepstats::Group& group);
 // activities; then link. "All" means all nodes that will be drawn. Ordinals are numbers of nodes.
 class Waits {
  public:
-  explicit Waits(std::vector<EventRecord> records) : records_(std::move(records)) {}
+  // `records` must outlive this object.
+  explicit Waits(const EventRecords& records) : records_(records) {}
 
   bool empty() const { return waits_.empty(); }
-  const EventRecords& records() const { return records_; }
 
   void add_wait(const stepstats::Node& node, const stepstats::Span& span, uint64_t ordinal, uint32_t rank);
   void begin_stream(const stepstats::Group& group);
@@ -38,14 +38,8 @@ class Waits {
   // Connects waits and activities; the ids of the arrows start at next_flow_id.
   void link(uint64_t& next_flow_id);
 
-  struct Arrows {
-    uint64_t first = 0;
-    uint64_t number = 0;
-  };
-  // The arrows that start at the end of an activity.
-  Arrows arrows_from(uint64_t ordinal) const;
-  // The arrow that ends at the end of a wait; 0: none.
-  uint64_t arrow_to(uint64_t ordinal) const;
+  // From the ends of activities to the ends of waits.
+  const Arrows& arrows() const { return arrows_; }
 
  private:
   static constexpr uint32_t kAnyStream = UINT32_MAX;
@@ -59,14 +53,13 @@ class Waits {
     uint32_t before_correlation;  // of the call that recorded the event; 0: no event
     uint64_t source = 0;          // ordinal of the activity + 1; 0: none yet
     int64_t source_end_ns = 0;
-    uint64_t arrow = 0;
   };
 
   // Finds the waits that concern the stream of a node.
   void find_candidates(const stepstats::Node& node);
   void match(const stepstats::Node& node, const stepstats::Span& span, uint64_t ordinal);
 
-  EventRecords records_;
+  const EventRecords& records_;
   std::vector<Wait> waits_;
   uint32_t rank_ = 0;       // of the current stream
   bool is_stream_ = false;  // whether it is a stream with waits
@@ -74,7 +67,7 @@ class Waits {
   // For the current stream: indices of its waits by start, and the latest end of all waits up to each.
   std::vector<size_t> candidates_;
   std::vector<int64_t> latest_end_ns_;
-  std::vector<size_t> by_source_, by_ordinal_;  // only waits with an arrow; valid after link
+  Arrows arrows_;
 };
 
 }  // namespace collector::draw

@@ -35,6 +35,7 @@ constexpr std::string_view kFlowStart = R"({"ph":"s","id":)";
 constexpr std::string_view kFlowEnd = R"({"ph":"f","bp":"e","id":)";
 constexpr std::string_view kLaunchFlow = R"(,"name":"launch","cat":"launch")";
 constexpr std::string_view kWaitFlow = R"(,"name":"wait","cat":"wait")";
+constexpr std::string_view kEventFlow = R"(,"name":"event","cat":"event")";
 
 }  // namespace
 
@@ -150,6 +151,10 @@ void ChromeWriter::on_slice(const Slice& slice) {
     append_flow(kFlowStart, slice.first_flow_out + i, kLaunchFlow, slice.start_ns, starts_inside);
   }
   if (slice.flow_in != 0) append_flow(kFlowEnd, slice.flow_in, kLaunchFlow, slice.start_ns, has_inside);
+  for (uint64_t i = 0; i < slice.num_events_out; ++i) {
+    append_flow(kFlowStart, slice.first_event_out + i, kEventFlow, slice.start_ns, starts_inside);
+  }
+  if (slice.event_in != 0) append_flow(kFlowEnd, slice.event_in, kEventFlow, slice.start_ns, has_inside);
   // The arrow of a wait ends in the last ns of the wait and starts one ns earlier, because Perfetto requires the order
   // of time.
   const int64_t end_ns = slice.start_ns + slice.duration_ns;

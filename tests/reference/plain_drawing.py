@@ -34,7 +34,7 @@ from reference.plain_activities import (
 from reference.plain_launches import Launches
 from reference.plain_series import count_busy, estimated_memory, recorded_memory, running_total
 from reference.plain_track_order import MEMORY, TrackOrder, shown_key
-from reference.plain_waits import EventRecord, Timed, sources_of
+from reference.plain_waits import EventRecord, Timed, recording_calls, sources_of
 
 _SAMPLES = 1001
 _COLOURS = {
@@ -150,6 +150,9 @@ class _Drawing:
         """Ordinal of a wait -> id of the arrow that ends at it."""
         self.arrows_of_source: dict[int, list[int]] = {}
         """Ordinal of an activity -> ids of the arrows to the waits that it held up."""
+        self.event_arrows: dict[int, int] = {}
+        """The same for the waits of streams for events, whose arrows begin at calls."""
+        self.event_arrows_of_source: dict[int, list[int]] = {}
         self.event_records = [EventRecord(*record) for record in options.event_records]
         self.busy: list[list[list[int]]] = []
         self.copies: list[tuple[str, int, int, int]] = []
@@ -288,7 +291,7 @@ class _Drawing:
         return gpu_activity(node, self.kernel_names) if group.name.on_gpu else host_activity(node)
 
     def _link_waits(self) -> None:
-        waits, activities = [], []
+        waits, activities, calls = [], [], []
         for group in self.groups:
             columns = min(group.nodes, key=lambda item: item.ordinal).node.activity if group.nodes else None
             for item in group.nodes:
@@ -297,13 +300,20 @@ class _Drawing:
                     waits.append(Timed(item.node.activity, *place))
                 elif group.name.kind == Kind.STREAM:
                     activities.append(Timed(columns, *place))
+                elif not group.name.on_gpu:
+                    calls.append(Timed(item.node.activity, *place))
+        events = recording_calls(waits, calls, self.event_records)
         waits = [wait for wait in waits if wait.start < wait.end]
         sources = sources_of(waits, activities, self.event_records)
-        for wait, source in sorted(sources.items(), key=lambda pair: (pair[1], pair[0])):
-            self.wait_arrows[wait] = self.next_flow
-            self.arrows_of_source.setdefault(source, []).append(self.next_flow)
-            self.next_flow += 1
-        self.figures["arrows"] += len(sources)
+        for pairs, arrows, arrows_of_source in (
+            (sources, self.wait_arrows, self.arrows_of_source),
+            (events, self.event_arrows, self.event_arrows_of_source),
+        ):
+            for wait, source in sorted(pairs.items(), key=lambda pair: (pair[1], pair[0])):
+                arrows[wait] = self.next_flow
+                arrows_of_source.setdefault(source, []).append(self.next_flow)
+                self.next_flow += 1
+            self.figures["arrows"] += len(pairs)
 
     # --- events ---
 
@@ -395,7 +405,7 @@ class _Drawing:
             f'"ts":{_micros(start)},"dur":{_micros(item.duration)}{args}}}'
         )
         # Inside the slice by a tenth of a ns: see chrome_writer.cpp.
-        inside = "1" if item.duration > 0 else ""
+        inside = has_inside = "1" if item.duration > 0 else ""
         flow = f'"name":"launch","cat":"launch",{place},"ts":{_micros(start)}'
         if group.takes_arrows:
             arrow = self.launches.flow_to(item.node, activity, item.start, group.rank)
@@ -408,6 +418,11 @@ class _Drawing:
                 yield f'{{"ph":"s","id":{arrow},{flow}{inside}}}'
             self.next_flow += number
             self.figures["arrows"] += number
+        flow = f'"name":"event","cat":"event",{place},"ts":{_micros(start)}'
+        for arrow in self.event_arrows_of_source.get(item.ordinal, []):
+            yield f'{{"ph":"s","id":{arrow},{flow}{"" if activity.category == "sync" else inside}}}'
+        if item.ordinal in self.event_arrows:
+            yield f'{{"ph":"f","bp":"e","id":{self.event_arrows[item.ordinal]},{flow}{has_inside}}}'
         flow = f'"name":"wait","cat":"wait",{place},"ts":'
         for arrow in self.arrows_of_source.get(item.ordinal, []):
             yield f'{{"ph":"s","id":{arrow},{flow}{_micros(end - 2)}1}}'

@@ -1,4 +1,4 @@
-"""The activities that the host's waits waited for: the readable twin of native/draw/waits.cpp and event_records.cpp."""
+"""What waits waited for: the readable twin of waits.cpp, event_waits.cpp and event_records.cpp of native/draw."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 from collector.protos import Activity
 
-_EVENT, _STREAM, _CONTEXT = 1, 3, 4
-"""``CUpti_ActivitySynchronizationType``. A stream that waits for an event (2) does not hold up the host."""
+_EVENT, _STREAM_FOR_EVENT, _STREAM, _CONTEXT = 1, 2, 3, 4
+"""``CUpti_ActivitySynchronizationType``. A stream that waits for an event does not hold up the host."""
 _SHORTEST_SOURCE_NS = 2
 
 
@@ -78,4 +78,27 @@ def sources_of(waits: Iterable[Timed], activities: Iterable[Timed], records: Ite
         ]
         if candidates:
             found[wait.ordinal] = max(candidates)[1]
+    return found
+
+
+def recording_calls(waits: Iterable[Timed], calls: Iterable[Timed], records: Iterable[EventRecord]) -> dict[int, int]:
+    """Ordinal of a stream's wait for an event -> ordinal of the first call that recorded it."""
+    records, calls = list(records), list(calls)
+    found = {}
+    for wait in waits:
+        if wait.columns.kind != Activity.SYNCHRONIZATION or wait.columns.sync_type != _STREAM_FOR_EVENT:
+            continue
+        record = waited_for(records, wait)
+        if record is None:
+            continue
+        candidates = [
+            call.ordinal
+            for call in calls
+            if call.columns.kind == Activity.API_CALL
+            and call.rank == wait.rank
+            and call.correlation_id == record.correlation_id
+            and call.start <= wait.start
+        ]
+        if candidates:
+            found[wait.ordinal] = candidates[0]
     return found

@@ -1,4 +1,4 @@
-"""An arrow leads from the awaited activity to the host's wait, in both viewers."""
+"""Arrows in both viewers: from an awaited activity to the host's wait, from a recorded event to a stream's wait."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collector.testing import SimulatedGpu
 
 NONE = 2**32 - 1
 SLICES_SQL = """
-select a.name, a.ts + a.dur, b.name, b.ts + b.dur from flow
+select a.name, a.ts, a.ts + a.dur, b.name, b.ts, b.ts + b.dur from flow
 join slice a on flow.slice_out = a.id join slice b on flow.slice_in = b.id order by a.ts, b.ts"""
 
 
@@ -33,6 +33,10 @@ def recording(build, start_ns):
     wait(9600, 9700, sync_type=4, correlation_id=13)  # what it was for was over
     wait(1500, 9500, sync_type=4, context_id=2, correlation_id=14)  # nothing of the context is seen
     wait(1500, 9500, sync_type=2, stream_id=9, event_id=5, correlation_id=15)  # holds up a stream, not the host
+    wait(1600, 1650, sync_type=2, stream_id=11, event_id=5, event_sync_id=1005, correlation_id=16)
+    wait(1700, 1700, sync_type=2, stream_id=12, event_id=5, correlation_id=17)
+    wait(1800, 1850, sync_type=2, stream_id=12, event_id=6, correlation_id=18)  # nobody has seen it recorded
+    wait(800, 850, sync_type=2, stream_id=12, event_id=5, event_sync_id=1005, correlation_id=1)  # a clock that lies
     return build.recording()
 
 
@@ -41,6 +45,7 @@ ARROWS = [
     ("second", 6000, "Stream Synchronize", 6000),
     ("third", 9000, "Context Synchronize", 9500),
 ]
+EVENT_ARROWS = [("cudaEventRecord", 900, "Stream Wait Event", start) for start in (1500, 1600, 1700)]
 
 
 def arrows_of(text):
@@ -59,8 +64,30 @@ def arrows_of(text):
     return sorted((*each["s"], *each["f"]) for each in ends.values())
 
 
+def event_arrows_of(text):
+    """Names of both ends of the arrows of events, with the starts in ns; the ends are found as viewers find them."""
+    events = json.loads(text)["traceEvents"]
+    slices = [event for event in events if event["ph"] == "X"]
+    ends = {}
+    for event in events:
+        if event.get("cat") == "event":
+            holder = next(
+                each
+                for each in slices
+                if each["tid"] == event["tid"] and each["ts"] <= event["ts"] <= each["ts"] + each["dur"]
+            )
+            ends.setdefault(event["id"], {})[event["ph"]] = holder["name"], round(1000 * holder["ts"])
+    return sorted((*each["s"], *each["f"]) for each in ends.values())
+
+
+def test_an_arrow_leads_from_the_call_that_records_an_event_to_each_stream_that_waits_for_it(recording):
+    """The fixture's first slice is a wait whose call comes later by its clock; it has no arrow."""
+    expected = [(name, start - 800, wait, at - 800) for name, start, wait, at in EVENT_ARROWS]
+    assert event_arrows_of(collector.chrome_trace(serialized(recording))) == expected
+
+
 def test_a_trace_of_chrome_has_an_arrow_to_each_wait_that_was_held_up(recording):
-    base = 900
+    base = 800
     expected = sorted((name, end - base, wait, last - base) for name, end, wait, last in ARROWS)
     assert arrows_of(collector.chrome_trace(serialized(recording))) == expected
 
@@ -73,9 +100,15 @@ def test_perfetto_finds_both_ends(perfetto, recording, tmp_path, suffix):
     drawn = collector.chrome_trace(serialized(recording), path)
     view = perfetto(path, SLICES_SQL)
     assert (view.load_errors, view.problems) == ([], {})
-    found = {frozenset([(name, end), (other, last)]) for name, end, other, last in view.answers[0]}
-    assert found == {frozenset([(name, end - 900), (wait, last - 900)]) for name, end, wait, last in ARROWS}
-    assert drawn.arrows == len(ARROWS)
+    ends = {
+        frozenset([(name, end), (other, last)])
+        for name, _, end, other, _, last in view.answers[0]
+        if "cudaEventRecord" not in (name, other)
+    }
+    assert ends == {frozenset([(name, end - 800), (wait, last - 800)]) for name, end, wait, last in ARROWS}
+    starts = [(name, start, other, at) for name, start, _, other, at, _ in view.answers[0] if name == "cudaEventRecord"]
+    assert sorted(starts) == [(name, start - 800, wait, at - 800) for name, start, wait, at in EVENT_ARROWS]
+    assert drawn.arrows == len(ARROWS) + len(EVENT_ARROWS) == len(view.answers[0])
 
 
 @pytest.mark.viewer
@@ -83,13 +116,16 @@ def test_catapult_finds_both_ends(catapult, recording, tmp_path):
     path = tmp_path / "step.json"
     collector.chrome_trace(serialized(recording), path)
     view = catapult(path)
-    assert sorted((start[2], end[2]) for start, end in view["arrows"]) == [(name, wait) for name, _, wait, _ in ARROWS]
+    expected = [(name, wait) for name, _, wait, _ in [*ARROWS, *EVENT_ARROWS]]
+    assert sorted((start[2], end[2]) for start, end in view["arrows"]) == sorted(expected)
 
 
 def test_what_is_filtered_out_has_no_arrow(recording):
     text = collector.chrome_trace(serialized(recording), names="Synchronize|first|third", max_events=5)
     assert [(source, wait) for source, _, wait, _ in arrows_of(text)] == [("third", "Context Synchronize")]
-    assert arrows_of(collector.chrome_trace(serialized(recording), arrows=False)) == []
+    assert event_arrows_of(text) == []
+    without = collector.chrome_trace(serialized(recording), arrows=False)
+    assert arrows_of(without) == event_arrows_of(without) == []
 
 
 def test_the_call_that_records_an_event_names_it(recording):
@@ -112,3 +148,16 @@ def test_a_simulated_program_waits_for_its_last_kernel():
     arrows = [(source, wait) for source, _, wait, _ in arrows_of(collector.chrome_trace(step))]
     assert ("late", "Context Synchronize") in arrows
     assert ("late", "Event Synchronize") not in arrows
+
+
+@pytest.mark.simulator
+def test_a_stream_of_a_simulated_program_waits_for_an_event_of_another():
+    kinds = ["synchronizations", "kernels", "cuda_events", "api_calls"]
+    with SimulatedGpu() as gpu, collector.trace(strict=True, kinds=kinds) as step:
+        gpu.launch("first", stream=7, duration_ns=1000)
+        event = gpu.record_event(stream=7)
+        gpu.wait_event(event, stream=9)
+        gpu.launch("second", stream=9, duration_ns=1000)
+        gpu.synchronize()
+    arrows = [(call, wait) for call, _, wait, _ in event_arrows_of(collector.chrome_trace(step))]
+    assert arrows == [("cudaEventRecord", "Stream Wait Event")]

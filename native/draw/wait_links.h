@@ -1,0 +1,26 @@
+// The arrows of waits as pairs of nodes, for formats that are not drawn slice by slice.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "draw/event_records.h"
+#include "stepstats/step_stats.h"
+
+namespace collector::draw {
+
+// The indices of a device in its step and of a node in its device.
+struct NodePlace {
+  size_t device;
+  size_t node;
+};
+
+struct WaitLink {
+  NodePlace source;  // the awaited activity, or the call that recorded the awaited event
+  NodePlace wait;
+};
+
+// All waits with a source in the step; links with the same source follow each other. Throws WireError.
+std::vector<WaitLink> wait_links(const stepstats::StepStats& step, const std::vector<EventRecord>& event_records);
+
+}  // namespace collector::draw
