@@ -134,6 +134,7 @@ def encode_step(
     tables: Mapping[str, _Table],
     without_node: Sequence[_Table],
     texts: Mapping[str, Sequence[str]],
+    annotation_op_ends: Sequence[int],
     annotation_label: npt.NDArray[np.uint32],
     outputs: _Messages | None,
     memory: _Messages | None,

@@ -27,6 +27,7 @@ from collector.recording.cupti_enums import COPY_KINDS
 from collector.recording.possible_times import is_near
 from collector.runtime.extension import convert_extension
 from collector.stepstats.activity_arguments import arguments_of, name_in
+from collector.stepstats.labels import recorded_op
 from collector.stepstats.node_times import node_times, step_bounds
 from collector.stepstats.object_tables import object_rows_of_capture
 from collector.stepstats.shared_activities import activities_of_parts
@@ -357,13 +358,16 @@ def _add_stream(
     timed, left_out = _timed(device, part, known)
     for node, times, columns, index in timed:
         label, _, annotation = node.timeline_label.partition("@@")  # TensorFlow 2.1's tracer puts the op there
-        op, _, activity = (annotation.partition("#")[0] or node.node_name).partition(":")
+        if columns.kind:
+            op, activity = recorded_op(node)
+        else:
+            op, _, activity = (annotation.partition("#")[0] or node.node_name).partition(":")
         details = {} if columns.kind else dict(_DETAIL.findall(label))
         stats = [built.number("_ct", _STEP_CONTEXT), built.number("_c", part.cause(rank, times[0]))]
         if node.correlation_id:
             stats.append(_correlation(built, node, part))
         stats += _flow(built, part, (place, index))
-        if activity and op != activity:
+        if op and activity and (columns.kind or op != activity):
             stats.append(built.text("tf_op", op))
         if columns.kind:
             name, content = _add_columns(built, node, columns, activity, stats)

@@ -46,24 +46,30 @@ class AnnotationLabels:
         )
         return frozenset(self._by_path[name] for name in inputs if name in self._by_path)
 
-    def column(self) -> tuple[list[str], npt.NDArray[np.uint32]]:
-        """The labels, and for each annotation the index of its ``timeline_label`` among them."""
+    def column(self) -> tuple[list[str], list[int], npt.NDArray[np.uint32]]:
+        """The labels, the ends of their ops in bytes, and the index of each annotation's ``timeline_label``."""
         if self._details:
             keys, index = np.unique(self._keys(), return_inverse=True)
-            return [self._label(*divmod(key, 1 << 32)) for key in keys.tolist()], index.astype(np.uint32).reshape(-1)
-        is_used = np.zeros(len(self._strings), bool)
-        is_used[self._table.name_id] = True
-        return [self._label(name_id, 0) if used else "" for name_id, used in enumerate(is_used)], self._table.name_id
+            labels = [self._label(*divmod(key, 1 << 32)) for key in keys.tolist()]
+            label_index = index.astype(np.uint32).reshape(-1)
+        else:
+            is_used = np.zeros(len(self._strings), bool)
+            is_used[self._table.name_id] = True
+            labels = [self._label(name_id, 0) if used else ("", 0) for name_id, used in enumerate(is_used)]
+            label_index = self._table.name_id
+        return [text for text, _ in labels], [op_end for _, op_end in labels], label_index
 
     def _keys(self) -> npt.NDArray[np.uint64]:
         """One number per annotation for the pair of its name and details."""
         keys: npt.NDArray[np.uint64] = self._table.name_id.astype(np.uint64) << np.uint64(32) | self._table.details_id
         return keys
 
-    def _label(self, name_id: int, details_id: int) -> str:
+    def _label(self, name_id: int, details_id: int) -> tuple[str, int]:
+        """A label, and where its op ends in bytes."""
         details = self._of(details_id)
         path = self._strings[name_id]
-        return op_label(path, details.op, resolve(path, details.inputs, self._by_path))
+        text = op_label(path, details.op, resolve(path, details.inputs, self._by_path))
+        return text, len(op_label(path, details.op).encode()) - len("()")
 
     def fields(self) -> dict[str, Any]:
         """The fields of ``Provenance`` with the combined metadata of all runs of each annotation, or {}."""

@@ -25,8 +25,8 @@ in TensorFlow; ``*_nanos`` are exact. ``scheduled_*`` and ``thread_id`` of a dev
 launching call, if that was recorded. A call that allocates or frees device memory has it in ``memory``, allocator
 ``gpu:D``, if memory operations were recorded. An annotation that others name as their input has an empty ``output``, so
 that readers draw arrows from it. ``activity`` contains every column, once per activity: for GPU work under
-``stream:all``. Devices are in the order of the table, by number; nodes are sorted by start, end, and the recording's
-own order.
+``stream:all``. ``op_end`` is the number of bytes before the end of ``op`` in ``node_name`` and, for annotations, in the
+label. Devices are in the order of the table, by number; nodes are sorted by start, end, and the recording's own order.
 """
 
 from __future__ import annotations
@@ -93,12 +93,13 @@ def serialized(recording: Recording, device_prefix: str = "") -> bytes:
 
 def _encoded(recording: Recording, device_prefix: str, around: tuple[bytes, bytes] | None) -> bytes:
     labels = AnnotationLabels(recording)
-    label_texts, label_index = labels.column()
+    label_texts, op_ends, label_index = labels.column()
     known = [part.annotations for part in recording.parts]
     encoded: bytes = convert_extension.encode_step(
         tables={name: native_table(getattr(recording, name), NODE_COLUMNS.get(name, ())) for name in ACTIVITY_KINDS},
         without_node=_without_node(recording) if around else [],
         texts={**_names(recording), "annotation_labels": label_texts},
+        annotation_op_ends=op_ends,
         annotation_label=label_index,
         outputs=_outputs(labels, recording),
         memory=_memory(recording),

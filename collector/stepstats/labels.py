@@ -15,6 +15,8 @@ from collector.runtime.extension import convert_extension
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from collector.protos.step_stats_pb2 import NodeExecStats
+
 _NOT_IN_LABELS = (", ", "(", ")")
 """Separators in labels: an input whose name contains one of them is left out of the label."""
 _OP_LABEL = re.compile(r"(.*) = (.*)\((.*)\)")
@@ -36,6 +38,15 @@ def op_and_kernel(name: str) -> tuple[str, str]:
     """The parts of ``op:kernel``; a name without a colon is both."""
     op, _, kernel = name.partition(":")
     return op, kernel or op
+
+
+def recorded_op(node: NodeExecStats) -> tuple[str, str]:
+    """Op and name of GPU work of ours, from the recorded end of the op; the op is empty if there is none."""
+    if not node.op_end:
+        op, kernel = op_and_kernel(node.node_name)
+        return "" if op == kernel else op, kernel
+    name = node.node_name.encode()
+    return name[: node.op_end].decode(errors="replace"), name[node.op_end + 1 :].decode(errors="replace")
 
 
 def op_of(path: str) -> str:

@@ -91,9 +91,10 @@ const std::vector<std::string>& texts_at(const GivenTexts& texts, const char* na
 }
 
 py::bytes encode_step(const std::map<std::string, GivenTable>& tables, const std::vector<GivenTable>& without_node,
-                      const GivenTexts& texts, const Indices& annotation_label,
-                      const std::optional<GivenMessages>& outputs, const std::optional<GivenMessages>& memory,
-                      const py::bytes& thread_names, const py::array& known_external_id, const py::array& known_name_id,
+                      const GivenTexts& texts, std::vector<uint32_t> annotation_op_ends,
+                      const Indices& annotation_label, const std::optional<GivenMessages>& outputs,
+                      const std::optional<GivenMessages>& memory, const py::bytes& thread_names,
+                      const py::array& known_external_id, const py::array& known_name_id,
                       int64_t annotation_external_kind, const std::string& device_prefix, int64_t offset_ns,
                       const std::optional<std::pair<py::bytes, py::bytes>>& around) {
   Views views;
@@ -121,6 +122,10 @@ py::bytes encode_step(const std::map<std::string, GivenTable>& tables, const std
   step.paths = texts_at(texts, "paths");
   step.ops = texts_at(texts, "ops");
   step.annotation_labels = texts_at(texts, "annotation_labels");
+  step.annotation_op_ends = std::move(annotation_op_ends);
+  if (step.annotation_op_ends.size() != step.annotation_labels.size()) {
+    throw py::value_error("the labels of annotations and the ends of their ops differ in number");
+  }
   step.annotation_label = views.index(annotation_label, step.annotations.num_rows);
   const auto take_messages = [&views](const std::optional<GivenMessages>& given, size_t num_rows, RowMessages& to) {
     if (!given) return;
@@ -190,9 +195,9 @@ py::tuple read_activities(const py::buffer& message, bool is_run_metadata, int64
 
 void bind_recording(py::module_& module) {
   module.def("encode_step", &encode_step, py::kw_only(), py::arg("tables"), py::arg("without_node"), py::arg("texts"),
-             py::arg("annotation_label"), py::arg("outputs"), py::arg("memory"), py::arg("thread_names"),
-             py::arg("known_external_id"), py::arg("known_name_id"), py::arg("annotation_external_kind"),
-             py::arg("device_prefix"), py::arg("offset_ns"), py::arg("around"),
+             py::arg("annotation_op_ends"), py::arg("annotation_label"), py::arg("outputs"), py::arg("memory"),
+             py::arg("thread_names"), py::arg("known_external_id"), py::arg("known_name_id"),
+             py::arg("annotation_external_kind"), py::arg("device_prefix"), py::arg("offset_ns"), py::arg("around"),
              "The wire bytes of a recording as StepStats, or as RunMetadata where `around` has its provenance and "
              "capture.\n\nTables are (Activity.Kind, columns, [(field of Activity, column)]). Raises ValueError for "
              "columns that do not fit together.");

@@ -10,6 +10,7 @@ namespace collector::stepstats {
 namespace {
 
 constexpr auto kNpos = std::string_view::npos;
+constexpr std::string_view kEquals = " = ";  // between an annotation and its op in a label
 
 bool starts_with(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
 
@@ -86,6 +87,31 @@ size_t op_end(std::string_view name) {
   if (colon == kNpos || colon + 1 == name.size()) return kNpos;
   const bool is_only = name.find(':') == colon;
   return is_only || name.find_first_of("<>()", colon) == kNpos ? colon : kNpos;
+}
+
+// Takes name and op from the positions that the writer of the node recorded; returns false if it recorded none.
+bool take_recorded_op(const Node& node, Activity& activity) {
+  const std::string_view name = node.name;
+  if (node.op_end != 0) {
+    if (node.op_end >= name.size()) return false;
+    activity.op = name.substr(0, node.op_end);
+    activity.name = name.substr(node.op_end + 1);
+    return true;
+  }
+  const size_t half = name.size() / 2;
+  if (name.size() % 2 == 0 || name[half] != ':' || name.substr(0, half) != name.substr(half + 1)) return false;
+  activity.name = name.substr(half + 1);
+  return true;
+}
+
+// Splits `op:kernel`.
+void parse_name(std::string_view name, Activity& activity) {
+  activity.name = name;
+  const size_t colon = op_end(name);
+  if (colon == kNpos) return;
+  activity.name = name.substr(colon + 1);
+  activity.op = name.substr(0, colon > 0 && name[colon - 1] == ':' ? colon - 1 : colon);
+  if (activity.op == activity.name) activity.op = {};
 }
 
 void clear(Activity& activity) {
@@ -173,12 +199,7 @@ void read_gpu_activity(const Node& node, KernelNames& names, Activity& activity)
     label = label.substr(0, at);
     if (name.empty()) name = node.name;
   }
-  activity.name = name;
-  if (const size_t colon = op_end(name); colon != kNpos) {
-    activity.name = name.substr(colon + 1);
-    activity.op = name.substr(0, colon > 0 && name[colon - 1] == ':' ? colon - 1 : colon);
-    if (activity.op == activity.name) activity.op = {};
-  }
+  if (!has_columns || !take_recorded_op(node, activity)) parse_name(name, activity);
   if (has_columns && read_columns(node, activity)) return read_gpu_columns(node, names, activity);
   const std::string_view kind = activity.name;
   if (starts_with(kind, "MEMCPY") || starts_with(kind, "Memcpy")) {
@@ -225,7 +246,11 @@ void read_host_activity(const Node& node, Activity& activity) {
     return;
   }
   activity.category = Category::kOp;
-  const OpLabel label = parse_op_label(node.label);
+  const size_t op_begin = node.name.size() + kEquals.size();
+  const bool is_recorded = node.op_end >= op_begin && node.op_end + 1 < node.label.size();
+  const OpLabel label = is_recorded ? OpLabel{node.label.substr(op_begin, node.op_end - op_begin),
+                                              node.label.substr(node.op_end + 1, node.label.size() - node.op_end - 2)}
+                                    : parse_op_label(node.label);
   if (label.op != "unknown" && label.op != node.name) activity.op = label.op;
   activity.inputs = label.inputs;
 }

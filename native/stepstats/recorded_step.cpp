@@ -36,6 +36,7 @@ constexpr uint32_t kEndNanos = 16;
 constexpr uint32_t kScheduledNanos = 17;
 constexpr uint32_t kCorrelationId = 100001;
 constexpr uint32_t kActivity = 100002;
+constexpr uint32_t kOpEnd = 100003;
 // Fields of the enclosing messages.
 constexpr uint32_t kDevices = 1;     // of StepStats
 constexpr uint32_t kDeviceName = 1;  // of DeviceStepStats
@@ -204,7 +205,7 @@ struct NodeTimes {
   }
 };
 
-// The size of one node up to its activity, and of the activity's content, in bytes.
+// The size of one node without its activity, and of the activity's content, in bytes.
 struct NodeBytes {
   uint32_t plain;
   uint32_t activity;
@@ -265,7 +266,7 @@ struct RowTimes {
   }
 };
 
-// Writes the activity of a node, after its other fields.
+// Writes the activity of a node, after the fields with smaller numbers.
 char* write_activity(WireWriter writer, const ActivityEncoder& activities, size_t row) {
   writer.put_varint(make_tag(kActivity, kBytes));
   writer.put_varint(activities.num_bytes(row));
@@ -287,6 +288,7 @@ class HostDevice {
         annotation_labels_(encoded_texts(kLabel, step.annotation_labels)),
         call_names_(encoded_texts(kNodeName, step.api_names)),
         call_labels_(encoded_call_labels(step.api_names)),
+        annotation_op_ends_(step.annotation_op_ends),
         annotation_activities_(step.annotations),
         call_activities_(step.api_calls) {
     paths_.check_places(path_id_, num_annotations_);
@@ -302,6 +304,7 @@ class HostDevice {
     for (const uint32_t index : order_) {
       Measure plain;
       put(plain, index);
+      put_number(plain, kOpEnd, op_end_of(index));
       bytes_.push_back({checked(plain.num_bytes()), activities_of(index).num_bytes(row_of(index))});
       head_.node_bytes += NodeBytes::element_bytes(bytes_.back().typed());
     }
@@ -318,6 +321,7 @@ class HostDevice {
       writer.put_varint(bytes_[place].typed());
       put(writer, index);
       writer = WireWriter(write_activity(writer, activities_of(index), row_of(index)));
+      put_number(writer, kOpEnd, op_end_of(index));
     }
     return head_.write_tail(writer.to());
   }
@@ -325,6 +329,9 @@ class HostDevice {
  private:
   bool is_annotation(uint32_t index) const { return index < num_annotations_; }
   size_t row_of(uint32_t index) const { return is_annotation(index) ? index : index - num_annotations_; }
+  int64_t op_end_of(uint32_t index) const {
+    return is_annotation(index) ? annotation_op_ends_.at(step_.annotation_label[row_of(index)]) : 0;
+  }
   const ActivityEncoder& activities_of(uint32_t index) const {
     return is_annotation(index) ? annotation_activities_ : call_activities_;
   }
@@ -361,6 +368,7 @@ class HostDevice {
   size_t num_annotations_;
   ColumnView path_id_, annotation_thread_, call_name_id_, call_thread_, call_correlation_;
   EncodedFields paths_, annotation_labels_, call_names_, call_labels_;  // by name_id
+  const std::vector<uint32_t>& annotation_op_ends_;
   ActivityEncoder annotation_activities_, call_activities_;
   RowTimes times_;
   std::vector<uint32_t> order_;
@@ -480,12 +488,17 @@ class GpuDevices {
       writer.put_varint(bytes.typed());
       const char* const body = writer.to();
       put(writer, activity);
-      nodes[places.all] = write_activity(writer, activity.work->activities, activity.row);
+      const std::string_view repeated(body, static_cast<size_t>(writer.to() - body));
+      const uint32_t op_end = op_ends_[names_of_[activity.index]];
+      writer = WireWriter(write_activity(writer, activity.work->activities, activity.row));
+      put_number(writer, kOpEnd, op_end);
+      nodes[places.all] = writer.to();
       const auto repeat = [&](size_t device) {
         WireWriter again(nodes[device]);
         again.put_varint(make_tag(kNodes, kBytes));
         again.put_varint(bytes.plain);
-        again.put_raw({body, bytes.plain});
+        again.put_raw(repeated);
+        put_number(again, kOpEnd, op_end);
         nodes[device] = again.to();
       };
       repeat(places.stream);
@@ -606,6 +619,7 @@ class GpuDevices {
       const Activity activity = at(order_[place]);
       Measure plain;
       put(plain, activity);
+      put_number(plain, kOpEnd, op_ends_[names_of_[activity.index]]);
       bytes_.push_back({checked(plain.num_bytes()), activity.work->activities.num_bytes(activity.row)});
       const Group own{device_id_[activity.index], static_cast<uint32_t>(activity.work->stream_id[activity.row]),
                       static_cast<uint32_t>(activity.work->context_id[activity.row])};
@@ -703,6 +717,7 @@ class GpuDevices {
     for (const uint32_t row : rows.firsts) {
       const NameParts part = part_of(row);
       const auto op = static_cast<uint32_t>(ops[row]);
+      op_ends_.push_back(op == kNoNumber ? 0 : checked(text_at(step_.ops, op).size()));
       names_.add([&](auto& sink) {
         put_message(sink, kNodeName, [&](auto& name) {
           if (op == kNoNumber) {
@@ -778,6 +793,7 @@ class GpuDevices {
   std::vector<uint32_t> calls_;  // the calls that launched the activities
   std::vector<uint32_t> ops_;    // the annotations around these calls
   EncodedFields names_, labels_;
+  std::vector<uint32_t> op_ends_;  // of the names
   std::vector<uint32_t> names_of_, labels_of_;
   // In the order of the nodes.
   std::vector<uint32_t> order_;

@@ -30,6 +30,7 @@ struct RecordedStep {
   std::vector<std::string> paths;        // of annotations, by name_id: "layer1/conv"
   std::vector<std::string> ops;          // of annotations, by name_id: as written in node names
   std::vector<std::string> annotation_labels;
+  std::vector<uint32_t> annotation_op_ends;    // of the labels, where their op ends in bytes
   const uint32_t* annotation_label = nullptr;  // of each annotation, its index in annotation_labels
   RowMessages outputs;                         // NodeOutput, of annotations
   RowMessages memory;                          // AllocatorMemoryUsed, of API calls

@@ -31,10 +31,11 @@ class RepeatedNodes {
     }
     Place& place = places_[hash % kPlaces];
     if (place.on_gpu != on_gpu || place.name != node.name || place.label != node.label ||
-        place.activity != node.activity) {
+        place.activity != node.activity || place.op_end != node.op_end) {
       place.name = node.name;
       place.label = node.label;
       place.activity = node.activity;
+      place.op_end = node.op_end;
       place.on_gpu = on_gpu;
       place.is_made = false;
       return nullptr;
@@ -53,6 +54,7 @@ class RepeatedNodes {
     std::string_view name;
     std::string_view label;
     std::string_view activity;
+    uint32_t op_end = 0;
     bool on_gpu = false;
     bool is_made = false;
     std::unique_ptr<Value> value;

@@ -95,6 +95,7 @@ void read_node_fields(WireReader& reader, Node& node, Comes comes) {
   if (comes(TagOf<17, kVarint>())) node.scheduled_ns = reader.read_int64();
   if (comes(TagOf<100001, kVarint>())) node.correlation_id = static_cast<uint32_t>(reader.read_varint());
   if (comes(TagOf<100002, kBytes>())) node.activity = reader.read_bytes();
+  if (comes(TagOf<100003, kVarint>())) node.op_end = static_cast<uint32_t>(reader.read_varint());
 }
 
 }  // namespace
@@ -106,7 +107,7 @@ void StepStats::read_node(std::string_view message, Node& node) const {
   node.activity = {};
   node.start_us = node.end_rel_us = node.scheduled_us = 0;
   node.start_ns = node.end_rel_ns = node.scheduled_ns = 0;
-  node.thread_id = node.correlation_id = 0;
+  node.thread_id = node.correlation_id = node.op_end = 0;
   node.outputs.clear();
   node.memory.clear();
   WireReader reader(message, bytes_);

@@ -27,6 +27,7 @@ struct Node {
   uint32_t thread_id = 0;
   uint32_t correlation_id = 0;            // our field; 0: unknown
   std::string_view activity;              // our field: an Activity message
+  uint32_t op_end = 0;                    // our field: bytes of the name or, of an annotation, of the label; 0: unknown
   std::vector<std::string_view> outputs;  // NodeOutput messages
   std::vector<std::string_view> memory;   // AllocatorMemoryUsed messages
 };

@@ -165,14 +165,9 @@ def gpu_activity(node: Any, kernel_names: Sequence[str] = ()) -> Activity:
     kernel, separator, annotation = label.partition("@@")
     if separator and not has_columns:
         label, name = kernel, annotation.partition("#")[0] or name
-    short, op = name, ""
-    before, colon, after = name.rpartition(":")
-    # A C++ name that was not shortened has scopes in its arguments, whose colons are no separators.
-    if colon and after and (":" not in before or not set(after) & set("<>()")):
-        short, op = after, before.removesuffix(":")
-        op = "" if op == short else op
     if has_columns:
-        return _gpu_columns(node, short, op, kernel_names)
+        return _gpu_columns(node, *(_recorded_op(node) or _parsed_op(name)), kernel_names)
+    short, op = _parsed_op(name)
     if short.startswith(("MEMCPY", "Memcpy")):
         kind = short[6:]
         activity = Activity(short, "memcpy", op=op, copy_kind=_COPY_KINDS.get(kind, kind))
@@ -194,6 +189,25 @@ def _is_waiting(name: str) -> bool:
     return any(part in name for part in ("Synchronize", "WaitEvent", " Sync", "Wait Event"))
 
 
+def _recorded_op(node: Any) -> tuple[str, str] | None:
+    """Name and op where the writer of the node recorded the end of the op, or that there is none."""
+    name = node.node_name.encode()
+    if node.op_end:
+        end = node.op_end
+        return (name[end + 1 :].decode(), name[:end].decode()) if end < len(name) else None
+    half = len(name) // 2
+    return (name[:half].decode(), "") if name == name[:half] + b":" + name[:half] else None
+
+
+def _parsed_op(name: str) -> tuple[str, str]:
+    before, colon, after = name.rpartition(":")
+    # A C++ name that was not shortened has scopes in its arguments, whose colons are no separators.
+    if not colon or not after or (":" in before and set(after) & set("<>()")):
+        return name, ""
+    op = before.removesuffix(":")
+    return after, "" if op == after else op
+
+
 def host_activity(node: Any) -> Activity:
     """A node on a host's device."""
     name, kind = node.node_name, node.activity.kind
@@ -202,8 +216,17 @@ def host_activity(node: Any) -> Activity:
         return Activity(name, category, details=_details(node.activity))
     if kind != RecordedActivity.ANNOTATION and _API.match(name):
         return Activity(name, "sync" if _is_waiting(name) else "api")
-    op, inputs = parse_op_label(node.timeline_label)
+    op, inputs = _recorded_label(node) or parse_op_label(node.timeline_label)
     return Activity(name, "op", op="" if op in ("unknown", name) else op, inputs=", ".join(inputs))
+
+
+def _recorded_label(node: Any) -> tuple[str, list[str]] | None:
+    """Op and inputs of a label in which the writer recorded the end of the op."""
+    label, begin = node.timeline_label.encode(), len(node.node_name.encode()) + len(" = ")
+    if not begin <= node.op_end < len(label) - 1:
+        return None
+    inputs = label[node.op_end + 1 : -1].decode()
+    return label[begin : node.op_end].decode(), [inputs] if inputs else []
 
 
 _HOST_CATEGORIES = {

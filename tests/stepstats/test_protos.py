@@ -62,7 +62,7 @@ ProfileNode: name=1 string, inputs=2 {}InputsEntry, outputs=3 {}OutputsEntry, sh
   attrs=11 {}AttrsEntry, execs=12 {}ExecsEntry, id=13 int64, src_output_index=14 {}SrcOutputIndexEntry,
   output_shapes=15 {}OutputShapesEntry, input_shapes=16 {}InputShapesEntry
 """
-OURS = {"RunMetadata": {"provenance", "capture"}, "NodeExecStats": {"correlation_id", "activity"}}
+OURS = {"RunMetadata": {"provenance", "capture"}, "NodeExecStats": {"correlation_id", "activity", "op_end"}}
 DATA_TYPES = {
     "INVALID": 0,
     "FLOAT": 1,
