@@ -17,22 +17,24 @@ class NameTable {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
 
+  // Sixteen bytes at a time; the last bytes are read together with those before, so that no byte is read alone.
   static uint32_t hash_of(std::string_view name) {
-    constexpr uint64_t kMultiplier = 0x9E3779B97F4A7C15u;
     const char* at = name.data();
-    size_t left = name.size();
-    uint64_t hash = left * kMultiplier;
-    for (; left >= 8; at += 8, left -= 8) {
-      uint64_t word;
-      std::memcpy(&word, at, 8);
-      hash = (hash ^ word) * kMultiplier;
-      hash ^= hash >> 29;
+    const size_t size = name.size();
+    uint64_t hash = size * kMultiplier;
+    if (size >= 16) {
+      const char* const last = at + size - 16;
+      for (; at < last; at += 16) hash = mixed(read<uint64_t>(at) ^ hash, read<uint64_t>(at + 8));
+      hash = mixed(read<uint64_t>(last) ^ hash, read<uint64_t>(last + 8));
+    } else if (size >= 8) {
+      hash = mixed(read<uint64_t>(at) ^ hash, read<uint64_t>(at + size - 8));
+    } else if (size >= 4) {
+      hash = mixed(read<uint32_t>(at) ^ hash, read<uint32_t>(at + size - 4));
+    } else if (size > 0) {
+      const uint64_t bytes = read<uint8_t>(at) | uint64_t{read<uint8_t>(at + size / 2)} << 8;
+      hash = mixed(bytes ^ hash, read<uint8_t>(at + size - 1));
     }
-    uint64_t word = 0;
-    if (left > 0) std::memcpy(&word, at, left);  // the data of an empty name may be null
-    hash = (hash ^ word) * kMultiplier;
-    hash ^= hash >> 32;
-    return static_cast<uint32_t>(hash * kMultiplier >> 32);
+    return static_cast<uint32_t>((hash ^ hash >> 32) * kMultiplier >> 32);
   }
 
   // Reserves room for this many names; only used room costs memory.
@@ -93,6 +95,22 @@ class NameTable {
   size_t size() const { return names_.size(); }
 
  private:
+  static constexpr uint64_t kMultiplier = 0x9E3779B97F4A7C15u;
+  static constexpr uint64_t kSecret = 0xA0761D6478BD642Fu;  // a product of texts alone would often be 0
+
+  template <typename Number>
+  static Number read(const char* from) {
+    Number number;
+    std::memcpy(&number, from, sizeof number);
+    return number;
+  }
+  // Both halves of the product, so that every bit of both numbers counts.
+  static uint64_t mixed(uint64_t a, uint64_t b) {
+    __extension__ using Wide = unsigned __int128;
+    const Wide product = static_cast<Wide>(a ^ kMultiplier) * (b ^ kSecret);
+    return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+  }
+
   struct Slot {
     uint32_t hash;
     uint32_t number;

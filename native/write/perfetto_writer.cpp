@@ -8,6 +8,7 @@
 
 #include "stepstats/utf8.h"
 #include "stepstats/wire.h"
+#include "stepstats/wire_sink.h"
 
 namespace collector::write {
 
@@ -23,6 +24,7 @@ using stepstats::kBytes;
 using stepstats::kFixed64;
 using stepstats::kVarint;
 using stepstats::NameTable;
+using stepstats::varint_bytes;
 
 namespace {
 
@@ -74,16 +76,24 @@ constexpr uint64_t kInstantsUuid = 4;
 constexpr uint64_t kRootUuid = 0;
 
 constexpr size_t kVarintRoom = 10;
+constexpr size_t kTagBytes = 1;  // of fields 1 to 15
 
-char* put_varint(char* to, uint64_t value) {
-  for (; value >= 0x80; value >>= 7) *to++ = static_cast<char>(value | 0x80);
-  *to++ = static_cast<char>(value);
-  return to;
+char* put_varint(char* to, uint64_t value) { return stepstats::write_varint(value, to); }
+
+// The tag of a field from 1 to 15.
+char* put_tag(char* to, uint32_t number, stepstats::WireType type) {
+  *to = static_cast<char>(make_tag(number, type));
+  return to + kTagBytes;
 }
 
 void put_number(Output& to, uint32_t number, uint64_t value) {
   char* const at = to.reserve(2 * kVarintRoom);
   to.commit(put_varint(put_varint(at, make_tag(number, kVarint)), value));
+}
+
+void put_type_and_track(Output& to, EventType type, uint64_t track_uuid) {
+  char* const at = put_varint(put_tag(to.reserve(4 * kVarintRoom), field::kType, kVarint), type);
+  to.commit(put_varint(put_tag(at, field::kTrackUuid, kVarint), track_uuid));
 }
 
 void put_signed(Output& to, uint32_t number, int64_t value) { put_number(to, number, static_cast<uint64_t>(value)); }
@@ -205,7 +215,7 @@ void PerfettoWriter::on_begin(const Summary& summary) {
   }
   scratch_.clear();
   put_bytes(scratch_, field::kClockSnapshot, snapshot.text());
-  write_packet(scratch_.text(), kNone);
+  write_packet(scratch_.text());
   // Versions of Perfetto's page before the summer of 2026 ignore these two fields and order by the number of slices.
   TextOutput root;
   put_number(root, field::kUuid, kRootUuid);
@@ -213,7 +223,7 @@ void PerfettoWriter::on_begin(const Summary& summary) {
   put_number(root, field::kThreadOrdering, kAllOrderedByRank);
   scratch_.clear();
   put_bytes(scratch_, field::kTrackDescriptor, root.text());
-  write_packet(scratch_.text(), kNone);
+  write_packet(scratch_.text());
 }
 
 void PerfettoWriter::on_process(const Process& process) {
@@ -228,7 +238,7 @@ void PerfettoWriter::on_process(const Process& process) {
   put_signed(track, field::kSiblingRank, process.pid);
   scratch_.clear();
   put_bytes(scratch_, field::kTrackDescriptor, track.text());
-  write_packet(scratch_.text(), kNone);
+  write_packet(scratch_.text());
 }
 
 void PerfettoWriter::on_track(const Track& track) {
@@ -249,7 +259,7 @@ void PerfettoWriter::on_track(const Track& track) {
   put_signed(descriptor, field::kSiblingRank, track.tid);
   scratch_.clear();
   put_bytes(scratch_, field::kTrackDescriptor, descriptor.text());
-  write_packet(scratch_.text(), kNone);
+  write_packet(scratch_.text());
 }
 
 // Begins the track of a process's rows of copies, which viewers show collapsed. Because it is not a thread, it comes
@@ -264,7 +274,7 @@ void PerfettoWriter::begin_copies(uint32_t pid) {
   put_signed(descriptor, field::kSiblingRank, kCopiesRank);
   scratch_.clear();
   put_bytes(scratch_, field::kTrackDescriptor, descriptor.text());
-  write_packet(scratch_.text(), kNone);
+  write_packet(scratch_.text());
 }
 
 void PerfettoWriter::on_slice(const Slice& slice) {
@@ -273,8 +283,7 @@ void PerfettoWriter::on_slice(const Slice& slice) {
   start_anew();
   const RememberedSlice* const alike = slice.alike != 0 ? &remember(slice) : nullptr;
   event_.clear();
-  put_number(event_, field::kType, kSliceBegin);
-  put_number(event_, field::kTrackUuid, track.uuid);
+  put_type_and_track(event_, kSliceBegin, track.uuid);
   alike != nullptr ? alike->start.append_to(event_) : append_start(event_, slice, false);
   for (uint64_t i = 0; i < slice.num_flows_out; ++i) put_fixed64(event_, field::kFlowIds, slice.first_flow_out + i);
   // The page draws arrows from the end of one slice to the start of the other; in the file, only the order of time
@@ -285,7 +294,7 @@ void PerfettoWriter::on_slice(const Slice& slice) {
   if (slice.event_in != 0) put_fixed64(event_, field::kTerminatingFlowIds, slice.event_in);
   if (alike != nullptr) alike->arguments.append_to(event_);
   append_arguments(event_, slice, alike != nullptr ? slice.num_alike_arguments : 0, slice.num_arguments, false);
-  write_event(slice.start_ns, true);
+  write_event(slice.start_ns, true, event_.text());
   track.ends.push_back({slice.start_ns + slice.duration_ns, slice.wait_in});
 }
 
@@ -324,18 +333,43 @@ void PerfettoWriter::append_arguments(Output& to, const Slice& slice, size_t fir
 }
 
 void PerfettoWriter::append_argument(Output& to, const Argument& argument, bool repeats) {
+  const uint64_t key = number_of_key(argument.key);
+  const size_t key_bytes = kTagBytes + varint_bytes(key);
+  // Puts the head of the argument, whose content after the key has `rest` bytes.
+  const auto put_head = [&](size_t rest) {
+    char* const at = to.reserve(4 * kVarintRoom + rest);
+    return put_varint(
+        put_tag(put_varint(put_tag(at, field::kDebugAnnotations, kBytes), key_bytes + rest), field::kKeyIid, kVarint),
+        key);
+  };
+  const auto put_value = [&](uint32_t number, uint64_t value) {
+    const size_t rest = stepstats::varint_bytes(make_tag(number, kVarint)) + varint_bytes(value);
+    to.commit(put_varint(put_varint(put_head(rest), make_tag(number, kVarint)), value));
+  };
+  if (argument.kind == Argument::Kind::kNumber)
+    return put_value(field::kIntValue, static_cast<uint64_t>(argument.number));
   scratch_.clear();
-  put_number(scratch_, field::kKeyIid, keys_.number_of(argument.key, field::kAnnotationKeys, interned_));
-  if (argument.kind == Argument::Kind::kNumber) {
-    put_signed(scratch_, field::kIntValue, argument.number);
-  } else if (argument.kind == Argument::Kind::kNumbers) {
+  if (argument.kind == Argument::Kind::kNumbers) {
     put_numbers(scratch_, argument.text);
   } else {
     const uint64_t number = repeats ? texts_.number_of(argument.text, field::kAnnotationTexts, interned_)
                                     : texts_.number_if_repeated(argument.text, field::kAnnotationTexts, interned_);
-    number != 0 ? put_number(scratch_, field::kTextIid, number) : put_text(scratch_, field::kTextValue, argument.text);
+    if (number != 0) return put_value(field::kTextIid, number);
+    put_text(scratch_, field::kTextValue, argument.text);
   }
-  put_bytes(to, field::kDebugAnnotations, scratch_.text());
+  const std::string_view rest = scratch_.text();
+  char* const at = put_head(rest.size());
+  if (!rest.empty()) std::memcpy(at, rest.data(), rest.size());
+  to.commit(at + rest.size());
+}
+
+uint64_t PerfettoWriter::number_of_key(std::string_view key) {
+  KnownKey& known = known_keys_[reinterpret_cast<uintptr_t>(key.data()) / 8 % known_keys_.size()];
+  if (known.number == 0 || known.kept != key) {
+    known.number = keys_.number_of(key, field::kAnnotationKeys, interned_);
+    known.kept = keys_.kept(known.number);
+  }
+  return known.number;
 }
 
 void PerfettoWriter::on_counter_track(const CounterTrack& counter) {
@@ -349,15 +383,14 @@ void PerfettoWriter::on_counter_track(const CounterTrack& counter) {
   put_signed(track, field::kSiblingRank, kCountersRank);
   scratch_.clear();
   put_bytes(scratch_, field::kTrackDescriptor, track.text());
-  write_packet(scratch_.text(), kNone);
+  write_packet(scratch_.text());
 }
 
 void PerfettoWriter::on_value(const Value& value) {
   event_.clear();
-  put_number(event_, field::kType, kCounterEvent);
-  put_number(event_, field::kTrackUuid, counter_uuid(value.counter_id));
+  put_type_and_track(event_, kCounterEvent, counter_uuid(value.counter_id));
   put_signed(event_, field::kCounterValue, value.value);
-  write_event(value.time_ns, false);
+  write_event(value.time_ns, false, event_.text());
 }
 
 void PerfettoWriter::on_instant(const Instant& instant) {
@@ -368,12 +401,11 @@ void PerfettoWriter::on_instant(const Instant& instant) {
     put_text(track, field::kName, "Marks");
     scratch_.clear();
     put_bytes(scratch_, field::kTrackDescriptor, track.text());
-    write_packet(scratch_.text(), kNone);
+    write_packet(scratch_.text());
   }
   start_anew();
   event_.clear();
-  put_number(event_, field::kType, kInstant);
-  put_number(event_, field::kTrackUuid, kInstantsUuid);
+  put_type_and_track(event_, kInstant, kInstantsUuid);
   put_number(event_, field::kCategoryIids, categories_.number_of("collector", field::kCategories, interned_));
   put_number(event_, field::kNameIid, names_.number_of(instant.name, field::kEventNames, interned_));
   if (!instant.details.empty()) {
@@ -382,7 +414,7 @@ void PerfettoWriter::on_instant(const Instant& instant) {
     put_number(scratch_, field::kTextIid, texts_.number_of(instant.details, field::kAnnotationTexts, interned_));
     put_bytes(event_, field::kDebugAnnotations, scratch_.text());
   }
-  write_event(instant.time_ns, true);
+  write_event(instant.time_ns, true, event_.text());
 }
 
 void PerfettoWriter::on_end(const Summary&) {
@@ -397,7 +429,7 @@ void PerfettoWriter::add_metadata(std::string_view name, std::string_view text) 
   put_bytes(bundle, field::kMetadata, entry.text());
   scratch_.clear();
   put_bytes(scratch_, field::kChromeEvents, bundle.text());
-  write_packet(scratch_.text(), kNone);
+  write_packet(scratch_.text());
 }
 
 size_t PerfettoWriter::thread_index(uint32_t tid) {
@@ -411,13 +443,12 @@ size_t PerfettoWriter::thread_index(uint32_t tid) {
 
 void PerfettoWriter::end_slices(OpenTrack& track, int64_t time_ns) {
   while (!track.ends.empty() && track.ends.back().time_ns <= time_ns) {
-    event_.clear();
-    put_number(event_, field::kType, kSliceEnd);
-    put_number(event_, field::kTrackUuid, track.uuid);
     const SliceEnd end = track.ends.back();
     track.ends.pop_back();
+    event_.clear();
+    put_type_and_track(event_, kSliceEnd, track.uuid);
     if (end.wait_in != 0) put_fixed64(event_, field::kTerminatingFlowIds, end.wait_in);
-    write_event(end.time_ns, false);
+    write_event(end.time_ns, false, event_.text());
   }
 }
 
@@ -426,36 +457,50 @@ void PerfettoWriter::start_anew() {
   if (names_.num_bytes() + keys_.num_bytes() + texts_.num_bytes() <= kMaxInternedBytes) return;
   for (Interned* table : {&names_, &categories_, &keys_, &texts_}) table->clear();
   category_numbers_.fill(0);
+  known_keys_.fill({});
   forget();
   anew_ = true;
 }
 
-void PerfettoWriter::write_event(int64_t time_ns, bool uses_interned) {
-  packet_.clear();
-  put_signed(packet_, field::kTimestamp, time_ns);
-  if (!interned_.empty()) {
-    put_bytes(packet_, field::kInternedData, interned_.text());
+// Written in one piece, because there are two of these packets for each slice.
+void PerfettoWriter::write_event(int64_t time_ns, bool uses_interned, std::string_view event) {
+  const uint64_t sequence_flags = (uses_interned ? kNeedsState : kNone) | (anew_ ? kCleared : kNone);
+  anew_ = false;
+  const std::string_view interned = interned_.text();
+  const auto time = static_cast<uint64_t>(time_ns);
+  const auto message_bytes = [](size_t content) { return kTagBytes + varint_bytes(content) + content; };
+  const size_t num_bytes = kTagBytes + varint_bytes(time) + (interned.empty() ? 0 : message_bytes(interned.size())) +
+                           kTagBytes + varint_bytes(kSequence) +
+                           (sequence_flags == kNone ? 0 : kTagBytes + varint_bytes(sequence_flags)) +
+                           message_bytes(event.size());
+  char* to = output_.reserve(kTagBytes + kVarintRoom + num_bytes);
+  to = put_varint(put_tag(to, field::kTracePacket, kBytes), num_bytes);
+  to = put_varint(put_tag(to, field::kTimestamp, kVarint), time);
+  if (!interned.empty()) {
+    to = put_varint(put_tag(to, field::kInternedData, kBytes), interned.size());
+    std::memcpy(to, interned.data(), interned.size());
+    to += interned.size();
     interned_.clear();
   }
-  write_packet(packet_.text(), uses_interned ? kNeedsState : kNone, event_.text());
+  to = put_varint(put_tag(to, field::kSequenceId, kVarint), kSequence);
+  if (sequence_flags != kNone) to = put_varint(put_tag(to, field::kSequenceFlags, kVarint), sequence_flags);
+  to = put_varint(put_tag(to, field::kTrackEvent, kBytes), event.size());
+  std::memcpy(to, event.data(), event.size());
+  output_.commit(to + event.size());
 }
 
-void PerfettoWriter::write_packet(std::string_view body, uint64_t sequence_flags, std::string_view event) {
-  if (anew_) sequence_flags |= kCleared;
-  anew_ = false;
+void PerfettoWriter::write_packet(std::string_view body) {
+  const uint64_t sequence_flags = std::exchange(anew_, false) ? kCleared : kNone;
   char frame[4 * kVarintRoom];
-  char* end = put_varint(put_varint(frame, make_tag(field::kSequenceId, kVarint)), kSequence);
-  if (sequence_flags != kNone)
-    end = put_varint(put_varint(end, make_tag(field::kSequenceFlags, kVarint)), sequence_flags);
-  if (!event.empty()) end = put_varint(put_varint(end, make_tag(field::kTrackEvent, kBytes)), event.size());
+  char* end = put_varint(put_tag(frame, field::kSequenceId, kVarint), kSequence);
+  if (sequence_flags != kNone) end = put_varint(put_tag(end, field::kSequenceFlags, kVarint), sequence_flags);
   const auto frame_size = static_cast<size_t>(end - frame);
   char head[2 * kVarintRoom];
-  end = put_varint(put_varint(head, make_tag(field::kTracePacket, kBytes)), body.size() + frame_size + event.size());
+  end = put_varint(put_tag(head, field::kTracePacket, kBytes), body.size() + frame_size);
   const auto head_size = static_cast<size_t>(end - head);
   // Written at once, so that every piece that the output passes on consists of as many whole packets as fit.
-  char* to = output_.reserve(head_size + body.size() + frame_size + event.size());
-  for (const std::string_view part :
-       {std::string_view(head, head_size), body, std::string_view(frame, frame_size), event}) {
+  char* to = output_.reserve(head_size + body.size() + frame_size);
+  for (const std::string_view part : {std::string_view(head, head_size), body, std::string_view(frame, frame_size)}) {
     if (!part.empty()) std::memcpy(to, part.data(), part.size());
     to += part.size();
   }

@@ -52,6 +52,8 @@ class PerfettoWriter : public TraceWriter {
     // The same for a text that may never come again: 0 at its first use, where it is shorter and faster to write the
     // text itself.
     uint64_t number_if_repeated(std::string_view text, uint32_t field, Output& news);
+    // The table's own copy of a text, valid until clear.
+    std::string_view kept(uint64_t number) const { return numbers_[static_cast<uint32_t>(number - 1)]; }
     size_t num_bytes() const { return num_bytes_; }
     void clear();
 
@@ -90,9 +92,11 @@ class PerfettoWriter : public TraceWriter {
   // Appends a slice's arguments, starting with number `first`.
   void append_arguments(Output& to, const draw::Slice& slice, size_t first, size_t end, bool repeats);
   void append_argument(Output& to, const draw::Argument& argument, bool repeats);
-  void write_event(int64_t time_ns, bool uses_interned);
-  // The packet consists of `body` and, if it is not empty, a TrackEvent.
-  void write_packet(std::string_view body, uint64_t sequence_flags, std::string_view event = {});
+  uint64_t number_of_key(std::string_view key);
+  // Writes a packet with a TrackEvent and the texts interned since the packet before.
+  void write_event(int64_t time_ns, bool uses_interned, std::string_view event);
+  // Writes a packet with other content.
+  void write_packet(std::string_view body);
   void start_anew();
 
   Output& output_;
@@ -107,7 +111,13 @@ class PerfettoWriter : public TraceWriter {
   uint32_t last_tid_ = 0;
   size_t last_index_ = 0;
   // Reused for every packet.
-  TextOutput event_, interned_, packet_, scratch_;
+  TextOutput event_, interned_, scratch_;
+  // The numbers of argument keys, by addresses at which the keys were found: most keys are constants of the program.
+  struct KnownKey {
+    std::string_view kept;  // the copy of the table
+    uint64_t number = 0;
+  };
+  std::array<KnownKey, 64> known_keys_{};
 
   // The parts that alike slices share, with the numbers of interned texts.
   struct RememberedSlice {
