@@ -41,7 +41,11 @@ class Lanes {
   void set(Lane lane, Time end) {
     size_t at = capacity_ + lane;
     tree_[at] = end;
-    for (at /= 2; at > 0; at /= 2) tree_[at] = tree_[2 * at] < tree_[2 * at + 1] ? tree_[2 * at] : tree_[2 * at + 1];
+    for (at /= 2; at > 0; at /= 2) {
+      const Time first = tree_[2 * at] < tree_[2 * at + 1] ? tree_[2 * at] : tree_[2 * at + 1];
+      if (tree_[at] == first) break;
+      tree_[at] = first;
+    }
   }
 
   void grow() {

@@ -74,7 +74,15 @@ void ChromeWriter::append_micros(int64_t ns) {
 const Fragment& ChromeWriter::place_of(uint32_t pid, uint32_t tid) {
   RememberedPlace& place = places_[tid % places_.size()];
   if (pid != place.pid || tid != place.tid) {
-    place = {pid, tid, Fragment(",\"pid\":" + std::to_string(pid) + ",\"tid\":" + std::to_string(tid) + ",\"ts\":")};
+    scratch_.clear();
+    scratch_.append(",\"pid\":");
+    scratch_.append_number(pid);
+    scratch_.append(",\"tid\":");
+    scratch_.append_number(tid);
+    scratch_.append(",\"ts\":");
+    place.pid = pid;
+    place.tid = tid;
+    place.text.assign(scratch_.text());
   }
   pid_ = pid;
   tid_ = tid;

@@ -56,6 +56,7 @@ class ChromeWriter : public TraceWriter {
     Fragment text;
   };
   std::array<RememberedPlace, 256> places_;  // by tid; threads and lanes alternate
+  TextOutput scratch_;
 
   // The parts that alike slices share.
   struct RememberedSlice {

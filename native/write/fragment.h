@@ -13,8 +13,14 @@ namespace collector::write {
 class Fragment {
  public:
   Fragment() = default;
-  explicit Fragment(std::string_view text) : size_(text.size()), padded_(text) {
-    padded_.resize((size_ + kBlock - 1) / kBlock * kBlock);
+  explicit Fragment(std::string_view text) { assign(text); }
+
+  // Keeps the memory where it suffices.
+  void assign(std::string_view text) {
+    size_ = text.size();
+    padded_.reserve(blocks_of(size_));
+    padded_ = text;
+    padded_.resize(blocks_of(size_));
   }
 
   bool empty() const { return size_ == 0; }
@@ -32,6 +38,7 @@ class Fragment {
 
  private:
   static constexpr size_t kBlock = 32;
+  static constexpr size_t blocks_of(size_t size) { return (size + kBlock - 1) / kBlock * kBlock; }
 
   size_t size_ = 0;
   std::string padded_;

@@ -169,19 +169,24 @@ class TensorflowTimelineWriter {
     return put_place_and_time(put_text(start.put(to), name), pid, lane, time);
   }
   char* put_place_and_time(char* to, uint32_t pid, uint32_t lane, int64_t time) {
-    const Fragment& place = lane < kLanesRemembered ? place_of(pid, lane) : (any_place_ = make_place(pid, lane));
-    return times_.put(place.put(to), time);
+    if (lane < kLanesRemembered) return times_.put(place_of(pid, lane).put(to), time);
+    to = put_decimal(put_piece(to, layout_.pid), uint64_t{pid});
+    to = put_decimal(put_piece(to, layout_.tid), uint64_t{lane});
+    return times_.put(put_piece(to, layout_.ts), time);
   }
   // The text between an event's name and its time.
   const Fragment& place_of(uint32_t pid, uint32_t lane) {
     std::vector<Fragment>& of_pid = places_[pid];
     if (of_pid.size() <= lane) of_pid.resize(lane + 1);
     Fragment& place = of_pid[lane];
-    if (place.empty()) place = make_place(pid, lane);
+    if (place.empty()) {
+      place = Fragment(layout_.pid + std::to_string(pid) + layout_.tid + std::to_string(lane) + layout_.ts);
+    }
     return place;
   }
-  Fragment make_place(uint32_t pid, uint32_t lane) const {
-    return Fragment(layout_.pid + std::to_string(pid) + layout_.tid + std::to_string(lane) + layout_.ts);
+  static char* put_piece(char* to, std::string_view text) {
+    std::memcpy(to, text.data(), text.size());
+    return to + text.size();
   }
   static constexpr size_t kRoom = TensorflowTimelineLayout::kEventRoom;
 
@@ -193,7 +198,6 @@ class TensorflowTimelineWriter {
 
   NearNumbers times_;
   std::vector<std::vector<Fragment>> places_;    // by pid and lane
-  Fragment any_place_;                           // the last place that is not cached
   std::vector<std::vector<Times>> moved_;        // by device; empty: the nodes' own times apply
   std::vector<std::vector<uint32_t>> lanes_of_;  // by device and node; empty until add_tensors
   std::vector<uint32_t> compute_pids_;           // by device; devices with equal names share the last one
