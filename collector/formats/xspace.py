@@ -32,7 +32,7 @@ from collector.stepstats.node_times import node_times, step_bounds
 from collector.stepstats.object_tables import object_rows_of_capture
 from collector.stepstats.shared_activities import activities_of_parts
 from collector.text.wording import counted
-from collector.timeline.object_labels import context_label, object_labels, stream_label
+from collector.timeline.object_labels import context_label, event_records, stream_label
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -201,8 +201,8 @@ class XSpaceWriter:
         if not any(device.device.endswith(_WAITS) for device in step.dev_stats):
             return {}
         flows: dict[tuple[int, int], int] = {}
-        event_records = object_labels(objects, None).event_records
-        for device, node, wait_device, wait in convert_extension.wait_links(step.SerializeToString(), event_records):
+        links = convert_extension.wait_links(step.SerializeToString(), event_records(objects))
+        for device, node, wait_device, wait in links:
             if (device, node) not in flows:
                 self._flows += 1
                 flows[device, node] = self._flows << 2 | _FLOW_OUT

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from collector.text.quantities import size_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from collector.protos.run_metadata_pb2 import Provenance
     from collector.stepstats.object_tables import ObjectRow
@@ -51,11 +51,15 @@ def object_labels(tables: Mapping[str, list[ObjectRow]], provenance: Provenance 
             is_lowest = lowest_context[device, row["stream_id"]] == row["context_id"]
             name = str(row["stream_id"]) if is_lowest else f"{row['stream_id']}.{row['context_id']}"
             labels[f"/gpu:{device}/stream:{name}"] = label
-    records = [
+    return ObjectLabels(labels, event_records(tables), dict(tables))
+
+
+def event_records(tables: Mapping[str, Sequence[ObjectRow]]) -> list[EventRecord]:
+    """The calls that recorded a CUDA event."""
+    return [
         (row["correlation_id"], row["event_id"], row["event_sync_id"], row["context_id"], row["stream_id"])
-        for row in tables.get("cuda_events", [])
+        for row in tables.get("cuda_events", ())
     ]
-    return ObjectLabels(labels, records, dict(tables))
 
 
 def _device_names(provenance: Provenance | None) -> dict[str, str]:

@@ -28,7 +28,7 @@ from collector.recording.cupti_enums import (
 )
 from collector.recording.kernel_names import demangle, short_name
 from collector.recording.schema import ACTIVITY_KINDS, ACTIVITY_TABLES
-from collector.stepstats.labels import copy_label, kernel_label, memset_label, node_name, op_label
+from collector.stepstats.labels import copy_label, kernel_label, memset_label, node_name, op_label, op_of
 from collector.stepstats.typed_columns import NODE_COLUMNS, field_of, kind_of
 
 if TYPE_CHECKING:
@@ -102,7 +102,8 @@ def _host(recording: Recording) -> list[tuple[str, list[NodeExecStats], set[int]
     for row in recording.annotations:
         path, details = strings[row.name_id], _details(recording, row)
         label = op_label(path, details.op, resolve(path, details.inputs, frozenset(known)))
-        node = _node(recording, "annotations", row, path, label, thread_id=row.thread_id)
+        op_end = len(op_label(path, details.op).encode()) - len("()")
+        node = _node(recording, "annotations", row, path, label, thread_id=row.thread_id, op_end=op_end)
         if path in consumed:
             node.output.add().tensor_description.SetInParent()
         nodes.append((row, node))
@@ -171,12 +172,14 @@ def _gpus(recording: Recording) -> list[tuple[str, list[NodeExecStats], set[int]
             activity, label = _named(recording, table, row)
             launch = calls.get(row.correlation_id) if row.correlation_id else None
             scheduled = launch.start_ns + recording.clock.offset_ns if launch else 0
+            path = paths.get(row.correlation_id)
             node = _node(
                 recording,
                 table,
                 row,
-                node_name(activity, paths.get(row.correlation_id)),
+                node_name(activity, path),
                 label,
+                op_end=0 if path is None else len(op_of(path).encode()),
                 scheduled_micros=scheduled // 1000,
                 scheduled_nanos=scheduled,
                 thread_id=launch.thread_id if launch else 0,

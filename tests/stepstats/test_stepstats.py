@@ -54,6 +54,7 @@ def test_every_field_of_an_annotated_kernel(build, start_ns):
         scheduled_nanos=start_ns + 1500,
         thread_id=42,
         correlation_id=5,
+        op_end=len("layer1/conv"),
     )
 
 

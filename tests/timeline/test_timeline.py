@@ -53,6 +53,7 @@ def node(name="", label="", **fields):
         "thread_id": 0,
         "correlation_id": 0,
         "activity": Activity(),
+        "op_end": 0,
     }
     return SimpleNamespace(**defaults | fields)
 

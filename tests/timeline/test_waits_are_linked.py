@@ -152,7 +152,7 @@ def test_a_simulated_program_waits_for_its_last_kernel():
 
 @pytest.mark.simulator
 def test_a_stream_of_a_simulated_program_waits_for_an_event_of_another():
-    kinds = ["synchronizations", "kernels", "cuda_events", "api_calls"]
+    kinds = ["synchronizations", "kernels", "cuda_events", "runtime_api"]
     with SimulatedGpu() as gpu, collector.trace(strict=True, kinds=kinds) as step:
         gpu.launch("first", stream=7, duration_ns=1000)
         event = gpu.record_event(stream=7)
