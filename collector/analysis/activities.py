@@ -124,7 +124,7 @@ class Activities:
         return Activities(self._recording, self._places[places])
 
     def by_device(self) -> Iterator[tuple[int, Activities]]:
-        """Each device, and what it did."""
+        """Each device with its activities."""
         devices = self.device_id
         bounds = [*(np.flatnonzero(devices[1:] != devices[:-1]) + 1).tolist(), len(self)]
         if len(bounds) == 1 and len(self):
@@ -144,7 +144,7 @@ class Activities:
         return self.of_rows([getattr(table, name) for table in _tables(self._recording)])
 
     def of_rows(self, values: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-        """Of values for each row of each of the tables, those of these activities."""
+        """The values of these activities, taken from values for each row of each table."""
         filled = [table for table, part in enumerate(values) if len(part)]
         if len(filled) == 1:  # the places are its rows
             return values[filled[0]] if self._is_whole else values[filled[0]][self._places]

@@ -1,4 +1,4 @@
-"""The path of each annotation: what it is called, and what it lies in."""
+"""The path of each annotation: its name behind the names of the annotations around it."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ JSON_SCHEMA = "collector.answer/1"
 """What `Answer.to_json` says that it is; docs/analysis.md describes it."""
 _SHOWN_ROWS = 20
 _ROWS_SIDE_BY_SIDE = 8
-"""How many rows of a table that is too wide are shown as columns."""
+"""Number of rows that are shown as columns where a table is too wide."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _WIDTH = 100
 
@@ -142,7 +142,7 @@ class Answer:
         return "\n\n".join([*parts, "\n".join(below)] if below else parts)
 
     def _table_text(self, shown: int, width: int, *, color: bool, whole_names: bool) -> str:
-        """The table of so many rows."""
+        """The table of this many rows."""
         is_tree = {"path", "depth"} <= self.values.keys() and not whole_names
         chosen = [each for each in self.columns if not is_tree or each.name != "depth"]
         lines = [
@@ -219,7 +219,7 @@ class Answer:
         return pa.Table.from_arrays(arrays, schema=pa.schema(schema, metadata=about))
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows for whatever takes Arrow's C stream: polars, DuckDB, pandas."""
+        """The rows for readers of Arrow's C stream: polars, DuckDB, pandas."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def to_pandas(self) -> pd.DataFrame:
@@ -260,7 +260,7 @@ class Answer:
 
 
 def _plain(name: str) -> str:
-    """The name of a column whose values say their unit."""
+    """The name of a column whose values contain their unit."""
     return name.removesuffix("_ns").removeprefix("num_").replace("_", " ")
 
 
@@ -308,5 +308,5 @@ _SHOWN: dict[str, Callable[[Any], str]] = {
 
 
 def _shown(value: Any, unit: str) -> str:
-    """A value for people; what is not known, NaN, is empty."""
+    """A value for people; an unknown value (NaN) is empty."""
     return _SHOWN[unit](value)

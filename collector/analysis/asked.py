@@ -141,7 +141,7 @@ def recording_in(given: Recording | TracedStep) -> Recording:
 
 
 def sums_in(given: Asked) -> list[CallSums]:
-    """The sums of profiles without start times; empty where not all of what was given holds only sums."""
+    """The sums of profiles without start times; empty unless all given files hold only sums."""
     steps = given if isinstance(given, Sequence) else [given]
     found = [None if isinstance(each, Recording) else each.sums for each in steps]
     sums = [each for each in found if each is not None]

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collector.recording.recording import Recording
 
 LEAST_EFFECT = 0.01
-"""Share of the step that a change has to reach to be called slower or faster."""
+"""Share of the step from which on a change is called slower or faster."""
 
 _Figures: TypeAlias = "Iterator[tuple[tuple[Any, ...], int, int]]"
 """Key, number of activities, ns."""

@@ -50,7 +50,7 @@ KINDS = {
     "host": "The host did something else than to wait for a device.",
     "unknown": "What the activity waited for is not in the recording.",
 }
-"""Kind of a segment -> what it means. The first are those of `WorkClass`."""
+"""Kind of a segment -> its meaning. The first are those of `WorkClass`."""
 _SYNCHRONIZE, _HOST = (list(KINDS).index(name) for name in ("synchronize", "host"))
 _DEFINITION = (
     "Back from the last end on any device, each activity is held up by what it waited for last, and a call by the last "
@@ -86,7 +86,7 @@ QUESTIONS = {
         summed=("duration_ns",),
     ),
 }
-"""What the path is counted by -> the question."""
+"""Key by which the path is counted -> the question."""
 
 
 def critical_path(steps: Asked, *, by: str = "kind", kernel_gap_ns: int = KERNEL_GAP_NS) -> Answer:

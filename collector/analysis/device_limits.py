@@ -1,4 +1,4 @@
-"""What fits on a multiprocessor of a device at once, by its recorded attributes and its compute capability."""
+"""Limits of a multiprocessor: the blocks that fit on it at once, by recorded attributes and compute capability."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _REGISTER_UNIT = 256
 
 
 class DeviceLimits(NamedTuple):
-    """What a multiprocessor of a device holds at most, and how it is given out."""
+    """The resources of a multiprocessor of a device, and the units in which they are allocated."""
 
     source: str
     """``recorded`` attributes of the device, or those of its ``compute capability 8.0`` where they are not recorded."""
@@ -99,7 +99,7 @@ def device_limits(recording: Recording) -> dict[int, DeviceLimits]:
     found = {}
     for device in recording.devices:
         if device.threads_per_warp not in (0, THREADS_PER_WARP):
-            continue  # another maker's, whose multiprocessors divide their resources in ways of their own
+            continue  # a device of another vendor, whose multiprocessors divide their resources differently
         capability = (int(device.compute_major), int(device.compute_minor))
         known = _CAPABILITIES.get(capability)
         recorded = (

@@ -31,7 +31,7 @@ class DeviceTimes(NamedTuple):
     by_classes: Numbers
     """How long exactly a set of classes ran; bit c of the place stands for `WorkClass` c."""
     by_number: Numbers
-    """How long so many activities ran at once; the first: how long nothing ran."""
+    """Time in which this many activities ran at once, by their number; the first entry is the idle time."""
 
     @property
     def busy_ns(self) -> int:
@@ -78,5 +78,5 @@ def device_times(recording: Recording, window: str) -> list[DeviceTimes]:
 
 
 def ratio(part: int, whole: int) -> float:
-    """Part by whole; 0 of nothing."""
+    """Part divided by whole; 0 if the whole is 0."""
     return part / whole if whole else 0.0

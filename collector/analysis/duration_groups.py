@@ -85,5 +85,5 @@ def _joined(columns: Sequence[npt.NDArray[Any]]) -> Numbers:
 
 
 def lower_median(values: npt.NDArray[Any]) -> int:
-    """The median of whole numbers, which is one of them: of an even number the lower of the two in the middle."""
+    """The median of whole numbers, which is one of them: the lower middle one if their number is even."""
     return int(np.partition(values, (len(values) - 1) // 2)[(len(values) - 1) // 2])

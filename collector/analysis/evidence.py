@@ -23,7 +23,7 @@ class Evidence(Sequence["Rows"]):
     """For each row of an answer table -> rows of the recording."""
 
     def __init__(self, length: int, rows_of: Callable[[int], Rows]) -> None:
-        """Of so many rows; ``rows_of`` takes the place of one of them."""
+        """Evidence of this many rows; ``rows_of`` takes the place of one of them."""
         self._places, self._rows_of = range(length), rows_of
 
     def __len__(self) -> int:

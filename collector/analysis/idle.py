@@ -45,7 +45,7 @@ CAUSES = {
     "no_launch": "The call that launched what ended the gap is not in the recording.",
     "tail": "Nothing ran after the gap, in the window.",
 }
-"""Cause -> what it means."""
+"""Cause -> its meaning."""
 
 _CAUSE_COLUMNS = tuple(Column(f"{cause}_ns", "ns", meaning) for cause, meaning in CAUSES.items())
 _DEFINITION = (
@@ -135,7 +135,7 @@ def idle_gaps(steps: Asked, *, window: str = "step", kernel_gap_ns: int = KERNEL
 
 
 class _Gaps:
-    """The gaps of one device with what each is put down to."""
+    """The gaps of one device with the cause of each."""
 
     def __init__(
         self, recording: Recording, work: Activities, window: Window, waits: Union, kernel_gap_ns: int

@@ -42,7 +42,7 @@ KEYS = {
         Column("name", "text", "Short name of the kernel."),
     ),
 }
-"""What kernels can be counted by -> the columns that say it."""
+"""Key by which kernels can be counted -> the columns that contain it."""
 _FIGURES = (
     Column("count", "count", "Kernels."),
     Column("total_ns", "ns", "Sum of their durations."),
@@ -152,7 +152,7 @@ def _sums_part(sums: CallSums, by: str) -> Part:
 
 
 def _keys(recording: Recording, by: str) -> list[Keys]:
-    """What kernels are counted under."""
+    """The keys under which kernels are counted."""
     table = recording.kernels
     if by == "whole_name":
         return [Keys.of(table.name_id, lambda name: demangle(table.text(name)))]

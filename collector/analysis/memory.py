@@ -180,7 +180,7 @@ class _Held(NamedTuple):
 
 
 def _held(recording: Recording) -> tuple[list[_Held], list[str]]:
-    """The memory of each device, kind and pool, and what could not be told."""
+    """The memory of each device, kind and pool, and the rows that belong to none."""
     lifetimes, losses = _Lifetimes.of(recording)
     places, place_of_row = memory_places(recording)
     found = []
@@ -198,7 +198,7 @@ def _held(recording: Recording) -> tuple[list[_Held], list[str]]:
 
 
 def memory_over_time(recording: Recording) -> list[tuple[tuple[int, str, str], Numbers, Numbers]]:
-    """Device, kind of memory and pool of each place, when what it held changed, and how many bytes it held then."""
+    """Device, kind of memory and pool of each place, the times of its changes, and its bytes from then on."""
     return [(each.place, *each.lifetimes.changes(recording)) for each in _held(recording)[0]]
 
 

@@ -146,7 +146,7 @@ class _Scopes(NamedTuple):
     paths: list[str]
     depths: Numbers
     ends: Numbers
-    """Of each path the place behind the last one inside of it."""
+    """For each path, the index behind the last path inside it."""
     places: Mapping[str, int]
     """Path -> its place."""
 

@@ -93,7 +93,7 @@ QUESTIONS = {
         summed=("kernels", "exposed_alone_ns"),
     ),
 }
-"""What overlap is told by -> the question."""
+"""Key of the rows of overlap -> the question."""
 
 
 def overlap(steps: Asked, *, by: str = "device", window: str = "step") -> Answer:
@@ -179,7 +179,7 @@ def _groups_of_kernels(recording: Recording) -> Numbers:
 
 
 def _keys(table: Table) -> Iterator[tuple[int, ...]]:
-    """What each kernel shares with what is stated of its collective."""
+    """The overlap of each kernel with the attributes of its collective."""
     columns = ("device_id", "context_id", "stream_id", "start_ns", "correlation_id")
     return zip(*(table[name].tolist() for name in columns), strict=True)
 

@@ -174,7 +174,7 @@ class PathEdges:
         return places[is_waiting[own] & (ends > calls.start_ns[own]) & (ends <= calls.end_ns[own])]
 
     def _waited_for(self, rows: Numbers) -> tuple[Numbers, Numbers]:
-        """Sets of streams that calls waited for, and until when what was launched into them counts."""
+        """Sets of streams that calls waited for, and the time before which work was launched that counts."""
         recording = self._recording
         until_ns = recording.api_calls.start_ns[rows].astype(np.int64)
         sets = np.zeros(len(rows), np.int64)

@@ -58,7 +58,7 @@ QUESTIONS = {
         summed=("duration_ns",),
     ),
 }
-"""What the depths of queues are told by -> the question."""
+"""Key of the rows of queue depths -> the question."""
 
 
 def queue(steps: Asked, *, by: str = "stream") -> Answer:

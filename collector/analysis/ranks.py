@@ -132,7 +132,7 @@ def _markers(given: Sequence[Recording | TracedStep]) -> tuple[dict[int, Markers
 
 
 def _collectives_of(step: Recording | TracedStep) -> StepStats:
-    """The step as StepStats. Of a recording only the collectives are converted: a full message is large."""
+    """The step as StepStats. Only the collectives of a recording are converted, because a full message is large."""
     if isinstance(step, Recording):
         recording = step
     elif step.recorded is None:

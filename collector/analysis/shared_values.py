@@ -19,7 +19,7 @@ _VALUES: ContextVar[dict[tuple[Any, ...], tuple[Any, Any]] | None] = ContextVar(
 
 @contextmanager
 def shared_values() -> Iterator[None]:
-    """Keep what `shared` functions return until the end of this block, or of the one around it."""
+    """Keep the values of `shared` functions until the end of this block, or of the block around it."""
     if _VALUES.get() is not None:
         yield
         return

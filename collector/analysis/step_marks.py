@@ -61,7 +61,7 @@ def places_launched_in(recording: Recording, work: Activities, starts: Numbers, 
 
 
 def path_within(path: str, marks: Set[str]) -> str:
-    """The part of a path that is inside of the annotation of its step, or all of it where it is in none."""
+    """The part of a path inside the annotation of its step, or the whole path outside of steps."""
     around = path
     while around:
         if around in marks:

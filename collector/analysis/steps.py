@@ -104,7 +104,7 @@ class _Step(NamedTuple):
     window: Window
     busy_ns: int
     gpu_ns: Mapping[str, int]
-    """Op -> sum of the durations of what was launched in it."""
+    """Op -> sum of the durations of the work launched in it."""
     rows: Mapping[str, Numbers]
     """Table -> rows of the recording."""
     is_first: bool

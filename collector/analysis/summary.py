@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _TOP_ROWS = 10
 _WIDTH = 100
-"""Characters of a line where the terminal does not say."""
+"""Characters of a line where the terminal's width is unknown."""
 
 
 def summarize(recording: Recording, *, unavailable: str | None = None, color: bool | None = None) -> str:
@@ -97,7 +97,7 @@ class _Page:
         self._lines += [styled(indent + line, *styles, color=self._color) for line in lines]
 
     def show(self, title: str, heads: Sequence[str], rows: Iterable[Sequence[str]], *, last_is_name: bool) -> None:
-        """Add a table under a title; its first column holds names, and its last one where that is said."""
+        """Add a table under a title; its first column holds names, and on request its last one too."""
         is_name = [place == 0 or (last_is_name and place == len(heads) - 1) for place in range(len(heads))]
         table = table_text(heads, list(rows), is_name, self._width, color=self._color)
         self._lines += [styled(title, "bold", color=self._color), "", table, ""]

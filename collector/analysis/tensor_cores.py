@@ -36,7 +36,7 @@ _MAY_USE = re.compile(
     r"(?<![sdcz])gemm|conv(?!ert)|attention|attn|fmha|mha_|matmul|cutlass|triton|cudnn_rnn|wgrad|dgrad|einsum",
     re.IGNORECASE,
 )
-"""In names of kernels that multiply matrices, or that a compiler made, which do not say with what."""
+"""Parts of names of kernels that multiply matrices, or that a compiler made, without naming the units they use."""
 
 _DEFINITION = (
     "Kernels that use tensor cores, by name: a name with a part that is known from libraries says yes, one of a matrix "
@@ -85,7 +85,7 @@ def tensor_core_use(name: str) -> str:
 
 @shared
 def tensor_core_uses(recording: Recording) -> npt.NDArray[np.int8]:
-    """For each kernel the place of what its name says in `USES`."""
+    """For each kernel the index in `USES` of the use that its name states."""
     kernels = recording.kernels
     uses = np.zeros(len(recording.strings), np.int8)
     for name_id in np.flatnonzero(np.bincount(kernels.name_id, minlength=1)).tolist():
@@ -95,7 +95,7 @@ def tensor_core_uses(recording: Recording) -> npt.NDArray[np.int8]:
 
 
 def tensor_core_use_of_all(uses: npt.NDArray[np.int8]) -> str:
-    """What the names of several kernels say, given as places in `USES`; unknown where they differ."""
+    """The use that the names of several kernels state, as an index in `USES`; unknown where they differ."""
     first, last = int(uses.min()), int(uses.max())
     return USES[first] if first == last else UNKNOWN
 

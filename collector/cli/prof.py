@@ -72,14 +72,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _summaries(steps: list[str]) -> Callable[[], str]:
-    """What `collector summary` prints of these steps."""
+    """The output of `collector summary` for these steps."""
     from collector.cli.summary import summaries
 
     return lambda: f"{summaries([Path(step) for step in steps])}\n"
 
 
 def profiler_of(arguments: argparse.Namespace, steps: list[str]) -> Profiler:
-    """The profile of what arguments and steps name.
+    """The profile of the files that arguments and steps name.
 
     Raises:
         collector.CollectorError: something cannot be read, or does not go together.

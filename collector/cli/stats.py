@@ -90,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _clock_options(arguments: argparse.Namespace, asked: list[tuple[str, str]]) -> dict[str, Mapping[int, int] | None]:
-    """What questions about ranks are told about their clocks."""
+    """The arguments of questions about ranks that concern clocks."""
     from collector.analysis.questions import QUESTIONS
 
     if not arguments.same_clock and not arguments.clock_offset:
@@ -105,7 +105,7 @@ def _window(text: str) -> str | tuple[int | None, int | None]:
 
 
 def _part(recording: Recording, begin_ns: int | None, end_ns: int | None) -> Recording:
-    """What overlaps a part of a step, as a step of this length."""
+    """The activities that overlap a part of a step, as a step of this length."""
     from collector.analysis.between import between
 
     begin_ns = begin_ns or 0
@@ -113,7 +113,7 @@ def _part(recording: Recording, begin_ns: int | None, end_ns: int | None) -> Rec
 
 
 def _asked(arguments: argparse.Namespace) -> list[tuple[str, str]]:
-    """Names of questions, and what the rows of each are counted by."""
+    """Names of questions, and the keys by which the rows of each are counted."""
     from collector.analysis.questions import ALIASES, BY_ALONE, QUESTIONS
 
     if arguments.by and not arguments.question:
@@ -133,7 +133,7 @@ def _asked(arguments: argparse.Namespace) -> list[tuple[str, str]]:
 
 
 def _counted_by(name: str, wanted: str, asked: list[tuple[str, str]], otherwise: str) -> str:
-    """What the rows of a question are counted by where that is asked for."""
+    """The key by which the rows of a question are counted, if one is given."""
     from collector.analysis.questions import BY_ALONE, QUESTIONS
 
     question, meant = BY_ALONE.get(wanted, ("", ""))

@@ -10,7 +10,7 @@ namespace {
 
 size_t place(int64_t number) { return static_cast<size_t>(number); }
 
-// The activities of each stream in their order, and what was launched into it until when.
+// The activities of each stream in their order, and the times of the launches into it.
 class Queues {
  public:
   explicit Queues(const PathActivities& activities) : activities_(activities), before_(activities.size(), kNone) {
@@ -205,7 +205,7 @@ class Walk {
     return cause;
   }
 
-  // From the call of an activity, where the path is, to what its thread had waited for.
+  // From the call of an activity, where the path is, to the end of the wait of its thread.
   int64_t back_along_host(int64_t row) {
     const int64_t thread = activities_.threads[place(row)];
     size_t wait = waits_until(thread, now_);

@@ -1,4 +1,4 @@
-// The critical path of a recording: what the last activity waited for, and so on back to the beginning.
+// The critical path of a recording: the cause for which the last activity waited, and so on back to the beginning.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +15,13 @@ enum class SegmentKind : uint8_t {
   kActivity = 0,       // an activity ran
   kLaunchLatency = 1,  // it had been launched, and had not begun
   kKernelGap = 2,      // the activity before it on its stream had ended a short time ago
-  kDependency = 3,     // what it waited for had ended, or the activity before it on its stream a longer time ago
-  kSynchronize = 4,    // what the host waited for had ended, and the call had not returned
+  kDependency = 3,     // its cause had ended, or the activity before it on its stream a longer time ago
+  kSynchronize = 4,    // the awaited work had ended, and the call had not returned
   kHost = 5,           // the host did something else than to wait for a device
-  kUnknown = 6,        // what the activity after it waited for is not known
+  kUnknown = 6,        // the cause of the wait of the activity after it is unknown
 };
 
-// What ran on devices, in order of starts. A row of it is an activity.
+// The activities of devices, in order of starts.
 struct PathActivities {
   IntervalColumns times;
   Column<int64_t> queues;      // of each the number of its stream; all streams of all devices are counted together
@@ -32,12 +32,12 @@ struct PathActivities {
   size_t size() const { return times.size(); }
 };
 
-// Streams that were told to wait for what had been put into another stream.
+// Waits of streams for the work in another stream.
 struct StreamWaits {
   Column<int64_t> queues;
-  Column<int64_t> called_at;    // what is launched later into that stream waits
+  Column<int64_t> called_at;    // work launched later into that stream waits
   Column<int64_t> sources;      // stream that it waits for
-  Column<int64_t> recorded_at;  // up to what was launched into that stream before
+  Column<int64_t> recorded_at;  // work launched before into that stream is waited for
 };
 
 // Calls in which the host waited, in order of threads and of ends.
@@ -46,7 +46,7 @@ struct HostWaits {
   Column<int64_t> threads;
   Column<int64_t> activities;      // the activity that was waited for; kNone: streams
   Column<int64_t> queue_sets;      // place in `set_bounds` of the streams that were waited for
-  Column<int64_t> launched_until;  // what was launched into them before was waited for
+  Column<int64_t> launched_until;  // work launched into them before was waited for
   Column<int64_t> set_bounds;      // of each set the place of its first stream in `set_queues`, and of all one more
   Column<int64_t> set_queues;
 };

@@ -1,4 +1,4 @@
-// Intervals [start, end) of whole nanoseconds: unions, what they cover, and what they leave free.
+// Intervals [start, end) of whole nanoseconds: unions, covered lengths and gaps.
 #pragma once
 
 #include <cstddef>
@@ -43,10 +43,10 @@ std::vector<int64_t> covered_lengths(const IntervalColumns& covering, const Inte
 // The length that both of two unions cover.
 int64_t overlap_length(const IntervalColumns& one, const IntervalColumns& other);
 
-// What of one union another one leaves.
+// The difference of two unions.
 Intervals difference_of(const IntervalColumns& from, const IntervalColumns& taken);
 
-// For each of so many groups the length that at least one of its intervals covers. `groups` are those of the intervals.
+// For each group, the length that at least one of its intervals covers. `groups` are the groups of the intervals.
 std::vector<int64_t> covered_by_group(const IntervalColumns& intervals, const Column<int64_t>& groups,
                                       size_t num_groups);
 
@@ -55,7 +55,7 @@ struct Gaps {
   std::vector<int64_t> next;  // row of the first interval that starts where the gap ends; -1: the window ends there
 };
 
-// What intervals leave free of a window.
+// The gaps between intervals in a window.
 Gaps gaps_between(const IntervalColumns& intervals, int64_t begin, int64_t end);
 
 }  // namespace collector::analysis

@@ -1,4 +1,4 @@
-// Rows in the order of their starts, without sorting what is in order already.
+// Rows in the order of their starts; rows that are in order already are not sorted.
 #pragma once
 
 #include <cstddef>

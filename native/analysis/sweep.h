@@ -30,7 +30,7 @@ struct DeviceTimes {
   int64_t last_end;
   // How long, in the window, exactly these classes ran: bit c of the place stands for class c.
   TimesByClasses by_classes;
-  // How long, in the window, so many activities ran at once.
+  // Time in the window during which this many activities ran at once.
   std::vector<int64_t> by_number;
 };
 
@@ -46,7 +46,7 @@ struct GroupTimes {
 };
 GroupTimes sweep_groups(const IntervalColumns& intervals, const Column<int64_t>& groups, size_t num_groups);
 
-// How long, in a window, so many of the intervals ran at once.
+// Time in a window during which this many of the intervals ran at once.
 std::vector<int64_t> times_by_number(const IntervalColumns& intervals, int64_t begin, int64_t end);
 
 }  // namespace collector::analysis

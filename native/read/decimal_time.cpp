@@ -35,7 +35,7 @@ std::string_view take_digits(std::string_view& text) {
   return digits;
 }
 
-// The digits before `end`, plus one where what follows rounds up.
+// The digits before `end`, plus one where the digits behind it round up.
 std::optional<int64_t> rounded(const Digits& digits, size_t begin, size_t end) {
   if (end > begin && end - begin > static_cast<size_t>(kMostDigits)) return std::nullopt;
   uint64_t value = 0;

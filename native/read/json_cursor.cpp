@@ -215,7 +215,7 @@ void JsonCursor::skip_list(int depth) {
 void JsonCursor::skip_word() {
   const char* const begin = at_;
   while (at_ < end_ && is_digit(*at_)) ++at_;
-  if (at_ < end_ && at_ > begin && *begin != '0' && !is_word_letter(*at_)) return;  // what most words are
+  if (at_ < end_ && at_ > begin && *begin != '0' && !is_word_letter(*at_)) return;  // the usual case
   while (at_ < end_ && is_word_letter(*at_)) ++at_;
   const std::string_view word(begin, static_cast<size_t>(at_ - begin));
   constexpr std::string_view kWords[] = {"true", "false", "null", "NaN", "Infinity", "-Infinity"};
