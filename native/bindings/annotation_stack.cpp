@@ -75,10 +75,14 @@ struct ThreadStacks {
   ThreadStacks(const ThreadStacks&) = delete;
   ThreadStacks& operator=(const ThreadStacks&) = delete;
   ~ThreadStacks() {
-    for (Pushed& pushed : stacks) {
-      if (pushed.places.empty()) continue;
-      const std::lock_guard<std::mutex> lock(leftover().mutex);
-      leftover().places.insert(leftover().places.end(), pushed.places.begin(), pushed.places.end());
+    try {
+      for (const Pushed& pushed : stacks) {
+        if (pushed.places.empty()) continue;
+        const std::lock_guard<std::mutex> lock(leftover().mutex);
+        leftover().places.insert(leftover().places.end(), pushed.places.begin(), pushed.places.end());
+      }
+    } catch (...) {
+      return;  // no memory: the places stay
     }
   }
 };

@@ -333,3 +333,18 @@ def test_a_tool_that_wraps_our_method_keeps_its_own(monkeypatch):
     assert ThreadPoolExecutor.submit is theirs
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(contextvars.copy_context().run, int).result(600) == 0
+
+
+def test_threads_that_end_inside_an_annotation_disturb_nothing(launch):
+    def work() -> None:
+        annotate("never left").__enter__()
+        launch("inside")
+
+    for _ in range(3):
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        with annotate("after"):
+            launch("after")
+    assert launch.seen == [("inside", "never left"), ("after", "after")] * 3
+    assert counts() == {}
