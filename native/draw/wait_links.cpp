@@ -10,7 +10,6 @@
 
 namespace collector::draw {
 
-using stepstats::Device;
 using stepstats::Group;
 using stepstats::StepStats;
 
