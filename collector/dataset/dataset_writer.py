@@ -24,6 +24,7 @@ from collector.dataset.step_facts import step_facts
 from collector.dataset.step_tables import args_table, step_tables, steps_row
 from collector.errors import OutputError
 from collector.files.atomic_files import expanded
+from collector.formats.output_paths import filled_path
 from collector.runtime.optional_packages import optional_package
 
 if TYPE_CHECKING:
@@ -67,7 +68,8 @@ class DatasetWriter:
     write side by side.
 
     Args:
-        folder: of the dataset, made where it does not exist.
+        folder: of the dataset, made where it does not exist; `collector.formats.output_paths.filled_path` says what
+            may stand in braces.
         run: the name of the run, `run_of_this_process` by default.
         rank: of the process that was traced.
         label: a text about the run, of which the first writer's is kept.
@@ -80,7 +82,7 @@ class DatasetWriter:
 
     def __init__(self, folder: str | os.PathLike[str], *, run: str = "", rank: int = 0, label: str = "") -> None:
         optional_package("pyarrow.parquet")
-        self._folder = expanded(folder)
+        self._folder = filled_path(expanded(folder), rank)
         self._run = check_run(run or run_of_this_process())
         self._rank = rank
         self._label = label

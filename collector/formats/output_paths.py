@@ -1,33 +1,80 @@
-"""The file that one process of many writes: of each rank or process its own."""
+"""The file that one process of many writes: of each rank or process its own.
+
+A path may name what it depends on: ``{rank}``, ``{pid}``, ``{host}``, ``{step}`` and ``{env:VARIABLE}``.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import re
+import socket
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from collector.errors import OutputError
 from collector.formats.registry import suffix_of
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+_PLACEHOLDER = re.compile(r"\{(rank|pid|host|step|env:[A-Za-z_][A-Za-z0-9_]*)\}")
 _RANK = re.compile(r"(?<![a-z])(?:rank|worker|process|proc|task|gpu|r)[-_.=]?0*(\d+)(?!\d)", re.IGNORECASE)
 _STARTED_NS = time.time_ns()
 """The approximate time at which this process, or the one it was forked from, began."""
 
 
-def file_of_this_process(path: Path, rank: int | None) -> tuple[Path, str]:
+def filled_path(path: Path, rank: int | None, step: int | None = None) -> Path:
+    """The path with its placeholders filled in; other braces are left as they are.
+
+    ``{rank}`` is 0 where no rank is known. Folders whose names have placeholders are made.
+
+    Args:
+        path: what the program asked for.
+        rank: of this process; None: that which torchrun's environment says.
+        step: number of the step; where None, ``{step}`` is left as it is.
+
+    Raises:
+        OutputError: an environment variable is not set, or a folder cannot be made.
+    """
+    text = os.fspath(path)
+    if _PLACEHOLDER.search(text) is None:
+        return path
+
+    def value(found: re.Match[str]) -> str:
+        name = found[1]
+        if name == "step" and step is None:
+            return found[0]
+        if name.startswith("env:"):
+            if not (stated := os.environ.get(name[4:])):
+                raise OutputError(f"{path}: the environment variable {name[4:]} is not set", "Set it, or take it out")
+            return stated
+        values = {"rank": rank_of_this_process(rank) or 0, "pid": os.getpid(), "host": socket.gethostname()}
+        return str(step if name == "step" else values[name]).replace("/", "-")
+
+    filled = Path(_PLACEHOLDER.sub(value, text))
+    if _PLACEHOLDER.search(os.fspath(path.parent)) is not None:
+        try:
+            filled.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OutputError(f"cannot make the folder {filled.parent}: {error.strerror or error}") from error
+    return filled
+
+
+def file_of_this_process(path: Path, rank: int | None, step: int | None = None) -> tuple[Path, str]:
     """Return the path that this process writes instead of ``path``, and the reason; ``""`` where it is ``path`` itself.
 
     Of many ranks each has a file of its own, ``step.rank3.json``, unless ``path`` says the rank already. Where no rank
     is known, a file that another process of this run has written is left alone, and the process id goes into the name.
 
     Args:
-        path: what the program asked for.
+        path: what the program asked for; see `filled_path`.
         rank: of this process, None: that which torchrun's environment says.
+        step: number of the step.
+
+    Raises:
+        OutputError: a placeholder cannot be filled in.
     """
+    asked, path = path, filled_path(path, rank, step)
+    if "{rank}" in os.fspath(asked) or "{pid}" in os.fspath(asked):
+        return path, ""
     world_size = _number("WORLD_SIZE")
     rank = rank_of_this_process(rank)
     if world_size is not None and world_size > 1 and rank is not None:

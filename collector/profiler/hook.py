@@ -15,8 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from collector.errors import CollectorError, SessionActiveError
-from collector.formats.output_paths import rank_of_this_process
+from collector.errors import CollectorError, OutputError, SessionActiveError
+from collector.formats.output_paths import filled_path, rank_of_this_process
 from collector.profiler.context import TracedStep, _trace, write_or_warn
 from collector.runtime.optional_packages import optional_package
 from collector.runtime.uncompiled import uncompiled
@@ -152,7 +152,11 @@ class ProfilerHook:
         text = timeline.generate_chrome_trace_format(show_dataflow=self._show_dataflow, show_memory=self._show_memory)
         if self._dataset is not None:
             self._add_to_dataset(step, session, text)
-        path = self._folder / f"timeline-{step}.json"
+        try:
+            path = filled_path(self._folder / f"timeline-{step}.json", None, step)
+        except OutputError as error:
+            log.warning("no timeline of step %d: %s", step, error)
+            return None
         if not write_or_warn(path, text.encode()):
             return None
         log.info("wrote %s", path)

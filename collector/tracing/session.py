@@ -116,7 +116,8 @@ def trace(
         path: the file for the trace, written at the end. Its suffix is the format: ``.json`` Chrome trace, ``.pftrace``
             Perfetto trace, both also with ``.gz``; ``.pb`` and ``.pbtxt`` RunMetadata; ``.gpurec`` the recording. An
             existing file is replaced (for a link, the file that it points to); ``~`` is the home folder. Of several
-            ranks or processes, each writes its own file: `Session.path`.
+            ranks or processes, each writes its own file: `Session.path`. ``{rank}``, ``{pid}``, ``{host}``, ``{step}``
+            (the use of this session, counted from 0) and ``{env:VARIABLE}`` are filled in, in all paths.
         strict: raise a `collector.CollectorError` instead of warning.
         source: ``auto``, ``native``, ``cupti-python``, or a `collector.sources.Source`.
         synchronize: wait at the end for unfinished work of the devices, so that the trace contains it.
@@ -198,6 +199,8 @@ class Session(TracedStep):
         self._entered: list[session_slot.Use] = []  # by `with`: a second one while the first is open traces nothing
         self._recording: Recording | None = None
         self._writable = True
+        self._number = -1
+        """Of the last step, counted from 0: ``{step}`` in paths."""
 
     def _state(self) -> str:
         if self._use:
@@ -326,7 +329,11 @@ class Session(TracedStep):
         """Set `path`; warn once if it differs from the given path."""
         self.path, reason = self.options.path, ""
         if self.path is not None:
-            self.path, reason = file_of_this_process(self.path, self.options.rank)
+            try:
+                self.path, reason = file_of_this_process(self.path, self.options.rank, self._number)
+            except OutputError as error:
+                self.path, self._writable = None, False
+                self._trouble(error, f"the trace will not be saved: {error}")
         if reason:
             _warn_once(reason)
         return self.path
@@ -351,6 +358,7 @@ class Session(TracedStep):
             self._trouble(error, f"this step is not traced: {error}")
             return
         self._use = use
+        self._number += 1
         self._forget_results()
         self._check_path()
         self._start(use)
@@ -369,8 +377,7 @@ class Session(TracedStep):
             prepare(options.nvtx)
             use.source = open_source(source) if isinstance(source, str) else source
             if options.journal is not None:
-                journal, _ = file_of_this_process(options.journal, options.rank)
-                options = replace(options, journal=journal if self._can_keep(journal, use.source) else None)
+                options = replace(options, journal=self._journal_path(options.journal, use.source))
             use.source.start(options)
         except Exception as error:  # whatever it is, the user's program continues
             use.source, self.unavailable = None, _in_words(error)
@@ -471,9 +478,10 @@ class Session(TracedStep):
             return False
         return True
 
-    def _can_keep(self, journal: Path, source: Source) -> bool:
-        """Whether ``source`` can write a journal at that path; warns if it cannot."""
+    def _journal_path(self, asked: Path, source: Source) -> Path | None:
+        """The path at which ``source`` writes the journal; None, with a warning, if it cannot."""
         try:
+            journal, _ = file_of_this_process(asked, self.options.rank, self._number)
             if not hasattr(source, "journal_trouble"):
                 raise OutputError(f"the source {source.name!r} keeps no journal", "Use source='native'")
             check_writable(journal)
@@ -484,8 +492,8 @@ class Session(TracedStep):
                 )
         except CollectorError as error:
             self._trouble(error, f"no journal is kept: {error}")
-            return False
-        return True
+            return None
+        return journal
 
     def _end_journal(self, use: session_slot.Use, *, keep: bool) -> None:
         """Delete the journal, or report its path."""
