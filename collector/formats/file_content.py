@@ -24,6 +24,12 @@ _HEAD_BYTES = 1 << 16
 _PIECE_BYTES = 1 << 20
 _SPACES = re.compile(rb"[\xef\xbb\xbf \t\r\n]*")
 """Bytes that may stand before the first letter of a text."""
+_JSON_AFTER_LINE_FEED = re.compile(rb"(?=[\t\n\r -\xff]{124})[\t\n\r ]+(?:\{[\t\n\r ]*\"|\[[\t\n\r ]*\{)")
+"""Text that no message begins with.
+
+A device or a step whose length is a space or a bracket holds a control character, unless it holds nothing but a name,
+whose length is a letter.
+"""
 
 CheckHead = Callable[[bytes, Path, int], None]
 """Refuses a file by its first bytes, its name and the number of its bytes, before all of it is read."""
@@ -123,6 +129,8 @@ class FileContent:
         """
         if not begins_as_json(self.head) or self.head[:1] != b"\n":
             return begins_as_json(self.head)
+        if _JSON_AFTER_LINE_FEED.match(self.head):
+            return True
         from collector.stepstats.salvage import WireError, fields, foreign
         from collector.stepstats.wire import is_run_metadata
 

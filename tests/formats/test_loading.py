@@ -57,6 +57,21 @@ def write(tmp_path):
     return write
 
 
+@pytest.mark.parametrize("start", ["", "\n", "\n "])
+def test_the_text_of_a_trace_is_never_in_memory_as_a_whole(write, start):
+    """PyTorch's traces begin with a line feed, as messages do."""
+    events = [{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": n, "dur": 1} for n in range(60_000)]
+    path = write("trace.json", start + json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    load(path)  # what is imported on the way
+    tracemalloc.start()
+    try:
+        load(path)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < path.stat().st_size / 2
+
+
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
 @pytest.mark.parametrize(
     ("kind", "data"),
