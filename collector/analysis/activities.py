@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 COMMUNICATION = re.compile(r"nccl|rccl", re.IGNORECASE)
 """In the name of a kernel that moves data between GPUs or waits for other ranks, by NCCL or RCCL."""
 
-
 class WorkClass(enum.IntEnum):
     """The class of an activity."""
 

@@ -12,7 +12,7 @@ from collector.analysis.asked import Part, Question
 from collector.analysis.device_times import device_times, ratio
 from collector.analysis.evidence import activities_of
 from collector.analysis.stream_numbers import StreamNumbers
-from collector.recording.distinct import distinct_codes
+from collector.recording.distinct import are_among, distinct_codes
 from collector.recording.intervals import GroupTimes, Union
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def _groups_of_kernels(recording: Recording) -> Numbers:
         key: group if recording.strings[group] else -1
         for key, group in zip(_keys(table), table.group_name_id.tolist(), strict=True)
     }
-    rows = np.flatnonzero(np.isin(recording.kernels.correlation_id, table.correlation_id))
+    rows = np.flatnonzero(are_among(recording.kernels.correlation_id, table.correlation_id))
     found[rows] = [stated.get(key, -1) for key in _keys(recording.kernels[rows])]
     return found
 

@@ -39,6 +39,27 @@ def distinct_codes(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDAr
     return distinct, codes.reshape(-1).astype(np.int64)
 
 
+def are_among(values: npt.NDArray[Any], keys: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Whether each value is one of the keys; both are whole numbers of one type.
+
+    ``np.isin`` hashes the keys, see `distinct_values`. Where these lie close together, a table says which there are.
+    """
+    if not len(keys) or not len(values):
+        return np.zeros(len(values), bool)
+    least, most = keys.min(), keys.max()
+    if int(most) - int(least) >= _BYTES_PER_VALUE * (len(keys) + len(values)):
+        ordered = np.sort(keys)
+        found: npt.NDArray[np.bool_] = ordered[np.minimum(np.searchsorted(ordered, values), len(keys) - 1)] == values
+        return found
+    is_there = np.zeros(int(most) - int(least) + 1, bool)
+    is_there[keys - least] = True
+    is_within = (values >= least) & (values <= most)
+    found = is_there[np.where(is_within, values - least, 0)]
+    return found & is_within
+
+
+_BYTES_PER_VALUE = 16
+"""Bytes of a table of keys, for each key and value, that cost less than sorting."""
 _TABLE_PER_VALUE = 4
 """Entries of a table of numbers, for each of them, that cost less than sorting them."""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from collector.recording.api_functions import ApiRole, ids_with_role
+from collector.recording.distinct import are_among
 from collector.recording.schema import TableCounts
 from collector.text.html_tables import html_line, html_table
 from collector.text.wording import counted
@@ -221,8 +222,9 @@ class LaunchFates(NamedTuple):
         if not (launches[1:] > launches[:-1]).all():
             launches, first = np.unique(launches, return_index=True)
             launched_at = launched_at[first]
-        matched = np.isin(launches, np.concatenate([columns["correlation_id"] for columns in activities]))
-        failed = ~matched & np.isin(launches, api_calls["correlation_id"][is_launch & (api_calls["return_value"] != 0)])
+        matched = are_among(launches, np.concatenate([columns["correlation_id"] for columns in activities]))
+        is_failure = is_launch & (api_calls["return_value"] != 0)
+        failed = ~matched & are_among(launches, api_calls["correlation_id"][is_failure])
         captured = ~matched & ~failed & _inside_capture(launched_at, api_calls, strings)
         return cls(launched_at, matched, failed, captured)
 
@@ -240,7 +242,7 @@ def reconcile(
     """
     fates = LaunchFates.of(activities, api_calls, strings)
     known = api_calls["correlation_id"]
-    orphans = ~np.isin(kernels["correlation_id"], known) if len(known) else np.zeros(0, bool)
+    orphans = ~are_among(kernels["correlation_id"], known) if len(known) else np.zeros(0, bool)
     return {
         "launches_seen": len(fates.launched_at),
         "launches_matched": int(fates.matched.sum()),

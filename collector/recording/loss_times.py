@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND
+from collector.recording.distinct import are_among
 from collector.recording.ledger import LaunchFates
 from collector.recording.schema import ACTIVITY_TABLES
 
@@ -54,13 +55,13 @@ def _without_launch(recording: Recording) -> npt.NDArray[Any]:
     kernels, calls = recording.kernels, recording.api_calls
     if not len(calls):
         return np.zeros(0, np.int64)
-    return np.asarray(kernels.start_ns[~np.isin(kernels.correlation_id, calls.correlation_id)])
+    return np.asarray(kernels.start_ns[~are_among(kernels.correlation_id, calls.correlation_id)])
 
 
 def _nameless(recording: Recording) -> npt.NDArray[Any]:
     external = recording.external_correlations.where(external_kind=ANNOTATION_EXTERNAL_KIND)
     known = _with_those_apart(recording, "annotations")["external_id"]
-    return _called_at(recording, external.correlation_id[~np.isin(external.external_id, known)])
+    return _called_at(recording, external.correlation_id[~are_among(external.external_id, known)])
 
 
 def _called_at(recording: Recording, correlation_ids: npt.NDArray[Any]) -> npt.NDArray[np.int64]:

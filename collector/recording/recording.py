@@ -11,6 +11,7 @@ import numpy as np
 
 from collector.recording.annotation_details import Details
 from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND
+from collector.recording.distinct import are_among
 from collector.recording.first_rows import first_rows, look_up
 from collector.recording.launch_annotations import LaunchAnnotations
 from collector.recording.ledger import LOSSES, Ledger, reconcile
@@ -185,9 +186,9 @@ class Recording(TablesOfRecording):
         masks["api_calls"] = masks["api_calls"].copy()
         masks["api_calls"][launches[launches >= 0]] = True
         caused = np.concatenate([caused, self.api_calls.correlation_id[masks["api_calls"]]])
-        masks["external_correlations"] = np.isin(self.external_correlations.correlation_id, caused)
+        masks["external_correlations"] = are_among(self.external_correlations.correlation_id, caused)
         owners = self.external_correlations.external_id[masks["external_correlations"]]
-        masks["annotations"] = masks["annotations"] | np.isin(self.annotations.external_id, owners)
+        masks["annotations"] = masks["annotations"] | are_among(self.annotations.external_id, owners)
         kept = Tables(**{item.name: getattr(self, item.name)[masks[item.name]] for item in fields(Tables)})
         none = Tables(*(table[:0] for table in _each(kept)))
         cut = len(self._tables) - len(kept) + len(self.invalid) + len(self.early) + len(self.late)
@@ -396,7 +397,7 @@ def _launch_figures(columns: Mapping[str, Mapping[str, npt.NDArray[Any]]], strin
     ours = external["external_id"][external["external_kind"] == ANNOTATION_EXTERNAL_KIND]
     return {
         **reconcile(activities, columns["kernels"], columns["api_calls"], strings),
-        "correlations_unmatched": int((~np.isin(ours, columns["annotations"]["external_id"])).sum()),
+        "correlations_unmatched": int((~are_among(ours, columns["annotations"]["external_id"])).sum()),
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from collector.recording.distinct import distinct_codes, distinct_values, grouped_rows
+from collector.recording.distinct import are_among, distinct_codes, distinct_values, grouped_rows
 
 
 @pytest.mark.parametrize("values", [[], [3], [3, 3], [5, 1, 5, 2, 1], [2**63 - 1, -(2**63), 0]])
@@ -32,6 +32,22 @@ def test_codes_are_those_that_numpy_finds(column):
     expected = np.unique(column, return_inverse=True)
     assert distinct.dtype == column.dtype
     assert [distinct.tolist(), codes.tolist()] == [each.tolist() for each in expected]
+
+
+@pytest.mark.parametrize(
+    ("values", "keys"),
+    [
+        ([], [1]),
+        ([3, 1, 9, 4], []),
+        ([3, 1, 9, 4, 0], [1, 4, 5]),
+        ([3, 1, 2**40, 2**32 - 1, 2**32], [2**32 - 1, 3, 2**40 + 1]),
+        ([0, 2**63 - 1, 7], [0, 2**63 - 1]),
+    ],
+)
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+def test_values_are_found_among_keys_as_numpy_finds_them(values, keys, dtype):
+    column, known = np.array(values, dtype), np.array(keys, dtype)
+    assert are_among(column, known).tolist() == np.isin(column, known).tolist()
 
 
 @pytest.mark.parametrize("count", [3, 1 << 16, (1 << 16) + 1])
