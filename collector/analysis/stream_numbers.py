@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from collector.analysis.activities import Activities
     from collector.recording.recording import Recording
+    from collector.recording.table import Table
 
     Numbers = npt.NDArray[np.int64]
 
@@ -25,6 +26,18 @@ class Stream(NamedTuple):
     stream: int
 
 
+def streams_of_rows(table: Table) -> tuple[list[Stream], Numbers]:
+    """The stream of the first row of a table and of each row whose stream is another one than before; and these rows.
+
+    Rows are in order of their streams, so that few rows are looked at.
+    """
+    columns = (table.device_id, table.context_id, table.stream_id)
+    is_first = np.ones(len(table), bool)
+    is_first[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
+    first = np.flatnonzero(is_first)
+    return [Stream(*each) for each in zip(*(column[first].tolist() for column in columns), strict=True)], first
+
+
 class StreamNumbers(NamedTuple):
     """Streams in order, and which of them each activity ran on."""
 
@@ -33,20 +46,13 @@ class StreamNumbers(NamedTuple):
 
     @classmethod
     def of(cls, recording: Recording, work: Activities) -> StreamNumbers:
-        """The streams of a recording and those of these activities of it.
-
-        Rows are in order of their streams, so that only the first of each stream is looked at.
-        """
+        """The streams of a recording and those of these activities of it."""
         found: dict[Stream, int] = {}
         parts = []
         for name in ACTIVITY_TABLES:
             table = getattr(recording, name)
-            columns = (table.device_id, table.context_id, table.stream_id)
-            is_first = np.ones(len(table), bool)
-            is_first[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
-            first = np.flatnonzero(is_first)
-            streams = zip(*(column[first].tolist() for column in columns), strict=True)
-            numbers = np.array([found.setdefault(Stream(*stream), len(found)) for stream in streams], np.int64)
+            streams, first = streams_of_rows(table)
+            numbers = np.array([found.setdefault(stream, len(found)) for stream in streams], np.int64)
             parts.append(np.repeat(numbers, np.diff(first, append=len(table))))
         streams_in_order = sorted(found)
         places = np.empty(len(found), np.int64)

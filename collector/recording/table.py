@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
 
 from collector.recording.distinct import distinct_codes
 from collector.recording.kernel_names import demangle
-from collector.recording.table_rows import name_for_people, row_type
+from collector.recording.table_rows import Origin, name_for_people, row_type
 from collector.text.html_tables import html_table
 from collector.text.wording import counted
 
@@ -109,12 +110,12 @@ class Table:
 
     def __iter__(self) -> Iterator[Any]:
         """Every row as a named tuple of Python numbers, with ``name``, ``duration_ns`` and ``annotation`` beside."""
-        make, strings = self._row_type()._make, self._strings
-        launched_under = self.annotation_ids.tolist()
-        rows = zip(*(each.tolist() for each in self._columns.values()), strict=True)
-        for values, annotation_id in zip(rows, launched_under, strict=True):
-            row = make(values)
-            row._strings, row._annotation_id = strings, annotation_id
+        rows = map(self._row_type()._make, zip(*(each.tolist() for each in self._columns.values()), strict=True))
+        strings = self._strings
+        origins: dict[int, Origin] = {}
+        for row, annotation_id in zip(rows, self.annotation_ids.tolist(), strict=True):
+            origin = origins.get(annotation_id)
+            row._origin = origin or origins.setdefault(annotation_id, Origin(strings, annotation_id))
             yield row
 
     def _row_type(self) -> Any:
@@ -139,7 +140,7 @@ class Table:
             return self._column(index)
         if isinstance(index, (int, np.integer)):
             row = self._row_type()._make(each[index].item() for each in self._columns.values())
-            row._strings, row._annotation_id = self._strings, self._annotation_id_at(int(index))
+            row._origin = Origin(self._strings, partial(self._annotation_id_at, int(index)))
             return row
         if isinstance(index, np.ndarray) and index.dtype == bool and index.shape == (len(self),):
             index = np.flatnonzero(index)  # a mask would be searched anew for each column

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from collector.recording.kernel_names import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 
 def name_for_people(table: str, recorded: str) -> str:
     """The short name of a kernel (``add``); of rows of other tables the name as it was recorded."""
     return short_name(recorded) if table == "kernels" else recorded
+
+
+class Origin(NamedTuple):
+    """What rows know of the recording that they are part of; rows of one annotation share it."""
+
+    strings: Sequence[str]
+    annotation_id: int | Callable[[], int]
+    """The index of the annotation's path among the strings, or what finds it; -1: none."""
 
 
 class _Row:
@@ -26,17 +34,30 @@ class _Row:
     _table: str
     _fields: tuple[str, ...]
     _beside: tuple[str, ...]
-    _strings: Sequence[str]
-    _annotation_id: int
+    _origin: Origin
 
     def __reduce__(self) -> tuple[Any, ...]:
         beside = {name: getattr(self, name) for name in self._beside}
         return _row, (self._table, self._fields, tuple(self), beside)  # type: ignore[arg-type]
 
 
+class _Beside:
+    """An attribute that is made anew each time, except of rows that were pickled, which hold its value.
+
+    ``functools.cached_property`` takes a lock up to Python 3.11, which costs more than what it keeps.
+    """
+
+    def __init__(self, make: Callable[[Any], Any]) -> None:
+        self._make = make
+        self.__doc__ = make.__doc__
+
+    def __get__(self, row: Any, owner: type | None = None) -> Any:
+        return self if row is None else self._make(row)
+
+
 def _name(row: Any) -> str:
     """The row's name for people."""
-    return name_for_people(row._table, row._strings[row.name_id])
+    return name_for_people(row._table, row._origin.strings[row.name_id])
 
 
 def _duration_ns(row: Any) -> int:
@@ -47,11 +68,12 @@ def _duration_ns(row: Any) -> int:
 
 def _annotation(row: Any) -> str:
     """The path of the annotation it was launched under; ``""``: there was none."""
-    path: str = row._strings[row._annotation_id] if row._annotation_id >= 0 else ""
-    return path
+    origin: Origin = row._origin
+    annotation_id = origin.annotation_id() if callable(origin.annotation_id) else origin.annotation_id
+    return origin.strings[annotation_id] if annotation_id >= 0 else ""
 
 
-_BESIDE = {"name": _name, "duration_ns": _duration_ns, "annotation": _annotation}
+_BESIDE = {"name": _Beside(_name), "duration_ns": _Beside(_duration_ns), "annotation": _Beside(_annotation)}
 
 
 @cache
@@ -65,7 +87,7 @@ def row_type(table: str, columns: tuple[str, ...], beside: tuple[str, ...]) -> A
     """
     title = table.removesuffix("s").title().replace("_", "")
     attributes: dict[str, Any] = {"__module__": __name__, "_table": table, "_beside": beside}
-    attributes |= {name: cached_property(_BESIDE[name]) for name in beside}
+    attributes |= {name: _BESIDE[name] for name in beside}
     return type(title, (_Row, namedtuple(title, columns)), attributes)
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from collector.analysis.activities import COMMUNICATION
+from collector.analysis.activities import communicates
 from collector.profiler.gpu_work import ActivityColumns, gpu_work
 from collector.profiler.node_fields import Ints
 from collector.protos import Activity as RecordedActivity
@@ -76,8 +76,8 @@ class Device:
         self.is_copy: Mask = self.work.kind == RecordedActivity.MEMCPY
         self.is_peer_copy: Mask = self.is_copy & (self.work.copy_kind == _PEER_COPY)
         self.is_kernel: Mask = ~self.work.is_copy_or_memset
-        communicates = np.array([bool(COMMUNICATION.search(kernel)) for kernel in self.kernel_names], bool)
-        self.is_communication: Mask = self.is_kernel & communicates[self.name_id]
+        is_named_so = np.array([communicates(kernel) for kernel in self.kernel_names], bool)
+        self.is_communication: Mask = self.is_kernel & is_named_so[self.name_id]
         self.is_compute: Mask = self.is_kernel & ~self.is_communication
         span = (int(self.start.min()), int(self.end.max())) if len(self) else (0, 0)
         whole = window is not None and window[0] <= span[0] and span[1] <= window[1]

@@ -10,6 +10,7 @@ import numpy as np
 
 from collector.analysis.copies import MEMSET, bytes_by_kind
 from collector.analysis.device_times import device_times
+from collector.analysis.stream_numbers import streams_of_rows
 from collector.recording.api_functions import ApiRole, ids_with_role
 from collector.recording.cupti_enums import ALLOCATION, DEVICE_MEMORY, HOST_WAITS, RELEASE
 from collector.recording.distinct import distinct_values
@@ -84,8 +85,7 @@ def figures_of(recordings: Iterable[Recording]) -> Figures:
 def _of_one(recording: Recording) -> Figures:
     keys: set[_Stream] = set()
     for name in ACTIVITY_TABLES:
-        table = getattr(recording, name)
-        keys |= set(zip(table.device_id.tolist(), table.context_id.tolist(), table.stream_id.tolist(), strict=True))
+        keys.update(streams_of_rows(getattr(recording, name))[0])
     moved = Counter(bytes_by_kind(recording))
     waits = recording.synchronizations
     return Figures(
