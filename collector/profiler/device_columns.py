@@ -79,8 +79,9 @@ class DeviceColumns:
 
     @cached_property
     def duration_ns(self) -> Ints:
-        """Duration in nanoseconds."""
-        return _nanos(self._rest.numbers[_DURATION_NANOS], self.duration_micros)
+        """Duration in nanoseconds; one of 0 is at least a microsecond only where the file has no nanoseconds."""
+        nanos = self._rest.numbers[_DURATION_NANOS]
+        return np.where(self._rest.numbers[_START_NANOS] != 0, nanos, _nanos(nanos, self.duration_micros))
 
     @cached_property
     def end_ns(self) -> Ints:

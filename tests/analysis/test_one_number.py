@@ -14,6 +14,7 @@ from collector import analysis
 from collector.analysis.questions import QUESTIONS
 from collector.cli import main
 from collector.profiler import Profiler
+from collector.profiler.advice.recording_columns import RecordingStep
 from collector.profiler.advice.step_activity import Activity
 from collector.profiler.profile_options import Options
 from collector.profiler.step_reader import read_step
@@ -115,8 +116,31 @@ def test_calls_and_launches(step):
     )
 
 
+def of_columns(step):
+    return RecordingStep.of(step.recording)
+
+
 def test_advice_has_the_numbers_of_the_questions(step):
-    activity = Activity(read_step(step))
+    check_advice(step, Activity(read_step(step)))
+    check_advice(step, Activity(of_columns(step)))
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("hta/gp100_gpu_user_annotation.json.gz", of_columns),
+        ("hta/gp100_gpu_user_annotation.json.gz", read_step),
+        ("kineto/v100_resnet50_workers4.json.gz", of_columns),
+        ("kineto/v100_resnet50_workers4.json.gz", read_step),
+        ("nsys_ai/healthy_judged_1pct.sqlite.gz", of_columns),
+    ],
+)
+def test_advice_has_these_numbers_where_activities_take_no_time_or_calls_begin_at_none(shared, name, form):
+    step = loaded(shared / "data" / "gpu_traces" / name)
+    check_advice(step, Activity(form(step)))
+
+
+def check_advice(step, activity):
     for device in activity.devices:
         window = "step" if device.window_name == "the step" else "span"
         number = int(device.name.rpartition(":")[2])

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from collector.recording.ledger import Ledger
     from collector.recording.recording import Recording
 
-_LEAST_NS = 1000
-"""The length of a node of none: TensorFlow's tools know microseconds, and no node is shorter than one."""
 _LONGEST_NS = 10**15
 """Longer durations, 11 days, are impossible, and count as 0."""
 
@@ -50,19 +48,19 @@ class RecordingStep(NamedTuple):
             [_Activities(f"{device_prefix}/gpu:{device}/stream:all", recording, own) for device, own in devices],
             [_Waits(f"{device_prefix}/cpu:0", recording)],
             (),
-            (clock.cupti_start_ns + clock.offset_ns, clock.cupti_stop_ns + clock.offset_ns),
+            (clock.cupti_start_ns, clock.cupti_stop_ns),
             recording.ledger,
         )
 
 
 class _Columns:
-    """Rows of a recording; times are those of the wall clock."""
+    """Rows of a recording; times are CUPTI's, which are never 0."""
 
     def __init__(self, device: str, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> None:
         self.device = device
         self.start_ns = starts
         durations = ends - starts
-        self.duration_ns = np.where(durations > _LONGEST_NS, 0, np.where(durations == 0, _LEAST_NS, durations))
+        self.duration_ns = np.where(durations > _LONGEST_NS, 0, durations)
 
     def __len__(self) -> int:
         return len(self.start_ns)
@@ -87,16 +85,14 @@ class _Activities(_Columns):
     """The activities of a device."""
 
     def __init__(self, device: str, recording: Recording, work: Activities) -> None:
-        offset = recording.clock.offset_ns
-        super().__init__(device, work.start_ns + offset, work.end_ns + offset)
+        super().__init__(device, work.start_ns, work.end_ns)
         self._recording, self._work = recording, work
 
     @cached_property
     def scheduled_ns(self) -> Ints:
         """Start of the call that launched each; 0: not known."""
         launches = self._work.launch_rows()
-        calls = self._recording.api_calls.start_ns + self._recording.clock.offset_ns
-        return np.where(launches >= 0, np.append(calls, 0)[launches], 0)
+        return np.append(self._recording.api_calls.start_ns, 0)[launches]
 
     @cached_property
     def names(self) -> tuple[list[str], Ints]:
@@ -145,9 +141,9 @@ class _Waits(_Columns):
     """The host's calls that wait for a device or a stream."""
 
     def __init__(self, device: str, recording: Recording) -> None:
-        calls, offset = recording.api_calls, recording.clock.offset_ns
+        calls = recording.api_calls
         rows = np.flatnonzero(np.isin(calls.name_id, ids_with_role(recording.strings, ApiRole.WAIT)))
-        super().__init__(device, calls.start_ns[rows] + offset, calls.end_ns[rows] + offset)
+        super().__init__(device, calls.start_ns[rows], calls.end_ns[rows])
         ids, index = distinct_codes(calls.name_id[rows])
         self.names = [plain_api_name(recording.strings[name_id]) for name_id in ids.tolist()], index
 
