@@ -96,6 +96,7 @@ class ChromeEvents:
         for reason, count in (
             ("events that are no objects", self._scan.num_not_objects),
             ("arguments of too many different names", self._scan.num_arguments_left_out),
+            ("arguments that are no numbers of JSON (NaN or Infinity)", self._scan.num_not_finite),
         ):
             if count:
                 self.skipped[reason] += count
@@ -138,11 +139,11 @@ class ChromeEvents:
 
     def starts_ns(self, rows: Numbers) -> Numbers:
         """When events began; `has_time` tells which of them are times."""
-        return self._scan.starts_ns()[rows] if len(rows) else rows
+        return self._scan.starts_ns(rows)
 
     def durations_ns(self, rows: Numbers) -> Numbers:
         """How long events lasted; `has_time` tells which of them are times."""
-        return self._scan.durations_ns()[rows] if len(rows) else rows
+        return self._scan.durations_ns(rows)
 
     def whole_micros(self, rows: Numbers) -> tuple[list[int | None], list[int | None]]:
         """Starts and durations of events in microseconds, however large; None where one is no whole number of them."""
@@ -161,20 +162,20 @@ class ChromeEvents:
 
     def names(self, rows: Numbers) -> tuple[list[str], Numbers]:
         """The names that there are, and the place of each event's among them."""
-        return self._texts_of(self._scan.names()[rows])
+        return self._texts_of(self._scan.names(rows))
 
     def categories(self, rows: Numbers) -> tuple[list[str], Numbers]:
         """The categories that there are (``""`` for none), and the place of each event's among them."""
-        return self._texts_of(self._scan.categories()[rows])
+        return self._texts_of(self._scan.categories(rows))
 
     @property
     def has_categories(self) -> bool:
         """Whether any event has a category."""
-        return bool(self._scan.categories().any())
+        return self._scan.has_categories()
 
     def track_numbers(self, rows: Numbers) -> Numbers:
         """The place in `tracks` of each event's process and thread."""
-        return self._scan.track_numbers()[rows].astype(np.int64)
+        return self._scan.track_numbers(rows).astype(np.int64)
 
     @cached_property
     def tracks(self) -> list[tuple[Any, Any]]:

@@ -37,7 +37,7 @@ class TimedSpans:
         durations = self.found.durations_ns(rows)  # what is no time is negative
         if self.ends is not None:
             ends = self.ends[places]
-            lasted = self.found.starts_ns(ends) - self.found.starts_ns(rows)
+            lasted = self.found.starts_ns(np.where(ends >= 0, ends, rows)) - self.found.starts_ns(rows)
             durations = np.where(ends >= 0, lasted, durations)
         return np.maximum(durations, 0, out=durations)
 

@@ -3,6 +3,7 @@
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -39,6 +40,22 @@ class Scan {
 
   const ChromeScanner& scanner() const { return scanner_; }
 
+  // One part of these events.
+  template <typename Value>
+  py::array_t<Value> column(Value ChromeEvent::* part, const Int64s& rows) const {
+    py::array_t<Value> values(rows.size());
+    Value* const out = values.mutable_data();
+    const int64_t* const wanted = rows.data();
+    const auto count = static_cast<size_t>(rows.size());
+    const auto num_events = static_cast<int64_t>(scanner_.events().size());
+    const bool are_events =
+        std::all_of(wanted, wanted + count, [&](int64_t row) { return 0 <= row && row < num_events; });
+    if (!are_events) throw py::index_error("no event has this number");
+    const GilRelease no_gil;
+    for (size_t i = 0; i < count; ++i) out[i] = scanner_.events()[static_cast<size_t>(wanted[i])].*part;
+    return values;
+  }
+
   // One part of each event, in file order.
   template <typename Value>
   py::array_t<Value> column(Value ChromeEvent::* part) const {
@@ -50,6 +67,13 @@ class Scan {
       for (size_t i = 0; i < count; ++i) *out++ = run[i].*part;
     }
     return values;
+  }
+
+  bool has_categories() const {
+    for (size_t i = 0; i < scanner_.events().size(); ++i) {
+      if (scanner_.events()[i].category != 0) return true;
+    }
+    return false;
   }
 
   py::array_t<uint8_t> phases() const { return column(&ChromeEvent::phase).view("u1"); }
@@ -147,17 +171,23 @@ void bind_read(py::module_& module) {
       .def("feed", &Scan::feed, py::arg("piece"), "Read on; whether there is anything to read behind this piece.")
       .def("finish", &Scan::finish, "There are no more pieces.")
       .def(
-          "starts_ns", [](const Scan& scan) { return scan.column(&ChromeEvent::start_ns); },
-          "NO_TIME where an event states none, IMPOSSIBLE_TIME where it is no number or no possible time.")
+          "starts_ns", [](const Scan& scan, const Int64s& rows) { return scan.column(&ChromeEvent::start_ns, rows); },
+          py::arg("rows"),
+          "When these events began: NO_TIME where one states nothing, IMPOSSIBLE_TIME where it is no possible time.")
       .def(
-          "durations_ns", [](const Scan& scan) { return scan.column(&ChromeEvent::duration_ns); }, "The same.")
+          "durations_ns",
+          [](const Scan& scan, const Int64s& rows) { return scan.column(&ChromeEvent::duration_ns, rows); },
+          py::arg("rows"), "The same.")
       .def(
-          "names", [](const Scan& scan) { return scan.column(&ChromeEvent::name); }, "Numbers of texts.")
+          "names", [](const Scan& scan, const Int64s& rows) { return scan.column(&ChromeEvent::name, rows); },
+          py::arg("rows"), "Numbers of texts.")
       .def(
-          "categories", [](const Scan& scan) { return scan.column(&ChromeEvent::category); }, "Numbers of texts.")
+          "categories", [](const Scan& scan, const Int64s& rows) { return scan.column(&ChromeEvent::category, rows); },
+          py::arg("rows"), "Numbers of texts.")
+      .def("has_categories", &Scan::has_categories, "Whether any event has one.")
       .def(
-          "track_numbers", [](const Scan& scan) { return scan.column(&ChromeEvent::track); },
-          "The place in `tracks` of each event's process and thread.")
+          "track_numbers", [](const Scan& scan, const Int64s& rows) { return scan.column(&ChromeEvent::track, rows); },
+          py::arg("rows"), "The place in `tracks` of the process and thread of each of these events.")
       .def(
           "shape_numbers", [](const Scan& scan) { return scan.column(&ChromeEvent::shape); },
           "The place in `shapes` of the arguments that each event has.")
@@ -180,6 +210,7 @@ void bind_read(py::module_& module) {
       .def_property_readonly("num_entries", scanned(&ChromeScanner::num_entries))
       .def_property_readonly("num_not_objects", scanned(&ChromeScanner::num_not_objects))
       .def_property_readonly("num_arguments_left_out", scanned(&ChromeScanner::num_arguments_left_out))
+      .def_property_readonly("num_not_finite", scanned(&ChromeScanner::num_not_finite))
       .def_property_readonly("num_ill_formed", scanned(&ChromeScanner::num_ill_formed))
       .def_property_readonly("first_ill_formed", scanned(&ChromeScanner::first_ill_formed))
       .def_property_readonly("has_events", scanned(&ChromeScanner::has_events))

@@ -157,6 +157,7 @@ void ChromeScanner::entry(JsonCursor& cursor) {
 void ChromeScanner::read_event(JsonCursor& cursor) {
   ChromeEvent event{kNoTime, kNoTime, 0, 0, 0, 0, 0};
   given_.clear();
+  not_finite_ = 0;
   written_start_ = written_duration_ = -1;
   process_ = thread_ = "";
   cursor.expect('{');
@@ -168,9 +169,10 @@ void ChromeScanner::read_event(JsonCursor& cursor) {
     } while (cursor.take(','));
     cursor.expect('}');
   }
+  num_not_finite_ += not_finite_;
   if (event.phase == 0) return;
-  event.track = track();
-  event.shape = shape();
+  event.track = last_track_ = track();
+  event.shape = last_shape_ = shape();
   const auto row = static_cast<uint32_t>(events_.size());
   events_.append() = event;
   if (written_start_ >= 0) written_starts_.set(row, written_start_);
@@ -196,7 +198,7 @@ void ChromeScanner::read_member(JsonCursor& cursor, std::string_view name, Chrom
   } else if (name == "name") {
     event.name = text_of(cursor);
   } else if (name == "cat") {
-    event.category = text_of(cursor);
+    event.category = last_category_ = category_of(cursor);
   } else if (name == "pid") {
     process_ = cursor.raw(2);
   } else if (name == "tid") {
@@ -219,16 +221,28 @@ void ChromeScanner::read_arguments(JsonCursor& cursor) {
       give(name, true, text_of(cursor));
       continue;
     }
-    const std::string_view written = cursor.raw(3);
     int64_t number = 0;
+    if (cursor.short_integer(number)) {
+      give(name, false, number);
+      continue;
+    }
+    const std::string_view written = cursor.raw(3);
+    if (written == "NaN" || written == "Infinity" || written == "-Infinity") ++not_finite_;
     const bool is_number = is_integer(written, number);
     give(name, !is_number, is_number ? number : int64_t{2} * values_.intern(written) + 1);
   } while (cursor.take(','));
   cursor.expect('}');
 }
 
+// Most events have the arguments of the one before, in their order.
+uint32_t ChromeScanner::argument_number(std::string_view name) {
+  const std::vector<uint16_t>& likely = shapes_[last_shape_];
+  if (given_.size() < likely.size() && argument_names_[likely[given_.size()]] == name) return likely[given_.size()];
+  return argument_table_.intern(name);
+}
+
 void ChromeScanner::give(std::string_view name, bool is_text, int64_t value) {
-  const uint32_t number = argument_table_.intern(name);
+  const uint32_t number = argument_number(name);
   if (number >= kMaxArguments) {
     ++num_arguments_left_out_;
     return;
@@ -246,6 +260,13 @@ void ChromeScanner::give(std::string_view name, bool is_text, int64_t value) {
   }
 }
 
+uint32_t ChromeScanner::category_of(JsonCursor& cursor) {
+  if (cursor.peek() != '"') return text_of(cursor);
+  const std::string_view category = cursor.string(text_scratch_);
+  const bool is_last = last_category_ % 2 == 0 && category == strings_[last_category_ / 2];
+  return is_last ? last_category_ : 2 * strings_.intern(category);
+}
+
 uint32_t ChromeScanner::text_of(JsonCursor& cursor) {
   if (cursor.peek() == '"') return 2 * strings_.intern(cursor.string(text_scratch_));
   return 2 * values_.intern(cursor.raw(2)) + 1;
@@ -260,6 +281,9 @@ int64_t ChromeScanner::time_of(JsonCursor& cursor, int64_t& written) {
 }
 
 uint32_t ChromeScanner::track() {
+  if (!tracks_.empty() && tracks_[last_track_].first == process_ && tracks_[last_track_].second == thread_) {
+    return last_track_;
+  }
   track_scratch_.assign(process_);
   track_scratch_ += kBetween;
   track_scratch_.append(thread_);
@@ -269,6 +293,11 @@ uint32_t ChromeScanner::track() {
 }
 
 uint16_t ChromeScanner::shape() {
+  const auto is_same = [](const Given& each, uint16_t argument) { return each.argument == argument; };
+  if (!shapes_.empty()) {
+    const std::vector<uint16_t>& likely = shapes_[last_shape_];
+    if (std::equal(given_.begin(), given_.end(), likely.begin(), likely.end(), is_same)) return last_shape_;
+  }
   shape_scratch_.clear();
   for (const Given& each : given_) shape_scratch_ += static_cast<char>(each.argument);
   static_assert(kMaxArguments <= 256);

@@ -90,6 +90,8 @@ class ChromeScanner {
   uint64_t num_entries() const { return num_entries_; }
   uint64_t num_not_objects() const { return num_not_objects_; }
   uint64_t num_arguments_left_out() const { return num_arguments_left_out_; }
+  // Arguments that are NaN or Infinity, which JSON does not have.
+  uint64_t num_not_finite() const { return num_not_finite_; }
   uint64_t num_ill_formed() const { return num_ill_formed_; }
   uint64_t first_ill_formed() const { return first_ill_formed_; }
 
@@ -115,6 +117,8 @@ class ChromeScanner {
   void read_member(JsonCursor& cursor, std::string_view name, ChromeEvent& event);
   void read_arguments(JsonCursor& cursor);
   void give(std::string_view name, bool is_text, int64_t value);
+  uint32_t argument_number(std::string_view name);
+  uint32_t category_of(JsonCursor& cursor);
   uint32_t text_of(JsonCursor& cursor);
   int64_t time_of(JsonCursor& cursor, int64_t& written);
   uint32_t track();
@@ -151,11 +155,18 @@ class ChromeScanner {
   uint64_t num_entries_ = 0;
   uint64_t num_not_objects_ = 0;
   uint64_t num_arguments_left_out_ = 0;
+  uint64_t num_not_finite_ = 0;
   uint64_t num_ill_formed_ = 0;
   uint64_t first_ill_formed_ = 0;
 
+  // Of the event before: most are like it.
+  uint32_t last_category_ = 0;
+  uint32_t last_track_ = 0;
+  uint16_t last_shape_ = 0;
+
   // Of the event that is being read.
   std::vector<Given> given_;
+  uint64_t not_finite_ = 0;
   int64_t written_start_ = -1;  // the text of a time that is kImpossibleTime
   int64_t written_duration_ = -1;
   std::string_view process_;

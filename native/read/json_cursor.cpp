@@ -132,6 +132,21 @@ std::string_view JsonCursor::string(std::string& scratch) {
   return scratch;
 }
 
+bool JsonCursor::short_integer(int64_t& value) {
+  constexpr int kMostDigits = 18;
+  const bool is_negative = peek() == '-';
+  const char* at = at_ + (is_negative ? 1 : 0);
+  const char* const begin = at;
+  int64_t number = 0;
+  while (at < end_ && at - begin <= kMostDigits && is_digit(*at)) number = number * 10 + (*at++ - '0');
+  const auto count = at - begin;
+  if (count == 0 || count > kMostDigits || (*begin == '0' && count > 1)) return false;
+  if (at == end_ || is_word_letter(*at)) return false;
+  at_ = at;
+  value = is_negative ? -number : number;
+  return true;
+}
+
 std::string_view JsonCursor::raw(int depth) {
   peek();
   const char* const begin = at_;

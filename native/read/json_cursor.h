@@ -54,6 +54,8 @@ class JsonCursor {
 
   // A string's text: a view of the text where it has no escapes, else of `scratch`. A lone surrogate becomes "?".
   std::string_view string(std::string& scratch);
+  // Takes the next value, if it is a whole number of at most 18 digits that is all there.
+  bool short_integer(int64_t& value);
   // A value as it is written. `depth` is how many values are around it.
   std::string_view raw(int depth = 0);
 

@@ -147,6 +147,37 @@ TEST_CASE("memory stays near what a hostile trace says") {
   CHECK(scanner->num_arguments_left_out() == 70'000 - ChromeScanner::kMaxArguments);
 }
 
+TEST_CASE("arguments that are no numbers of JSON are counted once, and kept as they are written") {
+  const std::string text = R"([{"ph":"X","args":{"a":NaN,"b":-Infinity,"c":1}},{"ph":"X","args":{"a":Infinity}}])";
+  for (const size_t piece : {size_t{1}, size_t{7}, text.size()}) {
+    const auto scanner = scanned(text, piece);
+    CHECK(scanner->num_not_finite() == 3);
+    CHECK(scanner->texts(0).has(0));
+    CHECK(scanner->numbers(2).has(0));
+  }
+}
+
+TEST_CASE("whole numbers of any length are read, in pieces of any size") {
+  const std::string text =
+      R"([{"ph":"X","args":{"a":-7,"b":0,"c":123456789012345678,"d":9223372036854775807,"e":9223372036854775808,"f":-0}}])";
+  for (const size_t piece : {size_t{1}, size_t{7}, text.size()}) {
+    const auto scanner = scanned(text, piece);
+    const auto number = [&](size_t argument) {
+      const int64_t row = 0;
+      int64_t value = 0;
+      scanner->numbers(argument).gather(&row, 1, -1, &value);
+      return value;
+    };
+    CHECK(number(0) == -7);
+    CHECK(number(1) == 0);
+    CHECK(number(2) == 123456789012345678);
+    CHECK(number(3) == INT64_MAX);
+    CHECK(!scanner->numbers(4).has(0));
+    CHECK(number(5) == 0);
+  }
+  CHECK(scanned(R"([{"ph":"X","args":{"a":01}}])")->failure() != nullptr);
+}
+
 TEST_CASE("bytes that are not UTF-8 are counted once, where they are") {
   const std::string text = "[{\"ph\":\"X\",\"name\":\"a\xFF\xFE\",\"cat\":\"\xC3\xA9\"}]";
   for (const size_t piece : {size_t{1}, size_t{7}, text.size()}) {
