@@ -82,3 +82,10 @@ def test_an_empty_folder_is_one_line(tmp_path, capsys):
     status, _, err = compare(capsys, tmp_path, tmp_path)
     assert (status, err.count("\n")) == (2, 1)
     assert "there are no files" in err
+
+
+def test_steps_in_which_nothing_happened_are_too_few(tmp_path, capsys):
+    path = tmp_path / "empty.pb"
+    path.write_bytes(b"")
+    assert main(["compare", str(path), str(path)]) == EXIT_NOT_ENOUGH_STEPS
+    assert "Traceback" not in capsys.readouterr().err
