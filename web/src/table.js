@@ -46,6 +46,16 @@ function compared(left, right, unit) {
   return Number(left) - Number(right);
 }
 
+/** The order of rows by the values of a column, which are not asked of the table: thousands are compared at a click.
+ * @param {Value[]} values @param {string} unit @returns {(one: any, other: any) => number} */
+function orderOf(values, unit) {
+  if (unit !== "text" && values.every((each) => typeof each === "number")) {
+    const numbers = /** @type {number[]} */ (values);
+    return (one, other) => numbers[one.original] - numbers[other.original];
+  }
+  return (one, other) => compared(values[one.original], values[other.original], unit);
+}
+
 /** @param {string} text @returns {RegExp | null} null: it is no regular expression. */
 export function pattern(text) {
   try {
@@ -79,10 +89,9 @@ function useRows(answer, chosen, kept) {
       columns: answer.columns.map((column, place) => ({
         id: column.name,
         accessorFn: (/** @type {number} */ row) => answer.values[place][row],
-        sortUndefined: "last",
+        sortUndefined: false, // no value is: the table need not look
         sortDescFirst: column.unit !== "text",
-        sortingFn: (/** @type {any} */ a, /** @type {any} */ b) =>
-          compared(a.getValue(column.name) ?? null, b.getValue(column.name) ?? null, column.unit),
+        sortingFn: orderOf(answer.values[place], column.unit),
       })),
       getCoreRowModel: getCoreRowModel(),
       getFilteredRowModel: getFilteredRowModel(),
@@ -134,7 +143,7 @@ function useRows(answer, chosen, kept) {
   };
   const lines = found.flatMap(linesOf);
   const columns = answer.columns.map((column, place) => ({ ...column, place })).filter((each) => !hidden.has(each.name));
-  const rows = found.filter((each) => !each.getIsGrouped()).map((each) => each.original);
+  const rows = (group ? found.filter((each) => !each.getIsGrouped()) : found).map((each) => each.original);
   return { rows, lines, columns, sorting: sorting[0], hidden };
 }
 
