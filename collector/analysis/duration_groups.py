@@ -64,13 +64,22 @@ def duration_groups(keys: Sequence[Keys], durations: npt.NDArray[Any]) -> list[D
     """
     joined = _joined([column.codes for column in keys]) if keys else np.zeros(len(durations), np.int64)
     order, bounds = grouped_rows(joined, int(joined.max(initial=-1)) + 1)
-    groups = []
-    for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-        rows = order[begin:end]
-        spent = durations[rows]
-        key = tuple(column.values[column.codes[rows[0]]] for column in keys)
-        figures = (int(spent.sum()), int(spent.min()), lower_median(spent), int(spent.max()))
-        groups.append(DurationGroup(key, rows, len(rows), *figures))
+    if not len(order):
+        return []
+    firsts = order[bounds[:-1]]
+    named = [[column.values[code] for code in column.codes[firsts].tolist()] for column in keys]
+    spent = durations[order]
+    figures = [reduce.reduceat(spent, bounds[:-1]).tolist() for reduce in (np.add, np.minimum, np.maximum)]
+    groups = [
+        DurationGroup(key, order[begin:end], end - begin, total, least, lower_median(spent[begin:end]), most)
+        for key, begin, end, total, least, most in zip(
+            zip(*named, strict=True) if keys else [()],
+            bounds[:-1].tolist(),
+            bounds[1:].tolist(),
+            *figures,
+            strict=True,
+        )
+    ]
     return sorted(groups, key=lambda group: (-group.total_ns, group.key))
 
 

@@ -10,7 +10,7 @@ from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question, sums_in
 from collector.analysis.duration_groups import Keys, duration_groups
 from collector.analysis.kernel_keys import kernel_names
-from collector.analysis.tensor_cores import tensor_core_use_of_all, tensor_core_uses
+from collector.analysis.tensor_cores import tensor_core_uses_of_groups
 from collector.errors import CollectorError
 from collector.recording.kernel_names import demangle, short_name
 
@@ -116,7 +116,6 @@ def _part(recording: Recording, by: str) -> Part:
     durations = recording.kernels.duration_ns
     whole = int(durations.sum())
     groups = duration_groups(_keys(recording, by), durations)
-    uses = tensor_core_uses(recording)
     rows = [
         (
             *each.key,
@@ -124,9 +123,9 @@ def _part(recording: Recording, by: str) -> Part:
             each.total_ns,
             each.total_ns / whole if whole else 0.0,
             *each[4:],
-            tensor_core_use_of_all(uses[each.rows]),
+            use,
         )
-        for each in groups
+        for each, use in zip(groups, tensor_core_uses_of_groups(recording, groups), strict=True)
     ]
     return Part(rows, (), [{"kernels": each.rows} for each in groups])
 

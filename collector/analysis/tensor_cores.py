@@ -15,10 +15,13 @@ from collector.analysis.shared_values import shared
 from collector.recording.kernel_names import demangle
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from collector.analysis.answer import Answer
     from collector.analysis.asked import Asked
+    from collector.analysis.duration_groups import DurationGroup
     from collector.recording.recording import Recording
 
 USES = YES, UNKNOWN, NO_EVIDENCE = "yes", "unknown", "no evidence"
@@ -94,10 +97,14 @@ def tensor_core_uses(recording: Recording) -> npt.NDArray[np.int8]:
     return of_kernels
 
 
-def tensor_core_use_of_all(uses: npt.NDArray[np.int8]) -> str:
-    """The use that the names of several kernels state, as an index in `USES`; unknown where they differ."""
-    first, last = int(uses.min()), int(uses.max())
-    return USES[first] if first == last else UNKNOWN
+def tensor_core_uses_of_groups(recording: Recording, groups: Sequence[DurationGroup]) -> list[str]:
+    """The use that the names of the kernels of each group state; unknown where they differ."""
+    if not groups:
+        return []
+    uses = tensor_core_uses(recording)[np.concatenate([group.rows for group in groups])]
+    begins = np.cumsum([0, *(group.num_rows for group in groups[:-1])])
+    firsts, lasts = (reduce.reduceat(uses, begins).tolist() for reduce in (np.minimum, np.maximum))
+    return [USES[first] if first == last else UNKNOWN for first, last in zip(firsts, lasts, strict=True)]
 
 
 def _part(recording: Recording, by: str) -> Part:
