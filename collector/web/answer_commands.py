@@ -1,10 +1,18 @@
-"""The keys of answers on a page, and the Python expression and the command that give the same answer."""
+"""The keys of answers on a page, and the Python expression and the commands that give the same answer."""
 
 from __future__ import annotations
 
 import shlex
+from typing import TYPE_CHECKING
 
 from collector.analysis.questions import QUESTIONS
+from collector.dataset.fact_tables import fact_tables
+
+if TYPE_CHECKING:
+    from collector.analysis.answer import Answer
+
+_STEP_COLUMNS = ("run", "rank", "step")
+"""Columns of a table of facts that say which step a row is about."""
 
 
 def answer_keys(question: str) -> dict[str, str]:
@@ -25,6 +33,15 @@ def python_expression(question: str, by: str, argument: str) -> str:
 def stats_command(question: str, by: str, files: str) -> str:
     """The command that asks the question about ``files``, which are written as arguments of a shell's command."""
     return f"collector stats {files} --question {question}" + (f" --by {by}" if by else "")
+
+
+def sql_command(answer: Answer, files: str) -> str:
+    """The command that asks for the same rows in SQL; ``""`` where no table of facts has just these columns."""
+    names = [column.name for column in answer.columns]
+    for table in fact_tables():
+        if [column.name for column in table.columns if column.name not in _STEP_COLUMNS] == names:
+            return f'collector sql {files} "select * from {table.name}"'
+    return ""
 
 
 def file_argument(name: str) -> str:

@@ -48,6 +48,7 @@ from collector.web.answer_commands import (
     answer_options,
     file_argument,
     python_expression,
+    sql_command,
     stats_command,
 )
 from collector.web.memory_curves import memory_curves
@@ -101,7 +102,12 @@ def step_data(step: TracedStep, name: str) -> StepData:
                     marks = answer.windows
                 if len(answer) or key == "devices":
                     data = answer_data(answer)  # and not the whole answer, which may have a row for each activity
-                    answers[key] = {**data, "python": python, "cli": cli}
+                    answers[key] = {
+                        **data,
+                        "python": python,
+                        "cli": cli,
+                        "sql": sql_command(answer, file_argument(name)),
+                    }
         return StepData({**described_step(step, name, lanes, marks), "answers": answers}, lanes)
 
 

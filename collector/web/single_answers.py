@@ -15,6 +15,7 @@ from collector.web.answer_commands import (
     answer_options,
     file_argument,
     python_expression,
+    sql_command,
     stats_command,
 )
 from collector.web.opened_runs import RefusedError
@@ -77,6 +78,7 @@ def single_answer(step: TracedStep, name: str, asked: AskedAnswer) -> dict[str, 
         "part": None if asked.part is None else {"start": asked.part[0], "end": asked.part[1]},
         "python": python_expression(question, by, argument),
         "cli": cli,
+        "sql": sql_command(answer, file_argument(name)) if asked.part is None else "",
     }
 
 

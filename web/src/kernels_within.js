@@ -52,6 +52,7 @@ export function kernelsWithin(answer, step, slices, part, by) {
       total_ns: rows.reduce((sum, each) => sum + each.total_ns, 0),
     },
     part,
+    sql: "",
     ...within(answer, part),
   };
 }

@@ -6,7 +6,7 @@ import { askBytes, loadServedPage } from "./server.js";
 /** @typedef {{name: string, unit: string, meaning: string}} Column */
 /** @typedef {import("./numbers.js").Value} Value */
 /** @typedef {{question: string, definition: string, columns: Column[], values: Value[][], rows: number,
- *   totals: Record<string, Value>, losses: string[], notes: string[], python: string, cli: string,
+ *   totals: Record<string, Value>, losses: string[], notes: string[], python: string, cli: string, sql?: string,
  *   part?: {start: number, end: number} | null}} Answer `part`: what of the step it is about, where it is not all. */
 /** @typedef {{kind: "device" | "stream" | "annotations" | "calls" | "tracer", name: string, slices: number,
  *   device_id: number, stream_id: number}} LaneInfo */

@@ -365,7 +365,7 @@ function Same({ answer, part }) {
   return html`
     <details class="same">
       <summary>the same in Python and on the command line</summary>
-      <pre><code>${printable(answer.python).replaceAll("\\n", "\n")}${"\n"}${printable(answer.cli)}</code></pre>
+      <pre><code>${printable(answer.python).replaceAll("\\n", "\n")}${"\n"}${printable(answer.cli)}${answer.sql ? `\n${printable(answer.sql)}` : ""}</code></pre>
       ${asked && html`<p>Of the window, whatever overlaps it:</p><pre><code>${asked.python}${"\n"}${asked.cli}</code></pre>`}
     </details>`;
 }

@@ -463,6 +463,7 @@ export function partAnswer(asked, key) {
     rows: rows.length,
     totals: Object.fromEntries(Object.keys(whole.totals).map((name) => [name, rows.reduce((sum, row) => sum + Number(row[name]), 0)])),
     part,
+    sql: "",
     ...within(whole, part),
   };
 }
