@@ -23,6 +23,8 @@ TSAN_CONVERTERS := ON
 WHEELS ?=
 
 BIN := $(VENV)/bin
+# The machine's own first, as scikit-build-core does: compile commands are equal then, and compiled files are shared.
+CMAKE := $(or $(shell command -v cmake),$(BIN)/cmake)
 comma := ,
 PROTOS := .venv-protos
 NATIVE := $(shell find native -name '*.cpp' -o -name '*.h')
@@ -30,10 +32,15 @@ CPP := $(shell find native tests benchmarks fuzz -name '*.cpp' -o -name '*.h')
 PY := $(wildcard collector tests benchmarks scripts fuzz)
 BUILD_INPUTS := pyproject.toml CMakeLists.txt $(NATIVE) $(wildcard fuzz/*.cpp fuzz/*.h)
 PIP_INSTALL := python -m pip install --quiet
+# In CI a warning of the compiler is an error; a user's newer compiler may warn of more.
+BUILD_SETTINGS := -C build-dir=build/editable $(if $(CI),-C cmake.define.COLLECTOR_WERROR=ON)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 ifneq ($(shell command -v ccache),)
 export CMAKE_CXX_COMPILER_LAUNCHER := ccache
+# Paths relative to the checkout, so that builds in several folders share what was compiled.
+export CCACHE_BASEDIR ?= $(CURDIR)
+export CCACHE_NOHASHDIR := 1
 endif
 ifneq ($(WHEELS),)
 # As variables, so that the pip of the isolated build obeys too.
@@ -43,7 +50,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo quick test-cpp test test-sql lint format protos kinds protobuf-ends frameworks sanitize sanitize-quick asan tsan coverage fuzz bench gpu wheels pictures names-picture web web-check clean
+.PHONY: help environment demo quick test-cpp test test-sql lint format protos kinds protobuf-ends frameworks sanitize sanitize-quick asan tsan coverage fuzz bench gpu wheels pictures names-picture web web-check clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 15
@@ -59,8 +66,8 @@ quick: $(VENV)/.quick ## Tests within a minute, with the base dependencies and p
 	  -m 'not (simulator or viewer or slow or gpu)' $(PYTEST_ARGS)
 
 test-cpp: $(VENV)/.dev ## Unit tests in C++: queues, buffer pools, rows, names, wire bytes, lanes, digits (needs doctest)
-	$(call configure,build/cpp,-DCOLLECTOR_CPP_TESTS=ON -DCOLLECTOR_WERROR=ON)
-	$(BIN)/cmake --build build/cpp --target cpp_tests -j $(JOBS)
+	$(call configure,build/cpp,-DCOLLECTOR_CPP_TESTS=ON -DCMAKE_BUILD_TYPE=Release $(if $(CI),-DCOLLECTOR_WERROR=ON))
+	$(CMAKE) --build build/cpp --target cpp_tests -j $(JOBS)
 	build/cpp/cpp_tests
 
 # Not the newest of each: what the views are generated with has to know their dialects.
@@ -93,7 +100,7 @@ $(BIN)/python:
 
 # Editable: Python files are read from the checkout, so only the build's inputs call for another install.
 $(VENV)/.installed: $(BUILD_INPUTS) | $(BIN)/python
-	$(BIN)/$(PIP_INSTALL) -C build-dir=build/editable -e .
+	$(BIN)/$(PIP_INSTALL) $(BUILD_SETTINGS) -e .
 	@touch $@
 
 $(VENV)/.quick: $(VENV)/.installed
@@ -101,12 +108,14 @@ $(VENV)/.quick: $(VENV)/.installed
 	@touch $@
 
 $(VENV)/.test: $(BUILD_INPUTS) | $(BIN)/python
-	$(BIN)/$(PIP_INSTALL) -C build-dir=build/editable -e '.[test]'
+	$(BIN)/$(PIP_INSTALL) $(BUILD_SETTINGS) -e '.[test]'
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
-	$(BIN)/$(PIP_INSTALL) -C build-dir=build/editable -e '.[test,dev]'
+	$(BIN)/$(PIP_INSTALL) $(BUILD_SETTINGS) -e '.[test,dev]'
 	@touch $@ $(VENV)/.installed $(VENV)/.test
+
+environment: $(VENV)/.dev ## Build the package and install all that tests and lint need
 
 $(PROTOS)/.installed:
 	$(call create_venv,$(PROTOS))
@@ -186,8 +195,8 @@ fuzz: $(VENV)/.dev ## Throw damaged files at every reader and at the converters,
 ifeq ($(FUZZ_CXX),)
 	@echo "!!! THE NATIVE CONVERTERS WERE NOT FUZZED: no clang++, which libFuzzer needs (apt install clang libclang-rt-dev)" >&2
 else
-	$(call configure,build/fuzz,-DCOLLECTOR_FUZZ=ON -DCMAKE_CXX_COMPILER=$(FUZZ_CXX) -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g")
-	$(BIN)/cmake --build build/fuzz --target fuzz_converter fuzz_scanner -j $(JOBS)
+	$(call configure,build/fuzz,-DCOLLECTOR_FUZZ=ON -DCMAKE_CXX_COMPILER=$(FUZZ_CXX) -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g1")
+	$(CMAKE) --build build/fuzz --target fuzz_converter fuzz_scanner -j $(JOBS)
 	$(BIN)/python fuzz/converter_seeds.py build/fuzz/seeds
 	@mkdir -p build/fuzz/grown build/fuzz/scanned
 	build/fuzz/fuzz_scanner -max_len=6000 -max_total_time=$(FUZZ_SECONDS) -timeout=20 \
@@ -201,7 +210,7 @@ endif
 # configure(build directory, options)
 define configure
 	@mkdir -p $(1)
-	$(BIN)/cmake -S . -B $(1) -G Ninja -Wno-dev -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja \
+	$(CMAKE) -S . -B $(1) -G Ninja -Wno-dev -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja \
 	  -DPython_EXECUTABLE=$(abspath $(BIN))/python -Dpybind11_DIR=$$($(BIN)/python -m pybind11 --cmakedir) $(2) \
 	  >$(1)/configure.log 2>&1 || { cat $(1)/configure.log; exit 1; }
 endef
@@ -209,9 +218,9 @@ endef
 # overlay(name, options): a package in build/NAME/site that wins over the editable one when put on PYTHONPATH
 define overlay
 	$(call configure,build/$(1),$(2))
-	$(BIN)/cmake --build build/$(1) -j $(JOBS)
+	$(CMAKE) --build build/$(1) -j $(JOBS)
 	@rm -rf build/$(1)/site && mkdir build/$(1)/site && cp -r collector build/$(1)/site/
-	@$(BIN)/cmake --install build/$(1) --prefix build/$(1)/site >/dev/null
+	@$(CMAKE) --install build/$(1) --prefix build/$(1)/site >/dev/null
 	@echo 'import sys; sys.meta_path[:] = [f for f in sys.meta_path if type(f).__name__ != "ScikitBuildRedirectingFinder"]' \
 	  >build/$(1)/site/sitecustomize.py
 endef
@@ -238,7 +247,7 @@ sanitize-quick: asan tsan ## The part of `sanitize` that CI runs: readers of byt
 
 # LeakSanitizer stays off: Python itself leaves memory at exit.
 asan: $(VENV)/.dev
-	$(call overlay,asan,-DCOLLECTOR_SANITIZE=address$(comma)undefined -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g")
+	$(call overlay,asan,-DCOLLECTOR_SANITIZE=address$(comma)undefined -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g1")
 	$(INSTRUMENTED)/asan/site PYTHONMALLOC=malloc COLLECTOR_SANITIZED=address \
 	  ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 UBSAN_OPTIONS=print_stacktrace=1 \
 	  LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $(LIBSTDCXX)" \
@@ -246,7 +255,7 @@ asan: $(VENV)/.dev
 
 # It knows no threads that are started in a forked child; the converters use one thread, and are slow to fuzz here.
 tsan: $(VENV)/.dev
-	$(call overlay,tsan,-DCOLLECTOR_SANITIZE=thread -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g" \
+	$(call overlay,tsan,-DCOLLECTOR_SANITIZE=thread -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g1" \
 	  -DCOLLECTOR_CONVERTERS=$(TSAN_CONVERTERS))
 	@ls build/tsan/site/collector/_convert*.so >/dev/null 2>&1 || cp \
 	  "$$(PYTHONSAFEPATH=1 $(BIN)/python -c 'from collector import _convert; print(_convert.__file__)')" build/tsan/site/collector/
@@ -268,7 +277,7 @@ coverage: $(VENV)/.dev ## Line coverage of Python and C++ by the quick tests, in
 
 # With what comparing takes: scipy and NVML's bindings, and what single benchmarks hold us against.
 $(VENV)/.bench: $(BUILD_INPUTS) | $(BIN)/python
-	$(BIN)/$(PIP_INSTALL) -C build-dir=build/editable -e '.[bench]' orjson pytest
+	$(BIN)/$(PIP_INSTALL) $(BUILD_SETTINGS) -e '.[bench]' orjson pytest
 	@touch $@ $(VENV)/.installed
 
 bench: $(VENV)/.bench ## Run every benchmark, write benchmarks/results/<card or processor>.md (BENCH=names: some of them)
