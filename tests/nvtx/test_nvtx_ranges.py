@@ -6,6 +6,7 @@ import contextlib
 import os
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -235,7 +236,10 @@ def test_a_handle_stays_valid_after_its_domain_was_destroyed(gpu, nvtx):
 
 
 def test_a_thread_that_ends_inside_a_range_closes_it(gpu, nvtx):
+    numbers = []
+
     def work():
+        numbers.append(threading.get_native_id())
         nvtx.RangePushA(b"never popped")
         gpu.launch("in thread")
 
@@ -243,6 +247,8 @@ def test_a_thread_that_ends_inside_a_range_closes_it(gpu, nvtx):
         thread = threading.Thread(target=work)
         thread.start()
         thread.join()
+        while Path(f"/proc/self/task/{numbers[0]}").exists():  # join() does not wait for the thread's destructors
+            time.sleep(0.001)
         gpu.launch("after")
     assert kernels(step) == {"in thread": "never popped", "after": ""}
     (one,) = step.recording.annotations
