@@ -47,6 +47,8 @@ def _replace_methods() -> None:
 
 
 def _replace(owner: type, name: str, ours_of: Callable[[Any], Any]) -> None:
+    if any(each[:2] == (owner, name) for each in _replaced):
+        return  # left there below the method of another tool
     before = getattr(owner, name)
     ours = functools.wraps(before)(ours_of(before))
     setattr(owner, name, ours)
@@ -54,10 +56,11 @@ def _replace(owner: type, name: str, ours_of: Callable[[Any], Any]) -> None:
 
 
 def _put_back() -> None:
-    while _replaced:
-        owner, name, before, ours = _replaced.pop()
+    for each in list(_replaced):
+        owner, name, before, ours = each
         if getattr(owner, name) is ours:  # otherwise another tool has replaced ours, and calls it
             setattr(owner, name, before)
+            _replaced.remove(each)
 
 
 def _run_of(place: Any, run: Callable[[Any], None]) -> Callable[[Any], None]:

@@ -348,3 +348,31 @@ def test_threads_that_end_inside_an_annotation_disturb_nothing(launch):
             launch("after")
     assert launch.seen == [("inside", "never left"), ("after", "after")] * 3
     assert counts() == {}
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="the interpreter reports switches of context")
+def test_methods_below_those_of_another_tool_are_not_replaced_again():
+    before, depths = asyncio.Handle._run, []
+
+    def depth_of_run() -> int:
+        frame, depth = sys._getframe(), 0
+        while frame is not None:
+            frame, depth = frame.f_back, depth + 1
+        return depth
+
+    async def measure() -> None:
+        depths.append(depth_of_run())
+
+    send_annotations_to(Launches())
+    ours = asyncio.Handle._run
+    asyncio.Handle._run = lambda self: ours(self)
+    try:
+        for _ in range(5):
+            send_annotations_to(None)
+            send_annotations_to(Launches())
+            asyncio.run(measure())
+    finally:
+        asyncio.Handle._run = ours
+        send_annotations_to(None)
+    assert len(set(depths)) == 1
+    assert asyncio.Handle._run is before
