@@ -156,6 +156,7 @@ std::string RecordedRows::to_message() const {
   step.paths = {"layer1/conv", "", "a:b", "é"};
   step.ops = {"layer1/conv", "", "a.b", "é"};
   step.annotation_labels = {"layer1/conv = Conv2D(layer1/input)", ""};
+  step.annotation_op_ends = {11, 0};
   std::vector<uint32_t> alternating(std::max(step.annotations.num_rows, step.api_calls.num_rows));
   for (size_t row = 0; row < alternating.size(); ++row) alternating[row] = row % 2;
   step.annotation_label = alternating.data();

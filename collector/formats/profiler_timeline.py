@@ -332,7 +332,8 @@ class ProfilerTrace(StepSource):
         found = self._dialect.found
         rows = found.rows("i")
         rows = rows[found.has("Bytes", rows) & (found.integers("Device Type", rows) == _CUDA_DEVICE)]
-        return rows[has_time(found.starts_ns(rows))]
+        timed: Numbers = rows[has_time(found.starts_ns(rows))]
+        return timed
 
     def _add_work(self, built: CaptureBuilder) -> None:
         work = self._work

@@ -54,8 +54,8 @@ def are_among(values: npt.NDArray[Any], keys: npt.NDArray[Any]) -> npt.NDArray[n
     is_there = np.zeros(int(most) - int(least) + 1, bool)
     is_there[keys - least] = True
     is_within = (values >= least) & (values <= most)
-    found = is_there[np.where(is_within, values - least, 0)]
-    return found & is_within
+    among: npt.NDArray[np.bool_] = is_there[np.where(is_within, values - least, 0)] & is_within
+    return among
 
 
 _BYTES_PER_VALUE = 16

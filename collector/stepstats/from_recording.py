@@ -203,7 +203,7 @@ def _capture(recording: Recording) -> Capture:
     others = {
         name: {column: values.tolist() for column, values in tables[name].items()}
         for name in SCHEMA
-        if name not in ACTIVITY_KINDS and len(getattr(recording, name))
+        if name not in ACTIVITY_KINDS and any(len(getattr(part, name)) for part in recording.parts)
     }
     counters = dict(recording.counters)
     figures = sorted(recording.ledger.as_dict().items())

@@ -7,9 +7,6 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
-from collector.runtime.extension import load_extension
-from collector.tracing import task_steps
-
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Mapping
     from types import TracebackType
@@ -211,6 +208,7 @@ class _Recorder:
     """Passes annotations to one session's source; each session has its own recorder."""
 
     def __init__(self, source: Source, stacks: bool, on_first: Callable[[], None] | None) -> None:
+        from collector.runtime.extension import load_extension
         from collector.tracing.suspended_blocks import waits_inside
 
         self._note: Callable[[Details], None] = getattr(source, "note_details", _note_nowhere)
@@ -297,6 +295,8 @@ def send_annotations_to(
         The facts about the annotations since the last call.
     """
     global _recorder, _is_compiling
+    from collector.tracing import task_steps
+
     compiler = getattr(sys.modules.get("torch"), "compiler", None)
     _is_compiling = getattr(compiler, "is_dynamo_compiling", None)
     ended = _recorder
@@ -324,6 +324,8 @@ def forget_annotations() -> None:
     """Pass annotations to no source from now on and call nothing, as in a forked child."""
     global _recorder
     if _recorder is not None:
+        from collector.tracing import task_steps
+
         _recorder.detach()
         task_steps.follow(None)
     _recorder = None

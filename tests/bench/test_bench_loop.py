@@ -69,13 +69,13 @@ def test_a_long_call_is_made_once_to_calibrate():
         time.sleep(0.15)
 
     for clock in experiment._HOST_CLOCKS:
-        one = experiment._Experiment({"call": waiting}, experiment.Design(clock=clock), bench.Host(), None)
+        one = experiment._Experiment({"call": waiting}, experiment.Design(clock=clock), bench.Host(), None, None)
         assert one.calls_per_sample(waiting, one.host_clock) == 1
     assert len(calls) == 2
 
 
 def test_a_call_that_waits_is_not_repeated_until_it_has_taken_processor_time():
-    one = experiment._Experiment({}, experiment.Design(clock="cpu"), bench.Host(), None)
+    one = experiment._Experiment({}, experiment.Design(clock="cpu"), bench.Host(), None, None)
     one.clock_step_ns = 1e9
     assert one.calls_per_sample(lambda: time.sleep(0.03), time.process_time_ns) == 1
 

@@ -368,7 +368,8 @@ def annotate_with(source):
 def test_tables_have_exactly_the_schemas_columns_even_when_nothing_ran(cupti):
     capture = capture_of(CuptiPythonSource())
     assert {table: {name: values.dtype.str[1:] for name, values in columns.items()}
-            for table, columns in capture["tables"].items()} == SCHEMA  # fmt: skip
+            for table, columns in capture["tables"].items()} == {
+                table: columns for table, columns in SCHEMA.items() if table != "collectives"}  # fmt: skip
     assert all(len(values) == 0 for columns in capture["tables"].values() for values in columns.values())
     assert capture["clock"]["cupti_start_ns"] < capture["clock"]["cupti_stop_ns"]
 
@@ -539,7 +540,8 @@ def test_it_is_chosen_by_itself_only_where_the_extension_cannot_be_loaded(cupti,
 
 def test_it_is_not_chosen_where_the_extension_is_there(cupti, monkeypatch):
     monkeypatch.setattr(native, "extension_error", lambda: None)
-    monkeypatch.setattr(collector, "_native", SimpleNamespace(push_annotation=None, pop_annotation=None), raising=False)
+    extension = SimpleNamespace(push_annotation=None, pop_annotation=None, annotation_calls=lambda: None)
+    monkeypatch.setattr(collector, "_native", extension, raising=False)
     assert isinstance(open_source("auto"), native.NativeSource)
 
 

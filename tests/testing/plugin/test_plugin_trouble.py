@@ -551,8 +551,6 @@ def test_a():
         "collector.bench",
         "collector.bench.pytest_fixture",
         "collector.errors",
-        "collector.text",
-        "collector.text.surrogates",
         "collector.testing",
         "collector.testing.plugin",
         "collector.testing.plugin.marker_names",
