@@ -30,7 +30,7 @@ def keras_names() -> Any:
             self._open: list[annotate] = []
             self._calls: list[tuple[Any, Callable[..., Any]]] = []
 
-        def _begin(self, kind: str) -> None:
+        def _begin(self) -> None:
             if not self._calls:
                 self._name_layers()
 
@@ -59,7 +59,7 @@ def keras_names() -> Any:
                 self._open.pop().__exit__(None, None, None)
 
     for kind in _STEPS:
-        setattr(KerasNames, f"on_{kind}_begin", lambda self, logs=None, kind=kind: self._begin(kind))
+        setattr(KerasNames, f"on_{kind}_begin", lambda self, logs=None: self._begin())
         setattr(KerasNames, f"on_{kind}_end", lambda self, logs=None: self._end())
         setattr(KerasNames, f"on_{kind}_batch_begin", lambda self, batch, logs=None, kind=kind: self._enter(kind))
         setattr(KerasNames, f"on_{kind}_batch_end", lambda self, batch, logs=None: self._leave())

@@ -11,6 +11,7 @@ from collector.analysis.asked import Part, Question
 from collector.analysis.device_limits import THREADS_PER_WARP, device_limits
 from collector.analysis.duration_groups import Keys, duration_groups
 from collector.analysis.kernel_keys import kernel_names
+from collector.recording.first_rows import first_rows_of_codes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -97,9 +98,7 @@ def occupancy_of_kernels(recording: Recording) -> Floats:
     shared_bytes = kernels.static_shared_bytes.astype(np.int64) + kernels.dynamic_shared_bytes
     sizes = [[getattr(kernels, f"{what}_{axis}") for axis in "xyz"] for what in ("grid", "block")]
     codes = Keys.of_shapes(kernels.device_id, *sizes[0], *sizes[1], kernels.registers_per_thread, shared_bytes).codes
-    firsts = np.zeros(int(codes.max(initial=-1)) + 1, np.int64)
-    firsts[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)  # the last assignment counts
-    occupied: Floats = _figures(recording, _launched(recording, firsts))[0]["occupancy"]
+    occupied: Floats = _figures(recording, _launched(recording, first_rows_of_codes(codes)))[0]["occupancy"]
     return occupied[codes]
 
 

@@ -14,6 +14,7 @@ from collector.analysis.evidence import activities_of
 from collector.analysis.stream_numbers import StreamNumbers
 from collector.recording.distinct import are_among, distinct_codes
 from collector.recording.intervals import GroupTimes, Union
+from collector.recording.schema import ORDER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -179,9 +180,8 @@ def _groups_of_kernels(recording: Recording) -> Numbers:
 
 
 def _keys(table: Table) -> Iterator[tuple[int, ...]]:
-    """The overlap of each kernel with the attributes of its collective."""
-    columns = ("device_id", "context_id", "stream_id", "start_ns", "correlation_id")
-    return zip(*(table[name].tolist() for name in columns), strict=True)
+    """For each row of kernels or of collectives the values by which a collective is matched with its kernel."""
+    return zip(*(table[name].tolist() for name in ORDER["collectives"]), strict=True)
 
 
 def _by_key(

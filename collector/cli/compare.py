@@ -66,9 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _status(answer: Answer, fail_above: float) -> int:
     """The exit status that follows from the durations of the steps."""
-    row = next(iter(answer), None)
-    if row is None:  # no step of either side took any time
-        return EXIT_NOT_ENOUGH_STEPS
-    if row["verdict"] in ("not enough steps", ""):
+    row = next(iter(answer), None)  # None: no step of either side took any time
+    if row is None or row["verdict"] in ("not enough steps", ""):
         return EXIT_NOT_ENOUGH_STEPS
     return EXIT_REGRESSION if row["verdict"] == "slower" and row["low"] > 1 and row["ratio"] > 1 + fail_above else 0

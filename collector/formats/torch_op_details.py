@@ -10,6 +10,7 @@ import numpy as np
 from collector.formats.chrome_events import text
 from collector.recording.annotation_details import Argument, Details, Frame
 from collector.recording.distinct import distinct_codes
+from collector.recording.first_rows import first_rows_of_codes
 from collector.text.library_path import portable
 
 if TYPE_CHECKING:
@@ -41,8 +42,7 @@ def op_details(found: ChromeEvents, rows: Numbers) -> OpDetails:
     for values, places in columns:
         if values:  # codes stay below the number of rows, so that no product exceeds 64 bits
             _, codes = distinct_codes(codes * (len(values) + 1) + places + 1)
-    first = np.zeros(int(codes.max(initial=-1)) + 1, np.int64)
-    first[codes[::-1]] = np.arange(len(rows))[::-1]
+    first = first_rows_of_codes(codes)
     stated = [[values[place] if place >= 0 else None for place in places[first].tolist()] for values, places in columns]
     return OpDetails([_details(*each) for each in zip(*stated, strict=True)], codes)
 

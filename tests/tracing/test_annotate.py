@@ -9,35 +9,11 @@ import os
 import threading
 
 import pytest
+from launch_log import Log
 
 import collector
 from collector.recording.annotation_details import Details, resolve
 from collector.tracing.annotate import annotate, forget_annotations, send_annotations_to
-
-
-class Log:
-    """A source that keeps each thread's annotation stack and remembers what was launched under what."""
-
-    def __init__(self) -> None:
-        self._threads = threading.local()
-        self.launched: list[tuple[str, str]] = []
-        self.pushes = 0
-
-    @property
-    def stack(self) -> list[str]:
-        if not hasattr(self._threads, "stack"):
-            self._threads.stack = []
-        return self._threads.stack
-
-    def push_annotation(self, path: str) -> None:
-        self.pushes += 1
-        self.stack.append(path)
-
-    def pop_annotation(self) -> None:
-        self.stack.pop()  # IndexError: more pops than pushes
-
-    def launch(self, kernel: str) -> None:
-        self.launched.append((kernel, self.stack[-1] if self.stack else ""))
 
 
 @pytest.fixture

@@ -10,31 +10,15 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from launch_log import Log
 
 from collector.tracing.annotate import annotate, send_annotations_to
 
 
-class Launches:
-    """A source that keeps each thread's stack, and remembers each launch with its name."""
+class Launches(Log):
+    """The same, called for each launch."""
 
-    def __init__(self) -> None:
-        self._threads = threading.local()
-        self.seen: list[tuple[str, str]] = []
-
-    @property
-    def stack(self) -> list[str]:
-        if not hasattr(self._threads, "stack"):
-            self._threads.stack = []
-        return self._threads.stack
-
-    def push_annotation(self, path: str) -> None:
-        self.stack.append(path)
-
-    def pop_annotation(self) -> None:
-        self.stack.pop()
-
-    def __call__(self, kernel: str) -> None:
-        self.seen.append((kernel, self.stack[-1] if self.stack else ""))
+    __call__ = Log.launch
 
 
 @pytest.fixture
@@ -71,7 +55,7 @@ def test_launches_of_a_resumed_task_have_its_own_name(launch):
     for name in "abc":
         expected |= {(f"{name} before", name), (f"{name} after", name), (f"{name} at the end", "")}
         expected.add((f"{name} inside", f"{name}/inner"))
-    assert set(launch.seen) == expected
+    assert set(launch.launched) == expected
     assert counts() == {}
 
 
@@ -93,7 +77,7 @@ def test_a_task_and_what_begins_inside_its_annotation_have_the_name(launch):
     with annotate("train"):
         asyncio.run(main())
         launch("after the loop")
-    assert launch.seen == [
+    assert launch.launched == [
         ("child begins", "train/step"),
         ("main", "train"),
         ("child inside", "train/step/own"),
@@ -122,7 +106,7 @@ def test_tasks_that_began_before_the_trace_are_followed():
         assert counts() == {}
 
     asyncio.run(main())
-    assert set(launch.seen) == {("other 0", ""), ("other 1", ""), ("other 2", ""), ("resumed", "main")}
+    assert set(launch.launched) == {("other 0", ""), ("other 1", ""), ("other 2", ""), ("resumed", "main")}
 
 
 def test_a_callback_has_the_name_of_the_code_that_asked_for_it(launch):
@@ -135,7 +119,7 @@ def test_a_callback_has_the_name_of_the_code_that_asked_for_it(launch):
             launch("main")
 
     asyncio.run(main())
-    assert launch.seen == [("callback", "asked"), ("main", "waits")]
+    assert launch.launched == [("callback", "asked"), ("main", "waits")]
 
 
 def test_the_first_step_of_an_eager_task_leaves_no_name_behind(launch):
@@ -164,7 +148,7 @@ def test_the_first_step_of_an_eager_task_leaves_no_name_behind(launch):
             await task
 
     asyncio.run(main())
-    assert launch.seen[:2] == [("child", "main/child"), ("main", "main")]
+    assert launch.launched[:2] == [("child", "main/child"), ("main", "main")]
 
 
 @pytest.mark.parametrize("how", ["to_thread", "copied context", "partial"])
@@ -185,7 +169,7 @@ def test_a_function_in_a_copied_context_of_a_thread_has_the_name(launch, how):
             else:
                 pool.submit(context.run, launch, "in a thread").result(600)
                 pool.submit(launch, "later").result(600)
-    assert launch.seen == [("in a thread", "step"), ("later", "")]
+    assert launch.launched == [("in a thread", "step"), ("later", "")]
     assert counts() == {}
 
 
@@ -202,7 +186,7 @@ def test_an_annotation_in_a_context_that_a_thread_entered_unseen_is_counted(laun
     thread = threading.Thread(target=context.run, args=(run,))
     thread.start()
     thread.join()
-    assert launch.seen[:2] == [("before", ""), ("inside", "step/inner")]
+    assert launch.launched[:2] == [("before", ""), ("inside", "step/inner")]
     assert counts() == {"annotations_unfollowed": 1}
 
 
@@ -221,7 +205,7 @@ def test_a_generator_that_waits_inside_names_nobody_and_is_counted(launch):
     launch("after")
     list(generator)
     launch("end")
-    assert launch.seen == [
+    assert launch.launched == [
         ("generator", "step"),
         ("stranger", "step"),
         ("after", ""),
@@ -244,7 +228,7 @@ def test_two_generators_that_take_turns_inside_disturb_nothing(launch):
         launch("inside")
     two.close()
     launch("after")
-    assert launch.seen == [("inside", "step"), ("after", "")]
+    assert launch.launched == [("inside", "step"), ("after", "")]
     assert counts() == {"annotations_suspended": 2}
 
 
@@ -257,7 +241,7 @@ def test_a_generator_whose_block_ends_before_the_yield_has_its_name(launch):
 
     for number in batches():
         launch(f"step {number}")
-    assert launch.seen == [("load 0", "load"), ("step 0", ""), ("load 1", "load"), ("step 1", "")]
+    assert launch.launched == [("load 0", "load"), ("step 0", ""), ("load 1", "load"), ("step 1", "")]
     assert counts() == {}
 
 
@@ -281,7 +265,7 @@ def test_an_asynchronous_generator_may_await_inside_but_not_yield(launch):
             launch("main")
 
     asyncio.run(main())
-    assert launch.seen == [("awaits", "awaits"), ("main", ""), ("yields", ""), ("main", "")]
+    assert launch.launched == [("awaits", "awaits"), ("main", ""), ("yields", ""), ("main", "")]
     assert counts() == {"annotations_suspended": 1}
 
 
@@ -305,7 +289,7 @@ def test_a_context_manager_made_of_a_generator_names_its_block(launch):
         launch("inside")
     asyncio.run(main())
     launch("after")
-    assert launch.seen == [("inside", "layer"), ("inside", "stage"), ("after", "")]
+    assert launch.launched == [("inside", "layer"), ("inside", "stage"), ("after", "")]
     assert counts() == {}
 
 
@@ -346,7 +330,7 @@ def test_threads_that_end_inside_an_annotation_disturb_nothing(launch):
         thread.join()
         with annotate("after"):
             launch("after")
-    assert launch.seen == [("inside", "never left"), ("after", "after")] * 3
+    assert launch.launched == [("inside", "never left"), ("after", "after")] * 3
     assert counts() == {}
 
 
