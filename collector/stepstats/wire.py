@@ -20,6 +20,7 @@ MAX_MESSAGE_BYTES = (2 << 30) - 1
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _MALFORMED = -1
 _END = 0
+_FIELDS_THAT_IDENTIFY = 64
 _NODES_OF_A_LARGE_STEP = 20_000
 _FIRST_PAGES = 64 << 20  # in bytes; only the written part costs memory
 
@@ -43,8 +44,11 @@ def is_run_metadata(data: bytes | bytearray | memoryview) -> bool:
     following, _ = next(fields, (_END, None))
     if following in (1, 2, 3):  # a second device; or the first one's nodes or threads
         return following == 1
-    # Otherwise it is the text of a device's name, or a device message if it is the only device of a step.
-    return all(number in (1, 2, 3) and value is not None for number, value in fields_of(name, limit=1))
+    # Otherwise it is the text of a device's name, or a device message if it is the only device of a step. Fields of
+    # later versions, which protobuf may write before the known ones, are no evidence.
+    inside = fields_of(name, limit=_FIELDS_THAT_IDENTIFY)
+    known = next((field for field in inside if field[0] in (1, 2, 3, _MALFORMED)), None)
+    return len(name) == 0 or (known is not None and known[1] is not None)
 
 
 def parse_step(data: bytes | bytearray | memoryview, source: str = "", *, whole: bool | None = None) -> Any:

@@ -335,6 +335,12 @@ def test_messages_are_told_apart(step):
     assert parse_step(whole.SerializeToString()) == whole
 
 
+def test_an_unknown_field_before_the_name_of_the_only_device_tells_nothing():
+    step = b"\x0a\x0b\x3a\x01x\x0a\x06/cpu:0"  # field 7, then the device's name
+    assert not is_run_metadata(step)
+    assert is_run_metadata(b"\x0a" + bytes([len(step)]) + step)
+
+
 @pytest.mark.parametrize(
     "step",
     [
