@@ -35,20 +35,32 @@ def is_run_metadata(data: bytes | bytearray | memoryview) -> bool:
     number, first = next(top, (_END, None))
     if number != 1 or first is None:
         return number > 1
+    second, _ = next(top, (_END, None))
+    if second > 1:
+        return True
     fields = fields_of(first)
     number, name = next(fields, (_END, None))
     if number == _END:  # an empty step, or an unnamed device without nodes among others
-        return next(top, (_END, None))[0] != 1
+        return second != 1
     if number != 1 or name is None:  # nodes of a device without a name
         return False
     following, _ = next(fields, (_END, None))
-    if following in (1, 2, 3):  # a second device; or the first one's nodes or threads
-        return following == 1
-    # Otherwise it is the text of a device's name, or a device message if it is the only device of a step. Fields of
-    # later versions, which protobuf may write before the known ones, are no evidence.
-    inside = fields_of(name, limit=_FIELDS_THAT_IDENTIFY)
-    known = next((field for field in inside if field[0] in (1, 2, 3, _MALFORMED)), None)
-    return len(name) == 0 or (known is not None and known[1] is not None)
+    if following == 1:  # a second device
+        return True
+    if len(name) == 0:  # an empty device of a step, or the empty name of a device with nodes or threads
+        return following not in (2, 3)
+    return _is_device(name)
+
+
+def _is_device(data: memoryview) -> bool:
+    """Whether the bytes are a device's message and not the text of its name.
+
+    Fields of later versions are no evidence; protobuf may write them before the known ones.
+    """
+    for number, payload in fields_of(data, limit=_FIELDS_THAT_IDENTIFY):
+        if number in (1, 2, 3, _MALFORMED):
+            return payload is not None
+    return False
 
 
 def parse_step(data: bytes | bytearray | memoryview, source: str = "", *, whole: bool | None = None) -> Any:

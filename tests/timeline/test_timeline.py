@@ -335,10 +335,22 @@ def test_messages_are_told_apart(step):
     assert parse_step(whole.SerializeToString()) == whole
 
 
-def test_an_unknown_field_before_the_name_of_the_only_device_tells_nothing():
-    step = b"\x0a\x0b\x3a\x01x\x0a\x06/cpu:0"  # field 7, then the device's name
-    assert not is_run_metadata(step)
+@pytest.mark.parametrize(
+    "step",
+    [
+        b"\x0a\x0b\x3a\x01x\x0a\x06/cpu:0",  # field 7 of the device, then its name
+        b"\x0a\x0a\x0a\x06/cpu:0\x12\x00\x3a\x00",  # field 7 of the step
+    ],
+)
+def test_fields_of_later_versions_do_not_hide_a_step(step):
     assert is_run_metadata(b"\x0a" + bytes([len(step)]) + step)
+
+
+def test_only_run_metadata_has_more_than_devices():
+    assert not is_run_metadata(b"\x0a\x0b\x3a\x01x\x0a\x06/cpu:0")
+    assert not is_run_metadata(b"\x0a\x0a\x0a\x06/cpu:0\x12\x00")
+    assert is_run_metadata(b"\x0a\x0a\x0a\x08\x0a\x06/cpu:0\x12\x00")
+    assert is_run_metadata(b"\x0a\x05\x0a\x03abc\x12\x00")
 
 
 @pytest.mark.parametrize(
