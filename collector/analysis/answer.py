@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from collector.runtime.optional_packages import optional_package
+from collector.text.document_cells import csv_text, markdown_row
 from collector.text.html_tables import html_line, html_table
 from collector.text.quantities import size_text, time_text
 from collector.text.terminal import printable, styled
@@ -31,7 +30,6 @@ JSON_SCHEMA = "collector.answer/1"
 _SHOWN_ROWS = 20
 _ROWS_SIDE_BY_SIDE = 8
 """Number of rows that are shown as columns where a table is too wide."""
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _WIDTH = 100
 
 
@@ -167,22 +165,17 @@ class Answer:
     def to_csv(self) -> str:
         """The rows as comma-separated values with a line of names; times in ns, sizes in bytes.
 
-        A text that a spreadsheet would take for a formula gets an apostrophe before it.
+        Unprintable characters are escaped as the terminal shows them, and a text that a spreadsheet would take for a
+        formula gets an apostrophe before it. `to_json` has every text unchanged.
         """
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow([column.name for column in self.columns])
-        writer.writerows([_cell(row[column.name]) for column in self.columns] for row in self)
-        return out.getvalue()
+        return csv_text([[column.name for column in self.columns], *(row.values() for row in self)])
 
     def to_markdown(self) -> str:
         """The rows as a table of Markdown, with values as people read them."""
-        lines = [
-            [column.name for column in self.columns],
-            ["---" if each.unit == "text" else "---:" for each in self.columns],
-        ]
-        lines += [[_shown(row[column.name], column.unit) for column in self.columns] for row in self]
-        return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
+        heads = markdown_row(column.name for column in self.columns)
+        rules = f"| {' | '.join('---' if each.unit == 'text' else '---:' for each in self.columns)} |"
+        rows = (markdown_row(_shown(row[column.name], column.unit) for column in self.columns) for row in self)
+        return "".join(f"{line}\n" for line in (heads, rules, *rows))
 
     def to_json(self) -> dict[str, Any]:
         """The answer as values that ``json.dumps`` takes; every integer is exact.
@@ -267,13 +260,6 @@ def _plain(name: str) -> str:
 def branch(path: str, depth: int) -> str:
     """The last part of a path, moved to the right by its depth."""
     return "  " * depth + printable(path.rpartition("/")[2] if depth else path)
-
-
-def _cell(value: Any) -> Any:
-    """A value for a spreadsheet: nothing for NaN, and no formula."""
-    if isinstance(value, str):
-        return f"'{value}" if value.startswith(_FORMULA) else value
-    return "" if value != value else value
 
 
 def _known(values: npt.NDArray[Any]) -> list[Any]:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import re
 from typing import TYPE_CHECKING, Any
 
 from collector.bench.report_tables import (
@@ -17,7 +14,7 @@ from collector.bench.report_tables import (
     notes,
     simulation_note,
 )
-from collector.text.terminal import printable
+from collector.text.document_cells import csv_text, markdown_row, markdown_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,26 +37,26 @@ _CHANGES = (
 
 def as_markdown(report: Report) -> str:
     """Return the report's tables, notes, warnings and failures as Markdown."""
-    lines = [f"**{_text(str(report.environment.get('gpu', '')))}**{simulation_note(report)}", ""]
+    lines = [f"**{markdown_text(str(report.environment.get('gpu', '')))}**{simulation_note(report)}", ""]
     everywhere = failures_of_all(report)
     for comparison, results in zip(report.comparisons, report.results, strict=True):
-        lines += [f"### {_text(comparison.title)}", ""] if comparison.title else []
+        lines += [f"### {markdown_text(comparison.title)}", ""] if comparison.title else []
         if comparison.arms:
             lines += _table(figures(comparison, results))
             if any(len(arm.kernel_ns) > 1 for arm in comparison.arms.values()):
                 lines += _table(kernels(comparison))
         own = {arm: why for arm, why in comparison.failures.items() if arm not in everywhere}
-        lines += [f"* not measured: {_text(failure_text(arm, why))}" for arm, why in own.items()]
-        lines += [f"* note: {_text(note)}" for note in notes(comparison, results)]
-        lines += [f"* warning: {_text(warning)}" for warning in comparison.warnings]
-        lines += [f"* {_text(how(comparison))}", ""]
-    lines += [f"* not measured: {_text(failure_text(arm, why))}" for arm, why in everywhere.items()]
+        lines += [f"* not measured: {markdown_text(failure_text(arm, why))}" for arm, why in own.items()]
+        lines += [f"* note: {markdown_text(note)}" for note in notes(comparison, results)]
+        lines += [f"* warning: {markdown_text(warning)}" for warning in comparison.warnings]
+        lines += [f"* {markdown_text(how(comparison))}", ""]
+    lines += [f"* not measured: {markdown_text(failure_text(arm, why))}" for arm, why in everywhere.items()]
     return "\n".join(lines).rstrip() + "\n"
 
 
 def changes_as_markdown(found: Sequence[Regression], notes: Sequence[str]) -> str:
     """Return what `collector.bench.regressions` found as Markdown."""
-    return "\n".join([*_table(changes(found)), *(f"* note: {_text(note)}" for note in notes)]).rstrip() + "\n"
+    return "\n".join([*_table(changes(found)), *(f"* note: {markdown_text(note)}" for note in notes)]).rstrip() + "\n"
 
 
 def as_csv(report: Report) -> str:
@@ -120,29 +117,9 @@ def _ends(name: str, interval: Interval) -> dict[str, float | None]:
 
 
 def _csv(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns, restval="", extrasaction="ignore", lineterminator="\n")
-    writer.writerow({column: _cell(column) for column in columns})
-    for row in rows:
-        writer.writerow({key: _cell(value) for key, value in row.items()})
-    return text.getvalue()
-
-
-def _cell(value: Any) -> Any:
-    """The text in a form that spreadsheets show unchanged: they would evaluate a name that begins like a formula."""
-    if value is None or isinstance(value, (int, float)):
-        return value
-    text = printable(str(value))
-    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
+    return csv_text([columns, *([row.get(column) for column in columns] for row in rows)])
 
 
 def _table(table: Table) -> list[str]:
     rules = ["---" if column in table.left else "---:" for column in table.columns]
-    rows = [table.columns, *table.rows]
-    lines = [f"| {' | '.join(map(_text, row))} |" for row in rows]
-    return [lines[0], f"| {' | '.join(rules)} |", *lines[1:], ""]
-
-
-def _text(text: str) -> str:
-    """``text`` with Markdown's special characters escaped."""
-    return re.sub(r"([\\`*_\[\]<>|#~&])", r"\\\1", printable(text))
+    return [markdown_row(table.columns), f"| {' | '.join(rules)} |", *map(markdown_row, table.rows), ""]

@@ -62,6 +62,7 @@ def subcommands() -> list[str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command with ``arguments`` (``sys.argv`` without a program name); return its exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    terminal.escape_unknown_characters()
     if not given:
         print(_EXAMPLES, end="")
         return 0
@@ -100,7 +101,7 @@ class _Parser(argparse.ArgumentParser):
         choice = _CHOICE.search(message)
         if choice:
             message += _suggested(choice["given"], re.findall(r"[^\s,']+", choice["known"]))
-        self.exit(EXIT_TROUBLE, f"collector: {message} (see: {self.prog} --help)\n")
+        self.exit(EXIT_TROUBLE, f"collector: {terminal.printable(message)} (see: {self.prog} --help)\n")
 
     def _similar_option(self, unknown: Sequence[str]) -> str:
         known = sorted(set(_OPTION.findall(self.format_help())))

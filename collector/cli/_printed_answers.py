@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from collector.text import terminal
+from collector.text.document_cells import markdown_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +31,7 @@ def add_format_arguments(parser: argparse.ArgumentParser) -> None:
     )
     formats = parser.add_mutually_exclusive_group()
     formats.add_argument("--json", action="store_true", help="a list of answers, with every row and what columns mean")
-    formats.add_argument("--csv", action="store_true", help="every row of one answer")
+    formats.add_argument("--csv", action="store_true", help="every row of one answer; unprintable characters escaped")
     formats.add_argument("--markdown", action="store_true", help="every row as tables of Markdown")
 
 
@@ -54,7 +55,7 @@ def print_answers(answers: Sequence[Answer], arguments: argparse.Namespace) -> N
     elif arguments.csv:
         sys.stdout.write(answers[0].to_csv())
     elif arguments.markdown:
-        terminal.write("\n".join(f"{answer.definition}\n\n{answer.to_markdown()}" for answer in answers))
+        sys.stdout.write("\n".join(f"{markdown_text(each.definition)}\n\n{each.to_markdown()}" for each in answers))
     else:
         rows = _ROWS if arguments.rows is None else arguments.rows
         width = shutil.get_terminal_size((_WIDTH, 0)).columns

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import sys
 
@@ -31,6 +32,12 @@ def styled(text: str, *styles: str, color: bool) -> str:
     if not color or not text:
         return text
     return f"\x1b[{';'.join(str(_STYLES[style]) for style in styles)}m{text}\x1b[0m"
+
+
+def escape_unknown_characters() -> None:
+    """Let standard output escape characters that its encoding lacks, such as ``µ`` in ASCII, as standard error does."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def write(text: str) -> None:

@@ -337,7 +337,11 @@ async function copied(text) {
   if (!done) throw new Error("not allowed");
 }
 
-/** Rows for a spreadsheet, a text or a program; exact values, and no cell that a spreadsheet takes for a formula.
+/** Markdown that is rendered as this text; an underscore within a word needs no escape. @param {string} text */
+const escaped = (text) => text.replace(/[\\`*[\]<>|#~&$]|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/gu, "\\$&");
+
+/** Rows for a spreadsheet, a text or a program, as `Answer` has them; no cell that a spreadsheet takes for a formula, and
+ * what cannot be printed escaped, except in JSON.
  * @param {Answer} answer @param {number[]} rows @param {any[]} columns @param {string} form */
 export function formed(answer, rows, columns, form) {
   const values = rows.map((row) => columns.map((column) => answer.values[column.place][row]));
@@ -348,14 +352,14 @@ export function formed(answer, rows, columns, form) {
   if (form === "CSV") {
     const quoted = (/** @type {Value} */ value, /** @type {string} */ unit) => {
       if (value === null) return "";
-      const text = unit === "text" && /^[=+\-@\t\r]/.test(String(value)) ? `'${value}` : String(value);
-      return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+      const text = unit === "text" ? printable(String(value)).replace(/^(?=[=+\-@])/, "'") : String(value);
+      return /[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
     };
     return [columns.map((column) => column.name).join(","),
       ...values.map((row) => row.map((value, at) => quoted(value, columns[at].unit)).join(","))].join("\n") + "\n";
   }
-  const lines = [columns.map((column) => column.name), columns.map((column) => (column.unit === "text" ? "---" : "---:")),
-    ...values.map((row) => row.map((value, at) => shown(value, columns[at].unit).replaceAll("|", "\\|")))];
+  const lines = [columns.map((column) => escaped(column.name)), columns.map((column) => (column.unit === "text" ? "---" : "---:")),
+    ...values.map((row) => row.map((value, at) => escaped(shown(value, columns[at].unit))))];
   return lines.map((cells) => `| ${cells.join(" | ")} |\n`).join("");
 }
 

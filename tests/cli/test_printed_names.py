@@ -1,0 +1,108 @@
+"""Names of strangers in the output of commands: no form of an answer has a character that readers obey or refuse."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from hostile_names import EVIL, obeyed
+from markdown_cells import markdown_cells
+
+from collector.analysis.questions import QUESTIONS
+from collector.cli import main
+
+NAMES = [f"nul\0{EVIL}", "tab\there", "two\nlines\r\n", "pi|pe\\|<b>*_x_", "=cmd()"]
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Two traces of kernels, copies, calls and ops with these names, one of them with half of a surrogate pair."""
+    paths = []
+    for number in (1, 2):
+        events = []
+        for place, name in enumerate([*NAMES, "half\ud800"]):
+            own = {"pid": 9, "tid": 1, "ph": "X", "dur": 90}
+            at = 1000 * place
+            events += [
+                {**own, "cat": "user_annotation", "name": f"ProfilerStep#{place}", "ts": at, "dur": 1000},
+                {**own, "cat": "cpu_op", "name": name, "ts": at},
+                {**own, "cat": "cuda_runtime", "name": f"cudaLaunch{name}", "ts": at + 5, "dur": 2,
+                 "args": {"correlation": place + 1}},
+                {**own, "cat": "kernel", "name": f"ncclKernel{name}", "ts": at + 10, "pid": 0, "tid": 7,
+                 "dur": number * 9 + place,
+                 "args": {"device": 0, "stream": 7, "correlation": place + 1, "grid": [1, 1, 1], "block": [32, 1, 1],
+                          "Collective name": name, "Process Group Name": name, "dtype": name}},
+            ]  # fmt: skip
+        path = tmp_path / f"rank{number}.json"
+        path.write_text(json.dumps({"traceEvents": events, "distributedInfo": {"rank": number, "world_size": 3}}))
+        paths.append(path)
+    return paths
+
+
+def printed(capsys, *arguments):
+    assert main([*map(str, arguments)]) in (0, 3)
+    out = capsys.readouterr().out
+    assert obeyed(out) == set()
+    return out
+
+
+ASKED = [
+    pytest.param((name, by), id=f"{name}-{by}" if by else name)
+    for name, question in QUESTIONS.items()
+    for by in question.by or ("",)
+]
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_stats_in_every_form(files, capsys, asked):
+    name, by = asked
+    options = ["--question", name, *(["--by", by] if by else []), *(["--same-clock"] if name == "ranks" else [])]
+    (answer,) = json.loads(printed(capsys, "stats", *files, *options, "--json"))
+    printed(capsys, "stats", *files, *options)
+    rows = list(csv.reader(io.StringIO(out := printed(capsys, "stats", *files, *options, "--csv"))))
+    assert out.count("\n") == len(rows) == 1 + len(answer["rows"])
+    assert all(len(row) == len(answer["columns"]) for row in rows)
+    assert "\t" not in out
+    _, _, *lines = printed(capsys, "stats", *files, *options, "--markdown").splitlines()
+    assert [len(markdown_cells(line)) for line in lines] == [len(answer["columns"])] * (2 + len(answer["rows"]))
+
+
+@pytest.mark.parametrize("form", [[], ["--json"], ["--markdown"], ["--by", "kernel", "--csv"]])
+def test_comparisons(files, capsys, form):
+    assert printed(capsys, "compare", *files, *form)
+
+
+def test_summaries(files, capsys):
+    assert "nul\\x00" in printed(capsys, "summary", *files)
+
+
+@pytest.mark.parametrize("form", [[], ["--json"], ["--csv"], ["--markdown"]])
+def test_rows_of_queries(files, capsys, form):
+    pytest.importorskip("duckdb")
+    query = 'select name, op, chr(27) || name as "odd|head" from kernels'
+    out = printed(capsys, "sql", files[0], query, *form)
+    if "--csv" in form:
+        assert len(list(csv.reader(io.StringIO(out)))) == out.count("\n") == 1 + len(NAMES) + 1
+
+
+@pytest.mark.parametrize("view", ["scope", "op", "graph", "advise"])
+def test_views_of_the_profiler(files, capsys, view):
+    assert printed(capsys, "prof", files[0], view)
+
+
+@pytest.mark.parametrize("command", [["stats"], ["summary"], ["compare"], ["stats", "--question", "kernels", "--csv"]])
+def test_an_output_of_another_encoding_gets_escapes(files, command):
+    """Such as a terminal of the C locale, or a pipe on a machine whose encoding is Latin-1."""
+    name, *options = command
+    program = [sys.executable, "-m", "collector", name, *map(str, files), *options]
+    done = subprocess.run(
+        program, env=os.environ | {"PYTHONIOENCODING": "ascii"}, capture_output=True, text=True, encoding="ascii"
+    )
+    assert done.returncode in (0, 3), done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout
