@@ -12,12 +12,12 @@ from collector.analysis.asked import Part, Question
 from collector.analysis.device_times import device_times, ratio
 from collector.analysis.evidence import activities_of
 from collector.analysis.stream_numbers import StreamNumbers
-from collector.recording.distinct import are_among, distinct_codes
+from collector.recording.collective_rows import collective_rows
+from collector.recording.distinct import distinct_codes
 from collector.recording.intervals import GroupTimes, Union
-from collector.recording.schema import ORDER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collector.analysis.answer import Answer
     from collector.analysis.asked import Asked
     from collector.recording.recording import Recording
-    from collector.recording.table import Table
 
     _Key = tuple[int | str, ...]
     Numbers = npt.NDArray[np.int64]
@@ -166,22 +165,9 @@ def _by_group(recording: Recording, window: str) -> Part:
 
 def _groups_of_kernels(recording: Recording) -> Numbers:
     """The name of the process group of each kernel, as an index of the recording's strings; -1: none is stated."""
-    found = np.full(len(recording.kernels), -1, np.int64)
-    table = recording.collectives
-    if not len(table):
-        return found
-    stated = {
-        key: group if recording.strings[group] else -1
-        for key, group in zip(_keys(table), table.group_name_id.tolist(), strict=True)
-    }
-    rows = np.flatnonzero(are_among(recording.kernels.correlation_id, table.correlation_id))
-    found[rows] = [stated.get(key, -1) for key in _keys(recording.kernels[rows])]
+    named = [group if recording.strings[group] else -1 for group in recording.collectives.group_name_id.tolist()]
+    found: Numbers = np.array([*named, -1], np.int64)[collective_rows(recording)]
     return found
-
-
-def _keys(table: Table) -> Iterator[tuple[int, ...]]:
-    """For each row of kernels or of collectives the values by which a collective is matched with its kernel."""
-    return zip(*(table[name].tolist() for name in ORDER["collectives"]), strict=True)
 
 
 def _by_key(

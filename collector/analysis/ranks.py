@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from collector.analysis.answer import Column
-from collector.analysis.asked import Part, Question
+from collector.analysis.asked import Part, Question, recording_in
 from collector.errors import CollectorError
 from collector.merging.clocks import COLLECTIVE, ClockOffset, Markers, collective_moments, estimate_offsets, joined
 from collector.merging.collectives import Collective, matched_collectives
 from collector.merging.rank_numbers import rank_number, step_number, tasks_of
+from collector.merging.stated_collectives import stated_moments
 from collector.recording.recording import Recording
 from collector.recording.schema import ACTIVITY_TABLES, SCHEMA
 from collector.stepstats.from_recording import step_stats
@@ -22,8 +23,10 @@ if TYPE_CHECKING:
     from collector.analysis.answer import Answer
     from collector.analysis.asked import Asked
     from collector.formats.step import TracedStep
-    from collector.protos import StepStats
 
+_STATED = "Collectives are those that the traces state, with their process groups, and other kernels named like one."
+_NAMED = "Collectives are told by the names of kernels and ops: the traces state no process groups."
+_NAMED_IN_SOME = "Collectives are told by the names of kernels and ops, because some of the traces do not state them."
 ClockOffsets: TypeAlias = "Mapping[int, int] | Literal['estimate'] | None"
 _DEFINITION = (
     "Ranks begin a collective together: those that arrive early wait for the last one, the straggler. Waits are "
@@ -82,7 +85,7 @@ def ranks(steps: Asked, *, by: str = "rank", clock_offsets: ClockOffsets = "esti
     if by not in QUESTIONS:
         raise ValueError(f"by={by!r}: waits are counted by {', '.join(QUESTIONS)}")
     given = list(steps) if isinstance(steps, Sequence) else [steps]
-    markers, unknown = _markers(given)
+    markers, unknown, found_by = _markers(given)
     offsets, losses = _offsets(markers, clock_offsets)
     if unknown:
         losses.append(counted("{} step[|s] [is|are] left out: nothing tells the rank", unknown))
@@ -91,7 +94,7 @@ def ranks(steps: Asked, *, by: str = "rank", clock_offsets: ClockOffsets = "esti
         losses.append(counted("{} collective[|s] [is|are] left out: no other rank has a partner of [it|theirs]", alone))
     waits = [_Waits.of(collective, offsets) for collective in collectives]
     rows = _by_rank(waits, offsets) if by == "rank" else _by_collective(waits)
-    return QUESTIONS[by].ask_together(steps, lambda _: Part(rows, (), (), losses))
+    return QUESTIONS[by].ask_together(steps, lambda _: Part(rows, losses=losses, notes=[found_by]))
 
 
 class _Waits(NamedTuple):
@@ -112,15 +115,21 @@ class _Waits(NamedTuple):
         return cls(collective, straggler, {rank: wait if wait > errors[rank] else 0 for rank, wait in waits.items()})
 
 
-def _markers(given: Sequence[Recording | TracedStep]) -> tuple[dict[int, Markers], int]:
-    """The collectives of each rank, and the number of steps whose rank is unknown."""
-    found: list[tuple[int | None, Markers]] = []
-    for step in given:
-        name = str(getattr(step, "path", None) or "")
-        collectives = _collectives_of(step)
-        tasks = tasks_of(device.device for device in collectives.dev_stats)
-        rank = rank_number(tasks, getattr(step, "rank", None), name)
-        found.append((rank, collective_moments(collectives, step_number(name) or 0)))
+def _markers(given: Sequence[Recording | TracedStep]) -> tuple[dict[int, Markers], int, str]:
+    """The collectives of each rank, the number of steps whose rank is unknown, and how the collectives were found."""
+    numbers = [step_number(str(getattr(step, "path", None) or "")) or 0 for step in given]
+    numbered = list(zip(given, numbers, strict=True))
+    moments = [stated_moments(recording_in(step), number) for step, number in numbered]
+    note = _STATED if any(moments) else _NAMED
+    if not all(moments):
+        named = [
+            stated_moments(recording_in(step), number, by_table=False) or _named_moments(step, number)
+            for step, number in numbered
+        ]
+        if any(names and not stated for stated, names in zip(moments, named, strict=True)):
+            note = _NAMED_IN_SOME if any(moments) else _NAMED
+            moments = named
+    found = [(_rank(step), own) for step, own in zip(given, moments, strict=True)]
     if all(rank is None for rank, _ in found):
         found = [(place, own) for place, (_, own) in enumerate(found)]
     markers: dict[int, Markers] = {rank: {} for rank, _ in found if rank is not None}
@@ -128,15 +137,26 @@ def _markers(given: Sequence[Recording | TracedStep]) -> tuple[dict[int, Markers
         if rank is not None:
             of_rank = markers[rank]
             of_rank |= {key: joined(of_rank.get(key), moments) for key, moments in own.items()}
-    return markers, sum(rank is None for rank, _ in found)
+    return markers, sum(rank is None for rank, _ in found), note
 
 
-def _collectives_of(step: Recording | TracedStep) -> StepStats:
-    """The step as StepStats. Only the collectives of a recording are converted, because a full message is large."""
+def _rank(step: Recording | TracedStep) -> int | None:
+    """The rank of a step; None where nothing tells it."""
+    if isinstance(step, Recording):
+        return None
+    name = str(step.path or "")
+    return rank_number(tasks_of(step.device_names()), getattr(step, "rank", None), name)
+
+
+def _named_moments(step: Recording | TracedStep, number: int) -> Markers:
+    """The collectives by the names of kernels and ops.
+
+    Only the collectives of a recording are converted to StepStats, because a full message is large.
+    """
     if isinstance(step, Recording):
         recording = step
     elif step.recorded is None:
-        return step.step_stats
+        return collective_moments(step.step_stats, number)
     else:
         recording = step.recorded
     is_collective = np.array([bool(COLLECTIVE.search(text)) for text in recording.strings] or [False], bool)
@@ -146,7 +166,7 @@ def _collectives_of(step: Recording | TracedStep) -> StepStats:
         launched_under = recording.annotation_ids(table.correlation_id)
         masks[name] = (launched_under >= 0) & is_collective[launched_under]
     masks["kernels"] |= is_collective[recording.kernels.name_id]
-    return step_stats(recording.part(masks), getattr(step, "device_prefix", ""))
+    return collective_moments(step_stats(recording.part(masks), getattr(step, "device_prefix", "")), number)
 
 
 def _offsets(markers: Mapping[int, Markers], clock_offsets: ClockOffsets) -> tuple[dict[int, ClockOffset], list[str]]:

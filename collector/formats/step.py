@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from collector.errors import NotTracedError
 from collector.files.written_files import written
+from collector.runtime.extension import convert_extension
 from collector.runtime.later_modules import later_function
 from collector.text.html_tables import html_line
 from collector.text.wording import counted
@@ -64,6 +65,10 @@ class TracedStep:
     def recorded(self) -> Recording | None:
         """The recording, where the step is made of one; None where its StepStats are the truth."""
         return None if "run_metadata" in self.__dict__ else self.recording  # the caller may have changed these
+
+    def device_names(self) -> list[str]:
+        """The names of the devices of StepStats that were read; else the prefix that those of a recording get."""
+        return [self.device_prefix]
 
     @property
     def sums(self) -> CallSums | None:
@@ -188,6 +193,10 @@ class StepSource:
         """The sums by call path of a profile without start times; None where there are columns or messages."""
         return None
 
+    def device_names(self) -> list[str]:
+        """The names of the devices of the StepStats that were read; none where there are no such."""
+        return []
+
     def size(self) -> str:
         """The size of the step, where it is known without making a message; else ``""``."""
         return ""
@@ -247,6 +256,11 @@ class WireSource(StepSource):
         """See `StepSource`."""
         return self._data, self._is_run_metadata
 
+    def device_names(self) -> list[str]:
+        """See `StepSource`."""
+        devices = convert_extension.devices(self._data, is_run_metadata=self._is_run_metadata)
+        return [device.decode(errors="replace") for device in devices]
+
     def size(self) -> str:
         """See `StepSource`."""
         return _counts(*self._size)
@@ -263,6 +277,10 @@ class MessageSource(StepSource):
         from collector.formats.stepstats_columns import recording_of_message
 
         return recording_of_message(self._message.SerializeToString(deterministic=True), is_run_metadata=True)
+
+    def device_names(self) -> list[str]:
+        """See `StepSource`."""
+        return [device.device for device in self._message.step_stats.dev_stats]
 
     def run_metadata(self) -> RunMetadata:
         """See `StepSource`."""
@@ -361,6 +379,10 @@ class Step(TracedStep):
     def recorded(self) -> Recording | None:
         """See `TracedStep`."""
         return super().recorded if self.is_recording else None
+
+    def device_names(self) -> list[str]:
+        """See `TracedStep`."""
+        return [*super().device_names(), *self._source.device_names()]
 
     @property
     def sums(self) -> CallSums | None:

@@ -110,12 +110,12 @@ def collective_moments(step: StepStats, step_number: int, marker: re.Pattern[str
     streams = [device for device in step.dev_stats if re.search(r"/stream:(?!all$)", device.device)]
     on_gpu = _moments(streams or [each for each in step.dev_stats if each.device.endswith("/stream:all")], marker)
     found = on_gpu or _moments((each for each in step.dev_stats if "gpu:" not in each.device.lower()), marker)
-    return {(step_number, name): _in_order(rows) for name, rows in found.items()}
+    return {(step_number, name): in_order(rows) for name, rows in found.items()}
 
 
 def joined(moments: NDArray[np.int64] | None, more: NDArray[np.int64]) -> NDArray[np.int64]:
     """Markers of one name from several files."""
-    return more if moments is None else _in_order(np.concatenate([moments, more]))
+    return more if moments is None else in_order(np.concatenate([moments, more]))
 
 
 def _moments(devices: Iterable[DeviceStepStats], marker: re.Pattern[str]) -> dict[str, list[tuple[int, int]]]:
@@ -129,14 +129,26 @@ def _moments(devices: Iterable[DeviceStepStats], marker: re.Pattern[str]) -> dic
     return found
 
 
-def _in_order(rows: list[tuple[int, int]] | NDArray[np.int64]) -> NDArray[np.int64]:
+def in_order(rows: list[tuple[int, int]] | NDArray[np.int64]) -> NDArray[np.int64]:
+    """Rows of start and end as markers have them, sorted by end."""
     array = np.asarray(rows, dtype=np.int64)
     return array[np.argsort(array[:, 1], kind="stable")]
 
 
 def _shared_name(node: NodeExecStats) -> str:
-    """The name of a collective that is equal on all ranks, without details that differ, such as registers."""
-    details = dict(_DETAIL.findall(node.timeline_label))
+    """The name of a collective that is equal on all ranks, from what its label states."""
+    stated = dict(_DETAIL.findall(node.timeline_label))
+    return shared_collective_name(_DETAIL.sub("", node.timeline_label) or node.node_name, stated)
+
+
+def shared_collective_name(name: str, stated: Mapping[str, str]) -> str:
+    """The name of a collective that is equal on all ranks, without details that differ, such as registers.
+
+    Args:
+        name: of its kernel.
+        stated: what is stated of it: ``collective``, ``group``, ``seq``, ``dtype``, ``elements``, ``grid``, ``block``.
+    """
+    details = dict(stated)
     collective = details.get("collective", "")
     if collective in _ONE_WAY:
         details["collective"] = "pair"
@@ -144,7 +156,7 @@ def _shared_name(node: NodeExecStats) -> str:
     telling = [f"{key}:{details[key]}" for key in _TELLING if key in details]
     if "elements" in details and _SAME_LENGTH.search(collective):
         telling.append(f"elements:{details['elements']}")
-    return " ".join([_DETAIL.sub("", node.timeline_label) or node.node_name, *telling])
+    return " ".join([name, *telling])
 
 
 def estimate_offsets(markers: Mapping[int, Markers]) -> dict[int, ClockOffset]:

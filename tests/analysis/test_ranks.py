@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 import collector
 from collector.analysis import devices, ranks
 
 NAME = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
+TOLD = ("Collective name", "Process Group Name", "In msg nelems")
 
 
 @pytest.fixture
@@ -99,6 +102,66 @@ def test_ranks_without_a_known_clock_are_left_out(of_rank):
     answer = ranks(steps, clock_offsets={0: 0, 2: 0})
     assert sorted(answer["rank"]) == [0, 2]
     assert answer.losses[0].startswith("rank 1 is left out")
+
+
+def torch_rank(path, rank, starts):
+    """A trace of PyTorch's profiler of a rank: kernels of one name and shape that end together, (start, end, group)."""
+    arguments = {"device": 0, "stream": 7, "grid": [8, 1, 1], "block": [512, 1, 1]}
+    events = [
+        {"ph": "X", "cat": "kernel", "name": NAME, "pid": 0, "tid": 7, "ts": start, "dur": end - start,
+         "args": {**arguments, "correlation": place + 1,
+                  **(dict(zip(TOLD, ("allreduce", group, 64), strict=True)) if group else {})}}
+        for place, (start, end, group) in enumerate(starts)
+    ]  # fmt: skip
+    path.write_text(json.dumps({"traceEvents": events, "distributedInfo": {"rank": rank, "world_size": 2}}))
+    return path
+
+
+STATED_RANKS = [[(10, 50, "tp"), (60, 100, "dp")], [(20, 50, "tp"), (90, 100, "dp"), (101, 102, "")]]
+
+
+@pytest.mark.parametrize("suffix", ["", ".gpurec", ".pb"])
+def test_collectives_are_those_that_the_table_states_however_the_step_was_saved(tmp_path, suffix):
+    steps = []
+    for rank, starts in enumerate(STATED_RANKS):
+        step = collector.load(torch_rank(tmp_path / f"of_rank{rank}.json", rank, starts))
+        if suffix:
+            step.recording.save(tmp_path / f"rank{rank}{suffix}")
+            step = collector.load(tmp_path / f"rank{rank}{suffix}")
+        steps.append(step)
+    answer = ranks(steps, by="collective", clock_offsets=None)
+    found = [(row["name"].removeprefix(NAME), row["cost_ns"]) for row in answer]
+    assert found == [
+        (f" collective:allreduce group:{group} grid:8,1,1 block:512,1,1 elements:64", cost)
+        for group, cost in (("dp", 30_000), ("tp", 10_000))
+    ]
+    assert answer.losses[-1] == "1 collective is left out: no other rank has a partner of it"
+    (note,) = answer.notes
+    assert note.startswith("Collectives are those that the traces state, with their process groups")
+    assert "those that the traces state" in answer.text()
+
+
+def test_collectives_are_told_by_names_where_a_trace_does_not_state_them(tmp_path):
+    unstated = [(start, end, "") for start, end, _ in STATED_RANKS[1][:2]]
+    both = [[starts, unstated] for starts in (STATED_RANKS[0], [(start, end, "") for start, end, _ in STATED_RANKS[0]])]
+    says = ["because some of the traces do not state them", "the traces state no process groups"]
+    for traces, said in zip(both, says, strict=True):
+        steps = [
+            collector.load(torch_rank(tmp_path / f"rank{rank}.json", rank, starts))
+            for rank, starts in enumerate(traces)
+        ]
+        answer = ranks(steps, by="collective", clock_offsets=None)
+        assert sorted(answer["cost_ns"]) == [10_000, 30_000]
+        assert said in answer.notes[0]
+
+
+def test_a_rank_without_collectives_leaves_what_the_others_state(tmp_path):
+    starts = [*STATED_RANKS, []]
+    steps = [collector.load(torch_rank(tmp_path / f"rank{rank}.json", rank, each)) for rank, each in enumerate(starts)]
+    assert "the traces state" in ranks(steps[:2], clock_offsets=None).notes[0]
+    answer = ranks(steps, clock_offsets=None)
+    assert "those that the traces state" in answer.notes[0]
+    assert {row["rank"]: row["caused_ns"] for row in answer} == {0: 0, 1: 40_000, 2: 0}
 
 
 def test_ranks_are_known_by_their_files(of_rank, tmp_path):
