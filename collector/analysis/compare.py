@@ -1,4 +1,4 @@
-"""What changed from some steps to others: ``collector.analysis.compare(before, now)``."""
+"""Changes from some steps to others: ``collector.analysis.compare(before, now)``."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -33,20 +34,20 @@ if TYPE_CHECKING:
     from collector.recording.recording import Recording
 
 LEAST_EFFECT = 0.01
-"""Share of the step from which on a change is called slower or faster."""
+"""The smallest change that is called slower or faster, as a share of the step before."""
 
 _Figures: TypeAlias = "Iterator[tuple[tuple[Any, ...], int, int]]"
-"""Key, number of activities, ns."""
+"""Key, number of activities, and ns."""
 
 _NAME = Column("name", "text", "Short name of the kernel.")
 
 
 @dataclass(frozen=True)
 class _Family:
-    """A division of a step into keys, whose figures add up to the whole."""
+    """A way to divide a step by keys, whose figures add up to the whole."""
 
     whole: str
-    """Name of the total that the parts add up to."""
+    """Name of the total to which the parts add up."""
     keys: tuple[Column, ...]
     of: Callable[[Recording, Set[str]], _Figures]
     """Takes a step and the paths of the annotations that mark steps."""
@@ -98,20 +99,26 @@ _FAMILIES = {
     "step": _Family("the duration of the step", (Column("part", "text", "The whole step."),), _step, has_counts=False),
     "time": _Family(
         "the time of all devices",
-        (Column("part", "text", "What devices did, and why they were idle."),),
+        (Column("part", "text", "Class of activity, or cause of idle time."),),
         _time,
         has_counts=False,
     ),
     "op": _Family(
         "the durations of all GPU work",
-        (Column("path", "text", "Annotation that it was launched right under; of none: (no annotation)."),),
+        (
+            Column(
+                "path",
+                "text",
+                "Innermost annotation of the launches; (no annotation) for launches outside of annotations.",
+            ),
+        ),
         _ops,
     ),
     "kernel": _Family("the durations of all kernels", (_NAME,), _kernels("name")),
     "shape": _Family("the durations of all kernels", KERNELS_BY["shape"], _kernels("shape")),
     "idle": _Family(
         "the idle time of all devices",
-        (Column("cause", "text", "Why a device was idle."),),
+        (Column("cause", "text", "Cause of the idle time of a device."),),
         _idle,
         has_counts=False,
     ),
@@ -119,7 +126,7 @@ _FAMILIES = {
         "the durations of all copies and memsets",
         (
             Column("kind", "text", "Direction, or memset."),
-            Column("source", "text", "Kind of memory that was read; of a memset nothing."),
+            Column("source", "text", "Kind of memory that was read; empty for a memset."),
             Column("target", "text", "Kind of memory that was written."),
         ),
         _copies,
@@ -130,16 +137,16 @@ _FAMILIES = {
 BY = tuple(_FAMILIES)
 
 _COUNTS = (
-    Column("count_before", "ratio", "How many in a step before, on average."),
-    Column("count_now", "ratio", "How many in a step now, on average."),
+    Column("count_before", "ratio", "Mean number in the steps before."),
+    Column("count_now", "ratio", "Mean number in the steps now."),
 )
 _CHANGE = (
-    Column("before_ns", "ns", "Time in a step before, on average."),
-    Column("now_ns", "ns", "Time in a step now, on average."),
-    Column("change_ns", "ns", "Time now less time before; all of them add up to the whole change."),
-    Column("ratio", "ratio", "Time now by time before; of steps, the ratio of their geometric means."),
-    Column("low", "ratio", "Lower end of the ratio's interval, at 95 %."),
-    Column("high", "ratio", "Upper end of it."),
+    Column("before_ns", "ns", "Mean time in the steps before."),
+    Column("now_ns", "ns", "Mean time in the steps now."),
+    Column("change_ns", "ns", "now_ns minus before_ns; the changes of all rows add up to the whole change."),
+    Column("ratio", "ratio", "now_ns divided by before_ns; with several steps, the ratio of their geometric means."),
+    Column("low", "ratio", "Lower end of the ratio's 95 % interval."),
+    Column("high", "ratio", "Upper end of the ratio's 95 % interval."),
     Column(
         "verdict",
         "text",
@@ -178,7 +185,7 @@ class _Divided:
     """The figures of steps."""
 
     figures: list[dict[tuple[Any, ...], tuple[int, int]]]
-    """Of each step: key -> number and ns."""
+    """For each step: key -> number and ns."""
 
     def table(self, keys: Sequence[tuple[Any, ...]], place: int) -> npt.NDArray[np.int64]:
         """Counts (place 0) or ns (place 1): a row for each key, a column for each step."""
@@ -194,22 +201,23 @@ def compare(
     false_discoveries: float = FALSE_DISCOVERIES,
     least_effect: float = LEAST_EFFECT,
 ) -> Answer:
-    """What changed from some steps to others, the largest change first; the parts add up to the whole change.
+    """Changes from some steps to others, the largest first; the parts add up to the whole change.
 
-    A recording with steps that are marked by annotations counts as these steps, any other one as one step. With enough
-    steps on both sides (4 for one key, 8 for 200) each key has an interval and a verdict: see
+    A recording whose steps are marked by annotations counts as these steps, any other recording as one step. With
+    enough steps on both sides (4 for one key, 8 for 200) each key has an interval and a verdict: see
     `collector.statistics.changes`.
 
     Args:
         before: a recording, a loaded step or an ended session, or several.
-        now: the same, later or otherwise.
+        now: the steps to compare with those before, of the same types.
         by: ``step`` (its duration), ``time`` (busy time by what ran, idle time by cause), ``op``, ``kernel``,
             ``shape`` (kernels by launch shape), ``idle`` (causes) or ``copies``.
-        false_discoveries: the share of the changes called slower or faster that are none, on average.
+        false_discoveries: the false discovery rate, between 0 and 1: the share of the changes called slower or faster
+            that are no changes, on average.
         least_effect: a change of less than this share of a step before is called small.
 
     Raises:
-        ValueError: nothing is divided by that, or one side has no steps.
+        ValueError: steps cannot be compared by ``by``, one side has no steps, or ``false_discoveries`` is no share.
     """
     (answer,) = comparisons(before, now, by=[by], false_discoveries=false_discoveries, least_effect=least_effect)
     return answer
@@ -226,6 +234,8 @@ def comparisons(
     """Several comparisons of the same steps, which are cut out of their recordings once; see `compare`."""
     if unknown := set(by) - set(BY):
         raise ValueError(f"by={min(unknown)!r}: steps are compared by {', '.join(BY)}")
+    if not 0 < false_discoveries < 1:
+        raise ValueError(f"false_discoveries={false_discoveries!r}: the rate lies between 0 and 1")
     sides = _Side.of(before), _Side.of(now)
     if not all(side.steps for side in sides):
         raise ValueError("there are no steps to compare")
@@ -278,7 +288,7 @@ def _comparison(sides: tuple[_Side, _Side], by: str, false_discoveries: float, l
 def _changes(
     times: Sequence[npt.NDArray[np.int64]], least_ns: float, false_discoveries: float
 ) -> tuple[list[Change], list[str]]:
-    """The change of each key, which needs scipy, and notes about missing verdicts."""
+    """The change of each key, and notes about missing verdicts; without scipy there are no changes."""
     try:
         optional_package("scipy")
     except MissingDependencyError as error:
@@ -287,7 +297,7 @@ def _changes(
     tested = sum(each.verdict == "not enough steps" for each in found)
     if not tested:
         return found, []
-    needed = next(steps for steps in range(2, 1000) if steps_suffice(steps, steps, tested, false_discoveries))
+    needed = next(steps for steps in count(2) if steps_suffice(steps, steps, tested, false_discoveries))
     have = " and ".join(str(table.shape[1]) for table in times)
     text = counted("Not enough steps: {} key[|s] need[s|]", tested)
     return found, [f"{text} {needed} steps of each side for a verdict, and there are {have}."]
@@ -296,14 +306,14 @@ def _changes(
 def _summed(figures: _Figures) -> dict[tuple[Any, ...], tuple[int, int]]:
     """Figures by key; devices and annotations of the same key count together."""
     counts, times = Counter[tuple[Any, ...]](), Counter[tuple[Any, ...]]()
-    for key, count, spent in figures:
-        counts[key] += count
+    for key, number, spent in figures:
+        counts[key] += number
         times[key] += spent
     return {key: (counts[key], times[key]) for key in times if counts[key] or times[key]}
 
 
 def _apportioned(times: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The mean of each row in whole ns, so that they add up to the mean of the sums, rounded down."""
+    """The mean of each row in whole ns. The means add up to the mean of all sums, rounded down."""
     sums, steps = times.sum(axis=1), times.shape[1]
     means: npt.NDArray[np.int64] = sums // steps
     missing = int(sums.sum() // steps - means.sum())

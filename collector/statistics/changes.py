@@ -1,9 +1,9 @@
-"""Changes of many figures from one set of steps to another, each with an interval and all together with a verdict.
+"""Changes of many figures from one set of steps to another: each figure has an interval and a verdict.
 
-A step is the unit of replication: what happens within one step (its kernels, its gaps) depends on each other. The ratio
-of a figure's means has Student's interval on logarithms, as `collector.statistics.verdicts.independent_ratio` gives it;
-where a figure is 0 in some steps there is no ratio, and the rank test of Mann and Whitney decides. Over all figures of
-one comparison the share of false discoveries is kept: Benjamini and Hochberg, *Controlling the False Discovery Rate*
+A step is the unit of replication, because the kernels and gaps within one step depend on each other. The ratio of the
+means of a figure has Student's interval on logarithms, as `collector.statistics.verdicts.independent_ratio` computes
+it. A figure that is 0 in some steps has no ratio, and the rank test of Mann and Whitney decides. The false discovery
+rate over all figures of one comparison is controlled: Benjamini and Hochberg, *Controlling the False Discovery Rate*
 (1995), by `scipy.stats.false_discovery_control`.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -23,11 +24,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 ChangeVerdict = Literal["slower", "faster", "no change shown", "small", "new", "gone", "not enough steps"]
-"""``small``: less than what matters, as a figure of both sides, which is not tested then, or as a change that was
-shown; ``new`` and ``gone``: in no step of the other side."""
+"""``small``: the figure is below the least change on both sides and was not tested, or the change that was shown is
+below it; ``new`` and ``gone``: the figure is 0 in every step of the other side."""
 
 FALSE_DISCOVERIES = 1 - CONFIDENCE
-"""Share of the changes that are shown and are none, on average."""
+"""False discovery rate: the share of the shown changes that are no changes, on average."""
 
 
 @dataclass(frozen=True)
@@ -35,14 +36,14 @@ class Change:
     """One figure now against itself before."""
 
     ratio: Interval | None
-    """Of its means; None: it is 0 in some step, or there is one step of each side."""
+    """Ratio of the means; None: the figure is 0 in some step, or was not tested."""
     p_value: float
     """NaN: it was not tested."""
     verdict: ChangeVerdict
 
 
 def discoveries(p_values: Sequence[float], rate: float = FALSE_DISCOVERIES) -> list[bool]:
-    """Return which hypotheses fall when at most a share of ``rate`` of those that fall is to be true."""
+    """Return which hypotheses are rejected at a false discovery rate of ``rate`` (Benjamini and Hochberg)."""
     if not len(p_values):
         return []
     from scipy.stats import false_discovery_control
@@ -52,12 +53,14 @@ def discoveries(p_values: Sequence[float], rate: float = FALSE_DISCOVERIES) -> l
 
 
 def steps_suffice(before: int, now: int, figures: int = 1, rate: float = FALSE_DISCOVERIES) -> bool:
-    """Whether so many steps of each side can show a change of one of so many figures, without assumptions.
+    """Whether these numbers of steps suffice to show a change of one of ``figures`` figures, without assumptions.
 
-    The least p-value of a rank test, 2 by the number of ways to choose the steps of one side, has to reach the first
-    threshold of Benjamini and Hochberg: 4 steps of each side for one figure, 8 for 200.
+    The smallest possible p-value of a rank test is 2 divided by the number of ways to choose the steps of one side. It
+    has to reach the first threshold of Benjamini and Hochberg, which takes 4 steps on each side for one figure and 8
+    for 200.
     """
-    return min(before, now) > 0 and 2 * max(figures, 1) <= rate * math.comb(before + now, now)
+    # Exact, because the number of ways exceeds the largest float from about 515 steps on each side on.
+    return min(before, now) > 0 and 2 * max(figures, 1) <= Fraction(rate) * math.comb(before + now, now)
 
 
 def changes(
@@ -66,10 +69,10 @@ def changes(
     """Return how each figure changed.
 
     Args:
-        before: a row for each figure, a column for each step; none is negative.
+        before: a row for each figure, a column for each step; no value is negative.
         now: the same figures in other steps.
-        least: the change of a mean that matters, in the unit of the figures.
-        rate: share of the changes that are shown and are none, on average.
+        least: the smallest change of a mean that matters, in the unit of the figures.
+        rate: the false discovery rate, more than 0 and less than 1.
     """
     means = [side.mean(axis=1) for side in (before, now)]
     is_new, is_gone = before.max(axis=1, initial=0) == 0, now.max(axis=1, initial=0) == 0

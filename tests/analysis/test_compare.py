@@ -196,6 +196,22 @@ def test_what_cannot_be_compared(before, by, says):
         analysis.compare(step() if before is None else before, step(), by=by)
 
 
+@pytest.mark.parametrize("rate", [0.0, 1.0, -0.05, float("nan")])
+def test_a_rate_of_false_discoveries_lies_between_0_and_1(rate):
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        analysis.compare(step(("k", "", 5)), step(("k", "", 9)), by="kernel", false_discoveries=rate)
+
+
+def test_a_very_small_rate_needs_very_many_steps():
+    pytest.importorskip("scipy")
+    answer = analysis.compare(
+        step(("k", "", 50_000)), step(("k", "", 90_000)), by="kernel", false_discoveries=sys.float_info.min
+    )
+    assert answer.notes == (
+        "Not enough steps: 1 key needs 515 steps of each side for a verdict, and there are 1 and 1.",
+    )
+
+
 def test_steps_of_nothing_compare_to_nothing():
     answer = analysis.compare(step(), step())
     assert len(answer) == 0

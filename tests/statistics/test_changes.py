@@ -45,6 +45,11 @@ def test_two_hundred_figures_need_eight_steps_of_each_side_and_one_needs_four():
     assert not steps_suffice(0, 100)
 
 
+def test_thousands_of_steps_have_more_orders_than_a_float_holds():
+    assert steps_suffice(2000, 3000, 200)
+    assert not steps_suffice(2000, 3000, rate=0.0)
+
+
 def of(*rows):
     return np.array(rows, np.int64)
 
