@@ -5,7 +5,7 @@
 >>> step = collector.load("step.pb")  # doctest: +SKIP
 >>> print(analysis.idle(step))  # doctest: +SKIP
 
-One module per question; each takes a recording, a loaded step or an ended session, or a list of them.
+There is one module per question. Each question takes a recording, a loaded step, an ended session, or a list of them.
 """
 
 from collector.analysis.annotation_times import annotation_times

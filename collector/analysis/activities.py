@@ -1,4 +1,4 @@
-"""The activities of a recording, kernels, copies and memsets together, as arrays: the start of most questions."""
+"""The kernels, copies and memsets of a recording together, as arrays. Most questions begin with them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class WorkClass(enum.IntEnum):
     """The class of an activity."""
 
     COMPUTE = 0
-    """A kernel that is none of the next."""
+    """A kernel of any library but NCCL and RCCL."""
     COMMUNICATION = 1
     """A kernel of NCCL or RCCL."""
     COPY = 2
@@ -47,23 +47,23 @@ class WorkClass(enum.IntEnum):
 class Activities:
     """Kernels, copies and memsets in order of their devices, and of their starts on each.
 
-    Columns are arrays of the same length. They are gathered from the tables of the recording when they are asked for,
-    as most questions look at a few of them, and at one device at a time.
+    Columns are arrays of the same length. Each is gathered from the tables of the recording at its first use, because
+    most questions read a few columns of one device at a time.
     """
 
     def __init__(self, recording: Recording, places: Numbers, *, is_whole: bool = False) -> None:
-        """Take places among the rows of all tables, one table behind the other.
+        """Select activities by their places, the row numbers in the concatenation of all tables of activities.
 
         Args:
-            recording: that they are part of.
-            places: of the activities.
-            is_whole: these are all places in their order.
+            recording: the recording of the activities.
+            places: their places.
+            is_whole: whether ``places`` are all places in ascending order.
         """
         self._recording, self._places, self._is_whole = recording, places, is_whole
 
     @classmethod
     def of(cls, recording: Recording) -> Activities:
-        """All that was kept of a recording."""
+        """The activities of a recording, without those that are set apart as invalid, early or late."""
         return _activities(recording)
 
     def __len__(self) -> int:
@@ -71,37 +71,37 @@ class Activities:
 
     @cached_property
     def start_ns(self) -> Numbers:
-        """When each began."""
+        """Start of each activity."""
         return self.column("start_ns")
 
     @cached_property
     def end_ns(self) -> Numbers:
-        """When each ended."""
+        """End of each activity."""
         return self.column("end_ns")
 
     @cached_property
     def device_id(self) -> Numbers:
-        """CUDA's number of the device that each ran on."""
+        """CUDA device ordinal of each activity."""
         return self.column("device_id")
 
     @cached_property
     def stream_id(self) -> Numbers:
-        """CUPTI's number of its stream."""
+        """CUPTI's stream id of each activity."""
         return self.column("stream_id")
 
     @cached_property
     def correlation_id(self) -> Numbers:
-        """CUPTI's number of the call that launched it."""
+        """Correlation id of the call that launched each activity."""
         return self.column("correlation_id")
 
     @cached_property
     def work_class(self) -> npt.NDArray[np.uint8]:
-        """`WorkClass` of each."""
+        """`WorkClass` of each activity."""
         return self.of_rows(work_classes(self._recording))
 
     @cached_property
     def table(self) -> npt.NDArray[np.int8]:
-        """Place in `collector.recording.schema.ACTIVITY_TABLES` of the table that each stands in."""
+        """The table of each activity, as an index of `collector.recording.schema.ACTIVITY_TABLES`."""
         table = np.zeros(len(self), np.int8)
         for first in self._firsts[1:]:
             table += self._places >= first
@@ -109,7 +109,7 @@ class Activities:
 
     @property
     def row(self) -> Numbers:
-        """Its row there."""
+        """The row of each activity in its table."""
         return self._places - self._firsts[self.table]
 
     @property
@@ -118,12 +118,12 @@ class Activities:
         return np.cumsum([0, *(len(table) for table in _tables(self._recording))])[:-1]
 
     def where(self, mask: npt.NDArray[np.bool_]) -> Activities:
-        """Those for which ``mask`` is true."""
+        """The activities for which ``mask`` is true."""
         return self if mask.all() else Activities(self._recording, self._places[mask])
 
-    def at(self, places: Numbers) -> Activities:
-        """Those at these places, in their order."""
-        return Activities(self._recording, self._places[places])
+    def at(self, indices: Numbers) -> Activities:
+        """The activities at these indices, in the order of the indices."""
+        return Activities(self._recording, self._places[indices])
 
     def by_device(self) -> Iterator[tuple[int, Activities]]:
         """Each device with its activities."""
@@ -136,7 +136,7 @@ class Activities:
                 yield int(devices[begin]), Activities(self._recording, self._places[begin:end])
 
     def in_order_of_time(self) -> Activities:
-        """The same, in order of their starts on all devices together."""
+        """The same activities in order of their starts, across devices."""
         if (self.start_ns[1:] >= self.start_ns[:-1]).all():
             return self
         return self.at(np.argsort(self.start_ns, kind="stable"))
@@ -148,7 +148,7 @@ class Activities:
     def of_rows(self, values: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
         """The values of these activities, taken from values for each row of each table."""
         filled = [table for table, part in enumerate(values) if len(part)]
-        if len(filled) == 1:  # the places are its rows
+        if len(filled) == 1:  # then places are rows of this table
             return values[filled[0]] if self._is_whole else values[filled[0]][self._places]
         if self._is_whole:
             return np.concatenate(values)
@@ -160,11 +160,11 @@ class Activities:
         return chosen
 
     def launch_rows(self) -> Numbers:
-        """The row in ``api_calls`` of the call that caused each; -1 where none was recorded."""
+        """The row in ``api_calls`` of the call that launched each activity; -1: the call was not recorded."""
         return _launch_rows(self._recording, self)
 
     def union(self, *classes: WorkClass, window: Window | None = None) -> Union:
-        """When at least one activity ran, of these classes or of all, cut to a window."""
+        """The time in which at least one activity of these classes, or of all, ran, cut to a window."""
         starts, ends = self.start_ns, self.end_ns
         if classes:
             chosen = np.isin(np.arange(len(WorkClass)), classes)[self.work_class]
@@ -179,7 +179,7 @@ class Activities:
         return Union.of(starts, ends)
 
     def rows_by_table(self) -> dict[str, Numbers]:
-        """Table -> its rows among these, in order."""
+        """Table -> the rows of these activities in it, ascending."""
         found = {name: np.sort(self.row[self.table == place]) for place, name in enumerate(ACTIVITY_TABLES)}
         return {name: rows for name, rows in found.items() if len(rows)}
 
@@ -214,7 +214,7 @@ def work_classes(recording: Recording) -> list[npt.NDArray[np.uint8]]:
 
 @shared
 def repetitions(recording: Recording) -> list[str]:
-    """A sentence with the number of activities that equal another one in every column; none where there is none."""
+    """A sentence with the number of activities that equal another one in every column; empty: there are none."""
     number = 0
     for name in ACTIVITY_TABLES:
         table = getattr(recording, name)
@@ -227,12 +227,12 @@ def repetitions(recording: Recording) -> list[str]:
 
 
 def by_device(recording: Recording, window: str) -> Iterator[tuple[int, Activities, Window]]:
-    """Each device that did something, what it did, and the window of that name.
+    """Each device with activities, its activities, and its window of that name.
 
-    What one device did leaves memory when the next one is taken.
+    The activities of one device can be freed when the next device is taken.
 
     Raises:
-        ValueError: there is no such window, also where no device did anything.
+        ValueError: there is no such window. It is raised for a recording without activities as well.
     """
     step = step_window(recording, window)
     return (

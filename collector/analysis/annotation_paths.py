@@ -1,4 +1,4 @@
-"""The path of each annotation: its name behind the names of the annotations around it."""
+"""Paths of annotations: the names of the enclosing annotations and the own name, joined by slashes."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     Numbers = npt.NDArray[np.int64]
 
 _WHOLE_PATHS = ("native", "cupti-python", "replay")
-"""Sources whose annotations are called by their whole paths, as those of `collector.annotate` are."""
+"""Sources whose annotations have their whole path as their name, as `collector.annotate` records them."""
 
 
 def annotation_paths(recording: Recording) -> tuple[list[str], Numbers]:
-    """The distinct paths of the annotations of a recording, and for each of `Recording.all_annotations` its path.
+    """The distinct paths of a recording's annotations, and for each row of `Recording.all_annotations` its path.
 
-    A path is made of the names of the annotations that lie around each other on a thread, with slashes between them.
-    An annotation whose name begins with the path of the one around it is called by its whole path. Annotations without
-    length, which stand for ops of which only the name is known, hold no others.
+    A path joins the names of the annotations that enclose each other on a thread with slashes. An annotation whose name
+    begins with the path of the enclosing annotation has that name as its path. Annotations without length, which stand
+    for ops whose times are unknown, enclose nothing.
     """
     table = recording.all_annotations
-    names = [recording.strings[name_id] for name_id in range(len(recording.strings))]
+    names = list(recording.strings)
     if has_whole_paths(recording) or not len(table):
         ids, index = np.unique(table.name_id, return_inverse=True)
         return [names[name_id] for name_id in ids.tolist()], index.astype(np.int64)
@@ -42,7 +42,7 @@ def annotation_paths(recording: Recording) -> tuple[list[str], Numbers]:
     paths: dict[str, int] = {}
     index = np.full(len(table), -1, np.int64)
     by_depth = np.argsort(depths, kind="stable")
-    for rows in np.split(by_depth, np.flatnonzero(np.diff(depths[by_depth])) + 1):  # those around others come first
+    for rows in np.split(by_depth, np.flatnonzero(np.diff(depths[by_depth])) + 1):  # enclosing annotations come first
         around = np.where(parents[rows] >= 0, index[parents[rows]], -1)
         keys, places = np.unique(around * len(names) + table.name_id[rows], return_inverse=True)
         known = list(paths)
@@ -55,7 +55,7 @@ def annotation_paths(recording: Recording) -> tuple[list[str], Numbers]:
 
 
 def has_whole_paths(recording: Recording) -> bool:
-    """Whether the annotations of a recording are called by their whole paths."""
+    """Whether the names of a recording's annotations are whole paths."""
     return recording.environment.get("source") in _WHOLE_PATHS
 
 

@@ -1,4 +1,4 @@
-"""How long the host was inside of annotations: ``collector.analysis.annotation_times(step)``."""
+"""Time of the host in annotations: ``collector.analysis.annotation_times(step)``."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from collector.recording.recording import Recording
 
 _KEYS = {
-    "name": Column("name", "text", "Name of the annotation; of those of `collector.annotate` its path."),
-    "path": Column("path", "text", "Names of the annotations around it on its thread and its own, with slashes."),
+    "name": Column("name", "text", "Name of the annotation; for annotations of `collector.annotate` its path."),
+    "path": Column(
+        "path", "text", "Names of the enclosing annotations on its thread and its own name, joined by slashes."
+    ),
 }
 QUESTIONS = {
     by: Question(
@@ -26,10 +28,10 @@ QUESTIONS = {
         f"Annotations counted by {by}: time of the host from entering to leaving them, whatever the device did.",
         (
             column,
-            Column("count", "count", "How often it was entered."),
-            Column("total_ns", "ns", "Sum of the times inside."),
+            Column("count", "count", "Number of times that it was entered."),
+            Column("total_ns", "ns", "Sum of the times in it."),
             Column("min_ns", "ns", "Shortest time."),
-            Column("median_ns", "ns", "Median of the times, of an even number the lower one."),
+            Column("median_ns", "ns", "Median of the times; of an even number of times the lower middle one."),
             Column("max_ns", "ns", "Longest time."),
         ),
         summed=("count", "total_ns"),
@@ -46,7 +48,7 @@ def annotation_times(steps: Asked, *, by: str = "name") -> Answer:
         by: ``name`` or ``path``.
 
     Raises:
-        ValueError: annotations cannot be counted by that.
+        ValueError: ``by`` has another value.
     """
     if by not in QUESTIONS:
         raise ValueError(f"by={by!r}: annotations are counted by {', '.join(QUESTIONS)}")
@@ -59,7 +61,7 @@ def _part(recording: Recording, by: str) -> Part:
         keys = Keys.of(table.name_id, table.text)
     else:
         paths, index = annotation_paths(recording)
-        keys = Keys.of(index[: len(table)], paths.__getitem__)  # those of the step come first
+        keys = Keys.of(index[: len(table)], paths.__getitem__)  # the step's own annotations come first
     groups = duration_groups([keys], np.maximum(table.duration_ns, 0))
     rows = [(*group.key, group.num_rows, *group[3:]) for group in groups]
     return Part(rows, (), [{"annotations": group.rows} for group in groups])

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Values = npt.NDArray[Any] | Sequence[str]
 
 JSON_SCHEMA = "collector.answer/1"
-"""What `Answer.to_json` says that it is; docs/analysis.md describes it."""
+"""The schema that the values of `Answer.to_json` name; docs/analysis.md describes it."""
 _SHOWN_ROWS = 20
 _ROWS_SIDE_BY_SIDE = 8
 """Number of rows that are shown as columns where a table is too wide."""
@@ -48,14 +48,14 @@ class Window:
     """The part of a step that an answer is about, on the clock of its recording."""
 
     name: str
-    """``step``: all of what was recorded; ``span``: from the first to the last activity of each device; ``path``: from
-    the first call or activity to the last end."""
+    """``step``: the whole step; ``span``: from the first to the last activity of each device; ``path``: from the first
+    call or activity to the last end of an activity."""
     start_ns: int
     end_ns: int
 
     @property
     def length_ns(self) -> int:
-        """How long it is."""
+        """Length of the window."""
         return self.end_ns - self.start_ns
 
 
@@ -64,22 +64,22 @@ class Answer:
     """The answer to one question: rows of typed columns, with their definition, window, losses and evidence."""
 
     question: str
-    """Its name, as commands and JSON have it: ``idle``."""
+    """Name of the question, as in commands and JSON: ``idle``."""
     definition: str
-    """One sentence: what the figures are."""
+    """One sentence that defines the figures."""
     columns: tuple[Column, ...]
     values: Mapping[str, npt.NDArray[Any]]
     """Name of a column -> its values: int64, float64 or text, one for each row."""
     totals: Mapping[str, int | float] = field(default_factory=dict)
-    """Figures of all rows together, by the name of the column that they sum up, or by a name of their own."""
+    """Sums over all rows by the name of the column, and other figures of the whole answer by names of their own."""
     windows: tuple[Window, ...] = ()
-    """Of each recording that was asked."""
+    """The windows of the recordings that were asked."""
     losses: tuple[str, ...] = ()
-    """Losses of the records that the answer is made of, from the ledgers. Empty: nothing was lost."""
+    """Losses of the records from which the answer was computed, by the ledgers. Empty: nothing was lost."""
     evidence: Sequence[Mapping[str, npt.NDArray[np.int64]]] = ()
-    """Of each row: table -> the rows of the recording that it is made of. Empty where several recordings were asked."""
+    """For each row: table -> the rows of the recording from which it was computed. Empty for several recordings."""
     notes: tuple[str, ...] = ()
-    """Notes that readers of the answer need, one sentence each."""
+    """Notes for readers of the answer, one sentence each."""
 
     def __post_init__(self) -> None:
         lengths = {name: len(values) for name, values in self.values.items()}
@@ -120,11 +120,11 @@ class Answer:
         a few rows of figures alone, become columns where they are too wide.
 
         Args:
-            rows: how many at most; None: all.
+            rows: the largest number of rows; None: all.
             width: characters of a line.
-            color: with terminal colours.
-            losses: say below it what was lost.
-            whole_names: do not cut names, however wide the lines become; paths are shown as such.
+            color: whether to use terminal colours.
+            losses: whether to list the losses below the table.
+            whole_names: do not cut names, however wide the lines become, and show whole paths instead of a tree.
         """
         shown = len(self) if rows is None else min(rows, len(self))
         parts = ["\n".join(styled(line, "bold", color=color) for line in folded(self.definition, width))]
@@ -135,8 +135,8 @@ class Answer:
             rest = f"{len(self) - shown:,} more of {len(self):,} rows" if len(self) else "There are no rows."
             below.append(styled(rest, "dim", color=color))
         lost = [f"incomplete: {printable(loss)}" for loss in self.losses] if losses else []
-        for said, styles in ((map(printable, self.notes), ["yellow"]), (lost, ["bold", "red"])):
-            below += [styled(line, *styles, color=color) for text in said for line in folded(text, width)]
+        for sentences, styles in ((map(printable, self.notes), ["yellow"]), (lost, ["bold", "red"])):
+            below += [styled(line, *styles, color=color) for text in sentences for line in folded(text, width)]
         return "\n\n".join([*parts, "\n".join(below)] if below else parts)
 
     def _table_text(self, shown: int, width: int, *, color: bool, whole_names: bool) -> str:
@@ -181,7 +181,7 @@ class Answer:
         """The answer as values that ``json.dumps`` takes; every integer is exact.
 
         Keys: ``schema``, ``question``, ``definition``, ``windows``, ``columns`` (name, unit, meaning), ``rows`` (lists
-        in the order of the columns, null for what is not known), ``totals``, ``losses``, ``notes``.
+        in the order of the columns, null for unknown values), ``totals``, ``losses``, ``notes``.
         """
         lists = [_known(self.values[column.name]) for column in self.columns]
         return {
@@ -258,17 +258,17 @@ def _plain(name: str) -> str:
 
 
 def branch(path: str, depth: int) -> str:
-    """The last part of a path, moved to the right by its depth."""
+    """The last part of a path, indented by its depth."""
     return "  " * depth + printable(path.rpartition("/")[2] if depth else path)
 
 
 def _known(values: npt.NDArray[Any]) -> list[Any]:
-    """Values as Python has them; None for NaN."""
+    """Values as Python objects; None for NaN."""
     return [None if value != value else value for value in values.tolist()]
 
 
 def values_of(rows: Sequence[Any], unit: str) -> npt.NDArray[Any]:
-    """A column of rows: text as objects, shares, ratios and rates as float64, all else as int64."""
+    """The array of a column: text as objects, shares, ratios and rates as float64, all else as int64."""
     return np.array(rows, dtype=_DTYPES.get(unit, np.int64))
 
 

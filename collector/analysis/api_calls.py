@@ -1,4 +1,4 @@
-"""What the host called: ``collector.analysis.calls(step)``."""
+"""Calls of CUDA's API: ``collector.analysis.calls(step)``."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 QUESTION = Question(
     "calls",
-    "Calls of CUDA's runtime and driver by function; a call of the runtime holds the driver's calls that it makes, so "
-    "times of both do not add up.",
+    "Calls of CUDA's runtime and driver by function; the time of a runtime call includes the driver calls that it "
+    "makes, so the times of both do not add up.",
     (
-        Column("api", "text", "Function that was called, without its version."),
+        Column("api", "text", "Function that was called, without its version suffix."),
         Column("domain", "text", "runtime or driver."),
-        Column("count", "count", "Calls of it."),
-        Column("errors", "count", "Calls that returned an error."),
-        Column("total_ns", "ns", "Time in them."),
+        Column("count", "count", "Number of calls."),
+        Column("errors", "count", "Number of calls that returned an error."),
+        Column("total_ns", "ns", "Sum of their durations."),
         Column("min_ns", "ns", "Shortest call."),
-        Column("median_ns", "ns", "Median of the calls, of an even number the lower one."),
+        Column("median_ns", "ns", "Median of their durations; of an even number of calls the lower middle one."),
         Column("max_ns", "ns", "Longest call."),
     ),
     summed=("count", "errors"),

@@ -1,4 +1,4 @@
-"""Questions: how one is asked of one step or of several, and how the parts become one answer."""
+"""Questions: how a question is put to one step or to several, and how the parts become one answer."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Asking(Protocol):
 
 Value = TypeVar("Value", bound=Asking)
 
-_STEP = Column("step", "number", "Which of the steps that were asked, counted from 0.")
+_STEP = Column("step", "number", "Index of the step among those that were asked, from 0.")
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Part:
     """The rows, or their columns by name."""
     windows: Sequence[Window] = ()
     evidence: Sequence[Mapping[str, npt.NDArray[np.int64]]] = field(default=())
-    """Of each row; see `Answer.evidence`."""
+    """For each row; see `Answer.evidence`."""
     losses: Sequence[str] = ()
     """Losses of this answer that the recording's ledger does not state."""
     notes: Sequence[str] = ()
@@ -62,15 +62,15 @@ class Question:
     definition: str
     columns: tuple[Column, ...]
     summed: tuple[str, ...] = ()
-    """Columns of which the answer has totals."""
+    """Columns whose totals the answer has."""
 
     def ask(self, given: Asked, ask: Callable[[Recording], Part]) -> Answer:
-        """The answer for one step, or of several one below the other with a column ``step``."""
+        """The answer for one step; for several steps their rows in order, behind a column ``step``."""
         recordings = [recording_in(each) for each in (given if isinstance(given, Sequence) else [given])]
         return self.ask_each(recordings, ask, is_one=not isinstance(given, Sequence))
 
     def ask_each(self, asked: Sequence[Value], ask: Callable[[Value], Part], *, is_one: bool) -> Answer:
-        """The answer of these values: the only one, or of several one below the other."""
+        """The answer for one value; for several values their rows in order, behind a column ``step``."""
         parts = [ask(value) for value in asked]
         tables = [self._values(part) for part in parts]
         columns = self.columns
@@ -94,7 +94,7 @@ class Question:
         return self._answer(columns, values, parts, losses, is_one=is_one)
 
     def ask_together(self, given: Asked, ask: Callable[[Sequence[Recording]], Part]) -> Answer:
-        """The answer of all steps together; the question's own columns say which step a row is about."""
+        """The answer for all steps together; the question's own columns name the step of each row."""
         is_one = not isinstance(given, Sequence)
         recordings = [recording_in(each) for each in (given if isinstance(given, Sequence) else [given])]
         part = ask(recordings)
@@ -141,7 +141,7 @@ def recording_in(given: Recording | TracedStep) -> Recording:
 
 
 def sums_in(given: Asked) -> list[CallSums]:
-    """The sums of profiles without start times; empty unless all given files hold only sums."""
+    """The sums of profiles without start times; empty unless every given step holds only sums."""
     steps = given if isinstance(given, Sequence) else [given]
     found = [None if isinstance(each, Recording) else each.sums for each in steps]
     sums = [each for each in found if each is not None]

@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 
 def between(step: Recording | TracedStep, start_ns: int, end_ns: int) -> Recording:
-    """The part of a step that overlaps a range of times, to which questions are put like to any other.
+    """The part of a step that overlaps a range of times, as a recording that every question takes.
 
     Busy and idle time are those between the two times. A kernel, a copy or a call that runs beyond them counts with its
-    whole duration; so do the calls and annotations that launched what is in the part. Times in answers count from
-    ``start_ns``.
+    whole duration. The calls and annotations that launched the activities of the part belong to it. Times in answers
+    count from ``start_ns``.
 
     Args:
         step: a recording, a loaded step or an ended session.
-        start_ns: since the step began.
-        end_ns: likewise.
+        start_ns: begin of the range, counted from the beginning of the step.
+        end_ns: end of the range, counted from the beginning of the step.
 
     Raises:
         ValueError: the end is before the start.

@@ -1,4 +1,4 @@
-"""How busy each device was, and with what: ``collector.analysis.devices(step)``."""
+"""Busy time of each device by class of activity: ``collector.analysis.devices(step)``."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ QUESTION = Question(
     "A device is busy while at least one kernel, copy or memset runs on it; compute, exposed communication, exposed "
     "copies and exposed memsets add up to busy, busy and idle to the window.",
     (
-        Column("device_id", "number", "CUDA's number of the device."),
+        Column("device_id", "number", "CUDA device ordinal."),
         Column("window_ns", "ns", "Length of the window."),
         Column("busy_ns", "ns", "Time in which anything ran on the device."),
         Column("idle_ns", "ns", "Rest of the window."),
-        Column("busy_share", "share", "Busy time by the window's length."),
-        Column("compute_ns", "ns", "Time in which a kernel ran that is none of NCCL's or RCCL's."),
+        Column("busy_share", "share", "Busy time divided by the length of the window."),
+        Column("compute_ns", "ns", "Time in which a kernel ran that is not of NCCL or RCCL."),
         Column("communication_ns", "ns", "Time in which a kernel of NCCL or RCCL ran."),
         Column("copy_ns", "ns", "Time in which a copy ran."),
         Column("memset_ns", "ns", "Time in which a memset ran."),
@@ -35,20 +35,20 @@ QUESTION = Question(
         Column("exposed_communication_ns", "ns", "Communication while no compute ran."),
         Column("exposed_copy_ns", "ns", "Copies while neither compute nor communication ran."),
         Column("exposed_memset_ns", "ns", "Memsets while nothing else ran."),
-        Column("mean_concurrency", "ratio", "Activities that ran at once, on average over the window."),
-        Column("max_concurrency", "count", "Activities that ran at once, at most."),
-        Column("activities", "count", "Kernels, copies and memsets."),
+        Column("mean_concurrency", "ratio", "Mean number of activities that ran at once, over the window."),
+        Column("max_concurrency", "count", "Largest number of activities that ran at once."),
+        Column("activities", "count", "Number of kernels, copies and memsets."),
     ),
     summed=("window_ns", "busy_ns", "idle_ns", "activities"),
 )
 
 
 def devices(steps: Asked, *, window: str = "step") -> Answer:
-    """Busy and idle time of each device, by what it did.
+    """Busy and idle time of each device by class of activity.
 
     Args:
         steps: a recording, a loaded step or an ended session, or several.
-        window: ``step``, all of what was recorded, or ``span``, from the first to the last activity of each device.
+        window: ``step`` for the whole step, or ``span``, from the first to the last activity of each device.
 
     Raises:
         ValueError: there is no such window.

@@ -1,4 +1,4 @@
-"""How many activities ran at once, and for how long: ``collector.analysis.concurrency(step)``."""
+"""Number of activities that ran at once, and its duration: ``collector.analysis.concurrency(step)``."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
 
 QUESTION = Question(
     "concurrency",
-    "For how much of the window so many kernels, copies and memsets ran at once on a device; of two moments that are "
-    "the same an end comes before a start, and the times of a device add up to the window.",
+    "Time of the window in which exactly this number of kernels, copies and memsets ran at once on a device. An end "
+    "comes before a start at the same moment, and the times of a device add up to the window.",
     (
-        Column("device_id", "number", "CUDA's number of the device."),
-        Column("running", "count", "Activities that ran at once."),
-        Column("duration_ns", "ns", "Time in which so many ran."),
-        Column("share", "share", "That by the window's length."),
-        Column("busy_share", "share", "That by the time in which anything ran; 0 where nothing did."),
+        Column("device_id", "number", "CUDA device ordinal."),
+        Column("running", "count", "Number of activities that ran at once."),
+        Column("duration_ns", "ns", "Time in which exactly this number ran."),
+        Column("share", "share", "duration_ns divided by the length of the window."),
+        Column("busy_share", "share", "duration_ns divided by the busy time; 0 for the row of the idle time."),
     ),
     summed=("duration_ns",),
 )
 
 
 def concurrency(steps: Asked, *, window: str = "step") -> Answer:
-    """How long how many activities ran at once on each device.
+    """Time in which each number of activities ran at once, for each device.
 
     Args:
         steps: a recording, a loaded step or an ended session, or several.
-        window: ``step``, all of what was recorded, or ``span``, from the first to the last activity of each device.
+        window: ``step`` for the whole step, or ``span``, from the first to the last activity of each device.
 
     Raises:
         ValueError: there is no such window.

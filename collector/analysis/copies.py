@@ -1,4 +1,4 @@
-"""What copies and memsets moved, and how fast: ``collector.analysis.copies(step)``."""
+"""Bytes, time and bandwidth of copies and memsets: ``collector.analysis.copies(step)``."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ MEMSET = "memset"
 
 QUESTION = Question(
     "copies",
-    "Bandwidth is the bytes of all copies of a kind by the sum of their durations, and by the time in which at "
-    "least one of them ran; copies whose size was not recorded count for neither.",
+    "Bandwidth is the bytes of all copies of a kind divided by the sum of their durations, and divided by the time in "
+    "which at least one of them ran; copies whose size was not recorded count for neither.",
     (
-        Column("device_id", "number", "CUDA's number of the device."),
+        Column("device_id", "number", "CUDA device ordinal."),
         Column("kind", "text", "Direction, or memset."),
-        Column("source", "text", "Kind of memory that was read; of a memset nothing."),
+        Column("source", "text", "Kind of memory that was read; empty for a memset."),
         Column("target", "text", "Kind of memory that was written."),
-        Column("count", "count", "Copies or memsets."),
-        Column("unknown_sizes", "count", "Those of them whose size was not recorded."),
-        Column("num_bytes", "bytes", "Bytes of all others."),
+        Column("count", "count", "Number of copies or memsets."),
+        Column("unknown_sizes", "count", "Number of these whose size was not recorded."),
+        Column("num_bytes", "bytes", "Sum of the recorded sizes."),
         Column("total_ns", "ns", "Sum of their durations."),
         Column("union_ns", "ns", "Time in which at least one ran."),
-        Column("bandwidth", "bytes/s", "Bytes by the sum of durations."),
-        Column("union_bandwidth", "bytes/s", "Bytes by the time in which at least one ran."),
+        Column("bandwidth", "bytes/s", "Bytes divided by the sum of durations."),
+        Column("union_bandwidth", "bytes/s", "Bytes divided by the time in which at least one ran."),
         Column("hidden_ns", "ns", "Time in which at least one ran while a compute kernel ran on the device."),
-        Column("hidden_share", "share", "That by the time in which at least one ran."),
+        Column("hidden_share", "share", "hidden_ns divided by union_ns."),
     ),
     summed=("count", "unknown_sizes", "num_bytes", "total_ns"),
 )
@@ -56,7 +56,7 @@ def copies(steps: Asked) -> Answer:
 
 
 def bytes_by_kind(recording: Recording) -> dict[str, int]:
-    """Bytes of the copies of each direction, as far as sizes are known, and of memsets."""
+    """Recorded bytes of the copies of each direction, and of memsets."""
     copied = recording.memcpys
     sums = {
         copy_kind_name(kind): int(copied.num_bytes[copied.copy_kind == kind].sum())
@@ -79,7 +79,7 @@ def _part(recording: Recording) -> Part:
             starts, ends, sizes = (
                 column[own].astype(np.int64) for column in (table.start_ns, table.end_ns, table.num_bytes)
             )
-            known = sizes > 0  # CUPTI gives 0 where it does not know
+            known = sizes > 0  # CUPTI records 0 for an unknown size
             num_bytes = int(sizes.sum())
             spent = int((ends - starts)[known].sum())
             covered = Union.of(starts[known], ends[known]).length
@@ -118,5 +118,5 @@ def _memory(kind: int) -> str:
 
 
 def _rate(num_bytes: int, nanoseconds: int) -> float:
-    """Bytes a second; NaN where that is not known."""
+    """Bytes a second; NaN where it is unknown."""
     return num_bytes * 1e9 / nanoseconds if nanoseconds and num_bytes else float("nan")

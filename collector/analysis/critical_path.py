@@ -1,10 +1,10 @@
-"""What made a step as long as it was: ``collector.analysis.critical_path(step)``.
+"""The chain of work and waits that determined the length of a step: ``collector.analysis.critical_path(step)``.
 
-The path is walked back from the last end of a kernel, copy or memset of the recording, on whatever device. Each
-activity waited for several things; the one that was met last held it up, and the path goes on there: the activity
-before it on its stream, what a wait of its stream was for, a node of the same graph launch, or the call that launched
-it. From a call the path goes back along its thread up to the last call that had to wait for a device, and on with what
-that waited for.
+The path is followed backwards from the last end of a kernel, copy or memset of the recording, on any device. An
+activity has several prerequisites: the activity before it on its stream, the work for which its stream waited, a node
+of the same graph launch, and the call that launched it. The path continues at the prerequisite that was met last. From
+a call the path goes back along its thread to the last call that had to wait for a device, and continues with the work
+for which that call waited.
 """
 
 from __future__ import annotations
@@ -39,33 +39,35 @@ if TYPE_CHECKING:
     Numbers = npt.NDArray[np.int64]
 
 KINDS = {
-    "compute": "A kernel ran that is none of NCCL's or RCCL's.",
+    "compute": "A kernel ran that is not of NCCL or RCCL.",
     "communication": "A kernel of NCCL or RCCL ran.",
     "copy": "A copy ran.",
     "memset": "A memset ran.",
-    "launch_latency": "The activity had been launched, and had not begun.",
-    "kernel_gap": "The activity before it on its stream had ended a moment ago.",
-    "dependency": "What the activity waited for had ended, or the activity before it on its stream longer ago.",
-    "synchronize": "What the host waited for had ended, and its call had not returned.",
-    "host": "The host did something else than to wait for a device.",
-    "unknown": "What the activity waited for is not in the recording.",
+    "launch_latency": "The activity had been launched and had not begun.",
+    "kernel_gap": "The activity before it on its stream had ended a short time before.",
+    "dependency": "Other work it waited for had ended, or the activity before it on its stream a longer time before.",
+    "synchronize": "The work that the host waited for had ended, and its call had not returned.",
+    "host": "The host did something other than wait for a device.",
+    "unknown": "The recording does not contain what the activity waited for.",
 }
-"""Kind of a segment -> its meaning. The first are those of `WorkClass`."""
+"""Kind of a segment -> its meaning. The first kinds are those of `WorkClass`."""
 _SYNCHRONIZE, _HOST = (list(KINDS).index(name) for name in ("synchronize", "host"))
 _DEFINITION = (
-    "Back from the last end on any device, each activity is held up by what it waited for last, and a call by the last "
-    "wait of its thread for a device; the segments follow each other without gaps from the first call or activity to "
-    "that end."
+    "Backwards from the last end on any device: an activity follows the prerequisite that was met last, and a call the "
+    "last wait of its thread for a device. The segments follow each other without gaps from the first call or activity "
+    "to that end."
 )
 _FIGURES = (
-    Column("segments", "count", "Segments of the path."),
+    Column("segments", "count", "Number of segments of the path."),
     Column("total_ns", "ns", "Sum of their durations."),
-    Column("share", "share", "That by the length of the path."),
-    Column("longest_ns", "ns", "Longest of them."),
+    Column("share", "share", "total_ns divided by the length of the path."),
+    Column("longest_ns", "ns", "Longest of these segments."),
 )
 _KIND = Column("kind", "text", "Kind of the segment: " + ", ".join(KINDS) + ".")
-_NAME = Column("name", "text", "Kernel or copy that ran or was to begin; of the host the function that it called.")
-_OP = Column("op", "text", "Innermost annotation that this was launched under; empty: none.")
+_NAME = Column(
+    "name", "text", "Kernel or copy that ran or was about to begin; for the host the function that it called."
+)
+_OP = Column("op", "text", "Innermost annotation of its launch; empty: none.")
 QUESTIONS = {
     "kind": Question("critical_path", _DEFINITION, (_KIND, *_FIGURES), summed=("segments", "total_ns")),
     "name": Question("critical_path", _DEFINITION, (_KIND, _NAME, *_FIGURES), summed=("segments", "total_ns")),
@@ -77,28 +79,28 @@ QUESTIONS = {
             _KIND,
             _NAME,
             _OP,
-            Column("device_id", "number", "CUDA's number of the device; -1: the host."),
-            Column("stream_id", "number", "CUPTI's number of the stream; -1: the host."),
+            Column("device_id", "number", "CUDA device ordinal; -1: the host."),
+            Column("stream_id", "number", "CUPTI's stream id; -1: the host."),
             Column("thread_id", "number", "Thread of the host; -1: a device."),
-            Column("start_ns", "ns", "When the segment begins, counted from the beginning of the step."),
-            Column("duration_ns", "ns", "Its length."),
+            Column("start_ns", "ns", "Begin of the segment, counted from the beginning of the step."),
+            Column("duration_ns", "ns", "Length of the segment."),
         ),
         summed=("duration_ns",),
     ),
 }
-"""Key by which the path is counted -> the question."""
+"""Value of ``by`` -> the question."""
 
 
 def critical_path(steps: Asked, *, by: str = "kind", kernel_gap_ns: int = KERNEL_GAP_NS) -> Answer:
-    """The chain of activities, waits and host time that made a step as long as it was, over all of its devices.
+    """The chain of activities, waits and host time that determined the length of a step, over all of its devices.
 
     Args:
         steps: a recording, a loaded step or an ended session, or several.
         by: ``kind``, ``name`` or ``op``, or ``segment``: each segment in order of time.
-        kernel_gap_ns: the longest time after the activity before that is put down to the way from one to the next.
+        kernel_gap_ns: the longest time between two activities of a stream that counts as ``kernel_gap``.
 
     Raises:
-        ValueError: the path is not counted by that.
+        ValueError: ``by`` has another value.
     """
     if by not in QUESTIONS:
         raise ValueError(f"by={by!r}: a critical path is counted by {', '.join(QUESTIONS)}")
@@ -106,15 +108,15 @@ def critical_path(steps: Asked, *, by: str = "kind", kernel_gap_ns: int = KERNEL
 
 
 class _Segments(NamedTuple):
-    """Segments in order of time, with the row of a table that each is about."""
+    """Segments in order of time, each with a row of a table: its activity or call."""
 
     edges: PathEdges
     kinds: Numbers
-    """Places in `KINDS`."""
+    """Indices of `KINDS`."""
     start_ns: Numbers
     end_ns: Numbers
     tables: Numbers
-    """Places in `_TABLES`."""
+    """Indices of `_TABLES`."""
     rows: Numbers
 
     @classmethod
@@ -146,7 +148,7 @@ class _Segments(NamedTuple):
         return self.end_ns - self.start_ns
 
     def column(self, recording: Recording, name: str) -> Numbers:
-        """The values of a column in the rows; -1 for tables without this column."""
+        """The value of a column for each segment; -1 for tables without this column."""
         values = np.full(len(self.rows), NONE, np.int64)
         for place, table_name in enumerate(_TABLES):
             table = getattr(recording, table_name)
@@ -156,7 +158,7 @@ class _Segments(NamedTuple):
         return values
 
     def names(self, recording: Recording) -> Keys:
-        """The names of the activities and calls that the segments are about."""
+        """The names of the segments' activities and calls."""
         ids = np.where(
             self.tables == _TABLES.index("memcpys"),
             self.column(recording, "copy_kind"),
@@ -171,11 +173,11 @@ class _Segments(NamedTuple):
                 return "memset"
             return (short_name if table == "kernels" else plain_api_name)(recording.strings[number])
 
-        # Names are numbers of 32 bits; memsets have none.
+        # The ids of names have 32 bits; memsets have no name.
         return Keys.of((self.tables << 40) | np.maximum(ids, 0), name_of)
 
     def ops(self, recording: Recording) -> Keys:
-        """The annotations that the rows were launched under."""
+        """The innermost annotations of the launches of the segments' activities."""
         ids = recording.annotation_ids(self.column(recording, "correlation_id").astype(np.uint32))
         return Keys.of(ids, lambda place: recording.strings[place] if place >= 0 else "")
 
@@ -229,8 +231,8 @@ def _losses(edges: PathEdges) -> list[str]:
     work = edges.work
     early = int(((edges.launches >= 0) & (edges.called_ns > work.start_ns)).sum())
     sentences = {
-        "{:,} wait[|s] of streams for an event whose record is not known: no part of the path": edges.unknown_events,
-        "{:,} activit[y|ies] without a recorded call: what the host did before is not known": int(
+        "{:,} wait[|s] of streams for an event whose record is not known: not part of the path": edges.unknown_events,
+        "{:,} activit[y|ies] without a recorded call: the path does not continue on the host": int(
             (edges.launches < 0).sum()
         ),
         "{:,} activit[y|ies] began before the call, as the clocks disagree: the call counts from the start on": early,

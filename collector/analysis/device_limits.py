@@ -1,4 +1,4 @@
-"""Limits of a multiprocessor: the blocks that fit on it at once, by recorded attributes and compute capability."""
+"""Limits of a multiprocessor, from recorded attributes or the compute capability, and the blocks that fit at once."""
 
 from __future__ import annotations
 
@@ -48,16 +48,16 @@ _CAPABILITIES = {
 Compute Capability"; NVIDIA's header ``cuda_occupancy.h`` of CUDA 13 for blocks and sub-partitions."""
 _REGISTERS = 65536
 _REGISTER_UNIT = 256
-"""Registers are given to a warp in multiples of this."""
+"""Registers are allocated to a warp in multiples of this."""
 
 
 class DeviceLimits(NamedTuple):
     """The resources of a multiprocessor of a device, and the units in which they are allocated."""
 
     source: str
-    """``recorded`` attributes of the device, or those of its ``compute capability 8.0`` where they are not recorded."""
+    """``recorded`` for attributes of the device, or ``compute capability 8.0`` where they are not recorded."""
     multiprocessors: int
-    """0: not known."""
+    """0: unknown."""
     blocks: int
     warps: int
     registers: int
@@ -65,12 +65,12 @@ class DeviceLimits(NamedTuple):
     sub_partitions: int
     """Parts of a multiprocessor, each with its share of the registers."""
     shared_unit: int
-    """Shared memory is given to a block in multiples of this."""
+    """Shared memory is allocated to a block in multiples of this."""
     reserved_shared_bytes: int
-    """Shared memory that CUDA takes for itself in each block."""
+    """Shared memory that CUDA reserves in each block."""
 
     def blocks_at_once(self, threads: Numbers, registers: Numbers, shared_bytes: Numbers) -> dict[str, Numbers]:
-        """How many blocks fit on a multiprocessor, by each of its limits.
+        """Limit -> the number of blocks that it lets a multiprocessor hold at once.
 
         The formula is that of NVIDIA's ``cuda_occupancy.h``.
 
@@ -92,9 +92,9 @@ class DeviceLimits(NamedTuple):
 
 
 def device_limits(recording: Recording) -> dict[int, DeviceLimits]:
-    """The limits of each device of which enough was recorded to know them.
+    """CUDA device ordinal -> the limits of the device, for devices with known limits.
 
-    Attributes that are not recorded are those of the device's compute capability.
+    Attributes that are not recorded are taken from the device's compute capability.
     """
     found = {}
     for device in recording.devices:

@@ -1,4 +1,4 @@
-"""How long each device ran which classes of activities, from one sweep over its activities."""
+"""Times of each device by classes and number of running activities, from one sweep over its activities."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ class DeviceTimes(NamedTuple):
     activities: int
     window: Window
     by_classes: Numbers
-    """How long exactly a set of classes ran; bit c of the place stands for `WorkClass` c."""
+    """Time in which exactly a set of classes ran, indexed by the set: bit c stands for `WorkClass` c."""
     by_number: Numbers
-    """Time in which this many activities ran at once, by their number; the first entry is the idle time."""
+    """Time in which a number of activities ran at once, indexed by the number; the first entry is the idle time."""
 
     @property
     def busy_ns(self) -> int:
-        """How long anything ran."""
+        """Time in which anything ran."""
         return int(self.by_classes[1:].sum())
 
     @property
     def mean_concurrency(self) -> float:
-        """Activities that ran at once, on average over the window."""
+        """Mean number of activities that ran at once, over the window."""
         return ratio(int((self.by_number * np.arange(len(self.by_number))).sum()), self.window.length_ns)
 
     def ran(self, *classes: WorkClass, without: Sequence[WorkClass] = ()) -> int:
-        """How long each of these classes ran at once, and none of the others."""
+        """Time in which all of ``classes`` ran at once, and none of ``without``."""
         wanted, unwanted = (sum(1 << each for each in chosen) for chosen in (classes, without))
         sets = np.arange(len(self.by_classes))
         return int(self.by_classes[((sets & wanted) == wanted) & ((sets & unwanted) == 0)].sum())
@@ -52,11 +52,11 @@ class DeviceTimes(NamedTuple):
 
 @shared
 def device_times(recording: Recording, window: str) -> list[DeviceTimes]:
-    """The times of each device that did anything, in order of the devices' numbers.
+    """The times of each device with activities, in order of the devices' ordinals.
 
     Args:
-        recording: that they are part of.
-        window: ``step``, all of what was recorded, or ``span``, from the first to the last activity of each device.
+        recording: the recording of the activities.
+        window: ``step`` for the whole step, or ``span``, from the first to the last activity of each device.
 
     Raises:
         ValueError: there is no such window.
@@ -78,5 +78,5 @@ def device_times(recording: Recording, window: str) -> list[DeviceTimes]:
 
 
 def ratio(part: int, whole: int) -> float:
-    """Part divided by whole; 0 if the whole is 0."""
+    """``part`` divided by ``whole``; 0 if the whole is 0."""
     return part / whole if whole else 0.0

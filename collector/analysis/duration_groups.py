@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from collector.recording.distinct import distinct_codes, grouped_rows
+from collector.recording.first_rows import first_rows_of_codes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -17,14 +18,14 @@ if TYPE_CHECKING:
 
 
 class Keys(NamedTuple):
-    """One column of keys: the distinct values in order, and which of them each row has."""
+    """One column of keys: the distinct values in order, and for each row the index of its value."""
 
     values: list[Any]
     codes: Numbers
 
     @classmethod
     def of(cls, ids: npt.NDArray[Any], form: Callable[[Any], Any] = lambda value: value) -> Keys:
-        """The keys that ``form`` makes of each row's id; two ids may have the same."""
+        """The keys that ``form`` makes of each row's id; several ids may have the same key."""
         known, index = distinct_codes(ids)
         made = [form(each) for each in known.tolist()]
         values = sorted(set(made))
@@ -34,10 +35,9 @@ class Keys(NamedTuple):
 
     @classmethod
     def of_shapes(cls, *axes: npt.NDArray[Any]) -> Keys:
-        """Texts such as ``8,1,1`` of several columns of numbers."""
+        """Texts such as ``8,1,1`` from several columns of numbers."""
         codes = _joined(axes)
-        first = np.zeros(int(codes.max(initial=-1)) + 1, np.int64)
-        first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)  # the last assignment counts
+        first = first_rows_of_codes(codes)
         shapes = zip(*(axis[first].tolist() for axis in axes), strict=True)
         return cls([",".join(map(str, shape)) for shape in shapes], codes)
 
@@ -51,16 +51,16 @@ class DurationGroup(NamedTuple):
     total_ns: int
     min_ns: int
     median_ns: int
-    """Of an even number the lower one."""
+    """The lower middle duration where their number is even."""
     max_ns: int
 
 
 def duration_groups(keys: Sequence[Keys], durations: npt.NDArray[Any]) -> list[DurationGroup]:
-    """The rows by their keys, those that took longest first, and of equal ones in order of the keys.
+    """The rows grouped by their keys, longest total first; groups with equal totals are in order of their keys.
 
     Args:
         keys: the columns that make up a key.
-        durations: of each row, ns.
+        durations: the duration of each row, ns.
     """
     joined = _joined([column.codes for column in keys]) if keys else np.zeros(len(durations), np.int64)
     order, bounds = grouped_rows(joined, int(joined.max(initial=-1)) + 1)
@@ -84,7 +84,7 @@ def duration_groups(keys: Sequence[Keys], durations: npt.NDArray[Any]) -> list[D
 
 
 def _joined(columns: Sequence[npt.NDArray[Any]]) -> Numbers:
-    """A number from 0 on for each distinct combination of values, in their order."""
+    """For each row the number, from 0 on, of its combination of values, in the order of the combinations."""
     joined = np.zeros(len(columns[0]), np.int64)
     for column in columns:
         if len(column) and column.min() != column.max():
@@ -94,5 +94,5 @@ def _joined(columns: Sequence[npt.NDArray[Any]]) -> Numbers:
 
 
 def lower_median(values: npt.NDArray[Any]) -> int:
-    """The median of whole numbers, which is one of them: the lower middle one if their number is even."""
+    """The median of integers; the lower middle one if their number is even, so that it is always one of them."""
     return int(np.partition(values, (len(values) - 1) // 2)[(len(values) - 1) // 2])

@@ -1,4 +1,4 @@
-"""The rows of a recording that each row of an answer is made of. There are many, so they are looked up on request."""
+"""The rows of a recording behind each row of an answer. They are many, so they are determined on request."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class Evidence(Sequence["Rows"]):
-    """For each row of an answer table -> rows of the recording."""
+    """For each row of an answer: table -> rows of the recording."""
 
     def __init__(self, length: int, rows_of: Callable[[int], Rows]) -> None:
-        """Evidence of this many rows; ``rows_of`` takes the place of one of them."""
+        """Evidence for ``length`` rows; ``rows_of`` takes the index of a row."""
         self._places, self._rows_of = range(length), rows_of
 
     def __len__(self) -> int:
@@ -41,12 +41,12 @@ class Evidence(Sequence["Rows"]):
 
 
 def one_row_of_each(tables: Sequence[str], table: npt.NDArray[np.integer], row: npt.NDArray[np.integer]) -> Evidence:
-    """Of each row of an answer one row of one table.
+    """Evidence of one row of one table for each row of an answer.
 
     Args:
-        tables: names.
-        table: the place of the table among them.
-        row: the row there; -1: there is no evidence.
+        tables: names of tables.
+        table: for each row of the answer the index of its table in ``tables``.
+        row: the row in that table; -1: there is no evidence.
     """
 
     def rows_of(place: int) -> Rows:
@@ -57,7 +57,7 @@ def one_row_of_each(tables: Sequence[str], table: npt.NDArray[np.integer], row: 
 
 
 def activities_of(recording: Recording, places: Sequence[Mapping[str, int]]) -> Evidence:
-    """Of each row of an answer all activities of a device or stream, which columns with these values say."""
+    """For each row of an answer the activities whose columns have these values, such as those of a device or stream."""
 
     def rows_of(place: int) -> Rows:
         found = {}

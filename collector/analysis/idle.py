@@ -1,9 +1,9 @@
-"""Why devices were idle: ``collector.analysis.idle(step)``.
+"""Idle time of devices by cause: ``collector.analysis.idle(step)``.
 
-Each gap in which nothing ran on a device is put down to what kept the activity that ended it from starting earlier:
-the host had not called its launch yet, and waited for the device or did something else; the launch had been called and
-had not taken effect; or it had been called before the gap began and waited on the device. The parts of all gaps add up
-to the idle time to the nanosecond.
+Each gap in which nothing ran on a device is attributed to the reason why the activity that ended it did not start
+earlier. Either the host had not called its launch yet, and waited for the device or did something else; or the launch
+had been called during the gap and had not taken effect; or it had been called before the gap began and waited on the
+device. The parts of all gaps add up to the idle time to the nanosecond.
 """
 
 from __future__ import annotations
@@ -34,32 +34,32 @@ if TYPE_CHECKING:
     Numbers = npt.NDArray[np.int64]
 
 KERNEL_GAP_NS = 2_000
-"""A device needs about a microsecond from one kernel to the next; a gap up to this long is put down to that."""
+"""A device needs about a microsecond from one kernel to the next; a gap up to this length is attributed to that."""
 
 CAUSES = {
-    "synchronize": "The host waited in a synchronising call, and had not called the launch of what ended the gap.",
-    "host": "The host did something else, and had not called the launch of what ended the gap.",
-    "launch_latency": "The launch had been called, after the gap began, and had not taken effect.",
-    "kernel_gap": "The launch had been called before, and the gap is as short as the way from one kernel to the next.",
-    "dependency": "The launch had been called before, and waited for longer: for another stream, an event, a rank.",
-    "no_launch": "The call that launched what ended the gap is not in the recording.",
-    "tail": "Nothing ran after the gap, in the window.",
+    "synchronize": "The host waited in a synchronising call before it launched the activity that ended the gap.",
+    "host": "The host did something else before it launched the activity that ended the gap.",
+    "launch_latency": "The launch was called during the gap, and had not taken effect yet.",
+    "kernel_gap": "The launch was called before the gap, which is as short as the time from one kernel to the next.",
+    "dependency": "The launch was called before the gap; the activity waited for another stream, an event or a rank.",
+    "no_launch": "The launch of the activity that ended the gap is not in the recording.",
+    "tail": "Nothing ran in the window after the gap.",
 }
 """Cause -> its meaning."""
 
 _CAUSE_COLUMNS = tuple(Column(f"{cause}_ns", "ns", meaning) for cause, meaning in CAUSES.items())
 _DEFINITION = (
-    "A device is idle while no kernel, copy or memset runs on it; each gap is put down to what kept the activity that "
-    "ended it from starting earlier, and the causes add up to the idle time."
+    "A device is idle while no kernel, copy or memset runs on it; each gap is attributed to the reason why the "
+    "activity that ended it did not start earlier, and the causes add up to the idle time."
 )
 QUESTION = Question(
     "idle",
     _DEFINITION,
     (
-        Column("device_id", "number", "CUDA's number of the device."),
+        Column("device_id", "number", "CUDA device ordinal."),
         Column("window_ns", "ns", "Length of the window."),
         Column("idle_ns", "ns", "Time of the window in which nothing ran on the device."),
-        Column("gaps", "count", "Times without activity."),
+        Column("gaps", "count", "Number of gaps."),
         *_CAUSE_COLUMNS,
     ),
     summed=("window_ns", "idle_ns", "gaps", *(column.name for column in _CAUSE_COLUMNS)),
@@ -68,10 +68,10 @@ GAPS = Question(
     "idle_gaps",
     _DEFINITION,
     (
-        Column("device_id", "number", "CUDA's number of the device."),
-        Column("start_ns", "ns", "When the gap began, counted from the beginning of the step."),
-        Column("end_ns", "ns", "When it ended, counted alike."),
-        Column("idle_ns", "ns", "Its length."),
+        Column("device_id", "number", "CUDA device ordinal."),
+        Column("start_ns", "ns", "Begin of the gap, counted from the beginning of the step."),
+        Column("end_ns", "ns", "End of the gap, counted from the beginning of the step."),
+        Column("idle_ns", "ns", "Length of the gap."),
         *_CAUSE_COLUMNS,
     ),
     summed=("idle_ns", *(column.name for column in _CAUSE_COLUMNS)),
@@ -83,8 +83,8 @@ def idle(steps: Asked, *, window: str = "step", kernel_gap_ns: int = KERNEL_GAP_
 
     Args:
         steps: a recording, a loaded step or an ended session, or several.
-        window: ``step``, all of what was recorded, or ``span``, from the first to the last activity of each device.
-        kernel_gap_ns: the longest gap that is put down to the way from one kernel to the next.
+        window: ``step`` for the whole step, or ``span``, from the first to the last activity of each device.
+        kernel_gap_ns: the longest gap that is attributed to the time from one kernel to the next.
 
     Raises:
         ValueError: there is no such window.
@@ -103,13 +103,16 @@ def idle(steps: Asked, *, window: str = "step", kernel_gap_ns: int = KERNEL_GAP_
 
 
 def largest_causes(answer: Answer) -> list[tuple[str, int]]:
-    """The causes that an answer of `idle` or `idle_gaps` puts time down to, each with its ns, the largest first."""
+    """The causes of idle time in an answer of `idle` or `idle_gaps`, each with its ns, the largest first."""
     times = ((cause, int(answer.totals[f"{cause}_ns"])) for cause in CAUSES)
     return sorted((each for each in times if each[1]), key=lambda each: -each[1])
 
 
 def idle_gaps(steps: Asked, *, window: str = "step", kernel_gap_ns: int = KERNEL_GAP_NS) -> Answer:
-    """Each gap with the parts of it that each cause explains, the longest first; arguments are those of `idle`."""
+    """Each gap with the part of each cause, the longest first.
+
+    Arguments and errors are those of `idle`.
+    """
 
     def ask(recording: Recording) -> Part:
         windows: list[Window] = []
@@ -149,7 +152,7 @@ class _Gaps:
         self.starts, self.ends, ended_by, causes = times
         first = work.at(np.maximum(ended_by, 0))
         self.ended_by_table = first.table.astype(np.int64)
-        """Place in `ACTIVITY_TABLES` of the table of the first activity that ended it."""
+        """The table of the first activity that ended each gap, as an index of `ACTIVITY_TABLES`."""
         self.ended_by_row = np.where(ended_by >= 0, first.row, -1)
         """The row of that activity there; -1: nothing ended it."""
         is_short = self.ends - self.starts <= kernel_gap_ns
@@ -166,7 +169,7 @@ class _Gaps:
 
 
 def _devices(recording: Recording, window: str, kernel_gap_ns: int) -> Iterable[tuple[int, Window, _Gaps]]:
-    """Each device with the window and its gaps: one after the other, unless they are kept for other questions."""
+    """Each device with its window and its gaps. Within `shared_values` they are kept for other questions."""
     return (_kept_devices if is_sharing() else _each_device)(recording, window, kernel_gap_ns)
 
 

@@ -1,4 +1,4 @@
-"""Which kernels took the time: ``collector.analysis.kernels(step)``."""
+"""Kernels and their time: ``collector.analysis.kernels(step)``."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question, sums_in
+from collector.analysis.device_times import ratio
 from collector.analysis.duration_groups import Keys, duration_groups
 from collector.analysis.kernel_keys import kernel_names
 from collector.analysis.tensor_cores import tensor_core_uses_of_groups
@@ -23,12 +24,10 @@ if TYPE_CHECKING:
     from collector.recording.recording import Recording
 
 KEYS = {
-    "name": (Column("name", "text", "Short name of the kernel, which tells different kernels apart."),),
-    "whole_name": (
-        Column("whole_name", "text", "Name as its programmer wrote it, with template arguments and types."),
-    ),
+    "name": (Column("name", "text", "Short name of the kernel, distinct for different kernels."),),
+    "whole_name": (Column("whole_name", "text", "Demangled name, with template arguments and types."),),
     "op": (
-        Column("op", "text", "Innermost annotation that it was launched under; empty: none."),
+        Column("op", "text", "Innermost annotation of its launch; empty: none."),
         Column("name", "text", "Short name of the kernel."),
     ),
     "shape": (
@@ -37,23 +36,23 @@ KEYS = {
         Column("block", "text", "Threads of a block, x,y,z."),
     ),
     "stream": (
-        Column("device_id", "number", "CUDA's number of the device."),
-        Column("stream_id", "number", "CUPTI's number of the stream."),
+        Column("device_id", "number", "CUDA device ordinal."),
+        Column("stream_id", "number", "CUPTI's stream id."),
         Column("name", "text", "Short name of the kernel."),
     ),
 }
-"""Key by which kernels can be counted -> the columns that contain it."""
+"""Value of ``by`` -> the columns of the key."""
 _FIGURES = (
-    Column("count", "count", "Kernels."),
+    Column("count", "count", "Number of kernels."),
     Column("total_ns", "ns", "Sum of their durations."),
-    Column("share", "share", "That by the sum of all kernels' durations."),
+    Column("share", "share", "total_ns divided by the sum of the durations of all kernels."),
     Column("min_ns", "ns", "Shortest duration."),
-    Column("median_ns", "ns", "Median of the durations, of an even number the lower one."),
+    Column("median_ns", "ns", "Median of the durations; of an even number of kernels the lower middle one."),
     Column("max_ns", "ns", "Longest duration."),
     Column(
         "tensor_cores",
         "text",
-        "By name, whether they use tensor cores: yes, unknown or no evidence; unknown too where names of a row differ.",
+        "Use of tensor cores by name: yes, unknown or no evidence; unknown also where the names of a row differ.",
     ),
 )
 QUESTIONS = {
@@ -73,13 +72,13 @@ _KEYS_OF_SUMS: dict[str, Callable[[CallSum], tuple[Any, ...]]] = {
 SUMS_QUESTIONS = {
     by: Question(
         "kernels",
-        f"Kernels counted by {by.replace('_', ' ')}, out of sums without start times: times are sums of durations, and "
-        "those of single kernels are not known.",
+        f"Kernels counted by {by.replace('_', ' ')}, from sums without start times: times are sums of durations; the "
+        "durations of single kernels are unknown.",
         (
             *KEYS[by],
             *_FIGURES[:3],
-            Column("num_bytes", "bytes", "Bytes that the program stated of them."),
-            Column("flops", "count", "Floating-point operations that the program stated of them."),
+            Column("num_bytes", "bytes", "Bytes that the program stated for them."),
+            Column("flops", "count", "Floating-point operations that the program stated for them."),
         ),
         summed=("count", "total_ns"),
     )
@@ -88,7 +87,7 @@ SUMS_QUESTIONS = {
 
 
 def kernels(steps: Asked, *, by: str = "name") -> Answer:
-    """Kernels and their time, those that took longest first.
+    """Kernels and their time, longest total first.
 
     A profile without start times is answered from its sums, with the columns that these allow.
 
@@ -97,8 +96,8 @@ def kernels(steps: Asked, *, by: str = "name") -> Answer:
         by: ``name``, ``whole_name``, ``op``, ``shape`` or ``stream``.
 
     Raises:
-        ValueError: kernels cannot be counted by that.
-        collector.CollectorError: a profile without start times cannot be asked by that.
+        ValueError: ``by`` has another value.
+        collector.CollectorError: a profile without start times does not have this key.
     """
     if by not in QUESTIONS:
         raise ValueError(f"by={by!r}: kernels are counted by {', '.join(QUESTIONS)}")
@@ -121,7 +120,7 @@ def _part(recording: Recording, by: str) -> Part:
             *each.key,
             each.num_rows,
             each.total_ns,
-            each.total_ns / whole if whole else 0.0,
+            ratio(each.total_ns, whole),
             *each[4:],
             use,
         )
@@ -141,7 +140,7 @@ def _sums_part(sums: CallSums, by: str) -> Part:
             *key,
             each["count"],
             each["total_ns"],
-            each["total_ns"] / whole if whole else 0.0,
+            ratio(each["total_ns"], whole),
             each["num_bytes"],
             each["flops"],
         )

@@ -1,4 +1,4 @@
-"""How long launches took until their work began: ``collector.analysis.launches(step)``."""
+"""Delays between launches and the start of their work: ``collector.analysis.launches(step)``."""
 
 from __future__ import annotations
 
@@ -25,22 +25,30 @@ if TYPE_CHECKING:
 
 _DEFINITION = (
     "The delay of an activity is its start minus the start of the call that launched it; its time in the queue begins "
-    "when that call returned. A call may launch several activities, as that of a graph does. Clocks that disagree make "
-    "negative delays."
+    "when that call returned. A call may launch several activities, as a graph launch does. Where the clocks of host "
+    "and device disagree, delays can be negative."
 )
 QUESTION = Question(
     "launches",
     _DEFINITION,
     (
-        Column("api", "text", "Function that was called, without its version."),
-        Column("calls", "count", "Calls of it that launched something."),
-        Column("activities", "count", "Kernels, copies and memsets that they launched."),
-        Column("api_ns", "ns", "Time in these calls."),
-        Column("min_delay_ns", "ns", "Shortest delay; below 0 where the clocks disagree."),
-        Column("median_delay_ns", "ns", "Median of the delays, of an even number the lower one."),
+        Column("api", "text", "Function that was called, without its version suffix."),
+        Column("calls", "count", "Number of its calls that launched something."),
+        Column("activities", "count", "Number of kernels, copies and memsets that these calls launched."),
+        Column("api_ns", "ns", "Sum of the durations of these calls."),
+        Column("min_delay_ns", "ns", "Shortest delay; negative where the clocks disagree."),
+        Column("median_delay_ns", "ns", "Median of the delays; of an even number of delays the lower middle one."),
         Column("max_delay_ns", "ns", "Longest delay."),
-        Column("min_queue_ns", "ns", "Shortest time in the queue; below 0: it began so long before the call returned."),
-        Column("median_queue_ns", "ns", "Median of the times in the queue; 0 for what began before the call returned."),
+        Column(
+            "min_queue_ns",
+            "ns",
+            "Shortest time in the queue; negative where an activity began before the call returned.",
+        ),
+        Column(
+            "median_queue_ns",
+            "ns",
+            "Median of the times in the queue, which count as 0 where an activity began before the call returned.",
+        ),
         Column("max_queue_ns", "ns", "Longest time in the queue."),
     ),
     summed=("calls", "activities", "api_ns"),
@@ -50,19 +58,19 @@ DELAYS = Question(
     _DEFINITION,
     (
         Column("table", "text", "Table of the activity."),
-        Column("row", "number", "Its row there."),
-        Column("device_id", "number", "CUDA's number of the device."),
-        Column("stream_id", "number", "CUPTI's number of the stream."),
+        Column("row", "number", "Row of the activity in its table."),
+        Column("device_id", "number", "CUDA device ordinal."),
+        Column("stream_id", "number", "CUPTI's stream id."),
         Column("api_row", "number", "Row of the call in ``api_calls``."),
-        Column("api_ns", "ns", "Time in the call."),
+        Column("api_ns", "ns", "Duration of the call."),
         Column("delay_ns", "ns", "Start of the activity minus start of the call."),
-        Column("queue_ns", "ns", "Start of the activity minus end of the call; 0 if it began before."),
+        Column("queue_ns", "ns", "Start of the activity minus end of the call; 0 where it began before that end."),
     ),
 )
 
 
 def launches(steps: Asked) -> Answer:
-    """Calls that launched something, by function: how many, how long, and how long until the work began.
+    """Calls that launched something by function: their number, their time, and the delays until the work began.
 
     Args:
         steps: a recording, a loaded step or an ended session, or several.
@@ -71,7 +79,11 @@ def launches(steps: Asked) -> Answer:
 
 
 def launch_delays(steps: Asked) -> Answer:
-    """The delay of each activity whose call was recorded, in order of devices and of starts."""
+    """The delay of each activity whose call was recorded, in order of devices and of starts.
+
+    Args:
+        steps: a recording, a loaded step or an ended session, or several.
+    """
     return DELAYS.ask(steps, lambda recording: Part(_delays(recording)))
 
 

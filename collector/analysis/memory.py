@@ -1,4 +1,4 @@
-"""How much memory a program held, and who held it when it was most: ``collector.analysis.memory(step)``."""
+"""Memory that a program held, and its high water by annotation: ``collector.analysis.memory(step)``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from collector.analysis.annotation_paths import annotation_paths
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
+from collector.analysis.device_times import ratio
 from collector.analysis.ops import NO_ANNOTATION
 from collector.recording.cupti_enums import ALLOCATION, MEMORY_KINDS, RELEASE
 from collector.text.wording import counted
@@ -26,13 +27,14 @@ _NEVER = np.iinfo(np.int64).max
 LARGEST_BYTES = 1 << 46
 """64 TiB, more than any device has: a larger operation is a damaged record."""
 _DEFINITION = (
-    "Memory that was allocated while the step was recorded and not released yet, without what was held before the step "
-    "began. The high water is the most that was held at one moment, for each kind of memory and each pool."
+    "Memory that was allocated during the step and not released yet; memory that was allocated before the step does "
+    "not count. The high water is the largest amount that was held at one moment, for each kind of memory and each "
+    "pool."
 )
 _PLACE = (
-    Column("device_id", "number", "CUDA's number of the device."),
+    Column("device_id", "number", "CUDA device ordinal."),
     Column("memory", "text", "Kind of memory: Device, Pinned, Managed, …"),
-    Column("pool", "text", "Address of the pool that it is taken from; empty: none."),
+    Column("pool", "text", "Address of the memory pool; empty: none."),
 )
 QUESTIONS = {
     "pool": Question(
@@ -40,29 +42,27 @@ QUESTIONS = {
         _DEFINITION,
         (
             *_PLACE,
-            Column("allocations", "count", "Allocations."),
-            Column("frees", "count", "Releases of memory that was allocated in the step."),
-            Column("unknown_frees", "count", "Releases of memory whose allocation was not recorded."),
-            Column("allocated_bytes", "bytes", "Sum of the allocations."),
-            Column("high_water_bytes", "bytes", "The most that was held at once."),
-            Column("high_water_ns", "ns", "When it was first held, counted from the beginning of the step."),
-            Column("end_bytes", "bytes", "Held when the step ended."),
-            Column(
-                "pool_used_bytes", "bytes", "The most that the pool had in use, as it says itself; 0: not recorded."
-            ),
-            Column("pool_reserved_bytes", "bytes", "The largest size of the pool, as it says itself; 0: not recorded."),
+            Column("allocations", "count", "Number of allocations."),
+            Column("frees", "count", "Number of releases of memory that was allocated in the step."),
+            Column("unknown_frees", "count", "Number of releases of memory whose allocation was not recorded."),
+            Column("allocated_bytes", "bytes", "Sum of the sizes of the allocations."),
+            Column("high_water_bytes", "bytes", "Largest amount that was held at once."),
+            Column("high_water_ns", "ns", "First moment of the high water, counted from the beginning of the step."),
+            Column("end_bytes", "bytes", "Bytes that were held at the end of the step."),
+            Column("pool_used_bytes", "bytes", "Largest recorded number of bytes in use in the pool; 0: not recorded."),
+            Column("pool_reserved_bytes", "bytes", "Largest recorded size of the pool; 0: not recorded."),
         ),
         summed=("allocations", "frees", "unknown_frees", "allocated_bytes"),
     ),
     "op": Question(
         "memory",
-        f"What was held at the high water, by the annotation that it was allocated under. {_DEFINITION}",
+        f"Memory that was held at the high water, by the annotation of its allocation. {_DEFINITION}",
         (
             *_PLACE,
-            Column("path", "text", "Path of the annotation; of what was allocated under none: (no annotation)."),
-            Column("allocations", "count", "Allocations that were held."),
-            Column("live_bytes", "bytes", "Their sizes."),
-            Column("share", "share", "That by the high water."),
+            Column("path", "text", "Path of the annotation; (no annotation) for allocations outside of annotations."),
+            Column("allocations", "count", "Number of allocations that were held."),
+            Column("live_bytes", "bytes", "Sum of their sizes."),
+            Column("share", "share", "live_bytes divided by the high water."),
         ),
         summed=("allocations", "live_bytes"),
     ),
@@ -70,16 +70,16 @@ QUESTIONS = {
 
 
 def memory(steps: Asked, *, by: str = "pool") -> Answer:
-    """The most memory that was held at once, of each kind and pool; by annotation: who held it then.
+    """The most memory that was held at once, for each kind and pool, or the annotations that held it then.
 
-    Recorded on request only: kind ``memory_operations``.
+    Memory operations are recorded on request only: kind ``memory_operations``.
 
     Args:
         steps: a recording, a loaded step or an ended session, or several.
         by: ``pool``, or ``op`` for what was held at the high water by allocating annotation.
 
     Raises:
-        ValueError: memory cannot be counted by that.
+        ValueError: ``by`` has another value.
     """
     if by not in QUESTIONS:
         raise ValueError(f"by={by!r}: memory is counted by {', '.join(QUESTIONS)}")
@@ -90,14 +90,14 @@ def rows_by_address(recording: Recording) -> Numbers:
     """Rows of ``memory_operations`` of a known kind and a possible size, in order of devices, addresses and times."""
     table = recording.memory_operations
     rows = np.flatnonzero(np.isin(table.operation, (ALLOCATION, RELEASE)) & (table.num_bytes <= LARGEST_BYTES))
-    # Calls have rising correlation ids: of an allocation and a release at one moment they tell the first.
+    # Correlation ids ascend with calls: they order an allocation and a release at the same moment.
     keys = (table.operation, table.correlation_id, table.start_ns, table.address, table.device_id)
     in_order: Numbers = rows[np.lexsort([key[rows] for key in keys])]
     return in_order
 
 
 def memory_places(recording: Recording) -> tuple[list[tuple[int, str, str]], Numbers]:
-    """Device, kind of memory and pool of each place that memory is held in, and the place of each memory operation."""
+    """The distinct places of memory (device, kind of memory, pool), and the index of the place of each operation."""
     table = recording.memory_operations
     places = np.stack([table.device_id.astype(np.uint64), table.memory_kind.astype(np.uint64), table.pool_address])
     distinct, place_of_row = np.unique(places, axis=1, return_inverse=True)
@@ -113,9 +113,9 @@ class _Lifetimes(NamedTuple):
     allocated: Numbers
     """Rows that allocate, in order of devices, addresses and times."""
     freed_ns: Numbers
-    """When each was released; the largest time: not in the recording."""
+    """Time of each release; the largest time: the release is not in the recording."""
     freed_by: Numbers
-    """Row that released each; -1: none did."""
+    """Row of each release; -1: the release is not in the recording."""
     unknown_frees: Numbers
     """Rows that release an address without a recorded allocation."""
 
@@ -146,7 +146,7 @@ class _Lifetimes(NamedTuple):
         return lifetimes, [counted(text, count) for text, count in lost.items() if count]
 
     def changes(self, recording: Recording) -> tuple[Numbers, Numbers]:
-        """When the memory that was held changed, on the recording's clock, and how much was held from then on."""
+        """Times at which the held memory changed, on the recording's clock, and the bytes held from then on."""
         table = recording.memory_operations
         sizes, starts = table.num_bytes[self.allocated].astype(np.int64), table.start_ns[self.allocated]
         is_freed = self.freed_ns != _NEVER
@@ -162,9 +162,9 @@ class _Held(NamedTuple):
     lifetimes: _Lifetimes
     high_water: int
     high_water_ns: int
-    """When it was first reached, on the recording's clock."""
+    """First moment of the high water, on the recording's clock."""
     live: npt.NDArray[np.bool_]
-    """Whether each allocation was held then."""
+    """Whether each allocation was held at that moment."""
 
     @classmethod
     def of(cls, place: tuple[int, str, str], lifetimes: _Lifetimes, recording: Recording) -> _Held:
@@ -180,7 +180,7 @@ class _Held(NamedTuple):
 
 
 def _held(recording: Recording) -> tuple[list[_Held], list[str]]:
-    """The memory of each device, kind and pool, and the rows that belong to none."""
+    """The memory of each device, kind and pool, and the losses."""
     lifetimes, losses = _Lifetimes.of(recording)
     places, place_of_row = memory_places(recording)
     found = []
@@ -245,7 +245,6 @@ def _by_op(recording: Recording) -> Part:
             by_path.setdefault(paths[path], []).append(row)
         sums = {path: int(table.num_bytes[own].astype(np.int64).sum()) for path, own in by_path.items()}
         for path in sorted(by_path, key=lambda path: (-sums[path], path)):
-            share = sums[path] / each.high_water if each.high_water else 0.0
-            rows.append((*each.place, path, len(by_path[path]), sums[path], share))
+            rows.append((*each.place, path, len(by_path[path]), sums[path], ratio(sums[path], each.high_water)))
             evidence.append({"memory_operations": np.sort(by_path[path])})
     return Part(rows, (), evidence, losses)

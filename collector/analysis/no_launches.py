@@ -1,4 +1,4 @@
-"""Why a step may hold nothing that a GPU did."""
+"""Likely causes of a step without GPU work."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ _LIKELY_CAUSES = (
 
 
 def no_launches(recording: Recording) -> str:
-    """The likely causes in one line, where a traced step holds neither launches nor GPU work; else ``""``."""
+    """The likely causes in one line if a traced step has neither launches nor GPU work; else ``""``."""
     has_work = any(len(getattr(recording, name)) for name in ACTIVITY_TABLES)
     return "" if has_work or recording.ledger.launches_seen or recording.ledger.untraced else _LIKELY_CAUSES

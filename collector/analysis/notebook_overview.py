@@ -23,9 +23,9 @@ def overview_html(recording: Recording, *, unavailable: str | None = None, warni
     """Devices, the kernels and annotations that took most time, causes of idle time and losses, as HTML.
 
     Args:
-        recording: what is shown.
-        unavailable: why nothing was traced; shown in place of tables.
-        warning: what could not be read.
+        recording: the recording to show.
+        unavailable: the reason why nothing was traced; shown in place of tables.
+        warning: the parts of the file that could not be read.
     """
     if unavailable is not None:
         return html_line(f"Not traced: {unavailable}", "bad")

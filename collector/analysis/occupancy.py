@@ -1,4 +1,4 @@
-"""How far each kernel filled the device, by its launch shape: ``collector.analysis.occupancy(step)``."""
+"""Theoretical occupancy of kernels by launch shape: ``collector.analysis.occupancy(step)``."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collector.analysis.asked import Asked
     from collector.analysis.device_limits import DeviceLimits
     from collector.recording.recording import Recording
+    from collector.recording.table import Table
 
     Numbers = npt.NDArray[np.int64]
     Floats = npt.NDArray[np.float64]
@@ -31,24 +32,29 @@ UNKNOWN_SHAPE = "unknown: the launch shape is not recorded"
 IMPOSSIBLE = "unknown: no block of this shape fits on the recorded device"
 QUESTION = Question(
     "occupancy",
-    "Warps that can be on a multiprocessor at once by the warps that it holds, from launch shapes and limits of the "
-    "device; nothing here was measured. A grid that has too few blocks for all multiprocessors fills them less.",
+    "Warps of a kernel that fit on a multiprocessor at once, divided by the warps that it can hold, from launch shapes "
+    "and limits of the device; nothing here was measured. A grid with fewer blocks than fit on all multiprocessors "
+    "fills them less.",
     (
-        Column("device_id", "number", "CUDA's number of the device."),
+        Column("device_id", "number", "CUDA device ordinal."),
         Column("name", "text", "Short name of the kernel."),
         Column("grid", "text", "Blocks of the grid, x,y,z."),
         Column("block", "text", "Threads of a block, x,y,z."),
         Column("registers", "count", "Registers of a thread."),
         Column("shared_bytes", "bytes", "Shared memory of a block, static and dynamic."),
-        Column("count", "count", "Kernels launched like this."),
+        Column("count", "count", "Number of kernels with this launch shape."),
         Column("total_ns", "ns", "Sum of their durations."),
         Column("blocks_at_once", "ratio", "Blocks that fit on a multiprocessor at once."),
-        Column("limiter", "text", "What keeps more blocks from fitting: warps, registers, shared memory or blocks."),
-        Column("occupancy", "share", "Warps of these blocks by the warps that a multiprocessor holds."),
-        Column("grid_occupancy", "share", "The same, of no more blocks than the grid has for each multiprocessor."),
-        Column("waves", "ratio", "Blocks of the grid by those that fit on the device at once."),
-        Column("tail", "share", "Waves by waves rounded up: how full the device is over all waves."),
-        Column("limits", "text", "Where the device's limits are from, or why there is no answer."),
+        Column("limiter", "text", "Resource that limits the blocks: warps, registers, shared memory or blocks."),
+        Column("occupancy", "share", "Warps of these blocks divided by the warps that a multiprocessor can hold."),
+        Column(
+            "grid_occupancy",
+            "share",
+            "The same, with at most the number of blocks that the grid has for each multiprocessor.",
+        ),
+        Column("waves", "ratio", "Blocks of the grid divided by the blocks that fit on the device at once."),
+        Column("tail", "share", "Waves divided by waves rounded up: how full the device is over all waves."),
+        Column("limits", "text", "Source of the device's limits, or the reason why there is no answer."),
     ),
     summed=("count", "total_ns"),
 )
@@ -57,7 +63,7 @@ _FIGURES = ("blocks_at_once", "occupancy", "grid_occupancy", "waves", "tail")
 
 
 def occupancy(steps: Asked) -> Answer:
-    """Theoretical occupancy, waves and tail of kernels by launch shape, those that took longest first.
+    """Theoretical occupancy, waves and tail of kernels by launch shape, longest total first.
 
     Args:
         steps: a recording, a loaded step or an ended session, or several.
@@ -67,15 +73,13 @@ def occupancy(steps: Asked) -> Answer:
 
 def _part(recording: Recording) -> Part:
     kernels = recording.kernels
-    shared_bytes = kernels.static_shared_bytes.astype(np.int64) + kernels.dynamic_shared_bytes
-    sizes = [[getattr(kernels, f"{what}_{axis}") for axis in "xyz"] for what in ("grid", "block")]
     groups = duration_groups(
         [
             Keys.of(kernels.device_id),
             kernel_names(recording),
-            *(Keys.of_shapes(*axes) for axes in sizes),
+            *(Keys.of_shapes(*axes) for axes in _sizes(kernels)),
             Keys.of(kernels.registers_per_thread),
-            Keys.of(shared_bytes),
+            Keys.of(_shared_bytes(kernels)),
         ],
         kernels.duration_ns,
     )
@@ -91,13 +95,13 @@ def _part(recording: Recording) -> Part:
 
 
 def occupancy_of_kernels(recording: Recording) -> Floats:
-    """The theoretical occupancy of each kernel, 1 is full; NaN where it is not known."""
+    """The theoretical occupancy of each kernel, a share; NaN where it is unknown."""
     kernels = recording.kernels
     if not device_limits(recording):
         return np.full(len(kernels), np.nan)
-    shared_bytes = kernels.static_shared_bytes.astype(np.int64) + kernels.dynamic_shared_bytes
-    sizes = [[getattr(kernels, f"{what}_{axis}") for axis in "xyz"] for what in ("grid", "block")]
-    codes = Keys.of_shapes(kernels.device_id, *sizes[0], *sizes[1], kernels.registers_per_thread, shared_bytes).codes
+    grid, block = _sizes(kernels)
+    shape = (*grid, *block, kernels.registers_per_thread, _shared_bytes(kernels))
+    codes = Keys.of_shapes(kernels.device_id, *shape).codes
     occupied: Floats = _figures(recording, _launched(recording, first_rows_of_codes(codes)))[0]["occupancy"]
     return occupied[codes]
 
@@ -107,25 +111,34 @@ class _Launched(NamedTuple):
 
     device_ids: Numbers
     blocks: Numbers
-    """0: not known, as are threads."""
+    """Blocks of the grid; 0: unknown. The same holds for ``threads``."""
     threads: Numbers
     registers: Numbers
     shared_bytes: Numbers
 
 
 def _launched(recording: Recording, rows: Numbers) -> _Launched:
-    """What these kernels were launched with."""
-    kernels = recording.kernels
-    blocks, threads = (
-        _product([getattr(kernels, f"{what}_{axis}")[rows] for axis in "xyz"]) for what in ("grid", "block")
-    )
+    """The devices and launch shapes of these kernels."""
+    kernels = recording.kernels[rows]
+    blocks, threads = map(_product, _sizes(kernels))
     return _Launched(
-        kernels.device_id[rows].astype(np.int64),
+        kernels.device_id.astype(np.int64),
         blocks,
         threads,
-        kernels.registers_per_thread[rows].astype(np.int64),
-        kernels.static_shared_bytes[rows].astype(np.int64) + kernels.dynamic_shared_bytes[rows],
+        kernels.registers_per_thread.astype(np.int64),
+        _shared_bytes(kernels),
     )
+
+
+def _sizes(kernels: Table) -> list[list[npt.NDArray[Any]]]:
+    """The columns of x, y and z of the grid, and those of the block."""
+    return [[getattr(kernels, f"{what}_{axis}") for axis in "xyz"] for what in ("grid", "block")]
+
+
+def _shared_bytes(kernels: Table) -> Numbers:
+    """Shared memory of a block, static and dynamic, for each kernel."""
+    num_bytes: Numbers = kernels.static_shared_bytes.astype(np.int64) + kernels.dynamic_shared_bytes
+    return num_bytes
 
 
 def _figures(recording: Recording, launched: _Launched) -> tuple[dict[str, Floats], list[str], list[str]]:
@@ -155,10 +168,10 @@ def kernel_occupancy(
     """The figures of launch shapes, by column.
 
     Args:
-        limits: of the device.
+        limits: the limits of the device.
         threads: threads of a block.
         blocks: blocks of the grid.
-        blocks_at_once: how many fit on a multiprocessor, more than 0.
+        blocks_at_once: blocks that fit on a multiprocessor, more than 0.
     """
     warps = -(-threads // THREADS_PER_WARP)
     per_multiprocessor = _divided(blocks, limits.multiprocessors)
@@ -173,7 +186,7 @@ def kernel_occupancy(
 
 
 def _divided(values: Numbers, divisor: int) -> Floats:
-    """NaN where the divisor is not known."""
+    """The quotients; NaN where the divisor is unknown."""
     return values / divisor if divisor else np.full(len(values), np.nan)
 
 

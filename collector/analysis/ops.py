@@ -1,4 +1,4 @@
-"""Where the GPU time went in the program: ``collector.analysis.ops(step)``."""
+"""GPU time by annotation: ``collector.analysis.ops(step)``."""
 
 from __future__ import annotations
 
@@ -27,49 +27,51 @@ if TYPE_CHECKING:
     Numbers = npt.NDArray[np.int64]
 
 NO_ANNOTATION = "(no annotation)"
-"""The path under which activities stand that were launched under none."""
+"""The path of activities that were launched outside of annotations."""
 QUESTION = Question(
     "ops",
-    "GPU time by annotation, as sums of durations: self time is that of what was launched right under an annotation, "
-    "total time also that of what was launched in annotations inside of it; self times add up to all GPU time.",
+    "GPU time by annotation, as sums of durations: self time belongs to activities whose innermost annotation it is, "
+    "total time includes the activities of annotations inside it; self times add up to all GPU time.",
     (
-        Column("path", "text", "Path of the annotation; of what was launched under none: (no annotation)."),
-        Column("depth", "number", "Annotations around it on its path."),
-        Column("runs", "count", "How often it was entered."),
-        Column("host_ns", "ns", "Sum of the times from entering it to leaving it, on the host."),
-        Column("activities", "count", "Kernels, copies and memsets launched in it and inside of it."),
-        Column("self_activities", "count", "Those launched right under it."),
-        Column("self_ns", "ns", "Sum of the durations of what was launched right under it."),
-        Column("total_ns", "ns", "Sum of the durations of what was launched in it and inside of it."),
-        Column("share", "share", "Total time by the sum of all durations."),
+        Column("path", "text", "Path of the annotation; (no annotation) for launches outside of annotations."),
+        Column("depth", "number", "Number of annotations around it on its path."),
+        Column("runs", "count", "Number of times that it was entered."),
+        Column("host_ns", "ns", "Time of the host between entering and leaving it, summed."),
+        Column(
+            "activities", "count", "Number of kernels, copies and memsets launched in it and in annotations inside it."
+        ),
+        Column("self_activities", "count", "Number of these whose innermost annotation it is."),
+        Column("self_ns", "ns", "Sum of the durations of activities whose innermost annotation it is."),
+        Column("total_ns", "ns", "Sum of the durations of activities launched in it and in annotations inside it."),
+        Column("share", "share", "total_ns divided by the sum of all durations."),
     ),
     summed=("self_activities", "self_ns"),
 )
 SUMS_QUESTION = Question(
     "ops",
-    "GPU time by call path, out of sums without start times: self time is that of kernels right under a frame, total "
-    "time also that of kernels in frames inside of it; self times add up to all GPU time.",
+    "GPU time by call path, from sums without start times: self time belongs to kernels whose innermost frame it is, "
+    "total time includes the kernels of frames inside it; self times add up to all GPU time.",
     (
-        Column("path", "text", "Names of the frames around kernels; of those under none: (no annotation)."),
-        Column("depth", "number", "Frames around it on its path."),
-        Column("activities", "count", "Kernels launched in it and inside of it."),
-        Column("self_activities", "count", "Those launched right under it."),
-        Column("self_ns", "ns", "Sum of the durations of kernels right under it."),
-        Column("total_ns", "ns", "Sum of the durations of kernels in it and inside of it."),
-        Column("share", "share", "Total time by the sum of all durations."),
-        Column("num_bytes", "bytes", "Bytes that the program stated of it and of all inside of it."),
-        Column("flops", "count", "Floating-point operations that the program stated of it and of all inside of it."),
+        Column("path", "text", "Names of the frames around kernels; (no annotation) for kernels outside of frames."),
+        Column("depth", "number", "Number of frames around it on its path."),
+        Column("activities", "count", "Number of kernels launched in it and in frames inside it."),
+        Column("self_activities", "count", "Number of these whose innermost frame it is."),
+        Column("self_ns", "ns", "Sum of the durations of kernels whose innermost frame it is."),
+        Column("total_ns", "ns", "Sum of the durations of kernels in it and in frames inside it."),
+        Column("share", "share", "total_ns divided by the sum of all durations."),
+        Column("num_bytes", "bytes", "Bytes that the program stated for it and all frames inside it."),
+        Column("flops", "count", "Floating-point operations that the program stated for it and all frames inside it."),
     ),
     summed=("self_activities", "self_ns"),
 )
 
 
 def ops(steps: Asked) -> Answer:
-    """GPU time by annotation: its own, and with all that is inside of it.
+    """GPU time by annotation: its own, and with the annotations inside it.
 
-    The rows are a tree: each annotation is followed by those inside of it, those that took longest first. Where a
-    program named none but the inner one (``layer1/conv``), the outer one has a row all the same. Annotations in which
-    nothing was launched have none.
+    The rows are a tree: each annotation is followed by the annotations inside it, longest total first. An outer
+    annotation has a row even if the program named only the inner one (``layer1/conv``). Annotations in which nothing
+    was launched have no row.
 
     A profile without start times is answered from its sums, with the columns that these allow.
 
@@ -117,7 +119,7 @@ def _part(recording: Recording) -> Part:
 
 
 def _sums_part(sums: CallSums) -> Part:
-    """The frames under which kernels ran, or of which the program stated figures."""
+    """The frames that have kernels, or for which the program stated figures."""
     paths = ["/".join(row.path[:-1] if row.runs else row.path) or NO_ANNOTATION for row in sums.rows]
     figures = np.array([row[3:] for row in sums.rows], np.int64).reshape(-1, 4)
     scopes = _Scopes.of(paths, np.arange(len(paths)), figures[:, 1])
@@ -141,18 +143,18 @@ def _shares(total_ns: Numbers, self_ns: Numbers) -> npt.NDArray[np.float64]:
 
 
 class _Scopes(NamedTuple):
-    """Paths as a tree: each is followed by those inside of it."""
+    """Paths as a tree: each path is followed by the paths inside it."""
 
     paths: list[str]
     depths: Numbers
     ends: Numbers
-    """For each path, the index behind the last path inside it."""
+    """For each path the index after that of the last path inside it."""
     places: Mapping[str, int]
-    """Path -> its place."""
+    """Path -> its index."""
 
     @classmethod
     def of(cls, paths: list[str], path_index: Numbers, durations: Numbers) -> _Scopes:
-        """The tree of these paths and those around them, in order of total time at each level."""
+        """The tree of these paths and their enclosing paths, in order of total time at each level."""
         own = np.zeros(len(paths), np.int64)
         np.add.at(own, path_index, durations)
         total: dict[str, int] = defaultdict(int)
@@ -183,7 +185,7 @@ class _Scopes(NamedTuple):
         return cls(ordered, np.array(depths, np.int64), np.array([ends[path] for path in ordered], np.int64), places)
 
     def own_and_total(self, places: Numbers, values: Numbers) -> tuple[Numbers, Numbers]:
-        """The sum of the values at each place, and with those at the places inside of it."""
+        """For each path the sum of its own values, and the sum that includes the paths inside it."""
         own = np.zeros(len(self.paths), np.int64)
         np.add.at(own, places, values)
         until = np.concatenate([[0], np.cumsum(own)])
@@ -191,7 +193,7 @@ class _Scopes(NamedTuple):
 
 
 def _around(path: str) -> str:
-    """The path of the annotation around one; ``""``: there is none."""
+    """The path of the enclosing annotation; ``""``: there is none."""
     return "" if path == NO_ANNOTATION else path.rpartition("/")[0]
 
 

@@ -1,4 +1,4 @@
-"""How much of communication and copies computation hid: ``collector.analysis.overlap(step)``."""
+"""Overlap of communication and copies with computation: ``collector.analysis.overlap(step)``."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ if TYPE_CHECKING:
     Numbers = npt.NDArray[np.int64]
 
 SEVERAL = -1
-"""The stream of the row that has the time in which several streams communicated at once."""
+"""The stream of the row for the time in which several streams communicated at once."""
 SEVERAL_GROUPS = "(several groups)"
-"""The group of the row that has the time in which several process groups communicated at once."""
+"""The group of the row for the time in which several process groups communicated at once."""
 NO_GROUP = "(no group)"
 """The group of kernels whose process group the recording does not state."""
 
-_DEVICE = Column("device_id", "number", "CUDA's number of the device.")
+_DEVICE = Column("device_id", "number", "CUDA device ordinal.")
 _COMMUNICATION = (
-    Column("kernels", "count", "Kernels of NCCL or RCCL."),
+    Column("kernels", "count", "Number of kernels of NCCL or RCCL."),
     Column("communication_ns", "ns", "Time in which at least one of them ran."),
-    Column("hidden_ns", "ns", "That while compute ran."),
-    Column("hidden_communication", "share", "Hidden communication by all communication of the row."),
-    Column("exposed_ns", "ns", "The rest: communication while no compute ran."),
+    Column("hidden_ns", "ns", "Part of this time in which compute ran."),
+    Column("hidden_communication", "share", "hidden_ns divided by communication_ns."),
+    Column("exposed_ns", "ns", "Part of this time in which no compute ran."),
 )
 QUESTIONS = {
     "device": Question(
@@ -52,14 +52,14 @@ QUESTIONS = {
         (
             _DEVICE,
             Column("busy_ns", "ns", "Time in which anything ran on the device."),
-            Column("compute_ns", "ns", "Time in which a kernel ran that is none of NCCL's or RCCL's."),
+            Column("compute_ns", "ns", "Time in which a kernel ran that is not of NCCL or RCCL."),
             Column("exposed_communication_ns", "ns", "Communication while no compute ran."),
             Column("exposed_copy_ns", "ns", "Copies while neither compute nor communication ran."),
             Column("exposed_memset_ns", "ns", "Memsets while nothing else ran."),
             Column("communication_ns", "ns", "Time in which a kernel of NCCL or RCCL ran."),
-            Column("hidden_communication", "share", "Communication while compute ran, by all communication."),
+            Column("hidden_communication", "share", "Communication while compute ran, divided by all communication."),
             Column("copy_ns", "ns", "Time in which a copy ran."),
-            Column("hidden_copy", "share", "Copies while compute or communication ran, by all copies."),
+            Column("hidden_copy", "share", "Copies while compute or communication ran, divided by all copies."),
             Column("compute_communication_ns", "ns", "Time in which both compute and communication ran."),
             Column("compute_copy_ns", "ns", "Time in which both compute and a copy ran."),
             Column("communication_copy_ns", "ns", "Time in which both communication and a copy ran."),
@@ -68,13 +68,12 @@ QUESTIONS = {
     ),
     "stream": Question(
         "overlap",
-        "Communication by the stream that it ran on, which is that of one communicator of NCCL or RCCL; it is exposed "
-        "while no compute kernel runs on the device, and the times exposed alone add up to the device's exposed "
-        "communication.",
+        "Communication by stream; NCCL and RCCL give each communicator a stream of its own. It is exposed while no "
+        "compute kernel runs on the device, and the times exposed alone add up to the device's exposed communication.",
         (
             _DEVICE,
-            Column("context_id", "number", "CUPTI's number of the context."),
-            Column("stream_id", "number", "CUPTI's number of the stream; -1: several streams at once."),
+            Column("context_id", "number", "CUPTI's context id."),
+            Column("stream_id", "number", "CUPTI's stream id; -1: several streams at once."),
             *_COMMUNICATION,
             Column("exposed_alone_ns", "ns", "Exposed time in which no other stream communicated."),
         ),
@@ -82,7 +81,7 @@ QUESTIONS = {
     ),
     "group": Question(
         "overlap",
-        "Communication by the process group that ran it, as PyTorch's profiler states it; it is exposed while no "
+        "Communication by process group, as PyTorch's profiler states it; it is exposed while no "
         "compute kernel runs on the device, and the times exposed alone add up to the device's exposed communication.",
         (
             _DEVICE,
@@ -93,23 +92,23 @@ QUESTIONS = {
         summed=("kernels", "exposed_alone_ns"),
     ),
 }
-"""Key of the rows of overlap -> the question."""
+"""Value of ``by`` -> the question."""
 
 
 def overlap(steps: Asked, *, by: str = "device", window: str = "step") -> Answer:
-    """Overlap of compute, communication and copies, and the parts of each that nothing hides.
+    """Overlap of compute, communication and copies, and the exposed part of each.
 
     Args:
         steps: a recording, a loaded step or an ended session, or several.
-        by: ``device``; ``stream``: communication alone, by the streams of NCCL's or RCCL's communicators; ``group``:
-            the same by process group, where the recording states it.
-        window: ``step``, all of what was recorded, or ``span``, from the first to the last activity of each device.
+        by: ``device``; ``stream`` for communication alone, by the streams of NCCL's or RCCL's communicators; or
+            ``group`` for communication by process group, where the recording states it.
+        window: ``step`` for the whole step, or ``span``, from the first to the last activity of each device.
 
     Raises:
-        ValueError: there is no such window, or overlap is not told by that.
+        ValueError: there is no such window, or ``by`` has another value.
     """
     if by not in QUESTIONS:
-        raise ValueError(f"by={by!r}: overlap is told by {', '.join(QUESTIONS)}")
+        raise ValueError(f"by={by!r}: overlap is counted by {', '.join(QUESTIONS)}")
     return QUESTIONS[by].ask(steps, lambda recording: _PARTS[by](recording, window))
 
 
@@ -164,7 +163,7 @@ def _by_group(recording: Recording, window: str) -> Part:
 
 
 def _groups_of_kernels(recording: Recording) -> Numbers:
-    """The name of the process group of each kernel, as an index of the recording's strings; -1: none is stated."""
+    """The name of the process group of each kernel, as an index of the recording's strings; -1: unknown."""
     named = [group if recording.strings[group] else -1 for group in recording.collectives.group_name_id.tolist()]
     found: Numbers = np.array([*named, -1], np.int64)[collective_rows(recording)]
     return found
@@ -176,14 +175,14 @@ def _by_key(
     keys_of: Callable[[int, Activities], tuple[Sequence[_Key], Numbers]],
     several: _Key,
 ) -> Part:
-    """Communication by what the kernels of a device have in common.
+    """Communication by a key of its kernels.
 
     Args:
-        recording: that is asked.
-        window: of each device.
-        keys_of: for a device and its kernels the keys that there are, each with its device first, and the place of
-            each kernel's among them.
-        several: the key, without its device, of the time in which kernels of several keys were exposed.
+        recording: the recording that is asked.
+        window: the name of the window.
+        keys_of: takes a device and its kernels of communication; returns the keys, each with the device first, and for
+            each kernel the index of its key.
+        several: the key, without the device, of the time in which kernels of several keys were exposed.
     """
     rows: list[tuple[float | str, ...]] = []
     windows = []

@@ -31,15 +31,15 @@ _EVENT, _STREAM_WAIT, _STREAM, _CONTEXT = (
 
 
 class StreamWaits(NamedTuple):
-    """Waits of streams for events; one of several streams stands once for each of them."""
+    """Waits of streams for events; a wait that concerns several streams has a row for each."""
 
     streams: Numbers
-    """Stream that waited, together with all work launched into it later."""
+    """Stream that waited: all work that was launched into it later waited."""
     called_ns: Numbers
     sources: Numbers
-    """Stream that it waited for."""
+    """Stream for which it waited."""
     recorded_ns: Numbers
-    """Time of the call that recorded the event: the wait is for the work launched into the source before it."""
+    """Time of the call that recorded the event: the wait is for work launched into the source before this time."""
 
 
 class HostWaits(NamedTuple):
@@ -49,37 +49,37 @@ class HostWaits(NamedTuple):
     start_ns: Numbers
     end_ns: Numbers
     activities: Numbers
-    """The activity that was waited for; -1: all of a set of streams."""
+    """Index of the awaited activity; -1: the work of a set of streams was awaited."""
     stream_sets: Numbers
-    """Place of this set in `PathEdges.stream_sets`."""
+    """Index of this set in `PathEdges.stream_sets`."""
     launched_until_ns: Numbers
     """The wait is for work launched into these streams before this time."""
     api_rows: Numbers
 
 
 class PathEdges:
-    """A recording's activities in order of time, with everything that each of them could have waited for."""
+    """A recording's activities in order of time, with all that each of them can have waited for."""
 
     def __init__(self, recording: Recording) -> None:
-        """Find the launches of all activities, and all waits."""
+        """Determine the launches of all activities, and all waits."""
         self._recording = recording
         calls = recording.api_calls
         self.work = Activities.of(recording).in_order_of_time()
         self.streams, self.stream_numbers = StreamNumbers.of(recording, self.work)
         self.launches = self.work.launch_rows()
-        """Row in ``api_calls`` of the call of each activity; -1: not known."""
+        """Row in ``api_calls`` of the call of each activity; -1: unknown."""
         is_known = self.launches >= 0
         self.called_ns = np.where(is_known, np.append(calls.start_ns, 0)[self.launches], 0)
         self.call_threads = np.where(is_known, np.append(_threads(recording), 0)[self.launches], NONE)
         self.stream_sets: list[Numbers] = [np.arange(len(self.streams))]
-        """Sets of streams that the host waited for; the first: all."""
+        """Sets of streams for which the host waited; the first is the set of all streams."""
         self._set_places: dict[tuple[int, ...], int] = {tuple(range(len(self.streams))): 0}
         self.stream_waits, self.unknown_events = self._waits_of_streams()
         self.host_waits = self._waits_of_host()
 
     @cached_property
     def graphs(self) -> Numbers:
-        """The graph launch, by its correlation id, that each activity is a node of; -1: of none."""
+        """Correlation id of the graph launch of which each activity is a node; -1: it is not a node."""
         is_graph_call = _of_calls(self._recording, lambda name: name.endswith("GraphLaunch"))
         is_node = self.work.column("graph_id") != 0
         is_node |= (self.launches >= 0) & np.append(is_graph_call, False)[self.launches]
@@ -95,7 +95,7 @@ class PathEdges:
         return found
 
     def _streams_of(self, context: int, stream: int) -> list[int]:
-        """Numbers of the streams with these ids. Some tools number the contexts of waits differently."""
+        """Numbers of the streams with these ids; if there are none, of any context, because some tools renumber it."""
         return self._by_context.get((context, stream)) or self._by_context.get((NONE, stream), [])
 
     def _set_of(self, numbers: list[int]) -> int:
@@ -111,19 +111,19 @@ class PathEdges:
         events = self._recording.cuda_events
         rows = np.flatnonzero((events.event_sync_id != 0) & (self._recorded_ns != NONE))
         ids, first, index = np.unique(events.event_sync_id[rows], return_index=True, return_inverse=True)
-        # Processes of one recording give out the same ids: of two different records it is not known which was meant.
+        # Several processes of one recording may use the same id; then it is unknown which record was meant.
         differs = events.correlation_id[rows] != events.correlation_id[rows[first]][index]
         is_clear = np.bincount(index[differs], minlength=len(ids)) == 0
         return ids[is_clear], rows[first[is_clear]]
 
     @cached_property
     def _recorded_ns(self) -> Numbers:
-        """When the call was made that recorded each event; -1: not known."""
+        """Time of the call that recorded each event; -1: unknown."""
         rows = self._recording.launch_rows(self._recording.cuda_events.correlation_id)
         return np.where(rows >= 0, np.append(self._recording.api_calls.start_ns, 0)[rows], NONE)
 
     def _waits_of_streams(self) -> tuple[StreamWaits, int]:
-        """The waits, and the number of those for an event whose record is not known."""
+        """The waits, and the number of waits for an event whose record is unknown."""
         waits = self._recording.synchronizations.where(sync_type=_STREAM_WAIT)
         records = look_up(waits.event_sync_id, *self._records)
         events = self._recording.cuda_events
@@ -144,7 +144,7 @@ class PathEdges:
         return StreamWaits(*np.array(found, np.int64).reshape(-1, 4).T.copy()), int((~is_known).sum())
 
     def _waits_of_host(self) -> HostWaits:
-        """The calls that synchronise, and the copying calls that returned after their copy."""
+        """The synchronising calls, and the calls of copies that returned after their copy."""
         recording, calls = self._recording, self._recording.api_calls
         is_wait = np.zeros(len(recording.strings) + 1, bool)
         is_wait[ids_with_role(recording.strings, ApiRole.WAIT)] = True
@@ -165,7 +165,7 @@ class PathEdges:
         return HostWaits(*(column[order] for column in found))
 
     def _copies_waited_for(self) -> Numbers:
-        """The copies whose call waited for them: it is not an asynchronous one, and returned after their end."""
+        """The copies whose call waited for them: the call is synchronous, and returned after their end."""
         calls = self._recording.api_calls
         is_waiting = np.append(_of_calls(self._recording, lambda name: "Memcpy" in name and "Async" not in name), False)
         places = np.flatnonzero((self.work.work_class == WorkClass.COPY) & (self.launches >= 0))
@@ -174,7 +174,7 @@ class PathEdges:
         return places[is_waiting[own] & (ends > calls.start_ns[own]) & (ends <= calls.end_ns[own])]
 
     def _waited_for(self, rows: Numbers) -> tuple[Numbers, Numbers]:
-        """Sets of streams that calls waited for, and the time before which work was launched that counts."""
+        """The set of streams for which each call waited, and the time until which launched work was awaited."""
         recording = self._recording
         until_ns = recording.api_calls.start_ns[rows].astype(np.int64)
         sets = np.zeros(len(rows), np.int64)
@@ -191,7 +191,7 @@ class PathEdges:
                 records = look_up(waits.event_sync_id[places], *self._records)
                 own, table, places = own[records >= 0], events, records[records >= 0]
                 until_ns[own] = self._recorded_ns[places]
-            # Contexts and streams are numbers of 32 bits.
+            # The ids of contexts and streams have 32 bits.
             keys = table.context_id[places].astype(np.uint64) << np.uint64(32) | table.stream_id[places]
             distinct, index = np.unique(keys, return_inverse=True)
             found = []
@@ -205,14 +205,14 @@ class PathEdges:
 
 
 def _threads(recording: Recording) -> Numbers:
-    """A number, never negative, for the thread of each call."""
+    """A number for the thread of each call, never negative."""
     calls = recording.api_calls
     numbers: Numbers = (calls.process_id.astype(np.int64) & 0x7FFFFFFF) << 32 | calls.thread_id
     return numbers
 
 
 def _of_calls(recording: Recording, is_wanted: Callable[[str], bool]) -> npt.NDArray[np.bool_]:
-    """Whether the function of each call is one of these, compared without its version."""
+    """Whether the name of each call's function, without its version suffix, is wanted."""
     wanted = np.array([is_wanted(plain_api_name(text)) for text in recording.strings] or [False], bool)
     chosen: npt.NDArray[np.bool_] = wanted[recording.api_calls.name_id]
     return chosen

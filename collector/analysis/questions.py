@@ -1,4 +1,4 @@
-"""All questions by name, for commands and pages: what each takes, and what other tools call it."""
+"""All questions by name, for commands and pages: their options, and their names in other tools."""
 
 from __future__ import annotations
 
@@ -45,21 +45,21 @@ class NamedQuestion:
     """A question that can be asked by its name."""
 
     ask: Callable[..., Answer]
-    """Takes steps, and ``by`` and ``window`` where it has them."""
+    """The function of the question, which takes steps, and ``by`` and ``window`` if it has them."""
     by: tuple[str, ...] = ()
-    """What its rows can be counted by, the first unless something else is asked for."""
+    """The values of ``by``; the first is the default."""
     has_window: bool = False
     """Whether it takes ``window``."""
     in_overview: bool = True
-    """Whether it is part of what is answered where nothing is asked for."""
+    """Whether `collector stats` answers it when no question is named."""
     of_sums: bool = False
-    """Whether sums without start times answer it, too."""
+    """Whether a profile without start times can answer it."""
     of_ranks: bool = False
-    """Whether it compares ranks, and refuses the steps of a single one."""
+    """Whether it compares ranks, and refuses the steps of a single rank."""
 
     @property
     def help(self) -> str:
-        """What it answers, in one line."""
+        """The first line of the function's docstring."""
         return (self.ask.__doc__ or "").partition("\n")[0]
 
 
@@ -115,7 +115,7 @@ ALIASES: Mapping[str, tuple[str, str]] = {
     "potential_stragglers": ("ranks", ""),
 }
 """Report of ``nsys stats`` or ``nsys analyze``, or analysis of HolisticTraceAnalysis -> the question that answers it,
-and what its rows are counted by."""
+and its value of ``by``."""
 
 BY_ALONE: Mapping[str, tuple[str, str]] = {
     "op": ("ops", ""),
@@ -125,4 +125,4 @@ BY_ALONE: Mapping[str, tuple[str, str]] = {
     "step": ("steps", ""),
     "rank": ("ranks", "rank"),
 }
-"""What GPU time is asked for by -> the question that answers it, and what its rows are counted by."""
+"""Value of ``--by`` without a question -> the question that answers it, and its value of ``by``."""

@@ -1,4 +1,4 @@
-"""How much work was launched ahead of each stream: ``collector.analysis.queue(step)``."""
+"""Depth of each stream's queue of launched work: ``collector.analysis.queue(step)``."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     Numbers = npt.NDArray[np.int64]
 
 _DEFINITION = (
-    "An activity is queued from the start of the call that launched it to its own start, each node of a graph by "
-    "itself; the depth of a stream's queue is how many are queued at once, from the first call to the last start."
+    "An activity is queued from the start of the call that launched it to its own start; each node of a graph counts. "
+    "The depth of a stream's queue is the number of queued activities, from the first call to the last start."
 )
 QUESTIONS = {
     "stream": Question(
@@ -37,11 +37,11 @@ QUESTIONS = {
         _DEFINITION,
         (
             *STREAM_COLUMNS,
-            Column("activities", "count", "Kernels, copies and memsets whose call was recorded."),
+            Column("activities", "count", "Number of kernels, copies and memsets whose call was recorded."),
             Column("window_ns", "ns", "Time from the first of their calls to the last of their starts."),
-            Column("empty_ns", "ns", "Time of that in which nothing was queued."),
-            Column("empty_share", "share", "That by the whole."),
-            Column("mean_depth", "ratio", "Depth on average over the time."),
+            Column("empty_ns", "ns", "Part of this time in which nothing was queued."),
+            Column("empty_share", "share", "empty_ns divided by window_ns."),
+            Column("mean_depth", "ratio", "Mean depth over this time."),
             Column("max_depth", "count", "Largest depth."),
         ),
         summed=("activities", "window_ns", "empty_ns"),
@@ -51,14 +51,14 @@ QUESTIONS = {
         _DEFINITION,
         (
             *STREAM_COLUMNS,
-            Column("depth", "count", "Activities that were queued at once."),
-            Column("duration_ns", "ns", "Time in which so many were."),
-            Column("share", "share", "That by the time from the first call to the last start."),
+            Column("depth", "count", "Number of activities that were queued at once."),
+            Column("duration_ns", "ns", "Time in which exactly this number was queued."),
+            Column("share", "share", "duration_ns divided by the time from the first call to the last start."),
         ),
         summed=("duration_ns",),
     ),
 }
-"""Key of the rows of queue depths -> the question."""
+"""Value of ``by`` -> the question."""
 
 
 def queue(steps: Asked, *, by: str = "stream") -> Answer:
@@ -66,13 +66,13 @@ def queue(steps: Asked, *, by: str = "stream") -> Answer:
 
     Args:
         steps: a recording, a loaded step or an ended session, or several.
-        by: ``stream``, or ``depth``: how long each depth lasted.
+        by: ``stream``, or ``depth`` for the time of each depth.
 
     Raises:
-        ValueError: depths are not told by that.
+        ValueError: ``by`` has another value.
     """
     if by not in QUESTIONS:
-        raise ValueError(f"by={by!r}: depths of queues are told by {', '.join(QUESTIONS)}")
+        raise ValueError(f"by={by!r}: depths of queues are counted by {', '.join(QUESTIONS)}")
     return QUESTIONS[by].ask(steps, lambda recording: _part(recording, by))
 
 
@@ -113,7 +113,7 @@ def _part(recording: Recording, by: str) -> Part:
 
 @shared
 def _queued(recording: Recording) -> tuple[Activities, Numbers]:
-    """The activities whose call was recorded, and when it began."""
+    """The activities whose call was recorded, and the start of the call."""
     work = Activities.of(recording)
     launches = work.launch_rows()
     is_known = launches >= 0

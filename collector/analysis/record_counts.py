@@ -1,4 +1,4 @@
-"""What was seen, kept, set apart and lost: ``collector.analysis.ledger(step)``."""
+"""Numbers of records that were seen, kept, set apart and lost: ``collector.analysis.ledger(step)``."""
 
 from __future__ import annotations
 
@@ -19,43 +19,43 @@ if TYPE_CHECKING:
 QUESTIONS = {
     "table": Question(
         "ledger",
-        "Rows of each table: what was seen is what was kept and what is set apart, as its times are impossible or it "
-        "lies before or after the step. What no record is left of stands in the ledger's figures.",
+        "Rows of each table. The rows seen are the rows kept and the rows set apart, which have impossible times or "
+        "lie before or after the step. Lost records have no row: see the ledger's figures.",
         (
             Column("table", "text", "Table of the recording."),
-            Column("seen", "count", "Rows that were recorded."),
-            Column("kept", "count", "Rows of the step."),
-            Column("invalid", "count", "Rows set apart as a time is 0, or the end before the start."),
-            Column("early", "count", "Rows set apart that begin before the step."),
-            Column("late", "count", "Rows set apart that end after the step."),
+            Column("seen", "count", "Number of rows that were recorded."),
+            Column("kept", "count", "Number of rows of the step."),
+            Column("invalid", "count", "Number of rows set apart because a time is 0 or the end is before the start."),
+            Column("early", "count", "Number of rows set apart because they begin before the step."),
+            Column("late", "count", "Number of rows set apart because they end after the step."),
         ),
         summed=("seen", "kept", "invalid", "early", "late"),
     ),
     "figure": Question(
         "ledger",
-        "Every figure of the ledger that is not 0. Launches seen are launches matched, failed, captured and without "
-        "kernel together.",
+        "Every figure of the ledger that is not 0. Launches seen are the sum of launches matched, failed, captured and "
+        "without kernel.",
         (
             Column("figure", "text", "Name of the figure."),
-            Column("value", "number", "A count, or bytes or ns where the name says so."),
-            Column("loss", "text", "What is missing because of it; empty: nothing."),
+            Column("value", "number", "A count, or bytes or ns if the name says so."),
+            Column("loss", "text", "The loss that it stands for; empty: no loss."),
         ),
     ),
 }
 
 
 def ledger(steps: Asked, *, by: str = "table") -> Answer:
-    """Rows seen, kept and set apart by table, or every figure of the ledger with what is missing because of it.
+    """Rows seen, kept and set apart by table, or every figure of the ledger with the loss that it stands for.
 
     Args:
         steps: a recording, a loaded step or an ended session, or several.
         by: ``table`` or ``figure``.
 
     Raises:
-        ValueError: the ledger has no rows by that.
+        ValueError: ``by`` has another value.
     """
     if by not in QUESTIONS:
-        raise ValueError(f"by={by!r}: the rows of the ledger are by {', '.join(QUESTIONS)}")
+        raise ValueError(f"by={by!r}: the rows of the ledger are counted by {', '.join(QUESTIONS)}")
     return QUESTIONS[by].ask(steps, _by_table if by == "table" else _by_figure)
 
 

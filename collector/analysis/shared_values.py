@@ -1,4 +1,4 @@
-"""Values that several questions about a recording need, computed once while the questions are asked together."""
+"""Values that several questions about a recording need, computed once for questions that are asked together."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _Parameters = ParamSpec("_Parameters")
 _Value = TypeVar("_Value")
 
 _VALUES: ContextVar[dict[tuple[Any, ...], tuple[Any, Any]] | None] = ContextVar("shared values", default=None)
-"""Function and arguments -> the arguments, which have to stay alive as long as their ids are used, and the value."""
+"""Function and ids of arguments -> the arguments, kept alive so that no id is reused, and the value."""
 
 
 @contextmanager
 def shared_values() -> Iterator[None]:
-    """Keep the values of `shared` functions until the end of this block, or of the block around it."""
+    """Keep the values of `shared` functions until the end of this block, or of the outermost such block."""
     if _VALUES.get() is not None:
         yield
         return
@@ -36,7 +36,7 @@ def is_sharing() -> bool:
 
 
 def shared(function: Callable[_Parameters, _Value]) -> Callable[_Parameters, _Value]:
-    """A function of a recording, and of texts and numbers, whose value is kept within `shared_values`."""
+    """Decorate a function of recordings, texts and numbers, so that `shared_values` keeps its values."""
 
     @wraps(function)
     def value_of(*arguments: _Parameters.args, **options: _Parameters.kwargs) -> _Value:

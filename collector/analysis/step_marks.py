@@ -1,4 +1,4 @@
-"""Annotations that mark steps, as PyTorch's profiler and NVTX ranges do, and what belongs to each of these steps."""
+"""Steps that annotations mark, as PyTorch's profiler and NVTX ranges do, and the rows of each of these steps."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ MARK = r"(profiler_?|train(ing)?_?)?(step|iteration|iter|batch)[ _#:=-]*[0-9]*"
 def mark_rows(recording: Recording, paths: list[str], index: Numbers, mark: re.Pattern[str]) -> Numbers:
     """Rows in `Recording.all_annotations` of the annotations that mark steps, in order of time.
 
-    Of several threads with marks the one with the most of them counts, of marks inside of each other the outer one. One
-    mark alone divides nothing.
+    If several threads have marks, the thread with the most marks counts; of nested marks the outer mark counts. A
+    single mark divides nothing.
     """
     table = recording.all_annotations
     is_mark = np.array([bool(mark.fullmatch(path.rpartition("/")[2])) for path in paths] or [False], bool)
@@ -45,13 +45,15 @@ def mark_rows(recording: Recording, paths: list[str], index: Numbers, mark: re.P
 
 
 def places_launched_in(recording: Recording, work: Activities, starts: Numbers, ends: Numbers) -> Numbers:
-    """For each activity the place of the step in which it was launched, or began without a known launch; -1: in none.
+    """For each activity the index of the step in which it was launched; -1: of no step.
+
+    An activity whose launch is unknown belongs to the step in which it began.
 
     Args:
-        recording: that the activities are of.
+        recording: the recording of the activities.
         work: the activities.
-        starts: of the steps, in order of time.
-        ends: of the steps, which do not overlap.
+        starts: starts of the steps, ascending.
+        ends: ends of the steps, which do not overlap.
     """
     launches = work.launch_rows()
     launched_ns = np.where(launches >= 0, np.append(recording.api_calls.start_ns, 0)[launches], work.start_ns)
@@ -61,7 +63,7 @@ def places_launched_in(recording: Recording, work: Activities, starts: Numbers, 
 
 
 def path_within(path: str, marks: Set[str]) -> str:
-    """The part of a path inside the annotation of its step, or the whole path outside of steps."""
+    """The part of a path inside the mark of its step; outside of steps the whole path."""
     around = path
     while around:
         if around in marks:
@@ -71,10 +73,10 @@ def path_within(path: str, marks: Set[str]) -> str:
 
 
 def split_at_marks(recording: Recording, mark: str = MARK) -> list[tuple[Recording, frozenset[str]]]:
-    """The steps that are marked in a recording, each as one of its own, with the paths of all marks.
+    """The marked steps of a recording, each as a recording of its own with the paths of all marks.
 
-    A step has what was launched in it, and its clock's window is that of the mark. A recording without marks is one
-    step.
+    A step has the activities that were launched in it, and its clock has the window of the mark. A recording without
+    marks is one step.
     """
     paths, index = annotation_paths(recording)
     rows = mark_rows(recording, paths, index, re.compile(mark, re.IGNORECASE))
@@ -93,7 +95,7 @@ def split_at_marks(recording: Recording, mark: str = MARK) -> list[tuple[Recordi
 
 
 def windowed(recording: Recording, start_ns: int, end_ns: int) -> Recording:
-    """The same rows as a step that began and ended at these of CUPTI's times."""
+    """The same rows as a step that began and ended at these times of CUPTI's clock."""
     clock = recording.clock
     wall_ns = clock.wall_start_ns - clock.cupti_start_ns
     own = Clock(start_ns, end_ns, start_ns + wall_ns, end_ns + wall_ns, clock.uncertainty_ns)
@@ -102,7 +104,7 @@ def windowed(recording: Recording, start_ns: int, end_ns: int) -> Recording:
 
 
 def _masks(recording: Recording, work: Activities, start_ns: int, end_ns: int) -> dict[str, npt.NDArray[np.bool_]]:
-    """By table, which rows belong to a step: the activities launched in it, and all else that began in it."""
+    """Table -> whether each row belongs to a step: activities launched in it, and other rows that begin in it."""
     masks = {}
     launched = work.rows_by_table()
     for item in fields(Tables):

@@ -1,4 +1,4 @@
-"""How much steps differ, and in what: ``collector.analysis.steps([first, second, ...])``."""
+"""Durations of steps, outliers among them, and the ops that explain these: ``collector.analysis.steps([...])``."""
 
 from __future__ import annotations
 
@@ -31,38 +31,41 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
 
 FAR = 3.5
-"""A modified z-score beyond this, up or down, is an outlier (Iglewicz and Hoaglin 1993)."""
+"""A modified z-score with a larger absolute value marks an outlier (Iglewicz and Hoaglin 1993)."""
 IDLE = "(idle)"
-"""The part of a step in which nothing ran on any device, among what may explain an outlier."""
+"""The name, among the ops that may explain an outlier, of the time in which nothing ran on any device."""
 _FEWEST = 3
-"""The fewest steps with a score: two steps are equally far from their median."""
+"""The fewest steps that have scores, because two steps are equally far from their median."""
 
 QUESTION = Question(
     "steps",
-    "Each step against the others: z is 0.6745 times the distance of its duration from the median, by the median of "
-    "these distances (where that is 0: the distance by 1.2533 times their mean); the first step, which warms up, is "
-    "left out of both. Beyond 3.5 a step is an outlier, and the op that differs most from its own median explains it.",
+    "Each step against the others: z is 0.6745 times the distance of its duration from the median, divided by the "
+    "median of these distances (if that is 0: the distance divided by 1.2533 times their mean). The first step, which "
+    "warms up, is left out of both medians. A step beyond 3.5 is an outlier; the op that differs most from its own "
+    "median explains it.",
     (
-        Column("step", "number", "Which of the steps that were asked it is in, counted from 0."),
-        Column("name", "text", "Annotation that marks it; empty: it is the whole of what was recorded."),
+        Column("step", "number", "Index of its recording among those that were asked, from 0."),
+        Column("name", "text", "Annotation that marks the step; empty: the step is the whole recording."),
         Column("window_ns", "ns", "Duration of the step."),
-        Column("busy_ns", "ns", "Time in which anything ran on any device of what was launched in the step."),
-        Column("activities", "count", "Kernels, copies and memsets launched in it."),
+        Column("busy_ns", "ns", "Time in which anything that was launched in the step ran on any device."),
+        Column("activities", "count", "Number of kernels, copies and memsets launched in it."),
         Column("z", "ratio", "Modified z-score of the duration."),
-        Column("verdict", "text", "usual, outlier, or first: it stands apart; empty: too few steps to tell."),
-        Column("op", "text", "Annotation that explains an outlier, or kernel or copy launched under none, or (idle)."),
-        Column("op_excess_ns", "ns", "Its GPU time less the median of its GPU times in the other steps."),
-        Column("op_z", "ratio", "Modified z-score of its GPU time."),
+        Column("verdict", "text", "usual, outlier, or first, which is not judged; empty: too few steps for a verdict."),
+        Column(
+            "op", "text", "Annotation that explains an outlier; a kernel or copy outside of annotations; or (idle)."
+        ),
+        Column("op_excess_ns", "ns", "GPU time of the op minus the median of its GPU times in the other steps."),
+        Column("op_z", "ratio", "Modified z-score of the GPU time of the op."),
     ),
     summed=("window_ns", "busy_ns", "activities"),
 )
 
 
 def steps(steps: Asked, *, first_apart: bool = True, mark: str = MARK) -> Answer:
-    """Durations of steps, which of them are outliers, and which op explains those.
+    """Durations of steps, the outliers among them, and the op that explains each outlier.
 
-    A recording that holds steps marked by annotations, as PyTorch's profiler and NVTX ranges do, counts as these steps,
-    each with what was launched in it; any other is one step.
+    A recording whose steps are marked by annotations, as PyTorch's profiler and NVTX ranges do, counts as these steps,
+    each with the activities launched in it; any other recording is one step.
 
     Args:
         steps: loaded steps, recordings or ended sessions, in the order in which they ran.
@@ -83,8 +86,10 @@ def modified_z(values: Floats, among: Floats) -> Floats:
     """The modified z-score of each value: its distance from the median, relative to the median distance.
 
     Args:
-        values: of any shape.
-        among: those that the median and the distances are taken of, along the first axis.
+        values: values of any shape.
+        among: the values that determine the median and the distances, along the first axis.
+
+    Source: Iglewicz and Hoaglin, *How to Detect and Handle Outliers* (1993).
     """
     middle = np.median(among, axis=0)
     away = np.abs(among - middle)
@@ -97,14 +102,14 @@ def modified_z(values: Floats, among: Floats) -> Floats:
 
 
 class _Step(NamedTuple):
-    """One step, cut out of a recording or the whole of it."""
+    """One step: a marked part of a recording, or all of it."""
 
     recording: int
     name: str
     window: Window
     busy_ns: int
     gpu_ns: Mapping[str, int]
-    """Op -> sum of the durations of the work launched in it."""
+    """Op -> sum of the durations of its activities."""
     rows: Mapping[str, Numbers]
     """Table -> rows of the recording."""
     is_first: bool
@@ -174,9 +179,9 @@ def _steps_of(recording: Recording, number: int, mark: re.Pattern[str]) -> list[
 def _ops(
     recording: Recording, work: Activities, paths: list[str], index: Numbers, marks: set[str]
 ) -> tuple[list[str], Numbers]:
-    """The names of ops without the step's own name, so that all steps share them, and the op of each activity.
+    """The names of ops without the mark of the step, so that all steps share them, and the op of each activity.
 
-    What was launched under no annotation but that of its step goes by the name of its kernel or the kind of its copy.
+    An activity without an annotation inside its step has the name of its kernel or the kind of its copy as its op.
     """
     names: dict[str, int] = {}
     stripped = np.array([names.setdefault(path_within(path, marks), len(names)) for path in paths] or [0], np.int64)

@@ -1,4 +1,4 @@
-"""The streams that activities ran on, counted from 0: CUPTI's stream ids are numbers within a context."""
+"""Streams of a recording, numbered from 0, because CUPTI's stream ids are only unique within a context."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Stream(NamedTuple):
 
 
 def streams_of_rows(table: Table) -> tuple[list[Stream], Numbers]:
-    """The stream of the first row of a table and of each row whose stream is another one than before; and these rows.
+    """The rows of a table at which another stream than that of the row before begins, and their streams.
 
-    Rows are in order of their streams, so that few rows are looked at.
+    Rows are in order of their streams, so these rows are few.
     """
     columns = (table.device_id, table.context_id, table.stream_id)
     is_first = np.ones(len(table), bool)
@@ -39,14 +39,14 @@ def streams_of_rows(table: Table) -> tuple[list[Stream], Numbers]:
 
 
 class StreamNumbers(NamedTuple):
-    """Streams in order, and which of them each activity ran on."""
+    """Streams in order, and for each activity the index of its stream."""
 
     streams: list[Stream]
     numbers: Numbers
 
     @classmethod
     def of(cls, recording: Recording, work: Activities) -> StreamNumbers:
-        """The streams of a recording and those of these activities of it."""
+        """The streams of a recording, and the stream of each of these activities."""
         found: dict[Stream, int] = {}
         parts = []
         for name in ACTIVITY_TABLES:

@@ -1,4 +1,4 @@
-"""How the time of each device was divided among its streams: ``collector.analysis.streams(step)``."""
+"""Time of each stream, and its concurrency with other streams: ``collector.analysis.streams(step)``."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collector.recording.recording import Recording
 
 STREAM_COLUMNS = (
-    Column("device_id", "number", "CUDA's number of the device."),
-    Column("context_id", "number", "CUPTI's number of the context."),
-    Column("stream_id", "number", "CUPTI's number of the stream."),
+    Column("device_id", "number", "CUDA device ordinal."),
+    Column("context_id", "number", "CUPTI's context id."),
+    Column("stream_id", "number", "CUPTI's stream id."),
 )
 QUESTION = Question(
     "streams",
@@ -30,22 +30,24 @@ QUESTION = Question(
     "stream of its device; the rest of its busy time is concurrent with other streams.",
     (
         *STREAM_COLUMNS,
-        Column("activities", "count", "Kernels, copies and memsets."),
+        Column("activities", "count", "Number of kernels, copies and memsets."),
         Column("total_ns", "ns", "Sum of their durations."),
         Column("busy_ns", "ns", "Time in which at least one ran."),
         Column(
-            "busy_share", "share", "That by the device's busy time; shares of concurrent streams exceed 1 together."
+            "busy_share",
+            "share",
+            "busy_ns divided by the device's busy time; shares of concurrent streams add up to more.",
         ),
         Column("alone_ns", "ns", "Busy time in which no other stream of the device was busy."),
         Column("concurrent_ns", "ns", "The rest of the busy time."),
-        Column("concurrent_share", "share", "That by the stream's busy time."),
+        Column("concurrent_share", "share", "concurrent_ns divided by busy_ns."),
     ),
     summed=("activities", "total_ns"),
 )
 
 
 def streams(steps: Asked) -> Answer:
-    """Time of each stream, and how much of it was concurrent with other streams of its device.
+    """Time of each stream, and the part of it that was concurrent with other streams of its device.
 
     Args:
         steps: a recording, a loaded step or an ended session, or several.

@@ -34,9 +34,9 @@ def summarize(recording: Recording, *, unavailable: str | None = None, color: bo
     """Return each device's busy time, the kernels and annotations that took most time, copies and the ledger, as text.
 
     Args:
-        recording: what to summarise.
-        unavailable: why nothing was traced; printed instead of an empty table.
-        color: with terminal colours; None: if standard output is a terminal.
+        recording: the recording to summarise.
+        unavailable: the reason why nothing was traced; printed instead of an empty table.
+        color: whether to use terminal colours; None: if standard output is a terminal.
     """
     page = _Page(color=sys.stdout.isatty() if color is None else color)
     if unavailable is not None:

@@ -1,4 +1,4 @@
-"""Which kernels use tensor cores, as far as their names tell: ``collector.analysis.tensor_cores(step)``."""
+"""GPU time of kernels that use tensor cores by their names: ``collector.analysis.tensor_cores(step)``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
+from collector.analysis.device_times import ratio
 from collector.analysis.duration_groups import Keys, duration_groups
 from collector.analysis.kernel_keys import kernel_names
 from collector.analysis.shared_values import shared
@@ -30,26 +31,26 @@ _OF_XPROF = (
     *("h1688", "h884", "hmma", "i16832", "i8816", "s884", "s1688", "xmma_gemm", "xmma_implicit_gemm"),
     *("xmma_sparse_conv", "xmma_sparse_gemm", "xmma_warp_specialized_implicit_gemm"),
 )
-"""Parts of names by which XProf knows kernels that use tensor cores; they date from before compute capability 9."""
+"""Parts of names by which XProf recognises kernels that use tensor cores, older than compute capability 9."""
 _NEWER = ("wgmma", "gmma", "tensorop", "tcgen05", "utcmma", "nvjet", "flash_fwd", "flash_bwd")
 _USES = re.compile("|".join(map(re.escape, (*_OF_XPROF, *_NEWER))), re.IGNORECASE)
 _AVOIDS = re.compile(r"ffma|simt", re.IGNORECASE)
-"""Says that the other cores multiply, also in the name of a family most of which uses tensor cores."""
+"""Parts of names of kernels that multiply on other cores, even in a family that mostly uses tensor cores."""
 _MAY_USE = re.compile(
     r"(?<![sdcz])gemm|conv(?!ert)|attention|attn|fmha|mha_|matmul|cutlass|triton|cudnn_rnn|wgrad|dgrad|einsum",
     re.IGNORECASE,
 )
-"""Parts of names of kernels that multiply matrices, or that a compiler made, without naming the units they use."""
+"""Parts of names of kernels that multiply matrices, or that a compiler generated, without naming the units they use."""
 
 _DEFINITION = (
-    "Kernels that use tensor cores, by name: a name with a part that is known from libraries says yes, one of a matrix "
-    "operation or of generated code that says nothing more is unknown, others give no evidence. Nothing was measured."
+    "Kernels that use tensor cores, by name: yes for names with a part that libraries give to such kernels, unknown "
+    "for other matrix operations and generated code, no evidence for all other names. Nothing was measured."
 )
 _USE = Column("tensor_cores", "text", "By name: yes, unknown or no evidence.")
 _FIGURES = (
-    Column("count", "count", "Kernels."),
+    Column("count", "count", "Number of kernels."),
     Column("total_ns", "ns", "Sum of their durations."),
-    Column("share", "share", "That by the sum of all kernels' durations."),
+    Column("share", "share", "total_ns divided by the sum of the durations of all kernels."),
 )
 _NAME = Column("name", "text", "Short name of the kernel.")
 QUESTIONS = {
@@ -63,10 +64,10 @@ def tensor_cores(steps: Asked, *, by: str = "use") -> Answer:
 
     Args:
         steps: a recording, a loaded step or an ended session, or several.
-        by: ``use``, or ``name`` for each kernel, those that took longest first.
+        by: ``use``, or ``name`` for each kernel, longest total first.
 
     Raises:
-        ValueError: kernels cannot be counted by that.
+        ValueError: ``by`` has another value.
     """
     if by not in QUESTIONS:
         raise ValueError(f"by={by!r}: tensor cores are counted by {', '.join(QUESTIONS)}")
@@ -74,10 +75,10 @@ def tensor_cores(steps: Asked, *, by: str = "use") -> Answer:
 
 
 def tensor_core_use(name: str) -> str:
-    """Whether the name of a kernel says that it uses tensor cores: ``yes``, ``unknown`` or ``no evidence``.
+    """Whether the name of a kernel shows that it uses tensor cores: ``yes``, ``unknown`` or ``no evidence``.
 
     Args:
-        name: demangled or as it was recorded; a short one may lack what tells.
+        name: the demangled or the recorded name; a short name may lack the decisive part.
     """
     if _AVOIDS.search(name):
         return NO_EVIDENCE
@@ -115,5 +116,5 @@ def _part(recording: Recording, by: str) -> Part:
     if by == "use":
         groups.sort(key=lambda group: USES.index(group.key[0]))
     whole = sum(group.total_ns for group in groups)
-    rows = [(*group.key, group.num_rows, group.total_ns, group.total_ns / whole if whole else 0.0) for group in groups]
+    rows = [(*group.key, group.num_rows, group.total_ns, ratio(group.total_ns, whole)) for group in groups]
     return Part(rows, (), [{"kernels": group.rows} for group in groups])

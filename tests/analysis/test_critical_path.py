@@ -175,8 +175,8 @@ def test_what_is_not_known_is_said(build):
     answer = critical_path(build.recording())
     assert by_kind(build.recording()) == {"host": 285, "compute": 50}
     assert answer.losses[-3:] == (
-        "1 wait of streams for an event whose record is not known: no part of the path",
-        "1 activity without a recorded call: what the host did before is not known",
+        "1 wait of streams for an event whose record is not known: not part of the path",
+        "1 activity without a recorded call: the path does not continue on the host",
         "1 activity began before the call, as the clocks disagree: the call counts from the start on",
     )
 
@@ -188,7 +188,7 @@ def test_an_id_of_two_records_is_no_edge(example_builder):
     record_event(example_builder, 200, 9, 11, 78)
     wait_for_event(example_builder, 215, 7, 12, 77)
     answer = critical_path(example_builder.recording())
-    assert "1 wait of streams for an event whose record is not known: no part of the path" in answer.losses
+    assert "1 wait of streams for an event whose record is not known: not part of the path" in answer.losses
     wait_for_event(example_builder, 215, 7, 13, 78)
     assert by_kind(example_builder.recording())["communication"] == 160
 

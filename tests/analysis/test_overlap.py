@@ -45,7 +45,7 @@ def test_the_time_of_several_communicators_at_once_is_a_row_of_its_own(build):
 
 
 def test_what_overlap_is_not_told_by(example):
-    with pytest.raises(ValueError, match="by='colour': overlap is told by device, stream"):
+    with pytest.raises(ValueError, match="by='colour': overlap is counted by device, stream"):
         overlap(example, by="colour")
 
 

@@ -36,7 +36,7 @@ def test_what_has_no_call_is_counted_and_left_out(build):
 
 
 def test_what_depths_are_not_told_by(example):
-    with pytest.raises(ValueError, match="by='colour': depths of queues are told by stream, depth"):
+    with pytest.raises(ValueError, match="by='colour': depths of queues are counted by stream, depth"):
         queue(example, by="colour")
 
 
