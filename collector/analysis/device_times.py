@@ -62,18 +62,34 @@ def device_times(recording: Recording, window: str) -> list[DeviceTimes]:
         ValueError: there is no such window.
     """
     step = step_window(recording, window)
-    found = convert_extension.sweep_devices(
+    tables = [getattr(recording, name) for name in ACTIVITY_TABLES]
+    return swept_times(
         [
             (table.start_ns, table.end_ns, table.device_id, classes)
-            for table, classes in zip(
-                [getattr(recording, name) for name in ACTIVITY_TABLES], work_classes(recording), strict=True
-            )
+            for table, classes in zip(tables, work_classes(recording), strict=True)
         ],
+        window,
         None if step is None else (step.start_ns, step.end_ns),
     )
+
+
+def swept_times(
+    activities: Sequence[tuple[Numbers, Numbers, npt.NDArray[np.uint32], npt.NDArray[np.uint8]]],
+    window: str,
+    bounds: tuple[int, int] | None,
+) -> list[DeviceTimes]:
+    """The times of each device, in order of the devices' numbers.
+
+    Args:
+        activities: starts, ends, numbers of devices and `WorkClass` of several sets of activities.
+        window: the name of the window.
+        bounds: its start and end; None: the span of each device's activities.
+    """
     return [
-        DeviceTimes(device, activities, step or Window(window, first_ns, last_ns), by_classes, by_number)
-        for device, activities, first_ns, last_ns, by_classes, by_number in found
+        DeviceTimes(device, number, Window(window, *(bounds or (first_ns, last_ns))), by_classes, by_number)
+        for device, number, first_ns, last_ns, by_classes, by_number in convert_extension.sweep_devices(
+            activities, bounds
+        )
     ]
 
 

@@ -73,6 +73,11 @@ class IdleTimes(NamedTuple):
     """The place of the first activity that starts at its end; -1: none does."""
     causes: IdleCauses
 
+    @property
+    def lengths(self) -> Ints:
+        """The length of each."""
+        return self.ends - self.begins
+
 
 def idle_times(
     starts: Ints, ends: Ints, window: tuple[int, int], launched: Callable[[Ints], Ints], waits: Union

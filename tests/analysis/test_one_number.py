@@ -11,6 +11,7 @@ import pytest
 
 import collector
 from collector import analysis
+from collector.analysis.activities import WorkClass
 from collector.analysis.questions import QUESTIONS
 from collector.cli import main
 from collector.profiler import Profiler
@@ -146,10 +147,11 @@ def check_advice(step, activity):
         number = int(device.name.rpartition(":")[2])
         row = next(row for row in analysis.devices(step, window=window) if row["device_id"] == number)
         idle = next(row for row in analysis.idle(step, window=window) if row["device_id"] == number)
-        assert (device.window_ns, device.busy.length) == (row["window_ns"], row["busy_ns"])
+        assert (device.window_ns, device.times.busy_ns) == (row["window_ns"], row["busy_ns"])
         communication, compute = device.union(device.is_communication), device.union(device.is_compute)
-        assert communication.length - communication.overlap(compute) == row["exposed_communication_ns"]
-        causes = {name: int(getattr(device.idle, name).sum()) for name in device.idle._fields[3:]}
+        exposed_ns = device.times.ran(WorkClass.COMMUNICATION, without=[WorkClass.COMPUTE])
+        assert communication.length - communication.overlap(compute) == exposed_ns == row["exposed_communication_ns"]
+        causes = {name: int(times.sum()) for name, times in device.idle.causes._asdict().items()}
         assert causes == {
             "queued": idle["kernel_gap_ns"] + idle["dependency_ns"],
             "synchronizing": idle["synchronize_ns"],

@@ -307,8 +307,8 @@ def test_idle_and_busy_time_are_those_of_the_summary():
     (device,) = Activity(read_step(step.recording)).devices
     (row,) = devices(step.recording)
     window, busy = row["window_ns"], row["busy_ns"]
-    assert (device.window_ns, device.busy.length, device.window_name) == (window, busy, "the step")
-    assert int(device.idle.duration.sum()) == window - busy
+    assert (device.window_ns, device.times.busy_ns, device.window_name) == (window, busy, "the step")
+    assert int(device.idle.lengths.sum()) == window - busy
 
 
 @pytest.mark.parametrize("name", [*CASES])

@@ -299,8 +299,8 @@ def test_a_device_is_idle_for_reasons_that_add_up():
             scheduled_nanos=base + launched,
         )
     (found,) = Activity(read_step(metadata)).devices
-    assert (found.busy.length, found.window_ns, int(found.idle.duration.sum())) == (690, 1000, 310)
-    causes = {cause: int(getattr(found.idle, cause).sum()) for cause in CAUSES}
+    assert (found.times.busy_ns, found.window_ns, int(found.idle.lengths.sum())) == (690, 1000, 310)
+    causes = {cause: int(times.sum()) for cause, times in found.idle.causes._asdict().items()}
     assert causes == {
         "latency": 150,
         "queued": 30,
@@ -313,7 +313,6 @@ def test_a_device_is_idle_for_reasons_that_add_up():
     assert (compute.length, communication.length, communication.overlap(compute)) == (540, 160, 10)
 
 
-CAUSES = ("queued", "synchronizing", "unlaunched", "latency", "unknown", "tail")
 IDLE_OF_RECORDINGS = {
     "hta/v100_rank1of2_profile_memory": (732_352_000, 599_837_000, 110_046_000, 22_469_000, 0, 0),
     "torch_tutorial/h100_transformer_before": (2_181_000, 1_741_000, 425_000, 15_000, 0, 0),
@@ -331,10 +330,10 @@ IDLE_OF_RECORDINGS = {
 def test_why_recorded_gpus_were_idle(name, shared):
     step = read_step(collector.load(shared / "data" / "gpu_traces" / f"{name}.json.gz"))
     (device,) = Activity(step).devices
-    idle = device.idle
-    found = [idle.duration, idle.unlaunched, idle.latency, idle.queued, idle.synchronizing, idle.unknown]
+    idle, causes = device.idle, device.idle.causes
+    found = [idle.lengths, causes.unlaunched, causes.latency, causes.queued, causes.synchronizing, causes.unknown]
     assert tuple(int(times.sum()) for times in found) == IDLE_OF_RECORDINGS[name]
-    assert sum(getattr(idle, cause) for cause in CAUSES).tolist() == idle.duration.tolist()
+    assert sum(idle.causes).tolist() == idle.lengths.tolist()
 
 
 @pytest.mark.parametrize("rank", [0, 1])
@@ -348,7 +347,7 @@ def test_exposed_communication_is_what_nothing_overlaps(rank, shared):
     assert communication.length == figures["comm_busy_ns"]
     assert compute.length == figures["comp_busy_ns"]
     assert communication.overlap(compute) == figures["comm_comp_overlap_ns"]
-    assert (device.busy.length, int(device.idle.duration.sum())) == (
+    assert (device.times.busy_ns, int(device.idle.lengths.sum())) == (
         figures["all_gpu_work"]["busy_ns"],
         figures["all_gpu_work"]["idle_ns"],
     )

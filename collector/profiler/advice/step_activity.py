@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from collector.analysis.activities import communicates
+from collector.analysis.activities import WorkClass, communicates
+from collector.analysis.device_times import DeviceTimes, swept_times
 from collector.profiler.gpu_work import ActivityColumns, gpu_work
 from collector.profiler.node_fields import Ints
 from collector.protos import Activity as RecordedActivity
 from collector.recording.api_functions import ApiRole, role_of
 from collector.recording.cupti_enums import COPY_KINDS
 from collector.recording.distinct import distinct_codes
-from collector.recording.idle_causes import idle_times
+from collector.recording.idle_causes import IdleTimes, idle_times
 from collector.recording.intervals import Union
 from collector.recording.ledger import Ledger
 from collector.stepstats.labels import op_and_kernel, stream_device, unit_of
@@ -24,32 +25,6 @@ from collector.stepstats.labels import op_and_kernel, stream_device, unit_of
 Mask = NDArray[np.bool_]
 
 _PEER_COPY = COPY_KINDS.index("PtoP")
-
-
-class Idle(NamedTuple):
-    """The idle times of a device and their causes, in nanoseconds: sorted, with one row each.
-
-    ``row`` is the activity that ends the idle time, or -1 if none follows. The causes add up to ``ends - begins``:
-    ``queued``: the host had launched that activity before the device became idle, and it waited for something else.
-    Otherwise the time until the launch is ``synchronizing`` while the host was in a synchronizing call, and
-    ``unlaunched`` for the rest; the time after the launch is ``latency``. ``unknown``: the trace does not contain the
-    launch time. ``tail``: no activity follows until the end of the window.
-    """
-
-    row: Ints
-    begins: Ints
-    ends: Ints
-    queued: Ints
-    synchronizing: Ints
-    unlaunched: Ints
-    latency: Ints
-    unknown: Ints
-    tail: Ints
-
-    @property
-    def duration(self) -> Ints:
-        """Length of each idle time."""
-        return self.ends - self.begins
 
 
 class Device:
@@ -77,8 +52,11 @@ class Device:
         self.is_peer_copy: Mask = self.is_copy & (self.work.copy_kind == _PEER_COPY)
         self.is_kernel: Mask = ~self.work.is_copy_or_memset
         is_named_so = np.array([communicates(kernel) for kernel in self.kernel_names], bool)
-        self.is_communication: Mask = self.is_kernel & is_named_so[self.name_id]
-        self.is_compute: Mask = self.is_kernel & ~self.is_communication
+        self.work_class = np.where(is_named_so[self.name_id], WorkClass.COMMUNICATION, WorkClass.COMPUTE)
+        self.work_class[~self.is_kernel] = WorkClass.MEMSET
+        self.work_class[self.is_copy] = WorkClass.COPY
+        self.is_communication: Mask = self.work_class == WorkClass.COMMUNICATION
+        self.is_compute: Mask = self.work_class == WorkClass.COMPUTE
         span = (int(self.start.min()), int(self.end.max())) if len(self) else (0, 0)
         whole = window is not None and window[0] <= span[0] and span[1] <= window[1]
         self.window = window if window is not None and whole else span
@@ -99,15 +77,18 @@ class Device:
         return Union.of(self.start[rows], self.end[rows])
 
     @cached_property
-    def busy(self) -> Union:
-        """The times in which at least one activity runs."""
-        return Union.of(self.start, self.end)
+    def times(self) -> DeviceTimes:
+        """How long the device was busy, and with which classes of activities, as `collector.analysis` has it."""
+        device = np.zeros(len(self), np.uint32)
+        (times,) = swept_times(
+            [(self.start, self.end, device, self.work_class.astype(np.uint8))], self.window_name, self.window
+        )
+        return times
 
     @cached_property
-    def idle(self) -> Idle:
-        """The times in the window without any activity, with their causes."""
-        times = idle_times(self.start, self.end, self.window, lambda rows: self.scheduled[rows], self._waits)
-        return Idle(times.ended_by, times.begins, times.ends, *times.causes)
+    def idle(self) -> IdleTimes:
+        """The times in the window without any activity, with their causes, as `collector.analysis` has them."""
+        return idle_times(self.start, self.end, self.window, lambda rows: self.scheduled[rows], self._waits)
 
     @property
     def copied_bytes(self) -> Ints:

@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from collector.analysis.activities import WorkClass
 from collector.profiler.advice.checker_registry import Advice, Severity, checker
-from collector.profiler.advice.step_activity import Activity, Device, Idle, Mask
+from collector.profiler.advice.step_activity import Activity, Device, Mask
 from collector.profiler.node_fields import Ints
 from collector.recording.cupti_enums import COPY_KINDS, MEMORY_KINDS
+from collector.recording.idle_causes import IdleCauses
 from collector.stepstats.labels import op_and_kernel, stream_of
 from collector.text.quantities import size_text, time_text
 from collector.text.wording import counted
@@ -72,22 +74,23 @@ def launch_bound(activity: Activity, limits: Limits) -> Iterator[Advice]:
         idle = device.idle
         # A launch takes effect after some microseconds. An activity that starts this soon has not waited in a queue,
         # unless it belongs to the same graph launch as the activity before it.
-        is_soon = device.start[idle.row] - device.scheduled[idle.row] <= 1000 * limits["latency_micros"]
-        before = np.maximum(idle.row - 1, 0)
-        is_launched_alone = (idle.row <= 0) | (device.scheduled[idle.row] != device.scheduled[before])
-        prompt = np.where(is_soon & is_launched_alone, idle.queued, 0)
-        late = idle.unlaunched + idle.latency + prompt
+        row = idle.ended_by
+        is_soon = device.start[row] - device.scheduled[row] <= 1000 * limits["latency_micros"]
+        before = np.maximum(row - 1, 0)
+        is_launched_alone = (row <= 0) | (device.scheduled[row] != device.scheduled[before])
+        prompt = np.where(is_soon & is_launched_alone, idle.causes.queued, 0)
+        late = idle.causes.unlaunched + idle.causes.latency + prompt
         waited = int(late.sum())
         if waited and waited >= limits["idle_share"] * device.window_ns:
             line = (
-                f"{device.name} idles {time_text(int(idle.duration.sum()))} and for {time_text(waited)} of that the "
+                f"{device.name} idles {time_text(int(idle.lengths.sum()))} and for {time_text(waited)} of that the "
                 f"host launches too late ({waited / device.window_ns:.0%} of {device.window_name}); "
                 "batch launches in a CUDA graph or launch ahead"
             )
-            yield Advice(Severity.HIGH, line, (_causes(idle, prompt), *_longest_waits(device, late)))
+            yield Advice(Severity.HIGH, line, (_causes(idle.causes, prompt), *_longest_waits(device, late)))
 
 
-def _causes(idle: Idle, prompt: Ints) -> str:
+def _causes(idle: IdleCauses, prompt: Ints) -> str:
     """The parts of the idle time, which add up to it. ``prompt`` is the part of ``queued`` without a queue."""
     parts = {
         "the host has not launched": idle.unlaunched,
@@ -103,7 +106,7 @@ def _causes(idle: Idle, prompt: Ints) -> str:
 def _longest_waits(device: Device, waited: Ints) -> tuple[str, ...]:
     worst = np.argsort(-waited, kind="stable")[:_EVIDENCE]
     return tuple(
-        f"{time_text(int(waited[each]))} before {device.op_of(int(device.idle.row[each]))}"
+        f"{time_text(int(waited[each]))} before {device.op_of(int(device.idle.ended_by[each]))}"
         for each in worst.tolist()
         if waited[each]
     )
@@ -119,13 +122,13 @@ def draining_synchronizations(activity: Activity, limits: Limits) -> Iterator[Ad
     for device in activity.devices:
         idle = device.idle
         nearest = np.searchsorted(starts, idle.begins, side="right") - 1
-        follows = (idle.row >= 0) & (device.scheduled[idle.row] >= ends[nearest])
+        follows = (idle.ended_by >= 0) & (device.scheduled[idle.ended_by] >= ends[nearest])
         inside = (nearest >= 0) & (idle.begins > device.window[0]) & (idle.begins <= ends[nearest]) & follows
         drained = int(inside.sum())
         if drained >= max(limits["count"], 1):
             calls = [activity.synchronizations[each][2] for each in nearest[inside].tolist()]
             evidence = (f"{name}: {counted('{} time[|s]', calls.count(name))}" for name in sorted(set(calls)))
-            lost = int((idle.synchronizing + idle.latency)[inside].sum())
+            lost = int((idle.causes.synchronizing + idle.causes.latency)[inside].sum())
             line = (
                 f"{counted('{} synchronisation[|s] let[s|]', drained)} {device.name} run dry, which costs "
                 f"{time_text(lost)} in all until the host goes on and a launch takes effect; wait for events, or later"
@@ -137,12 +140,11 @@ def draining_synchronizations(activity: Activity, limits: Limits) -> Iterator[Ad
 def exposed_communication(activity: Activity, limits: Limits) -> Iterator[Advice]:
     """Devices exchange data while they compute nothing."""
     for device in activity.devices:
-        communication, compute = device.union(device.is_communication), device.union(device.is_compute)
-        exposed = communication.length - communication.overlap(compute)
-        busy = device.busy.length
+        communication, busy = device.times.ran(WorkClass.COMMUNICATION), device.times.busy_ns
+        exposed = device.times.ran(WorkClass.COMMUNICATION, without=[WorkClass.COMPUTE])
         if exposed and exposed >= limits["share"] * busy:
             line = (
-                f"{device.name} computes nothing during {time_text(exposed)} of the {time_text(communication.length)} "
+                f"{device.name} computes nothing during {time_text(exposed)} of the {time_text(communication)} "
                 f"in which it communicates ({exposed / busy:.0%} of the time that it is busy); launch communication "
                 "earlier, beside kernels that do not need it, or send less"
             )
