@@ -79,6 +79,8 @@ class ChromeEvents:
             is_cut = not self._scan.is_closed
             what = "JSON that is cut off or wrong before its list" if is_cut else "JSON without a list"
             raise NotATraceError(0, f"{what} of trace events")
+        self.not_kept: Counter[str] = Counter()
+        """Argument -> the number of events of which its value was left out."""
         self.skipped: Counter[str] = Counter()
         """Reason -> how many pieces were left out or mended."""
         self.cut_at: int | None = None

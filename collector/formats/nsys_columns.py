@@ -8,16 +8,20 @@ launch was called. Of an export's facts about the machine and its user, only dev
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from collector.formats.capture_builder import CaptureBuilder
+from collector.formats.kept_texts import KeptTexts
 from collector.recording.api_functions import plain_api_name
 from collector.recording.cupti_enums import MEMORY_KINDS, OVERHEAD_KINDS
 from collector.recording.distinct import distinct_values
 from collector.recording.first_rows import first_rows, look_up
 from collector.recording.nesting import NestedRanges
+from collector.recording.recording import Recording, rows_in_parts
+from collector.recording.row_arguments import RowArguments
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -25,7 +29,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from collector.formats.nsys_database import NsysDatabase, NsysTable
-    from collector.recording.recording import Recording
+    from collector.recording.row_arguments import ArgumentColumn
 
     Numbers = npt.NDArray[np.int64]
 
@@ -119,10 +123,18 @@ class NsysColumns:
         self._built = CaptureBuilder()
         self._work = {table: self._activities(kind) for table, kind in _WORK.items()}
         self._calls = database.table(
-            "CUPTI_ACTIVITY_KIND_RUNTIME", *_TIMES, "globalTid", "correlationId", "nameId", "returnValue", timed=_TIMES
+            "CUPTI_ACTIVITY_KIND_RUNTIME",
+            *_TIMES,
+            *("globalTid", "correlationId", "nameId", "returnValue"),
+            timed=_TIMES,
+            understood=("eventClass",),
         )
         self._overheads = database.table(
-            "CUPTI_ACTIVITY_KIND_OVERHEAD", *_TIMES, "globalTid", "correlationId", "overheadType", timed=_TIMES
+            "CUPTI_ACTIVITY_KIND_OVERHEAD",
+            *_TIMES,
+            *("globalTid", "correlationId", "overheadType"),
+            timed=_TIMES,
+            understood=("eventClass", "nameId"),
         )
         self._ranges = database.table(
             "NVTX_EVENTS",
@@ -131,6 +143,7 @@ class NsysColumns:
             timed=_TIMES[:1],
             text="text",
             where=f"eventType = {_PUSH_POP_RANGE}" if database.has("NVTX_EVENTS", "eventType") else "1",
+            understood=("eventType",),
         )
         self._contexts = database.table(
             "TARGET_INFO_CUDA_CONTEXT_INFO",
@@ -160,6 +173,7 @@ class NsysColumns:
             *(_KERNEL_NAMES if kind.source == "KERNEL" else ()),
             *("launchType", "copyKind", "srcKind", "dstKind", "memKind"),
             timed=_TIMES,
+            understood=(),
         )
 
     def _process(self, rows: NsysTable) -> Numbers:
@@ -185,7 +199,22 @@ class NsysColumns:
             environment["source"] += f" {version}"
         if unread:
             environment["rows_without_columns"] = unread
-        return self._built.recording({}, environment)
+        others = {table: rows.others for table, rows in self._tables().items() if rows.others}
+        for key, figure in (("arguments_without_columns", "num_values"), ("arguments_not_kept", "left_out")):
+            counts: Counter[str] = Counter()
+            for columns in others.values():
+                counts.update({name: getattr(values, figure) for name, values in columns.items()})
+            if +counts:
+                environment[key] = dict(sorted((+counts).items()))
+        capture = self._built.capture({}, environment)
+        orders = {table: rows_in_parts(capture, table) for table in others}
+        capture["arguments"] = RowArguments(lambda: _row_arguments(others, orders))
+        return Recording.from_capture(capture)
+
+    def _tables(self) -> dict[str, NsysTable]:
+        """The rows of each table of the recording whose rows have times."""
+        host = {"api_calls": self._calls, "overheads": self._overheads, "annotations": self._ranges}
+        return {**self._work, **host}
 
     def _times(self, rows: NsysTable) -> dict[str, Numbers]:
         return {"start_ns": rows["start"] + self._epoch_ns, "end_ns": rows["end"] + self._epoch_ns}
@@ -256,6 +285,13 @@ class NsysColumns:
             _EMIT_NVTX.split(text or self._strings.get(number, ""), maxsplit=1)[0]
             for text, number in zip(texts, interned, strict=True)
         ]
+        if "jsonTextId" in rows.others:
+            rows.others["jsonTextId"].look_up(self._strings)
+        # What was cut from a text are numbers and shapes of the op.
+        rows.others["text"] = KeptTexts(self._database.room)
+        rows.others["text"].add(
+            [text if text and text != name else None for text, name in zip(texts, names, strict=True)]
+        )
         times = self._times(rows)
         # A range that was open at the end of the recording has no end time.
         last_ns = max((int(self._times(each)["end_ns"].max()) for each in self._all_timed() if len(each)), default=0)
@@ -278,7 +314,7 @@ class NsysColumns:
             self._built.launched_in(ids[callers >= 0][ranges >= 0], ranges[ranges >= 0])
 
     def _all_timed(self) -> tuple[NsysTable, ...]:
-        return (*self._work.values(), self._calls, self._overheads, self._ranges)
+        return tuple(self._tables().values())
 
     def _add_objects(self) -> None:
         """Add devices, contexts and streams."""
@@ -320,6 +356,17 @@ class NsysColumns:
         threads = self._threads(rows)["thread_id"][order].tolist()
         names = [self._strings.get(number, "") for number in rows["nameId"][order].tolist()]
         return {thread: name for thread, name in zip(threads, names, strict=True) if name and thread in seen}
+
+
+def _row_arguments(
+    others: Mapping[str, Mapping[str, KeptTexts]], orders: Mapping[str, Numbers]
+) -> dict[str, dict[str, ArgumentColumn]]:
+    """The columns of the export that recordings lack, by table and name."""
+    tables = {
+        table: {name: column for name, values in columns.items() if (column := values.column(orders[table]))}
+        for table, columns in others.items()
+    }
+    return {table: columns for table, columns in tables.items() if columns}
 
 
 class _Renumbered:

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collector.errors import InvalidFileError
+from collector.formats.kept_texts import KeptTexts, TextRoom
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     import numpy.typing as npt
 
@@ -70,11 +71,15 @@ def opened(content: FileContent) -> Iterator[NsysDatabase]:
 class NsysTable:
     """The rows of one table, column by column."""
 
-    def __init__(self, columns: dict[str, Numbers], texts: list[str], num_rows: int) -> None:
+    def __init__(
+        self, columns: dict[str, Numbers], texts: list[str], num_rows: int, others: dict[str, KeptTexts]
+    ) -> None:
         self._columns = columns
         self._num_rows = num_rows
         self.texts = texts
         """The requested column of texts; ``""`` stands for NULL."""
+        self.others = others
+        """The columns that were not requested."""
 
     def __len__(self) -> int:
         return self._num_rows
@@ -109,12 +114,20 @@ class NsysDatabase:
         if "StringIds" not in self._columns and not any(name.startswith(_ACTIVITIES) for name in names):
             raise content.error("this is an SQLite database, but no export of Nsight Systems")
         self._read: dict[str, int] = {}
+        self.room = TextRoom()
+        """For the values of columns that are kept as text."""
 
     def _columns_of(self, table: str) -> frozenset[str]:
         return frozenset(row[1] for row in self._connection.execute(f"PRAGMA table_info({_quoted(table)})"))
 
     def table(
-        self, name: str, *columns: str, timed: tuple[str, ...] = (), text: str = "", where: str = ""
+        self,
+        name: str,
+        *columns: str,
+        timed: tuple[str, ...] = (),
+        text: str = "",
+        where: str = "",
+        understood: Collection[str] | None = None,
     ) -> NsysTable:
         """The intact rows of a table; damaged rows are left out and counted.
 
@@ -124,26 +137,60 @@ class NsysDatabase:
             timed: columns of `columns` in which a row needs an integer; other rows are left out.
             text: a column of texts to read, if it exists.
             where: the condition of the rows to read, as SQL.
+            understood: further columns of which nothing needs to be kept; all others are kept as text. None: none is.
         """
         there = self._columns.get(name, frozenset())
         wanted = [column for column in columns if column in there]
         if not wanted or not there.issuperset(timed):
-            return NsysTable({}, [], 0)
+            return NsysTable({}, [], 0, {})
         chosen = [f"CAST(IFNULL({_quoted(column)}, 0) AS INTEGER)" for column in wanted]
         chosen.append(f"CAST(IFNULL({_quoted(text)}, '') AS TEXT)" if text in there else "''")
         conditions = [f"typeof({_quoted(column)}) = 'integer'" for column in timed] + ([where] if where else [])
-        query = f"SELECT {', '.join(chosen)} FROM {_quoted(name)} WHERE {' AND '.join(conditions) or 1}"
+        condition = " AND ".join(conditions) or "1"
+        kept = sorted(there.difference(wanted, understood, (text,))) if understood is not None else []
+        same, kept = self._same_values(name, kept, condition)
+        others = {column: KeptTexts(self.room) for column in (*same, *kept)}
+        chosen += map(_quoted, kept)
+        query = f"SELECT {', '.join(chosen)} FROM {_quoted(name)} WHERE {condition}"
         numbers: list[Numbers] = []
         texts: list[str] = []
         for rows in self._pieces(name, query):
-            numbers.append(np.array([row[:-1] for row in rows], np.int64))
-            texts += [row[-1] for row in rows] if text else []
+            numbers.append(np.array([row[: len(wanted)] for row in rows], np.int64))
+            texts += [row[len(wanted)] for row in rows] if text else []
+            for column, value in same.items():
+                others[column].add_same(value, len(rows))
+            for place, column in enumerate(kept, start=len(wanted) + 1):
+                others[column].add([row[place] for row in rows])
         joined = np.concatenate(numbers) if numbers else np.zeros((0, len(wanted)), np.int64)
         untimed = self.count(name, where) - len(joined) if timed else 0
         if untimed > 0:
             self.skipped[f"rows of {name} that cannot be read or have no time"] += untimed
         self._read[name] = self._read.get(name, 0) + len(joined) + untimed
-        return NsysTable({column: joined[:, place] for place, column in enumerate(wanted)}, texts, len(joined))
+        found = {column: joined[:, place] for place, column in enumerate(wanted)}
+        return NsysTable(found, texts, len(joined), others)
+
+    def _same_values(self, name: str, columns: list[str], condition: str) -> tuple[dict[str, object], list[str]]:
+        """Of columns of a table the one value of those that have it in all rows, and the columns whose values differ.
+
+        Columns without any value are left out: exports have many, and reading each value costs more than this query.
+        """
+        import sqlite3
+
+        if not columns:
+            return {}, []
+        figures = ", ".join(f"count({column}), min({column}), max({column})" for column in map(_quoted, columns))
+        try:
+            found = self._connection.execute(f"SELECT {figures}, count(*) FROM {_quoted(name)} WHERE {condition}")
+            *each, num_rows = found.fetchone()
+        except sqlite3.DatabaseError:  # what is intact is read piece by piece
+            return {}, columns
+        same, differing = {}, []
+        for column, count, least, most in zip(columns, each[::3], each[1::3], each[2::3], strict=True):
+            if count == num_rows and least == most:
+                same[column] = least
+            elif count:
+                differing.append(column)
+        return same, differing
 
     def _pieces(self, name: str, query: str) -> Iterator[list[tuple[Any, ...]]]:
         """The rows of a query in pieces, up to the first damage of the file."""

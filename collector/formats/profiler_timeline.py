@@ -197,6 +197,8 @@ class ProfilerTrace(StepSource):
         environment: dict[str, Any] = {"thread_names": threads, "source": "profiler"}
         if unread:
             environment["arguments_without_columns"] = unread
+        if not_kept := +self._dialect.found.not_kept:
+            environment["arguments_not_kept"] = {text(name): not_kept[name] for name in sorted(not_kept)}
         capture = built.capture({}, environment)
         if unread:
             capture["arguments"] = RowArguments(self._row_arguments)

@@ -6,6 +6,7 @@ Planes are processes and lines are threads. Of a file that is cut off the planes
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from google.protobuf.message import DecodeError
@@ -32,6 +33,7 @@ def xspace_events(data: bytes) -> ChromeEvents:
     """All events of an XSpace; what cannot be read is counted in `ChromeEvents.skipped`."""
     drawn = _DrawnEvents()
     found = ChromeEvents(drawn.text(data))
+    found.not_kept.update(drawn.not_kept)
     if drawn.cut_at is not None:
         found.cut_at = drawn.cut_at
         found.skipped["unreadable rest of the file"] += 1
@@ -44,6 +46,8 @@ class _DrawnEvents:
     def __init__(self) -> None:
         self.cut_at: int | None = None
         """Byte from which on the planes could not be read, or None."""
+        self.not_kept: Counter[str] = Counter()
+        """Stat -> the number of events with bytes as its value, which are no text."""
         self._correlation_ids: dict[int, int] = {}
 
     def text(self, data: bytes) -> Iterator[bytes]:
@@ -53,7 +57,7 @@ class _DrawnEvents:
         yield b'{"traceEvents":['
         for process, plane in enumerate(self._planes(data), start=1):
             texts = {number: metadata.name for number, metadata in plane.stat_metadata.items()}
-            stated = _arguments(plane.stats, texts).get(_PROFILE_START, 0)
+            stated = _arguments(plane.stats, texts, Counter()).get(_PROFILE_START, 0)
             start_ns = start_ns or (stated if isinstance(stated, int) else 0)
             yield _written(_name("process_name", plane.name, pid=process))
             for thread, line in enumerate(plane.lines, start=1):
@@ -76,7 +80,8 @@ class _DrawnEvents:
 
     def _event(self, plane: XPlane, line: XLine, event: XEvent, texts: Mapping[int, str]) -> dict[str, Any]:
         metadata = plane.event_metadata.get(event.metadata_id)
-        arguments = _arguments(event.stats, texts)
+        stated = event.stats if metadata is None or not metadata.stats else (*metadata.stats, *event.stats)
+        arguments = _arguments(stated, texts, self.not_kept)
         number = arguments.get(_CORRELATION, 0)
         if isinstance(number, int) and number > LARGEST_ID:  # of traces of several ranks, each of which counts from 1
             arguments[_CORRELATION] = self._correlation_ids.setdefault(number, LARGEST_ID - len(self._correlation_ids))
@@ -97,14 +102,16 @@ def _name(kind: str, name: str, **place: int) -> dict[str, Any]:
     return {"ph": "M", "name": kind, "args": {"name": name}, **place}
 
 
-def _arguments(stats: Any, texts: Mapping[int, str]) -> dict[str, Any]:
-    """Stats by name; of bytes nothing is known."""
+def _arguments(stats: Any, texts: Mapping[int, str], not_kept: Counter[str]) -> dict[str, Any]:
+    """Stats by name, of which the last one counts; those that are bytes are counted in ``not_kept``."""
     arguments: dict[str, Any] = {}
     for stat in stats:
         kind = stat.WhichOneof("value")
         if kind == "ref_value":
             arguments[texts.get(stat.metadata_id, "")] = texts.get(stat.ref_value, "")
-        elif kind is not None and kind != "bytes_value":
+        elif kind == "bytes_value":
+            not_kept[texts.get(stat.metadata_id, "")] += 1
+        elif kind is not None:
             arguments[texts.get(stat.metadata_id, "")] = getattr(stat, kind)
     return arguments
 

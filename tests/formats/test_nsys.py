@@ -294,6 +294,86 @@ def test_ranges_of_emit_nvtx_have_the_name_of_their_op(export):
     assert names == ["aten::mm", "aten::mm", "load, decode", "aten::mm"]
 
 
+def test_columns_that_a_recording_lacks_are_kept_as_text(export, tmp_path):
+    ranges = f"{RANGES}, domainId INTEGER, doubleValue REAL, jsonTextId INTEGER, binaryData BLOB"
+    kernels = f"{KERNELS}, gridId INTEGER, tensorSizes TEXT, unused INTEGER"
+    path = export({
+        "StringIds": strings("k", '{"lr": 0.1}', "cudaLaunchKernel"),
+        "CUPTI_ACTIVITY_KIND_KERNEL": (kernels, [
+            (30, 40, 0, 7, 2, 1, 12, "[2, 3]", None),
+            (10, 20, 0, 7, 1, 1, 11, None, None),
+            (None, 20, 0, 7, 1, 1, 99, "no time", None),
+        ]),
+        "CUPTI_ACTIVITY_KIND_RUNTIME": (f"{CALLS}, callchainId INTEGER", [(5, 6, 7, 1, 3, 4)]),
+        "NVTX_EVENTS": (ranges, [
+            (1, 9, 59, "aten::mm, seq = 4, sizes = [[2]]", 7, None, 3, 0.5, 2, b"\0\1"),
+            (2, 8, 59, "inner", 7, None, 3, None, None, None),
+        ]),
+    })  # fmt: skip
+    given = collector.load(path)
+    given.save(tmp_path / "step.gpurec")
+    for step in (given, collector.load(tmp_path / "step.gpurec")):
+        recording = step.recording
+        assert [recording.arguments.of_row("kernels", row) for row in (0, 1)] == [
+            {"gridId": "11"},
+            {"gridId": "12", "tensorSizes": "[2, 3]"},
+        ]
+        assert recording.arguments.of_row("api_calls", 0) == {"callchainId": "4"}
+        assert [recording.arguments.of_row("annotations", row) for row in (0, 1)] == [
+            {
+                "domainId": "3",
+                "doubleValue": "0.5",
+                "jsonTextId": '{"lr": 0.1}',
+                "text": "aten::mm, seq = 4, sizes = [[2]]",
+            },
+            {"domainId": "3"},
+        ]
+        assert recording.environment["arguments_without_columns"] == {
+            "binaryData": 1, "callchainId": 1, "domainId": 2, "doubleValue": 1, "gridId": 2, "jsonTextId": 1,
+            "tensorSizes": 1, "text": 1,
+        }  # fmt: skip
+        assert recording.environment["arguments_not_kept"] == {"binaryData": 1}
+
+
+def test_kept_columns_know_no_home_folder(export):
+    ranges = f"{RANGES}, jsonText TEXT"
+    path = export({"NVTX_EVENTS": (ranges, [(1, 9, 59, "in", 7, None, "/home/jane/run.py")]), "StringIds": strings()})
+    assert collector.load(path).recording.arguments.of_row("annotations", 0) == {"jsonText": "~/run.py"}
+
+
+def test_kept_columns_need_bounded_memory(export, monkeypatch):
+    monkeypatch.setattr("collector.formats.kept_texts._MOST_OF_COLUMN", 1_000)
+    rows = [(place + 1, place + 2, 0, 7, place, 1, place, "x" * (1 << 13), "same") for place in range(100)]
+    columns = f"{KERNELS}, gridId INTEGER, long TEXT, same TEXT"
+    recording = collector.load(
+        export({"StringIds": strings("k"), "CUPTI_ACTIVITY_KIND_KERNEL": (columns, rows)})
+    ).recording
+    kept = recording.arguments.tables["kernels"]
+    assert set(kept) == {"gridId", "same"}
+    assert kept["same"].values(100) == ["same"] * 100
+    assert len(kept["gridId"].rows) < 20
+    assert recording.environment["arguments_not_kept"] == {"gridId": 100 - len(kept["gridId"].rows), "long": 100}
+    assert set(recording.environment["arguments_without_columns"].values()) == {100}
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_a_recorded_export_keeps_all_its_columns(recorded, name):
+    path, _ = recorded(name)
+    recording = collector.load(path).recording
+    database = sqlite3.connect(":memory:")
+    database.deserialize(gzip.decompress(path.read_bytes()))
+    rows = database.execute("SELECT * FROM CUPTI_ACTIVITY_KIND_KERNEL ORDER BY start")
+    names = [column[0] for column in rows.description]
+    kept = recording.arguments.tables.get("kernels", {})
+    for column in ("gridId", "sharedMemoryExecuted", "localMemoryTotal", "tensorSizeMinusOneElements"):
+        if column in names:
+            of_column = [
+                str(value) for (value,) in database.execute(f"SELECT {column} FROM CUPTI_ACTIVITY_KIND_KERNEL")
+            ]
+            assert sorted(kept[column].values(len(recording.kernels))) == sorted(of_column)
+    assert not {"start", "end", "deviceId", "gridX", "correlationId"} & set(kept)
+
+
 def test_marks_and_ranges_across_threads_are_counted_and_not_drawn(export):
     ranges = [(1, 9, 59, "in", 7, None), (2, None, 34, "mark", 7, None), (3, 5, 60, "across", 7, None)]
     recording = collector.load(export({"StringIds": strings(), "NVTX_EVENTS": (RANGES, ranges)})).recording

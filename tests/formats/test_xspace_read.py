@@ -209,6 +209,22 @@ def test_a_profile_in_which_nothing_is_read_is_refused_in_one_line(write):
     assert "\n" not in str(caught.value)
 
 
+def test_stats_that_no_column_takes_are_kept_as_text_and_bytes_are_counted(write, tmp_path):
+    made = gpu(("k", 0, 5_000_000, {"kernel_details": "regs:8", "queued_ps": 7, "stack": "main.py:3"}))
+    event = made.lines[0].events[0]
+    for number, name in ((90, "hlo_proto"), (91, "flops"), (92, "queued_ps")):
+        made.stat_metadata[number].name = name
+    event.stats.append(XStat(metadata_id=90, bytes_value=b"\x08\x01"))
+    of_all = made.event_metadata[event.metadata_id].stats
+    of_all.extend([XStat(metadata_id=91, double_value=0.5), XStat(metadata_id=92, uint64_value=1)])
+    given = collector.load(write(made))
+    given.save(tmp_path / "step.gpurec")
+    for recording in (given.recording, collector.load(tmp_path / "step.gpurec").recording):
+        assert recording.arguments.of_row("kernels", 0) == {"queued_ps": "7", "stack": "main.py:3", "flops": "0.5"}
+        assert recording.environment["arguments_without_columns"] == {"flops": 1, "queued_ps": 1, "stack": 1}
+        assert recording.environment["arguments_not_kept"] == {"hlo_proto": 1}
+
+
 def test_numbers_that_name_nothing_and_times_before_the_start():
     space = XSpace(
         planes=[
