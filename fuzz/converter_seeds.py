@@ -133,7 +133,7 @@ def recorded(rows: int) -> bytes:
             name: (values.get(name, (place + at) % 12)).astype(dtype)
             for place, (name, dtype) in enumerate(columns.items())
         }
-    capture["strings"] = ["_Z3addIfEvPT_i", "layer1/conv"]
+    capture["strings"] = ["_Z3addIfEvPT_i", "layer1/conv", *(f"text {number}" for number in range(2, 12))]
     capture["clock"] |= {"cupti_start_ns": start, "cupti_stop_ns": start + 10**6, "wall_start_ns": start}
     return serialized(Recording.from_capture(capture))
 

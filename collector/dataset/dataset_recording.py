@@ -14,6 +14,7 @@ from collector.recording.recording import Clock, Recording
 from collector.recording.row_arguments import ArgumentColumn, RowArguments
 from collector.recording.schema import SCHEMA, Tables
 from collector.recording.table import Table
+from collector.recording.text_columns import text_column
 from collector.runtime.optional_packages import optional_package
 
 if TYPE_CHECKING:
@@ -114,10 +115,8 @@ def _columns(
     stored = {column.recorded: column for column in table.columns if column.recorded}
     found: dict[str, npt.NDArray[Any]] = {}
     for name, dtype in SCHEMA[table.recorded].items():
-        if name == "name_id":
-            found[name] = _coded(rows[_WHOLE_NAMES.get(table.name, "name")], strings)
-        elif name.endswith("_name_id"):
-            found[name] = _coded(rows[name.removesuffix("_id")], strings)
+        if texts := text_column(name):
+            found[name] = _coded(rows[_WHOLE_NAMES.get(table.name, texts) if texts == "name" else texts], strings)
         elif name == "details_id":
             found[name] = _coded(rows["details"], details, none="", first=1)
         else:

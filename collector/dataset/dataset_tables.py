@@ -18,6 +18,7 @@ from collector.recording.cupti_enums import (
     SYNC_TYPES,
 )
 from collector.recording.schema import SCHEMA
+from collector.recording.text_columns import text_column
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -91,8 +92,8 @@ OP = DatasetColumn("op", TEXT)
 def _column(recorded: str, dtype: str) -> DatasetColumn:
     if recorded == "end_ns":
         return DatasetColumn("duration_ns", INT64, recorded)
-    if recorded.endswith("name_id"):
-        return DatasetColumn(recorded.removesuffix("_id"), TEXT, recorded)
+    if texts := text_column(recorded):
+        return DatasetColumn(texts, TEXT, recorded)
     name, scale = _NAMES.get(recorded, (recorded, 1))
     kind = INT32 if dtype in _NARROW and scale == 1 else INT64
     return DatasetColumn(name, kind, recorded, scale, _UNKNOWN.get(recorded))

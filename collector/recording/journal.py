@@ -20,6 +20,7 @@ import numpy as np
 from collector.errors import InvalidFileError
 from collector.recording.recording import Recording
 from collector.recording.schema import ACTIVITY_TABLES, SCHEMA
+from collector.recording.text_columns import text_column
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -227,8 +228,10 @@ class _Journal:
             counts = [len(rows) for _, rows in parts]
             for at, column in enumerate(_KEY_COLUMNS):
                 columns[column] = np.repeat(np.array([key[at] for key, _ in parts], "u4"), counts)
-        if "name_id" in columns and table != "annotations" and (columns["name_id"] >= len(self._strings)).any():
-            raise ValueError(f"a name of {table} is missing")
+        if table != "annotations":  # their names are in a list of their own
+            for column, values in columns.items():
+                if text_column(column) and (values >= len(self._strings)).any():
+                    raise ValueError(f"a text of {table}.{column} is missing")
         return columns
 
     def _name_calls(self, calls: dict[str, npt.NDArray[Any]], strings: list[str]) -> None:

@@ -27,6 +27,7 @@ from collector.recording.schema import (
     TablesOfRecording,
 )
 from collector.recording.table import Table
+from collector.recording.text_columns import text_column
 from collector.runtime.later_modules import later_function
 from collector.text.library_path import portable
 
@@ -146,7 +147,7 @@ class Recording(TablesOfRecording):
         """
         strings = tuple(capture["strings"])
         clock = Clock(**{item.name: int(capture["clock"][item.name]) for item in fields(Clock)})
-        columns = {name: _checked(name, capture["tables"].get(name)) for name in SCHEMA}
+        columns = {name: _checked(name, capture["tables"].get(name), len(strings)) for name in SCHEMA}
         _close_annotations(columns["annotations"], clock)
         split = [_split(name, values, clock, strings) for name, values in columns.items()]
         kept, invalid, early, late = (Tables(*tables) for tables in zip(*split, strict=True))
@@ -304,7 +305,9 @@ def _joined(parts: list[Table]) -> Table:
     return Table(parts[0].name, columns, parts[0]._strings, parts[0]._annotations)
 
 
-def _checked(name: str, columns: Mapping[str, npt.NDArray[Any]] | None) -> dict[str, npt.NDArray[Any]]:
+def _checked(
+    name: str, columns: Mapping[str, npt.NDArray[Any]] | None, num_strings: int
+) -> dict[str, npt.NDArray[Any]]:
     schema = SCHEMA[name]
     if not columns and name in LATER_TABLES:
         return {column: np.zeros(0, dtype) for column, dtype in schema.items()}
@@ -320,6 +323,9 @@ def _checked(name: str, columns: Mapping[str, npt.NDArray[Any]] | None) -> dict[
         raise ValueError(f"column {name}.{wrong[0]} is {arrays[wrong[0]].dtype}, not {schema[wrong[0]]}")
     if len({values.shape for values in arrays.values()}) != 1 or next(iter(arrays.values())).ndim != 1:
         raise ValueError(f"the columns of table {name} differ in length")
+    for column, values in arrays.items():
+        if text_column(column) and len(values) and values.max() >= num_strings:
+            raise ValueError(f"{name}.{column} points beyond the capture's {num_strings} strings")
     return arrays
 
 

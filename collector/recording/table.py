@@ -10,6 +10,7 @@ import numpy as np
 from collector.recording.distinct import distinct_codes
 from collector.recording.kernel_names import demangle
 from collector.recording.table_rows import Origin, name_for_people, row_type
+from collector.recording.text_columns import text_column
 from collector.text.html_tables import html_table
 from collector.text.wording import counted
 
@@ -219,8 +220,12 @@ class Table:
         return [distinct[index] for index in inverse.tolist()]
 
     def text(self, name_id: int) -> str:
-        """The name that ``name_id`` stands for, as recorded."""
+        """The text that a value of ``name_id`` or of another column of texts stands for, as recorded."""
         return self._strings[name_id]
+
+    def texts(self, column: str) -> list[str]:
+        """For each row the text that its value in a column of texts, such as ``group_name_id``, stands for."""
+        return [self._strings[index] for index in self._columns[column].tolist()]
 
     def to_arrow(self) -> pa.Table:
         """The columns as a pyarrow table, with ``name``, ``duration_ns`` and ``annotation`` where rows have them.
@@ -253,10 +258,10 @@ class Table:
         from collector.recording.arrow import Texts
 
         for column, values in self._columns.items():
-            if column.endswith("_name_id"):
-                yield column.removesuffix("_id"), Texts.of(values, lambda index: self._strings[index])
-            elif column != "name_id":
-                yield column, values
+            if column == "name_id":
+                continue  # names follow, in the form for people
+            texts = text_column(column)
+            yield (texts, Texts.of(values, lambda index: self._strings[index])) if texts else (column, values)
         if self.has_duration:
             yield "duration_ns", self.duration_ns
         if self.has_names:

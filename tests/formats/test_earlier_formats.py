@@ -10,6 +10,7 @@ import pytest
 import collector
 from collector.recording.recording import Recording
 from collector.recording.schema import SCHEMA
+from collector.recording.text_columns import text_column
 
 FOLDERS = sorted((Path(__file__).parent.parent / "data/formats").iterdir())
 
@@ -25,7 +26,7 @@ def expected(folder):
 
 
 def values_of(table, column):
-    return table.recorded_names() if column == "name_id" else getattr(table, column).tolist()
+    return table.texts(column) if text_column(column) else getattr(table, column).tolist()
 
 
 def test_there_is_a_set_of_every_version():

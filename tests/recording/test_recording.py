@@ -186,6 +186,26 @@ def test_a_capture_that_is_not_of_the_schema_is_refused(step_capture, broken):
         Recording.from_capture(step_capture)
 
 
+@pytest.mark.parametrize("column", ["name_id", "group_name_id"])
+def test_a_text_that_is_not_among_the_strings_is_refused(build, tmp_path, column):
+    capture = build.kernel("a", 1000).raw("collectives", start_ns=1000).recording().to_capture()
+    table = "kernels" if column == "name_id" else "collectives"
+    capture["tables"][table][column] = np.array([len(capture["strings"])], "u4")
+    with pytest.raises(ValueError, match=rf"{table}\.{column} points beyond the capture's \d+ strings"):
+        Recording.from_capture(capture)
+
+
+def test_a_file_whose_names_lack_their_texts_is_refused(build, tmp_path):
+    full(build).save(tmp_path / "a.gpurec")
+
+    def without_strings(name, data):
+        return json.dumps({**json.loads(data), "strings": []}).encode() if name == "meta.json" else data
+
+    rewritten(tmp_path / "a.gpurec", tmp_path / "b.gpurec", without_strings)
+    with pytest.raises(collector.InvalidFileError, match=r"b\.gpurec: a damaged recording .*beyond the capture's 0"):
+        Recording.load(tmp_path / "b.gpurec")
+
+
 def full(build):
     build.counters.update(records_decoded=9, buffers_requested=2, oddity=3)
     build.environment["devices"] = {"0": "H100"}

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from collector.recording.recording import Recording
 from collector.recording.schema import SCHEMA
+from collector.recording.text_columns import text_column
 
 START_NS = 1_700_000_000_000_000_000
 WINDOW_NS = 1_000_000
-_SMALL = {"correlation_id", "external_id", "device_id", "context_id", "stream_id", "thread_id", "name_id", "details_id"}
+_SMALL = {"correlation_id", "external_id", "device_id", "context_id", "stream_id", "thread_id", "details_id"}
 """Columns that link rows: they have few values, so that links occur."""
 _KINDS = {"copy_kind", "src_kind", "dst_kind", "memory_kind", "sync_type", "operation", "external_kind"}
 _STRINGS = ("_Z3addIfEvPT_i", "sgemm", "odd@@name#1", "layer1/conv", "a:b::c", "cudaMemcpy_v3020", "loss/", "é", "")
@@ -34,7 +35,7 @@ def _rows(table: str, max_rows: int) -> st.SearchStrategy[list[dict[str, int]]]:
 
 
 def _values(column: str, dtype: str) -> st.SearchStrategy[int]:
-    if column == "name_id":
+    if text_column(column):
         return st.integers(0, len(_STRINGS) - 1)
     if column == "details_id":
         return st.integers(0, len(_DETAILS))

@@ -80,7 +80,7 @@ class CaptureBuilder:
                 column: np.array([row.get(column, 0) for row in rows], np.dtype(dtype))
                 for column, dtype in SCHEMA[table].items()
             }
-        capture["strings"] = list(self.strings)
+        capture["strings"] = list(self.strings) or [""]  # for rows without a name
         capture["counters"] = dict(self.counters)
         capture["clock"] = dict(self.clock)
         capture["environment"] = dict(self.environment)

@@ -11,14 +11,15 @@ import pytest
 from collector.errors import InvalidFileError
 from collector.recording.recording import Recording
 from collector.recording.table import Table
+from collector.recording.text_columns import text_column
 
 
 def assert_equal(found: Table, expected: Table) -> None:
     """All columns are equal, with names as text."""
     assert list(found.columns) == list(expected.columns)
     for column, values in expected.columns.items():
-        if column == "name_id":
-            assert found.recorded_names() == expected.recorded_names()
+        if text_column(column):
+            assert found.texts(column) == expected.texts(column)
         else:
             np.testing.assert_array_equal(getattr(found, column), values, column)
 
@@ -34,6 +35,8 @@ def assert_kept(recording: Recording, table: str, folder: Path) -> None:
     for column, values in expected.columns.items():
         if column == "name_id":
             assert arrow.column("name").to_pylist() == expected.names()
+        elif texts := text_column(column):
+            assert arrow.column(texts).to_pylist() == expected.texts(column)
         else:
             assert arrow.column(column).to_pylist() == values.tolist()
 

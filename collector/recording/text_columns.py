@@ -1,0 +1,12 @@
+"""The columns of a recording that hold indices of texts in its ``strings``."""
+
+from __future__ import annotations
+
+
+def text_column(column: str) -> str:
+    """The name of the column of texts that a column of indices stands for; empty for every other column.
+
+    >>> text_column("name_id"), text_column("group_name_id"), text_column("graph_id")
+    ('name', 'group_name', '')
+    """
+    return column.removesuffix("_id") if column == "name_id" or column.endswith("_name_id") else ""
