@@ -144,22 +144,23 @@ class CollectorTrace(StepSource):
         names = _thread_names(str(environment.pop("thread_names", "")))
         columns = TimelineColumns(self._found, self._base_ns, self._rows, self._places)
         built = columns.built()
-        _add_objects(built, self._found.metadata.get("otherData", {}))
+        _add_objects(built, columns, self._found.metadata.get("otherData", {}))
         return built.recording(dict(about.ledger), {**environment, "thread_names": names or columns.thread_names})
 
 
-def _add_objects(built: CaptureBuilder, about: dict[str, Any]) -> None:
-    """Add devices, contexts, streams and CUDA events, which the metadata has row by row; what is no number is 0."""
+def _add_objects(built: CaptureBuilder, drawn: TimelineColumns, about: dict[str, Any]) -> None:
+    """Add the tables that the metadata has row by row; what is no number is 0, and what is no text empty."""
     for table in OBJECT_TABLES:
         given = about.get(table)
         rows = [row for row in given if isinstance(row, dict)] if isinstance(given, list) else []
         columns = {
-            column: np.array([_whole_number(row.get(column)) for row in rows], np.int64)
+            column: built.name_ids([text(row.get(column.removesuffix("_id"), "")) for row in rows])
+            if column.endswith("name_id")
+            else np.array([_whole_number(row.get(column)) for row in rows], np.int64)
             for column in SCHEMA[table]
-            if column != "name_id"
         }
-        if "name_id" in SCHEMA[table]:
-            columns["name_id"] = built.name_ids([text(row.get("name", "")) for row in rows])
+        if table == "collectives":
+            columns["context_id"] = drawn.contexts_of_kernels(columns)
         built.add(table, **columns)
 
 

@@ -96,6 +96,8 @@ class _Work:
 class ProfilerTrace(StepSource):
     """The step in a profiler's trace; what cannot be read is counted in ``found.skipped``."""
 
+    has_more_columns = True
+
     def __init__(self, dialect: ProfilerDialect) -> None:
         """Read the times of all events; columns and messages are made of them when they are asked for."""
         self._dialect = dialect

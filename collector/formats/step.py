@@ -19,6 +19,7 @@ from collector.errors import NotTracedError
 from collector.files.written_files import written
 from collector.runtime.extension import convert_extension
 from collector.runtime.later_modules import later_function
+from collector.stepstats.object_tables import object_rows
 from collector.text.html_tables import html_line
 from collector.text.wording import counted
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from collector.recording.ledger import Ledger
     from collector.recording.recording import Recording
     from collector.recording.table import Table
+    from collector.stepstats.object_tables import ObjectRow
 
 
 class TracedStep:
@@ -65,6 +67,10 @@ class TracedStep:
     def recorded(self) -> Recording | None:
         """The recording, where the step is made of one; None where its StepStats are the truth."""
         return None if "run_metadata" in self.__dict__ else self.recording  # the caller may have changed these
+
+    def object_rows(self) -> dict[str, list[ObjectRow]]:
+        """The rows of `OBJECT_TABLES`, where the StepStats do not hold them: those of objects and of collectives."""
+        return {}
 
     def device_names(self) -> list[str]:
         """The names of the devices of StepStats that were read; else the prefix that those of a recording get."""
@@ -176,6 +182,8 @@ class StepSource:
 
     is_recording = False
     """Whether columns are the truth, of which StepStats are made."""
+    has_more_columns = False
+    """Whether columns say what a message made of the same file does not."""
 
     def recording(self) -> Recording:
         """The step as columns."""
@@ -379,6 +387,10 @@ class Step(TracedStep):
     def recorded(self) -> Recording | None:
         """See `TracedStep`."""
         return super().recorded if self.is_recording else None
+
+    def object_rows(self) -> dict[str, list[ObjectRow]]:
+        """See `TracedStep`."""
+        return object_rows(self.recording) if self._source.has_more_columns else {}
 
     def device_names(self) -> list[str]:
         """See `TracedStep`."""

@@ -12,10 +12,11 @@ from collector.formats.capture_builder import CaptureBuilder, device_ids
 from collector.formats.chrome_events import per_place, text
 from collector.formats.kind_numbers import copy_kind_number, memory_kind_number
 from collector.formats.profiler_dialect import launch_shapes
+from collector.recording.distinct import are_among
 from collector.recording.schema import SCHEMA
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from collector.formats.capture_builder import Column
     from collector.formats.chrome_events import ChromeEvents, Numbers
@@ -29,6 +30,8 @@ _HOST_TABLES = {"op": "annotations", "api": "api_calls", "sync": "api_calls"}
 """Category of a slice -> the table that holds it."""
 _PLACED = ("start_ns", "end_ns", "name_id", "device_id", "stream_id", "context_id", "correlation_id")
 """Columns that no argument of the same name fills."""
+_OF_COLLECTIVES = ("device_id", "stream_id", "start_ns", "correlation_id")
+"""What a collective and its kernel have in common in a drawn trace."""
 _LARGEST_ARGUMENT = (1 << 31) - 1
 _LARGEST_COUNT = (1 << 53) - 1
 
@@ -68,6 +71,8 @@ class TimelineColumns:
         }
         self.thread_names: dict[int, str] = {}
         """Thread id -> its name, of the threads with rows in tables."""
+        self._kernels: dict[str, Numbers] = {}
+        """What a collective and its kernel have in common, and the contexts of the kernels."""
 
     def built(self) -> CaptureBuilder:
         """All rows."""
@@ -116,6 +121,20 @@ class TimelineColumns:
             columns |= self._times(own_rows) | self._stream_columns(self._tracks[work[own]], units)
             columns |= {"correlation_id": correlations[own]} | self._columns_of(category, built, own_rows)
             built.add(table, **{name: column for name, column in columns.items() if name in SCHEMA[table]})
+            if category == "kernel":
+                self._kernels = {name: np.asarray(columns[name]) for name in (*_OF_COLLECTIVES, "context_id")}
+
+    def contexts_of_kernels(self, collectives: Mapping[str, Numbers]) -> Numbers:
+        """The contexts of the kernels that ran these collectives; the stated ones where there is no such kernel.
+
+        A drawn trace does not state the context of a stream whose number no other context has.
+        """
+        kernels = np.flatnonzero(are_among(self._kernels["correlation_id"], collectives["correlation_id"]))
+        keys = zip(*(self._kernels[name][kernels].tolist() for name in _OF_COLLECTIVES), strict=True)
+        known = dict(zip(keys, self._kernels["context_id"][kernels].tolist(), strict=True))
+        wanted = zip(*(collectives[name].tolist() for name in _OF_COLLECTIVES), strict=True)
+        stated = collectives["context_id"].tolist()
+        return np.array([known.get(key, own) for key, own in zip(wanted, stated, strict=True)], np.int64)
 
     def _stream_columns(self, tracks: Numbers, units: dict[str, int]) -> dict[str, Column]:
         """Device, stream and context of each of these tracks."""

@@ -7,10 +7,14 @@ activities.
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+from google.protobuf.message import DecodeError
 
 from collector.errors import InvalidFileError
 from collector.protos import Capture, RunMetadata
+from collector.recording.recording import Clock
 from collector.recording.schema import ACTIVITY_KINDS, SCHEMA
 from collector.stepstats.wire import fields_of
 
@@ -20,7 +24,7 @@ if TYPE_CHECKING:
     from collector.recording.recording import Recording
 
 ObjectRow: TypeAlias = "dict[str, Any]"
-"""Column -> value; ``name`` stands for ``name_id``."""
+"""Column -> value; ``name`` stands for ``name_id``, and so for other columns of texts. Times are wall times."""
 
 OBJECT_TABLES = tuple(table for table in SCHEMA if table not in ACTIVITY_KINDS)
 """The names of these tables."""
@@ -34,12 +38,12 @@ def object_rows(recording: Recording) -> dict[str, list[ObjectRow]]:
         for name, table in tables.items()
         if len(table)
     }
-    return _rows(columns, recording.strings)
+    return _rows(columns, recording.strings, recording.clock.offset_ns)
 
 
 def object_rows_of_capture(capture: Capture) -> dict[str, list[ObjectRow]]:
     """See `object_rows_of`, for a parsed message."""
-    return _parsed(capture.other_tables.encode(), capture.strings)
+    return _parsed(capture.other_tables.encode(), capture.strings, capture.clock.SerializeToString())
 
 
 def object_rows_of(data: bytes | bytearray | memoryview) -> dict[str, list[ObjectRow]]:
@@ -48,7 +52,7 @@ def object_rows_of(data: bytes | bytearray | memoryview) -> dict[str, list[Objec
     Raises:
         InvalidFileError: the tables are damaged.
     """
-    text, strings = b"", []
+    text, strings, clock = b"", [], b""
     for number, capture in fields_of(memoryview(data)):
         if number != RunMetadata.CAPTURE_FIELD_NUMBER or capture is None:
             continue
@@ -57,24 +61,33 @@ def object_rows_of(data: bytes | bytearray | memoryview) -> dict[str, list[Objec
                 text = bytes(content)
             elif member == Capture.STRINGS_FIELD_NUMBER and content is not None:
                 strings.append(str(content, "utf-8", "replace"))
-    return _parsed(text, strings)
+            elif member == Capture.CLOCK_FIELD_NUMBER and content is not None:
+                clock = bytes(content)
+    return _parsed(text, strings, clock)
 
 
-def _parsed(text: bytes, strings: Sequence[str]) -> dict[str, list[ObjectRow]]:
+def _parsed(text: bytes, strings: Sequence[str], clock: bytes) -> dict[str, list[ObjectRow]]:
     if not text:
         return {}
     try:
         tables = json.loads(text)
-        return _rows({name: tables[name] for name in OBJECT_TABLES if name in tables}, strings)
-    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        times = Capture.Clock.FromString(clock)
+        offset_ns = Clock(*(getattr(times, item.name) for item in fields(Clock))).offset_ns
+        return _rows({name: tables[name] for name in OBJECT_TABLES if name in tables}, strings, offset_ns)
+    except (DecodeError, ValueError, TypeError, LookupError, AttributeError) as error:
         raise InvalidFileError(f"the tables of devices, contexts, streams and events are damaged ({error})") from error
 
 
-def _rows(tables: Mapping[str, Mapping[str, list[Any]]], strings: Sequence[str]) -> dict[str, list[ObjectRow]]:
+def _rows(
+    tables: Mapping[str, Mapping[str, list[Any]]], strings: Sequence[str], offset_ns: int
+) -> dict[str, list[ObjectRow]]:
     found = {}
     for name, columns in tables.items():
-        named = dict(columns)
-        if "name_id" in named:
-            named["name"] = [strings[name_id] for name_id in named.pop("name_id")]
+        texts = [column for column in columns if column.endswith("name_id")]
+        named = {column: values for column, values in columns.items() if column not in texts}
+        if "start_ns" in named:
+            named["start_ns"] = [start_ns + offset_ns for start_ns in named["start_ns"]]
+        for column in texts:
+            named[column.removesuffix("_id")] = [strings[name_id] for name_id in columns[column]]
         found[name] = [dict(zip(named, row, strict=True)) for row in zip(*named.values(), strict=True)]
     return found

@@ -168,7 +168,9 @@ def write_trace(step: Any, write: Write, view: View, drawn: DrawnFile = CHROME) 
     if part is None:
         data, whole = wire_of(step)
         provenance = provenance_of(data) if whole else None
-        objects = object_rows_of(data) if whole else {}
+        objects = (object_rows_of(data) if whole else {}) or (
+            step.object_rows() if hasattr(step, "object_rows") else {}
+        )
     else:
         from collector.stepstats.from_recording import provenance as provenance_of_recording
         from collector.stepstats.from_recording import serialized

@@ -120,7 +120,7 @@ def torch_rank(path, rank, starts):
 STATED_RANKS = [[(10, 50, "tp"), (60, 100, "dp")], [(20, 50, "tp"), (90, 100, "dp"), (101, 102, "")]]
 
 
-@pytest.mark.parametrize("suffix", ["", ".gpurec", ".pb"])
+@pytest.mark.parametrize("suffix", ["", ".gpurec", ".pb", ".json"])
 def test_collectives_are_those_that_the_table_states_however_the_step_was_saved(tmp_path, suffix):
     steps = []
     for rank, starts in enumerate(STATED_RANKS):

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import pickle
 
+import numpy as np
 import pytest
 
 import collector
 from collector import analysis
 from collector.recording.annotation_details import Argument, Details, Frame
+from collector.recording.collective_rows import collective_rows
 from collector.recording.cupti_enums import SYNC_TYPES
+from collector.recording.schema import SCHEMA
 
 GPU = {"device": 0, "context": 1, "stream": 7}
 SECRETS = ("secret-host", "secret-user", "secret-token", "--secret-flag")
@@ -209,12 +212,15 @@ COLLECTIVES = [
 ]
 
 
-@pytest.mark.parametrize("suffix", [".gpurec", ".pb", ""])
+@pytest.mark.parametrize("suffix", [".gpurec", ".pb", ".json", "timeline.json", ""])
 def test_collectives_know_their_process_group(tmp_path, suffix):
-    recording = load_events(tmp_path, COLLECTIVES).recording
+    step = load_events(tmp_path, [*COLLECTIVES, event("cpu_op", "a first name of many", -5, 1)])
+    recording = step.recording
     if suffix:
-        recording.save(tmp_path / f"made{suffix}")
+        (step if suffix == "timeline.json" else recording).save(tmp_path / f"made{suffix}")
         recording = collector.load(tmp_path / f"made{suffix}").recording
+    rows = collective_rows(recording)
+    assert rows[rows >= 0].tolist() == [0, 1, 2]
     table = recording.collectives.to_pandas()
     assert table["name"].tolist() == ["allreduce"] * 3
     assert table["group_name"].tolist() == ["tensor_parallel", "0", "tensor_parallel"]
@@ -222,6 +228,43 @@ def test_collectives_know_their_process_group(tmp_path, suffix):
     assert recording.collectives.group_size.tolist() == [4] * 3
     assert recording.collectives.sequence.tolist() == [5, 30, 35]
     assert recording.collectives.num_in_elements.tolist() == [512] * 3
+
+
+TABLES_OF_TIMELINES = {
+    "kernels": ("start_ns", "end_ns", "device_id", "stream_id", "correlation_id", "grid_x", "registers_per_thread"),
+    "memcpys": ("start_ns", "end_ns", "device_id", "stream_id", "num_bytes", "copy_kind", "src_kind", "dst_kind"),
+    "memsets": ("start_ns", "end_ns", "device_id", "stream_id", "num_bytes"),
+    "api_calls": ("start_ns", "end_ns", "thread_id", "correlation_id"),
+    "annotations": ("start_ns", "end_ns", "thread_id"),
+    "collectives": tuple(column for column in SCHEMA["collectives"] if not column.endswith(("name_id", "context_id"))),
+    "devices": tuple(column for column in SCHEMA["devices"] if column != "name_id"),
+}  # fmt: skip
+"""Table -> the columns that come back of a drawn timeline."""
+
+
+@pytest.mark.parametrize("form", ["recording", "step"])
+@pytest.mark.parametrize(
+    "name", ["hta/a100_rank0of2_nccl_metadata.json.gz", "torch_tutorial/h100_transformer_before.json.gz"]
+)
+def test_tables_of_a_recorded_trace_come_back_of_our_own_timeline(shared, tmp_path, name, form):
+    step = collector.load(shared / "data" / "gpu_traces" / name)
+    given = step.recording
+    (step if form == "step" else given).save(tmp_path / "made.json")
+    again = collector.load(tmp_path / "made.json").recording
+    for table, columns in TABLES_OF_TIMELINES.items():
+        if form == "step" and table == "annotations":  # functions of Python are drawn as ops are
+            continue
+        one, other = getattr(given, table), getattr(again, table)
+        assert len(one) == len(other), table
+        order = [np.lexsort([each[column] for column in reversed(columns)]) for each in (one, other)]
+        for column in columns:
+            assert np.array_equal(one[column][order[0]], other[column][order[1]]), (table, column)
+    for table in ("kernels", "collectives", "devices"):
+        names = [sorted(getattr(recording, table).recorded_names()) for recording in (given, again)]
+        assert names[0] == names[1]
+    assert (
+        analysis.overlap(again, by="group").to_json()["rows"] == analysis.overlap(given, by="group").to_json()["rows"]
+    )
 
 
 def test_exposed_communication_is_told_by_process_group(tmp_path):
