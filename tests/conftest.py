@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib.util
 import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -18,18 +19,19 @@ sys.path.insert(1, str(ROOT / "tests"))  # the package `reference`: slow, readab
 
 pytest_plugins = ["captures", "report_pages", "viewers"]
 
-if importlib.util.find_spec("hypothesis"):  # the tests that need a GPU run without it
-    import hypothesis
-
-    # The time of an example depends on the machine.
-    hypothesis.settings.register_profile("collector", deadline=None)
-    hypothesis.settings.load_profile("collector")
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the setting of pytest-timeout if that is not installed: `make quick` runs without it."""
     if importlib.util.find_spec("pytest_timeout") is None:
         parser.addini("timeout", "the limit of a test in seconds; without pytest-timeout nothing ends a test")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """A run that leaves the slow tests out tries fewer examples of each property."""
+    if importlib.util.find_spec("hypothesis"):  # the tests that need a GPU run without it
+        from properties import choose_examples
+
+        choose_examples(slow=re.search(r"\bnot\b.*\bslow\b", config.option.markexpr) is None)
 
 
 def pytest_collection_finish() -> None:

@@ -120,6 +120,7 @@ def test_what_is_compared_adds_up_to_the_whole():
 def test_parts_add_up_whatever_the_steps_hold():
     hypothesis = pytest.importorskip("hypothesis")
     from hypothesis import strategies as st
+    from properties import examples
 
     kernel = st.tuples(st.sampled_from("abc"), st.sampled_from(["", "x", "x/y"]), st.integers(0, 5000))
     some = st.lists(st.lists(kernel, max_size=5), min_size=1, max_size=4)
@@ -128,7 +129,7 @@ def test_parts_add_up_whatever_the_steps_hold():
         [[("a", "", duration)] for duration in side] for side in ((1287, 3077, 3820, 1919), (2305, 4986, 4025, 4904))
     ]
 
-    @hypothesis.settings(deadline=None, max_examples=30)
+    @hypothesis.settings(deadline=None, max_examples=examples(30))
     @hypothesis.given(some, some, st.sampled_from(["op", "kernel", "time", "idle", "step"]))
     @hypothesis.example(*tested, "kernel")
     def check(before, now, by):

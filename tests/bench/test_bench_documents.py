@@ -16,6 +16,7 @@ pytest.importorskip("hypothesis")
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from properties import examples
 
 pytest.importorskip("scipy")
 
@@ -52,7 +53,7 @@ def report(names=("reference", "other"), **more):
     return Report([Comparison(arms=arms, reference=names[0], design=DESIGN, **options)], CARD)
 
 
-@settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=examples(15), suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(names, min_size=1, max_size=4, unique=True), st.integers(40, 200))
 def test_no_line_is_wider_than_the_terminal_and_no_figure_is_lost(arms, width):
     made = report(tuple(arms))
@@ -107,7 +108,7 @@ def test_names_are_shown_and_never_obeyed(tmp_path):
     assert [row["arm"] for row in rows] == ["'=cmd()", "'@x", "'-y"]
 
 
-@settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=examples(15), suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(names, min_size=1, max_size=4, unique=True))
 def test_every_row_of_a_markdown_table_has_as_many_cells(arms):
     lines = as_markdown(report(tuple(arms))).splitlines()
@@ -133,7 +134,7 @@ def test_csv_has_what_the_report_says():
     assert rows[1]["verdict"] == made.verdicts[0]["other"] == "slower"
 
 
-@settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=examples(15), suppress_health_check=[HealthCheck.too_slow])
 @given(samples, st.data())
 def test_the_file_holds_what_follows_from_the_samples_and_only_numbers(values, data):
     import tempfile

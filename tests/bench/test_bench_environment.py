@@ -12,6 +12,7 @@ pytest.importorskip("hypothesis")
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from properties import examples
 
 pytest.importorskip("scipy")
 
@@ -98,7 +99,7 @@ def test_of_a_system_its_kernels_version_is_kept(system, kept):
     assert without_places({"platform": system}) == {"platform": kept}
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.sampled_from(["program", "cupti_path", "platform", "gpu"]), st.text() | st.none()))
 def test_what_was_cut_down_once_stays_as_it_is(about):
     once = without_places(about)

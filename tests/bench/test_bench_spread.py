@@ -11,6 +11,7 @@ pytest.importorskip("hypothesis")
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from properties import examples
 
 pytest.importorskip("scipy")
 
@@ -45,7 +46,7 @@ def report(**arms):
     return Report([comparison], {"gpu": "Card", "gpu_uuid": "GPU-1", "simulated": False})
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
 @given(times, st.floats(0.01, 100), st.randoms(use_true_random=False))
 def test_a_spread_lies_within_its_samples_and_scales_with_them(values, factor, random):
     found = spread(values)
@@ -68,7 +69,7 @@ def test_a_spread_against_its_definition():
     assert found.variation == pytest.approx(math.sqrt(101 * 102 / 12) / 51)
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
 @given(pairs, st.floats(0.01, 100))
 def test_a_ratio_of_means_is_that_of_the_means_and_its_inverse_agrees(values, factor):
     arm, reference = (np.asarray(each) for each in zip(*values, strict=True))
@@ -194,7 +195,7 @@ def test_a_baseline_notices_calls_that_became_slower_when_the_median_did_not():
     assert (found.failed, found.verdict) == (False, "no change seen")
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(times.filter(lambda each: len(each) > 1), min_size=1, max_size=3), times.filter(lambda x: len(x) > 1))
 def test_a_ratio_of_independent_means_and_its_inverse_agree(now, before):
     found, inverse = independent_ratio_of_means(now, [before]), independent_ratio_of_means([before], now)

@@ -13,6 +13,7 @@ pytest.importorskip("hypothesis")
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from properties import examples
 
 from collector import _native
 from collector.recording.recording import SCHEMA
@@ -375,7 +376,7 @@ def test_null_and_non_utf8_names_are_kept() -> None:
     assert _native.decode_buffer(bytes(first + second), 13000)["strings"] == ["", "k\\xff\\xfe"]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(data=st.binary(max_size=600), cuda=st.sampled_from(CUDA_VERSIONS))
 def test_any_bytes_are_survived_and_accounted_for(data: bytes, cuda: int) -> None:
     # Records of kernels, devices, overheads and variables' memory carry pointers; all others may hold any bytes.

@@ -20,6 +20,7 @@ pytest.importorskip("hypothesis")
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from properties import examples
 
 import collector
 from collector.errors import CollectorWarning, InvalidFileError, OutputError
@@ -397,7 +398,7 @@ def test_cut_anywhere_it_gives_the_frames_before(small):
     assert trace.cut_at is None
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(at=st.integers(0, 1 << 20), value=st.binary(min_size=1, max_size=9))
 def test_damaged_anywhere_it_gives_a_recording_or_one_clear_error(small, at, value):
     data, path = small

@@ -16,6 +16,7 @@ pytest.importorskip("hypothesis")
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from properties import examples
 
 from collector.errors import InvalidFileError
 from collector.files import unpacking
@@ -115,7 +116,7 @@ def test_a_repetitive_trace_is_no_bomb(build, tmp_path):
     assert Recording.load(tmp_path / "step.gpurec").kernels.start_ns.tolist() == recording.kernels.start_ns.tolist()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     parts=st.lists(st.binary(min_size=1, max_size=300_000), min_size=1, max_size=3),
     cut=st.integers(0, 200),

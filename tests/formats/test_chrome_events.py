@@ -13,6 +13,7 @@ pytest.importorskip("hypothesis")
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from properties import examples
 
 import collector
 from collector.formats.chrome_events import IMPOSSIBLE_TIME, NO_TIME, ChromeEvents, NotATraceError
@@ -72,7 +73,7 @@ def shown(text):
     return text.encode("utf-8", "replace").decode()
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(
     events=st.lists(EVENTS, max_size=6),
     metadata=st.dictionaries(st.text(max_size=6), VALUES, max_size=3),
@@ -105,7 +106,7 @@ def test_columns_say_what_the_decoder_says(events, metadata, sizes, ascii_only):
     assert not found.is_cut
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(events=st.lists(EVENTS, min_size=1, max_size=4), cut=st.integers(0, 400), junk=st.binary(max_size=5))
 def test_damage_gives_the_events_before_it_or_an_error(events, cut, junk):
     written = as_text(events, {}, ascii_only=True).encode()

@@ -16,6 +16,7 @@ pytest.importorskip("hypothesis")
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from properties import examples
 
 from collector.errors import InvalidFileError
 from collector.formats.foreign_files import FOREIGN
@@ -184,7 +185,7 @@ def test_a_recording_comes_back_with_its_step(build, tmp_path):
     assert trace.recording.kernels.start_ns.tolist() == [1_700_000_000_000_001_000]
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(at=st.integers(0, 12_000), junk=st.binary(min_size=1, max_size=6), drop=st.integers(0, 6))
 def test_a_damaged_recording_is_read_or_refused(build, tmp_path, at, junk, drop):
     path = tmp_path / "step.gpurec"
@@ -543,7 +544,7 @@ def test_begin_and_end_make_one_slice(write):
     ]
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     base=st.sampled_from([
         step().SerializeToString(),

@@ -12,6 +12,7 @@ pytest.importorskip("hypothesis")
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from properties import examples
 from reference import plain_node_fields
 
 from collector.errors import InvalidFileError
@@ -47,7 +48,7 @@ def _read(read, texts, data: bytes):
     return fields.count, columns, spans, distinct
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.one_of(made.devices, made.damaged_devices(), st.binary(max_size=60)))
 def test_both_readers_agree(data):
     natively = _read(node_fields.read_fields, node_fields.distinct_texts, data)

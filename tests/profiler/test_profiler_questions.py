@@ -8,6 +8,7 @@ pytest.importorskip("hypothesis")
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from properties import examples
 
 from collector.profiler.api import Profiler
 from collector.profiler.profile_options import Options
@@ -70,7 +71,7 @@ def _answer(profiler: Profiler, view: str, asked: Options) -> tuple[str, bytes]:
     return report.text, report.message.SerializeToString(deterministic=True)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(questions)
 def test_an_answer_does_not_depend_on_the_questions_before(asked):
     profiler = _profiler()
@@ -78,7 +79,7 @@ def test_an_answer_does_not_depend_on_the_questions_before(asked):
         assert _answer(profiler, view, words) == _answer(_profiler(), view, words)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(st.sampled_from(VIEWS), options)
 def test_an_answer_knows_the_step_that_was_added_since(view, asked):
     profiler = _profiler(steps=1)

@@ -11,6 +11,7 @@ pytest.importorskip("hypothesis")
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from properties import examples
 
 pytest.importorskip("scipy")
 
@@ -64,13 +65,13 @@ def dip_by_definition(x):
 distinct = st.lists(st.integers(1, 1000), min_size=2, max_size=9, unique=True).map(sorted)
 
 
-@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=examples(25), suppress_health_check=[HealthCheck.too_slow])
 @given(distinct)
 def test_the_dip_is_the_distance_to_the_nearest_distribution_with_one_mode(values):
     assert dip(np.asarray(values, float)) == pytest.approx(dip_by_definition(values), abs=1e-7)
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.integers(1, 10**6), min_size=2, max_size=200, unique=True).map(sorted), st.floats(0.1, 10))
 def test_the_dip_has_bounds_and_does_not_depend_on_unit_or_direction(values, factor):
     x = np.asarray(values, float)
@@ -83,7 +84,7 @@ def test_the_dip_has_bounds_and_does_not_depend_on_unit_or_direction(values, fac
 times = st.lists(st.floats(1e2, 1e9), min_size=FEWEST_SAMPLES, max_size=120)
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
 @given(times, st.randoms(use_true_random=False))
 def test_two_modes_do_not_depend_on_the_order_of_samples_and_share_them_out(values, random):
     found = two_modes(values)

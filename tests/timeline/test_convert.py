@@ -11,6 +11,7 @@ pytest.importorskip("hypothesis")
 
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from properties import examples
 from reference.in_python import use_python
 
 from collector.errors import InvalidFileError
@@ -128,7 +129,7 @@ def steps(start, duration):
 
 all_steps = st.one_of(steps(times, small), steps(wild, wild))
 quick = settings(
-    deadline=None, max_examples=250, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    deadline=None, max_examples=examples(250), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 
 
