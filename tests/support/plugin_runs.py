@@ -13,10 +13,10 @@ import pytest
 
 import collector.testing.plugin
 
-# Without Hypothesis, whose plugin imports all of it at the end of every run, which takes longer than the run.
+# Without the plugins of Hypothesis and AnyIO, whose imports take longer than a run.
 INI = """
 [pytest]
-addopts = --strict-markers --strict-config -p no:cacheprovider -p no:benchmark -p no:hypothesispytest
+addopts = --strict-markers --strict-config -p no:cacheprovider -p no:benchmark -p no:hypothesispytest -p no:anyio
 filterwarnings =
     error
     ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning
