@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
             report("reading", len(warnings), len(paths))
 
         files = [file for path in paths for file in _files(path)]
-        database = Database.of(files, told, draw_events=names_events(query))
+        database = Database.of(files, told, draw_events=names_events(query), query=query)
     for warning in filter(None, warnings):
         terminal.report(warning)
     with database:

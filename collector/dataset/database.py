@@ -18,7 +18,7 @@ from collector.errors import CollectorError, InvalidFileError, OutputError
 from collector.runtime.optional_packages import optional_package
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Sequence, Set
     from types import TracebackType
 
     from collector.formats.step import Step
@@ -37,6 +37,11 @@ _DUCKDB_BEGINS = b"DUCK"
 _LARGEST_EXACT = 1 << 53
 _INT64 = (1 << 63) - 1
 _DRAWN = "drawn"
+_WORD = re.compile(r"\w+")
+_LISTS_NAMES = re.compile(
+    r"information_schema|pg_catalog|sqlite_|duckdb_|pragma|show|describe|summarize", re.IGNORECASE
+)
+"""What a query asks DuckDB by for the names of tables and views."""
 
 
 class Database:
@@ -57,7 +62,12 @@ class Database:
 
     @classmethod
     def of(
-        cls, paths: Sequence[Path], on_step: Callable[[Step], None] = lambda step: None, *, draw_events: bool = True
+        cls,
+        paths: Sequence[Path],
+        on_step: Callable[[Step], None] = lambda step: None,
+        *,
+        draw_events: bool = True,
+        query: str | None = None,
     ) -> Database:
         """The database of a dataset, of one that was exported to a file of DuckDB, or of files of steps.
 
@@ -66,6 +76,8 @@ class Database:
             on_step: called with each step that is read.
             draw_events: fill ``trace_events`` also for steps that were not read from a Chrome trace, which takes longer
                 than everything else; see `names_events`.
+            query: the only query that will be asked, if known: the database holds only the tables and views that the
+                query can read, because DuckDB takes longer to make all of them than to answer most queries.
 
         Raises:
             MissingDependencyError: duckdb is not installed.
@@ -73,7 +85,7 @@ class Database:
         """
         duckdb = optional_package("duckdb")
         if len(paths) == 1 and is_dataset(paths[0]):
-            return cls.of_dataset(Dataset(paths[0]), draw_events=draw_events)
+            return cls.of_dataset(Dataset(paths[0]), draw_events=draw_events, query=query)
         if len(paths) == 1 and _is_database(paths[0]):
             try:
                 return cls(duckdb.connect(str(paths[0]), read_only=True))
@@ -84,25 +96,28 @@ class Database:
         with tempfile.TemporaryDirectory() as name:
             export_steps(paths, Path(name, "dataset"), draw_events=draw_events, on_step=on_step)
             connection = duckdb.connect()
-            _fill(connection, Dataset(Path(name, "dataset")))
+            _fill(connection, Dataset(Path(name, "dataset")), _readable_names(query))
         return cls(connection)
 
     @classmethod
-    def of_dataset(cls, dataset: Dataset, *, draw_events: bool = False) -> Database:
+    def of_dataset(cls, dataset: Dataset, *, draw_events: bool = False, query: str | None = None) -> Database:
         """The database of a dataset; a table is read from its files when a query needs it.
 
         Args:
             dataset: to be asked about.
             draw_events: draw the ``trace_events`` of steps that were stored without.
+            query: the only query that will be asked, if known; see `of`.
         """
+        readable = _readable_names(query)
         connection = optional_package("duckdb").connect()
         connection.execute(f"SET allowed_directories = [{_text(dataset.folder.resolve())}]")
-        for name in tables():
+        draw_events = draw_events and TRACE_EVENTS.name in readable
+        for name in filter(readable.__contains__, tables()):
             kind = "TABLE" if draw_events and name == TRACE_EVENTS.name else "VIEW"
             connection.execute(f'CREATE {kind} "{name}" AS {_select(dataset, name)}')
         if draw_events:
             _draw_events(connection, dataset)
-        _add_views(connection)
+        _add_views(connection, readable)
         return cls(connection)
 
     @staticmethod
@@ -117,7 +132,7 @@ class Database:
             raise OutputError(f"{target} is there already", "Name another folder, or take it away")
         try:
             with duckdb.connect(str(target)) as connection:
-                _fill(connection, dataset)
+                _fill(connection, dataset, _readable_names(None))
         except duckdb.Error as error:
             raise OutputError(f"cannot write {target}: {_first_line(error)}") from error
 
@@ -145,13 +160,33 @@ class Database:
 
 def ask_dataset(dataset: Dataset, query: str) -> Answer:
     """See `Dataset.sql`."""
-    with Database.of_dataset(dataset, draw_events=names_events(query)) as database:
+    with Database.of_dataset(dataset, draw_events=names_events(query), query=query) as database:
         return database.sql(query)
 
 
 def names_events(query: str) -> bool:
     """Whether a query may read ``trace_events``."""
     return TRACE_EVENTS.name in query.lower()
+
+
+def _readable_names(query: str | None) -> Set[str]:
+    """The names of all tables and views that a query can read: those in its text and in the views that it names.
+
+    Args:
+        query: one of SQL; None, or one that asks for names, can read everything.
+    """
+    texts = view_texts("duckdb")
+    everything = {name.lower(): name for name in (*tables(), *ENUMS, *texts)}
+    if query is None or _LISTS_NAMES.search(query):
+        return set(everything.values())
+    readable: set[str] = set()
+    unread = [query]
+    while unread:
+        words = set(_WORD.findall(unread.pop().lower()))
+        named = {everything[word] for word in words & everything.keys()} - readable
+        readable |= named
+        unread += [texts[name] for name in named & texts.keys()]
+    return readable
 
 
 def _select(dataset: Dataset, name: str) -> str:
@@ -169,11 +204,11 @@ def _select(dataset: Dataset, name: str) -> str:
     return f"SELECT {wanted} FROM read_parquet([{listed}], hive_partitioning = true, hive_types = {{{kinds}}})"
 
 
-def _fill(connection: Any, dataset: Dataset) -> None:
-    """Make tables of a dataset's rows in a database, and the views."""
-    for name in tables():
+def _fill(connection: Any, dataset: Dataset, names: Set[str]) -> None:
+    """Make tables of a dataset's rows in a database, and the views, as far as they are among the names."""
+    for name in filter(names.__contains__, tables()):
         connection.execute(f'CREATE TABLE "{name}" AS {_select(dataset, name)}')
-    _add_views(connection)
+    _add_views(connection, names)
 
 
 def _draw_events(connection: Any, dataset: Dataset) -> None:
@@ -186,12 +221,14 @@ def _draw_events(connection: Any, dataset: Dataset) -> None:
         connection.unregister(_DRAWN)
 
 
-def _add_views(connection: Any) -> None:
-    for name, labels in ENUMS.items():
+def _add_views(connection: Any, names: Set[str]) -> None:
+    for name in filter(names.__contains__, ENUMS):
+        labels = ENUMS[name]
         rows = ", ".join(f"({number}, {_text(label)})" for number, label in labels.items())
         connection.execute(f'CREATE VIEW "{name}" AS SELECT * FROM (VALUES {rows}) AS labels(id, label)')
-    for name, text in view_texts("duckdb").items():
-        connection.execute(f'CREATE VIEW "{name}" AS {text}')
+    texts = view_texts("duckdb")
+    for name in filter(names.__contains__, texts):
+        connection.execute(f'CREATE VIEW "{name}" AS {texts[name]}')
 
 
 def _text(value: object) -> str:

@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
+from captures import CaptureBuilder, worked_example
 
 import collector
 
 
-@pytest.fixture
-def example_dataset(example, tmp_path):
-    """The worked example as steps 0 and 1 of two ranks."""
+@pytest.fixture(scope="session")
+def example_runs(tmp_path_factory):
+    """The folder of the worked example as steps 0 and 1 of two ranks, written once."""
     pytest.importorskip("pyarrow")
-    from collector.dataset import Dataset, DatasetWriter
+    from collector.dataset import DatasetWriter
 
+    folder = tmp_path_factory.mktemp("example") / "runs"
+    example = worked_example(CaptureBuilder()).recording()
     for rank in (0, 1):
-        with DatasetWriter(tmp_path / "runs", run="a", rank=rank) as writer:
+        with DatasetWriter(folder, run="a", rank=rank) as writer:
             writer.write(example)
             writer.write(example)
-    return Dataset(tmp_path / "runs")
+    return folder
+
+
+@pytest.fixture
+def example_dataset(example_runs, tmp_path):
+    """A copy of `example_runs` that a test may change."""
+    from collector.dataset import Dataset
+
+    return Dataset(shutil.copytree(example_runs, tmp_path / "runs"))
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ pytest.importorskip("duckdb")
 
 from collector.dataset import Dataset, DatasetWriter
 from collector.dataset.database import Database
+from collector.dataset.view_files import view_texts
 
 
 def rows(answer):
@@ -28,6 +29,29 @@ def test_a_query_over_all_ranks_and_steps(example_dataset):
         for total_ns, name in ((160, "communication"), (550, "compute"))
     ]
     assert [column.unit for column in answer.columns] == ["text", "number", "number", "ns", "text"]
+
+
+def test_a_query_needs_the_tables_and_views_that_it_names_and_no_others(example_dataset):
+    query = "select sum(busy_ns) from Computed_Devices"
+    with Database.of_dataset(example_dataset, query=query) as database:
+        made = database._connection.execute("select view_name from duckdb_views() where not internal").fetchall()
+        answer = database.sql(query)
+    with Database.of_dataset(example_dataset) as database:
+        everything = database._connection.execute("select view_name from duckdb_views() where not internal").fetchall()
+        assert rows(database.sql(query)) == rows(answer)
+    assert {"computed_devices", "kernels"} < set(sum(made, ())) < set(sum(everything, ()))
+    assert {"answer_kernels", "CUPTI_ACTIVITY_KIND_KERNEL"} < set(sum(everything, ())) - set(sum(made, ()))
+    listed = example_dataset.sql("select table_name from information_schema.tables")
+    assert set(listed["table_name"]) == set(sum(everything, ()))
+
+
+@pytest.mark.slow
+def test_every_view_alone_answers_as_among_all(example_dataset):
+    with Database.of_dataset(example_dataset) as database:
+        for view in view_texts("duckdb"):
+            query = f'select * from "{view}" order by all'
+            with Database.of_dataset(example_dataset, query=query) as own:
+                assert rows(own.sql(query)) == rows(database.sql(query)), view
 
 
 def test_values_are_exact_and_what_is_not_known_is_empty(example_dataset):

@@ -164,6 +164,11 @@ def example(example_builder: CaptureBuilder) -> Recording:
 
 @pytest.fixture
 def example_builder(build: CaptureBuilder) -> CaptureBuilder:
+    """The worked example, to which more may be added."""
+    return worked_example(build)
+
+
+def worked_example(build: CaptureBuilder) -> CaptureBuilder:
     """A step of 1,000 ns on device 0, small enough to be counted by hand.
 
     Calls, start to end: launches 1 at 0-20, 2 at 30-50, 5 at 90-110, 4 at 300-320, 7 at 750-770; an asynchronous copy 3
