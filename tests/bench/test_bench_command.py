@@ -51,6 +51,7 @@ def bench_file(tmp_path):
     return write
 
 
+@pytest.mark.slow
 def test_the_example_runs_where_there_is_no_gpu(root, capsys, tmp_path):
     plot, tables = tmp_path / "out.html", tmp_path / "tables.html"
     example = str(root / "examples" / "bench_saxpy.py")
@@ -63,7 +64,7 @@ def test_the_example_runs_where_there_is_no_gpu(root, capsys, tmp_path):
     assert "saxpy[n=16777216]" in str(page_of(tables))
 
 
-@pytest.mark.parametrize("runs", [1, 2])
+@pytest.mark.parametrize("runs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_measured_rounds_are_added_to_a_dataset(runs, bench_file, capsys, tmp_path, monkeypatch):
     pytest.importorskip("pyarrow")
     from collector.dataset import Dataset

@@ -108,12 +108,13 @@ def test_a_kernel_that_is_slower_in_some_of_its_calls_has_two_modes_and_another_
 @pytest.mark.parametrize(
     "trouble",
     [
-        {"drift": 0.2},
-        {"drift": -0.1},
-        {"throttling": Throttling(first_call=150, calls=300)},
-        {"throttling": Throttling(first_call=150, calls=300), "reports_state": False},
+        pytest.param({"drift": 0.2}, id="slower", marks=pytest.mark.slow),
+        pytest.param({"drift": -0.1}, id="quicker"),
+        pytest.param({"throttling": Throttling(first_call=150, calls=300)}, id="throttled", marks=pytest.mark.slow),
+        pytest.param(
+            {"throttling": Throttling(first_call=150, calls=300), "reports_state": False}, id="throttled-unseen"
+        ),
     ],
-    ids=["slower", "quicker", "throttled", "throttled-unseen"],
 )
 def test_drift_and_throttling_do_not_move_the_ratio(trouble):
     moved = []
@@ -136,6 +137,7 @@ def test_throttled_rounds_are_kept_apart_and_replaced():
     assert any("SwThermalSlowdown" in warning for warning in comparison.warnings)
 
 
+@pytest.mark.slow
 def test_a_card_that_is_throttled_throughout_is_measured_all_the_same_and_reported_so():
     with bench.SimulatedCard(seed=3, throttling=Throttling(first_call=0, calls=10**9)) as card:
         comparison = compare(card, 11_000, max_seconds=1.0, noise=0.005)

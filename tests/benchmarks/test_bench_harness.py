@@ -46,6 +46,7 @@ def setup(harness):
         yield made
 
 
+@pytest.mark.slow
 def test_all_find_the_kernels_time(setup):
     call = setup.workloads["10 us"]
     assert set(setup.methods) == {"ours", "do_bench", "flashinfer"}

@@ -133,8 +133,15 @@ print(size_after - size, resident_after - resident)
 
 
 @sizes_are_real
-@pytest.mark.parametrize("withheld", [[], ["withheld"]], ids=["returned", "withheld"])
-@pytest.mark.parametrize("step", ["(number % 3)", "number"], ids=["three in turn", "always another"])
+@pytest.mark.parametrize(
+    ("step", "withheld"),
+    [
+        pytest.param("(number % 3)", [], id="three in turn-returned"),
+        pytest.param("(number % 3)", ["withheld"], id="three in turn-withheld", marks=pytest.mark.slow),
+        pytest.param("number", [], id="always another-returned", marks=pytest.mark.slow),
+        pytest.param("number", ["withheld"], id="always another-withheld"),
+    ],
+)
 def test_other_buffer_options_at_every_session_leave_nothing_behind(step: str, withheld: list[str]) -> None:
     """A pool of 64 MiB at every change would be 3,200 MiB of address space after the tenth session."""
     done = subprocess.run(
@@ -150,6 +157,7 @@ def test_other_buffer_options_at_every_session_leave_nothing_behind(step: str, w
         assert size < 200
 
 
+@pytest.mark.slow
 @sizes_are_real
 def test_a_large_step_gives_its_memory_back() -> None:
     program = """

@@ -114,7 +114,7 @@ def run_counted():
     [
         ("12.4", 64 << 10, 64),
         pytest.param("13.0", 64 << 10, 64, marks=pytest.mark.slow),
-        ("13.5", 1 << 20, 64),
+        pytest.param("13.5", 1 << 20, 64, marks=pytest.mark.slow),
         pytest.param("12.9", 16 << 10, 2, marks=pytest.mark.slow),
         ("12.4", 16 << 10, 2),
     ],

@@ -391,6 +391,7 @@ def test_any_bytes_are_survived_and_accounted_for(data: bytes, cuda: int) -> Non
     assert 0 <= counters["bytes_unparsed"] <= len(usable)
 
 
+@pytest.mark.slow
 def test_large_buffers_span_chunks() -> None:
     count = 10_000  # more than two chunks of rows
     decoded = _native.decode_buffer(

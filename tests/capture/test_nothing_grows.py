@@ -178,7 +178,7 @@ def test_mixed_sessions_end_with_what_a_few_had(count: int, tmp_path: Path) -> N
     assert not list(tmp_path.glob("*.journal"))
 
 
-@pytest.mark.parametrize("count", [pytest.param(300, marks=pytest.mark.slow), 60])
+@pytest.mark.parametrize("count", [pytest.param(count, marks=pytest.mark.slow) for count in (300, 60)])
 def test_the_plugin_beside_sessions_of_the_tests_ends_with_what_a_few_had(count: int, tmp_path: Path) -> None:
     (tmp_path / "test_steps.py").write_text(TESTS.replace("COUNT", str(count)))
     (tmp_path / "pytest.ini").write_text("[pytest]\n")

@@ -55,7 +55,9 @@ def compile_driver(path: Path, functions: list[str]) -> Path:
     return path
 
 
-@pytest.mark.parametrize("missing", [*[(name,) for name in OPTIONAL], OPTIONAL[3:6], OPTIONAL])
+@pytest.mark.parametrize(
+    "missing", [*[pytest.param((name,), marks=pytest.mark.slow) for name in OPTIONAL], OPTIONAL[3:6], OPTIONAL]
+)
 def test_a_session_ends_without_an_optional_function_of_the_driver(missing: tuple[str, ...], tmp_path: Path) -> None:
     there = [*NEEDED, *(name for name in OPTIONAL if name not in missing)]
     driver = compile_driver(tmp_path / "libcuda.so", there)

@@ -191,6 +191,7 @@ def test_views_keep_to_what_all_engines_agree_on():
                 assert trap not in words, f"{trap} in {dialect}/{view}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_sqlglot_parses_every_text(dialect):
     sqlglot = pytest.importorskip("sqlglot", reason="THE TEXTS WERE NOT PARSED: sqlglot is not installed")

@@ -23,8 +23,8 @@ from collector.protos import GraphDef, OpLogProto, PprofProfile, ProfileProto, R
 SHARED = Path(os.environ.get("COLLECTOR_SHARED", Path(__file__).resolve().parents[3] / "shared"))
 DATA = SHARED / "data" / "tf"
 COMPARE = SHARED / "tools" / "compare_tfprof.py"
-SLOW = ("resnet_small", "multi_resnet_small", "gru_while", "mlp_adam", "multi_cpu3")
-"""Programs whose answers are megabytes, and two that are asked all that their twins on GPUs are asked."""
+SLOW = ("resnet_small", "multi_resnet_small", "gru_while", "mlp_adam", "multi_cpu3", "cluster_ps_worker")
+"""Programs whose answers are megabytes, and three that are asked what a program on one GPU is asked."""
 
 
 @functools.cache

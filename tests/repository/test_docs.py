@@ -18,6 +18,8 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+LONG = ("analysis.md", "profiler.md", "sql.md", "tracing.md")
+"""Pages whose examples take seconds."""
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 # What a page takes for granted: a program that uses a GPU.
@@ -110,7 +112,13 @@ def shows_python(page: Path) -> bool:
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("page", list(filter(shows_python, PAGES)), ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=page.name, marks=[pytest.mark.slow] if page.name in LONG else [])
+        for page in filter(shows_python, PAGES)
+    ],
+)
 def test_what_a_page_shows_happens(page: Path, tmp_path: Path) -> None:
     pytest.importorskip("collector._native", reason="the native extension is not built")
     done = subprocess.run(

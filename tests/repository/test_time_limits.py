@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -10,12 +11,17 @@ import pytest
 PROCESSES = {"run", "call", "check_call", "check_output", "communicate", "runpytest_subprocess", "spawn"}
 WAITS = {"wait", "join"}
 PROCESS_S, WAIT_S = 600, 60
+MAY_LIMIT = re.compile(r"\btimeout\s*=|\b(wait|join)\(\s*\d")
+"""What a file holds in which the search for limits can find one."""
 
 
 def narrow_limits(path: Path) -> list[str]:
     """Where a file of tests gives a process, or something that is waited for, little time."""
     found = []
-    for node in ast.walk(ast.parse(path.read_text())):
+    text = path.read_text()
+    if not MAY_LIMIT.search(text):
+        return []
+    for node in ast.walk(ast.parse(text)):
         if not isinstance(node, ast.Call) or not isinstance(node.func, (ast.Attribute, ast.Name)):
             continue
         name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id

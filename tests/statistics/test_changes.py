@@ -76,6 +76,7 @@ def test_a_figure_that_is_missing_in_some_steps_has_no_ratio_and_a_verdict():
     assert (found.verdict, found.ratio) == ("slower", None)
 
 
+@pytest.mark.slow
 def test_figures_that_do_not_change_are_seldom_said_to():
     random = np.random.default_rng(7)
     said = 0

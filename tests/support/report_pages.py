@@ -25,6 +25,10 @@ RECORDED = [
     "torch_tutorial/h100_transformer_before.json.gz",
 ]
 """Traces of different tools, among the recorded ones, by which pages are compared with answers."""
+RECORDED_AND_LARGE = [
+    pytest.param(name, marks=[] if name.startswith(("hta/a100", "torch")) else pytest.mark.slow) for name in RECORDED
+]
+"""The same, where the large ones take seconds."""
 WINDOW: Any = {"width": 1500, "height": 950}
 
 

@@ -74,7 +74,7 @@ print(failed)
 
 
 @pytest.mark.skipif(bool(os.environ.get("COLLECTOR_SANITIZED")), reason="sanitizers know no threads in forked children")
-@pytest.mark.parametrize("moment", ["start", "end"])
+@pytest.mark.parametrize("moment", ["start", pytest.param("end", marks=pytest.mark.slow)])
 def test_a_child_forked_while_another_thread_starts_or_ends_a_session_does_not_hang(moment: str) -> None:
     done = run(FORKS, moment, "60")
     assert done.stdout.split() == ["0"], done.stdout + done.stderr
@@ -161,14 +161,17 @@ sys.exit(1)
 """
 
 
-@pytest.mark.parametrize("wait", ["0.02", "0.03"])
+@pytest.mark.parametrize("wait", ["0.02", pytest.param("0.03", marks=pytest.mark.slow)])
 def test_the_interpreter_may_end_while_a_daemon_thread_is_in_native_code(wait: str) -> None:
     """Taking the interpreter's lock then ends the thread with pthread_exit, which no C++ destructor survives."""
     done = run(AT_EXIT, "", "10", wait, "impatient")
     assert (done.returncode, done.stderr) == (1, "")
 
 
-@pytest.mark.parametrize("output", ["step.json", "step.pftrace", "step.pb", "step.gpurec"])
+@pytest.mark.parametrize(
+    "output",
+    ["step.gpurec", *(pytest.param(f"step.{suffix}", marks=pytest.mark.slow) for suffix in ("json", "pftrace", "pb"))],
+)
 def test_the_interpreters_end_waits_for_a_session_that_a_daemon_thread_saves(output: str, tmp_path: Path) -> None:
     for wait in ("0.02", "0.03"):
         path = tmp_path / output

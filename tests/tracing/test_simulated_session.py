@@ -436,6 +436,7 @@ def test_a_missing_driver_is_reported_in_a_fresh_process(tmp_path):
     assert Path(done.stderr.split(":")[0]).name == "<string>"
 
 
+@pytest.mark.slow
 def test_a_million_launches_are_all_there(gpu):
     with collector.trace() as step:
         gpu.launch(ADD, count=1_000_000, duration_ns=1_000)

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from report_pages import RECORDED, page_of, slices
+from report_pages import RECORDED_AND_LARGE, page_of, slices
 
 import collector
 from collector import analysis
@@ -56,7 +56,7 @@ def held_to_python(path, step, parts):
             assert list(eval(found["python"], named)) == list(answer)
 
 
-@pytest.mark.parametrize("name", RECORDED)
+@pytest.mark.parametrize("name", RECORDED_AND_LARGE)
 def test_sums_of_a_part_are_those_of_python(shared, tmp_path, name):
     step = collector.load(shared / "data" / "gpu_traces" / name)
     write_report(tmp_path / "step.html", [(name, step)], max_size=10**9)

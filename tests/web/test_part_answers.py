@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from captures import START_NS
-from report_pages import RECORDED, islands, page_of
+from report_pages import RECORDED_AND_LARGE, islands, page_of
 
 import collector
 from collector.formats.step import RecordingSource, Step
@@ -79,7 +79,7 @@ def parts_of(step, chance, count=4):
     return [*parts, (0, length), (first, first + 1)]
 
 
-@pytest.mark.parametrize("name", RECORDED)
+@pytest.mark.parametrize("name", RECORDED_AND_LARGE)
 def test_answers_about_parts_are_those_of_python(shared, tmp_path, name):
     step = collector.load(shared / "data" / "gpu_traces" / name)
     write_report(tmp_path / "step.html", [("step.pb", step)], max_size=10**9)
@@ -141,7 +141,7 @@ def program(build, chance):
     return build
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 6))])
 def test_answers_about_parts_of_made_up_programs(build, tmp_path, seed):
     chance = random.Random(seed)
     step = written(tmp_path / "step.html", program(build, chance).recording())

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hostile_names import EVIL
-from report_pages import RECORDED, islands, page_of, slices
+from report_pages import RECORDED_AND_LARGE, islands, page_of, slices
 
 import collector
 from collector.analysis.compare import BY
@@ -59,7 +59,7 @@ def numbers(values, unit):
     return [int(each) if isinstance(each, str) and unit != "text" else each for each in values]
 
 
-@pytest.mark.parametrize("name", RECORDED)
+@pytest.mark.parametrize("name", RECORDED_AND_LARGE)
 def test_every_figure_is_that_of_an_answer(shared, tmp_path, name):
     step = collector.load(shared / "data" / "gpu_traces" / name)
     step.save(tmp_path / "step.html")

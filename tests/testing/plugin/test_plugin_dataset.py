@@ -29,7 +29,9 @@ def test_without_gpu():
 """
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
+@pytest.mark.parametrize(
+    "workers", [pytest.param((), id="alone"), pytest.param(("-n", "2"), id="xdist", marks=pytest.mark.slow)]
+)
 def test_each_test_is_in_the_dataset(pytester, workers, monkeypatch):
     if workers:
         pytest.importorskip("xdist")
@@ -51,6 +53,7 @@ def test_each_test_is_in_the_dataset(pytester, workers, monkeypatch):
     assert sorted(kernels) == ["a 'b'", "a 'b'", "fill", "fill", "sgemm", "sgemm"]
 
 
+@pytest.mark.slow
 def test_workers_share_a_run_that_nobody_named(pytester, monkeypatch):
     pytest.importorskip("xdist")
     for name in ("COLLECTOR_RUN", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID"):

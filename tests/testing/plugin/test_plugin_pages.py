@@ -37,7 +37,9 @@ def linked(index: Path) -> dict[str, Path]:
     return {test: index.parent / unquote(link) for test, link in zip(tests, table["links"], strict=True) if link}
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
+@pytest.mark.parametrize(
+    "workers", [pytest.param((), id="alone"), pytest.param(("-n", "2"), id="xdist", marks=pytest.mark.slow)]
+)
 def test_each_test_has_a_page_and_the_index_leads_to_it(pytester, workers):
     if workers:
         pytest.importorskip("xdist")

@@ -280,7 +280,13 @@ def test_n(simulated_gpu, gpu_trace, earlier, ending):
 """
 
 
-@pytest.mark.parametrize("options", [[], ["--gpu-trace=traces", "--gpu-trace-keep=always"]], ids=["plain", "kept"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param([], id="plain"),
+        pytest.param(["--gpu-trace=traces", "--gpu-trace-keep=always"], id="kept", marks=pytest.mark.slow),
+    ],
+)
 def test_recordings_go_with_their_test(pytester, options):
     # The last failure's frames hold its step: Python keeps them as sys.last_traceback. In a process of its own, because
     # pytester notes every hook's arguments, and with them every failure.

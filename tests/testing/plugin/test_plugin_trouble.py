@@ -207,6 +207,7 @@ def busy():
 """
 
 
+@pytest.mark.slow
 def test_garbage_that_is_collected_between_two_traces_is_no_leak(pytester):
     result = run(pytester, COLLECTED_AT_ONCE + GARBAGE, "--gpu-simulate", "--gpu-report=out.json", apart=True)
     result.assert_outcomes(passed=2, errors=1)
@@ -346,6 +347,7 @@ def test_with_workers_the_one_whose_context_broke_is_replaced(pytester, dist):
     assert "crashed while running" not in result.stdout.str()
 
 
+@pytest.mark.slow
 def test_where_workers_are_not_replaced_tests_are_not_run_and_say_why(pytester):
     arguments = ["--gpu-simulate", "--gpu-report=out.json", "-n1", "--max-worker-restart=0"]
     run(pytester, BROKEN.replace("BROKEN_HERE", "False"), *arguments).assert_outcomes(passed=3, failed=1, skipped=2)
