@@ -34,6 +34,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "gpu"
 SITE, WHEELS_SITE, RUN = BUILD / "site", BUILD / "wheels", BUILD / "run"
+GPU_TESTS = ROOT / "tests" / "gpu"
 NEEDED = {
     "scikit_build_core": "scikit-build-core", "pybind11": "pybind11", "numpy": "numpy", "google.protobuf": "protobuf",
     "rich": "rich", "pytest": "pytest", "pytest_timeout": "pytest-timeout", "cuda.bindings": "cuda-python",
@@ -221,7 +222,7 @@ def test(report: Report, seconds: float) -> None:
     plugins = ["-p", "pytest_timeout", "-p", "collector.testing.plugin", "-p", "no:cacheprovider"]
     command = [
         report.python, "-m", "pytest", *plugins, "-W", "default", "-c", str(ROOT / "pyproject.toml"),
-        "--rootdir", str(ROOT), "--durations=10", "--tb=short", "-v", str(ROOT / "tests" / "gpu"),
+        "--rootdir", str(ROOT), "--durations=10", "--tb=short", "-v", str(GPU_TESTS),
     ]  # fmt: skip
     output = report.run("GPU tests", command, seconds)
     (report.folder / "tests.log").write_text(output)

@@ -103,6 +103,7 @@ def test_without_the_runs_the_same_drift_would_be_called_a_change():
     assert spread.relative_half_width > independent_ratio(*pooled).interval.relative_half_width
 
 
+@pytest.mark.slow
 def test_a_real_change_is_seen_through_the_differences_between_runs():
     random = np.random.default_rng(6)
     held = seen = 0
@@ -115,6 +116,7 @@ def test_a_real_change_is_seen_through_the_differences_between_runs():
     assert seen >= 58
 
 
+@pytest.mark.slow
 def test_one_run_on_each_side_is_taken_to_differ_as_runs_do():
     random = np.random.default_rng(7)
     wrong = sum(
@@ -126,6 +128,7 @@ def test_one_run_on_each_side_is_taken_to_differ_as_runs_do():
     assert independent_ratio([run(random)], [run(random, 8_000)]).interval.low > 1.2
 
 
+@pytest.mark.slow
 def test_arms_that_runs_place_differently_have_a_ratio_as_wide_as_that():
     random = np.random.default_rng(8)
     held = pooled_held = 0

@@ -207,6 +207,7 @@ def test_a_ratio_of_independent_means_and_its_inverse_agree(now, before):
     assert inverse.p_value == pytest.approx(found.p_value, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_two_sets_of_means_are_equal_as_often_as_they_should_be():
     """Three runs on each side that differ by 3 % and by nothing else are called different in about 5 %."""
     random, different = np.random.default_rng(3), 0

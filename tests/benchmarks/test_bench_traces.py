@@ -88,7 +88,7 @@ def test_only_kernels_of_the_name_are_counted(traces, tmp_path):
 @pytest.mark.parametrize(
     ("file", "kernels", "overlap"),
     [
-        ("kineto/v100_resnet50_early_format", 9538, "none"),
+        pytest.param("kineto/v100_resnet50_early_format", 9538, "none", marks=pytest.mark.slow),
         ("torch_tutorial/h100_transformer_after", 48, "18 of 1201 slices, 0 where the kernel is"),
         ("proton/triton_example", 2, "none"),
     ],

@@ -291,7 +291,9 @@ def test_every_rank_keeps_a_journal_of_its_own(gpu, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("num_bytes", "is_kept"), [(0, False), (100, False), (60_000, True)])
+@pytest.mark.parametrize(
+    ("num_bytes", "is_kept"), [pytest.param(0, False, marks=pytest.mark.slow), (100, False), (60_000, True)]
+)
 def test_the_report_of_a_journal_that_broke_off_is_true(tmp_path, num_bytes, is_kept):
     """The disk is full: the trace cannot be written either, so that the journal is all there is."""
     program = f"""

@@ -287,6 +287,7 @@ def test_a_named_thread_has_its_name(gpu, nvtx):
     assert 2**31 not in names
 
 
+@pytest.mark.slow
 def test_names_beyond_the_limit_are_counted_and_share_one(gpu, nvtx):
     most = 1 << 17
     with collector.trace() as step:

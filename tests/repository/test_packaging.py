@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -34,11 +35,10 @@ def run(*command: str | Path, cwd: Path, **environment: str) -> subprocess.Compl
     return subprocess.run(command, cwd=cwd, env={**kept, **environment}, capture_output=True, text=True, check=False)
 
 
-@pytest.fixture(scope="module")
-def distributions(root: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The source distribution, and the wheel built from it in isolation."""
-    folder = tmp_path_factory.mktemp("dist")
-    done = run(sys.executable, "-m", "build", "--outdir", folder, root, cwd=folder)
+def built(form: str, source: Path, folder: Path, *options: str, **environment: str) -> Path:
+    """Build an ``sdist`` or a ``wheel`` of a folder in isolation."""
+    command = (sys.executable, "-m", "build", f"--{form}", *options, "--outdir", folder, source)
+    done = run(*command, cwd=folder, **environment)
     if done.returncode != 0 and re.search(
         "Could not find a version|No matching distribution", done.stdout + done.stderr
     ):
@@ -46,9 +46,20 @@ def distributions(root: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple
             pytest.fail(done.stderr[-2000:])
         pytest.skip("PACKAGES NOT BUILT: the build's requirements cannot be downloaded")
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
-    (sdist,) = folder.glob("*.tar.gz")
-    (wheel,) = folder.glob("*.whl")
-    return sdist, wheel
+    (distribution,) = folder.glob("*.tar.gz" if form == "sdist" else "*.whl")
+    return distribution
+
+
+@pytest.fixture(scope="module")
+def distributions(root: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The source distribution, and the wheel built from what it holds."""
+    folder = tmp_path_factory.mktemp("dist")
+    sdist = built("sdist", root, folder)
+    shutil.unpack_archive(sdist, folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
+    source = folder / sdist.name.removesuffix(".tar.gz")
+    # With the options and the relative paths of the editable install: a compiler cache then has what that one compiled.
+    options = ["-Cbuild-dir=build/editable", *(["-Ccmake.define.COLLECTOR_WERROR=ON"] if os.environ.get("CI") else [])]
+    return sdist, built("wheel", source, folder, *options, CCACHE_BASEDIR=str(source))
 
 
 def tracked(root: Path, *paths: str) -> set[str]:

@@ -367,6 +367,7 @@ def test_a_packed_trace_is_read_as_it_is(perfetto, shared, tmp_path):
         assert perfetto(merge([trace], tmp_path / f"trace.{suffix}").output, SLICES) == plain
 
 
+@pytest.mark.slow
 def test_the_native_format_is_less_than_half_of_the_text_and_packed_a_seventh(shared, tmp_path):
     for name in ("gpu_traces/hta/a100_rank0of2_nccl_metadata.json.gz", "tf/inputs/synth/gpu_large.step_stats.pb"):
         trace = load(find(shared, name))
