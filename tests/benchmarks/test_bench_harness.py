@@ -312,7 +312,9 @@ PEERS = {
 
 
 @pytest.mark.parametrize("peer", PEERS)
-@pytest.mark.parametrize("kind", ["missing", "without-it", "changed"])
+@pytest.mark.parametrize(
+    "kind", ["missing", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("without-it", "changed"))]
+)
 def test_a_peer_that_is_missing_or_different_is_named_and_the_others_are_measured(
     harness, timers, monkeypatch, peer, kind
 ):

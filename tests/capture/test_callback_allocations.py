@@ -116,7 +116,7 @@ def run_counted():
         pytest.param("13.0", 64 << 10, 64, marks=pytest.mark.slow),
         pytest.param("13.5", 1 << 20, 64, marks=pytest.mark.slow),
         pytest.param("12.9", 16 << 10, 2, marks=pytest.mark.slow),
-        ("12.4", 16 << 10, 2),
+        pytest.param("12.4", 16 << 10, 2, marks=pytest.mark.slow),
     ],
 )
 def test_no_callback_allocates_or_frees(run_counted, cuda, deliver, buffer_bytes, max_buffers):

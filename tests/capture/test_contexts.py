@@ -17,7 +17,14 @@ pytestmark = pytest.mark.simulator
 KINDS_WITH_CONTEXTS = (*KINDS, "contexts")
 
 
-@pytest.mark.parametrize("cuda", ["12.0", "12.4", "12.5", "13.0", "13.1", "13.5"])
+@pytest.mark.parametrize(
+    "cuda",
+    [
+        "12.0",
+        *(pytest.param(cuda, marks=pytest.mark.slow) for cuda in ("12.4", "12.5", "13.0", "13.1")),
+        "13.5",
+    ],
+)
 def test_contexts_from_before_the_step_and_in_it_are_recorded(cuda: str, tmp_path: Path) -> None:
     version = tuple(map(int, cuda.split(".")))
     with SimulatedGpu(cuda=cuda, devices=3) as gpu:

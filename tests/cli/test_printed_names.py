@@ -95,7 +95,16 @@ def test_views_of_the_profiler(files, capsys, view):
     assert printed(capsys, "prof", files[0], view)
 
 
-@pytest.mark.parametrize("command", [["stats"], ["summary"], ["compare"], ["stats", "--question", "kernels", "--csv"]])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["stats"],
+        *(
+            pytest.param(command, marks=pytest.mark.slow)
+            for command in (["summary"], ["compare"], ["stats", "--question", "kernels", "--csv"])
+        ),
+    ],
+)
 def test_an_output_of_another_encoding_gets_escapes(files, command):
     """Such as a terminal of the C locale, or a pipe on a machine whose encoding is Latin-1."""
     name, *options = command

@@ -323,8 +323,8 @@ def test_columns_of_a_recording_get_the_advice_of_its_step_stats(name):
     [
         "hta/a100_alexnet.json.gz",
         "nsys_ai/mfu_2gpu_before.sqlite.gz",
-        "hta/v100_rank1of2_diff_test_graphs.json.gz",
-        "xprof/gpu_multi_worker.xplane.pb.gz",
+        pytest.param("hta/v100_rank1of2_diff_test_graphs.json.gz", marks=pytest.mark.slow),
+        pytest.param("xprof/gpu_multi_worker.xplane.pb.gz", marks=pytest.mark.slow),
         "torch_tutorial/h100_transformer_before.json.gz",
     ],
 )

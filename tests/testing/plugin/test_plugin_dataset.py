@@ -37,7 +37,7 @@ def test_each_test_is_in_the_dataset(pytester, workers, monkeypatch):
         pytest.importorskip("xdist")
     for name in ("first", "second"):
         monkeypatch.setenv("COLLECTOR_RUN", name)
-        result = run(pytester, TESTS, "--gpu-dataset=runs", "--gpu-simulate", *workers, apart=True)
+        result = run(pytester, TESTS, "--gpu-dataset=runs", "--gpu-simulate", *workers, apart=bool(workers))
         result.assert_outcomes(passed=3)
     dataset = Dataset(pytester.path / "runs")
     assert {key.run for key in dataset.keys} == {"first", "second"}

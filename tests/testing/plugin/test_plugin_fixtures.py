@@ -128,7 +128,9 @@ def test_after(simulated_gpu):
 
 
 @pytest.mark.parametrize("simulate", [[], ["--gpu-simulate"]], ids=["own", "of the run"])
-@pytest.mark.parametrize("scope", ["class", "module", "package", "session"])
+@pytest.mark.parametrize(
+    "scope", ["class", *(pytest.param(scope, marks=pytest.mark.slow) for scope in ("module", "package")), "session"]
+)
 def test_a_simulated_gpu_may_be_of_a_wider_scope(pytester, no_driver, scope, simulate):
     result = run(pytester, WIDER.replace("SCOPE", scope), "--gpu-report=out.json", "--gpu-leaks", *simulate)
     result.assert_outcomes(passed=3)
