@@ -1,11 +1,17 @@
-// A thread's source knows a stack of names: a launch gets the innermost. A task, a coroutine that waits meanwhile, and
-// a function that an executor runs in a copied context have names of their own. These are in a context variable, which
-// Python switches with the task. Whenever the context of a thread changes, `resume` makes the thread's stack that of
-// the context: it pops the names that the context does not have, and pushes those that the thread does not have.
+// The source keeps a stack of names for each thread, and a launch gets the innermost name. Tasks, suspended coroutines
+// and functions that an executor runs in a copied context have names of their own. The names of a context are the value
+// of a context variable, which Python switches with the task. Whenever the context of a thread changes, `resume` makes
+// the stack of the thread equal to that of the context: it pops the names that the context lacks and pushes those that
+// the thread lacks.
+//
+// Calls of the source, and of the Python functions of a stack, may run any Python code: garbage collection closes
+// generators, and signal handlers run. Such code may enter and leave annotations of this stack and of others. Therefore
+// places and the stack of the thread are held for as long as a function here uses them.
 #include "bindings/annotation_stack.h"
 
 #include <cstdint>
 #include <exception>
+#include <list>
 #include <mutex>
 #include <new>
 #include <string>
@@ -20,29 +26,30 @@ namespace py = pybind11;
 namespace collector::bindings {
 namespace {
 
-// An open annotation with those around it; the value of the context variable.
+// An open annotation, linked to the annotation around it. The innermost one is the value of the context variable.
 struct Place {
-  PyObject_HEAD Place* outer;  // owned; null: outermost
-  const void* owner;           // who leaves it
-  uint64_t stack;              // the number of the AnnotationStack that it belongs to
+  PyObject_HEAD Place* outer;  // owned; null: this annotation is the outermost
+  const void* owner;           // the object that enters and leaves it; only compared
+  uint64_t stack;              // number of its AnnotationStack
   std::string path;
   uint32_t details;
-  int64_t continued;  // the number of the details of an annotation that goes on; -1: not known yet
-  bool is_silent;     // names nothing
-  bool is_left;       // while annotations inside it are still open
+  int64_t continued;  // number of the same details without figures that are counted already; -1: not determined yet
+  bool is_silent;     // it names no launches
+  bool is_left;       // it was left while annotations inside it were still open
 };
 
 struct AnnotationStack {
   PyObject_HEAD uint64_t number;
-  const AnnotationCalls* calls;  // null: the next two
-  PyObject* push;
-  PyObject* pop;
-  PyObject* capsule;    // of `calls`
-  PyObject* continued;  // (number of details) -> number of the same details without what was counted already
-  PyObject* suspends;   // (frame of a generator) -> whether it may wait inside the block that it enters now
-  PyObject* on_first;   // called before the first annotation; then null
+  const AnnotationCalls* calls;  // null: `push` and `pop` are called instead
+  PyObject* push;                // (path[, number of details])
+  PyObject* pop;                 // ()
+  PyObject* capsule;             // owns `calls`
+  PyObject* continued;           // (number of details) -> number of the same details without figures counted already
+  PyObject* suspends;            // (frame of a generator) -> whether it may yield inside the block that it enters now
+  PyObject* on_first;            // called before the first annotation; null afterwards
   bool has_ended;
   bool is_detached;
+  // The figures of the ledger with the prefix annotations_.
   uint64_t mixed;
   uint64_t unfollowed;
   uint64_t suspended;
@@ -52,13 +59,14 @@ PyTypeObject* place_type = nullptr;
 PyTypeObject* stack_type = nullptr;
 PyObject* place_variable = nullptr;
 
-// What a thread's source has, outermost first. The places are owned.
+// The names that the source has for a thread.
 struct Pushed {
-  uint64_t stack;
-  std::vector<Place*> places;
+  uint64_t stack;              // number of the AnnotationStack
+  std::vector<Place*> places;  // owned, outermost first
+  size_t num_uses = 0;         // functions on the C++ stack that use `places`
 };
 
-// Places of threads that ended inside an annotation, without the GIL that is needed to release them.
+// Places of threads that ended inside an annotation. A thread that ends does not hold the GIL, which releasing needs.
 struct Leftover {
   std::mutex mutex;
   std::vector<Place*> places;
@@ -69,7 +77,7 @@ Leftover& leftover() {
 }
 
 struct ThreadStacks {
-  std::vector<Pushed> stacks;
+  std::list<Pushed> stacks;  // elements do not move
 
   ThreadStacks() = default;
   ThreadStacks(const ThreadStacks&) = delete;
@@ -82,16 +90,16 @@ struct ThreadStacks {
         leftover().places.insert(leftover().places.end(), pushed.places.begin(), pushed.places.end());
       }
     } catch (...) {
-      return;  // no memory: the places stay
+      return;  // without memory the places are never released
     }
   }
 };
 thread_local ThreadStacks this_thread;
 
-std::vector<Place*>& pushed_here(const AnnotationStack& self) {
-  std::vector<Pushed>& stacks = this_thread.stacks;
+Pushed& pushed_by(const AnnotationStack& self) {
+  std::list<Pushed>& stacks = this_thread.stacks;
   for (Pushed& pushed : stacks) {
-    if (pushed.stack == self.number) return pushed.places;
+    if (pushed.stack == self.number) return pushed;
   }
   std::vector<Place*> released;
   {
@@ -99,13 +107,28 @@ std::vector<Place*>& pushed_here(const AnnotationStack& self) {
     released.swap(leftover().places);
   }
   for (Place* place : released) Py_DECREF(place);
-  for (size_t i = stacks.size(); i-- > 0;) {
-    if (stacks[i].places.empty()) stacks.erase(stacks.begin() + static_cast<std::ptrdiff_t>(i));
-  }
-  return stacks.emplace_back(Pushed{self.number, {}}).places;
+  stacks.remove_if([](const Pushed& each) { return each.places.empty() && each.num_uses == 0; });
+  return stacks.emplace_back(Pushed{self.number, {}});
 }
 
-// The place of the current context, or null; a borrowed reference, which the context keeps.
+// The places that the source has for this thread, which no other stack removes during the use.
+class PushedHere {
+ public:
+  explicit PushedHere(const AnnotationStack& self) : pushed_(pushed_by(self)) { ++pushed_.num_uses; }
+  PushedHere(const PushedHere&) = delete;
+  PushedHere& operator=(const PushedHere&) = delete;
+  ~PushedHere() { --pushed_.num_uses; }
+
+  std::vector<Place*>& places() const { return pushed_.places; }
+
+ private:
+  Pushed& pushed_;
+};
+
+// A reference to a place, or to none, that keeps the place.
+py::object held(Place* place) { return py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(place)); }
+
+// The place of the current context, or null; a borrowed reference, which the context keeps until its value changes.
 bool current_place(const AnnotationStack& self, Place** place) {
   PyObject* value = nullptr;
   if (PyContextVar_Get(place_variable, nullptr, &value) < 0) return false;
@@ -125,7 +148,7 @@ bool set_place(Place* place) {
   return token != nullptr;
 }
 
-// The innermost annotation that names launches in this place; null: none does.
+// The innermost annotation around and including `place` that names launches; null: there is none.
 Place* naming(Place* place) {
   while (place != nullptr && (place->is_left || place->is_silent)) place = place->outer;
   return place;
@@ -163,7 +186,7 @@ bool call_pop(const AnnotationStack& self) {
   return done != nullptr;
 }
 
-// The details of an annotation that goes on: what it did is counted already.
+// The number of the details of an annotation that is resumed: without the figures that are counted already.
 bool continued_details(const AnnotationStack& self, Place& place, uint32_t* details) {
   if (place.details != 0 && place.continued < 0) {
     PyObject* const number = PyObject_CallFunction(self.continued, "I", place.details);
@@ -176,14 +199,14 @@ bool continued_details(const AnnotationStack& self, Place& place, uint32_t* deta
   return true;
 }
 
-// Appended first: a pop too many, should the push be interrupted, is harmless.
+// The place is appended before the call, which may be interrupted: a superfluous pop is harmless, a missing one is not.
 bool push(const AnnotationStack& self, std::vector<Place*>& pushed, Place* place, uint32_t details) {
-  Py_INCREF(place);
   pushed.push_back(place);
+  Py_INCREF(place);
   return call_push(self, place->path, details);
 }
 
-// The place is held while the source is called, which may run Python.
+// The place is held during the call of the source.
 bool pop(const AnnotationStack& self, std::vector<Place*>& pushed) {
   Place* const place = pushed.back();
   pushed.pop_back();
@@ -192,8 +215,9 @@ bool pop(const AnnotationStack& self, std::vector<Place*>& pushed) {
   return done;
 }
 
-// Gives the thread the names of `place`. `was_left`: one of those that it has, below the innermost, was left.
+// Gives the thread the names of `place`. `was_left`: a place below the innermost one of the thread was left.
 bool resume(const AnnotationStack& self, std::vector<Place*>& pushed, Place* place, bool was_left = false) {
+  const py::object kept = held(place);  // with the places around it
   place = naming(place);
   if (!was_left && (pushed.empty() ? place == nullptr : pushed.back() == place)) return true;
   std::vector<Place*> names;  // innermost first
@@ -213,7 +237,7 @@ bool resume(const AnnotationStack& self, std::vector<Place*>& pushed, Place* pla
   return true;
 }
 
-// Whether the block around the call, of a generator, may wait inside: what is launched meanwhile is that of another.
+// Whether a generator enters the annotation for a block in which it may yield: launches meanwhile are its caller's.
 bool waits_inside(const AnnotationStack& self, bool* waits) {
   *waits = false;
   PyFrameObject* const method = PyEval_GetFrame();  // annotate.__enter__
@@ -226,15 +250,16 @@ bool waits_inside(const AnnotationStack& self, bool* waits) {
   bool done = true;
   if (is_generator) {
     PyObject* const answer = PyObject_CallFunctionObjArgs(self.suspends, reinterpret_cast<PyObject*>(caller), nullptr);
-    done = answer != nullptr;
-    *waits = done && PyObject_IsTrue(answer) == 1;
+    const int truth = answer == nullptr ? -1 : PyObject_IsTrue(answer);
+    done = truth >= 0;
+    *waits = truth == 1;
     Py_XDECREF(answer);
   }
   Py_DECREF(caller);
   return done;
 }
 
-// The name as UTF-8; lone surrogates are escaped. `kept` owns the bytes of such a name.
+// The name as UTF-8. Lone surrogates are escaped; `kept` owns the bytes of a name that has some.
 bool utf8_of(PyObject* name, std::string_view* text, std::string& kept) {
   Py_ssize_t size = 0;
   if (const char* const data = PyUnicode_AsUTF8AndSize(name, &size)) {
@@ -252,19 +277,20 @@ bool utf8_of(PyObject* name, std::string_view* text, std::string& kept) {
 
 Place* new_place(const AnnotationStack& self, const void* owner, Place* outer, std::string_view name,
                  uint32_t details) {
+  std::string path;
+  if (const Place* const around = naming(outer)) {
+    path.reserve(around->path.size() + 1 + name.size());
+    path.append(around->path).append(1, '/').append(name);
+  } else {
+    path.assign(name);
+  }
   auto* const place = PyObject_New(Place, place_type);
   if (place == nullptr) return nullptr;
   Py_XINCREF(outer);
   place->outer = outer;
   place->owner = owner;
   place->stack = self.number;
-  new (&place->path) std::string();
-  if (const Place* const around = naming(outer)) {
-    place->path.reserve(around->path.size() + 1 + name.size());
-    place->path.append(around->path).append(1, '/').append(name);
-  } else {
-    place->path.assign(name);
-  }
+  new (&place->path) std::string(std::move(path));
   place->details = details;
   place->continued = -1;
   place->is_silent = false;
@@ -273,7 +299,7 @@ Place* new_place(const AnnotationStack& self, const void* owner, Place* outer, s
 }
 
 void delete_place(PyObject* object) {
-  // In a loop: a path may be deep.
+  // A loop instead of a recursion, because a path may be deep.
   auto* place = reinterpret_cast<Place*>(object);
   while (place != nullptr) {
     Place* const outer = place->outer;
@@ -312,7 +338,9 @@ PyObject* enter(PyObject* object, PyObject* const* arguments, Py_ssize_t count) 
   if (!waits_inside(self, &waits) || !utf8_of(arguments[1], &name, kept) || !current_place(self, &outer)) {
     return nullptr;
   }
-  std::vector<Place*>& pushed = pushed_here(self);
+  const py::object kept_outer = held(outer);
+  const PushedHere here(self);
+  std::vector<Place*>& pushed = here.places();
   Place* const around = naming(outer);
   if (pushed.empty() ? around != nullptr : pushed.back() != around) {
     ++(pushed.empty() ? self.unfollowed : self.mixed);
@@ -330,13 +358,15 @@ PyObject* enter(PyObject* object, PyObject* const* arguments, Py_ssize_t count) 
   Py_RETURN_NONE;
 }
 
-// Leaves the owner's innermost annotation of this context or, if it has none, of this thread: a generator may be closed
-// in another context than it began in. An annotation that was entered in another thread stays there.
+// Leaves the owner's innermost annotation of this context or, if there is none, of this thread: a generator may be
+// closed in another context than the one in which it began. An annotation that was entered in another thread stays.
 PyObject* leave(PyObject* object, PyObject* owner) {
   auto& self = *reinterpret_cast<AnnotationStack*>(object);
   Place* place = nullptr;
   if (!current_place(self, &place)) return nullptr;
-  std::vector<Place*>& pushed = pushed_here(self);
+  const py::object kept = held(place);
+  const PushedHere here(self);
+  std::vector<Place*>& pushed = here.places();
   if (place != nullptr && place->owner == owner && !place->is_left) {
     Place* outer = place->outer;
     while (outer != nullptr && outer->is_left) outer = outer->outer;
@@ -364,16 +394,18 @@ PyObject* resume_place(PyObject* object, PyObject* value) {
   if (Py_TYPE(value) == place_type && reinterpret_cast<Place*>(value)->stack == self.number) {
     place = reinterpret_cast<Place*>(value);
   }
-  std::vector<Place*>& pushed = pushed_here(self);
-  if (!resume(self, pushed, place)) return nullptr;
+  const PushedHere here(self);
+  if (!resume(self, here.places(), place)) return nullptr;
   Py_RETURN_NONE;
 }
 
-// From now on nothing is entered. The calling thread leaves its annotations; other threads do when they leave them.
+// From now on no annotation is entered. The names of the calling thread are popped here, those of other threads when
+// they leave their annotations.
 PyObject* end(PyObject* object, PyObject* /*unused*/) {
   auto& self = *reinterpret_cast<AnnotationStack*>(object);
   self.has_ended = true;
-  if (!resume(self, pushed_here(self), nullptr) || !set_place(nullptr)) return nullptr;
+  const PushedHere here(self);
+  if (!resume(self, here.places(), nullptr) || !set_place(nullptr)) return nullptr;
   Py_RETURN_NONE;
 }
 
@@ -433,15 +465,23 @@ void delete_stack(PyObject* object) {
   Py_DECREF(type);
 }
 
-#ifdef Py_TPFLAGS_DISALLOW_INSTANTIATION
-constexpr unsigned long kNotInstantiable = Py_TPFLAGS_DISALLOW_INSTANTIATION;
-#else
-constexpr unsigned long kNotInstantiable = 0;
-#endif
+// A function for Python, through which no exception of C++ passes; those of memory become Python's.
+template <auto* function>
+struct Method;
+template <typename... Arguments, PyObject* (*function)(Arguments...)>
+struct Method<function> {
+  static PyObject* call(Arguments... arguments) {
+    try {
+      return function(arguments...);
+    } catch (const std::exception&) {
+      return PyErr_NoMemory();
+    }
+  }
+};
 
-template <typename Function>
-PyCFunction as_method(Function* function) {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
+template <auto* function>
+PyCFunction as_method() {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&Method<function>::call));
 }
 
 PyTypeObject* make_type(PyType_Spec* spec) {
@@ -453,12 +493,24 @@ PyTypeObject* make_type(PyType_Spec* spec) {
 #if PY_VERSION_HEX >= 0x030E0000
 AnnotationStack* watching = nullptr;  // owned
 
+PyObject* resume_current(PyObject* object, PyObject* /*unused*/) {
+  auto& self = *reinterpret_cast<AnnotationStack*>(object);
+  Place* place = nullptr;
+  if (!current_place(self, &place)) return nullptr;
+  const PushedHere here(self);
+  if (!resume(self, here.places(), place)) return nullptr;
+  Py_RETURN_NONE;
+}
+
 int on_context_switch(PyContextEvent event, PyObject* /*context*/) {
   if (event != Py_CONTEXT_SWITCHED || watching == nullptr) return 0;
-  PyObject* const raised = PyErr_GetRaisedException();  // contexts are left with exceptions, too
-  Place* place = nullptr;
-  const bool done = current_place(*watching, &place) && resume(*watching, pushed_here(*watching), place);
-  if (!done) PyErr_WriteUnraisable(reinterpret_cast<PyObject*>(watching));
+  PyObject* const raised = PyErr_GetRaisedException();  // a context may be left by an exception
+  auto* const stack = reinterpret_cast<PyObject*>(watching);
+  Py_INCREF(stack);  // `watching` may change during the call
+  PyObject* const done = Method<resume_current>::call(stack, nullptr);
+  if (done == nullptr) PyErr_WriteUnraisable(stack);
+  Py_XDECREF(done);
+  Py_DECREF(stack);
   PyErr_SetRaisedException(raised);
   return 0;
 }
@@ -477,19 +529,20 @@ void watch_contexts(const py::object& stack) {
 void add_annotation_stack(py::module_& m) {
   static PyType_Slot place_slots[] = {
       {Py_tp_dealloc, reinterpret_cast<void*>(delete_place)},
-      {Py_tp_doc, const_cast<char*>("An open annotation with those around it.")},
+      {Py_tp_doc, const_cast<char*>("An open annotation, linked to the annotation around it.")},
       {0, nullptr},
   };
   static PyType_Spec place_spec = {"collector._convert.AnnotationPlace", sizeof(Place), 0,
-                                   Py_TPFLAGS_DEFAULT | kNotInstantiable, place_slots};
+                                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, place_slots};
   place_type = make_type(&place_spec);
   static PyMethodDef methods[] = {
-      {"enter", as_method(enter), METH_FASTCALL, "enter(self, owner, name, details)\n\nEnters an annotation."},
-      {"leave", leave, METH_O, "leave(self, owner)\n\nLeaves the owner's innermost annotation."},
-      {"resume", resume_place, METH_O,
+      {"enter", as_method<enter>(), METH_FASTCALL, "enter(self, owner, name, details)\n\nEnters an annotation."},
+      {"leave", as_method<leave>(), METH_O, "leave(self, owner)\n\nLeaves the owner's innermost annotation."},
+      {"resume", as_method<resume_place>(), METH_O,
        "resume(self, place)\n\nGives this thread the names of a value of annotation_place()."},
-      {"end", end, METH_NOARGS, "end(self)\n\nEnters nothing any more, and leaves the annotations of this thread."},
-      {"detach", detach, METH_NOARGS, "detach(self)\n\nCalls the source no more."},
+      {"end", as_method<end>(), METH_NOARGS,
+       "end(self)\n\nEnters no annotation any more, and leaves the annotations of this thread."},
+      {"detach", detach, METH_NOARGS, "detach(self)\n\nNever calls the source again."},
       {"counts", counts, METH_NOARGS, "counts(self)\n\n(mixed, unfollowed, suspended)."},
       {nullptr, nullptr, 0, nullptr},
   };
@@ -502,7 +555,8 @@ void add_annotation_stack(py::module_& m) {
       {0, nullptr},
   };
   static PyType_Spec stack_spec = {"collector._convert.AnnotationStack", sizeof(AnnotationStack), 0,
-                                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | kNotInstantiable, stack_slots};
+                                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                                   stack_slots};
   stack_type = make_type(&stack_spec);
   place_variable = PyContextVar_New("annotation", Py_None);
   if (place_variable == nullptr) throw py::error_already_set();
@@ -514,7 +568,7 @@ void add_annotation_stack(py::module_& m) {
         py::arg("suspends"), py::arg("on_first"), "The open annotations of a session's threads and tasks.");
 #if PY_VERSION_HEX >= 0x030E0000
   m.def("watch_contexts", &watch_contexts, py::arg("stack"),
-        "From CPython 3.14. Resumes the place of every context that a thread switches to; None: of none any more.");
+        "From CPython 3.14. Resumes the place of every context to which a thread switches; None ends this.");
 #endif
 }
 
