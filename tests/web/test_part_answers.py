@@ -163,6 +163,31 @@ def test_what_was_launched_under_an_annotation_before_the_step_is_not_asked_by_a
     assert "kernels/op" not in of_parts(tmp_path / "step.html", [(0, 40)])[0]
 
 
+MANY_LAUNCHES = """
+const { partAnswer } = await import(process.argv[1]);
+const count = 300000;
+const [zeros, ones] = [0, 1].map((value) => new Float64Array(count).fill(value));
+const rows = {
+  work: { start: zeros.map((_, row) => row + 7), call: zeros.map((_, row) => row + 1) },
+  calls: { start: zeros.map((_, row) => row), length: ones, code: zeros },
+};
+const columns = ["api", "min_queue_ns", "max_queue_ns"].map((name) => ({ name }));
+const cut = { part: { start: 0, end: count }, work: Array.from(zeros.keys()) };
+const answers = { calls: { values: [["cudaLaunchKernel"]] }, launches: { columns, totals: {}, python: "", cli: "" } };
+console.log(JSON.stringify(partAnswer({ info: {}, rows, cut, answers }, "launches").values));
+"""
+
+
+def test_a_part_may_have_more_launches_than_a_function_takes_arguments():
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("THE PAGE'S ANSWERS ABOUT PARTS ARE NOT TESTED: they need node")
+    command = [node, "--input-type=module", "--eval", MANY_LAUNCHES, (MODULES / "answers.js").as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [["cudaLaunchKernel"], [6], [6]]
+
+
 def test_a_page_has_rows_only_where_all_of_them_fit(build, tmp_path):
     for number in range(300):
         build.kernel(f"kernel_{number % 50}", 300 * number, 7 * number % 90, correlation_id=number + 1)

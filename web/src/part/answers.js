@@ -1,6 +1,6 @@
-// Answers about a part of a step, from the rows that the file holds: those of `collector.analysis.between`, digit for digit.
-// Each function is the counterpart of a module of collector/analysis; names and other texts are those of the answer about
-// the whole step. tests/web/test_part_answers.py holds all of them to Python's answers.
+// Answers about a part of a step, from the rows that the file holds: exactly the answers of `collector.analysis.between`.
+// Each function is the counterpart of a module of collector/analysis. Names and other texts are taken from the answer about
+// the whole step. tests/web/test_part_answers.py compares all of them with Python's answers.
 import { ascending, byCodePoints, figuresOf, groupedBy, longestFirst, lowerMedian, ratio, rowOf, shared } from "./groups.js";
 import { clipped, gapsBetween, lengthOf, overlap, sweep, timesAlone, timesByNumber, union, without } from "./intervals.js";
 import { memoryByOp, memoryByPool } from "./memory.js";
@@ -21,17 +21,17 @@ const KERNEL_GAP_NS = 2000;
 /** Rows of an answer that the page shows (collector/web/report_data.py). */
 const MOST_ROWS = 5000;
 
-/** When a row of a table was. @param {import("./rows.js").Table} table @param {number} row */
+/** Start and end of a row. @param {import("./rows.js").Table} table @param {number} row */
 function timesOf(table, row) {
   return { start: table.start[row], end: table.start[row] + table.length[row] };
 }
 
-/** Activities of the part by their devices, in order of both. @param {Asked} asked @returns {[number, number[]][]} */
+/** Devices in order, each with its activities of the part in order. @param {Asked} asked @returns {[number, number[]][]} */
 function byDevice({ info, rows: { work }, cut }) {
   return [...groupedBy(cut.work, (row) => info.streams[work.stream[row]][0])].sort((one, other) => one[0] - other[0]);
 }
 
-/** How long the classes of activities ran on each device, exactly these of them and no others.
+/** For each device the times of each set of classes and of each number of activities that ran at once.
  * @param {Asked} asked */
 function deviceTimes(asked) {
   const { rows: { work }, cut: { part } } = asked;
@@ -121,9 +121,9 @@ function streamKeys({ info }, stream) {
   return { device_id, context_id, stream_id };
 }
 
-/** Communication by the key of an activity, those of each device in their order.
+/** Communication by a key of its activities; the rows of each device are in the given order.
  * @param {Asked} asked @param {(row: number) => number} keyOf @param {(key: number) => Row} columnsOf
- * @param {(one: Row, other: Row) => number} order @param {Row} several keys of the time in which several communicated at once */
+ * @param {(one: Row, other: Row) => number} order @param {Row} several the key of the time in which several keys communicated at once */
 function communication(asked, keyOf, columnsOf, order, several) {
   const { rows: { work }, cut: { part } } = asked;
   const ran = (/** @type {number[]} */ own) => union(own.map((row) => clipped(timesOf(work, row), part)));
@@ -192,7 +192,7 @@ function streams(_, asked) {
   });
 }
 
-/** The gaps of each device with what each is put down to. @param {Asked} asked */
+/** The gaps of each device with their causes. @param {Asked} asked */
 function gaps(asked) {
   const { rows: { work, calls }, cut } = asked;
   const waits = union(cut.calls.filter((row) => calls.waits[row]).map((row) => timesOf(calls, row)));
@@ -205,7 +205,7 @@ function gaps(asked) {
         device_id: device, start_ns: start - cut.part.start, end_ns: end - cut.part.start, idle_ns: idle, synchronize_ns: 0, host_ns: 0,
         launch_latency_ns: 0, kernel_gap_ns: 0, dependency_ns: 0, no_launch_ns: 0, tail_ns: 0,
       };
-      // Of several activities that start at once the earliest launch counts; it is not known where that of one is not.
+      // If several activities end the gap at once, the earliest launch counts; it is unknown if one of them is unknown.
       let launched = Infinity;
       for (let place = endedBy; place >= 0 && place < own.length && work.start[own[place]] === end; place++) {
         const call = work.call[own[place]];
@@ -225,7 +225,7 @@ function gaps(asked) {
   }));
 }
 
-/** How much of a time a union covers. @param {import("./intervals.js").Interval[]} union @param {number} start @param {number} end */
+/** The time between start and end that a union covers. @param {import("./intervals.js").Interval[]} union @param {number} start @param {number} end */
 function coveredBy(union, start, end) {
   let [low, high] = [0, union.length];
   while (low < high) {
@@ -252,7 +252,7 @@ function idleGaps(_, asked) {
     .sort((one, other) => other.idle_ns - one.idle_ns || one.device_id - other.device_id || one.start_ns - other.start_ns);
 }
 
-/** The rows of the answer about the whole step in which activities of the part are counted, with these.
+/** The rows of the answer about the whole step in which activities of the part are counted, each with these activities.
  * @param {Asked} asked @param {string} key @param {(kind: number) => boolean} is whether activities of a class are counted
  * @returns {[number, number[]][]} */
 function counted({ info, rows: { work }, cut }, key, is) {
@@ -265,7 +265,7 @@ function isKernel(work_class) {
   return work_class === COMPUTE || work_class === COMMUNICATION;
 }
 
-/** Kernels by what the answer counts them by, with figures of their durations. @param {Answer} whole @param {Asked} asked @param {string} key */
+/** Kernels by the key of the answer, with figures of their durations. @param {Answer} whole @param {Asked} asked @param {string} key */
 function kernels(whole, asked, key) {
   const { info, rows: { work }, answers } = asked;
   const use = info.kind_keys.indexOf("tensor_cores/use");
@@ -274,8 +274,8 @@ function kernels(whole, asked, key) {
     /** @type {Row} */
     const row = { ...rowOf(whole, code), ...figuresOf(own.map((each) => work.length[each])) };
     if (!key.startsWith("kernels/")) return row;
-    const said = new Set(own.map((each) => uses[info.kinds[work.kind[each]][use]]));
-    return { ...row, tensor_cores: said.size === 1 ? [...said][0] : "unknown" };
+    const stated = new Set(own.map((each) => uses[info.kinds[work.kind[each]][use]]));
+    return { ...row, tensor_cores: stated.size === 1 ? [...stated][0] : "unknown" };
   });
   if (key === "tensor_cores/use") return shared(uses.flatMap((each) => found.filter((row) => row.tensor_cores === each)));
   return shared(longestFirst(found, whole.columns.map((each) => each.name)));
@@ -352,7 +352,7 @@ function launches(_, asked) {
       min_delay_ns: delays[0],
       median_delay_ns: lowerMedian(delays),
       max_delay_ns: delays[delays.length - 1],
-      min_queue_ns: Math.min(...own.map((each) => each.sinceReturn)),
+      min_queue_ns: own.reduce((least, each) => Math.min(least, each.sinceReturn), Infinity),
       median_queue_ns: lowerMedian(queued),
       max_queue_ns: queued[queued.length - 1],
     };
@@ -375,7 +375,7 @@ function launchDelays(_, asked) {
   });
 }
 
-/** Of each stream how long each depth of its queue lasted. @param {Asked} asked */
+/** For each stream the time of each depth of its queue. @param {Asked} asked */
 function queues(asked) {
   const { work } = asked.rows;
   return [...groupedBy(launched(asked), (each) => work.stream[each.row])].sort((one, other) => one[0] - other[0]).map(([stream, own]) => {
@@ -409,7 +409,7 @@ function tracingCost(whole, { rows: { overheads }, cut }) {
     ...rowOf(whole, code), count: own.length, total_ns: own.reduce((sum, row) => sum + overheads.length[row], 0),
     covered_ns: lengthOf(union(own.map((row) => timesOf(overheads, row)))),
   }));
-  // The tracer's own thread has one figure for all of the step.
+  // The CPU time of the collector's thread is known for the whole step only.
   const others = whole.values[0].flatMap((_, row) => (codes.has(row) ? [] : [rowOf(whole, row)]));
   return longestFirst([...found, ...others], ["kind", "count"]).map((each) => ({ ...each, share: ratio(each.covered_ns, window) }));
 }
@@ -451,7 +451,7 @@ export function follows(info, answers, key) {
   return question !== undefined && (question.needs ?? []).every(isHeld) && !(question.named && info.outside);
 }
 
-/** The answer about a part of a step. @param {Asked} asked @param {string} key one that `follows` @returns {Answer} */
+/** The answer about a part of a step. @param {Asked} asked @param {string} key for which `follows` is true @returns {Answer} */
 export function partAnswer(asked, key) {
   const whole = asked.answers[key];
   const { part } = asked.cut;

@@ -1,7 +1,7 @@
-// Rows that are counted under the same key, with the figures of their durations (collector/analysis/duration_groups.py).
+// Rows grouped by their keys, with the figures of their durations (collector/analysis/duration_groups.py).
 
 /** @typedef {import("../provider.js").Answer} Answer */
-/** @typedef {Record<string, any>} Row Of an answer, by column. */
+/** @typedef {Record<string, any>} Row A row of an answer: column -> value. */
 
 /** Order of texts as in Python, by code points. @param {string} one @param {string} other */
 export function byCodePoints(one, other) {
@@ -18,7 +18,7 @@ export function ratio(part, whole) {
   return whole ? part / whole : 0;
 }
 
-/** Of an even number the lower one of the two in the middle. @param {number[]} sorted */
+/** The median; of an even number of values the lower middle one. @param {number[]} sorted */
 export function lowerMedian(sorted) {
   return sorted[(sorted.length - 1) >> 1];
 }
@@ -58,7 +58,7 @@ export function rowOf(answer, row) {
   return Object.fromEntries(answer.columns.map((column, at) => [column.name, answer.values[at][row]]));
 }
 
-/** Those that took longest first, of equal ones in order of their keys, the columns before the count.
+/** Sorts rows, longest total first, equal totals in order of their keys: the columns before the count.
  * @param {Row[]} rows @param {string[]} names of the columns, in their order */
 export function longestFirst(rows, names) {
   const keys = names.slice(0, names.indexOf("count"));
@@ -68,7 +68,7 @@ export function longestFirst(rows, names) {
     keys.reduce((found, key) => found || differs(one[key], other[key]), 0));
 }
 
-/** Shares of the sum of all totals. @param {Row[]} rows */
+/** Rows with their shares of the sum of all totals. @param {Row[]} rows */
 export function shared(rows) {
   const whole = rows.reduce((sum, each) => sum + each.total_ns, 0);
   return rows.map((each) => ({ ...each, share: ratio(each.total_ns, whole) }));

@@ -3,7 +3,7 @@
 /** @typedef {{start: number, end: number}} Interval */
 /** @typedef {Interval & {tag: number}} Tagged */
 
-/** The union of any intervals: such as do not touch each other, in order. @param {Interval[]} intervals @returns {Interval[]} */
+/** The union of any intervals: intervals in order that do not touch each other. @param {Interval[]} intervals @returns {Interval[]} */
 export function union(intervals) {
   /** @type {Interval[]} */
   const found = [];
@@ -20,7 +20,7 @@ export function lengthOf(intervals) {
   return intervals.reduce((sum, each) => sum + each.end - each.start, 0);
 }
 
-/** What a union leaves of another one. @param {Interval[]} union @param {Interval[]} other @returns {Interval[]} */
+/** The difference of two unions. @param {Interval[]} union @param {Interval[]} other what is taken away @returns {Interval[]} */
 export function without(union, other) {
   const found = [];
   let at = 0;
@@ -41,13 +41,13 @@ export function overlap(union, other) {
   return lengthOf(union) - lengthOf(without(union, other));
 }
 
-/** The part of an interval that a window has. @template {Interval} Each @param {Each} each @param {Interval} window @returns {Each} */
+/** An interval cut to a window. @template {Interval} Each @param {Each} each @param {Interval} window @returns {Each} */
 export function clipped(each, window) {
   const within = (/** @type {number} */ time) => Math.max(window.start, Math.min(time, window.end));
   return { ...each, start: within(each.start), end: within(each.end) };
 }
 
-/** Passes each stretch in which something runs, with how many intervals of each tag run in it.
+/** Calls `pass` for each time between two events in which intervals run, with the number of running intervals by tag.
  * @param {Tagged[]} intervals @param {(length: number, running: Map<number, number>) => void} pass */
 export function sweep(intervals, pass) {
   const filled = intervals.filter((each) => each.end > each.start);
@@ -72,7 +72,7 @@ export function sweep(intervals, pass) {
   }
 }
 
-/** How long 0, 1, 2, … of the intervals run at once in a window. @param {Interval[]} intervals within it @param {Interval} window */
+/** Time in a window in which a number of the intervals run at once, indexed by the number. @param {Interval[]} intervals within it @param {Interval} window */
 export function timesByNumber(intervals, window) {
   const times = [window.end - window.start];
   sweep(intervals.map((each) => ({ ...each, tag: 0 })), (length, running) => {
@@ -84,7 +84,7 @@ export function timesByNumber(intervals, window) {
   return times;
 }
 
-/** How long only intervals of one tag run, by the tag. @param {Tagged[]} intervals @returns {Map<number, number>} */
+/** Tag -> time in which only intervals of this tag run. @param {Tagged[]} intervals @returns {Map<number, number>} */
 export function timesAlone(intervals) {
   /** @type {Map<number, number>} */
   const alone = new Map();
@@ -96,8 +96,8 @@ export function timesAlone(intervals) {
   return alone;
 }
 
-/** The times of a window that intervals leave free, and the place of the first interval that starts at the end of each; -1:
- * none does. @param {Interval[]} intervals in order of their starts @param {Interval} window */
+/** The gaps between intervals in a window; `endedBy` is the index of the first interval that starts at the end of a gap, -1:
+ * the window ends there. @param {Interval[]} intervals in order of their starts @param {Interval} window */
 export function gapsBetween(intervals, window) {
   const found = [];
   let free = window.start;

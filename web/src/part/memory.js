@@ -3,9 +3,9 @@ import { byCodePoints, groupedBy } from "./groups.js";
 import { NO_ANNOTATION, pathsOf } from "./ops.js";
 
 /** @typedef {import("./answers.js").Asked} Asked */
-/** @typedef {{row: number, start: number, freed: number, bytes: number}} Held An allocation; `freed`: Infinity: never. */
+/** @typedef {{row: number, start: number, freed: number, bytes: number}} Held An allocation; `freed` is Infinity if it is never freed. */
 
-/** Of each place what was allocated in it, how often it was released, and the moment of the most. @param {Asked} asked */
+/** For each place its allocations, its numbers of releases, and its high water. @param {Asked} asked */
 function heldIn({ info, rows: { memory }, cut }) {
   const places = info.memory_places.map((place) => ({
     place, held: /** @type {Held[]} */ ([]), frees: 0, unknown: 0, used: 0, reserved: 0, high: 0, at: cut.part.start,

@@ -6,7 +6,7 @@ import { byCodePoints, figuresOf, groupedBy, longestFirst, ratio } from "./group
 
 export const NO_ANNOTATION = "(no annotation)";
 
-/** The path of each annotation of the part, by its row: names of those around it on its thread and its own.
+/** Row of an annotation of the part -> its path: the names of the enclosing annotations on its thread and its own.
  * @param {Asked} asked @returns {Map<number, string>} */
 export function pathsOf({ info, rows, cut, answers }) {
   const { code, thread, start, length } = rows.annotations;
@@ -24,9 +24,9 @@ export function pathsOf({ info, rows, cut, answers }) {
     if (place && thread[row] !== thread[nested[place - 1]]) open = [];
     while (open.length && end(open[open.length - 1]) < end(row)) open.pop();
     if (open.length) {
-      const around = /** @type {string} */ (paths.get(open[open.length - 1]));
+      const outer = /** @type {string} */ (paths.get(open[open.length - 1]));
       const name = nameOf(row);
-      paths.set(row, !around || name.startsWith(`${around}/`) ? name : `${around}/${name}`);
+      paths.set(row, !outer || name.startsWith(`${outer}/`) ? name : `${outer}/${name}`);
     }
     open.push(row);
   });
@@ -41,12 +41,12 @@ export function annotationPathTimes(whole, asked) {
   return longestFirst(groups, whole.columns.map((each) => each.name));
 }
 
-/** @param {string} path */
+/** The path of the enclosing annotation; empty: there is none. @param {string} path */
 function around(path) {
   return path === NO_ANNOTATION ? "" : path.slice(0, Math.max(path.lastIndexOf("/"), 0));
 }
 
-/** GPU time by path: a tree in which each path is followed by those inside of it. @param {Answer} _ @param {Asked} asked */
+/** GPU time by path: a tree in which each path is followed by the paths inside it. @param {Answer} _ @param {Asked} asked */
 export function ops(_, asked) {
   const { rows: { work, annotations }, cut } = asked;
   const paths = pathsOf(asked);

@@ -1,5 +1,5 @@
-// The rows of a step (collector/web/part_rows.py), and those of them that a part of the step has: whatever overlaps it, with
-// the calls and annotations that launched it, as `Recording.between` keeps them.
+// The rows of a step (collector/web/part_rows.py), and the rows of a part of it: those that overlap the part, and the calls
+// and annotations that launched them, as `Recording.between` selects them.
 import { columnsOf } from "../byte_planes.js";
 
 /** @typedef {{start: number, end: number}} Part */
