@@ -11,18 +11,18 @@ namespace {
 size_t place(int64_t number) { return static_cast<size_t>(number); }
 
 // The activities of each stream in their order, and the times of the launches into it.
-class Queues {
+class StreamRows {
  public:
-  explicit Queues(const PathActivities& activities) : activities_(activities), before_(activities.size(), kNone) {
+  explicit StreamRows(const PathActivities& activities) : activities_(activities), before_(activities.size(), kNone) {
     int64_t largest = kNone;
-    for (size_t row = 0; row < activities.size(); ++row) largest = std::max(largest, activities.queues[row]);
+    for (size_t row = 0; row < activities.size(); ++row) largest = std::max(largest, activities.streams[row]);
     rows_.resize(place(largest + 1));
     launched_by_.resize(rows_.size());
     for (size_t row = 0; row < activities.size(); ++row) {
-      const int64_t queue = activities.queues[row];
-      if (queue < 0) throw std::out_of_range("a stream that is not there");
-      std::vector<int64_t>& rows = rows_[place(queue)];
-      std::vector<int64_t>& launched_by = launched_by_[place(queue)];
+      const int64_t stream = activities.streams[row];
+      if (stream < 0) throw std::out_of_range("no stream has this number");
+      std::vector<int64_t>& rows = rows_[place(stream)];
+      std::vector<int64_t>& launched_by = launched_by_[place(stream)];
       if (!rows.empty()) before_[row] = rows.back();
       rows.push_back(static_cast<int64_t>(row));
       const int64_t so_far = launched_by.empty() ? INT64_MIN : launched_by.back();
@@ -34,12 +34,12 @@ class Queues {
   // The activity before this one on its stream.
   int64_t before(int64_t row) const { return before_[place(row)]; }
 
-  // The last activity that was launched into a stream before one time, and began before another and above the row
-  // `below`.
-  int64_t last_launched(int64_t queue, int64_t before_ns, int64_t begun_ns, int64_t below) const {
-    if (!has(queue)) return kNone;
-    const std::vector<int64_t>& launched_by = launched_by_[place(queue)];
-    const std::vector<int64_t>& rows = rows_[place(queue)];
+  // The last activity that was launched into a stream before `before_ns`, began before `begun_ns` and has a row less
+  // than `below`.
+  int64_t last_launched(int64_t stream, int64_t before_ns, int64_t begun_ns, int64_t below) const {
+    if (!has(stream)) return kNone;
+    const std::vector<int64_t>& launched_by = launched_by_[place(stream)];
+    const std::vector<int64_t>& rows = rows_[place(stream)];
     const auto launched = std::lower_bound(launched_by.begin(), launched_by.end(), before_ns) - launched_by.begin();
     const auto begun = std::lower_bound(rows.begin(), rows.begin() + launched, below, [&](int64_t row, int64_t bound) {
       return row < bound && activities_.times.starts[place(row)] < begun_ns;
@@ -48,32 +48,32 @@ class Queues {
   }
 
   // The first activity that was launched into a stream after a time.
-  int64_t first_launched(int64_t queue, int64_t after_ns) const {
-    if (!has(queue)) return kNone;
-    const std::vector<int64_t>& launched_by = launched_by_[place(queue)];
+  int64_t first_launched(int64_t stream, int64_t after_ns) const {
+    if (!has(stream)) return kNone;
+    const std::vector<int64_t>& launched_by = launched_by_[place(stream)];
     const auto found = std::upper_bound(launched_by.begin(), launched_by.end(), after_ns) - launched_by.begin();
-    return found == static_cast<std::ptrdiff_t>(launched_by.size()) ? kNone : rows_[place(queue)][place(found)];
+    return found == static_cast<std::ptrdiff_t>(launched_by.size()) ? kNone : rows_[place(stream)][place(found)];
   }
 
  private:
-  bool has(int64_t queue) const { return queue >= 0 && place(queue) < rows_.size(); }
+  bool has(int64_t stream) const { return stream >= 0 && place(stream) < rows_.size(); }
 
   const PathActivities& activities_;
   std::vector<int64_t> before_;
   std::vector<std::vector<int64_t>> rows_;
-  // The latest call up to each of the rows. A stream runs what it is given in order, so this is when an activity whose
-  // call is not known had been launched at the earliest.
+  // The latest call up to each row. A stream runs its work in the order of the launches, so an activity whose call is
+  // unknown was launched no earlier.
   std::vector<std::vector<int64_t>> launched_by_;
 };
 
-// Of each activity the activities that a wait of its stream was for.
+// For each activity the activities for which a wait of its stream waited.
 class EventEdges {
  public:
-  EventEdges(const StreamWaits& waits, const Queues& queues) {
-    for (size_t wait = 0; wait < waits.queues.size; ++wait) {
-      const int64_t target = queues.first_launched(waits.queues[wait], waits.called_at[wait]);
+  EventEdges(const StreamWaits& waits, const StreamRows& streams) {
+    for (size_t wait = 0; wait < waits.streams.size; ++wait) {
+      const int64_t target = streams.first_launched(waits.streams[wait], waits.called_at[wait]);
       if (target == kNone) continue;
-      const int64_t source = queues.last_launched(waits.sources[wait], waits.recorded_at[wait], INT64_MAX, target);
+      const int64_t source = streams.last_launched(waits.sources[wait], waits.recorded_at[wait], INT64_MAX, target);
       if (source != kNone) edges_.emplace_back(target, source);
     }
     std::sort(edges_.begin(), edges_.end());
@@ -103,7 +103,7 @@ class GraphNodes {
   int64_t before(int64_t row) const {
     const int64_t graph = activities_.graphs[place(row)];
     if (graph == kNone) return kNone;
-    // A node without length may end where this one begins, and be no earlier: of these only the rows before count.
+    // A node without length may end at the start of this node without being earlier: only rows before this one count.
     const Key latest{graph, activities_.times.starts[place(row)], row - 1};
     const auto found = std::upper_bound(nodes_.begin(), nodes_.end(), latest,
                                         [this](const Key& bound, int64_t node) { return bound < key(node); });
@@ -118,7 +118,7 @@ class GraphNodes {
   std::vector<int64_t> nodes_;
 };
 
-// Every hop between activities goes to an earlier row, so that the walk ends whatever the times are.
+// Every step goes to an activity of an earlier row, so that the walk ends for any times.
 class Walk {
  public:
   Walk(const PathActivities& activities, const StreamWaits& stream_waits, const HostWaits& host_waits, int64_t first,
@@ -127,8 +127,8 @@ class Walk {
         host_waits_(host_waits),
         first_(first),
         kernel_gap_ns_(kernel_gap_ns),
-        queues_(activities),
-        events_(stream_waits, queues_),
+        streams_(activities),
+        events_(stream_waits, streams_),
         graphs_(activities) {}
 
   Path path() {
@@ -148,7 +148,7 @@ class Walk {
   struct Cause {
     int64_t met = INT64_MIN;
     int64_t row = kNone;     // kNone: the call
-    bool is_before = false;  // on the stream
+    bool is_before = false;  // whether it is the activity before on the stream
   };
 
   int64_t last_to_end() const {
@@ -160,7 +160,7 @@ class Walk {
     return last;
   }
 
-  // Goes back to `start`, which may not lie later than now.
+  // Goes back to `start`. A segment without length is left out.
   void add(SegmentKind kind, int64_t start, int64_t row) {
     if (start >= now_) return;
     path_.kinds.push_back(static_cast<uint8_t>(kind));
@@ -170,7 +170,7 @@ class Walk {
     now_ = start;
   }
 
-  // The activity with which the path goes on before this one; kNone: it is at its beginning.
+  // The activity with which the path continues before this one; kNone: the path begins here.
   int64_t cause_of(int64_t row) {
     const Cause cause = last_met(row);
     if (cause.met == INT64_MIN) {
@@ -193,7 +193,7 @@ class Walk {
       if (met > cause.met) cause = {met, source, is_before};
     };
     const auto end_of = [this](int64_t source) { return std::min(activities_.times.ends[place(source)], now_); };
-    if (const int64_t before = queues_.before(row); before != kNone) {
+    if (const int64_t before = streams_.before(row); before != kNone) {
       const bool still_ran = activities_.times.ends[place(before)] > now_;
       offer(still_ran ? activities_.times.starts[place(before)] : end_of(before), before, true);
     }
@@ -205,7 +205,7 @@ class Walk {
     return cause;
   }
 
-  // From the call of an activity, where the path is, to the end of the wait of its thread.
+  // Goes back from the call of an activity along its thread to the last wait, and returns the activity that it awaited.
   int64_t back_along_host(int64_t row) {
     const int64_t thread = activities_.threads[place(row)];
     size_t wait = waits_until(thread, now_);
@@ -222,7 +222,7 @@ class Walk {
     return kNone;
   }
 
-  // The number of waits in order of thread and end up to those of this thread that ended until a time.
+  // The number of waits, in order of threads and ends, up to the last wait of this thread that ended by a time.
   size_t waits_until(int64_t thread, int64_t time) const {
     size_t low = 0;
     for (size_t high = host_waits_.times.size(); low < high;) {
@@ -234,7 +234,8 @@ class Walk {
     return low;
   }
 
-  // The activity, earlier than `below`, that a wait of the host ended with; kNone where it did not have to wait.
+  // The activity with a row less than `below` whose end a wait of the host awaited; kNone: the host did not have to
+  // wait.
   int64_t waited_for(size_t wait, int64_t below) const {
     const int64_t begin = host_waits_.times.starts[wait];
     const int64_t end = host_waits_.times.ends[wait];
@@ -252,10 +253,10 @@ class Walk {
       offer(host_waits_.activities[wait]);
       return found;
     }
-    const size_t set = place(host_waits_.queue_sets[wait]);
+    const size_t set = place(host_waits_.stream_sets[wait]);
     for (int64_t at = host_waits_.set_bounds[set]; at < host_waits_.set_bounds[set + 1]; ++at) {
-      const int64_t queue = host_waits_.set_queues[place(at)];
-      offer(queues_.last_launched(queue, host_waits_.launched_until[wait], end, below));
+      const int64_t stream = host_waits_.set_streams[place(at)];
+      offer(streams_.last_launched(stream, host_waits_.launched_until[wait], end, below));
     }
     return found;
   }
@@ -264,11 +265,11 @@ class Walk {
   const HostWaits& host_waits_;
   const int64_t first_;
   const int64_t kernel_gap_ns_;
-  const Queues queues_;
+  const StreamRows streams_;
   const EventEdges events_;
   const GraphNodes graphs_;
   Path path_;
-  int64_t now_ = 0;  // the path is known from here on
+  int64_t now_ = 0;  // start of the path as far as it is known
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The critical path of a recording: the cause for which the last activity waited, and so on back to the beginning.
+// The critical path of a recording: the last activity, the prerequisite that it waited for, and so on to the beginning.
 #pragma once
 
 #include <cstddef>
@@ -13,42 +13,42 @@ constexpr int64_t kNone = -1;
 
 enum class SegmentKind : uint8_t {
   kActivity = 0,       // an activity ran
-  kLaunchLatency = 1,  // it had been launched, and had not begun
-  kKernelGap = 2,      // the activity before it on its stream had ended a short time ago
-  kDependency = 3,     // its cause had ended, or the activity before it on its stream a longer time ago
-  kSynchronize = 4,    // the awaited work had ended, and the call had not returned
-  kHost = 5,           // the host did something else than to wait for a device
-  kUnknown = 6,        // the cause of the wait of the activity after it is unknown
+  kLaunchLatency = 1,  // the activity had been launched and had not begun
+  kKernelGap = 2,      // the activity before it on its stream had ended a short time before
+  kDependency = 3,     // other work that it waited for had ended, or the activity before it on its stream long before
+  kSynchronize = 4,    // the work that the host waited for had ended, and the call had not returned
+  kHost = 5,           // the host did something other than wait for a device
+  kUnknown = 6,        // the prerequisite of the following activity is unknown
 };
 
-// The activities of devices, in order of starts.
+// The activities of all devices, in order of their starts. Streams are numbered from 0 over all devices.
 struct PathActivities {
   IntervalColumns times;
-  Column<int64_t> queues;      // of each the number of its stream; all streams of all devices are counted together
-  Column<int64_t> call_times;  // when its launch was called; of no meaning without a thread
-  Column<int64_t> threads;     // thread that called it; kNone: the call is not known
-  Column<int64_t> graphs;      // number of the graph launch that it is a node of; kNone: of none
+  Column<int64_t> streams;     // number of the stream
+  Column<int64_t> call_times;  // start of the call that launched it; without meaning where the thread is kNone
+  Column<int64_t> threads;     // thread of the call; kNone: the call is unknown
+  Column<int64_t> graphs;      // number of the graph launch of which it is a node; kNone: it is not a node
 
   size_t size() const { return times.size(); }
 };
 
 // Waits of streams for the work in another stream.
 struct StreamWaits {
-  Column<int64_t> queues;
-  Column<int64_t> called_at;    // work launched later into that stream waits
-  Column<int64_t> sources;      // stream that it waits for
-  Column<int64_t> recorded_at;  // work launched before into that stream is waited for
+  Column<int64_t> streams;
+  Column<int64_t> called_at;    // work launched later into `streams` waits
+  Column<int64_t> sources;      // stream for which it waits
+  Column<int64_t> recorded_at;  // work launched earlier into `sources` is awaited
 };
 
 // Calls in which the host waited, in order of threads and of ends.
 struct HostWaits {
   IntervalColumns times;
   Column<int64_t> threads;
-  Column<int64_t> activities;      // the activity that was waited for; kNone: streams
-  Column<int64_t> queue_sets;      // place in `set_bounds` of the streams that were waited for
-  Column<int64_t> launched_until;  // work launched into them before was waited for
-  Column<int64_t> set_bounds;      // of each set the place of its first stream in `set_queues`, and of all one more
-  Column<int64_t> set_queues;
+  Column<int64_t> activities;      // row of the awaited activity; kNone: the work of a set of streams was awaited
+  Column<int64_t> stream_sets;     // number of that set
+  Column<int64_t> launched_until;  // work launched into the set before this time was awaited
+  Column<int64_t> set_bounds;      // for each set the index of its first stream in `set_streams`, and the end
+  Column<int64_t> set_streams;
 };
 
 struct Path {
@@ -56,18 +56,21 @@ struct Path {
   std::vector<uint8_t> kinds;
   std::vector<int64_t> starts;
   std::vector<int64_t> ends;
-  // Of kSynchronize the row of the wait, of the others that of the activity: the one that ran, or whose start or launch
-  // the segment leads to.
+  // For kSynchronize the row of the wait, for other kinds the row of the activity that ran, or to whose start or launch
+  // the segment leads.
   std::vector<int64_t> rows;
 };
 
-// Walks back from the last end. Where an activity began, the path goes on with what it waited for last: the activity
-// before it on its stream (where that still ran, as long as that ran alone), what a wait of its stream was for, the
-// node of its graph launch that ended last before, or the call that launched it; of these the one that was met last,
-// and of equal times the first. From a call the path goes back along its thread to the last call that had to wait for a
-// device, and on with what that waited for.
+// Walks back from the last end. At the start of an activity the path continues with the prerequisite that was met last;
+// of several at the same time, with the first in this order:
 //
-// `first` is where the path begins: no later than any call and activity.
+// 1. the activity before it on its stream; if that was still running, it counts up to its start only
+// 2. the work for which a wait of its stream waited
+// 3. the node of its graph launch that ended last before it
+// 4. the call that launched it
+//
+// From a call the path goes back along its thread to the last call that had to wait for a device, and continues with
+// the work for which that call waited. `first` is the begin of the path: no later than any call and activity.
 Path critical_path(const PathActivities& activities, const StreamWaits& stream_waits, const HostWaits& host_waits,
                    int64_t first, int64_t kernel_gap_ns);
 

@@ -7,7 +7,7 @@
 namespace collector::analysis {
 namespace {
 
-// Passes the intervals in the order of their starts to `visit(row, start, end)`; none ends before it starts.
+// Calls `visit(row, start, end)` for the intervals in the order of their starts, with `end` no earlier than `start`.
 template <typename Visit>
 void for_each_by_start(const IntervalColumns& intervals, Visit visit) {
   const std::vector<Times> tables{intervals.starts};
@@ -41,7 +41,7 @@ class CoveredBefore {
   }
 
  private:
-  // Whether as many had begun as at the time before: questions mostly come in order.
+  // Whether the intervals that begin before `time` are found from the time before in a few steps. Most times ascend.
   bool near(int64_t time) {
     for (int step = 0; step < 4; ++step) {
       const bool has_begun = begun_ == 0 || covering_.starts[begun_ - 1] <= time;
@@ -111,10 +111,11 @@ Intervals difference_of(const IntervalColumns& from, const IntervalColumns& take
 std::vector<int64_t> covered_by_group(const IntervalColumns& intervals, const Column<int64_t>& groups,
                                       size_t num_groups) {
   std::vector<int64_t> covered(num_groups, 0);
-  std::vector<std::pair<bool, int64_t>> reached(num_groups, {false, 0});  // whether it has begun, and how far it goes
+  std::vector<std::pair<bool, int64_t>> reached(num_groups,
+                                                {false, 0});  // whether the group has begun, and its last end
   for_each_by_start(intervals, [&](size_t row, int64_t start, int64_t end) {
     const int64_t group = groups[row];
-    if (group < 0 || static_cast<size_t>(group) >= num_groups) throw std::out_of_range("a group that is not there");
+    if (group < 0 || static_cast<size_t>(group) >= num_groups) throw std::out_of_range("no group has this number");
     auto& [has_begun, until] = reached[static_cast<size_t>(group)];
     const int64_t begin = has_begun ? std::max(start, until) : start;
     if (end > begin) covered[static_cast<size_t>(group)] += length_of(begin, end);

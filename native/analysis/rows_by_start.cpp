@@ -5,7 +5,7 @@
 namespace collector::analysis {
 namespace {
 
-// Below this many rows a run, sorting costs less than a merge, whose heap no cache holds.
+// With more than kFewRuns runs of fewer rows than this, sorting costs less than a merge, whose heap exceeds the caches.
 constexpr size_t kRowsOfRun = 16;
 constexpr size_t kFewRuns = 64;
 

@@ -1,4 +1,4 @@
-// Rows in the order of their starts; rows that are in order already are not sorted.
+// Rows in the order of their starts. Runs of rows that are in order already are merged instead of sorted.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace collector::analysis {
 
-// A column of rows, which somebody else keeps.
+// A view of a column; its values are owned elsewhere.
 template <typename Value>
 struct Column {
   const Value* values = nullptr;
@@ -18,17 +18,17 @@ struct Column {
 };
 using Times = Column<int64_t>;
 
-// A stretch of rows of one table whose starts ascend.
+// Consecutive rows of one table whose starts ascend.
 struct Run {
   uint32_t table;
   size_t begin;
   size_t end;
 };
 
-// Hands out the rows of runs in the order of their starts; of equal starts that of the earlier run first.
+// Iterates over the rows of runs in the order of their starts; of equal starts the row of the earlier run comes first.
 //
-// A recording has one run for each stream, so that this is a merge of a few. Where runs are short, as in rows that are
-// in no order, the rows are sorted instead.
+// A recording has one run for each stream, so few runs are merged. If runs are short, as in rows without an order, the
+// rows are sorted instead.
 class RowsByStart {
  public:
   struct Row {
@@ -37,10 +37,10 @@ class RowsByStart {
     int64_t start;
   };
 
-  // `starts` are those of each table. Both must live as long as this.
+  // `starts` has a column for each table. Both arguments must outlive this object.
   RowsByStart(const std::vector<Times>& starts, const std::vector<Run>& runs);
 
-  // Whether there was another row.
+  // Assigns the next row; false: there is none.
   bool next(Row& row);
 
  private:
@@ -65,12 +65,13 @@ class RowsByStart {
 // The runs of one table.
 std::vector<Run> ascending_runs(const Times& starts);
 
-// The runs of tables by device, in order of the devices' numbers; a run ends where the device changes. For each table
-// there is a column of starts and one of devices.
+// The runs of tables by device, in order of the devices' ordinals; a run ends where the device changes. Each table has
+// a column of starts and a column of devices.
 std::map<uint32_t, std::vector<Run>> runs_by_device(const std::vector<Times>& starts,
                                                     const std::vector<Column<uint32_t>>& devices);
 
-// The places of all rows, counted through all tables, in order of their devices, and of their starts on each.
+// The row numbers, in the concatenation of all tables, in order of the rows' devices and of their starts on each
+// device.
 std::vector<int64_t> order_by_device_and_start(const std::vector<Times>& starts,
                                                const std::vector<Column<uint32_t>>& devices);
 

@@ -7,8 +7,8 @@
 namespace collector::analysis {
 namespace {
 
-// Passes starts and ends in order of time to a visitor: `pass(from, to)` for each stretch between two moments, `enter`
-// and `leave` for the tag of what starts or ends there. Of two moments that are the same an end comes before a start.
+// Passes starts and ends in order of time to a visitor: `pass(from, to)` for the time between two of them, `enter(tag)`
+// and `leave(tag)` for the interval that starts or ends. At the same moment an end comes before a start.
 template <typename Visitor>
 class Sweep {
  public:
@@ -46,10 +46,10 @@ class Sweep {
 
   Visitor& visitor_;
   std::vector<Running> running_;  // a heap, least end first
-  int64_t now_ = 0;               // of no meaning while nothing runs
+  int64_t now_ = 0;               // without meaning while nothing runs
 };
 
-// How many run at once, and of which classes.
+// Times by the set of running classes, and by the number of running activities.
 class ClassTimes {
  public:
   void enter(uint64_t tag) {
@@ -112,8 +112,8 @@ class TimesOfGroups {
   std::vector<uint64_t> numbers_;
   std::vector<int64_t> since_;
   uint64_t num_running_ = 0;
-  uint64_t sum_of_running_ = 0;  // where one group runs, its number
-  int64_t now_ = 0;              // how long anything ran so far: a group that runs is never without
+  uint64_t sum_of_running_ = 0;  // the number of the running group if one group runs
+  int64_t now_ = 0;              // time so far in which anything ran, on which the time of a running group is measured
 };
 
 }  // namespace
@@ -126,7 +126,7 @@ std::vector<DeviceTimes> sweep_devices(const std::vector<ActivityColumns>& table
     starts.push_back(table.times.starts);
     device_columns.push_back(table.devices);
     for (size_t row = 0; row < table.classes.size; ++row) {
-      if (table.classes[row] >= kMaxClasses) throw std::out_of_range("a class that is not there");
+      if (table.classes[row] >= kMaxClasses) throw std::out_of_range("no class has this number");
     }
   }
   std::vector<DeviceTimes> devices;
@@ -165,7 +165,7 @@ GroupTimes sweep_groups(const IntervalColumns& intervals, const Column<int64_t>&
   RowsByStart rows(tables, runs);
   for (RowsByStart::Row row{}; rows.next(row);) {
     const int64_t group = groups[row.row];
-    if (group < 0 || static_cast<size_t>(group) >= num_groups) throw std::out_of_range("a group that is not there");
+    if (group < 0 || static_cast<size_t>(group) >= num_groups) throw std::out_of_range("no group has this number");
     sweep.add(row.start, intervals.ends[row.row], static_cast<uint64_t>(group));
   }
   sweep.finish();

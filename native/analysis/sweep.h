@@ -1,4 +1,5 @@
-// Sweeps over the activities of devices: one pass that says how long which kinds of activity ran at once, and how many.
+// Sweeps over intervals: one pass determines the time of each combination of classes and of each number of intervals
+// that run at once.
 #pragma once
 
 #include <array>
@@ -28,25 +29,24 @@ struct DeviceTimes {
   uint64_t num_activities;
   int64_t first_start;
   int64_t last_end;
-  // How long, in the window, exactly these classes ran: bit c of the place stands for class c.
+  // Time in the window in which exactly a set of classes ran, indexed by the set: bit c stands for class c.
   TimesByClasses by_classes;
-  // Time in the window during which this many activities ran at once.
+  // Time in the window in which a number of activities ran at once, indexed by the number.
   std::vector<int64_t> by_number;
 };
 
-// The times of each device, in order of the devices' numbers, cut to a window where there is one. Place 0 of the times
-// is what the window, or the span of the device's activities, has left. Rows of a device that follow each other with
-// ascending starts are not sorted.
+// The times of each device, in order of the devices' ordinals, cut to the window if there is one. Element 0 of the
+// times is the idle time of the window, or of the span from the device's first start to its last end.
 std::vector<DeviceTimes> sweep_devices(const std::vector<ActivityColumns>& tables,
                                        const std::optional<std::pair<int64_t, int64_t>>& window);
 
 struct GroupTimes {
-  std::vector<int64_t> covered;  // of each group: how long at least one of its intervals ran
-  std::vector<int64_t> alone;    // how long its intervals ran, and none of another group
+  std::vector<int64_t> covered;  // for each group the time in which at least one of its intervals ran
+  std::vector<int64_t> alone;    // the part of this time in which no interval of another group ran
 };
 GroupTimes sweep_groups(const IntervalColumns& intervals, const Column<int64_t>& groups, size_t num_groups);
 
-// Time in a window during which this many of the intervals ran at once.
+// Time in a window in which a number of the intervals ran at once, indexed by the number.
 std::vector<int64_t> times_by_number(const IntervalColumns& intervals, int64_t begin, int64_t end);
 
 }  // namespace collector::analysis

@@ -150,7 +150,7 @@ py::tuple critical_path(const GivenPathActivities& given, const GivenStreamWaits
   const auto& [starts, ends, streams, call_times, threads, graphs] = given;
   analysis::PathActivities activities{intervals(starts, ends), {}, {}, {}, {}};
   const size_t rows = activities.size();
-  activities.queues = column(streams, rows);
+  activities.streams = column(streams, rows);
   activities.call_times = column(call_times, rows);
   activities.threads = column(threads, rows);
   activities.graphs = column(graphs, rows);
@@ -162,27 +162,27 @@ py::tuple critical_path(const GivenPathActivities& given, const GivenStreamWaits
 
   const auto& [wait_threads, wait_starts, wait_ends, wait_activities, wait_sets, launched_until] = given_host_waits;
   std::vector<int64_t> set_bounds{0};
-  std::vector<int64_t> set_queues;
+  std::vector<int64_t> set_streams;
   for (const Int64s& set : stream_sets) {
     const analysis::Column<int64_t> members = column(set);
-    set_queues.insert(set_queues.end(), members.values, members.values + members.size);
-    set_bounds.push_back(static_cast<int64_t>(set_queues.size()));
+    set_streams.insert(set_streams.end(), members.values, members.values + members.size);
+    set_bounds.push_back(static_cast<int64_t>(set_streams.size()));
   }
   analysis::HostWaits host_waits{intervals(wait_starts, wait_ends), {}, {}, {}, {}, {}, {}};
   const size_t num_waits = host_waits.times.size();
   host_waits.threads = column(wait_threads, num_waits);
   host_waits.activities = column(wait_activities, num_waits);
-  host_waits.queue_sets = column(wait_sets, num_waits);
+  host_waits.stream_sets = column(wait_sets, num_waits);
   host_waits.launched_until = column(launched_until, num_waits);
   host_waits.set_bounds = {set_bounds.data(), set_bounds.size()};
-  host_waits.set_queues = {set_queues.data(), set_queues.size()};
+  host_waits.set_streams = {set_streams.data(), set_streams.size()};
   for (size_t wait = 0; wait < num_waits; ++wait) {
     const int64_t activity = host_waits.activities[wait];
-    const int64_t set = host_waits.queue_sets[wait];
+    const int64_t set = host_waits.stream_sets[wait];
     const bool has_activity = activity >= 0 && static_cast<size_t>(activity) < rows;
     const bool has_set = set >= 0 && static_cast<size_t>(set) < stream_sets.size();
     if (!has_activity && (activity != analysis::kNone || !has_set)) {
-      throw py::value_error("a wait for what is not there");
+      throw py::value_error("a wait for no activity and no set of streams");
     }
   }
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::string_view kSpaces = " \t\r\n";
-constexpr char kBetween = '\x1F';  // between process and thread, where neither is a control character
+constexpr char kBetween = '\x1F';  // between process and thread; a JSON value has it inside strings only
 
 std::string_view stripped(std::string_view text) {
   const size_t begin = text.find_first_not_of(kSpaces);
@@ -57,7 +57,8 @@ void ChromeScanner::fail(const char* why) {
   failed_at_ = position(window_.data() + at_);
 }
 
-// Value by value as far as the window goes. A value that is not all there is read again once there is twice as much.
+// Reads value by value up to the end of the window. A value that is not complete is read again from its start, a long
+// one once the window has twice the bytes, so that the time stays linear.
 void ChromeScanner::scan() {
   const char* const end = window_.data() + window_.size();
   try {
@@ -135,7 +136,7 @@ void ChromeScanner::member(JsonCursor& cursor) {
 
 // One entry of the list of events, or its end.
 void ChromeScanner::entry(JsonCursor& cursor) {
-  if (comma_may_follow_) {  // a step of its own, so that an entry that is not all there begins behind it
+  if (comma_may_follow_) {  // a step of its own, so that an incomplete entry is read again from behind the comma
     const bool follows = cursor.take(',');
     comma_may_follow_ = false;
     if (follows) return;
@@ -157,7 +158,7 @@ void ChromeScanner::entry(JsonCursor& cursor) {
 void ChromeScanner::read_event(JsonCursor& cursor) {
   ChromeEvent event{kNoTime, kNoTime, 0, 0, 0, 0, 0};
   given_.clear();
-  not_finite_ = 0;
+  not_finite_ = arguments_left_out_ = 0;
   written_start_ = written_duration_ = -1;
   process_ = thread_ = "";
   cursor.expect('{');
@@ -170,6 +171,7 @@ void ChromeScanner::read_event(JsonCursor& cursor) {
     cursor.expect('}');
   }
   num_not_finite_ += not_finite_;
+  num_arguments_left_out_ += arguments_left_out_;
   if (event.phase == 0) return;
   event.track = last_track_ = track();
   event.shape = last_shape_ = shape();
@@ -234,7 +236,7 @@ void ChromeScanner::read_arguments(JsonCursor& cursor) {
   cursor.expect('}');
 }
 
-// Most events have the arguments of the one before, in their order.
+// Most events have the arguments of the event before, in the same order.
 uint32_t ChromeScanner::argument_number(std::string_view name) {
   const std::vector<uint16_t>& likely = shapes_[last_shape_];
   if (given_.size() < likely.size() && argument_names_[likely[given_.size()]] == name) return likely[given_.size()];
@@ -244,7 +246,7 @@ uint32_t ChromeScanner::argument_number(std::string_view name) {
 void ChromeScanner::give(std::string_view name, bool is_text, int64_t value) {
   const uint32_t number = argument_number(name);
   if (number >= kMaxArguments) {
-    ++num_arguments_left_out_;
+    ++arguments_left_out_;
     return;
   }
   if (number == argument_names_.size()) {

@@ -18,75 +18,75 @@
 
 namespace collector::read {
 
-// A time that an event does not have, and one that is no number or no possible time.
+// A time that an event lacks, and a time that is not a number or not possible.
 constexpr int64_t kNoTime = INT64_MIN;
 constexpr int64_t kImpossibleTime = INT64_MIN + 1;
 
-// The parts of an event that nearly every one has.
+// The members that nearly every event has.
 struct ChromeEvent {
-  int64_t start_ns;     // or one of the two above
-  int64_t duration_ns;  // the same
-  uint32_t name;        // a text, as `ChromeScanner::text` numbers them
-  uint32_t category;    // a text
-  uint32_t track;       // process and thread, as `ChromeScanner::tracks` has them
-  uint16_t shape;       // which arguments it has, as `ChromeScanner::shapes` numbers them
+  int64_t start_ns;     // or kNoTime, or kImpossibleTime
+  int64_t duration_ns;  // likewise
+  uint32_t name;        // number of a text, see `ChromeScanner::text`
+  uint32_t category;    // number of a text
+  uint32_t track;       // index of `ChromeScanner::tracks`: its process and thread
+  uint16_t shape;       // index of `ChromeScanner::shapes`: its arguments
   char phase;           // one letter
 };
 
-// Takes the text of a trace in pieces of any size. A trace is an object with the list "traceEvents" at any place, or
-// that list alone; both may be cut off. Of members that an object has twice the last one counts. Memory grows with
-// what the events say: distinct texts once, arguments where they are.
+// Takes the text of a trace in pieces of any size. A trace is an object with a member "traceEvents" at any place, which
+// is the list of events, or that list alone; both may be cut off. If an object has a member twice, the last one counts.
+// Memory grows with the number of events, their arguments, and the distinct texts.
 class ChromeScanner {
  public:
-  // More names of arguments than these are not kept.
+  // Arguments of further names are left out and counted.
   static constexpr size_t kMaxArguments = 256;
-  // Events with more combinations of arguments than these have that of an event without any.
+  // Events with further combinations of arguments get the shape without arguments.
   static constexpr size_t kMaxShapes = size_t{1} << 16;
-  // A value of the file that is longer is not read, and nothing behind it.
+  // Reading ends at a longer value.
   static constexpr size_t kMaxValueBytes = size_t{64} << 20;
 
   ChromeScanner();
 
-  // Reads on; whether there is anything to read behind this piece.
+  // Reads the next piece. False: nothing behind it is read.
   bool feed(std::string_view piece);
-  // There are no more pieces.
+  // Ends the text.
   void finish();
 
-  // Those that have a phase.
+  // The events that have a phase.
   const store::Chunks<ChromeEvent>& events() const { return events_; }
 
-  // Texts of strings have even numbers, values of other kinds as they are written odd ones.
+  // The text of a number. Strings have even numbers; other values, as they are written, have odd numbers.
   std::string_view text(uint32_t number) const { return (number % 2 == 0 ? strings_ : values_)[number / 2]; }
   bool has_text(uint64_t number) const { return number / 2 < (number % 2 == 0 ? strings_ : values_).size(); }
 
-  // Process and thread of each track as they are written; empty where an event states none.
+  // Process and thread of each track as they are written; empty if the events do not state them.
   const std::vector<std::pair<std::string, std::string>>& tracks() const { return tracks_; }
 
-  // The arguments that are whole numbers, and those that are texts, each by the place of its name.
+  // The arguments that are integers, and those that are texts, by the index of the argument's name.
   const std::vector<std::string>& argument_names() const { return argument_names_; }
   const SparseColumn& numbers(size_t argument) const { return arguments_[argument].numbers; }
   const SparseColumn& texts(size_t argument) const { return arguments_[argument].texts; }
 
-  // The numbers of the arguments that events have, in their order. The first has none.
+  // Combinations of arguments, as indices of `argument_names` in the order of the event. The first one is empty.
   const std::vector<std::vector<uint16_t>>& shapes() const { return shapes_; }
 
-  // The text of a time that is kImpossibleTime, as it is written.
+  // The texts, as they are written, of the times that are kImpossibleTime.
   const SparseColumn& written_starts() const { return written_starts_; }
   const SparseColumn& written_durations() const { return written_durations_; }
 
-  // The members of the outermost object besides its events, as they are written.
+  // The other members of the outermost object, as they are written.
   const std::vector<std::pair<std::string, std::string>>& members() const { return members_; }
 
-  // Whether there was a list of events; it may have been empty.
+  // Whether there was a list of events, even an empty one.
   bool has_events() const { return has_events_; }
   bool is_list() const { return is_list_; }
-  // Whether the outermost object or list was there up to its end.
+  // Whether the end of the outermost object or list was read.
   bool is_closed() const { return state_ == State::kClosed; }
-  // Why and where it could not be read on; null: it could, or it only ended between two values.
+  // Why and where reading failed; null: it did not fail, though the text may end between two values.
   const char* failure() const { return failure_; }
   uint64_t failed_at() const { return failed_at_; }
 
-  // Entries of the list of events, those of them that are no objects, and arguments beyond kMaxArguments.
+  // Entries of the list of events, entries that are not objects, and arguments beyond kMaxArguments.
   uint64_t num_entries() const { return num_entries_; }
   uint64_t num_not_objects() const { return num_not_objects_; }
   uint64_t num_arguments_left_out() const { return num_arguments_left_out_; }
@@ -141,11 +141,11 @@ class ChromeScanner {
   std::vector<std::vector<uint16_t>> shapes_;
   std::vector<std::pair<std::string, std::string>> members_;
 
-  // The text from the last value on that is not read yet, and what of the file was before it.
+  // The text from the first value on that is not read yet, the place in it, and the bytes of the file before it.
   std::string window_;
   size_t at_ = 0;
   uint64_t before_ = 0;
-  size_t retry_bytes_ = 0;  // as long as the window is shorter, reading on would end where it ended before
+  size_t retry_bytes_ = 0;  // a value that was not complete is read again once the window is this long
 
   State state_ = State::kStart;
   bool is_list_ = false;
@@ -159,7 +159,7 @@ class ChromeScanner {
   uint64_t num_ill_formed_ = 0;
   uint64_t first_ill_formed_ = 0;
 
-  // Of the event before: most are like it.
+  // Of the event before, which most events resemble.
   uint32_t last_category_ = 0;
   uint32_t last_track_ = 0;
   uint16_t last_shape_ = 0;
@@ -167,6 +167,7 @@ class ChromeScanner {
   // Of the event that is being read.
   std::vector<Given> given_;
   uint64_t not_finite_ = 0;
+  uint64_t arguments_left_out_ = 0;
   int64_t written_start_ = -1;  // the text of a time that is kImpossibleTime
   int64_t written_duration_ = -1;
   std::string_view process_;

@@ -35,7 +35,7 @@ std::string_view take_digits(std::string_view& text) {
   return digits;
 }
 
-// The digits before `end`, plus one where the digits behind it round up.
+// The integer of the digits before `end`, rounded by the digits from `end` on.
 std::optional<int64_t> rounded(const Digits& digits, size_t begin, size_t end) {
   if (end > begin && end - begin > static_cast<size_t>(kMostDigits)) return std::nullopt;
   uint64_t value = 0;
@@ -49,7 +49,7 @@ std::optional<int64_t> rounded(const Digits& digits, size_t begin, size_t end) {
   return static_cast<int64_t>(value);
 }
 
-// Most times: at most 16 digits, then up to three behind the point. Nothing for any other.
+// The fast path for most times: at most 16 digits, and up to three behind the point. Nothing for other texts.
 std::optional<int64_t> plain_nanoseconds(std::string_view text) {
   constexpr size_t kMostPlain = 16;  // times since the epoch have 16
   uint64_t value = 0;
@@ -97,7 +97,7 @@ std::optional<int64_t> nanoseconds_of_microseconds(std::string_view text) {
   size_t begin = 0;
   while (begin < digits.size() && digits[begin] == 0) ++begin;
   if (begin == digits.size()) return 0;
-  // Where the point is, once the number is one of nanoseconds; it may be before or behind all digits.
+  // The position of the point in nanoseconds, which may lie before or behind all digits.
   const int64_t point = static_cast<int64_t>(whole.size()) + exponent + kThreeDigits;
   const auto first = static_cast<int64_t>(begin);
   const auto last = static_cast<int64_t>(digits.size());

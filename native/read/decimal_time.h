@@ -7,11 +7,11 @@
 
 namespace collector::read {
 
-// Times at or beyond this many nanoseconds (146 years) from zero are not taken for times.
+// Numbers this far from zero (146 years in nanoseconds) or farther are not possible times.
 constexpr int64_t kMaxNanoseconds = int64_t{1} << 62;
 
-// A JSON number of microseconds as whole nanoseconds, to the nearest and of two to the even one; nothing where the text
-// is no finite number or no possible time. No binary double is on the way.
+// The integer of nanoseconds nearest to a decimal number of microseconds, ties to even; nothing if the text is not a
+// finite number or not a possible time. The result is exact, because no floating-point number is involved.
 std::optional<int64_t> nanoseconds_of_microseconds(std::string_view text);
 
 }  // namespace collector::read

@@ -14,7 +14,7 @@ std::vector<uint32_t> numbers_up_to(size_t count) {
   return numbers;
 }
 
-// Sorts unless all is in order, as the rows of many files are.
+// Sorts rows that are not in order. Those of many files are.
 template <typename IsBefore>
 void order(std::vector<uint32_t>& rows, const IsBefore& is_before) {
   if (!std::is_sorted(rows.begin(), rows.end(), is_before)) std::sort(rows.begin(), rows.end(), is_before);
@@ -39,7 +39,7 @@ Innermost innermost_ranges(const Ranges& ranges, const Moments& moments) {
   const auto close_until = [&](int64_t time_ns) {
     while (!open.empty() && ranges.ends_ns[open.back()] <= time_ns) open.pop_back();
   };
-  // Opens the ranges up to a moment.
+  // Opens the ranges that begin up to a moment on a thread.
   const auto advance = [&](int64_t thread, int64_t time_ns) {
     for (; next < by_start.size(); ++next) {
       const uint32_t range = by_start[next];

@@ -50,7 +50,7 @@ bool is_number(std::string_view text) {
   return text.empty();
 }
 
-// The four hexadecimal digits at `at`, which are known to be there.
+// Reads four hexadecimal digits at `at`; the text has at least four characters there.
 bool hex_of(const char* at, uint32_t& code) {
   code = 0;
   for (int i = 0; i < 4; ++i) {
@@ -86,7 +86,7 @@ void append_utf8(uint32_t code, std::string& out) {
 bool is_high_surrogate(uint32_t code) { return code >= 0xD800 && code < 0xDC00; }
 bool is_low_surrogate(uint32_t code) { return code >= 0xDC00 && code < 0xE000; }
 
-// The text of a string between its quotes, all of whose escapes are whole.
+// Decodes the text between the quotes of a string, whose escapes are complete.
 void decode_string(std::string_view written, std::string& out) {
   out.clear();
   for (size_t at = 0; at < written.size(); ++at) {

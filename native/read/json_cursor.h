@@ -1,4 +1,4 @@
-// A place in JSON text of which only a part is there yet.
+// A cursor in JSON text of which only a part has arrived.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,13 @@
 
 namespace collector::read {
 
-// The text ends inside of a value. More of it may come.
+// The text ends inside a value; more of it may come.
 class NeedsMore : public std::exception {
  public:
   const char* what() const noexcept override { return "cut off"; }
 };
 
-// The text is no JSON.
+// The text is not JSON.
 class NotJson : public std::exception {
  public:
   explicit NotJson(const char* why) : why_(why) {}
@@ -25,8 +25,8 @@ class NotJson : public std::exception {
   const char* why_;
 };
 
-// Reads values one after the other. What Python's decoder takes is taken: control characters in strings, NaN and
-// Infinity. Values may nest up to a limit; a view of a value is valid as long as the text, or the scratch, is.
+// Reads values one after the other. Like Python's decoder it accepts control characters in strings, NaN and Infinity.
+// Values may nest up to a limit. A view of a value is valid as long as the text or the scratch that it views.
 class JsonCursor {
  public:
   static constexpr int kMaxDepth = 256;
@@ -35,31 +35,32 @@ class JsonCursor {
 
   const char* at() const { return at_; }
 
-  // The next letter that is no space.
+  // The next character that is not a space.
   char peek() {
     while (at_ < end_ && is_space(*at_)) ++at_;
     if (at_ == end_) throw NeedsMore();
     return *at_;
   }
-  // Takes the next letter, if it is this one.
+  // Takes the next character if it equals `letter`.
   bool take(char letter) {
     if (peek() != letter) return false;
     ++at_;
     return true;
   }
-  // Takes the next letter, which has to be this one.
+  // Takes the next character, which has to equal `letter`.
   void expect(char letter) {
     if (!take(letter)) throw NotJson("no JSON");
   }
 
-  // A string's text: a view of the text where it has no escapes, else of `scratch`. A lone surrogate becomes "?".
+  // The text of a string: a view of the JSON text if it has no escapes, else of `scratch`. A lone surrogate becomes
+  // "?".
   std::string_view string(std::string& scratch);
-  // Takes the next value, if it is a whole number of at most 18 digits that is all there.
+  // Takes the next value if it is a complete integer of at most 18 digits.
   bool short_integer(int64_t& value);
-  // A value as it is written. `depth` is how many values are around it.
+  // A value as it is written. `depth` is the number of values around it.
   std::string_view raw(int depth = 0);
 
-  // How many places of strings read so far are not UTF-8, and where the first is; null: there is none.
+  // The number of places in the strings read so far that are not UTF-8, and the first of them; null: there is none.
   size_t num_ill_formed() const { return num_ill_formed_; }
   const char* first_ill_formed() const { return first_ill_formed_; }
 
@@ -80,7 +81,7 @@ class JsonCursor {
   const char* first_ill_formed_ = nullptr;
 };
 
-// Whether a value as it is written is a whole number of 64 bits, and which.
+// Whether a value, as it is written, is an integer of 64 bits, which is then assigned to `value`.
 bool is_integer(std::string_view raw, int64_t& value);
 
 }  // namespace collector::read

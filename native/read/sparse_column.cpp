@@ -21,7 +21,7 @@ void SparseColumn::widen() {
 }
 
 void SparseColumn::gather(const int64_t* rows, size_t count, int64_t missing, int64_t* out) const {
-  std::vector<uint32_t> before(present_.size());  // numbers before each word of the bits
+  std::vector<uint32_t> before(present_.size());  // the numbers of rows before each word
   uint32_t sum = 0;
   for (size_t word = 0; word < present_.size(); ++word) {
     before[word] = sum;

@@ -1,4 +1,4 @@
-// Numbers that some rows of a table have and others do not.
+// A column of integers that only some rows of a table have.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,8 @@
 
 namespace collector::read {
 
-// One bit says whether a row has a number, and the numbers stand behind each other: in four bytes as long as all fit.
+// A bit for each row says whether it has a number. The numbers are stored one after the other, in four bytes each as
+// long as all of them fit.
 class SparseColumn {
  public:
   // `blocks` must outlive the column.
@@ -22,7 +23,7 @@ class SparseColumn {
   bool has(uint64_t row) const { return row / 64 < present_.size() && (present_[row / 64] >> row % 64 & 1) != 0; }
   bool empty() const { return present_.empty(); }
 
-  // The numbers of `rows`, and `missing` for those without.
+  // Writes the numbers of `rows` to `out`, and `missing` for rows without a number.
   void gather(const int64_t* rows, size_t count, int64_t missing, int64_t* out) const;
 
  private:

@@ -12,7 +12,7 @@ uint32_t Texts::intern(std::string_view text) {
 std::string_view Texts::keep(std::string_view text) {
   if (text.empty()) return "";
   if (text.size() > left_) {
-    if (text.size() > kBlockBytes / 4) {  // a block of its own, so that none is left half empty
+    if (text.size() > kBlockBytes / 4) {  // a block of its own, so that no block stays half empty
       blocks_.push_back(std::make_unique<char[]>(text.size()));
       std::memcpy(blocks_.back().get(), text.data(), text.size());
       return {blocks_.back().get(), text.size()};

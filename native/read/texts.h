@@ -11,7 +11,7 @@
 
 namespace collector::read {
 
-// Numbers texts in the order in which they first come, and keeps them.
+// Numbers distinct texts from 0 on in the order of their first occurrence, and keeps a copy of each.
 class Texts {
  public:
   uint32_t intern(std::string_view text);

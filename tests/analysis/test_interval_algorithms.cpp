@@ -187,7 +187,7 @@ TEST_CASE("groups: what each covers, and what it covers alone") {
   }
 }
 
-TEST_CASE("a group or class that is not there is refused") {
+TEST_CASE("a number that no group or class has is refused") {
   Rows rows;
   rows.starts = {0};
   rows.ends = {1};

@@ -17,22 +17,22 @@ using Values = std::vector<int64_t>;
 Column<int64_t> column(const Values& values) { return {values.data(), values.size()}; }
 
 struct Given {
-  Values starts, ends, queues, call_times, threads, graphs;
+  Values starts, ends, streams, call_times, threads, graphs;
   Values waiting, called_at, sources, recorded_at;
   Values wait_threads, wait_starts, wait_ends, wait_activities, wait_sets, launched_until;
-  Values set_bounds{0, 0}, set_queues;
+  Values set_bounds{0, 0}, set_streams;
 
-  void activity(int64_t start, int64_t end, int64_t queue, int64_t called, int64_t graph = kNone) {
+  void activity(int64_t start, int64_t end, int64_t stream, int64_t called, int64_t graph = kNone) {
     starts.push_back(start);
     ends.push_back(end);
-    queues.push_back(queue);
+    streams.push_back(stream);
     call_times.push_back(called);
     threads.push_back(called == kNone ? kNone : 0);
     graphs.push_back(graph);
   }
   Path path(int64_t first, int64_t kernel_gap_ns = 2000) const {
     return critical_path(
-        {{column(starts), column(ends)}, column(queues), column(call_times), column(threads), column(graphs)},
+        {{column(starts), column(ends)}, column(streams), column(call_times), column(threads), column(graphs)},
         {column(waiting), column(called_at), column(sources), column(recorded_at)},
         {{column(wait_starts), column(wait_ends)},
          column(wait_threads),
@@ -40,7 +40,7 @@ struct Given {
          column(wait_sets),
          column(launched_until),
          column(set_bounds),
-         column(set_queues)},
+         column(set_streams)},
         first, kernel_gap_ns);
   }
 };
@@ -94,7 +94,7 @@ TEST_CASE("a wait of the host that had to wait leads to what it waited for") {
   given.wait_sets = {0, 0};
   given.launched_until = {50, 460};
   given.set_bounds = {0, 1};
-  given.set_queues = {0};
+  given.set_streams = {0};
   const Path path = given.path(0);
   CHECK(time_of(path, SegmentKind::kSynchronize) == 50);
   CHECK(time_of(path, SegmentKind::kHost) == 60);
@@ -140,7 +140,7 @@ TEST_CASE("segments tile the time, whatever happened") {
       given.launched_until.push_back(given.wait_starts.back());
     }
     given.set_bounds = {0, 3};
-    given.set_queues = {0, 1, 2};
+    given.set_streams = {0, 1, 2};
     const int64_t first = std::min<int64_t>(0, starts.front());
     const Path path = given.path(first);
     const int64_t last = *std::max_element(given.ends.begin(), given.ends.end());

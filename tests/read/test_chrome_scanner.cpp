@@ -147,6 +147,16 @@ TEST_CASE("memory stays near what a hostile trace says") {
   CHECK(scanner->num_arguments_left_out() == 70'000 - ChromeScanner::kMaxArguments);
 }
 
+TEST_CASE("an event that is read again counts the arguments that are left out once") {
+  std::string text = R"([{"ph":"X","args":{)";
+  for (size_t i = 0; i < ChromeScanner::kMaxArguments + 5; ++i) text += '"' + std::to_string(i) + "\":1,";
+  text.back() = '}';
+  text += "}]";
+  for (const size_t piece : {size_t{1}, size_t{64}, text.size()}) {
+    CHECK(scanned(text, piece)->num_arguments_left_out() == 5);
+  }
+}
+
 TEST_CASE("arguments that are no numbers of JSON are counted once, and kept as they are written") {
   const std::string text = R"([{"ph":"X","args":{"a":NaN,"b":-Infinity,"c":1}},{"ph":"X","args":{"a":Infinity}}])";
   for (const size_t piece : {size_t{1}, size_t{7}, text.size()}) {
