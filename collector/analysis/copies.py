@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,7 @@ from collector.analysis.asked import Part, Question
 from collector.analysis.device_times import ratio
 from collector.recording.copy_kind_names import copy_kind_name
 from collector.recording.cupti_enums import MEMORY_KINDS
-from collector.recording.distinct import distinct_values
+from collector.recording.distinct import combination_codes, distinct_values, grouped_rows
 from collector.recording.intervals import Union
 
 if TYPE_CHECKING:
@@ -72,10 +73,12 @@ def _part(recording: Recording) -> Part:
     rows, evidence = [], []
     for table_name, columns in (("memcpys", ("copy_kind", "src_kind", "dst_kind")), ("memsets", ("memory_kind",))):
         table = getattr(recording, table_name)
-        keys = np.stack([getattr(table, name).astype(np.int64) for name in ("device_id", *columns)], axis=1)
-        distinct, index = np.unique(keys, axis=0, return_inverse=True)
-        for place, (device, *kinds) in enumerate(distinct.tolist()):
-            own = np.flatnonzero(index.reshape(-1) == place)
+        keys = [getattr(table, name) for name in ("device_id", *columns)]
+        codes = combination_codes(keys)
+        order, bounds = grouped_rows(codes, int(codes.max(initial=-1)) + 1)
+        firsts = zip(*(column[order[bounds[:-1]]].tolist() for column in keys), strict=True)
+        for (device, *kinds), (begin, end) in zip(firsts, pairwise(bounds.tolist()), strict=True):
+            own = order[begin:end]
             starts, ends, sizes = (
                 column[own].astype(np.int64) for column in (table.start_ns, table.end_ns, table.num_bytes)
             )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from collector.recording.distinct import distinct_codes, grouped_rows
+from collector.recording.distinct import combination_codes, distinct_codes, grouped_rows
 from collector.recording.first_rows import first_rows_of_codes
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Keys(NamedTuple):
     @classmethod
     def of_shapes(cls, *axes: npt.NDArray[Any]) -> Keys:
         """Texts such as ``8,1,1`` from several columns of numbers."""
-        codes = _joined(axes)
+        codes = combination_codes(axes)
         first = first_rows_of_codes(codes)
         shapes = zip(*(axis[first].tolist() for axis in axes), strict=True)
         return cls([",".join(map(str, shape)) for shape in shapes], codes)
@@ -62,8 +62,8 @@ def duration_groups(keys: Sequence[Keys], durations: npt.NDArray[Any]) -> list[D
         keys: the columns that make up a key.
         durations: the duration of each row, ns.
     """
-    joined = _joined([column.codes for column in keys]) if keys else np.zeros(len(durations), np.int64)
-    order, bounds = grouped_rows(joined, int(joined.max(initial=-1)) + 1)
+    codes = combination_codes([column.codes for column in keys]) if keys else np.zeros(len(durations), np.int64)
+    order, bounds = grouped_rows(codes, int(codes.max(initial=-1)) + 1)
     if not len(order):
         return []
     firsts = order[bounds[:-1]]
@@ -81,16 +81,6 @@ def duration_groups(keys: Sequence[Keys], durations: npt.NDArray[Any]) -> list[D
         )
     ]
     return sorted(groups, key=lambda group: (-group.total_ns, group.key))
-
-
-def _joined(columns: Sequence[npt.NDArray[Any]]) -> Numbers:
-    """For each row the number, from 0 on, of its combination of values, in the order of the combinations."""
-    joined = np.zeros(len(columns[0]), np.int64)
-    for column in columns:
-        if len(column) and column.min() != column.max():
-            values, codes = distinct_codes(column)
-            joined = distinct_codes(joined * len(values) + codes)[1]
-    return joined
 
 
 def lower_median(values: npt.NDArray[Any]) -> int:

@@ -12,6 +12,8 @@ from collector.analysis.asked import Part, Question
 from collector.analysis.device_times import ratio
 from collector.analysis.ops import NO_ANNOTATION
 from collector.recording.cupti_enums import ALLOCATION, MEMORY_KINDS, RELEASE
+from collector.recording.distinct import combination_codes
+from collector.recording.first_rows import first_rows_of_codes
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
@@ -99,12 +101,13 @@ def rows_by_address(recording: Recording) -> Numbers:
 def memory_places(recording: Recording) -> tuple[list[tuple[int, str, str]], Numbers]:
     """The distinct places of memory (device, kind of memory, pool), and the index of the place of each operation."""
     table = recording.memory_operations
-    places = np.stack([table.device_id.astype(np.uint64), table.memory_kind.astype(np.uint64), table.pool_address])
-    distinct, place_of_row = np.unique(places, axis=1, return_inverse=True)
+    columns = (table.device_id, table.memory_kind, table.pool_address)
+    place_of_row = combination_codes(columns)
+    first = first_rows_of_codes(place_of_row)
     return [
         (device, MEMORY_KINDS[kind] if kind < len(MEMORY_KINDS) else MEMORY_KINDS[0], hex(pool) if pool else "")
-        for device, kind, pool in distinct.T.tolist()
-    ], place_of_row.reshape(-1)
+        for device, kind, pool in zip(*(column[first].tolist() for column in columns), strict=True)
+    ], place_of_row
 
 
 class _Lifetimes(NamedTuple):

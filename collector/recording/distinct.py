@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
 
@@ -37,6 +39,22 @@ def distinct_codes(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDAr
             return distinct, (np.cumsum(is_there) - 1)[offsets]
     distinct, codes = np.unique(values, return_inverse=True)
     return distinct, codes.reshape(-1).astype(np.int64)
+
+
+def combination_codes(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
+    """For each row the number, from 0 on, of its combination of values, in the order of the combinations.
+
+    ``np.unique`` with an axis compares rows as structures, which takes many times as long.
+
+    Args:
+        columns: at least one column of integers; all have the same length.
+    """
+    combined = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        if len(column) and column.min() != column.max():
+            values, codes = distinct_codes(column)
+            combined = distinct_codes(combined * len(values) + codes)[1]
+    return combined
 
 
 def are_among(values: npt.NDArray[Any], keys: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:

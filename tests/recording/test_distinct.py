@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from collector.recording.distinct import are_among, distinct_codes, distinct_values, grouped_rows
+from collector.recording.distinct import are_among, combination_codes, distinct_codes, distinct_values, grouped_rows
 
 
 @pytest.mark.parametrize("values", [[], [3], [3, 3], [5, 1, 5, 2, 1], [2**63 - 1, -(2**63), 0]])
@@ -48,6 +48,19 @@ def test_codes_are_those_that_numpy_finds(column):
 def test_values_are_found_among_keys_as_numpy_finds_them(values, keys, dtype):
     column, known = np.array(values, dtype), np.array(keys, dtype)
     assert are_among(column, known).tolist() == np.isin(column, known).tolist()
+
+
+@pytest.mark.parametrize("rows", [0, 1, 500])
+def test_combinations_are_numbered_in_their_order(rows):
+    random = np.random.default_rng(rows)
+    columns = [
+        random.integers(0, 4, rows).astype(np.uint32),
+        np.full(rows, 7, np.int64),
+        random.choice(np.array([0, 5, 2**64 - 1], np.uint64), rows),
+    ]
+    combinations = list(zip(*(column.tolist() for column in columns), strict=True))
+    in_order = sorted(set(combinations))
+    assert combination_codes(columns).tolist() == [in_order.index(each) for each in combinations]
 
 
 @pytest.mark.parametrize("count", [3, 1 << 16, (1 << 16) + 1])
