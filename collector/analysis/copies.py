@@ -75,10 +75,10 @@ def _part(recording: Recording) -> Part:
         table = getattr(recording, table_name)
         keys = [getattr(table, name) for name in ("device_id", *columns)]
         codes = combination_codes(keys)
-        order, bounds = grouped_rows(codes, int(codes.max(initial=-1)) + 1)
-        firsts = zip(*(column[order[bounds[:-1]]].tolist() for column in keys), strict=True)
+        grouped, bounds = grouped_rows(codes, int(codes.max(initial=-1)) + 1)
+        firsts = zip(*(column[grouped[bounds[:-1]]].tolist() for column in keys), strict=True)
         for (device, *kinds), (begin, end) in zip(firsts, pairwise(bounds.tolist()), strict=True):
-            own = order[begin:end]
+            own = grouped[begin:end]
             starts, ends, sizes = (
                 column[own].astype(np.int64) for column in (table.start_ns, table.end_ns, table.num_bytes)
             )
