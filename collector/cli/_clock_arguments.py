@@ -23,7 +23,7 @@ def add_clock_offset(clocks: argparse._MutuallyExclusiveGroup) -> None:
 
 
 def _clock_offset(text: str) -> tuple[int, int]:
-    """A rank, and how many ns its clock is ahead."""
+    """A rank and the offset of its clock in ns, positive if it is ahead."""
     rank, equals, offset_ns = text.partition("=")
     try:
         if not equals:

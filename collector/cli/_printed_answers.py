@@ -18,19 +18,21 @@ if TYPE_CHECKING:
 
 _ROWS = 20
 _WIDTH = 100
-"""Characters of a line where the terminal does not say."""
+"""Characters of a line if the width of the terminal is unknown."""
 
 
 def add_format_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options that say how answers are printed."""
-    parser.add_argument("--rows", type=_rows, metavar="N", help=f"rows to show; all: every one ({_ROWS})")
+    """Declare the options of printed answers."""
+    parser.add_argument("--rows", type=_rows, metavar="N", help=f"number of rows of a table, or all ({_ROWS})")
     parser.add_argument(
         "--whole-names",
         action="store_true",
-        help="names in full in tables, also where lines get longer than the terminal",
+        help="print whole names in tables, even if lines become longer than the terminal is wide",
     )
     formats = parser.add_mutually_exclusive_group()
-    formats.add_argument("--json", action="store_true", help="a list of answers, with every row and what columns mean")
+    formats.add_argument(
+        "--json", action="store_true", help="a list of answers with every row and the meanings of columns"
+    )
     formats.add_argument("--csv", action="store_true", help="every row of one answer; unprintable characters escaped")
     formats.add_argument("--markdown", action="store_true", help="every row as tables of Markdown")
 

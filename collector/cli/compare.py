@@ -1,4 +1,4 @@
-"""Compare steps with others: what takes longer, what is new, and whether that is more than chance.
+"""Compare steps with others: slower, faster, new and gone work, with verdicts.
 
 BEFORE and NOW are files that `collector stats` reads, folders of such files, or patterns in quotes; a file in which
 annotations mark steps counts as these steps. Time is divided in several ways, and each time the parts add up to the
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from collector.analysis.compare import BY
 
     parser.add_argument("before", metavar="BEFORE", help="a file, a folder of files, or a pattern: one step each")
-    parser.add_argument("now", metavar="NOW", help="the same, later or otherwise")
+    parser.add_argument("now", metavar="NOW", help="the steps to compare with those before")
     parser.add_argument(
         "--by",
         action="append",
@@ -43,7 +43,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"what is compared; may be given several times ({', '.join(_OVERVIEW)})",
     )
     parser.add_argument(
-        "--fail-above", type=share, default=0.03, metavar="PERCENT", help="how much slower is a regression (3%%)"
+        "--fail-above",
+        type=share,
+        default=0.03,
+        metavar="PERCENT",
+        help="the slowdown that counts as a regression (3%%)",
     )
     add_format_arguments(parser)
 
@@ -54,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     asked = arguments.by or _OVERVIEW
     if arguments.csv and len(asked) > 1:
-        raise CollectorError("--csv holds one answer: say which with --by")
+        raise CollectorError("--csv prints one answer: choose it with --by")
     sides = [step_files(given) for given in (arguments.before, arguments.now)]
     loaded = load_steps([path for side in sides for path in side])
     before, now = loaded[: len(sides[0])], loaded[len(sides[0]) :]

@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--events",
         action="store_true",
-        help="fill the table trace_events with the events of a Chrome trace also for files that are none",
+        help="also write the events of the drawn Chrome trace, the table trace_events, for files of other formats",
     )
     parser.add_argument("--label", default="", help="a text about the run, in the table runs")
 

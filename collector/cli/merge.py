@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     offsets = offsets_by_rank(arguments.clock_offset)
     if arguments.marker and not arguments.align:
-        raise CollectorError("--marker names the kernels by which --align works: give both")
+        raise CollectorError("--marker names the collectives for --align: give both")
     with (
         nullcontext() if arguments.quiet else written(arguments.output),
         progress("merging", shown=not arguments.quiet) as report_progress,

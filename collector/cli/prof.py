@@ -1,4 +1,4 @@
-"""Ask where time, memory, parameters and flops go, as tfprof did.
+"""Show where time, memory, parameters and flops go, as tfprof does.
 
 collector prof step.pb [scope|graph|op|code|advise [OPTIONS]]
 collector prof --graph_path=graph.pb --run_meta_path=run_meta [--op_log_path=…] [--checkpoint_path=…] [COMMAND …]
@@ -82,7 +82,7 @@ def profiler_of(arguments: argparse.Namespace, steps: list[str]) -> Profiler:
     """The profile of the files that arguments and steps name.
 
     Raises:
-        collector.CollectorError: something cannot be read, or does not go together.
+        collector.CollectorError: a file cannot be read, or arguments cannot be combined.
     """
     from collector.errors import InvalidFileError
     from collector.profiler.api import Profiler
@@ -91,7 +91,7 @@ def profiler_of(arguments: argparse.Namespace, steps: list[str]) -> Profiler:
     given = [name for name in others if getattr(arguments, name)]
     if arguments.profile_path:
         if given or steps:
-            raise InvalidFileError(f"--profile_path does not go together with {'a step' if steps else '--' + given[0]}")
+            raise InvalidFileError(f"--profile_path cannot be combined with {'a step' if steps else '--' + given[0]}")
         return Profiler.from_profile(arguments.profile_path)
     if not given and not steps:
         raise InvalidFileError("nothing to profile", "Give a recorded step, --run_meta_path or --profile_path")

@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_size,
         metavar="SIZE",
         default="2MB",
-        help="how large the file may be: slices of the timeline that do not fit are left out, the shortest first, and "
+        help="largest size of the file: slices of the timeline that do not fit are left out, the shortest first, and "
         "the page says so; tables are never cut for it (2MB)",
     )
 

@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dialect",
         default="duckdb",
-        help=f"of --print: {', '.join(DIALECTS)}; others where Ibis is installed (duckdb)",
+        help=f"dialect of --print: {', '.join(DIALECTS)}; others if Ibis is installed (duckdb)",
     )
     add_format_arguments(parser)
 
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     words = [*arguments.words, *([_TABLES] if arguments.tables else [])]
     if len(words) < 2:
         raise CollectorError(
-            "a dataset or a file and a query are needed", 'For example: collector sql runs "from steps"'
+            "a query needs a dataset or a file, and comes last", 'For example: collector sql runs "from steps"'
         )
     *paths, query = words
     from collector.dataset.database import Database, names_events
@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _files(given: str) -> list[Path]:
-    """A dataset as it is; else the files that a path names."""
+    """The dataset at a path, or the files that the path names."""
     from collector.dataset.dataset_folder import is_dataset
 
     path = Path(given).expanduser()

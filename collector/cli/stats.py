@@ -49,15 +49,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--by",
         choices=counted_by,
-        help="what the rows of a question are counted by; without --question it says which is answered: "
+        help="the key by which the rows of a question are counted; without --question it selects the question: "
         + ", ".join(f"{by} {question}" for by, (question, _) in BY_ALONE.items()),
     )
     parser.add_argument(
         "--window",
         type=_window,
         metavar="FROM..TO",
-        help="whatever overlaps this part of the step, counted from its begin, such as 20ms..35ms. "
-        "Also step: all of what was recorded; span: from the first to the last activity of each device (step)",
+        help="only activities that overlap this part of the step, counted from its begin, such as 20ms..35ms. "
+        "Also step: the whole step; span: from the first to the last activity of each device (step)",
     )
     group = parser.add_argument_group(
         "clocks of ranks",
@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     clocks = group.add_mutually_exclusive_group()
     add_clock_offset(clocks)
-    clocks.add_argument("--same-clock", action="store_true", help="believe the clocks, as on one machine they can be")
+    clocks.add_argument("--same-clock", action="store_true", help="take the clocks to be the same, as on one machine")
     add_format_arguments(parser)
 
 
@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     asked = _asked(arguments)
     if arguments.csv and len(asked) > 1:
-        raise CollectorError("--csv holds one answer: say which with --question")
+        raise CollectorError("--csv prints one answer: choose it with --question")
     steps: Sequence[Step | Recording] = load_steps(arguments.inputs)
     if not arguments.question and sums_in(steps):
         asked = [each for each in asked if QUESTIONS[each[0]].of_sums] or asked
@@ -96,7 +96,7 @@ def _clock_options(arguments: argparse.Namespace, asked: list[tuple[str, str]]) 
     if not arguments.same_clock and not arguments.clock_offset:
         return {}
     if not any(QUESTIONS[name].of_ranks for name, _ in asked):
-        raise CollectorError("--clock-offset and --same-clock are for --question ranks")
+        raise CollectorError("--clock-offset and --same-clock apply to --question ranks only")
     return {"clock_offsets": offsets_by_rank(arguments.clock_offset)}
 
 
@@ -128,7 +128,7 @@ def _asked(arguments: argparse.Namespace) -> list[tuple[str, str]]:
         and isinstance(arguments.window, str)
         and not any(QUESTIONS[name].has_window for name, _ in asked)
     ):
-        raise CollectorError(f"--window {arguments.window}: {arguments.question[0]} is asked of all that was recorded")
+        raise CollectorError(f"--window {arguments.window}: {arguments.question[0]} is always about the whole step")
     return asked
 
 
@@ -139,7 +139,7 @@ def _counted_by(name: str, wanted: str, asked: list[tuple[str, str]], otherwise:
     question, meant = BY_ALONE.get(wanted, ("", ""))
     choices = QUESTIONS[name].by
     if not any(QUESTIONS[each].by for each, _ in asked):
-        raise CollectorError(f"--by {wanted}: the rows of {name} are counted by one thing only")
+        raise CollectorError(f"--by {wanted}: {name} counts its rows by one key only")
     if not choices:
         return otherwise
     if wanted in choices or (question == name and meant in choices):

@@ -1,4 +1,4 @@
-"""Show steps as a few tables: busy time, kernels, time by annotation, copies, what was lost.
+"""Show steps as a few tables: busy time, kernels, time by annotation, copies, losses.
 
 Reads whatever `collector stats` reads; a step's tables are those of its ``summary()``.
 

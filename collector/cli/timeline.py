@@ -105,7 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise CollectorError(f"{arguments.output}: TensorFlow's timeline is a Chrome trace", remedy)
     if view != View() and (arguments.tensorflow or wanted.drawn is None):
         drawn = " and ".join(each.suffix for each in DRAWN_FILES)
-        raise CollectorError(f"the options of the selection are for {drawn}, and not for --tensorflow")
+        raise CollectorError(f"options that select slices apply to {drawn}, and not to --tensorflow")
     with progress(f"reading {arguments.input.name}"):
         step = load(arguments.input)
     if step.is_empty:

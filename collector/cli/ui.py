@@ -1,4 +1,4 @@
-"""Look at many runs in a browser: a page on this machine that shows files as they come and grow.
+"""Show many runs in a browser: a page, served to this machine only, that follows new and growing files.
 
 Without a file or folder it shows the working directory. The page is served to this machine alone, at an address with a
 token that is printed; nothing is written, and nothing is loaded from anywhere else.

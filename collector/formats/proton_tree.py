@@ -33,8 +33,8 @@ def read_tree(content: FileContent) -> CallSums:
     """The sums in a profile.
 
     Raises:
-        collector.InvalidFileError: it is cut off or damaged, or nothing in it is a sum. The name of an outer frame
-            stands behind the nodes inside of it, so that of a file that was cut off no path is known.
+        collector.InvalidFileError: it is cut off or damaged, or has no sums. The paths of a file that was cut off are
+            unknown, because the name of a frame follows the nodes inside it.
     """
     tree = _Tree(_parsed(content))
     tree.unread.update(content.skipped)
@@ -47,7 +47,7 @@ def read_tree(content: FileContent) -> CallSums:
 
 def _parsed(content: FileContent) -> list[Any]:
     what = f"{content.name}: this is a profile of Proton"
-    remedy = "Copy or record it again: the names of outer frames stand at the end of the file"
+    remedy = "Copy or record it again: the names of outer frames are at the end of the file"
     try:
         found = json.loads(
             content.data.decode("utf-8-sig", "replace"),

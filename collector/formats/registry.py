@@ -112,10 +112,10 @@ def _without_signature() -> Format:
 
 
 def check_head(head: bytes, name: Path, num_bytes: int) -> None:
-    """Refuse a file that starts as nothing that can be read does, before all of it is read.
+    """Refuse a file whose first bytes are those of no readable format, before all of it is read.
 
     Raises:
-        collector.InvalidFileError: it does.
+        collector.InvalidFileError: the file is refused.
     """
     refuse_foreign(head, name)
     possible = _possible(head)
@@ -133,10 +133,10 @@ def check_head(head: bytes, name: Path, num_bytes: int) -> None:
 
 
 def refuse_foreign(head: bytes, name: Path) -> None:
-    """Say what a file is that no program of ours has made.
+    """Refuse a file of a known kind that is not a trace, with the kind and a remedy.
 
     Raises:
-        collector.InvalidFileError: it is such a file.
+        collector.InvalidFileError: the file is refused.
     """
     what, remedy = recipe_kind(head, name)
     if not what:
@@ -154,7 +154,7 @@ def _refuse_written(head: bytes, name: Path) -> None:
             article = "an" if each.name[0] in "AEIOUX" else "a"
             raise InvalidFileError(
                 f"{name}: this is {article} {each.name}, which cannot be read back",
-                "Give the file that it was made from, or write .json or .pb, which can",
+                "Give the file from which it was made, or write .json or .pb, which can be read back",
             )
 
 

@@ -68,7 +68,7 @@ def test_a_pattern_finds_steps_in_the_order_of_their_numbers(steps_of, capsys):
     [
         (["{}/nothing*.pb", "{}"], "there are no files"),
         (["{}/gone.pb", "{}"], "gone.pb"),
-        (["{}", "{}", "--csv"], "--csv holds one answer"),
+        (["{}", "{}", "--csv"], "--csv prints one answer"),
     ],
 )
 def test_what_cannot_be_compared_is_one_line_and_status_2(steps_of, capsys, arguments, says):

@@ -84,7 +84,7 @@ def test_offsets_of_clocks_are_refused_where_they_mean_nothing(step, of_ranks, c
     for options in (["--same-clock"], ["--clock-offset", "1=5"]):
         status, out, err = stats(capsys, step[0], "--question", "kernels", *options)
         assert (status, out) == (2, "")
-        assert "are for --question ranks" in err
+        assert "apply to --question ranks only" in err
     twice = ["--clock-offset", "1=5", "--clock-offset", "1=6"]
     status, _, err = stats(capsys, *of_ranks, "--question", "ranks", *twice)
     assert (status, err) == (2, "collector: --clock-offset is given twice for one rank\n")
@@ -182,10 +182,10 @@ def test_what_was_lost_is_said_once(build, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--csv"], "--csv holds one answer: say which with --question"),
-        (["--question", "copies", "--by", "op"], "--by op: the rows of copies are counted by one thing only"),
+        (["--csv"], "--csv prints one answer: choose it with --question"),
+        (["--question", "copies", "--by", "op"], "--by op: copies counts its rows by one key only"),
         (["--question", "tensor_cores", "--by", "op"], "--by op: the rows of tensor_cores are counted by use, name"),
-        (["--question", "copies", "--window", "span"], "--window span: copies is asked of all that was recorded"),
+        (["--question", "copies", "--window", "span"], "--window span: copies is always about the whole step"),
     ],
 )
 def test_what_does_not_go_together_is_one_line(step, capsys, arguments, says):

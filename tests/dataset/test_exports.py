@@ -99,7 +99,7 @@ def test_sql_prints_answers_and_lists_tables(files, tmp_path, capsys):
     assert main(["sql", files[0], "--tables", "--csv"]) == 0
     assert 'kernels,"run, rank, step, id, start_ns' in capsys.readouterr().out
     assert main(["sql", files[0]]) == 2
-    assert "a dataset or a file and a query are needed" in capsys.readouterr().err
+    assert "a query needs a dataset or a file, and comes last" in capsys.readouterr().err
     assert main(["sql", files[0], "select x"]) == 2
     assert "line 1, column 8: x" in capsys.readouterr().err
 

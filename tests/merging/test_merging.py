@@ -307,7 +307,7 @@ def test_the_command_refuses_nonsense(write, tmp_path, capsys, option):
     ("options", "says"),
     [
         (["--align", "--marker", "("], "'(' is no regular expression"),
-        (["--marker", "barrier"], "--marker names the kernels by which --align works"),
+        (["--marker", "barrier"], "--marker names the collectives for --align"),
         (["--clock-offset", "5=700"], "rank 5, of which there is no input: there are 3"),
         (["--clock-offset", "3=700", "--clock-offset", "3=1"], "twice for one rank"),
     ],

@@ -119,7 +119,7 @@ def test_a_folder(flag, files, tmp_path, capsys):
 
 def test_a_profile_and_something_else(files, capsys):
     for other in (f"--graph_path={files['graph']}", str(files["run_meta"])):
-        assert "does not go together" in _refused([f"--profile_path={files['profile']}", other, "scope"], capsys)
+        assert "cannot be combined" in _refused([f"--profile_path={files['profile']}", other, "scope"], capsys)
 
 
 def test_a_step_of_another_graph(tmp_path, capsys):
