@@ -8,7 +8,7 @@ import numpy as np
 
 from collector.analysis.annotation_paths import annotation_paths
 from collector.analysis.answer import Column
-from collector.analysis.asked import Part, Question
+from collector.analysis.asked import Part, Question, question_by
 from collector.analysis.duration_groups import Keys, duration_groups
 
 if TYPE_CHECKING:
@@ -50,9 +50,8 @@ def annotation_times(steps: Asked, *, by: str = "name") -> Answer:
     Raises:
         ValueError: ``by`` has another value.
     """
-    if by not in QUESTIONS:
-        raise ValueError(f"by={by!r}: annotations are counted by {', '.join(QUESTIONS)}")
-    return QUESTIONS[by].ask(steps, lambda recording: _part(recording, by))
+    question = question_by(QUESTIONS, by, "annotations are")
+    return question.ask(steps, lambda recording: _part(recording, by))
 
 
 def _part(recording: Recording, by: str) -> Part:

@@ -53,6 +53,18 @@ class Part:
     notes: Sequence[str] = ()
     """Notes that readers of the rows need."""
 
+    @classmethod
+    def ordered(
+        cls,
+        rows: Sequence[Sequence[Any]],
+        evidence: Sequence[Mapping[str, npt.NDArray[np.int64]]],
+        key: Callable[[Sequence[Any]], Any],
+        notes: Sequence[str] = (),
+    ) -> Part:
+        """A part with its rows, and the evidence of each, in ascending order of a key of the rows."""
+        order = sorted(range(len(rows)), key=lambda place: key(rows[place]))
+        return cls([rows[place] for place in order], (), [evidence[place] for place in order], notes=notes)
+
 
 @dataclass(frozen=True)
 class Question:
@@ -66,8 +78,7 @@ class Question:
 
     def ask(self, given: Asked, ask: Callable[[Recording], Part]) -> Answer:
         """The answer for one step; for several steps their rows in order, behind a column ``step``."""
-        recordings = [recording_in(each) for each in (given if isinstance(given, Sequence) else [given])]
-        return self.ask_each(recordings, ask, is_one=not isinstance(given, Sequence))
+        return self.ask_each(recordings_in(given), ask, is_one=not isinstance(given, Sequence))
 
     def ask_each(self, asked: Sequence[Value], ask: Callable[[Value], Part], *, is_one: bool) -> Answer:
         """The answer for one value; for several values their rows in order, behind a column ``step``."""
@@ -96,7 +107,7 @@ class Question:
     def ask_together(self, given: Asked, ask: Callable[[Sequence[Recording]], Part]) -> Answer:
         """The answer for all steps together; the question's own columns name the step of each row."""
         is_one = not isinstance(given, Sequence)
-        recordings = [recording_in(each) for each in (given if isinstance(given, Sequence) else [given])]
+        recordings = recordings_in(given)
         part = ask(recordings)
         losses = [
             loss if is_one else f"step {number}: {loss}"
@@ -135,9 +146,30 @@ class Question:
         }
 
 
+def question_by(questions: Mapping[str, Question], by: str, counted: str) -> Question:
+    """The question for a value of ``by``.
+
+    Args:
+        questions: value of ``by`` -> question.
+        by: the value that was given.
+        counted: subject and verb of the error: ``kernels are``.
+
+    Raises:
+        ValueError: there is no such question.
+    """
+    if by not in questions:
+        raise ValueError(f"by={by!r}: {counted} counted by {', '.join(questions)}")
+    return questions[by]
+
+
 def recording_in(given: Recording | TracedStep) -> Recording:
     """The recording of a step."""
     return given if isinstance(given, Recording) else given.recording
+
+
+def recordings_in(given: Asked) -> list[Recording]:
+    """The recordings of one step or of several."""
+    return [recording_in(each) for each in (given if isinstance(given, Sequence) else [given])]
 
 
 def sums_in(given: Asked) -> list[CallSums]:

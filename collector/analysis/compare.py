@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from collector.analysis.answer import Answer, Column, Window, values_of
-from collector.analysis.asked import recording_in
+from collector.analysis.asked import recordings_in
 from collector.analysis.busy_time import devices
 from collector.analysis.copies import copies
 from collector.analysis.idle import CAUSES, idle
@@ -165,7 +165,7 @@ class _Side:
 
     @classmethod
     def of(cls, given: Asked) -> _Side:
-        recordings = [recording_in(each) for each in (given if isinstance(given, Sequence) else [given])]
+        recordings = recordings_in(given)
         return cls(recordings, [step for recording in recordings for step in split_at_marks(recording)])
 
     @property

@@ -112,8 +112,7 @@ def _part(recording: Recording) -> Part:
                 )
             )
             evidence.append({table_name: own})
-    order = sorted(range(len(rows)), key=lambda place: (-rows[place][7], rows[place][:4]))
-    return Part([rows[place] for place in order], (), [evidence[place] for place in order])
+    return Part.ordered(rows, evidence, lambda row: (-row[7], row[:4]))
 
 
 def _memory(kind: int) -> str:

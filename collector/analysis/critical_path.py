@@ -15,7 +15,7 @@ import numpy as np
 
 from collector.analysis.activities import WorkClass, repetitions
 from collector.analysis.answer import Column, Window
-from collector.analysis.asked import Part, Question
+from collector.analysis.asked import Part, Question, question_by
 from collector.analysis.device_times import ratio
 from collector.analysis.duration_groups import Keys, duration_groups
 from collector.analysis.evidence import Evidence, one_row_of_each
@@ -102,9 +102,8 @@ def critical_path(steps: Asked, *, by: str = "kind", kernel_gap_ns: int = KERNEL
     Raises:
         ValueError: ``by`` has another value.
     """
-    if by not in QUESTIONS:
-        raise ValueError(f"by={by!r}: a critical path is counted by {', '.join(QUESTIONS)}")
-    return QUESTIONS[by].ask(steps, lambda recording: _part(recording, by, kernel_gap_ns))
+    question = question_by(QUESTIONS, by, "a critical path is")
+    return question.ask(steps, lambda recording: _part(recording, by, kernel_gap_ns))
 
 
 class _Segments(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from collector.analysis.answer import Column
-from collector.analysis.asked import Part, Question, sums_in
+from collector.analysis.asked import Part, Question, question_by, sums_in
 from collector.analysis.device_times import ratio
 from collector.analysis.duration_groups import Keys, duration_groups
 from collector.analysis.kernel_keys import kernel_names
@@ -99,8 +99,7 @@ def kernels(steps: Asked, *, by: str = "name") -> Answer:
         ValueError: ``by`` has another value.
         collector.CollectorError: a profile without start times does not have this key.
     """
-    if by not in QUESTIONS:
-        raise ValueError(f"by={by!r}: kernels are counted by {', '.join(QUESTIONS)}")
+    question = question_by(QUESTIONS, by, "kernels are")
     if sums := sums_in(steps):
         if by not in SUMS_QUESTIONS:
             known = ", ".join(SUMS_QUESTIONS)
@@ -108,7 +107,7 @@ def kernels(steps: Asked, *, by: str = "name") -> Answer:
         return SUMS_QUESTIONS[by].ask_each(
             sums, lambda each: _sums_part(each, by), is_one=not isinstance(steps, Sequence)
         )
-    return QUESTIONS[by].ask(steps, lambda recording: _part(recording, by))
+    return question.ask(steps, lambda recording: _part(recording, by))
 
 
 def _part(recording: Recording, by: str) -> Part:

@@ -139,5 +139,4 @@ def _by_function(recording: Recording) -> Part:
         )
         rows.append((name, *figures))
         evidence.append({"api_calls": api_rows, **activities.rows_by_table()})
-    ranked = sorted(range(len(rows)), key=lambda place: (-rows[place][2], rows[place][0]))
-    return Part([rows[place] for place in ranked], (), [evidence[place] for place in ranked])
+    return Part.ordered(rows, evidence, lambda row: (-row[2], row[0]))

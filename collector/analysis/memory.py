@@ -8,7 +8,7 @@ import numpy as np
 
 from collector.analysis.annotation_paths import annotation_paths
 from collector.analysis.answer import Column
-from collector.analysis.asked import Part, Question
+from collector.analysis.asked import Part, Question, question_by
 from collector.analysis.device_times import ratio
 from collector.analysis.ops import NO_ANNOTATION
 from collector.recording.cupti_enums import ALLOCATION, MEMORY_KINDS, RELEASE
@@ -83,9 +83,8 @@ def memory(steps: Asked, *, by: str = "pool") -> Answer:
     Raises:
         ValueError: ``by`` has another value.
     """
-    if by not in QUESTIONS:
-        raise ValueError(f"by={by!r}: memory is counted by {', '.join(QUESTIONS)}")
-    return QUESTIONS[by].ask(steps, _by_pool if by == "pool" else _by_op)
+    question = question_by(QUESTIONS, by, "memory is")
+    return question.ask(steps, _by_pool if by == "pool" else _by_op)
 
 
 def rows_by_address(recording: Recording) -> Numbers:

@@ -8,7 +8,7 @@ import numpy as np
 
 from collector.analysis.activities import WorkClass, by_device, repetitions
 from collector.analysis.answer import Column
-from collector.analysis.asked import Part, Question
+from collector.analysis.asked import Part, Question, question_by
 from collector.analysis.device_times import device_times, ratio
 from collector.analysis.evidence import activities_of
 from collector.analysis.stream_numbers import StreamNumbers
@@ -107,9 +107,8 @@ def overlap(steps: Asked, *, by: str = "device", window: str = "step") -> Answer
     Raises:
         ValueError: there is no such window, or ``by`` has another value.
     """
-    if by not in QUESTIONS:
-        raise ValueError(f"by={by!r}: overlap is counted by {', '.join(QUESTIONS)}")
-    return QUESTIONS[by].ask(steps, lambda recording: _PARTS[by](recording, window))
+    question = question_by(QUESTIONS, by, "overlap is")
+    return question.ask(steps, lambda recording: _PARTS[by](recording, window))
 
 
 def _by_device(recording: Recording, window: str) -> Part:

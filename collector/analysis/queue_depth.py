@@ -8,7 +8,7 @@ import numpy as np
 
 from collector.analysis.activities import Activities, repetitions
 from collector.analysis.answer import Column
-from collector.analysis.asked import Part, Question
+from collector.analysis.asked import Part, Question, question_by
 from collector.analysis.device_times import ratio
 from collector.analysis.evidence import Evidence
 from collector.analysis.shared_values import shared
@@ -71,9 +71,8 @@ def queue(steps: Asked, *, by: str = "stream") -> Answer:
     Raises:
         ValueError: ``by`` has another value.
     """
-    if by not in QUESTIONS:
-        raise ValueError(f"by={by!r}: depths of queues are counted by {', '.join(QUESTIONS)}")
-    return QUESTIONS[by].ask(steps, lambda recording: _part(recording, by))
+    question = question_by(QUESTIONS, by, "depths of queues are")
+    return question.ask(steps, lambda recording: _part(recording, by))
 
 
 class _Queue(NamedTuple):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from collector.analysis.answer import Column
-from collector.analysis.asked import Part, Question, recording_in
+from collector.analysis.asked import Part, Question, question_by, recording_in
 from collector.errors import CollectorError
 from collector.merging.clocks import COLLECTIVE, ClockOffset, Markers, collective_moments, estimate_offsets, joined
 from collector.merging.collectives import Collective, matched_collectives
@@ -82,8 +82,7 @@ def ranks(steps: Asked, *, by: str = "rank", clock_offsets: ClockOffsets = "esti
         collector.CollectorError: there are no two ranks whose clocks are known to each other; the message says why.
         ValueError: waits cannot be counted by that.
     """
-    if by not in QUESTIONS:
-        raise ValueError(f"by={by!r}: waits are counted by {', '.join(QUESTIONS)}")
+    question = question_by(QUESTIONS, by, "waits are")
     given = list(steps) if isinstance(steps, Sequence) else [steps]
     markers, unknown, found_by = _markers(given)
     offsets, losses = _offsets(markers, clock_offsets)
@@ -94,7 +93,7 @@ def ranks(steps: Asked, *, by: str = "rank", clock_offsets: ClockOffsets = "esti
         losses.append(counted("{} collective[|s] [is|are] left out: no other rank has a partner of [it|theirs]", alone))
     waits = [_Waits.of(collective, offsets) for collective in collectives]
     rows = _by_rank(waits, offsets) if by == "rank" else _by_collective(waits)
-    return QUESTIONS[by].ask_together(steps, lambda _: Part(rows, losses=losses, notes=[found_by]))
+    return question.ask_together(steps, lambda _: Part(rows, losses=losses, notes=[found_by]))
 
 
 class _Waits(NamedTuple):

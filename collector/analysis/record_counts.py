@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from collector.analysis.answer import Column
-from collector.analysis.asked import Part, Question
+from collector.analysis.asked import Part, Question, question_by
 from collector.recording.schema import Tables
 
 if TYPE_CHECKING:
@@ -54,9 +54,8 @@ def ledger(steps: Asked, *, by: str = "table") -> Answer:
     Raises:
         ValueError: ``by`` has another value.
     """
-    if by not in QUESTIONS:
-        raise ValueError(f"by={by!r}: the rows of the ledger are counted by {', '.join(QUESTIONS)}")
-    return QUESTIONS[by].ask(steps, _by_table if by == "table" else _by_figure)
+    question = question_by(QUESTIONS, by, "the rows of the ledger are")
+    return question.ask(steps, _by_table if by == "table" else _by_figure)
 
 
 def _by_table(recording: Recording) -> Part:

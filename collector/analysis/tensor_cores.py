@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from collector.analysis.answer import Column
-from collector.analysis.asked import Part, Question
+from collector.analysis.asked import Part, Question, question_by
 from collector.analysis.device_times import ratio
 from collector.analysis.duration_groups import Keys, duration_groups
 from collector.analysis.kernel_keys import kernel_names
@@ -69,9 +69,8 @@ def tensor_cores(steps: Asked, *, by: str = "use") -> Answer:
     Raises:
         ValueError: ``by`` has another value.
     """
-    if by not in QUESTIONS:
-        raise ValueError(f"by={by!r}: tensor cores are counted by {', '.join(QUESTIONS)}")
-    return QUESTIONS[by].ask(steps, lambda recording: _part(recording, by))
+    question = question_by(QUESTIONS, by, "tensor cores are")
+    return question.ask(steps, lambda recording: _part(recording, by))
 
 
 def tensor_core_use(name: str) -> str:

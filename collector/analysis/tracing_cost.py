@@ -60,6 +60,4 @@ def _part(recording: Recording) -> Part:
         cpu_ns = ledger.decode_cpu_ns
         rows.append((DECODE_THREAD, ledger.records_decoded, cpu_ns, cpu_ns, ratio(cpu_ns, window_ns)))
         evidence.append({})
-    ranked = sorted(range(len(rows)), key=lambda place: (-rows[place][2], rows[place][0]))
-    notes = () if ledger.decode_cpu_ns else (UNKNOWN,)
-    return Part([rows[place] for place in ranked], (), [evidence[place] for place in ranked], notes=notes)
+    return Part.ordered(rows, evidence, lambda row: (-row[2], row[0]), () if ledger.decode_cpu_ns else (UNKNOWN,))
