@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def run_figures(step: TracedStep) -> dict[str, Any]:
-    """Length, busy share, kernels, what most of the idle time is put down to, and whether anything was lost."""
+    """Length, busy share, kernels, the main cause of idle time, and whether anything was lost."""
     recording = step.recording
     times, gaps = devices(step), idle(step)
     window_ns = times.totals.get("window_ns", 0)

@@ -49,7 +49,7 @@ class Run:
     num_bytes: int = 0
     modified_ns: int = 0
     kind: str = ""
-    """What its first bytes say that it is."""
+    """Format of the file, by its first bytes."""
     refused: str = ""
     """Why it cannot be opened; ``""`` where nothing is known against it."""
 

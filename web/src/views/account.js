@@ -26,7 +26,7 @@ const PLACES = {
   default_stream: { view: "streams", by: "streams" },
 };
 
-/** The window around the gap of a device in which most time is put down to a cause; null: no gap is.
+/** The window around the gap of a device with the most time of a cause; null: no gap has this cause.
  * @param {import("../provider.js").Step} step @param {string} cause @param {number | null} device */
 function largestGap(step, cause, device) {
   const gaps = step.answers.idle_gaps;

@@ -96,9 +96,9 @@ export function turned(idle) {
   return {
     ...idle,
     columns: [
-      { name: "cause", unit: "text", meaning: "What kept the next activity from starting." },
-      { name: "idle_ns", unit: "ns", meaning: "Idle time of all devices that is put down to it." },
-      { name: "meaning", unit: "text", meaning: "What it means." },
+      { name: "cause", unit: "text", meaning: "Reason why the next activity did not start earlier." },
+      { name: "idle_ns", unit: "ns", meaning: "Idle time of all devices with this cause." },
+      { name: "meaning", unit: "text", meaning: "Definition of the cause." },
     ],
     values: [rows.map((each) => each.name), rows.map((each) => each.total), rows.map((each) => each.meaning)],
     rows: rows.length,

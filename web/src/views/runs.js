@@ -13,17 +13,17 @@ import { AnswerTable, pattern } from "../table.js";
 
 /** @type {[string, string, string][]} */
 const COLUMNS = [
-  ["name", "text", "The file, as it is called within the folder."],
-  ["kind", "text", "What its first bytes say that it is."],
-  ["label", "text", "What its user called the run."],
-  ["git_revision", "text", "Revision of the git repository of the program, where it was asked for."],
-  ["state", "text", "Why it cannot be opened, or what is to be known of it."],
-  ["modified", "text", "When the file was changed last, in this machine's time."],
+  ["name", "text", "Path of the file within the folder."],
+  ["kind", "text", "Format of the file, by its first bytes."],
+  ["label", "text", "Label of the run, which its user chose."],
+  ["git_revision", "text", "Revision of the git repository of the program, if it was requested."],
+  ["state", "text", "Reason why it cannot be opened, or a note about it."],
+  ["modified", "text", "Time of the last change of the file, in this machine's time zone."],
   ["size", "bytes", "Of the file."],
   ["length_ns", "ns", "Length of the step."],
-  ["busy_share", "share", "Share of the step in which anything ran, of all devices together."],
-  ["kernels", "count", "Kernels that ran."],
-  ["most_idle", "text", "What most of the idle time is put down to."],
+  ["busy_share", "share", "Share of the step in which anything ran, over all devices."],
+  ["kernels", "count", "Number of kernels."],
+  ["most_idle", "text", "Main cause of the idle time."],
 ];
 
 /** Digits of a revision that tell it from others. */

@@ -49,7 +49,7 @@ export function withFiles(answer, names) {
   if (at < 0) return answer;
   return {
     ...answer,
-    columns: answer.columns.map((each, place) => (place === at ? { name: "file", unit: "text", meaning: "File that it is in." } : each)),
+    columns: answer.columns.map((each, place) => (place === at ? { name: "file", unit: "text", meaning: "File of the step." } : each)),
     values: answer.values.map((each, place) => (place === at ? each.map((number) => names[Number(number)] ?? String(number)) : each)),
   };
 }
