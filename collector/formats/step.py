@@ -19,7 +19,6 @@ from collector.errors import NotTracedError
 from collector.files.written_files import written
 from collector.runtime.extension import convert_extension
 from collector.runtime.later_modules import later_function
-from collector.stepstats.object_tables import object_rows
 from collector.text.html_tables import html_line
 from collector.text.wording import counted
 
@@ -390,6 +389,8 @@ class Step(TracedStep):
 
     def object_rows(self) -> dict[str, list[ObjectRow]]:
         """See `TracedStep`."""
+        from collector.stepstats.object_tables import object_rows
+
         return object_rows(self.recording) if self._source.has_more_columns else {}
 
     def device_names(self) -> list[str]:
