@@ -20,6 +20,7 @@ from collector.formats.timeline_columns import STREAM, Place, TimelineColumns
 from collector.protos.run_metadata_pb2 import Provenance, RunMetadata
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
 from collector.recording.schema import SCHEMA
+from collector.recording.text_columns import text_column
 from collector.stepstats.object_tables import OBJECT_TABLES
 
 if TYPE_CHECKING:
@@ -154,8 +155,8 @@ def _add_objects(built: CaptureBuilder, drawn: TimelineColumns, about: dict[str,
         given = about.get(table)
         rows = [row for row in given if isinstance(row, dict)] if isinstance(given, list) else []
         columns = {
-            column: built.name_ids([text(row.get(column.removesuffix("_id"), "")) for row in rows])
-            if column.endswith("name_id")
+            column: built.name_ids([text(row.get(text_column(column), "")) for row in rows])
+            if text_column(column)
             else np.array([_whole_number(row.get(column)) for row in rows], np.int64)
             for column in SCHEMA[table]
         }

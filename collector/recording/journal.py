@@ -229,8 +229,8 @@ class _Journal:
             for at, column in enumerate(_KEY_COLUMNS):
                 columns[column] = np.repeat(np.array([key[at] for key, _ in parts], "u4"), counts)
         if table != "annotations":  # their names are in a list of their own
-            for column, values in columns.items():
-                if text_column(column) and (values >= len(self._strings)).any():
+            for column, indices in columns.items():
+                if text_column(column) and (indices >= len(self._strings)).any():
                     raise ValueError(f"a text of {table}.{column} is missing")
         return columns
 

@@ -14,8 +14,8 @@ from google.protobuf.message import DecodeError
 
 from collector.errors import InvalidFileError
 from collector.protos import Capture, RunMetadata
-from collector.recording.recording import Clock
 from collector.recording.schema import ACTIVITY_KINDS, SCHEMA
+from collector.recording.text_columns import text_column
 from collector.stepstats.wire import fields_of
 
 if TYPE_CHECKING:
@@ -69,6 +69,8 @@ def object_rows_of(data: bytes | bytearray | memoryview) -> dict[str, list[Objec
 def _parsed(text: bytes, strings: Sequence[str], clock: bytes) -> dict[str, list[ObjectRow]]:
     if not text:
         return {}
+    from collector.recording.recording import Clock  # not before: it needs numpy, and formats are listed without it
+
     try:
         tables = json.loads(text)
         times = Capture.Clock.FromString(clock)
@@ -83,11 +85,11 @@ def _rows(
 ) -> dict[str, list[ObjectRow]]:
     found = {}
     for name, columns in tables.items():
-        texts = [column for column in columns if column.endswith("name_id")]
+        texts = [column for column in columns if text_column(column)]
         named = {column: values for column, values in columns.items() if column not in texts}
         if "start_ns" in named:
             named["start_ns"] = [start_ns + offset_ns for start_ns in named["start_ns"]]
         for column in texts:
-            named[column.removesuffix("_id")] = [strings[name_id] for name_id in columns[column]]
+            named[text_column(column)] = [strings[name_id] for name_id in columns[column]]
         found[name] = [dict(zip(named, row, strict=True)) for row in zip(*named.values(), strict=True)]
     return found
