@@ -91,7 +91,7 @@ class TraceOptions:
     dataset: Path | None = None
     """The folder of a dataset to which the step is added when it ends."""
     label: str = ""
-    """What people call the run, for lists of many runs."""
+    """The name of the run for people, in lists of many runs."""
     git_revision: bool = False
     """Record the revision of the git repository that the program runs in."""
     share_subscription: bool = field(default=False, kw_only=True)

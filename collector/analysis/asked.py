@@ -30,7 +30,7 @@ class Asking(Protocol):
 
     @property
     def ledger(self) -> Ledger:
-        """What was seen, kept and lost."""
+        """Numbers of records that were seen, kept and lost."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Which rank the others wait for: ``collector.analysis.ranks([rank0, rank1, ...])``."""
+"""Waits of ranks for each other in collectives: ``collector.analysis.ranks([rank0, rank1, ...])``."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def ranks(steps: Asked, *, by: str = "rank", clock_offsets: ClockOffsets = "esti
 
 
 class _Waits(NamedTuple):
-    """How long each rank waited in a collective."""
+    """Waits of the ranks in a collective."""
 
     collective: Collective
     straggler: int

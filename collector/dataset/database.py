@@ -29,7 +29,7 @@ _LOCKED = (
     "SET enable_external_access = false",
     "SET lock_configuration = true",
 )
-"""What keeps a query from files, networks and extensions, and from allowing itself to reach them."""
+"""Settings that keep a query from files, networks and extensions, and from changing these settings."""
 _ALLOWED = ("SELECT", "EXPLAIN")
 _REFUSED = "Only one SELECT, over the tables and views of the dataset, is answered"
 _POSITION = re.compile(r"LINE (\d+): (.*)\n( *)\^")
@@ -41,7 +41,7 @@ _WORD = re.compile(r"\w+")
 _LISTS_NAMES = re.compile(
     r"information_schema|pg_catalog|sqlite_|duckdb_|pragma|show|describe|summarize", re.IGNORECASE
 )
-"""What a query asks DuckDB by for the names of tables and views."""
+"""Words of queries that list the names of tables and views."""
 
 
 class Database:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class StepKey(NamedTuple):
-    """Which step of which rank and run."""
+    """The identity of a step: run, rank and number."""
 
     run: str
     rank: int

@@ -38,7 +38,7 @@ class DatasetColumn(NamedTuple):
     recorded: str = ""
     """The column of the recording's table that it is made of; empty: it is computed."""
     scale: int = 1
-    """What the recorded number is multiplied with."""
+    """The factor by which the recorded number is multiplied."""
     unknown: int | None = None
     """The recorded number that stands for a value that is not known."""
 

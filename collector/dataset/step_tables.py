@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collector.recording.table import Table
 
 ENVIRONMENT = ("source", "simulated", "cuda_version", "driver_version", "cupti_api_version", "devices", "thread_names")
-"""What a dataset keeps of a recording's environment: nothing that tells a host, a user or a path."""
+"""The keys of a recording's environment that a dataset keeps: no host, user or path."""
 _CLASSES = ["compute", "communication"]
 
 
@@ -60,7 +60,7 @@ def step_tables(recording: Recording, step: int, base_ns: int) -> dict[str, pa.T
 
 
 def args_table(recording: Recording, step: int) -> pa.Table | None:
-    """What a file of another program says of rows beyond their columns; None where it says nothing."""
+    """Arguments of rows from a file of another program that have no column; None: there are none."""
     pa = optional_package("pyarrow")
     parts = []
     for table in RECORDED_TABLES:

@@ -498,7 +498,7 @@ _COLLECTIVE = ["run", "step", "name", "ordinal"]
 
 
 def _clocks() -> Any:
-    """How far each rank's clock is ahead of that of the lowest rank of its run, by the ends of their collectives.
+    """The offset of each rank's clock from that of the lowest rank of its run, by the ends of their collectives.
 
     A collective ends on all ranks at nearly the same time. The offset is the lower median of the differences; it counts
     where it is larger than the differences are apart, of at least three collectives, and else the clock is believed.
@@ -637,7 +637,7 @@ def _numbered(rows: Any, **texts: str) -> Any:
 
 
 def _of_activity(rows: Any, **more: Any) -> Any:
-    """What nsys's tables of GPU work have in common."""
+    """The common columns of nsys's tables of GPU work."""
     return rows.select(
         *_PLACE,
         start=rows.start_ns,

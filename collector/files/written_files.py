@@ -1,4 +1,4 @@
-"""What is said of a file that took long to write: where it is, how large, how to open it, and what would be smaller."""
+"""The message about a large file after it is written: its path, size, viewer, and a smaller alternative."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _sentence(path: Path) -> str:
 
 
 def _compression(path: Path, num_bytes: int) -> float:
-    """How many times smaller a sample from the middle of a file becomes."""
+    """The compression ratio of a sample from the middle of a file."""
     with path.open("rb") as file:
         file.seek(max(num_bytes - _SAMPLE_BYTES, 0) // 2)
         sample = file.read(_SAMPLE_BYTES)

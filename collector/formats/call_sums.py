@@ -71,7 +71,7 @@ class CallSums:
 
     @cached_property
     def ledger(self) -> Ledger:
-        """What the file says of its losses: a profile of sums states none, so these are what was left out of it."""
+        """The losses: a profile of sums states none itself, so these are the parts that were not read."""
         return Ledger(unread=dict(self.unread))
 
     @property

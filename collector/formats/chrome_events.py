@@ -144,7 +144,7 @@ class ChromeEvents:
         return self._scan.starts_ns(rows)
 
     def durations_ns(self, rows: Numbers) -> Numbers:
-        """How long events lasted; `has_time` tells which of them are times."""
+        """Durations of events; `has_time` tells which of them are times."""
         return self._scan.durations_ns(rows)
 
     def whole_micros(self, rows: Numbers) -> tuple[list[int | None], list[int | None]]:
@@ -350,7 +350,7 @@ def _id_of(written: str) -> Any:
 
 
 def per_place(values: list[Any], make: Callable[[Any], int], missing: int = -1) -> Numbers:
-    """What is made of each value, and last `missing`, which the place -1 finds."""
+    """The result for each value, and at the end `missing`, which index -1 finds."""
     return np.array([*(make(value) for value in values), missing], np.int64)
 
 

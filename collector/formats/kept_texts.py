@@ -1,4 +1,4 @@
-"""What a file states of rows that no column takes, as text: in bounded memory, and counted where it is not kept."""
+"""Texts of rows that have no column, kept in bounded memory, and counted where they are not kept."""
 
 from __future__ import annotations
 

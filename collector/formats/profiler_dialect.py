@@ -1,4 +1,4 @@
-"""What the traces of profilers say of their events, each dialect in its own words."""
+"""The meaning of events in the traces of profilers, for each dialect."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class ProfilerDialect:
         self.found = found
 
     def kinds(self, rows: Numbers) -> npt.NDArray[np.integer]:
-        """What each event is."""
+        """The kind of each event."""
         categories, index = self.found.categories(rows)
         return per_place(categories, _kind).astype(np.uint8)[index]
 
@@ -135,7 +135,7 @@ class ProfilerDialect:
         return np.where(stated < 0, self.found.integers("external id", rows), stated)
 
     def op_details(self, rows: Numbers) -> OpDetails:
-        """What is stated of ops besides their times."""
+        """The properties of ops besides their times."""
         return op_details(self.found, rows)
 
     def stated_ops(self, rows: Numbers) -> Names:

@@ -221,7 +221,7 @@ class ProfilerTrace(StepSource):
         return built
 
     def _row_arguments(self) -> dict[str, dict[str, ArgumentColumn]]:
-        """What events say that no column holds, by table and argument; the columns are made anew for their order."""
+        """Arguments of events that have no column, by table and argument, in the order of the rows."""
         from collector.recording.recording import rows_in_parts
 
         found = self._dialect.found
@@ -317,7 +317,7 @@ class ProfilerTrace(StepSource):
         )
 
     def _add_memory_operations(self, built: CaptureBuilder) -> None:
-        """What PyTorch's allocator gave out and took back on GPUs: instants with a signed number of bytes."""
+        """Allocations and releases of PyTorch's allocator on GPUs: instants with a signed number of bytes."""
         found = self._dialect.found
         rows = self._memory_rows()
         num_bytes = found.signed_integers("Bytes", rows)
@@ -370,7 +370,7 @@ class ProfilerTrace(StepSource):
             built.add(table, **columns, **of_kind(built, rows))
 
     def _add_collectives(self, built: CaptureBuilder, kernels: Numbers, correlation_ids: Numbers) -> None:
-        """What kernels of collectives say of these."""
+        """Add the collectives that their kernels state."""
         found = self._dialect.found
         is_collective = found.has(COLLECTIVE_NAME, self._rows[kernels]) | found.has(GROUP, self._rows[kernels])
         rows = self._rows[kernels[is_collective]]
@@ -460,7 +460,7 @@ class ProfilerTrace(StepSource):
         return RunMetadata(step_stats=built.step)
 
     def _work_nodes(self) -> Iterator[_WorkNode]:
-        """What the nodes of kernels, copies and memsets say, in the order of their spans."""
+        """The nodes of kernels, copies and memsets, in the order of their spans."""
         work, dialect = self._work, self._dialect
         names, index = dialect.names(work.rows)
         threads = dialect.threads(self._rows[work.calls])

@@ -32,7 +32,7 @@ class TimedSpans:
         return self.found.starts_ns(self.rows[places]) + self.base_ns
 
     def durations_ns(self, places: Numbers | slice = slice(None)) -> Numbers:
-        """How long some of the spans lasted; 0 where that is missing or not possible."""
+        """Durations of some of the spans; 0 where a duration is missing or impossible."""
         rows = self.rows[places]
         durations = self.found.durations_ns(rows)  # what is no time is negative
         if self.ends is not None:

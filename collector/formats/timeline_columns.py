@@ -31,7 +31,7 @@ _HOST_TABLES = {"op": "annotations", "api": "api_calls", "sync": "api_calls"}
 _PLACED = ("start_ns", "end_ns", "name_id", "device_id", "stream_id", "context_id", "correlation_id")
 """Columns that no argument of the same name fills."""
 _OF_COLLECTIVES = ("device_id", "stream_id", "start_ns", "correlation_id")
-"""What a collective and its kernel have in common in a drawn trace."""
+"""Columns that match a collective of a drawn trace with its kernel."""
 _LARGEST_ARGUMENT = (1 << 31) - 1
 _LARGEST_COUNT = (1 << 53) - 1
 
@@ -72,7 +72,7 @@ class TimelineColumns:
         self.thread_names: dict[int, str] = {}
         """Thread id -> its name, of the threads with rows in tables."""
         self._kernels: dict[str, Numbers] = {}
-        """What a collective and its kernel have in common, and the contexts of the kernels."""
+        """The columns of kernels that match collectives, and the contexts of the kernels."""
 
     def built(self) -> CaptureBuilder:
         """All rows."""

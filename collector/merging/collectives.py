@@ -24,7 +24,7 @@ class Collective(NamedTuple):
     name: str
     """Its name with what tells it from others: kind, group, sequence number, data type, launch shape."""
     ordinal: int
-    """Which of those with this name and step it is, counted from 0 in order of time."""
+    """Index among the collectives with this name and step, from 0, in order of time."""
     start_ns: Mapping[int, int]
     """Rank -> when it began there, on the common clock."""
     end_ns: Mapping[int, int]
@@ -91,7 +91,7 @@ def _matched(
 
 
 def _reach(offset: ClockOffset) -> int | None:
-    """How far apart ends of one collective may lie; None: that is not known."""
+    """The largest distance between ends of one collective; None: it is unknown."""
     return None if offset.spread_ns is None else max(offset.spread_ns, RESOLUTION_NS)
 
 

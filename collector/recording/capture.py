@@ -24,7 +24,7 @@ class _Details(TypedDict, total=False):
     launch_figures: Mapping[str, int]
     """`collector.recording.ledger.LAUNCH_FIGURES` of a file that has them, so that they are not counted again."""
     arguments: RowArguments
-    """What the file of another program says of rows that no column holds."""
+    """Arguments of rows from the file of another program that have no column."""
 
 
 class Capture(_Details):

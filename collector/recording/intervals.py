@@ -74,7 +74,7 @@ def covered_by_group(groups: Times, starts: Times, ends: Times, count: int) -> I
 
 
 class GroupTimes(NamedTuple):
-    """How long groups of intervals ran, ns, one value for each group."""
+    """Times of groups of intervals in ns, one value for each group."""
 
     covered: Ints
     """At least one of its intervals ran."""
@@ -88,7 +88,7 @@ class GroupTimes(NamedTuple):
 
 
 def times_by_number(starts: Times, ends: Times, start: int, end: int) -> Ints:
-    """How long 0, 1, 2, ... of the intervals ran at once between ``start`` and ``end``."""
+    """Time between ``start`` and ``end`` in which 0, 1, 2, ... of the intervals ran at once."""
     return convert_extension.times_by_number(_int64(starts), _int64(ends), start, end)
 
 

@@ -113,7 +113,7 @@ class Recording(TablesOfRecording):
         self.details = tuple(details)
         """Metadata of annotations at index ``annotations.details_id`` - 1; 0 means none."""
         self.arguments = arguments or RowArguments()
-        """What the file of another program says of rows that no column holds, as text."""
+        """Arguments of rows from the file of another program that have no column, as text."""
         self._frozen = True
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -352,7 +352,7 @@ def _split(
 
 
 def _set_apart(columns: Mapping[str, npt.NDArray[Any]], clock: Clock) -> list[npt.NDArray[np.bool_]] | None:
-    """Which rows have impossible times, lie before the step, and lie behind it; None where there are none of these."""
+    """Masks of rows with impossible times, before the step, and after it; None: there are no such rows."""
     if "start_ns" not in columns:
         return None
     start = columns["start_ns"]
@@ -364,7 +364,7 @@ def _set_apart(columns: Mapping[str, npt.NDArray[Any]], clock: Clock) -> list[np
 
 
 def rows_in_parts(capture: Capture, name: str) -> npt.NDArray[np.int64]:
-    """Which row of a capture's table each row of the recording is, over the recording's parts."""
+    """For each row of the recording, over its parts, its row in the capture's table."""
     columns = capture["tables"][name]
     clock = Clock(**{item.name: int(capture["clock"][item.name]) for item in fields(Clock)})
     found = _order(name, columns)

@@ -1,4 +1,4 @@
-"""What files of other programs say of rows that no column of their table holds, as text."""
+"""Arguments of rows from files of other programs that have no column, as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the user had a recording say of its run: a label, and the revision of the program."""
+"""The label of a run, and the revision of its program, as its user requested them for a recording."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class RunLabel(NamedTuple):
 
     @classmethod
     def of(cls, recording: Recording) -> RunLabel:
-        """What a recording says."""
+        """The label and revision in a recording."""
         return cls(*(str(recording.environment.get(key, "")) for key in (_LABEL, _REVISION)))
 
     def as_environment(self) -> Mapping[str, str]:

@@ -159,7 +159,7 @@ class Table:
         return np.array(texts[name](), object) if name in texts else self.duration_ns
 
     def _beside(self) -> list[str]:
-        """What rows have besides their columns."""
+        """Names of the values that rows have besides their columns."""
         has = {"name": self.has_names, "duration_ns": self.has_duration, "annotation": self.has_annotations}
         return [name for name, is_there in has.items() if is_there]
 

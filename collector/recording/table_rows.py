@@ -18,7 +18,7 @@ def name_for_people(table: str, recorded: str) -> str:
 
 
 class Origin(NamedTuple):
-    """What rows know of the recording that they are part of; rows of one annotation share it."""
+    """The values of a recording that its rows use; rows of one annotation share it."""
 
     strings: Sequence[str]
     annotation_id: int | Callable[[], int]

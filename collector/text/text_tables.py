@@ -56,7 +56,7 @@ def folded(text: str, width: int) -> list[str]:
 
 
 def text_width(text: str) -> int:
-    """How many characters of a terminal the text takes: some of East Asia's take two, combining ones none."""
+    """Columns of a terminal that the text takes: some East Asian characters take two, combining ones none."""
     if text.isascii():
         return len(text)
     from rich.cells import cell_len
@@ -76,7 +76,7 @@ class _Column:
         """So wide that the head is one line, too."""
 
     def least(self, shortest: int) -> int:
-        """How wide it is at least, where names keep so many characters."""
+        """The least width if names keep this many characters."""
         return min(self.whole, shortest) if self.is_name else self.whole
 
     def aligned(self, text: str, width: int) -> str:
@@ -136,7 +136,7 @@ def _widths(columns: list[_Column], width: int, shortest: int) -> list[int]:
 
 
 def _shared(wanted: Sequence[int], free: int) -> list[int]:
-    """What each gets of what is free: all get the same until they have what they want."""
+    """The share of the free space that each gets: equal shares, up to what each wants."""
     given = [0] * len(wanted)
     order = sorted(range(len(wanted)), key=lambda place: wanted[place])
     for number, place in enumerate(order):
@@ -163,7 +163,7 @@ def cut_names(names: Sequence[str], width: int) -> list[str]:
 
 
 def _common_length(one: str, other: str) -> int:
-    """How many characters two different texts begin with alike."""
+    """The length of the common beginning of two different texts."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
 

@@ -83,7 +83,7 @@ def _device_label(row: ObjectRow) -> str:
 
 
 def context_label(row: ObjectRow) -> str:
-    """What tells a context from others: ``default stream 7, green context of context 1, 16 SMs``."""
+    """The distinguishing properties of a context: ``default stream 7, green context of context 1, 16 SMs``."""
     parts = [f"default stream {row['null_stream_id']}"]
     if row["is_green_context"]:
         parts.append(f"green context of context {row['parent_context_id']}")
@@ -93,7 +93,7 @@ def context_label(row: ObjectRow) -> str:
 
 
 def stream_label(row: ObjectRow) -> str:
-    """What tells a stream from others: ``default``, ``priority -1``; empty if nothing does."""
+    """The distinguishing properties of a stream: ``default``, ``priority -1``; empty: none."""
     parts = ["default"] if row["stream_flag"] == _DEFAULT_STREAM else []
     if row["priority"]:
         parts.append(f"priority {row['priority']}")

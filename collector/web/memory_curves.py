@@ -20,7 +20,7 @@ PARTS = 1000
 
 
 def memory_curves(recording: Recording) -> list[dict[str, Any]]:
-    """What was held of each kind of memory and each pool, after each change; times are ns since the step began."""
+    """Bytes that were held after each change, for each kind of memory and pool; times are ns since the step began."""
     began, length = recording.clock.cupti_start_ns, max(recording.clock.window_ns, 1)
     curves = []
     for (device, memory, pool), times, held in memory_over_time(recording):

@@ -63,7 +63,7 @@ _NUMBER = re.compile("[0-9]{1,18}")
 
 @dataclass(frozen=True)
 class Served:
-    """What a server shows."""
+    """The folder that a server shows, and its settings."""
 
     folder: RunFolder
     title: str
@@ -142,7 +142,7 @@ class _Answers:
         return _response(content().encode(), kind)
 
     def session(self, request: Request) -> Response:
-        """What the server is; who has the token in a header gets it as a cookie, which scripts cannot read."""
+        """Describe the server, and give a client with the token in a header a cookie that scripts cannot read."""
         about = {
             "format": FORMAT,
             "version": version(),
@@ -210,7 +210,7 @@ class _Answers:
         return self._of_run(request, repr(asked), lambda run: single_answer(run.step, run.run.name, asked))
 
     def together(self, request: Request) -> Response:
-        """What several runs answer together, and what changed from the first of them to the others."""
+        """The answers of several runs together, and the changes from the first of them to the others."""
         given = request.query_params
         ids, before = given.get("runs", "").split(","), given.get("before", "") or "0"
         if len(ids) > MOST_TOGETHER:
@@ -234,7 +234,7 @@ class _Answers:
         return self._of_run(request, f"profile {view} {sorted(words.items())}", compute)
 
     def profile_choices(self, request: Request) -> Response:
-        """What can be chosen of tfprof's views."""
+        """The choices of tfprof's views."""
         return _response(json.dumps(profile_choices()).encode(), "application/json")
 
     def trace(self, request: Request) -> Response:
@@ -248,7 +248,7 @@ class _Answers:
         return self._of_run(request, asked, lambda run: perfetto_trace(run.step, part, max_events))
 
     def trace_shift(self, request: Request) -> Response:
-        """What is added to a time since the step began to have a time of the Perfetto trace."""
+        """The difference between a time of the Perfetto trace and the time since the step began."""
         return self._of_run(request, "trace_shift", lambda run: {"shift_ns": trace_shift(run.step)})
 
     def perfetto(self, request: Request) -> Response:

@@ -34,7 +34,7 @@ _OUTPUT = "output"
 
 
 def profile_choices() -> dict[str, Any]:
-    """What can be chosen: views, options with their help and defaults, attributes, orders, presets."""
+    """The choices: views, options with their help and defaults, attributes, orders, presets."""
     return {
         "views": list(VIEWS),
         "options": [[name, text] for name, text in OPTIONS.items() if name != _OUTPUT],

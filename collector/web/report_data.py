@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from collector.web.report_lanes import Lanes
 
 FORMAT = "collector-report/1"
-"""What the data says that it is."""
+"""The format that the data names."""
 MOST_ROWS = 5000
 """Rows of an answer that the page is given; the first ones. It says how many there are."""
 _NAMES_IN_LINE = 3
@@ -112,7 +112,7 @@ def step_data(step: TracedStep, name: str) -> StepData:
 
 
 def described_step(step: TracedStep, name: str, lanes: Lanes, marks: Sequence[Window]) -> dict[str, Any]:
-    """What the page is given of a step beside its answers and what is drawn in its lanes; `marks`: its marked steps."""
+    """The data of a step without its answers and lanes; `marks` are its marked steps."""
     recording = step.recording
     return {
         "name": name,
@@ -172,7 +172,7 @@ def page_data(
 
 
 def together_data(steps: Sequence[TracedStep], names: Sequence[str], num_before: int = 0) -> dict[str, Any]:
-    """What several steps answer together; arguments are those of `page_data`, with the names of the steps."""
+    """The answers of several steps together; arguments are those of `page_data`, with the names of the steps."""
     answers: dict[str, Any] = {}
     refused: dict[str, str] = {}
     compare = None
@@ -198,7 +198,7 @@ def together_data(steps: Sequence[TracedStep], names: Sequence[str], num_before:
 
 
 def comparison_data(steps: Sequence[TracedStep], names: Sequence[str], num_before: int) -> dict[str, Any]:
-    """What changed from the first steps to the others; the module's docstring has its keys.
+    """The changes from the first steps to the others; the module's docstring has its keys.
 
     Args:
         steps: to compare.
@@ -275,7 +275,7 @@ def _answers(
 
 
 def _warning(step: TracedStep) -> str | None:
-    """What could not be read of the step's file, without the name of its folder."""
+    """The parts of the step's file that could not be read, without the name of its folder."""
     if not isinstance(step, Step) or not step.warning:
         return None
     return step.warning.removeprefix(f"{step.path}: ")

@@ -44,7 +44,7 @@ _LEVEL = 6
 
 @dataclass(frozen=True)
 class ReportSize:
-    """What a report that was written holds."""
+    """The size and content of a written report."""
 
     num_bytes: int
     slices: int
@@ -194,7 +194,7 @@ def _packed(content: bytes) -> str:
 
 
 def _content_hash(content: str) -> str:
-    """What a policy calls a script or style of this content."""
+    """The hash of a script or style for a content security policy."""
     return f"sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}"
 
 

@@ -64,11 +64,11 @@ class Lanes:
     lanes: tuple[Lane, ...]
     names: tuple[str, ...]
     kernel_names: int
-    """How many of the names, the first ones, are those of kernels."""
+    """Number of the names that are those of kernels; they come first."""
     start_ns: int
     end_ns: int
     left_out: int
-    """How many lanes are not among them."""
+    """Number of lanes that are left out."""
 
     @property
     def num_slices(self) -> int:
@@ -131,7 +131,7 @@ class Lanes:
 
 
 def _longest(lengths: Numbers, most: int) -> npt.NDArray[np.bool_]:
-    """Which are the ``most`` longest ones; of equals the first."""
+    """A mask of the ``most`` longest ones; of equal ones the first."""
     if most == 0:
         return np.zeros(len(lengths), bool)
     least = np.partition(lengths, len(lengths) - most)[len(lengths) - most]

@@ -193,7 +193,7 @@ def _leads_inside(path: Path, root: Path) -> bool:
 
 
 def first_look(path: Path) -> tuple[str, str]:
-    """What the first bytes of a file say: its kind, and why it cannot be read; one of both is ``""``."""
+    """The kind of a file by its first bytes, and the reason why it cannot be read; one of both is ``""``."""
     from collector.formats.file_content import content_of
     from collector.formats.registry import check_head, likely_format, readable_sentence, refuse_foreign
 

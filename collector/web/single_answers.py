@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AskedAnswer:
-    """What a page asks."""
+    """The question of a page."""
 
     key: str
     """Name of a question, and behind a ``/`` what its rows are counted by, where there is a choice."""

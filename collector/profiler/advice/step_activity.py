@@ -129,7 +129,7 @@ class Device:
 
 
 class AdvisedStep(Protocol):
-    """What checkers need of a step."""
+    """The data of a step that checkers need."""
 
     @property
     def accelerators(self) -> Sequence[ActivityColumns]:
