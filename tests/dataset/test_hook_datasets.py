@@ -40,6 +40,7 @@ def test_a_dataset_that_cannot_be_written_does_not_end_the_program(example, tmp_
         output=tmp_path / "runs",
         open_trace=lambda: collector.trace(source=FakeSource(example.to_capture())),
     )
-    hook.after_step(1)
-    assert hook.after_step(2) == tmp_path / "timeline-2.json"
+    with hook:
+        hook.after_step(1)
+        assert hook.after_step(2) == tmp_path / "timeline-2.json"
     assert "step 2 is not in the dataset" in caplog.text
