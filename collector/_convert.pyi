@@ -11,6 +11,7 @@ _Int64s = npt.NDArray[np.int64]
 _Remarks = Sequence[tuple[str, str, int | None]]
 """(name, details, wall time in ns or None: the end)."""
 _EventRecords = Sequence[tuple[int, int, int, int, int]]
+_OpDetails = tuple[Sequence[int], Sequence[int], Sequence[int], Sequence[int], Sequence[Sequence[tuple[str, str]]]]
 """(call, event, synchronisation, context, stream)."""
 _Table = tuple[int, Mapping[str, npt.NDArray[np.integer]], Sequence[tuple[int, str]]]
 """(Activity.Kind, columns, [(field of Activity, column)])."""
@@ -216,5 +217,6 @@ def write_trace(
     remarks: _Remarks,
     labels: Mapping[str, str],
     event_records: _EventRecords,
+    op_details: _OpDetails,
     describe: Callable[[dict[str, int]], str],
 ) -> dict[str, int]: ...

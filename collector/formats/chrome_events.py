@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collector.recording.distinct import distinct_codes
+from collector.recording.first_rows import first_rows_of_codes
 from collector.recording.row_arguments import ArgumentColumn
 from collector.runtime.extension import convert_extension
 from collector.text.library_path import without_home
@@ -278,6 +279,19 @@ class ChromeEvents:
         held = np.flatnonzero(is_whole | (given >= 0))
         texts = [*map(str, numbers.tolist()), *(without_home(text(each)) for each in self._scan.texts(used))]
         return ArgumentColumn(held.astype(np.uint32), codes[held], texts)
+
+    def distinct_values(self, arguments: Iterable[str], rows: Numbers) -> tuple[list[list[Any]], Numbers]:
+        """What these arguments are together, each combination once (None: missing), and the place of each event's."""
+        columns = [self.values(argument, rows) for argument in arguments]
+        codes = np.zeros(len(rows), np.int64)
+        for values, places in columns:
+            if values:  # codes stay below the number of rows, so that no product exceeds 64 bits
+                _, codes = distinct_codes(codes * (len(values) + 1) + places + 1)
+        first = first_rows_of_codes(codes)
+        stated = [
+            [values[place] if place >= 0 else None for place in places[first].tolist()] for values, places in columns
+        ]
+        return [list(each) for each in zip(*stated, strict=True)], codes
 
     def argument_counts(self) -> Counter[str]:
         """The number of events that have each argument, without events of metadata."""

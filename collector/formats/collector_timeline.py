@@ -90,6 +90,8 @@ class _Slice(NamedTuple):
 class CollectorTrace(StepSource):
     """The step in one of our own traces; what cannot be read is counted in ``found.skipped``."""
 
+    has_more_columns = True
+
     def __init__(self, found: ChromeEvents) -> None:
         """Read places and times of all slices; columns and messages are made of them when they are asked for."""
         self._found = found

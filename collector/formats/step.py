@@ -38,6 +38,8 @@ class TracedStep:
 
     device_prefix = ""
     """Put before the names of devices: ``/job:worker/replica:0/task:3``."""
+    has_more_columns = False
+    """Whether the recording states what the step's StepStats, made of the same file, do not."""
     unavailable: str | None = None
     """Why nothing was traced; None where something was."""
     path: Path | None
@@ -387,11 +389,16 @@ class Step(TracedStep):
         """See `TracedStep`."""
         return super().recorded if self.is_recording else None
 
+    @property
+    def has_more_columns(self) -> bool:  # type: ignore[override]  # a constant of other steps
+        """See `TracedStep`."""
+        return self._source.has_more_columns
+
     def object_rows(self) -> dict[str, list[ObjectRow]]:
         """See `TracedStep`."""
         from collector.stepstats.object_tables import object_rows
 
-        return object_rows(self.recording) if self._source.has_more_columns else {}
+        return object_rows(self.recording) if self.has_more_columns else {}
 
     def device_names(self) -> list[str]:
         """See `TracedStep`."""

@@ -14,12 +14,15 @@ from collector.formats.kind_numbers import copy_kind_number, memory_kind_number
 from collector.formats.profiler_dialect import launch_shapes
 from collector.recording.distinct import are_among
 from collector.recording.schema import SCHEMA
+from collector.timeline.op_arguments import ARGUMENTS as DETAIL_ARGUMENTS
+from collector.timeline.op_arguments import details_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from collector.formats.capture_builder import Column
     from collector.formats.chrome_events import ChromeEvents, Numbers
+    from collector.recording.annotation_details import Details
 
 STREAM = re.compile(r"(?P<gpu>.*)/stream:(?P<stream>.+)")
 _NUMBERED_STREAM = re.compile(r"(?P<stream>\d{1,9})(?:\.(?P<context>\d{1,9}))?")
@@ -194,6 +197,11 @@ class TimelineColumns:
 
     # --- what the host did
 
+    def _details(self, rows: Numbers) -> tuple[list[Details], Numbers]:
+        """The distinct details of ops, and the place of each op's among them."""
+        stated, places = self._found.distinct_values(DETAIL_ARGUMENTS, rows)
+        return [details_of(dict(zip(DETAIL_ARGUMENTS, each, strict=True))) for each in stated], places
+
     def _add_host(self, built: CaptureBuilder, categories: list[str], index: Numbers) -> None:
         """Add the slices of all other devices; ``index`` is -1 for those of streams."""
         threads = {
@@ -215,6 +223,12 @@ class TimelineColumns:
             if table == "api_calls":
                 built.add_api_calls(names, name_index, **columns, correlation_id=self._correlations(rows))
             else:
-                built.add(table, **columns, name_id=built.name_ids(names)[name_index])
+                details, places = self._details(rows)
+                built.add(
+                    table,
+                    **columns,
+                    name_id=built.name_ids(names)[name_index],
+                    details_id=built.details_ids(details)[places] if details else places,
+                )
         shown_twice = [track for track, place in self._places.items() if place.device.endswith("/memcpy")]
         built.without_columns += int(((index >= 0) & ~self._has_track(shown_twice)).sum())

@@ -5,12 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from collector.formats.chrome_events import text
 from collector.recording.annotation_details import Argument, Details, Frame
-from collector.recording.distinct import distinct_codes
-from collector.recording.first_rows import first_rows_of_codes
 from collector.text.library_path import portable
 
 if TYPE_CHECKING:
@@ -37,14 +33,8 @@ class OpDetails(NamedTuple):
 
 def op_details(found: ChromeEvents, rows: Numbers) -> OpDetails:
     """The details of the ops in these rows; empty ones where the file states none."""
-    columns = [found.values(argument, rows) for argument in (*_SHAPES, _TYPES, _VALUES, _STACK)]
-    codes = np.zeros(len(rows), np.int64)
-    for values, places in columns:
-        if values:  # codes stay below the number of rows, so that no product exceeds 64 bits
-            _, codes = distinct_codes(codes * (len(values) + 1) + places + 1)
-    first = first_rows_of_codes(codes)
-    stated = [[values[place] if place >= 0 else None for place in places[first].tolist()] for values, places in columns]
-    return OpDetails([_details(*each) for each in zip(*stated, strict=True)], codes)
+    stated, places = found.distinct_values((*_SHAPES, _TYPES, _VALUES, _STACK), rows)
+    return OpDetails([_details(*each) for each in stated], places)
 
 
 def _details(shapes: Any, early_shapes: Any, types: Any, values: Any, stack: Any) -> Details:

@@ -16,11 +16,12 @@ from collector.files.atomic_files import atomic_write, packed
 from collector.recording.possible_times import is_wall_time
 from collector.runtime.extension import convert_extension
 from collector.stepstats.object_tables import object_rows, object_rows_of
-from collector.stepstats.wire import is_run_metadata, provenance_of, serialized_step
+from collector.stepstats.wire import fields_of, is_run_metadata, provenance_of, serialized_step
 from collector.text.quantities import time_text
 from collector.text.wording import counted
 from collector.timeline.drawn_files import CHROME, DRAWN_FILES, DrawnFile, Write, drawn_file
 from collector.timeline.object_labels import EventRecord, object_labels
+from collector.timeline.op_arguments import NOTHING, OpDetails, op_details
 
 if TYPE_CHECKING:
     from collector.protos.run_metadata_pb2 import Provenance
@@ -78,6 +79,8 @@ class DrawingOptions:
     labels: Mapping[str, str] = field(default_factory=dict)
     event_records: Sequence[EventRecord] = ()
     """In the form of `collector.timeline.object_labels.ObjectLabels`."""
+    op_details: OpDetails = NOTHING
+    """In the form of `collector.timeline.op_arguments`."""
 
 
 @dataclass(frozen=True)
@@ -192,6 +195,7 @@ def write_trace(step: Any, write: Write, view: View, drawn: DrawnFile = CHROME) 
         remarks=remarks_of(provenance, None if part is None else part.base_ns + part.end_ns),
         labels=shown.labels,
         event_records=shown.event_records,
+        op_details=_op_details_of(step, data, whole),
     )
 
     def whole_figures(figures: dict[str, int]) -> dict[str, int]:
@@ -210,6 +214,26 @@ def _recording_of(step: Any) -> Any:
     from collector.recording.recording import Recording
 
     return step if isinstance(step, Recording) else getattr(step, "recorded", None)
+
+
+def _op_details_of(step: Any, data: bytes | bytearray | memoryview, whole: bool) -> OpDetails:
+    """What is stated of the ops of a step besides their times; of messages if they are those of a recording."""
+    recording = _recording_of(step)
+    if recording is None and getattr(step, "has_more_columns", False):
+        recording = step.recording
+    if recording is None and whole and _has_details(data):
+        from collector.stepstats.to_recording import recording_of
+
+        recording = recording_of(data)
+    return NOTHING if recording is None else op_details(recording)
+
+
+def _has_details(data: bytes | bytearray | memoryview) -> bool:
+    from collector.protos import Capture, RunMetadata
+
+    captures = (part for number, part in fields_of(memoryview(data)) if number == RunMetadata.CAPTURE_FIELD_NUMBER)
+    members = (number for capture in captures if capture is not None for number, _ in fields_of(capture))
+    return Capture.DETAILS_FIELD_NUMBER in members
 
 
 def _part_of(step: Any, view: View) -> RecordingPart | None:

@@ -1,11 +1,13 @@
 // Converts Python's arguments of a drawing into C++ arguments.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <tuple>
 #include <vector>
 
 #include "draw/event_records.h"
+#include "draw/op_details.h"
 
 namespace collector::bindings {
 
@@ -19,6 +21,21 @@ inline std::vector<draw::EventRecord> to_event_records(const EventRecordArgument
     records.push_back({call, event, sync, context, stream});
   }
   return records;
+}
+
+// Starts, durations and threads of ops, which of the details each has, and the arguments of each of these.
+using OpDetailArguments = std::tuple<std::vector<int64_t>, std::vector<int64_t>, std::vector<uint32_t>,
+                                     std::vector<uint32_t>, std::vector<draw::OpDetails::Arguments>>;
+
+inline draw::OpDetails to_op_details(const OpDetailArguments& arguments) {
+  const auto& [starts, durations, threads, details, texts] = arguments;
+  draw::OpDetails made;
+  made.runs.reserve(starts.size());
+  for (size_t row = 0; row < starts.size(); ++row) {
+    made.runs.push_back({starts[row], durations.at(row), threads.at(row), details.at(row)});
+  }
+  made.arguments = texts;
+  return made;
 }
 
 }  // namespace collector::bindings

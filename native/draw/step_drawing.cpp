@@ -397,6 +397,15 @@ void StepDrawing::add_own_arguments(const Node& node, const Span& span, Descript
     argument.number = number;
   };
   if (node.correlation_id != 0) add_number(kCorrelation, node.correlation_id);
+  if (!options_.op_details.runs.empty() && description.activity.category == stepstats::Category::kOp) {
+    const OpDetails::Arguments* const details =
+        options_.op_details.of(span.start_ns - options_.shift_ns, span.duration_ns, node.thread_id);
+    if (details != nullptr) {
+      for (const auto& [key, text] : *details) {
+        description.arguments.push_back({key, Argument::Kind::kText, 0, text});
+      }
+    }
+  }
   if (description.activity.is_typed && description.activity.columns.kind() == TableKind::kApiCall) {
     const EventRecord* const record = event_records_.of_call(node.correlation_id);
     if (record != nullptr) {

@@ -16,6 +16,7 @@
 
 #include "draw/event_records.h"
 #include "draw/events.h"
+#include "draw/op_details.h"
 #include "stepstats/step_stats.h"
 
 namespace collector::draw {
@@ -41,6 +42,7 @@ struct DrawingOptions {
   // Labels by device without prefix: that of "/gpu:0" belongs to its process, that of "/gpu:0/stream:9" to its track.
   std::unordered_map<std::string, std::string> labels;
   std::vector<EventRecord> event_records;
+  OpDetails op_details;
 
   // The position of the drawing.
   std::optional<int64_t> base_ns;  // wall time of time 0; no value: the earliest start

@@ -177,12 +177,45 @@ def test_call_stacks_of_ops_name_no_folders_of_a_user(tmp_path):
     )
 
 
-@pytest.mark.parametrize("suffix", [".gpurec", ".pb"])
+@pytest.mark.parametrize("suffix", [".gpurec", ".pb", ".json", "timeline.json", "of_pb.json"])
 def test_details_of_ops_are_in_every_file_of_the_recording(tmp_path, suffix):
-    recording = load_events(tmp_path, OPS).recording
-    recording.save(tmp_path / f"made{suffix}")
+    step = load_events(tmp_path, OPS)
+    given = step if suffix == "timeline.json" else step.recording
+    if suffix == "of_pb.json":
+        given.save(tmp_path / "step.pb")
+        given = collector.load(tmp_path / "step.pb")
+    given.save(tmp_path / f"made{suffix}")
     again = collector.load(tmp_path / f"made{suffix}").recording
-    assert details_by_name(again) == details_by_name(recording)
+    names = {name.replace("::", "."): details for name, details in details_by_name(step.recording).items()}
+    assert {name.replace("::", "."): details for name, details in details_by_name(again).items()} == names
+
+
+def test_a_timeline_shows_what_is_stated_of_ops(tmp_path):
+    load_events(tmp_path, OPS).save(tmp_path / "made.json")
+    events = json.loads((tmp_path / "made.json").read_text())["traceEvents"]
+    shown = {each["name"]: each.get("args", {}) for each in events if each["ph"] == "X"}
+    assert shown["aten::addmm"] == {
+        "shapes": "[[8], [4, 16], [], [[1, 2], [3]], []]",
+        "types": '["float", "c10::Half", "Scalar", "TensorList", ""]',
+        "values": '["", "", "1", "", ""]',
+    }
+    assert json.loads(shown["aten::relu"]["stack"])[0] == ["train.py", 7, "<module>", 0]
+
+
+@pytest.mark.parametrize(
+    "bad", ["[", "[1]", "7", '{"a": 1}', "[[[[1]]]]", "[Infinity]", '["x", -1, {}]', "null", "\ud800"]
+)
+def test_arguments_of_ops_that_cannot_be_read_are_left_out(tmp_path, bad):
+    load_events(tmp_path, OPS).save(tmp_path / "made.json")
+    trace = json.loads((tmp_path / "made.json").read_text())
+    for each in trace["traceEvents"]:
+        for key in ("shapes", "types", "values", "stack", "flops", "num_bytes") if each["ph"] == "X" else ():
+            each.setdefault("args", {})[key] = bad
+    (tmp_path / "bad.json").write_text(json.dumps(trace))
+    recording = collector.load(tmp_path / "bad.json").recording
+    assert len(recording.annotations) == len(OPS)
+    recording.save(tmp_path / "again.gpurec")
+    assert collector.load(tmp_path / "again.gpurec").recording.details == recording.details
 
 
 def test_work_without_a_call_belongs_to_the_op_of_its_id_in_lower_case(tmp_path):
