@@ -29,7 +29,7 @@ def report(gpu_report, tmp_path):
 def test_every_step_runs_on_the_simulator(gpu_report, tmp_path, monkeypatch, capsys):
     folder = tmp_path / "out"
     # All of them run on the simulator in test_gpu_tests_on_simulator.py.
-    monkeypatch.setattr(gpu_report, "GPU_TESTS", gpu_report.GPU_TESTS / "test_gpu_demo.py")
+    monkeypatch.setattr(gpu_report, "GPU_TESTS", gpu_report.GPU_TESTS / "test_gpu_completeness.py")
     monkeypatch.setattr(gpu_report, "NEEDED", {})
     monkeypatch.setitem(gpu_report.STEPS, "build", (lambda report, seconds: None, 240))
     monkeypatch.setattr(sys, "argv", ["gpu_report.py", str(folder), "--simulated"])
