@@ -19,6 +19,11 @@ __all__ = ["API_KINDS", "KINDS", "KINDS_ON_REQUEST", "Source", "TraceOptions"]
 API_KINDS = ("runtime_api", "driver_api")
 """The kinds that record calls; without one of them, CUPTI does not link launches to annotations."""
 
+GRAPH_LEVELS = ("nodes", "whole")
+"""How CUDA graphs are recorded."""
+GRAPH_KIND = "graph_launches"
+"""The kind that records whole graphs."""
+
 _LIMITS = (
     ("buffer_bytes", 4096, 1 << 40),
     ("max_buffers", 1, (1 << 32) - 1),
@@ -88,6 +93,8 @@ class TraceOptions:
     """A file to which records are appended while the step is open, in case the program ends before the step."""
     nvtx: bool | tuple[str, ...] | None = None
     """Whether NVTX ranges are recorded, or the domains whose ranges are; None: if the handler is armed."""
+    graphs: str = "nodes"
+    """nodes: record each kernel, copy and set of a CUDA graph; whole: one record for each launch of a graph."""
     dataset: Path | None = None
     """The folder of a dataset to which the step is added when it ends."""
     label: str = ""
@@ -110,6 +117,10 @@ class TraceOptions:
             raise TypeError(f"label takes text, not {self.label!r}")
         if not isinstance(self.source, str) and not hasattr(self.source, "start"):
             raise TypeError(f"source takes a name or a source, not {self.source!r}")
+        if self.graphs not in GRAPH_LEVELS:
+            raise ValueError(f"graphs is {self.graphs!r}: choose from {', '.join(GRAPH_LEVELS)}")
+        if self.graphs == "whole" and GRAPH_KIND not in self.kinds:
+            object.__setattr__(self, "kinds", (*self.kinds, GRAPH_KIND))
         known = (*KINDS, *KINDS_ON_REQUEST)
         unknown = [kind for kind in self.kinds if kind not in known]
         if unknown:

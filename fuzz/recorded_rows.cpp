@@ -91,6 +91,14 @@ RecordedTable recorded_table(const TypedTable& table) {
   return recorded;
 }
 
+// A table whose rows are not made up here: those of CUDA graphs and of NVTX ranges.
+RecordedTable without_rows(TableKind kind) {
+  RecordedTable recorded;
+  recorded.kind = static_cast<uint32_t>(kind);
+  for (const ActivityColumn& column : kActivityColumns) recorded.columns.emplace_back(column.name, ColumnView{});
+  return recorded;
+}
+
 // The output of `put`, written to memory of exactly the required size.
 template <typename Write>
 std::string write_exactly(size_t num_bytes, const Write& write) {
@@ -147,6 +155,8 @@ std::string RecordedRows::to_message() const {
   step.overheads = recorded(TableKind::kOverhead);
   step.memory_operations = recorded(TableKind::kMemoryOperation);
   step.annotations = recorded(TableKind::kAnnotation);
+  step.graph_launches = without_rows(TableKind::kGraphLaunch);
+  step.nvtx_ranges = without_rows(TableKind::kNvtxRange);
   if (step.external_correlations.num_rows != 0) step.without_node.push_back(step.external_correlations);
   step.device_prefix = choice_ % 2 != 0 ? "/job:w/replica:0/task:1" : "";
   step.offset_ns = offset_ns_;

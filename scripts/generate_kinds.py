@@ -167,10 +167,17 @@ class Table:
     records: tuple[Record, ...]
     per_stream: bool
     added: bool
+    appended: bool
+    """Its rows come from this library and not from records."""
     is_activity: bool
     """Its rows are activities, with a message Activity each in StepStats."""
     is_traced: bool
     """We record its rows ourselves; only files of other tools fill a table that is not, and C++ has no row of it."""
+
+    @property
+    def singular(self) -> str:
+        """The name of one row."""
+        return self.name.removesuffix("es" if self.name.endswith("ches") else "s")
 
     @property
     def row_type(self) -> str:
@@ -236,7 +243,7 @@ def read_table(path: Path, shared: dict[str, Any], enums: dict[str, dict[str, An
     records: list[Record] = []
     for record in entry.pop("records", []):
         records.append(read_record(record, records))
-    defaults = {"per_stream": False, "added": False, "is_activity": True, "is_traced": True}
+    defaults = {"per_stream": False, "added": False, "appended": False, "is_activity": True, "is_traced": True}
     return Table(
         name=entry.pop("table"),
         order=tuple(entry.pop("order")),
@@ -525,7 +532,10 @@ def cpp(kinds: Kinds) -> str:
     for name, tables in (
         ("AllRows", traced),
         ("StreamRows", [table for table in kinds.tables if table.per_stream]),
-        ("SessionRows", [table for table in kinds.tables if table.records and not table.per_stream]),
+        (
+            "SessionRows",
+            [table for table in kinds.tables if (table.records or table.appended) and not table.per_stream],
+        ),
     ):
         lines.append(f"using {name} = RowTypes<{', '.join(table.row_type for table in tables)}>;")
     lines += ["", "}  // namespace collector::store", "", "namespace collector::capture {", ""]
@@ -612,7 +622,7 @@ def activities(kinds: Kinds) -> str:
         "  kUnknown = 0,",
     ]
     tables = [table for table in kinds.tables if table.is_activity]
-    lines += [f"  k{pascal(table.name.removesuffix('s'))} = {table.number}," for table in tables]
+    lines += [f"  k{pascal(table.singular)} = {table.number}," for table in tables]
     lines += ["};", "", "// Fields of Activity by the names of their columns.", "enum class ActivityField : uint32_t {"]
     lines += ["  kKind = 1,"]
     lines += [f"  k{pascal(column.name)} = {column.field}," for column in activity_columns(kinds)]
@@ -703,7 +713,9 @@ def schema(kinds: Kinds) -> str:
         "}",
         '"""Table -> the columns by which its rows are sorted, most significant first; ``-``: descending."""',
         "",
-        f"LATER_TABLES = {python_tuple(table.name for table in kinds.tables if table.added)}",
+        "LATER_TABLES = (",
+        *wrapped([quoted(table.name) for table in kinds.tables if table.added], "    "),
+        ")",
         '"""Tables that a capture may lack, as older files and sources do; they are then empty."""',
         "",
         "LATER_COLUMNS = frozenset((",
@@ -895,11 +907,7 @@ def activity_proto(kinds: Kinds) -> str:
         "message Activity {",
         "  enum Kind {",
         "    UNKNOWN = 0;",
-        *(
-            f"    {table.name.removesuffix('s').upper()} = {table.number};"
-            for table in kinds.tables
-            if table.is_activity
-        ),
+        *(f"    {table.singular.upper()} = {table.number};" for table in kinds.tables if table.is_activity),
         "  }",
         "  Kind kind = 1;",
         "",

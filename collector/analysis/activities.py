@@ -159,6 +159,16 @@ class Activities:
             chosen[own] = values[table][rows[own]]
         return chosen
 
+    @cached_property
+    def captured_external_id(self) -> Numbers | None:
+        """The annotation around the capture of each, where they are nodes of CUDA graphs; None if none has one."""
+        columns = [table.captured_external_id for table in _tables(self._recording)]
+        return self.of_rows(columns) if any(column.any() for column in columns) else None
+
+    def annotation_ids(self) -> Numbers:
+        """The ``strings`` index of the path that each was launched and captured under; -1: none."""
+        return self._recording.annotation_ids(self.correlation_id, self.captured_external_id)
+
     def launch_rows(self) -> Numbers:
         """The row in ``api_calls`` of the call that launched each activity; -1: the call was not recorded."""
         return _launch_rows(self._recording, self)

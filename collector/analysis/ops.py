@@ -13,6 +13,9 @@ from collector.analysis.annotation_paths import annotation_paths
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question, sums_in
 from collector.analysis.evidence import Evidence
+from collector.recording.distinct import combination_codes
+from collector.recording.first_rows import first_rows_of_codes
+from collector.recording.graph_paths import path_with_capture
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -88,7 +91,8 @@ def _part(recording: Recording) -> Part:
     paths, index = annotation_paths(recording)
     rows = recording.annotation_rows(work.correlation_id)
     launched_under = np.where(rows >= 0, np.append(index, 0)[rows], len(paths))
-    paths = [path or NO_ANNOTATION for path in [*paths, ""]]
+    paths, launched_under = _with_captures(recording, work, [*paths, ""], index, launched_under)
+    paths = [path or NO_ANNOTATION for path in paths]
     scopes = _Scopes.of(paths, launched_under, work.end_ns - work.start_ns)
     annotations = recording.all_annotations
     place_of_path = np.array([scopes.places[path] for path in paths], np.int64)
@@ -116,6 +120,23 @@ def _part(recording: Recording) -> Part:
     bounds = np.stack([firsts[used], ends[used]], axis=1)
     evidence = Evidence(len(bounds), lambda row: work.at(order[slice(*bounds[row].tolist())]).rows_by_table())
     return Part({name: values[used] for name, values in columns.items()}, (), evidence)
+
+
+def _with_captures(
+    recording: Recording, work: Activities, paths: list[str], index: Numbers, launched_under: Numbers
+) -> tuple[list[str], Numbers]:
+    """The paths, and the place of each activity's, with those of captures in CUDA graphs behind those of launches."""
+    captured_ids = work.captured_external_id
+    if captured_ids is None:
+        return paths, launched_under
+    rows = recording.capture_annotation_rows(captured_ids)
+    launched, captured = launched_under[rows >= 0], index[rows[rows >= 0]]
+    codes = combination_codes([launched, captured])
+    first = first_rows_of_codes(codes)
+    launched_under = launched_under.copy()
+    launched_under[rows >= 0] = len(paths) + codes
+    pairs = zip(launched[first].tolist(), captured[first].tolist(), strict=True)
+    return [*paths, *(path_with_capture(paths[outer], paths[inner]) for outer, inner in pairs)], launched_under
 
 
 def _sums_part(sums: CallSums) -> Part:

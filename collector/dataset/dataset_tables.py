@@ -130,6 +130,9 @@ RECORDED_TABLES = (
     _of_recording("streams", "streams"),
     _of_recording("devices", "devices"),
     _of_recording("events", "cuda_events"),
+    _of_recording("graph_changes", "graph_changes"),
+    _of_recording("graph_launches", "graph_launches", PROCESS_ID, OP),
+    _of_recording("nvtx_ranges", "nvtx_ranges"),
     _of_recording("collectives", "collectives"),
 )
 """The tables that are made of those of a recording."""

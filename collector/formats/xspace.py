@@ -35,7 +35,7 @@ from collector.text.wording import counted
 from collector.timeline.object_labels import context_label, event_records, stream_label
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from types import TracebackType
 
     from collector.protos.run_metadata_pb2 import RunMetadata
@@ -67,7 +67,7 @@ _DEVICE_STATS = {
 _KILOBYTE = 1000
 
 _SIDE_DEVICE = re.compile(r"/cpu:\d+/(\w+)$", re.IGNORECASE)
-"""Devices of the host without annotations and calls: waits, overheads, memory operations."""
+"""Devices of the host without annotations and calls: waits, overheads, memory operations, NVTX ranges."""
 
 _WAITS = "/cpu:0/waits"
 _FLOW_IN, _FLOW_OUT = 1, 2
@@ -191,7 +191,7 @@ class XSpaceWriter:
                 continue
             slices += drawn
             left_out += without
-        self._describe(objects, owner)
+        self._describe(objects, owner, {gpu["row"] for gpu in gpus if gpu and gpu["row"]})
         self._inputs += 1
         self._left_out += left_out
         return slices, left_out
@@ -209,8 +209,11 @@ class XSpaceWriter:
             flows[wait_device, wait] = flows[device, node] - _FLOW_OUT + _FLOW_IN
         return flows
 
-    def _describe(self, objects: Mapping[str, Sequence[ObjectRow]], owner: str) -> None:
-        """Add the properties of GPUs, contexts and streams to the planes of their GPUs."""
+    def _describe(self, objects: Mapping[str, Sequence[ObjectRow]], owner: str, shown: Collection[str]) -> None:
+        """Add the properties of GPUs, contexts and streams to the planes of their GPUs.
+
+        Each context has streams of the driver's own, which are idle for the most part: of streams, only those `shown`.
+        """
         for row in objects.get("devices", ()):
             if (owner, row["device_id"]) in self._gpus:
                 _describe_device(self._gpus[owner, row["device_id"]], row)
@@ -219,6 +222,7 @@ class XSpaceWriter:
         described += [
             (row, f"stream {row['stream_id']} of context {row['context_id']}", stream_label(row) or "without priority")
             for row in objects.get("streams", ())
+            if {f"stream:{row['stream_id']}", f"stream:{row['stream_id']}.{row['context_id']}"} & set(shown)
         ]
         for row, name, label in described:
             built = self._gpus.get((owner, device_of.get(row["context_id"], 0)))

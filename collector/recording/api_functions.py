@@ -34,6 +34,8 @@ class ApiRole(enum.Enum):
     """It allocates device memory; page-locked host memory is not counted."""
     RELEASE = enum.auto()
     """It frees device memory."""
+    GRAPH_UPDATE = enum.auto()
+    """It gives an executable graph the parameters of another graph."""
     WAIT = enum.auto()
     """It makes the host wait for a device, a stream or an event."""
 
@@ -47,6 +49,7 @@ _ROLES = {
     r"|cuMemAlloc(?:Pitch|Managed|Async|FromPoolAsync)?|cuArray(?:3D)?Create|cuMipmappedArrayCreate|cuMemCreate",
     ApiRole.RELEASE: r"cudaFree(?:Async|Array|MipmappedArray)?"
     r"|cuMemFree(?:Async)?|cuArrayDestroy|cuMipmappedArrayDestroy|cuMemRelease",
+    ApiRole.GRAPH_UPDATE: r"(?:cu|cuda)GraphExecUpdate",
     ApiRole.WAIT: r"(?:cu|hip)\w*Synchronize\w*",
 }
 """Role -> a regular expression that matches the whole names, without version, of its functions."""

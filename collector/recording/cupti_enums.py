@@ -54,3 +54,33 @@ DRIVER_DOMAIN = 1
 """``CUpti_CallbackDomain`` of calls of the driver API."""
 RUNTIME_DOMAIN = 2
 """``CUpti_CallbackDomain`` of calls of the runtime API."""
+GRAPH_DEGREES = (
+    "", "captured", "rekeyed", "launch", "whole graph",
+)
+"""How much is known of the annotations of an activity in a CUDA graph."""
+DEGREE_CAPTURED = 1
+"""The annotations at the capture and at the launch are known."""
+DEGREE_REKEYED = 2
+"""They are known, and the graph was cloned or updated in between."""
+DEGREE_LAUNCH = 3
+"""The graph was built before the step: only the annotation at the launch is known."""
+DEGREE_WHOLE_GRAPH = 4
+"""The graph was recorded as a whole."""
+GRAPH_CHANGES = (
+    "none", "node created", "node copied", "node updated", "instantiated", "destroyed",
+)
+"""Names of the changes of CUDA graphs."""
+NODE_CREATED = 1
+"""A node was added to a graph, for example by a capture."""
+NODE_COPIED = 2
+"""A node is the copy of another graph's."""
+NODE_UPDATED = 3
+"""A node of an executable graph took over another node's parameters."""
+GRAPH_INSTANTIATED = 4
+"""A graph was made executable."""
+GRAPH_DESTROYED = 5
+"""A graph, or an executable graph, was destroyed."""
+NVTX_RANGE_KINDS = (
+    "Range", "Start/End Range", "Mark",
+)
+"""Names of the kinds of NVTX ranges."""

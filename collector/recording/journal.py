@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collector.errors import InvalidFileError
+from collector.recording.graph_attribution import attribute_graphs
 from collector.recording.recording import Recording
 from collector.recording.schema import ACTIVITY_TABLES, SCHEMA
 from collector.recording.text_columns import text_column
@@ -72,7 +73,9 @@ def load_journal(name: Path, data: bytes) -> Recording:
         while at < len(data):
             at = journal.take_frame(at)
     try:
-        return Recording.from_capture(journal.capture(bytes_cut=len(data) - at))
+        capture = journal.capture(bytes_cut=len(data) - at)
+        attribute_graphs(capture)
+        return Recording.from_capture(capture)
     except _DAMAGE as error:
         raise InvalidFileError(f"{name}: a damaged journal ({' '.join(str(error).split())})") from error
 

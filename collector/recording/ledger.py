@@ -41,6 +41,12 @@ class Ledger(TableCounts):
     """Kernels whose launch was not recorded, although API calls were."""
     correlations_unmatched: int = 0
     """External correlation records of ours whose id belongs to no known annotation."""
+    graphs_before_trace: int = 0
+    """CUDA graphs that were built before the trace: the annotations at their capture are not known."""
+    graph_updates_unseen: int = 0
+    """Updates of executable graphs that CUPTI did not report, as before 13.0; later launches have no capture path."""
+    graph_changes_lost: int = 0
+    """Changes of CUDA graphs that could not be kept: too many, or memory ran out."""
     annotations_mixed: int = 0
     """Annotations entered or left while another task's annotation was the innermost of the thread."""
     annotations_unfollowed: int = 0
@@ -102,8 +108,9 @@ class Ledger(TableCounts):
         return [line for _, line in self.explained_losses()]
 
     def record_losses(self) -> list[str]:
-        """The `losses` without ``nothing_recorded``, which is no loss in a test that uses no GPU."""
-        return [line for name, line in self.explained_losses() if name != "nothing_recorded"]
+        """The `losses` of records: without names, and without ``nothing_recorded``, no loss in a test without a GPU."""
+        others = ("nothing_recorded", "graphs_before_trace")
+        return [line for name, line in self.explained_losses() if name not in others]
 
     def explained_losses(self) -> list[tuple[str, str]]:
         """The field that counts each loss, and its line in `losses`."""
@@ -163,6 +170,11 @@ LOSSES = {
     "launches_without_kernel": "{} launch[|es] succeeded but no activity of [it|theirs] was recorded",
     "kernels_without_launch": "{} kernel[|s] belong[s|] to no launch that was seen",
     "correlations_unmatched": "{} launch[|es] carr[ies|y] an annotation that is not known",
+    "graphs_before_trace": "{} CUDA graph[|s] [was|were] built before the trace: [its|their] kernels and copies carry "
+    "the annotation of the launch only",
+    "graph_updates_unseen": "{} update[|s] of CUDA graphs could not be followed before CUDA 13.0: graphs launched "
+    "later carry the annotation of the launch only",
+    "graph_changes_lost": "{} change[|s] of CUDA graphs could not be kept: captures may lack their annotation",
     "annotations_mixed": "tasks took turns inside annotations of one thread, or left them out of order ({} time[|s]): "
     "launches may carry another's name. Decorate the coroutine with annotate() where the loop is not asyncio's",
     "annotations_unfollowed": "{} annotation[|s] began in a copied context that a thread entered unseen: launches "
@@ -171,6 +183,7 @@ LOSSES = {
     "the generator with annotate(), or end the block before the yield",
     "nvtx_copies_missed": "NVTX of {} librar[y|ies] was in use before the handler was armed: [its|their] ranges are "
     "not seen (nvtx_missed in the environment names [it|them])",
+    "nvtx_ranges_lost": "{} NVTX range[|s], mark[|s] or name[|s] could not be kept: there are too many",
     "nvtx_failures": "{} NVTX call[|s] could not be recorded: memory ran out",
     "ranges_without_name": "{} NVTX range[|s] [has|have] no name of [its|their] own: there are too many names",
 }

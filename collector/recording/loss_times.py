@@ -46,7 +46,7 @@ def times_of_losses(recording: Recording) -> dict[str, list[int]]:
 
 
 def _without_kernel(recording: Recording) -> npt.NDArray[Any]:
-    tables = [_with_those_apart(recording, name) for name in ACTIVITY_TABLES]
+    tables = [_with_those_apart(recording, name) for name in (*ACTIVITY_TABLES, "graph_launches")]
     fates = LaunchFates.of(tables, recording.api_calls.columns, recording.strings)
     return np.asarray(fates.launched_at[fates.without_activity])
 

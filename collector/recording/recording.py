@@ -95,7 +95,7 @@ class Recording(TablesOfRecording):
     ) -> None:
         """Keep the parts (kept, invalid, early, late) unchanged; `from_capture` makes them."""
         self._annotated = LaunchAnnotations(
-            [part.annotations.columns for part in parts], parts[0].external_correlations.columns
+            [part.annotations.columns for part in parts], parts[0].external_correlations.columns, strings
         )
         self._tables, self.invalid, self.early, self.late = (
             Tables(*(table.launched_under(self._annotated) for table in _each(part))) for part in parts
@@ -149,6 +149,7 @@ class Recording(TablesOfRecording):
         clock = Clock(**{item.name: int(capture["clock"][item.name]) for item in fields(Clock)})
         columns = {name: _checked(name, capture["tables"].get(name), len(strings)) for name in SCHEMA}
         _close_annotations(columns["annotations"], clock)
+        strings = _with_capture_paths(columns, clock, strings)
         split = [_split(name, values, clock, strings) for name, values in columns.items()]
         kept, invalid, early, late = (Tables(*tables) for tables in zip(*split, strict=True))
         counters = {name: int(value) for name, value in capture["counters"].items()}
@@ -189,6 +190,8 @@ class Recording(TablesOfRecording):
         caused = np.concatenate([caused, self.api_calls.correlation_id[masks["api_calls"]]])
         masks["external_correlations"] = are_among(self.external_correlations.correlation_id, caused)
         owners = self.external_correlations.external_id[masks["external_correlations"]]
+        captured = [getattr(self, name).captured_external_id[masks[name]] for name in ACTIVITY_TABLES]
+        owners = np.concatenate([owners, *(ids[ids != 0] for ids in captured)])
         masks["annotations"] = masks["annotations"] | are_among(self.annotations.external_id, owners)
         kept = Tables(**{item.name: getattr(self, item.name)[masks[item.name]] for item in fields(Tables)})
         none = Tables(*(table[:0] for table in _each(kept)))
@@ -269,9 +272,18 @@ class Recording(TablesOfRecording):
         """For each correlation id the row in `all_annotations` of the annotation around its launch, or -1."""
         return self._annotated.rows_of(correlation_ids)
 
-    def annotation_ids(self, correlation_ids: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        """For each correlation id the ``strings`` index of the annotation around its launch, or -1."""
-        return self._annotated.name_ids_of(correlation_ids)
+    def annotation_ids(
+        self, correlation_ids: npt.NDArray[Any], captured_ids: npt.NDArray[Any] | None = None
+    ) -> npt.NDArray[np.int64]:
+        """For each correlation id the ``strings`` index of the annotation around its launch, or -1.
+
+        With the annotations around the captures of activities (``captured_external_id``), the index of both paths.
+        """
+        return self._annotated.name_ids_of(correlation_ids, captured_ids)
+
+    def capture_annotation_rows(self, captured_ids: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        """For each ``captured_external_id`` the row in `all_annotations` of the annotation, or -1."""
+        return self._annotated.capture_rows_of(captured_ids)
 
     def annotations_of(self, table: Table) -> list[str]:
         """For each row of ``table`` the path of the annotation around its launch, or ``""``."""
@@ -327,6 +339,26 @@ def _checked(
         if text_column(column) and len(values) and values.max() >= num_strings:
             raise ValueError(f"{name}.{column} points beyond the capture's {num_strings} strings")
     return arrays
+
+
+def _with_capture_paths(
+    columns: dict[str, dict[str, npt.NDArray[Any]]], clock: Clock, strings: tuple[str, ...]
+) -> tuple[str, ...]:
+    """The strings with the paths of activities that have an annotation at the capture of their graph."""
+    works = [columns[name] for name in ACTIVITY_TABLES if columns[name]["captured_external_id"].any()]
+    if not works:
+        return strings
+    annotations, external = (
+        [part.columns for part in _split(name, columns[name], clock, strings)]
+        for name in ("annotations", "external_correlations")
+    )
+    annotated = LaunchAnnotations(annotations, external[0], strings)
+    paths = {
+        path
+        for work in works
+        for path in annotated.paths_with_capture(work["correlation_id"], work["captured_external_id"])
+    }
+    return (*strings, *sorted(paths - set(strings)))
 
 
 def _close_annotations(annotations: dict[str, npt.NDArray[Any]], clock: Clock) -> None:
@@ -398,7 +430,7 @@ def _is_ordered(keys: list[npt.NDArray[Any]], rows_at_once: int = 1 << 16) -> bo
 
 
 def _launch_figures(columns: Mapping[str, Mapping[str, npt.NDArray[Any]]], strings: tuple[str, ...]) -> dict[str, int]:
-    activities = [columns[name] for name in ACTIVITY_TABLES]
+    activities = [columns[name] for name in (*ACTIVITY_TABLES, "graph_launches")]
     external = columns["external_correlations"]
     ours = external["external_id"][external["external_kind"] == ANNOTATION_EXTERNAL_KIND]
     return {

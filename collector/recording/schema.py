@@ -41,6 +41,9 @@ SCHEMA: dict[str, dict[str, str]] = {
         "graph_id": "u4",
         "graph_node_id": "u8",
         "priority": "i1",
+        "source_graph_node_id": "u8",
+        "captured_external_id": "u8",
+        "graph_degree": "u1",
     },
     "memcpys": {
         "start_ns": "i8",
@@ -60,6 +63,9 @@ SCHEMA: dict[str, dict[str, str]] = {
         "dst_context_id": "u4",
         "graph_id": "u4",
         "graph_node_id": "u8",
+        "source_graph_node_id": "u8",
+        "captured_external_id": "u8",
+        "graph_degree": "u1",
     },
     "memsets": {
         "start_ns": "i8",
@@ -74,6 +80,9 @@ SCHEMA: dict[str, dict[str, str]] = {
         "is_async": "u1",
         "graph_id": "u4",
         "graph_node_id": "u8",
+        "source_graph_node_id": "u8",
+        "captured_external_id": "u8",
+        "graph_degree": "u1",
     },
     "api_calls": {
         "start_ns": "i8",
@@ -202,6 +211,40 @@ SCHEMA: dict[str, dict[str, str]] = {
         "graph_id": "u4",
         "graph_node_id": "u8",
     },
+    "graph_changes": {
+        "start_ns": "i8",
+        "graph_change": "u1",
+        "graph_id": "u4",
+        "graph_node_id": "u8",
+        "original_graph_id": "u4",
+        "original_node_id": "u8",
+        "external_id": "u8",
+        "thread_id": "u4",
+    },
+    "graph_launches": {
+        "start_ns": "i8",
+        "end_ns": "i8",
+        "device_id": "u4",
+        "context_id": "u4",
+        "stream_id": "u4",
+        "correlation_id": "u4",
+        "graph_id": "u4",
+        "end_device_id": "u4",
+        "graph_degree": "u1",
+        "num_nodes": "u4",
+    },
+    "nvtx_ranges": {
+        "start_ns": "i8",
+        "end_ns": "i8",
+        "name_id": "u4",
+        "thread_id": "u4",
+        "end_thread_id": "u4",
+        "range_kind": "u1",
+        "domain_name_id": "u4",
+        "category_name_id": "u4",
+        "color": "u4",
+        "payload_text_id": "u4",
+    },
     "collectives": {
         "start_ns": "i8",
         "device_id": "u4",
@@ -233,17 +276,34 @@ ORDER: dict[str, tuple[str, ...]] = {
     "streams": ("context_id", "stream_id"),
     "devices": ("device_id",),
     "cuda_events": ("correlation_id", "event_id"),
+    "graph_changes": ("start_ns", "graph_id", "graph_node_id"),
+    "graph_launches": ("start_ns", "-end_ns", "correlation_id"),
+    "nvtx_ranges": ("start_ns", "-end_ns", "thread_id", "name_id"),
     "collectives": ("device_id", "context_id", "stream_id", "start_ns", "correlation_id"),
 }
 """Table -> the columns by which its rows are sorted, most significant first; ``-``: descending."""
 
-LATER_TABLES = ("memory_operations", "contexts", "streams", "devices", "cuda_events", "collectives")
+LATER_TABLES = (
+    "memory_operations", "contexts", "streams", "devices", "cuda_events", "graph_changes", "graph_launches",
+    "nvtx_ranges", "collectives",
+)
 """Tables that a capture may lack, as older files and sources do; they are then empty."""
 
 LATER_COLUMNS = frozenset((
     ("kernels", "priority"),
+    ("kernels", "source_graph_node_id"),
+    ("kernels", "captured_external_id"),
+    ("kernels", "graph_degree"),
+    ("memcpys", "source_graph_node_id"),
+    ("memcpys", "captured_external_id"),
+    ("memcpys", "graph_degree"),
+    ("memsets", "source_graph_node_id"),
+    ("memsets", "captured_external_id"),
+    ("memsets", "graph_degree"),
     ("synchronizations", "event_sync_id"),
     ("annotations", "details_id"),
+    ("graph_launches", "graph_degree"),
+    ("graph_launches", "num_nodes"),
 ))
 """(table, column) that a capture may lack, as older files and sources do; the column is then zero."""
 
@@ -257,7 +317,7 @@ KINDS = (
 """The kinds of activity that are recorded by default."""
 
 KINDS_ON_REQUEST = (
-    "memory_operations", "contexts", "streams", "devices", "cuda_events",
+    "memory_operations", "contexts", "streams", "devices", "cuda_events", "graph_launches",
 )
 """Further kinds, recorded only on request."""
 
@@ -314,8 +374,9 @@ RECORDS = (
             "graph_id": "graph_id",
             "graph_node_id": "graph_node_id",
             "priority": "priority",
+            "source_graph_node_id": "source_graph_node_id",
         },
-        ("priority",), {}, (), (),
+        ("priority", "source_graph_node_id"), {}, (), (),
     ),
     Record(
         1, "memcpy", "Memcpy", "memcpys", "memcpys", False,
@@ -337,8 +398,9 @@ RECORDS = (
             "dst_context_id": "context_id",
             "graph_id": "graph_id",
             "graph_node_id": "graph_node_id",
+            "source_graph_node_id": "source_graph_node_id",
         },
-        (), {}, ("is_async",), (),
+        ("source_graph_node_id",), {}, ("is_async",), (),
     ),
     Record(
         22, "memcpy_peer", "MemcpyPtoP", "memcpys", "memcpys", False,
@@ -378,8 +440,9 @@ RECORDS = (
             "is_async": "flags_",
             "graph_id": "graph_id",
             "graph_node_id": "graph_node_id",
+            "source_graph_node_id": "source_graph_node_id",
         },
-        (), {}, ("is_async",), (),
+        ("source_graph_node_id",), {}, ("is_async",), (),
     ),
     Record(
         5, "runtime_api", "Api", "runtime_api", "api_calls", False,
@@ -545,6 +608,20 @@ RECORDS = (
         },
         ("device_id", "event_sync_id", "graph_id", "graph_node_id"), {}, (), (),
     ),
+    Record(
+        51, "graph_trace", "GraphTrace", "graph_launches", "graph_launches", False,
+        {
+            "start_ns": "start",
+            "end_ns": "end",
+            "device_id": "device_id",
+            "context_id": "context_id",
+            "stream_id": "stream_id",
+            "correlation_id": "correlation_id",
+            "graph_id": "graph_id",
+            "end_device_id": "end_device_id",
+        },
+        ("end_device_id",), {}, (), (),
+    ),
 )
 """Every activity kind that is read."""
 
@@ -576,6 +653,8 @@ ACTIVITY_KINDS = {
     "overheads": 7,
     "memory_operations": 8,
     "annotations": 9,
+    "graph_launches": 15,
+    "nvtx_ranges": 16,
 }
 """Table -> the number of its rows' kind in the message Activity."""
 
@@ -635,6 +714,17 @@ ACTIVITY_FIELDS = {
     "pool_used_bytes": 54,
     "event_sync_id": 55,
     "priority": 56,
+    "end_device_id": 57,
+    "num_nodes": 58,
+    "source_graph_node_id": 59,
+    "captured_external_id": 60,
+    "graph_degree": 61,
+    "end_thread_id": 62,
+    "range_kind": 63,
+    "domain_name_id": 64,
+    "category_name_id": 65,
+    "color": 66,
+    "payload_text_id": 67,
 }
 """Column -> its number in the message Activity."""
 
@@ -655,6 +745,9 @@ class TablesOfRecording:
     streams: Table
     devices: Table
     cuda_events: Table
+    graph_changes: Table
+    graph_launches: Table
+    nvtx_ranges: Table
     collectives: Table
 
 
@@ -675,6 +768,9 @@ class Tables:
     streams: Table
     devices: Table
     cuda_events: Table
+    graph_changes: Table
+    graph_launches: Table
+    nvtx_ranges: Table
     collectives: Table
 
     def __len__(self) -> int:
@@ -699,4 +795,7 @@ class TableCounts:
     streams: int = 0
     devices: int = 0
     cuda_events: int = 0
+    graph_changes: int = 0
+    graph_launches: int = 0
+    nvtx_ranges: int = 0
     collectives: int = 0

@@ -180,16 +180,19 @@ class Table:
 
     @property
     def annotation_ids(self) -> npt.NDArray[np.int64]:
-        """For each row the ``strings`` index of the annotation it was launched under, -1 where there was none."""
+        """For each row the ``strings`` index of the annotation it was launched under, -1 where there was none.
+
+        Of an activity in a CUDA graph the path contains that of its capture, too: see `graph_paths`.
+        """
         if self._annotations is None or isinstance(self._annotations, np.ndarray):
             return np.full(len(self), -1, np.int64) if self._annotations is None else self._annotations
-        return self._annotations.name_ids_of(self.correlation_id)
+        return self._annotations.name_ids_of(self.correlation_id, self._columns.get("captured_external_id"))
 
     def _annotation_id_at(self, row: int) -> int:
         """The one of `annotation_ids` at a row, without looking at the others."""
         if self._annotations is None or isinstance(self._annotations, np.ndarray):
             return -1 if self._annotations is None else int(self._annotations[row])
-        return int(self._annotations.name_ids_of(self.correlation_id[row : row + 1 or None])[0])
+        return int(self[row : row + 1 or None].annotation_ids[0])
 
     def annotations(self) -> list[str]:
         """For each row the path of the annotation it was launched under, ``""`` where there was none."""

@@ -5,6 +5,7 @@
 | ``/cpu:0`` | annotations | ``layer1/conv`` | ``layer1/conv = Conv2D(layer1/input)``, without metadata ``= conv()`` |
 | ``/cpu:0`` | API calls | ``cudaLaunchKernel`` | ``cudaLaunchKernel = cudaLaunchKernel()`` |
 | ``/cpu:0/memory`` | allocations and releases | ``Allocation`` | ``Allocation = Allocation()`` |
+| ``/cpu:0/nvtx`` | NVTX marks, and ranges that are started and ended | ``epoch`` | ``epoch = epoch()`` |
 | ``/cpu:0/overheads`` | CUPTI's own work | ``Buffer Flush`` | ``Buffer Flush = Buffer Flush()`` |
 | ``/cpu:0/waits`` | waits | ``Stream Synchronize`` | ``Stream Synchronize = Stream Synchronize()`` |
 | ``/gpu:D/stream:all`` | all activities of device D, each once | as below | as below |
@@ -12,13 +13,15 @@
 | ``/gpu:D/stream:S`` | copies | ``op:MEMCPYHtoD`` | ``MEMCPYHtoD 4096 bytes (Pageable to Device)`` |
 | ``/gpu:D/stream:S`` | memsets | ``op:MEMSET`` | ``MEMSET 4096 bytes (Device)`` |
 | ``/gpu:D/memcpy`` | copies and memsets of device D | as above | as above |
+| ``/gpu:D/graphs`` | launches of CUDA graphs | ``graph 5`` | ``graph 5 = graph 5()`` |
 
 ``op`` is the path of the annotation around the launch. Without an annotation it repeats the second part:
-``sgemm:sgemm``. Readers split node names at ``:``, so ``:`` in an annotation becomes ``.``. ``shm`` is the sum of
-static and dynamic shared memory in bytes. A copy or memset of unknown size has no ``4096 bytes``. The label of a copy
-between devices ends with `` gpu:0 to gpu:1``. If two contexts of a device use one stream number, ``stream:S`` belongs
-to the context with the lowest number, and ``stream:S.C`` to every other context C. API names lose their version:
-``cudaMemcpy_v3020`` is ``cudaMemcpy``.
+``sgemm:sgemm``. Of an activity in a CUDA graph ``op`` is the path at the launch, ``<captured_at>``, and the path at the
+capture of its node, as far as they are known: ``step/<captured_at>/layer1/conv``. Readers split node names at ``:``, so
+``:`` in an annotation becomes ``.``. ``shm`` is the sum of static and dynamic shared memory in bytes. A copy or memset
+of unknown size has no ``4096 bytes``. The label of a copy between devices ends with `` gpu:0 to gpu:1``. If two
+contexts of a device use one stream number, ``stream:S`` belongs to the context with the lowest number, and
+``stream:S.C`` to every other context C. API names lose their version: ``cudaMemcpy_v3020`` is ``cudaMemcpy``.
 
 ``all_start_micros`` is wall time; start and relative end are truncated to µs and no activity is shorter than 1 µs, as
 in TensorFlow; ``*_nanos`` are exact. ``scheduled_*`` and ``thread_id`` of a device's activity are those of the
@@ -136,6 +139,7 @@ def _names(recording: Recording) -> dict[str, list[str]]:
     return {
         "short_names": texts(short_name, recording.kernels.name_id),
         "whole_names": texts(lambda name: name_in_label(demangle(name)), recording.kernels.name_id),
+        "range_names": texts(str, recording.nvtx_ranges.name_id),
         "api_names": texts(plain_api_name, recording.api_calls.name_id),
         "paths": texts(str, *annotations),
         "ops": texts(op_of, *annotations),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from collector.protos import Activity
+from collector.recording.schema import ACTIVITY_KINDS
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -19,6 +20,8 @@ NODE_COLUMNS = {
     "synchronizations": ("start_ns", "end_ns", "correlation_id"),
     "overheads": ("start_ns", "end_ns", "correlation_id"),
     "memory_operations": ("start_ns", "correlation_id"),
+    "nvtx_ranges": ("start_ns", "end_ns"),
+    "graph_launches": ("start_ns", "end_ns", "correlation_id"),
     "annotations": ("start_ns", "end_ns", "thread_id"),
 }
 """Table whose rows are nodes -> the columns that the node itself contains exactly."""
@@ -29,7 +32,7 @@ NativeTable = tuple[int, dict[str, "npt.NDArray[Any]"], list[tuple[int, str]]]
 
 def kind_of(table: str) -> int:
     """``Activity.Kind`` of a table's rows."""
-    return Activity.Kind.Value(table.removesuffix("s").upper())
+    return ACTIVITY_KINDS[table]
 
 
 def field_of(column: str) -> int:

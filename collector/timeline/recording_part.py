@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _SLICES = {
     "memory_operations": 1,
+    "nvtx_ranges": 1,
     "annotations": 1,
     "api_calls": 1,
     "overheads": 1,
@@ -32,11 +33,22 @@ _SLICES = {
     "kernels": 1,
     "memcpys": 2,
     "memsets": 2,
+    "graph_launches": 1,
 }
 """Table -> number of slices per row: copies are drawn on their stream and among the copies of their GPU."""
 
-_HOST_ORDER = {"memory_operations": 0, "annotations": 1, "api_calls": 1, "overheads": 2, "synchronizations": 3}
+_HOST_ORDER = {
+    "memory_operations": 0,
+    "nvtx_ranges": 1,
+    "annotations": 2,
+    "api_calls": 2,
+    "overheads": 3,
+    "synchronizations": 4,
+}
 """Tables of the host -> the order in which their tracks are drawn."""
+
+_GRAPHS_ROW, _COPIES_ROW = 1, 2
+"""Order of a GPU's rows behind its streams, which come first."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +172,7 @@ def _keep_longest(
 
 
 def _drawing_order(tables: Mapping[str, Table], rows: Mapping[str, npt.NDArray[Any]]) -> list[npt.NDArray[np.int64]]:
-    """Sort keys of the order of drawing, most significant first: hosts, then per GPU its streams and its copies; time.
+    """Sort keys of the order of drawing, most significant first: hosts, per GPU its streams, graphs, copies; time.
 
     The last two keys are the number of the table and the row.
     """
@@ -169,9 +181,10 @@ def _drawing_order(tables: Mapping[str, Table], rows: Mapping[str, npt.NDArray[A
         part = table[rows[name]]
         none = np.zeros(len(part), np.int64)
         for is_copy in range(_SLICES[name]):
-            if name in ACTIVITY_TABLES:
-                group = len(_HOST_ORDER) + 2 * part.device_id.astype(np.int64) + is_copy
-                place = [none, none] if is_copy else [part.stream_id, part.context_id]
+            if name not in _HOST_ORDER:
+                row = _GRAPHS_ROW if name not in ACTIVITY_TABLES else _COPIES_ROW * is_copy
+                group = len(_HOST_ORDER) + (_COPIES_ROW + 1) * part.device_id.astype(np.int64) + row
+                place = [none, none] if row else [part.stream_id, part.context_id]
                 times = [part.start_ns, part.end_ns]
             else:
                 group, place = none + _HOST_ORDER[name], [none, none]

@@ -72,6 +72,7 @@ def trace(
     stacks: bool = ...,
     journal: str | os.PathLike[str] | None = ...,
     nvtx: bool | str | Iterable[str] | None = ...,
+    graphs: str = ...,
     dataset: str | os.PathLike[str] | None = ...,
     label: str = ...,
     git_revision: bool = ...,
@@ -93,6 +94,7 @@ def trace(
     stacks: bool = False,
     journal: str | os.PathLike[str] | None = None,
     nvtx: bool | str | Iterable[str] | None = None,
+    graphs: str = TraceOptions.graphs,
     dataset: str | os.PathLike[str] | None = None,
     label: str = "",
     git_revision: bool = False,
@@ -135,6 +137,8 @@ def trace(
         nvtx: record the NVTX ranges of the program and its libraries as annotations, or only those of some domains
             (``""`` is the default domain). By default ranges are recorded if `collector.nvtx.arm` was called, or
             ``COLLECTOR_NVTX=1`` is set.
+        graphs: ``nodes`` records every kernel, copy and set of a CUDA graph; ``whole`` records each launch of a graph
+            as one activity, at the lowest cost per launch.
         dataset: a folder of Parquet files to which every step is added, for questions in SQL over many steps, ranks and
             runs; see `collector.dataset`. Ranks may share the folder. Needs pyarrow.
         label: what you call the run, such as ``"batch 64"``: `collector ui` lists and searches it, and it is written
@@ -167,6 +171,7 @@ def trace(
         stacks=stacks,
         journal=None if journal is None else expanded(journal),
         nvtx=nvtx if nvtx is None or isinstance(nvtx, bool) else domain_names(nvtx),
+        graphs=graphs,
         dataset=None if dataset is None else expanded(dataset),
         label=label,
         git_revision=git_revision,
@@ -423,6 +428,7 @@ class Session(TracedStep):
         try:
             ended = send_annotations_to(None)
             if use.source is not None:
+                from collector.recording.graph_attribution import attribute_graphs
                 from collector.recording.recording import Recording  # not before: a sub-interpreter may have no numpy
 
                 capture = use.source.stop(synchronize=self.options.synchronize, timeout_ms=self.options.timeout_ms)
@@ -436,6 +442,7 @@ class Session(TracedStep):
                 capture["counters"].update({name: count for name, count in ended.counters.items() if count})
                 if at_exit:
                     capture["counters"]["open_at_exit"] = 1
+                attribute_graphs(capture)
                 self._recording = Recording.from_capture(capture)
                 use.source = None
         except Exception as error:

@@ -108,6 +108,8 @@ py::bytes encode_step(const std::map<std::string, GivenTable>& tables, const std
       {"synchronizations", &step.synchronizations},
       {"overheads", &step.overheads},
       {"memory_operations", &step.memory_operations},
+      {"graph_launches", &step.graph_launches},
+      {"nvtx_ranges", &step.nvtx_ranges},
       {"annotations", &step.annotations},
   };
   for (const auto& [name, table] : own_tables) {
@@ -119,6 +121,7 @@ py::bytes encode_step(const std::map<std::string, GivenTable>& tables, const std
   step.short_names = texts_at(texts, "short_names");
   step.whole_names = texts_at(texts, "whole_names");
   step.api_names = texts_at(texts, "api_names");
+  step.range_names = texts_at(texts, "range_names");
   step.paths = texts_at(texts, "paths");
   step.ops = texts_at(texts, "ops");
   step.annotation_labels = texts_at(texts, "annotation_labels");

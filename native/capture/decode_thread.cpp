@@ -30,8 +30,9 @@ class SignalsBlocked {
 
 }  // namespace
 
-DecodeThread::DecodeThread(BufferPools& pools, AnnotationLog& annotations, JournalFlusher& flusher)
-    : pools_(pools), annotations_(annotations), flusher_(flusher) {
+DecodeThread::DecodeThread(BufferPools& pools, AnnotationLog& annotations, GraphLog& graphs, RangeLog& ranges,
+                           JournalFlusher& flusher)
+    : pools_(pools), annotations_(annotations), graphs_(graphs), ranges_(ranges), flusher_(flusher) {
   ::sem_init(&wake_, 0, 0);
 }
 
@@ -111,6 +112,8 @@ void DecodeThread::decode(const CompletedBuffer& buffer) {
   try {
     std::map<std::string, int64_t> so_far = counters();
     so_far["decode_cpu_ns"] = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    graphs_.move_to(store_);
+    ranges_.move_to(store_, 0);
     flusher_.append(store_, annotations_, so_far);
   } catch (const std::bad_alloc&) {
     flusher_.give_up("out of memory");

@@ -14,8 +14,10 @@
 #include "capture/annotations.h"
 #include "capture/buffer_pools.h"
 #include "capture/decoder.h"
+#include "capture/graph_log.h"
 #include "capture/journal_flusher.h"
 #include "capture/queues.h"
+#include "capture/range_log.h"
 #include "cupti/library.h"
 #include "store/store.h"
 
@@ -25,7 +27,8 @@ namespace collector::capture {
 // of the session. Never destroyed: CUPTI may complete a buffer until the process ends.
 class DecodeThread {
  public:
-  DecodeThread(BufferPools& pools, AnnotationLog& annotations, JournalFlusher& flusher);
+  DecodeThread(BufferPools& pools, AnnotationLog& annotations, GraphLog& graphs, RangeLog& ranges,
+               JournalFlusher& flusher);
   DecodeThread(const DecodeThread&) = delete;
   DecodeThread& operator=(const DecodeThread&) = delete;
 
@@ -61,6 +64,8 @@ class DecodeThread {
 
   BufferPools& pools_;
   AnnotationLog& annotations_;
+  GraphLog& graphs_;
+  RangeLog& ranges_;
   JournalFlusher& flusher_;
   sem_t wake_;
   BoundedQueue<CompletedBuffer> foreign_buffers_{kForeignBuffers};

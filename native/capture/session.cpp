@@ -70,6 +70,18 @@ void Session::on_buffer_completed(void*, uint32_t, uint8_t* data, size_t, size_t
   called_back.load(std::memory_order_acquire)->decode_thread_.complete(data, valid);
 }
 
+void Session::on_resource(void*, uint32_t domain, uint32_t callback_id, const void* data) noexcept {
+  if (domain != cupti::kResourceDomain || data == nullptr || cupti::forked_after_use()) return;
+  Session& self = *called_back.load(std::memory_order_acquire);
+  if (!self.accepting_.load(std::memory_order_acquire)) return;
+  const auto& resource = *static_cast<const cupti::ResourceData*>(data);
+  if (resource.resourceDescriptor == nullptr) return;
+  OpenAnnotations& open = this_thread.open;
+  const uint64_t annotation = open.size() == 0 ? 0 : open[open.size() - 1].id;
+  self.graphs_.notice(self.library(), callback_id, *static_cast<const cupti::GraphData*>(resource.resourceDescriptor),
+                      annotation, this_thread_id());
+}
+
 // --- Journal -----------------------------------------------------------------------------------------------------
 
 void Session::end_collecting() {
@@ -145,8 +157,8 @@ std::optional<Failure> Session::start_tracing(const StartOptions& options) {
   number_.store(number_.load(std::memory_order_relaxed) % kMostSessions + 1, std::memory_order_relaxed);
   may_decline_.store(library().has(Feature::kDeclineBuffers), std::memory_order_relaxed);
   called_back.store(this, std::memory_order_release);
-  if (auto failure =
-          subscription_.open(library(), options.share_subscription, on_buffer_requested, on_buffer_completed)) {
+  if (auto failure = subscription_.open(library(), options.share_subscription, on_buffer_requested, on_buffer_completed,
+                                        on_resource)) {
     return failure;
   }
   const std::optional<Anchor> clocks = read_clocks();
@@ -157,6 +169,8 @@ std::optional<Failure> Session::start_tracing(const StartOptions& options) {
     library().cupti().ActivityGetNumDroppedRecords(nullptr, 0, &before_us);
   }
   annotations_.begin(!options.journal.empty());
+  graphs_.begin();
+  ranges_.begin();
   begin_journal(options.journal);
   decode_thread_.start(library());
   accepting_.store(true, std::memory_order_release);
@@ -268,6 +282,8 @@ std::optional<Capture> Session::stop(bool synchronize, int64_t timeout_ns) {
   subscription_.close();
   decode_thread_.stop();
   flusher_.close();
+  graphs_.move_to(decode_thread_.store());
+  ranges_.move_to(decode_thread_.store(), capture.stop.cupti_ns);
   decode_thread_.store().sort();
 
   capture.library = &library();
@@ -281,6 +297,12 @@ std::optional<Capture> Session::stop(bool synchronize, int64_t timeout_ns) {
   capture.counters["decode_cpu_ns"] = decode_thread_.cpu_ns();
   if (const uint64_t count = annotations_.ranges_without_name(); count > 0) {
     capture.counters["ranges_without_name"] = static_cast<int64_t>(count);
+  }
+  if (const uint64_t count = graphs_.lost(); count > 0) {
+    capture.counters["graph_changes_lost"] = static_cast<int64_t>(count);
+  }
+  if (const uint64_t count = ranges_.lost(); count > 0) {
+    capture.counters["nvtx_ranges_lost"] = static_cast<int64_t>(count);
   }
   pools_.release_memory();
   return capture;
@@ -383,6 +405,16 @@ int Session::pop_range(Owner owner) {
   pop(thread.open, index);
   return static_cast<int>(thread.open.count_of(owner));
 }
+
+void Session::mark(const RangeTexts& texts, uint32_t color) {
+  if (active()) ranges_.mark(texts, color, cupti_now(), this_thread_id());
+}
+
+uint64_t Session::start_range(const RangeTexts& texts, uint32_t color) {
+  return active() ? ranges_.start(texts, color, cupti_now(), this_thread_id()) : 0;
+}
+
+bool Session::end_range(uint64_t id) { return active() && ranges_.end(id, cupti_now(), this_thread_id()); }
 
 void Session::leave_thread(OpenAnnotations& open) noexcept {
   if (!active()) return;

@@ -24,9 +24,11 @@
 #include "capture/annotations.h"
 #include "capture/buffer_pools.h"
 #include "capture/decode_thread.h"
+#include "capture/graph_log.h"
 #include "capture/journal_flusher.h"
 #include "capture/open_annotations.h"
 #include "capture/own_calls.h"
+#include "capture/range_log.h"
 #include "capture/start_options.h"
 #include "capture/subscription.h"
 #include "cupti/fork.h"
@@ -102,6 +104,11 @@ class Session {
   int push_range(Owner owner, std::string_view name);
   int pop_range(Owner owner);
 
+  // Marks, and ranges that begin in one place and end in another. The id of a range is 0 if it is not recorded.
+  void mark(const RangeTexts& texts, uint32_t color);
+  uint64_t start_range(const RangeTexts& texts, uint32_t color);
+  bool end_range(uint64_t id);
+
   // Closes the annotations of a thread that ends.
   void leave_thread(OpenAnnotations& open) noexcept;
 
@@ -118,6 +125,7 @@ class Session {
   Session() = default;
 
   static void on_buffer_requested(uint8_t** buffer, size_t* bytes, size_t* max_records) noexcept;
+  static void on_resource(void* user, uint32_t domain, uint32_t callback_id, const void* data) noexcept;
   static void on_buffer_completed(void* context, uint32_t stream, uint8_t* data, size_t bytes, size_t valid) noexcept;
 
   const cupti::Library& library() const { return *library_.load(std::memory_order_acquire); }
@@ -147,8 +155,10 @@ class Session {
 
   BufferPools& pools_ = *new BufferPools();
   AnnotationLog annotations_;
+  GraphLog graphs_;
+  RangeLog ranges_;
   JournalFlusher flusher_;
-  DecodeThread decode_thread_{pools_, annotations_, flusher_};
+  DecodeThread decode_thread_{pools_, annotations_, graphs_, ranges_, flusher_};
 };
 
 }  // namespace collector::capture

@@ -24,9 +24,10 @@ constexpr const char* kNoisyCalls[] = {"cudaGetDevice",       "cudaSetDevice",  
 }  // namespace
 
 std::optional<Failure> Subscription::open(const cupti::Library& library, bool share, cupti::BufferRequested on_request,
-                                          cupti::BufferCompleted on_complete) {
+                                          cupti::BufferCompleted on_complete, cupti::SubscriberCallback on_graph) {
   library_ = &library;
-  if (auto failure = subscribe(share)) return failure;
+  if (auto failure = subscribe(share, on_graph)) return failure;
+  enable_graph_callbacks();
   set_attributes();
   // CUPTI needs the callbacks before the first kind is enabled. If a kind stayed on, its callbacks are still
   // registered.
@@ -52,11 +53,10 @@ void Subscription::set_attributes() {
   if (library_->cupti().SetThreadIdType != nullptr) library_->cupti().SetThreadIdType(kThreadIdSystem);
 }
 
-std::optional<Failure> Subscription::subscribe(bool share) {
+std::optional<Failure> Subscription::subscribe(bool share, cupti::SubscriberCallback on_graph) {
   is_shared_ = false;
   handle_ = nullptr;
-  const auto nothing = [](void*, uint32_t, uint32_t, const void*) {};
-  const Result result = library_->cupti().Subscribe(&handle_, nothing, nullptr);
+  const Result result = library_->cupti().Subscribe(&handle_, on_graph, nullptr);
   if (result == Result::kSuccess) return std::nullopt;
   handle_ = nullptr;
   if (result == Result::kMultipleSubscribersNotSupported && share) {
@@ -74,11 +74,24 @@ std::optional<Failure> Subscription::subscribe(bool share) {
     params.holder_name = holder.data();
     params.holder_name_bytes = holder.size();
     void* refused = nullptr;
-    const Result again = library_->cupti().Subscribe_v2(&refused, nothing, nullptr, &params);
+    const Result again = library_->cupti().Subscribe_v2(&refused, on_graph, nullptr, &params);
     if (again == Result::kSuccess) library_->cupti().Unsubscribe(refused);
     if (holder[0] != '\0') failure.cause += "; it is \"" + std::string(holder.data()) + "\"";
   }
   return failure;
+}
+
+void Subscription::enable_graph_callbacks() {
+  using Callback = cupti::ResourceCallback;
+  constexpr Callback kWanted[] = {Callback::kGraphNodeCreated,     Callback::kGraphExecCreated,
+                                  Callback::kGraphNodeCloned,      Callback::kGraphExecDestroyStarting,
+                                  Callback::kGraphDestroyStarting, Callback::kGraphNodeUpdated};
+  if (handle_ == nullptr || library_->cupti().EnableCallback == nullptr) return;
+  for (const Callback callback : kWanted) {
+    if (callback == Callback::kGraphNodeUpdated && !library_->has(Feature::kGraphUpdates)) continue;
+    // A library that refuses one is used without it: its graphs have only the annotation of their launch.
+    library_->cupti().EnableCallback(1, handle_, cupti::kResourceDomain, static_cast<uint32_t>(callback));
+  }
 }
 
 void Subscription::close() {

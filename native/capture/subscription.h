@@ -14,8 +14,9 @@ class Subscription {
  public:
   // Subscribes, sets the attributes and registers the buffer callbacks. `share`: continue if another client of this
   // process holds the subscription.
+  // `on_graph` is called when CUDA graphs are built, if we hold the subscription.
   std::optional<cupti::Failure> open(const cupti::Library& library, bool share, cupti::BufferRequested on_request,
-                                     cupti::BufferCompleted on_complete);
+                                     cupti::BufferCompleted on_complete, cupti::SubscriberCallback on_graph);
 
   // Enables the kinds in this order, except for kinds that an older library does not have, and then leaves out the
   // frequent API calls without information.
@@ -31,7 +32,8 @@ class Subscription {
   bool is_shared() const { return is_shared_; }
 
  private:
-  std::optional<cupti::Failure> subscribe(bool share);
+  std::optional<cupti::Failure> subscribe(bool share, cupti::SubscriberCallback on_graph);
+  void enable_graph_callbacks();
   void set_attributes();
   bool is_enabled(cupti::ActivityKind kind) const;
   void leave_out_noisy_calls();

@@ -49,4 +49,48 @@ enum class Attribute : uint32_t {
   kPerThreadActivityBuffer = 9,
 };
 
+// The domain of callbacks about objects of the driver, and those about CUDA graphs (CUpti_CallbackIdResource).
+constexpr uint32_t kResourceDomain = 3;
+enum class ResourceCallback : uint32_t {
+  kGraphCreated = 9,
+  kGraphDestroyStarting = 10,
+  kGraphCloned = 11,
+  kGraphNodeCreateStarting = 12,
+  kGraphNodeCreated = 13,
+  kGraphNodeDestroyStarting = 14,
+  kGraphNodeDependencyCreated = 15,
+  kGraphExecCreateStarting = 17,
+  kGraphExecCreated = 18,
+  kGraphExecDestroyStarting = 19,
+  kGraphNodeCloned = 20,
+  kGraphNodeUpdated = 22,  // since 13.0
+};
+
+// NOLINTBEGIN(readability-identifier-naming): the members bear CUPTI's own names.
+
+// CUpti_ResourceData: the argument of these callbacks.
+// The descriptor of graphs is a GraphData.
+struct ResourceData {
+  void* context;
+  void* stream;
+  void* resourceDescriptor;
+};
+static_assert(sizeof(ResourceData) == 24);
+
+// CUpti_GraphData. Which members are set depends on the callback. The type of a node is reliable only in
+// kGraphNodeCreateStarting: later ones call an empty node a kernel. It is a CUgraphNodeType.
+struct GraphData {
+  void* graph;
+  void* originalGraph;
+  void* node;
+  void* originalNode;
+  uint32_t nodeType;
+  uint32_t reserved;
+  void* dependency;
+  void* graphExec;
+};
+static_assert(sizeof(GraphData) == 56);
+
+// NOLINTEND(readability-identifier-naming)
+
 }  // namespace collector::cupti

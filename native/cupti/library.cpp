@@ -71,6 +71,10 @@ CuptiFunctions load_cupti(const Symbols& symbols) {
   symbols.load(f.Subscribe, "cuptiSubscribe");
   symbols.load(f.Subscribe_v2, "cuptiSubscribe_v2");
   symbols.load(f.Unsubscribe, "cuptiUnsubscribe");
+  symbols.load(f.EnableCallback, "cuptiEnableCallback");
+  symbols.load(f.GetGraphId, "cuptiGetGraphId");
+  symbols.load(f.GetGraphExecId, "cuptiGetGraphExecId");
+  symbols.load(f.GetGraphNodeId, "cuptiGetGraphNodeId");
   symbols.load(f.SetThreadIdType, "cuptiSetThreadIdType");
   symbols.load(f.ActivityRegisterCallbacks, "cuptiActivityRegisterCallbacks");
   symbols.load(f.ActivityEnable, "cuptiActivityEnable");
@@ -365,6 +369,8 @@ bool Library::has(Feature feature) const {
     case Feature::kDisablingKernelsIsSafe:
     case Feature::kFlushingIsSafe:
       return api_version_ != 130000;
+    case Feature::kGraphUpdates:
+      return cuda_version_ >= 13000;
     case Feature::kSourceGraphIds:
       return cuda_version_ >= 13040;
   }
@@ -381,6 +387,7 @@ std::map<std::string, bool> Library::features() const {
       {"name of a conflicting subscriber", has(Feature::kHolderName)},
       {"safe disabling of kernel tracing", has(Feature::kDisablingKernelsIsSafe)},
       {"safe flushing while the program runs", has(Feature::kFlushingIsSafe)},
+      {"callbacks about graph updates", has(Feature::kGraphUpdates)},
       {"source graph ids", has(Feature::kSourceGraphIds)},
   };
 }

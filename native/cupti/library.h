@@ -44,6 +44,10 @@ struct CuptiFunctions {
   Result (*Subscribe)(void**, SubscriberCallback, void*) = nullptr;
   Result (*Subscribe_v2)(void**, SubscriberCallback, void*, SubscriberParams*) = nullptr;
   Result (*Unsubscribe)(void*) = nullptr;
+  Result (*EnableCallback)(uint32_t, void*, uint32_t, uint32_t) = nullptr;
+  Result (*GetGraphId)(void*, uint32_t*) = nullptr;
+  Result (*GetGraphExecId)(void*, uint32_t*) = nullptr;
+  Result (*GetGraphNodeId)(void*, uint64_t*) = nullptr;
   Result (*SetThreadIdType)(uint32_t) = nullptr;
   Result (*ActivityRegisterCallbacks)(BufferRequested, BufferCompleted) = nullptr;
   Result (*ActivityEnable)(ActivityKind) = nullptr;
@@ -101,6 +105,7 @@ enum class Feature : uint8_t {
   kDisablingKernelsIsSafe,     // disabling them can deadlock in 13.0.48; fixed by 13.0 U1
   // A flush while the program runs can crash in 13.0.48. The flush at the end of a session is unavoidable.
   kFlushingIsSafe,
+  kGraphUpdates,    // an update of an executable graph is called back (13.0)
   kSourceGraphIds,  // kernels and copies contain the id of the graph they were captured in (13.4)
 };
 

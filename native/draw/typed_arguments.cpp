@@ -94,12 +94,33 @@ class Writer {
     add_number("device", Field::kDeviceId);
     own_text("address", hexadecimal(static_cast<uint64_t>(activity_[Field::kAddress])));
   }
+  void add_nvtx_range() {
+    add_text("kind", stepstats::nvtx_range_kind_text(activity_[Field::kRangeKind]));
+    add_number("thread", Field::kThreadId);
+    if (activity_[Field::kEndThreadId] != activity_[Field::kThreadId]) {
+      add_number_if_any("end_thread", Field::kEndThreadId);
+    }
+    if (activity_[Field::kColor] != 0) {
+      own_text("color", hexadecimal(static_cast<uint64_t>(activity_[Field::kColor])));
+    }
+  }
+  void add_graph_launch() {
+    add_number("graph", Field::kGraphId);
+    add_number_if_any("nodes", Field::kNumNodes);
+    add_number("stream", Field::kStreamId);
+    add_degree();
+  }
   void add_call() { add_number_if_any("return_value", Field::kReturnValue); }
 
  private:
   void add_graph() {
     add_number_if_any("graph", Field::kGraphId);
     add_number_if_any("graph_node", Field::kGraphNodeId);
+    add_degree();
+  }
+  void add_degree() {
+    const std::string_view degree = stepstats::graph_degree_text(activity_[Field::kGraphDegree]);
+    if (!degree.empty()) add_text("graph_degree", degree);
   }
   std::string numbered_by(std::string_view what, Field field) const {
     return std::string(what) + std::to_string(activity_[field]);
@@ -136,6 +157,10 @@ void add_typed_arguments(const TypedActivity& activity, std::vector<Argument>& a
       return writer.add_overhead();
     case TableKind::kMemoryOperation:
       return writer.add_memory_operation();
+    case TableKind::kNvtxRange:
+      return writer.add_nvtx_range();
+    case TableKind::kGraphLaunch:
+      return writer.add_graph_launch();
     case TableKind::kApiCall:
       return writer.add_call();
     default:

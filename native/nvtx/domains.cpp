@@ -49,4 +49,17 @@ std::vector<std::string> Domains::names() {
   return names;
 }
 
+void Domains::name_category(const Domain& domain, uint32_t category, std::string_view name) {
+  const threads::MutexLock lock(mutex_);
+  const std::pair key(domain.owner, category);
+  if (categories_.size() < kMostCategories || categories_.count(key) != 0) categories_[key] = name;
+}
+
+std::string Domains::category(const Domain& domain, uint32_t category) {
+  if (category == 0) return {};
+  const threads::MutexLock lock(mutex_);
+  const auto named = categories_.find({domain.owner, category});
+  return named == categories_.end() ? std::to_string(category) : named->second;
+}
+
 }  // namespace collector::nvtx

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "capture/open_annotations.h"
@@ -43,6 +44,12 @@ class Domains {
   Domain& create(std::string_view name);
   RegisteredString& register_string(std::string_view name);
 
+  // Names a category of a domain; further names than kMostCategories are forgotten.
+  static constexpr size_t kMostCategories = 4096;
+  void name_category(const Domain& domain, uint32_t category, std::string_view name);
+  // The name of a category, or its number; empty for 0, no category.
+  std::string category(const Domain& domain, uint32_t category);
+
   // Records only these domains from now on; `all`: every domain. The name of the default domain is empty.
   void select(bool all, const std::vector<std::string>& names);
 
@@ -57,6 +64,7 @@ class Domains {
   std::vector<std::string> selected_ GUARDED_BY(mutex_);
   std::deque<Domain> domains_ GUARDED_BY(mutex_);
   std::map<std::string, Domain*, std::less<>> by_name_ GUARDED_BY(mutex_);
+  std::map<std::pair<capture::Owner, uint32_t>, std::string> categories_ GUARDED_BY(mutex_);
   std::deque<RegisteredString> strings_ GUARDED_BY(mutex_);
   std::unordered_map<std::string_view, RegisteredString*> by_text_ GUARDED_BY(mutex_);
   Domain* const default_ = &add("");

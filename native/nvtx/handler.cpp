@@ -1,12 +1,15 @@
 #include "nvtx/handler.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <cstring>
 #include <initializer_list>
 #include <mutex>
+#include <unordered_map>
 #include <utility>
 
 #include "capture/session.h"
@@ -22,23 +25,31 @@ using capture::Session;
 
 constexpr std::string_view kNoName = "(no name)";
 constexpr size_t kMostThreadNames = 4096;
+constexpr size_t kMostNextRanges = size_t{1} << 16;
 
 // The process's one handler. Never destroyed: programs call it until they end.
 struct Handler {
   Session& session = Session::instance();
   Domains domains;
   NextTool next;
+  const pid_t process_id = ::getpid();
+  RegisteredString no_string{std::string(kNoName), {}};  // that of forked children
   std::atomic<uint64_t> failures{0};
   std::recursive_mutex attaching;  // the next tool may call NVTX, too, while it attaches
   threads::Mutex mutex;
   std::vector<std::string> libraries GUARDED_BY(mutex);
   std::map<uint32_t, std::string> thread_names GUARDED_BY(mutex);
+  std::unordered_map<uint64_t, uint64_t> next_ranges GUARDED_BY(mutex);  // our id of a range -> the next tool's
 };
 
 // Created when the library is loaded, so that a call needs no check.
 // NOLINTNEXTLINE(bugprone-throwing-static-initialization): without memory for it no program begins
 Handler* const kHandler = new Handler();
 Handler& handler() { return *kHandler; }
+
+// Whether this is a forked child: a lock may have been held by a thread that the child does not have, so that the child
+// must take none. It records nothing.
+bool is_forked_child() { return ::getpid() != handler().process_id; }
 
 // Runs `record`; nothing that it throws may reach the program.
 template <typename Record>
@@ -102,6 +113,107 @@ int pop(Domain& domain) noexcept {
   return guarded([&] { return handler().session.pop_range(domain.owner); });
 }
 
+// --- Marks, and ranges that begin in one place and end in another ----------------------------------------------------
+
+// The types of payloads, nvtxPayloadType_t.
+enum PayloadType : int32_t { kUint64 = 1, kInt64 = 2, kDouble = 3, kUint32 = 4, kInt32 = 5, kFloat = 6 };
+
+template <typename Value>
+Value payload_as(uint64_t bytes) {
+  Value value;
+  std::memcpy(&value, &bytes, sizeof(value));
+  return value;
+}
+
+std::string payload_text(const EventAttributes& attributes) {
+  char text[32] = "";
+  const uint64_t bytes = attributes.payload;
+  switch (attributes.payload_type) {
+    case kUint64:
+      return std::to_string(bytes);
+    case kInt64:
+      return std::to_string(payload_as<int64_t>(bytes));
+    case kUint32:
+      return std::to_string(payload_as<uint32_t>(bytes));
+    case kInt32:
+      return std::to_string(payload_as<int32_t>(bytes));
+    case kDouble:
+      std::snprintf(text, sizeof(text), "%.17g", payload_as<double>(bytes));
+      return text;
+    case kFloat:
+      std::snprintf(text, sizeof(text), "%.9g", static_cast<double>(payload_as<float>(bytes)));
+      return text;
+    default:
+      return text;
+  }
+}
+
+// Calls record(texts, color) with what a program says of a mark or range.
+template <typename Record>
+auto with_texts(const Domain& domain, const EventAttributes& attributes, std::string_view name, const Record& record) {
+  constexpr int32_t kArgb = 1;
+  const std::string payload = payload_text(attributes);
+  const std::string category = handler().domains.category(domain, attributes.category);
+  const capture::RangeTexts texts{name.empty() ? kNoName : name, domain.name, category, payload};
+  return record(texts, attributes.color_type == kArgb ? attributes.color : 0);
+}
+
+template <typename NameOf>
+void mark(Domain& domain, const EventAttributes& attributes, const NameOf& find_name) noexcept {
+  if (!domain.is_wanted.load(std::memory_order_relaxed) || !handler().session.active()) return;
+  guarded([&] {
+    with_texts(domain, attributes, find_name(), [](const capture::RangeTexts& texts, uint32_t color) {
+      handler().session.mark(texts, color);
+      return 0;
+    });
+    return 0;
+  });
+}
+
+// The id of a range for the program: the next tool's, unless the range is recorded here, too. Ids of ours have this
+// bit.
+constexpr uint64_t kOurRange = uint64_t{1} << 63;
+
+template <typename NameOf, typename Next>
+uint64_t start(Domain& domain, const EventAttributes& attributes, const NameOf& find_name,
+               const Next& start_next) noexcept {
+  Handler& self = handler();
+  uint64_t ours = 0;
+  if (domain.is_wanted.load(std::memory_order_relaxed) && self.session.active()) {
+    ours = guarded([&] {
+      return with_texts(domain, attributes, find_name(), [&](const capture::RangeTexts& texts, uint32_t color) {
+        return self.session.start_range(texts, color);
+      });
+    });
+  }
+  const uint64_t next = start_next();
+  if (ours == 0) return next;
+  if (next != 0) {
+    guarded([&] {
+      const threads::MutexLock lock(self.mutex);
+      if (self.next_ranges.size() < kMostNextRanges) self.next_ranges[ours] = next;
+      return 0;
+    });
+  }
+  return ours | kOurRange;
+}
+
+// Ends a range here, and returns its id for the next tool; 0: it has none there.
+uint64_t end(uint64_t id) noexcept {
+  if ((id & kOurRange) == 0) return id;
+  Handler& self = handler();
+  const uint64_t ours = id & ~kOurRange;
+  return guarded([&]() -> uint64_t {
+    self.session.end_range(ours);
+    const threads::MutexLock lock(self.mutex);
+    const auto found = self.next_ranges.find(ours);
+    if (found == self.next_ranges.end()) return 0;
+    const uint64_t next = found->second;
+    self.next_ranges.erase(found);
+    return next;
+  });
+}
+
 // A range has one level for the program: ours, else that of the next tool.
 int level(int ours, int next) { return ours >= 0 ? ours : next; }
 
@@ -139,6 +251,7 @@ int range_pop() {
 
 void name_thread(uint32_t thread_id, std::string_view name) {
   Handler& self = handler();
+  if (is_forked_child()) return;
   const threads::MutexLock lock(self.mutex);
   if (self.thread_names.size() < kMostThreadNames || self.thread_names.count(thread_id) != 0) {
     self.thread_names[thread_id] = name;
@@ -154,6 +267,79 @@ void name_os_thread_w(uint32_t thread_id, const wchar_t* name) {
   guarded([&] { return name_thread(thread_id, wide_name(name)), 0; });
   if (auto* const next = handler().next.core<void(uint32_t, const wchar_t*)>(Core::kNameOsThreadW)) {
     next(thread_id, name);
+  }
+}
+
+void mark_ex(const EventAttributes* attributes) {
+  Handler& self = handler();
+  const EventAttributes said = given(attributes);
+  mark(self.domains.default_domain(), said, [&] { return name_of(said); });
+  if (auto* const next = self.next.core<void(const EventAttributes*)>(Core::kMarkEx)) {
+    const EventAttributes passed = for_next(attributes);
+    next(&passed);
+  }
+}
+
+void mark_a(const char* message) {
+  mark(handler().domains.default_domain(), {}, [&] { return name_in(message); });
+  if (auto* const next = handler().next.core<void(const char*)>(Core::kMarkA)) next(message);
+}
+
+void mark_w(const wchar_t* message) {
+  mark(handler().domains.default_domain(), {}, [&] { return wide_name(message); });
+  if (auto* const next = handler().next.core<void(const wchar_t*)>(Core::kMarkW)) next(message);
+}
+
+uint64_t range_start_ex(const EventAttributes* attributes) {
+  Handler& self = handler();
+  const EventAttributes said = given(attributes);
+  const auto find_name = [&] { return name_of(said); };
+  return start(self.domains.default_domain(), said, find_name, [&]() -> uint64_t {
+    auto* const next = self.next.core<uint64_t(const EventAttributes*)>(Core::kRangeStartEx);
+    if (next == nullptr) return 0;
+    const EventAttributes passed = for_next(attributes);
+    return next(&passed);
+  });
+}
+
+uint64_t range_start_a(const char* message) {
+  Handler& self = handler();
+  const auto find_name = [&] { return name_in(message); };
+  return start(self.domains.default_domain(), {}, find_name, [&]() -> uint64_t {
+    auto* const next = self.next.core<uint64_t(const char*)>(Core::kRangeStartA);
+    return next == nullptr ? 0 : next(message);
+  });
+}
+
+uint64_t range_start_w(const wchar_t* message) {
+  Handler& self = handler();
+  const auto find_name = [&] { return wide_name(message); };
+  return start(self.domains.default_domain(), {}, find_name, [&]() -> uint64_t {
+    auto* const next = self.next.core<uint64_t(const wchar_t*)>(Core::kRangeStartW);
+    return next == nullptr ? 0 : next(message);
+  });
+}
+
+void range_end(uint64_t id) {
+  const uint64_t next_id = end(id);
+  auto* const next = handler().next.core<void(uint64_t)>(Core::kRangeEnd);
+  if (next != nullptr && next_id != 0) next(next_id);
+}
+
+void name_category(void* domain, uint32_t category, std::string_view name) {
+  if (is_forked_child()) return;
+  handler().domains.name_category(handler().domains.of(domain), category, name);
+}
+
+void name_category_a(uint32_t category, const char* name) {
+  guarded([&] { return name_category(nullptr, category, name_in(name)), 0; });
+  if (auto* const next = handler().next.core<void(uint32_t, const char*)>(Core::kNameCategoryA)) next(category, name);
+}
+
+void name_category_w(uint32_t category, const wchar_t* name) {
+  guarded([&] { return name_category(nullptr, category, wide_name(name)), 0; });
+  if (auto* const next = handler().next.core<void(uint32_t, const wchar_t*)>(Core::kNameCategoryW)) {
+    next(category, name);
   }
 }
 
@@ -178,6 +364,7 @@ int domain_range_pop(void* domain) {
 template <typename Text>
 void* register_string(void* domain, const Text* text, std::string_view (*find_name)(const Text*), Core2 id) {
   Handler& self = handler();
+  if (is_forked_child()) return &self.no_string;
   return guarded([&]() -> void* {
     RegisteredString& string = self.domains.register_string(find_name(text));
     auto* const next = self.next.core2<void*(void*, const Text*)>(id);
@@ -198,6 +385,7 @@ void* domain_register_string_w(void* domain, const wchar_t* text) {
 template <typename Text>
 void* create_domain(const Text* text, std::string_view (*find_name)(const Text*), Core2 id) {
   Handler& self = handler();
+  if (is_forked_child()) return &self.domains.default_domain();
   return guarded([&]() -> void* {
     Domain& domain = self.domains.create(find_name(text));
     if (auto* const next = self.next.core2<void*(const Text*)>(id)) domain.next.store(next(text));
@@ -213,9 +401,9 @@ void domain_destroy(void* domain) {
   if (auto* const next = handler().next.core2<void(void*)>(Core2::kDomainDestroy)) next(for_next(domain));
 }
 
-// --- Functions that only the next tool handles, where they take a handle of ours -------------------------------------
-
 void domain_mark_ex(void* domain, const EventAttributes* attributes) {
+  const EventAttributes said = given(attributes);
+  mark(handler().domains.of(domain), said, [&] { return name_of(said); });
   auto* const next = handler().next.core2<void(void*, const EventAttributes*)>(Core2::kDomainMarkEx);
   if (next == nullptr) return;
   const EventAttributes passed = for_next(attributes);
@@ -223,16 +411,24 @@ void domain_mark_ex(void* domain, const EventAttributes* attributes) {
 }
 
 uint64_t domain_range_start_ex(void* domain, const EventAttributes* attributes) {
-  auto* const next = handler().next.core2<uint64_t(void*, const EventAttributes*)>(Core2::kDomainRangeStartEx);
-  if (next == nullptr) return 0;
-  const EventAttributes passed = for_next(attributes);
-  return next(for_next(domain), &passed);
+  Handler& self = handler();
+  const EventAttributes said = given(attributes);
+  const auto find_name = [&] { return name_of(said); };
+  return start(self.domains.of(domain), said, find_name, [&]() -> uint64_t {
+    auto* const next = self.next.core2<uint64_t(void*, const EventAttributes*)>(Core2::kDomainRangeStartEx);
+    if (next == nullptr) return 0;
+    const EventAttributes passed = for_next(attributes);
+    return next(for_next(domain), &passed);
+  });
 }
 
 void domain_range_end(void* domain, uint64_t id) {
-  if (auto* const next = handler().next.core2<void(void*, uint64_t)>(Core2::kDomainRangeEnd))
-    next(for_next(domain), id);
+  const uint64_t next_id = end(id);
+  auto* const next = handler().next.core2<void(void*, uint64_t)>(Core2::kDomainRangeEnd);
+  if (next != nullptr && next_id != 0) next(for_next(domain), next_id);
 }
+
+// --- Functions that only the next tool handles, where they take a handle of ours -------------------------------------
 
 void* domain_resource_create(void* domain, void* attributes) {
   auto* const next = handler().next.core2<void*(void*, void*)>(Core2::kDomainResourceCreate);
@@ -240,11 +436,13 @@ void* domain_resource_create(void* domain, void* attributes) {
 }
 
 void domain_name_category_a(void* domain, uint32_t category, const char* name) {
+  guarded([&] { return name_category(domain, category, name_in(name)), 0; });
   auto* const next = handler().next.core2<void(void*, uint32_t, const char*)>(Core2::kDomainNameCategoryA);
   if (next != nullptr) next(for_next(domain), category, name);
 }
 
 void domain_name_category_w(void* domain, uint32_t category, const wchar_t* name) {
+  guarded([&] { return name_category(domain, category, wide_name(name)), 0; });
   auto* const next = handler().next.core2<void(void*, uint32_t, const wchar_t*)>(Core2::kDomainNameCategoryW);
   if (next != nullptr) next(for_next(domain), category, name);
 }
@@ -286,7 +484,11 @@ void attach(GetExportTable get_export_table) {
   }
   self.next.attach(get_export_table, *tables);
   install(*tables, Module::kCore,
-          {entry(Core::kRangePushEx, range_push_ex), entry(Core::kRangePushA, range_push_a),
+          {entry(Core::kMarkEx, mark_ex), entry(Core::kMarkA, mark_a), entry(Core::kMarkW, mark_w),
+           entry(Core::kRangeStartEx, range_start_ex), entry(Core::kRangeStartA, range_start_a),
+           entry(Core::kRangeStartW, range_start_w), entry(Core::kRangeEnd, range_end),
+           entry(Core::kNameCategoryA, name_category_a), entry(Core::kNameCategoryW, name_category_w),
+           entry(Core::kRangePushEx, range_push_ex), entry(Core::kRangePushA, range_push_a),
            entry(Core::kRangePushW, range_push_w), entry(Core::kRangePop, range_pop),
            entry(Core::kNameOsThreadA, name_os_thread_a), entry(Core::kNameOsThreadW, name_os_thread_w)});
   install(

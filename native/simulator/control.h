@@ -29,6 +29,7 @@ enum SimLaunch : uint32_t {
   kSimNoCall = 0,
   kSimRuntimeCall = 1,
   kSimDriverCall = 2,
+  kSimNoPeerAccess = 8,   // of a peer copy: the devices cannot reach each other's memory
   kSimLatencyStamps = 4,  // set at launch if CUPTI is to record queued and submitted times
 };
 
@@ -41,6 +42,7 @@ struct SimActivity {
   int64_t launch_end_ns;
   uint64_t num_bytes;
   uint64_t graph_node_id;
+  uint64_t source_graph_node_id;  // the node's id in the graph that was instantiated
   const char* name;
   uint32_t type;    // SimType
   uint32_t launch;  // SimLaunch bits

@@ -56,6 +56,51 @@ SIMULATOR_EXPORT uint32_t sim_launch_graph(const SimActivity* nodes, const int64
   return Simulator::current().launch_graph(nodes, durations_ns, count, graph_id);
 }
 
+// -- Graphs: by their handles. 0 or -1: there is no such graph, or the call is not possible.
+
+SIMULATOR_EXPORT void* sim_begin_capture(uint32_t stream) { return Simulator::current().begin_capture(stream); }
+
+SIMULATOR_EXPORT int sim_end_capture() { return Simulator::current().end_capture() ? 0 : -1; }
+
+SIMULATOR_EXPORT uint32_t sim_graph_id(void* handle) {
+  Simulator& simulator = Simulator::current();
+  if (const auto* const graph = simulator.graphs.graph(handle)) return graph->id;
+  const auto* const executable = simulator.graphs.executable(handle);
+  return executable == nullptr ? 0 : executable->id;
+}
+
+SIMULATOR_EXPORT void* sim_instantiate(void* handle) {
+  Simulator& simulator = Simulator::current();
+  auto* const graph = simulator.graphs.graph(handle);
+  return graph == nullptr ? nullptr : simulator.instantiate(graph);
+}
+
+SIMULATOR_EXPORT void* sim_clone_graph(void* handle) {
+  Simulator& simulator = Simulator::current();
+  auto* const graph = simulator.graphs.graph(handle);
+  return graph == nullptr ? nullptr : simulator.clone_graph(graph);
+}
+
+SIMULATOR_EXPORT int sim_update_graph(void* executable, void* graph) {
+  Simulator& simulator = Simulator::current();
+  auto* const updated = simulator.graphs.executable(executable);
+  auto* const source = simulator.graphs.graph(graph);
+  return updated != nullptr && source != nullptr && simulator.update(updated, source) ? 0 : -1;
+}
+
+SIMULATOR_EXPORT int sim_destroy_graph(void* handle) {
+  Simulator& simulator = Simulator::current();
+  if (auto* const graph = simulator.graphs.graph(handle)) return simulator.destroy(graph), 0;
+  if (auto* const executable = simulator.graphs.executable(handle)) return simulator.destroy(executable), 0;
+  return -1;
+}
+
+SIMULATOR_EXPORT uint32_t sim_launch_executable(void* handle, uint32_t stream) {
+  Simulator& simulator = Simulator::current();
+  const auto* const executable = simulator.graphs.executable(handle);
+  return executable == nullptr ? 0 : simulator.launch(*executable, stream);
+}
+
 SIMULATOR_EXPORT uint32_t sim_synchronize(uint32_t device, int64_t stream, uint32_t launch) {
   return Simulator::current().synchronize(device, stream, launch);
 }
@@ -64,8 +109,8 @@ SIMULATOR_EXPORT int sim_query(uint32_t device, uint32_t stream) {
   return Simulator::current().query(device, stream) ? 1 : 0;
 }
 
-SIMULATOR_EXPORT uint32_t sim_record_event(uint32_t device, uint32_t stream) {
-  return Simulator::current().record_event(device, stream);
+SIMULATOR_EXPORT uint32_t sim_record_event(uint32_t device, uint32_t stream, uint32_t event) {
+  return Simulator::current().record_event(device, stream, event);
 }
 
 SIMULATOR_EXPORT int sim_wait_event(uint32_t device, uint32_t stream, uint32_t event) {

@@ -195,6 +195,35 @@ SIMULATOR_EXPORT uint32_t cuptiEnableAllDomains(uint32_t enable, void* subscribe
   });
 }
 
+// An executable graph is taken too, as by versions without cuptiGetGraphExecId.
+SIMULATOR_EXPORT uint32_t cuptiGetGraphId(void* graph, uint32_t* id) {
+  return call(function_index("cuptiGetGraphId"), 0, Logged::kNo, [&](Simulator& simulator) {
+    const auto* const found = simulator.graphs.graph(graph);
+    const auto* const executable = simulator.graphs.executable(graph);
+    if (id == nullptr || (found == nullptr && executable == nullptr)) return Result::kInvalidParameter;
+    *id = found != nullptr ? found->id : executable->id;
+    return Result::kSuccess;
+  });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiGetGraphExecId(void* executable, uint32_t* id) {
+  return call(function_index("cuptiGetGraphExecId"), 0, Logged::kNo, [&](Simulator& simulator) {
+    const auto* const found = simulator.graphs.executable(executable);
+    if (id == nullptr || found == nullptr) return Result::kInvalidParameter;
+    *id = found->id;
+    return Result::kSuccess;
+  });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiGetGraphNodeId(void* node, uint64_t* id) {
+  return call(function_index("cuptiGetGraphNodeId"), 0, Logged::kNo, [&](Simulator& simulator) {
+    const auto* const found = simulator.graphs.node(node);
+    if (id == nullptr || found == nullptr) return Result::kInvalidParameter;
+    *id = found->id;
+    return Result::kSuccess;
+  });
+}
+
 SIMULATOR_EXPORT uint32_t cuptiGetCallbackName(uint32_t domain, uint32_t id, const char** name) {
   return call(function_index("cuptiGetCallbackName"), id, Logged::kNo, [&](Simulator&) {
     if (name == nullptr) return Result::kInvalidParameter;

@@ -93,12 +93,17 @@ Result Simulator::unsubscribe(void* handle) {
 
 Result Simulator::enable_callbacks(bool on, void* handle, uint32_t domain, int64_t callback_id) {
   if (handle != &subscribed_ || domain == 0 || domain > 6) return Result::kInvalidParameter;
-  if (domain >= callbacks_on_.size()) return Result::kSuccess;  // resource, sync, NVTX, state: nothing is reported
+  if (domain >= callbacks_on_.size()) return Result::kSuccess;  // sync, NVTX, state: nothing is reported
   if (callback_id >= static_cast<int64_t>(kCallbackIds)) return Result::kInvalidParameter;
   for (size_t id = 0; id < kCallbackIds; ++id) {
     if (callback_id < 0 || id == static_cast<size_t>(callback_id)) callbacks_on_[domain][id].store(on);
   }
   return Result::kSuccess;
+}
+
+bool Simulator::attached() const {
+  return subscriber_.load() != nullptr ||
+         std::any_of(enabled_.begin(), enabled_.end(), [](const std::atomic<bool>& on) { return on.load(); });
 }
 
 Result Simulator::filter_api(ActivityKind kind, uint32_t callback_id, bool on) {

@@ -1,6 +1,7 @@
 // The simulated program's allocations. There is no memory behind the addresses.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -42,7 +43,13 @@ class AllocatedMemory {
     }
     MemoryBlock block{next_, bytes, device, kind, is_pooled, {}};
     next_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
-    if (is_pooled) block.pool = resize_pool(device, pools_[device].used + bytes);
+    if (is_pooled) {
+      MemoryPool& pool = pools_[device];
+      pool.address = 0x7E00'0000'0000 + (uint64_t{device} << 36);
+      pool.used += bytes;
+      pool.bytes = std::max(pool.bytes, in_steps(pool.used));
+      block.pool = pool;
+    }
     blocks_[block.address] = block;
     return block;
   }
@@ -55,8 +62,18 @@ class AllocatedMemory {
     MemoryBlock block = found->second;
     blocks_.erase(found);
     if (block.kind != cupti::MemoryKind::kPinned) used_[block.device] -= block.bytes;
-    if (block.is_pooled) block.pool = resize_pool(block.device, pools_[block.device].used - block.bytes);
+    if (block.is_pooled) {
+      block.pool = pools_[block.device];  // a release shows the use before it
+      pools_[block.device].used -= block.bytes;
+    }
     return block;
+  }
+
+  // Gives what the pools of a device do not use back to the device, as a wait for the device does.
+  void trim(uint32_t device) {
+    const threads::MutexLock lock(mutex_);
+    const auto pool = pools_.find(device);
+    if (pool != pools_.end()) pool->second.bytes = in_steps(pool->second.used);
   }
 
   uint64_t used(uint32_t device) {
@@ -75,11 +92,7 @@ class AllocatedMemory {
   static constexpr uint64_t kAlignment = 512;
   static constexpr uint64_t kPoolStep = uint64_t{32} << 20;
 
-  MemoryPool resize_pool(uint32_t device, uint64_t used) REQUIRES(mutex_) {
-    MemoryPool& pool = pools_[device];
-    pool = {0x7E00'0000'0000 + (uint64_t{device} << 36), (used + kPoolStep - 1) / kPoolStep * kPoolStep, used};
-    return pool;
-  }
+  static uint64_t in_steps(uint64_t bytes) { return (bytes + kPoolStep - 1) / kPoolStep * kPoolStep; }
 
   threads::Mutex mutex_;
   uint64_t next_ GUARDED_BY(mutex_) = 0x7F00'0000'0000;

@@ -10,6 +10,10 @@ namespace {
 using cupti::ActivityKind;
 
 constexpr uint32_t kNullStream = 7;  // CUPTI's number of a context's default stream
+// The driver makes this many streams of its own in each context. Their numbers are far from those of programs' streams.
+constexpr uint32_t kDriverStreams = 8;
+constexpr uint32_t kFirstDriverStream = 0xF000'0000;
+constexpr int8_t kDriverPriority = -5;  // of one of them
 
 store::ContextRow row_of(const Context& context, pid_t pid) {
   store::ContextRow row{};
@@ -29,6 +33,15 @@ store::StreamObjectRow row_of(uint32_t context_id, uint32_t stream_id) {
   row.priority = static_cast<int8_t>(stream_priority(stream_id));
   row.stream_flag =
       static_cast<uint8_t>(stream_id == kNullStream ? cupti::StreamFlag::kNull : cupti::StreamFlag::kNonBlocking);
+  return row;
+}
+
+store::StreamObjectRow row_of_driver_stream(uint32_t context_id, uint32_t number) {
+  store::StreamObjectRow row{};
+  row.context_id = context_id;
+  row.stream_id = kFirstDriverStream + context_id * kDriverStreams + number;
+  row.priority = number + 1 == kDriverStreams ? kDriverPriority : int8_t{0};
+  row.stream_flag = static_cast<uint8_t>(cupti::StreamFlag::kNonBlocking);
   return row;
 }
 
@@ -91,6 +104,8 @@ uint32_t Simulator::create_context(uint32_t device) {
     made = contexts_.back().get();
   }
   if (enabled(ActivityKind::kContext)) write(record_of<cupti::Context>(row_of(*made, pid)), buffer_of(thread()));
+  // A device's first context is created when it is first used.
+  if (made->id != made->device + 1 && enabled(ActivityKind::kStream)) write_driver_streams(made->id);
   return made->id;
 }
 
@@ -107,8 +122,15 @@ void Simulator::use_stream(uint32_t context_id, uint32_t stream_id) {
   if (makes_context && enabled(ActivityKind::kContext)) {
     write(record_of<cupti::Context>(row_of(context, pid)), buffer_of(thread()));
   }
+  if (makes_context && enabled(ActivityKind::kStream)) write_driver_streams(context_id);
   if (makes_stream && enabled(ActivityKind::kStream)) {
     write(record_of<cupti::Stream>(row_of(context_id, stream_id)), buffer_of(thread()));
+  }
+}
+
+void Simulator::write_driver_streams(uint32_t context_id) {
+  for (uint32_t number = 0; number < kDriverStreams; ++number) {
+    write(record_of<cupti::Stream>(row_of_driver_stream(context_id, number)), buffer_of(thread()));
   }
 }
 
@@ -131,6 +153,7 @@ void Simulator::dump(ActivityKind kind) {
       }
       break;
     case ActivityKind::kStream:
+      for (const Context* context : contexts) write_driver_streams(context->id);
       for (const auto& [context_id, stream_id] : streams) {
         write(record_of<cupti::Stream>(row_of(context_id, stream_id)), buffer_of(thread()));
       }

@@ -12,9 +12,6 @@ using cupti::CallbackDomain;
 
 constexpr uint32_t kNoValue = 0xFFFFFFFF;  // CUPTI's "no stream", "no event" in synchronization records
 
-// The id of an event's recording; each event is recorded once in the simulator.
-uint64_t sync_id(uint32_t event_id) { return 1000 + event_id; }
-
 }  // namespace
 
 // -- API calls ------------------------------------------------------------------------------------------------------
@@ -179,6 +176,13 @@ void Simulator::schedule(SimActivity& activity, int64_t earliest_ns, int64_t dur
   tail = activity.end_ns;
 }
 
+void Simulator::enqueue(SimActivity activity, int64_t earliest_ns, int64_t duration_ns, RecordBuffer& buffer) {
+  use_stream(activity.context_id, activity.stream_id);
+  const threads::MutexLock lock(device_mutex_);
+  schedule(activity, earliest_ns, duration_ns);
+  if (recorded(activity)) pending_.push({activity, &buffer, sequence_++});
+}
+
 uint32_t Simulator::execute(const SimActivity& asked, int64_t duration_ns, uint64_t count) {
   SimActivity activity = asked;
   if (activity.context_id == 0) activity.context_id = activity.device_id + 1;
@@ -189,12 +193,37 @@ uint32_t Simulator::execute(const SimActivity& asked, int64_t duration_ns, uint6
   if (latency_timestamps.load()) activity.launch |= kSimLatencyStamps;
   const auto [runtime_id, driver_id] = callback_ids(activity);
   RecordBuffer& buffer = buffer_of(thread());
+  const bool is_captured = thread().captured != nullptr;
+  const bool is_staged = activity.type == kSimPeerMemcpy && (activity.launch & kSimNoPeerAccess) != 0;
   uint32_t first = 0;
   for (uint64_t i = 0; i < count; ++i) {
     ApiCall call = begin_call(runtime_id, driver_id);
     if (i == 0) first = call.correlation_id;
+    if (is_captured) {
+      capture(activity, duration_ns);
+      end_call(call);
+      continue;
+    }
     activity.correlation_id = call.correlation_id;
     launches.fetch_add(1, std::memory_order_relaxed);
+    if (is_staged) {
+      // Through the host: one copy on each device.
+      SimActivity half = activity;
+      half.type = kSimMemcpy;
+      half.device_id = activity.src_device_id;
+      half.context_id = half.device_id + 1;
+      half.copy_kind = static_cast<uint32_t>(cupti::MemcpyKind::kDtoH);
+      half.dst_kind = static_cast<uint32_t>(cupti::MemoryKind::kPinned);
+      enqueue(half, call.end_ns + config.launch_latency_ns, duration_ns / 2, buffer);
+      half.device_id = activity.dst_device_id;
+      half.context_id = half.device_id + 1;
+      half.copy_kind = static_cast<uint32_t>(cupti::MemcpyKind::kHtoD);
+      half.src_kind = half.dst_kind;
+      half.dst_kind = activity.dst_kind;
+      enqueue(half, call.end_ns + config.launch_latency_ns + duration_ns / 2, duration_ns / 2, buffer);
+      end_call(call);
+      continue;
+    }
     const bool write = recorded(activity);
     {
       const threads::MutexLock lock(device_mutex_);
@@ -209,7 +238,7 @@ uint32_t Simulator::execute(const SimActivity& asked, int64_t duration_ns, uint6
     end_call(call);
     if (write && count > 1) write_activity(activity, buffer);
   }
-  if (count > 1) clock.advance_to(activity.end_ns);
+  if (count > 1 && !is_captured && !is_staged) clock.advance_to(activity.end_ns);
   return first;
 }
 
@@ -251,8 +280,8 @@ void Simulator::replay(const SimActivity* activities, size_t count) {
   }
 }
 
-uint32_t Simulator::launch_graph(const SimActivity* nodes, const int64_t* durations_ns, size_t count,
-                                 uint32_t graph_id) {
+uint32_t Simulator::launch_graph(const SimActivity* nodes, const int64_t* durations_ns, size_t count, uint32_t graph_id,
+                                 const ExecutableGraph* executable) {
   SimActivity launched{};
   launched.graph_id = graph_id;
   launched.launch = count > 0 ? nodes[0].launch : kSimNoCall;
@@ -261,6 +290,11 @@ uint32_t Simulator::launch_graph(const SimActivity* nodes, const int64_t* durati
   launches.fetch_add(1, std::memory_order_relaxed);
   graph_launches.fetch_add(1, std::memory_order_relaxed);
   RecordBuffer& buffer = buffer_of(thread());
+  // Whole graphs are recorded instead of their nodes, also of graphs that were instantiated while they were; of a graph
+  // that CUPTI does not know, nothing is.
+  const bool records_whole = enabled(ActivityKind::kGraphTrace);
+  const bool records_nodes = !records_whole && (executable == nullptr || !executable->is_whole);
+  std::vector<SimActivity> ran;
   for (size_t i = 0; i < count; ++i) {
     SimActivity node = nodes[i];
     if (node.context_id == 0) node.context_id = node.device_id + 1;
@@ -273,14 +307,18 @@ uint32_t Simulator::launch_graph(const SimActivity* nodes, const int64_t* durati
     if (faults.strikes(Fault::kWrongGraphCorrelation)) node.correlation_id -= 1;
     const threads::MutexLock lock(device_mutex_);
     schedule(node, call.end_ns + config.launch_latency_ns, durations_ns[i]);
-    if (recorded(node)) pending_.push({node, &buffer, sequence_++});
+    if (records_nodes && recorded(node)) pending_.push({node, &buffer, sequence_++});
+    if (records_whole) ran.push_back(node);
   }
   end_call(call);
+  if (executable != nullptr && executable->is_known && !ran.empty()) {
+    write_graph_trace(graph_id, call.correlation_id, ran);
+  }
   return call.correlation_id;
 }
 
 void Simulator::write_synchronization(cupti::SynchronizationType type, const ApiCall& call, uint32_t context_id,
-                                      uint32_t stream_id, uint32_t event_id) {
+                                      uint32_t stream_id, uint32_t event_id, uint64_t sync_id) {
   if (!enabled(ActivityKind::kSynchronization)) return;
   store::SynchronizationRow row{};
   row.sync_type = static_cast<uint8_t>(type);
@@ -290,7 +328,7 @@ void Simulator::write_synchronization(cupti::SynchronizationType type, const Api
   row.context_id = context_id;
   row.stream_id = stream_id;
   row.event_id = event_id;
-  row.event_sync_id = event_id == kNoValue ? 0 : sync_id(event_id);
+  row.event_sync_id = sync_id;
   write(record_of<cupti::Synchronization>(row), buffer_of(thread()));
 }
 
@@ -310,12 +348,13 @@ uint32_t Simulator::synchronize(uint32_t device, int64_t stream, uint32_t launch
     }
   }
   clock.advance_to(call.end_ns);
+  memory.trim(device);
   // CUPTI 13.0.48 does not record device-wide waits.
   if (whole && release.api_version != 130000) {
-    write_synchronization(cupti::SynchronizationType::kContextSynchronize, call, device + 1, kNoValue, kNoValue);
+    write_synchronization(cupti::SynchronizationType::kContextSynchronize, call, device + 1, kNoValue, kNoValue, 0);
   } else if (!whole) {
     write_synchronization(cupti::SynchronizationType::kStreamSynchronize, call, device + 1,
-                          static_cast<uint32_t>(stream), kNoValue);
+                          static_cast<uint32_t>(stream), kNoValue, 0);
   }
   end_call(call);
   wake();
@@ -331,13 +370,13 @@ bool Simulator::query(uint32_t device, uint32_t stream) {
     done = stream_tail(device + 1, stream) <= call.start_ns;
   }
   if (done || all_sync_records.load()) {
-    write_synchronization(cupti::SynchronizationType::kStreamSynchronize, call, device + 1, stream, kNoValue);
+    write_synchronization(cupti::SynchronizationType::kStreamSynchronize, call, device + 1, stream, kNoValue, 0);
   }
   end_call(call);
   return done;
 }
 
-uint32_t Simulator::record_event(uint32_t device, uint32_t stream) {
+uint32_t Simulator::record_event(uint32_t device, uint32_t stream, uint32_t event) {
   use_stream(device + 1, stream);
   store::CudaEventRow row{};
   row.correlation_id = plain_call(callback_id("cudaEventRecord_v3020"), callback_id("cuEventRecord"));
@@ -346,10 +385,16 @@ uint32_t Simulator::record_event(uint32_t device, uint32_t stream) {
   row.stream_id = stream;
   {
     const threads::MutexLock lock(device_mutex_);
-    events_.emplace_back(device + 1, std::max(clock.now(), stream_tail(device + 1, stream)));
-    row.event_id = static_cast<uint32_t>(events_.size());
+    if (event > events_.size()) return 0;
+    if (event == 0) {
+      events_.emplace_back();
+      event = static_cast<uint32_t>(events_.size());
+    }
+    const int64_t recorded_ns = std::max(clock.now(), stream_tail(device + 1, stream));
+    events_[event - 1] = {device + 1, recorded_ns, ++last_sync_id_};
+    row.event_id = event;
+    row.event_sync_id = last_sync_id_;
   }
-  row.event_sync_id = sync_id(row.event_id);
   if (enabled(ActivityKind::kCudaEvent) && enabled(ActivityKind::kSynchronization)) {
     write(record_of<cupti::CudaEvent>(row), buffer_of(thread()));
   }
@@ -358,29 +403,32 @@ uint32_t Simulator::record_event(uint32_t device, uint32_t stream) {
 
 bool Simulator::wait_event(uint32_t device, uint32_t stream, uint32_t event) {
   use_stream(device + 1, stream);
+  Event waited{};
   {
     const threads::MutexLock lock(device_mutex_);
     if (event == 0 || event > events_.size()) return false;
+    waited = events_[event - 1];
     int64_t& tail = stream_tail(device + 1, stream);
-    tail = std::max(tail, events_[event - 1].second);
+    tail = std::max(tail, waited.recorded_ns);
   }
   const ApiCall call = begin_call(callback_id("cudaStreamWaitEvent_v3020"), callback_id("cuStreamWaitEvent"));
-  write_synchronization(cupti::SynchronizationType::kStreamWaitEvent, call, device + 1, stream, event);
+  write_synchronization(cupti::SynchronizationType::kStreamWaitEvent, call, device + 1, stream, event, waited.sync_id);
   end_call(call);
   return true;
 }
 
 bool Simulator::synchronize_event(uint32_t event) {
-  std::pair<uint32_t, int64_t> recorded_event;
+  Event waited{};
   {
     const threads::MutexLock lock(device_mutex_);
     if (event == 0 || event > events_.size()) return false;
-    recorded_event = events_[event - 1];
+    waited = events_[event - 1];
   }
   ApiCall call = begin_call(callback_id("cudaEventSynchronize_v3020"), callback_id("cuEventSynchronize"));
-  call.end_ns = std::max(call.end_ns, recorded_event.second);
+  call.end_ns = std::max(call.end_ns, waited.recorded_ns);
   clock.advance_to(call.end_ns);
-  write_synchronization(cupti::SynchronizationType::kEventSynchronize, call, recorded_event.first, kNoValue, event);
+  write_synchronization(cupti::SynchronizationType::kEventSynchronize, call, waited.context_id, kNoValue, event,
+                        waited.sync_id);
   end_call(call);
   wake();
   return true;

@@ -25,6 +25,11 @@ struct WithPriority : SimActivity {
   int32_t priority;
 };
 
+template <typename Record>
+void set_source_graph(const SimActivity& activity, int cuda, Record& record) {
+  if (cuda >= 13040) record.sourceGraphId = static_cast<uint32_t>(activity.source_graph_node_id >> 32);
+}
+
 }  // namespace
 
 // Applies the armed faults that act before an activity's record. Returns false if they suppress the record.
@@ -87,6 +92,7 @@ void Simulator::write_activity(SimActivity activity, RecordBuffer& buffer) {
       record.channelID = kComputeChannel.id;
       record.channelType = kComputeChannel.type;
       if (release.cuda >= 13030) record.executionModel = 1;
+      set_source_graph(activity, release.cuda, record);
       if ((activity.launch & kSimLatencyStamps) != 0) {
         record.queued = record.start - static_cast<uint64_t>(config.launch_latency_ns);
         record.submitted = record.start - static_cast<uint64_t>(config.launch_latency_ns / 2);
@@ -99,6 +105,7 @@ void Simulator::write_activity(SimActivity activity, RecordBuffer& buffer) {
       record.channelID = kCopyChannel.id;
       record.channelType = kCopyChannel.type;
       if (release.cuda >= 12080) record.copyCount = 1;
+      set_source_graph(activity, release.cuda, record);
       return write(record, buffer);
     }
     case kSimPeerMemcpy: {
@@ -111,6 +118,7 @@ void Simulator::write_activity(SimActivity activity, RecordBuffer& buffer) {
     }
     default: {
       auto record = record_of<cupti::Memset>(activity);
+      set_source_graph(activity, release.cuda, record);
       record.channelID = kComputeChannel.id;
       record.channelType = kComputeChannel.type;
       return write(record, buffer);

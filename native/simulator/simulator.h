@@ -11,6 +11,7 @@
 #include <bitset>
 #include <condition_variable>
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <queue>
@@ -26,6 +27,7 @@
 #include "simulator/clock.h"
 #include "simulator/control.h"
 #include "simulator/faults.h"
+#include "simulator/graphs.h"
 #include "simulator/memory.h"
 #include "simulator/misuse.h"
 #include "simulator/names.h"
@@ -51,6 +53,8 @@ struct ThreadState {
   // The pushed ids, by external kind.
   std::array<std::vector<uint64_t>, 8> external_ids;
   std::vector<Context*> contexts;
+  Graph* captured = nullptr;  // the graph that the thread's calls are captured into
+  uint32_t captured_stream = 0;
   uint32_t system_thread_id = 0;
   uint32_t posix_thread_id = 0;
 };
@@ -89,6 +93,7 @@ class Simulator {
   Buffers buffers;
   Names names;
   AllocatedMemory memory;
+  Graphs graphs;
   ThreadState& thread();
   bool alive() const { return !closed_.load(std::memory_order_acquire); }
 
@@ -96,11 +101,24 @@ class Simulator {
   // The correlation id of the (first) call; 0 if the context does not belong to the device.
   uint32_t execute(const SimActivity& activity, int64_t duration_ns, uint64_t count);
   void replay(const SimActivity* activities, size_t count);
-  uint32_t launch_graph(const SimActivity* nodes, const int64_t* durations_ns, size_t count, uint32_t graph_id);
+  // `executable`: the graph if the program built it here; otherwise it was built before CUPTI was attached.
+  uint32_t launch_graph(const SimActivity* nodes, const int64_t* durations_ns, size_t count, uint32_t graph_id,
+                        const ExecutableGraph* executable = nullptr);
+  // Until end_capture, the calls of this thread add nodes to the graph. Null: a capture has begun already.
+  Graph* begin_capture(uint32_t stream);
+  bool end_capture();
+  ExecutableGraph* instantiate(Graph* graph);
+  Graph* clone_graph(Graph* graph);
+  // Returns false if the graphs differ in their nodes.
+  bool update(ExecutableGraph* executable, Graph* graph);
+  void destroy(Graph* graph);
+  void destroy(ExecutableGraph* executable);
+  uint32_t launch(const ExecutableGraph& executable, uint32_t stream);
   uint32_t synchronize(uint32_t device, int64_t stream, uint32_t launch);
   // Whether a stream has finished its work.
   bool query(uint32_t device, uint32_t stream);
-  uint32_t record_event(uint32_t device, uint32_t stream);
+  // Records an event, 0: a new one, and returns it; returns 0 if there is no such event.
+  uint32_t record_event(uint32_t device, uint32_t stream, uint32_t event);
   bool wait_event(uint32_t device, uint32_t stream, uint32_t event);
   bool synchronize_event(uint32_t event);
   uint32_t plain_call(uint32_t runtime_id, uint32_t driver_id);
@@ -115,6 +133,7 @@ class Simulator {
   uint32_t create_context(uint32_t device);
   // A stream is created when it is first used.
   void use_stream(uint32_t context_id, uint32_t stream_id);
+  void write_driver_streams(uint32_t context_id);
   // Whether a device has run any work.
   bool used(uint32_t device);
   bool wait_until_idle(int64_t timeout_ms);
@@ -171,13 +190,23 @@ class Simulator {
   void write_api(const ApiCall& call, ThreadState& thread);
   void write_external(uint32_t correlation_id, ThreadState& thread);
   void notify_subscriber(const ApiCall& call, bool exit);
+  void notify_graph(cupti::ResourceCallback callback_id, const cupti::GraphData& graph, Context* context = nullptr);
+  void notify_destroyed(std::initializer_list<Graph*> destroyed);
+  GraphNode* add_node(Graph& graph, const GraphNode& content, const GraphNode* dependency, GraphNode* original);
+  Graph* copy_graph(const Graph& original);
+  void capture(const SimActivity& activity, int64_t duration_ns);
+  void write_graph_trace(uint32_t graph_id, uint32_t correlation_id, const std::vector<SimActivity>& nodes);
+  // Whether a client subscribed or enabled a kind.
+  bool attached() const;
   bool recorded(const SimActivity& activity) const;
   std::pair<uint32_t, uint32_t> callback_ids(const SimActivity& activity) const;
   void schedule(SimActivity& activity, int64_t earliest_ns, int64_t duration_ns) REQUIRES(device_mutex_);
+  // Puts an activity on its stream; it is recorded when it is over.
+  void enqueue(SimActivity activity, int64_t earliest_ns, int64_t duration_ns, RecordBuffer& buffer);
   void write_memory_operation(cupti::MemoryOperationType type, const MemoryBlock& block, const ApiCall& call,
                               int64_t stream);
   void write_synchronization(cupti::SynchronizationType type, const ApiCall& call, uint32_t context_id,
-                             uint32_t stream_id, uint32_t event_id);
+                             uint32_t stream_id, uint32_t event_id, uint64_t sync_id);
   void write_activity(SimActivity activity, RecordBuffer& buffer);
   bool precede(RecordBuffer& buffer);
   void spoil(SimActivity& activity);
@@ -211,7 +240,13 @@ class Simulator {
   threads::Mutex device_mutex_;
   std::map<std::pair<uint32_t, uint32_t>, int64_t> tails_ GUARDED_BY(device_mutex_);
   std::priority_queue<Work, std::vector<Work>, std::greater<>> pending_ GUARDED_BY(device_mutex_);
-  std::vector<std::pair<uint32_t, int64_t>> events_ GUARDED_BY(device_mutex_);  // context, time
+  struct Event {
+    uint32_t context_id;
+    int64_t recorded_ns;
+    uint64_t sync_id;  // of its last recording
+  };
+  std::vector<Event> events_ GUARDED_BY(device_mutex_);
+  uint64_t last_sync_id_ GUARDED_BY(device_mutex_) = 1000;
   std::vector<std::unique_ptr<Context>> contexts_ GUARDED_BY(device_mutex_);
   std::set<std::pair<uint32_t, uint32_t>> streams_ GUARDED_BY(device_mutex_);  // context, stream
   uint64_t sequence_ GUARDED_BY(device_mutex_) = 0;
@@ -235,7 +270,7 @@ class Simulator {
   std::string subscriber_name_ GUARDED_BY(subscriber_mutex_);
   std::atomic<SubscriberCallback> subscriber_{nullptr};
   std::atomic<void*> subscriber_data_{nullptr};
-  std::array<std::array<std::atomic<bool>, kCallbackIds>, 3> callbacks_on_{};
+  std::array<std::array<std::atomic<bool>, kCallbackIds>, 4> callbacks_on_{};
 
   std::atomic<int64_t> timestamp_offset_ns_{0};
   std::atomic<uint32_t> timestamp_registrations_{0};

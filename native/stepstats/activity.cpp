@@ -191,6 +191,12 @@ int64_t scheduled_ns_of(const Node& node) {
 void read_gpu_activity(const Node& node, KernelNames& names, Activity& activity) {
   clear(activity);
   const bool has_columns = is_gpu_work(kind_of(node.activity));
+  if (kind_of(node.activity) == TableKind::kGraphLaunch) {
+    activity.name = node.name;
+    activity.category = Category::kOther;
+    read_columns(node, activity);
+    return;
+  }
   std::string_view label = node.label;
   std::string_view name = node.name;
   if (const size_t at = label.find("@@"); at != kNpos && !has_columns) {  // TensorFlow: the kernel, @@, the annotation
@@ -234,6 +240,7 @@ void read_host_activity(const Node& node, Activity& activity) {
       case TableKind::kOverhead:
         activity.category = Category::kOverhead;
         return;
+      case TableKind::kNvtxRange:
       case TableKind::kMemoryOperation:
         activity.category = Category::kOther;
         return;

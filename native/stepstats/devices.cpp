@@ -87,7 +87,8 @@ void read_device_kind(std::string_view rest, DeviceName& name) {
   } else if (contains(rest, "/memcpy")) {
     name.kind = DeviceKind::kCopies;
   }
-  name.on_gpu = name.kind != DeviceKind::kOther || contains(rest, "/sync") || contains(rest, "stream");
+  name.on_gpu =
+      name.kind != DeviceKind::kOther || contains(rest, "/sync") || contains(rest, "stream") || rest == "/graphs";
   switch (name.kind) {
     case DeviceKind::kStream:
       name.track = "stream " + std::string(name.stream.empty() ? "(no number)" : name.stream);

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <initializer_list>
 #include <limits>
 #include <map>
+#include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -45,6 +49,9 @@ constexpr uint32_t kRowsKind = 1;  // of Rows
 constexpr uint32_t kRowsColumns = 2;
 constexpr uint32_t kColumnField = 1;  // of Column
 constexpr uint32_t kColumnValues = 2;
+
+// Between the path at the launch of a graph and that at the capture of its node. Proton writes the same.
+constexpr std::string_view kCapturedAt = "<captured_at>/";
 
 int64_t floor_micros(int64_t ns) {
   const int64_t micros = ns / 1000;
@@ -376,16 +383,16 @@ class HostDevice {
   DeviceHead head_;
 };
 
-// The device of a table with neither calls nor GPU work: waits, overheads, memory operations.
+// The device of a table with neither calls nor GPU work: waits, overheads, memory operations, NVTX ranges.
 class SideDevice {
  public:
   SideDevice(const RecordedStep& step, const RecordedTable& table, const char* device, const char* kind_column,
-             std::string_view (*text_of)(int64_t), bool has_end)
+             std::function<std::string_view(int64_t)> text_of, bool has_end, bool has_correlation = true)
       : activities_(table),
         offset_ns_(step.offset_ns),
         kind_(table[kind_column]),
-        correlation_(table["correlation_id"]),
-        text_of_(text_of) {
+        correlation_(has_correlation ? table["correlation_id"] : ColumnView{}),
+        text_of_(std::move(text_of)) {
     times_.add(table, has_end);
     order_ = times_.host_order();
     bytes_.reserve(order_.size());
@@ -421,18 +428,84 @@ class SideDevice {
     times.put_micros(sink);
     put_message(sink, kLabel, [name](auto& text) { put_call_label(text, name); });
     times.put_nanos(sink);
-    put_number(sink, kCorrelationId, correlation_[row]);
+    if (correlation_.data != nullptr) put_number(sink, kCorrelationId, correlation_[row]);
   }
 
   ActivityEncoder activities_;
   int64_t offset_ns_;
   ColumnView kind_, correlation_;
-  std::string_view (*text_of_)(int64_t);
+  std::function<std::string_view(int64_t)> text_of_;
   RowTimes times_;
   std::vector<uint32_t> order_;
   std::vector<NodeBytes> bytes_;
   DeviceHead head_;
 };
+
+// The launches of graphs on one GPU.
+class GraphDevice {
+ public:
+  GraphDevice(const RecordedStep& step, uint32_t device_id)
+      : activities_(step.graph_launches),
+        offset_ns_(step.offset_ns),
+        graph_(step.graph_launches["graph_id"]),
+        correlation_(step.graph_launches["correlation_id"]) {
+    const RecordedTable& table = step.graph_launches;
+    const ColumnView device = table["device_id"];
+    times_.add(table, true);
+    head_.name = step.device_prefix + "/gpu:" + std::to_string(device_id) + "/graphs";
+    for (const uint32_t row : times_.host_order()) {
+      if (static_cast<uint32_t>(device[row]) != device_id) continue;
+      order_.push_back(row);
+      Measure plain;
+      put(plain, row);
+      bytes_.push_back({checked(plain.num_bytes()), activities_.num_bytes(row)});
+      head_.node_bytes += NodeBytes::element_bytes(bytes_.back().typed());
+    }
+  }
+
+  size_t num_bytes() const { return head_.element(); }
+
+  char* write(char* to) const {
+    WireWriter writer(head_.write_head(to));
+    for (size_t place = 0; place < order_.size(); ++place) {
+      writer.put_varint(make_tag(kNodes, kBytes));
+      writer.put_varint(bytes_[place].typed());
+      put(writer, order_[place]);
+      writer = WireWriter(write_activity(writer, activities_, order_[place]));
+    }
+    return head_.write_tail(writer.to());
+  }
+
+ private:
+  template <typename Sink>
+  void put(Sink& sink, uint32_t row) const {
+    const NodeTimes times = times_.of(row, offset_ns_);
+    const std::string name = "graph " + std::to_string(graph_[row]);
+    put_text(sink, kNodeName, name);
+    times.put_micros(sink);
+    put_message(sink, kLabel, [&name](auto& text) { put_call_label(text, name); });
+    times.put_nanos(sink);
+    put_number(sink, kCorrelationId, correlation_[row]);
+  }
+
+  ActivityEncoder activities_;
+  int64_t offset_ns_;
+  ColumnView graph_, correlation_;
+  RowTimes times_;
+  std::vector<uint32_t> order_;
+  std::vector<NodeBytes> bytes_;
+  DeviceHead head_;
+};
+
+std::vector<GraphDevice> graph_devices(const RecordedStep& step) {
+  std::set<uint32_t> ids;
+  step.graph_launches["device_id"].for_each(0, step.graph_launches.num_rows,
+                                            [&](int64_t id) { ids.insert(static_cast<uint32_t>(id)); });
+  std::vector<GraphDevice> devices;
+  devices.reserve(ids.size());
+  for (const uint32_t id : ids) devices.emplace_back(step, id);
+  return devices;
+}
 
 // The devices of GPUs: per GPU all its work, the work of each stream, and its copies and memsets.
 class GpuDevices {
@@ -516,10 +589,11 @@ class GpuDevices {
           context_id(of["context_id"]),
           stream_id(of["stream_id"]),
           correlation_id(of["correlation_id"]),
+          captured_external_id(of["captured_external_id"]),
           activities(of) {}
 
     const RecordedTable& table;
-    ColumnView device_id, context_id, stream_id, correlation_id;
+    ColumnView device_id, context_id, stream_id, correlation_id, captured_external_id;
     ActivityEncoder activities;
   };
   struct Kernels : Work {
@@ -602,7 +676,19 @@ class GpuDevices {
       const uint32_t name_id = annotations.find(static_cast<uint64_t>(external_id[row]));
       if (name_id != kNoNumber) ops.set(correlation_of(row), name_id);
     }
-    for (const Work* work : works()) {
+    const auto has_captured = [](const Work* work) {
+      const size_t num_rows = work->table.num_rows;
+      return num_rows > 0 && (work->captured_external_id[0] != 0 || !work->captured_external_id.is_constant(num_rows));
+    };
+    const auto all_works = works();
+    if (std::any_of(all_works.begin(), all_works.end(), has_captured)) {
+      for (const Work* work : all_works) {
+        work->captured_external_id.for_each(0, work->table.num_rows, [&](int64_t id) {
+          captured_.push_back(id == 0 ? kNoNumber : annotations.find(static_cast<uint64_t>(id)));
+        });
+      }
+    }
+    for (const Work* work : all_works) {
       work->correlation_id.for_each(0, work->table.num_rows, [&](int64_t correlation) {
         calls_.push_back(calls.find(static_cast<uint64_t>(correlation)));
         ops_.push_back(ops.find(static_cast<uint64_t>(correlation)));
@@ -678,11 +764,41 @@ class GpuDevices {
   ColumnView ops_from(size_t first) const {
     return {reinterpret_cast<const char*>(ops_.data() + first), sizeof(uint32_t), false};
   }
+  // A table's columns that decide about the op in a node's name: those annotations, and where graphs were captured
+  // inside annotations, these.
+  struct OpColumns {
+    ColumnView launched;
+    ColumnView captured;  // no data: none
+
+    std::vector<ColumnView> with(std::initializer_list<ColumnView> others) const {
+      std::vector<ColumnView> columns(others);
+      columns.push_back(launched);
+      if (captured.data != nullptr) columns.push_back(captured);
+      return columns;
+    }
+  };
+  OpColumns op_columns_from(size_t first) const {
+    if (captured_.empty()) return {ops_from(first), {}};
+    return {ops_from(first), {reinterpret_cast<const char*>(captured_.data() + first), sizeof(uint32_t), false}};
+  }
+
+  // The path of a row's annotation; of a graph's node that at its launch, kCapturedAt, and that at its capture.
+  std::optional<std::string> op_of(const OpColumns& ops, uint32_t row) const {
+    const auto launched = static_cast<uint32_t>(ops.launched[row]);
+    const auto captured = ops.captured.data == nullptr ? kNoNumber : static_cast<uint32_t>(ops.captured[row]);
+    std::optional<std::string> op;
+    if (launched != kNoNumber) op = text_at(step_.ops, launched);
+    const std::string_view inner = captured == kNoNumber ? std::string_view() : text_at(step_.ops, captured);
+    if (inner.empty()) return op;
+    std::string path = op.value_or("");
+    if (!path.empty()) path += '/';
+    return path.append(kCapturedAt).append(inner);
+  }
 
   void name_kernels() {
     const size_t num_rows = kernels_.table.num_rows;
-    const ColumnView ops = ops_from(0);
-    add_names(find_distinct_rows({kernels_.name_id, ops}, num_rows), ops,
+    const OpColumns ops = op_columns_from(0);
+    add_names(find_distinct_rows(ops.with({kernels_.name_id}), num_rows), ops,
               [this](size_t row) { return NameParts{{}, text_at(step_.short_names, kernels_.name_id[row])}; });
     std::vector<ColumnView> columns{kernels_.name_id, kernels_.registers, kernels_.static_shared,
                                     kernels_.dynamic_shared};
@@ -692,8 +808,8 @@ class GpuDevices {
 
   void name_copies() {
     const size_t num_rows = copies_.table.num_rows;
-    const ColumnView ops = ops_from(kernels_.table.num_rows);
-    add_names(find_distinct_rows({copies_.copy_kind, ops}, num_rows), ops,
+    const OpColumns ops = op_columns_from(kernels_.table.num_rows);
+    add_names(find_distinct_rows(ops.with({copies_.copy_kind}), num_rows), ops,
               [this](size_t row) { return NameParts{"MEMCPY", copy_kind_text(copies_.copy_kind[row])}; });
     add_labels(find_distinct_rows({copies_.copy_kind, copies_.num_bytes, copies_.src_kind, copies_.dst_kind,
                                    copies_.src_device, copies_.dst_device},
@@ -703,28 +819,28 @@ class GpuDevices {
 
   void name_memsets() {
     const size_t num_rows = memsets_.table.num_rows;
-    const ColumnView ops = ops_from(kernels_.table.num_rows + copies_.table.num_rows);
-    add_names(find_distinct_rows({ops}, num_rows), ops, [](size_t) { return NameParts{{}, "MEMSET"}; });
+    const OpColumns ops = op_columns_from(kernels_.table.num_rows + copies_.table.num_rows);
+    add_names(find_distinct_rows(ops.with({}), num_rows), ops, [](size_t) { return NameParts{{}, "MEMSET"}; });
     add_labels(find_distinct_rows({memsets_.num_bytes, memsets_.memory_kind}, num_rows), [this](size_t row) {
       return MemsetLabel{memsets_.num_bytes[row], memory_kind_text(memsets_.memory_kind[row])};
     });
   }
 
-  // Adds the node names of a table's distinct rows: the annotation, followed by `part_of(row)`.
+  // Adds the node names of a table's distinct rows: the op, followed by `part_of(row)`.
   template <typename PartOf>
-  void add_names(const DistinctRows& rows, const ColumnView& ops, const PartOf& part_of) {
+  void add_names(const DistinctRows& rows, const OpColumns& ops, const PartOf& part_of) {
     const auto before = static_cast<uint32_t>(names_.size());
     for (const uint32_t row : rows.firsts) {
       const NameParts part = part_of(row);
-      const auto op = static_cast<uint32_t>(ops[row]);
-      op_ends_.push_back(op == kNoNumber ? 0 : checked(text_at(step_.ops, op).size()));
+      const std::optional<std::string> op = op_of(ops, row);
+      op_ends_.push_back(checked(op ? op->size() : 0));
       names_.add([&](auto& sink) {
         put_message(sink, kNodeName, [&](auto& name) {
-          if (op == kNoNumber) {
+          if (op) {
+            name.put_raw(*op);
+          } else {
             name.put_raw(part.kind);
             name.put_raw(part.rest);
-          } else {
-            name.put_raw(text_at(step_.ops, op));
           }
           name.put_char(':');
           name.put_raw(part.kind);
@@ -792,6 +908,8 @@ class GpuDevices {
   std::vector<uint32_t> device_id_;
   std::vector<uint32_t> calls_;  // the calls that launched the activities
   std::vector<uint32_t> ops_;    // the annotations around these calls
+  // The annotations around the captures of graph nodes; empty if no activity has one.
+  std::vector<uint32_t> captured_;
   EncodedFields names_, labels_;
   std::vector<uint32_t> op_ends_;  // of the names
   std::vector<uint32_t> names_of_, labels_of_;
@@ -811,15 +929,20 @@ struct RecordedStepEncoder::Parts {
   explicit Parts(const RecordedStep& of)
       : host(of),
         memory_operations(of, of.memory_operations, "/cpu:0/memory", "operation", memory_operation_text, false),
+        nvtx_ranges(
+            of, of.nvtx_ranges, "/cpu:0/nvtx", "name_id",
+            [&of](int64_t name_id) { return text_at(of.range_names, name_id); }, true, false),
         overheads(of, of.overheads, "/cpu:0/overheads", "overhead_kind", overhead_kind_text, true),
         waits(of, of.synchronizations, "/cpu:0/waits", "sync_type", sync_type_text, true),
-        gpus(of) {
+        gpus(of),
+        graphs(graph_devices(of)) {
     for (const RecordedTable& table : of.without_node) rows.emplace_back(table);
   }
 
   HostDevice host;
-  SideDevice memory_operations, overheads, waits;
+  SideDevice memory_operations, nvtx_ranges, overheads, waits;
   GpuDevices gpus;
+  std::vector<GraphDevice> graphs;
   std::vector<RowsEncoder> rows;  // rows that have no node
 };
 
@@ -827,16 +950,22 @@ RecordedStepEncoder::RecordedStepEncoder(const RecordedStep& step) : parts_(std:
 RecordedStepEncoder::~RecordedStepEncoder() = default;
 
 size_t RecordedStepEncoder::step_bytes() const {
-  return parts_->host.num_bytes() + parts_->memory_operations.num_bytes() + parts_->overheads.num_bytes() +
-         parts_->waits.num_bytes() + parts_->gpus.num_bytes();
+  size_t num_bytes = parts_->host.num_bytes() + parts_->memory_operations.num_bytes() +
+                     parts_->nvtx_ranges.num_bytes() + parts_->overheads.num_bytes() + parts_->waits.num_bytes() +
+                     parts_->gpus.num_bytes();
+  for (const GraphDevice& graphs : parts_->graphs) num_bytes += graphs.num_bytes();
+  return num_bytes;
 }
 
 char* RecordedStepEncoder::write_step(char* to) const {
   to = parts_->host.write(to);
   to = parts_->memory_operations.write(to);
+  to = parts_->nvtx_ranges.write(to);
   to = parts_->overheads.write(to);
   to = parts_->waits.write(to);
-  return parts_->gpus.write(to);
+  to = parts_->gpus.write(to);
+  for (const GraphDevice& graphs : parts_->graphs) to = graphs.write(to);
+  return to;
 }
 
 size_t RecordedStepEncoder::capture_bytes() const {

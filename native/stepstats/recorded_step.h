@@ -20,13 +20,14 @@ struct RowMessages {
 // The texts by `name_id`; empty for ids that no row has.
 struct RecordedStep {
   RecordedTable kernels, memcpys, memsets, api_calls, external_correlations, synchronizations, overheads,
-      memory_operations, annotations;
+      memory_operations, annotations, graph_launches, nvtx_ranges;
   std::string device_prefix;
   int64_t offset_ns = 0;  // wall time minus CUPTI's time
 
   std::vector<std::string> short_names;  // of kernels, by name_id: "add<float>"
   std::vector<std::string> whole_names;  // of kernels, by name_id: "void add<float>(float*)"
   std::vector<std::string> api_names;    // by name_id: "cudaLaunchKernel"
+  std::vector<std::string> range_names;  // of NVTX ranges, by name_id
   std::vector<std::string> paths;        // of annotations, by name_id: "layer1/conv"
   std::vector<std::string> ops;          // of annotations, by name_id: as written in node names
   std::vector<std::string> annotation_labels;

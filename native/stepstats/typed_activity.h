@@ -23,13 +23,14 @@ class TypedActivity {
   int64_t at(ActivityField first, uint32_t place) const { return values_[static_cast<uint32_t>(first) + place]; }
 
  private:
-  static constexpr uint32_t kFields = 64;  // fields beyond come from later versions
+  static constexpr uint32_t kFields = 72;  // fields beyond come from later versions
   std::array<int64_t, kFields> values_{};
 };
 
 // Whether the table holds neither calls or annotations of a host nor GPU work.
 constexpr bool is_beside_calls(TableKind kind) {
-  return kind == TableKind::kSynchronization || kind == TableKind::kOverhead || kind == TableKind::kMemoryOperation;
+  return kind == TableKind::kSynchronization || kind == TableKind::kOverhead || kind == TableKind::kMemoryOperation ||
+         kind == TableKind::kGraphLaunch || kind == TableKind::kNvtxRange;
 }
 
 // The kind of an Activity message, its first field; unknown if that is absent.

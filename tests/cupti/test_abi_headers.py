@@ -18,6 +18,7 @@ ENUM_PREFIXES = {
     "Result": "CUPTI_ERROR_",
     "ActivityKind": "CUPTI_ACTIVITY_KIND_",
     "Attribute": "CUPTI_ACTIVITY_ATTR_",
+    "ResourceCallback": "CUPTI_CBID_RESOURCE_",
 }
 VERSIONS = [
     "12.0",
@@ -64,6 +65,13 @@ def version_number(cuda: str) -> int:
     return int(major) * 1000 + int(minor) * 10
 
 
+CALLBACK_STRUCTS = {"ResourceData": "CUpti_ResourceData", "GraphData": "CUpti_GraphData"}
+"""Structs of cupti_callbacks.h, which are no records, and CUPTI's names for them."""
+
+THEIRS = {"ResourceData.stream": ["resourceHandle.stream"]}
+"""A member of one of them, and what CUPTI calls it."""
+
+
 def parse(text: str, described: ModuleType) -> Header:
     enums = {
         name: {entry: int(value) for entry, value in re.findall(r"(k\w+) = (\d+)", body)}
@@ -79,7 +87,7 @@ def parse(text: str, described: ModuleType) -> Header:
     layouts = re.findall(r"\{ActivityKind::(k\w+), (\d+), (\d+)\}", text)
     kinds = described.read()
     structs = kinds.structs
-    theirs: dict[str, list[str]] = {}
+    theirs: dict[str, list[str]] = dict(THEIRS)
     for struct, (_, records) in structs.items():
         for field in records[0].fields:
             theirs.setdefault(f"{struct}.{records[0].member(field)}", []).append(field.name)
@@ -100,6 +108,8 @@ def cupti_constant(prefixes: dict[str, str], enum: str, entry: str) -> str:
     name = entry.removeprefix("k")
     if not re.fullmatch(r"[HDAP]to[HDAP]", name):  # CUPTI writes HTOD as one word
         name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
+    if enum == "ResourceCallback":
+        name = re.sub(r"^Graph_(?=Node(?!_Updated)|Exec)", "Graph", name)  # CUPTI joins the words but once
     return prefixes[enum] + name.upper()
 
 
@@ -129,7 +139,7 @@ def assertions(header: Header, cuda: str, wheels: ModuleType) -> list[str]:
     known = "".join(path.read_text(errors="replace") for path in sorted(include.glob("cupti*.h")))
     lines = []
     for enum, entries in header.enums.items():
-        for entry, value in entries.items():
+        for entry, value in entries.items() if header.prefixes[enum] else ():  # without prefix: ours, not CUPTI's
             constant = cupti_constant(header.prefixes, enum, entry)
             if cuda == NEWEST or re.search(rf"\b{constant}\b", known):  # older versions lack what was appended later
                 lines.append(f'static_assert({constant} == {value}, "{enum}::{entry}");')
@@ -139,7 +149,7 @@ def assertions(header: Header, cuda: str, wheels: ModuleType) -> list[str]:
             theirs = structs[cupti_constant(header.prefixes, "ActivityKind", kind)]
             lines.append(f'static_assert(sizeof({theirs}) == {num_bytes}, "kLayouts: {kind}");')
     for struct, field, since in header.fields:
-        theirs = structs[f"CUPTI_ACTIVITY_KIND_{header.kinds[struct][0]}"]
+        theirs = CALLBACK_STRUCTS.get(struct) or structs[f"CUPTI_ACTIVITY_KIND_{header.kinds[struct][0]}"]
         ours = f"ours::{struct}"
         for name in header.theirs.get(f"{struct}.{field}", [field]):
             if version < since:
@@ -192,8 +202,8 @@ def header(text: str, described: ModuleType) -> Header:
 
 def test_header_is_understood_whole(header: Header, text: str) -> None:
     assert set(header.enums) == set(re.findall(r"enum class (\w+)", text)) == set(header.prefixes)
-    assert {field.struct for field in header.fields} == set(header.kinds)
-    assert sum(map(len, header.enums.values())) == len(re.findall(r"^  k\w+ = \d+,$", text, re.MULTILINE))
+    assert {field.struct for field in header.fields} == {*header.kinds, *CALLBACK_STRUCTS}
+    assert sum(map(len, header.enums.values())) == len(re.findall(r"^  k\w+ = \d+,(?:  //.*)?$", text, re.MULTILINE))
     assert len(header.layouts) == len(re.findall(r"^    \{ActivityKind::", text, re.MULTILINE))
 
 
@@ -206,7 +216,9 @@ def test_versions_cover_every_row_and_every_wheel(header: Header, load_script) -
 
 def test_fields_are_marked_since_as_they_are_described(header: Header, described: ModuleType) -> None:
     """Which of them the decoder asks for in which version is held by test_kinds."""
-    marked = {(field.struct, field.name): field.since for field in header.fields}
+    marked = {
+        (field.struct, field.name): field.since for field in header.fields if field.struct not in CALLBACK_STRUCTS
+    }
     assert marked == {
         (struct, member.member): version_number(member.since)
         for struct, (_, records) in described.read().structs.items()

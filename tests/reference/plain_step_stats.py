@@ -26,6 +26,7 @@ from collector.recording.cupti_enums import (
     RELEASE,
     SYNC_TYPES,
 )
+from collector.recording.graph_paths import path_with_capture
 from collector.recording.kernel_names import demangle, short_name
 from collector.recording.schema import ACTIVITY_KINDS, ACTIVITY_TABLES
 from collector.stepstats.labels import copy_label, kernel_label, memset_label, node_name, op_label, op_of
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 def encoded(recording: Recording, device_prefix: str, around: tuple[bytes, bytes] | None) -> bytes:
     """See `collector.stepstats.from_recording._encoded`."""
     steps = StepStats()
-    for name, nodes, threads in [*_host(recording), *_gpus(recording)]:
+    for name, nodes, threads in [*_host(recording), *_gpus(recording), *_graphs(recording)]:
         steps.dev_stats.append(
             DeviceStepStats(
                 device=device_prefix + name, node_stats=nodes, thread_names=_thread_names(recording, threads)
@@ -117,6 +118,7 @@ def _host(recording: Recording) -> list[tuple[str, list[NodeExecStats], set[int]
     devices = [("/cpu:0", _in_order(nodes), {row.thread_id for row, _ in nodes})]
     for device, table, column, names in (
         ("/cpu:0/memory", recording.memory_operations, "operation", dict(enumerate(MEMORY_OPERATIONS))),
+        ("/cpu:0/nvtx", recording.nvtx_ranges, "name_id", dict(enumerate(strings))),
         ("/cpu:0/overheads", recording.overheads, "overhead_kind", OVERHEAD_KINDS),
         ("/cpu:0/waits", recording.synchronizations, "sync_type", dict(enumerate(SYNC_TYPES))),
     ):
@@ -165,14 +167,15 @@ def _gpus(recording: Recording) -> list[tuple[str, list[NodeExecStats], set[int]
     calls: dict[int, Any] = {}
     for row in recording.api_calls:
         calls.setdefault(row.correlation_id, row)
-    paths = _paths(recording)
+    annotations = _annotations(recording)
+    paths = _paths(recording, annotations)
     found = []
     for table in ACTIVITY_TABLES:
         for row in getattr(recording, table):
             activity, label = _named(recording, table, row)
             launch = calls.get(row.correlation_id) if row.correlation_id else None
             scheduled = launch.start_ns + recording.clock.offset_ns if launch else 0
-            path = paths.get(row.correlation_id)
+            path = _with_capture(paths.get(row.correlation_id), annotations.get(row.captured_external_id, ""))
             node = _node(
                 recording,
                 table,
@@ -202,18 +205,40 @@ def _gpus(recording: Recording) -> list[tuple[str, list[NodeExecStats], set[int]
     return devices
 
 
-def _paths(recording: Recording) -> dict[int, str]:
-    """Correlation id -> the annotation around its launch."""
+def _graphs(recording: Recording) -> list[tuple[str, list[NodeExecStats], set[int]]]:
+    devices = []
+    for device_id in sorted({row.device_id for row in recording.graph_launches}):
+        nodes = []
+        for row in recording.graph_launches:
+            name = f"graph {row.graph_id}"
+            if row.device_id == device_id:
+                nodes.append((row, _node(recording, "graph_launches", row, name, op_label(name))))
+        devices.append((f"/gpu:{device_id}/graphs", _in_order(nodes), set[int]()))
+    return devices
+
+
+def _annotations(recording: Recording) -> dict[int, str]:
+    """Id of an annotation -> its path."""
     known: dict[int, str] = {}
     for part in recording.parts:
         for row in part.annotations:
             known.setdefault(row.external_id, recording.strings[row.name_id])
+    known.pop(0, None)
+    return known
+
+
+def _paths(recording: Recording, annotations: dict[int, str]) -> dict[int, str]:
+    """Correlation id -> the annotation around its launch."""
     paths: dict[int, str] = {}
     for row in recording.external_correlations:
-        if row.external_kind == ANNOTATION_EXTERNAL_KIND and row.external_id in known and row.external_id:
-            paths.setdefault(row.correlation_id, known[row.external_id])
+        if row.external_kind == ANNOTATION_EXTERNAL_KIND and row.external_id in annotations:
+            paths.setdefault(row.correlation_id, annotations[row.external_id])
     paths.pop(0, None)
     return paths
+
+
+def _with_capture(launched: str | None, captured: str) -> str | None:
+    return path_with_capture(launched or "", captured) if captured else launched
 
 
 def _named(recording: Recording, table: str, row: Any) -> tuple[str, str]:

@@ -100,6 +100,8 @@ COLUMNS = """
   src_device_id src_context_id dst_device_id dst_context_id value memory_kind domain callback_id process_id
   return_value external_id external_kind depth details_id sync_type event_id overhead_kind object_kind operation
   address pool_type pool_address pool_bytes pool_used_bytes event_sync_id priority
+  end_device_id num_nodes source_graph_node_id captured_external_id graph_degree end_thread_id range_kind domain_name_id
+  category_name_id color payload_text_id
 """
 COLUMN_NUMBERS = {name: number for number, name in enumerate(COLUMNS.split(), start=2)}
 KIND_NUMBERS = {
@@ -112,6 +114,8 @@ KIND_NUMBERS = {
     "OVERHEAD": 7,
     "MEMORY_OPERATION": 8,
     "ANNOTATION": 9,
+    "GRAPH_LAUNCH": 15,
+    "NVTX_RANGE": 16,
 }
 # What TensorFlow's graphs hold beside what we read: the full type of a node, the handles of an argument. Kept as bytes.
 UNREAD = {("NodeDef", 7), ("ArgDef", 7)}
@@ -119,7 +123,7 @@ MODULES = (activity_pb2, graph_pb2, run_metadata_pb2, step_stats_pb2, tensor_pb2
 
 
 def kind_of(table: str) -> str:
-    return table.removesuffix("s")
+    return table.removesuffix("es" if table.endswith("ches") else "s")
 
 
 def message_class(name: str) -> type[Message]:

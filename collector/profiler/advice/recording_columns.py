@@ -99,7 +99,7 @@ class _Activities(_Columns):
         """Distinct texts ``op:kernel``, and each activity's place among them."""
         recording, work = self._recording, self._work
         kernels, copies, memsets = ACTIVITY_TABLES
-        annotations = recording.annotation_ids(work.correlation_id)
+        annotations = work.annotation_ids()
         places: dict[str, int] = {}
         index = np.zeros(len(work), np.int64)
         tables: tuple[tuple[str, npt.NDArray[Any], Callable[[int], str]], ...] = (

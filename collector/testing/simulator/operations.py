@@ -24,6 +24,8 @@ MEMORY_KINDS: dict[str, int] = {name: value for value, name in enumerate(get_arg
 LAUNCHES: dict[str, int] = {"none": 0, "runtime": 1, "driver": 2, "both": 3}
 _MEMORY_BY_LETTER = {"H": "pageable", "D": "device", "A": "array", "P": "device"}
 KERNEL, MEMCPY, MEMSET, PEER_MEMCPY = range(4)
+NO_PEER_ACCESS = 8
+"""Bit beside the way to launch of a peer copy: the devices cannot reach each other's memory."""
 
 
 def number_of(names: Mapping[str, int], name: str, what: str) -> int:

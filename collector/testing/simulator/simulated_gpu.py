@@ -33,6 +33,7 @@ from collector.testing.simulator.operations import (
     MEMCPY,
     MEMORY_KINDS,
     MEMSET,
+    NO_PEER_ACCESS,
     PEER_MEMCPY,
     CopyKind,
     Launch,
@@ -42,6 +43,7 @@ from collector.testing.simulator.operations import (
     memory_kinds,
     number_of,
 )
+from collector.testing.simulator.simulated_graph import Capture
 from collector.testing.simulator.simulator_library import (
     COUNTS,
     LATENCIES,
@@ -314,16 +316,18 @@ class SimulatedGpu:
         stream: int = 7,
         duration_ns: int | None = None,
         launch: Launch = "both",
+        access: bool = True,
     ) -> int:
         """Copy from one device to another; returns the call's correlation id.
 
-        CUPTI records it (MEMCPY2) only while both copy kinds are enabled.
+        CUPTI records it (MEMCPY2) only while both copy kinds are enabled. Without ``access`` of the devices to each
+        other's memory it goes through the host: CUPTI records a copy on each device (MEMCPY), DtoH and HtoD.
         """
         self._check_device(src_device)
         self._check_device(dst_device)
         activity = Activity(
             type=PEER_MEMCPY,
-            launch=number_of(LAUNCHES, launch, "way to launch"),
+            launch=number_of(LAUNCHES, launch, "way to launch") | (0 if access else NO_PEER_ACCESS),
             device=src_device,
             stream=stream,
             num_bytes=num_bytes,
@@ -372,7 +376,9 @@ class SimulatedGpu:
         graph_id: int | None = None,
         launch: Launch = "both",
     ) -> int:
-        """Launch a CUDA graph of kernels, which share one correlation id; returns it.
+        """Launch a CUDA graph of kernels that was built before CUPTI was attached; they share one correlation id.
+
+        Returns that id. `capture` builds graphs of which CUPTI knows.
 
         Args:
             nodes: The kernels in their order, each a name or ``(name, duration_ns)``.
@@ -398,6 +404,13 @@ class SimulatedGpu:
         durations = (ctypes.c_int64 * len(pairs))(*(duration for _, duration in pairs))
         return int(self._library.sim_launch_graph(activities, durations, len(pairs), graph_id))
 
+    def capture(self, *, stream: int = 7) -> Capture:
+        """Capture the launches and copies that this thread makes in a with block, whose value is the graph.
+
+        They run when an executable graph, of ``graph.instantiate()``, is launched.
+        """
+        return Capture(self._library, stream)
+
     def synchronize(self, *, device: int | None = None, stream: int | None = None, launch: Launch = "both") -> None:
         """Wait until a stream, a device or (by default) every device has done its work."""
         devices = range(self.devices) if device is None and stream is None else [device or 0]
@@ -412,10 +425,17 @@ class SimulatedGpu:
         self._check_device(device)
         return bool(self._library.sim_query(device, stream))
 
-    def record_event(self, *, stream: int = 7, device: int = 0) -> int:
-        """Record an event after the stream's current work; returns the event."""
+    def record_event(self, *, stream: int = 7, device: int = 0, event: int = 0) -> int:
+        """Record an event after the stream's current work, by default a new one; returns the event.
+
+        Raises:
+            CollectorError: there is no such event.
+        """
         self._check_device(device)
-        return int(self._library.sim_record_event(device, stream))
+        recorded = int(self._library.sim_record_event(device, stream, event))
+        if recorded == 0:
+            raise CollectorError(f"there is no event {event}")
+        return recorded
 
     def wait_event(self, event: int, *, stream: int = 7, device: int = 0) -> None:
         """Let a stream's later work wait for an event.

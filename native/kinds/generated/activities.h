@@ -21,6 +21,8 @@ enum class TableKind : uint32_t {
   kOverhead = 7,
   kMemoryOperation = 8,
   kAnnotation = 9,
+  kGraphLaunch = 15,
+  kNvtxRange = 16,
 };
 
 // Fields of Activity by the names of their columns.
@@ -81,6 +83,17 @@ enum class ActivityField : uint32_t {
   kPoolUsedBytes = 54,
   kEventSyncId = 55,
   kPriority = 56,
+  kEndDeviceId = 57,
+  kNumNodes = 58,
+  kSourceGraphNodeId = 59,
+  kCapturedExternalId = 60,
+  kGraphDegree = 61,
+  kEndThreadId = 62,
+  kRangeKind = 63,
+  kDomainNameId = 64,
+  kCategoryNameId = 65,
+  kColor = 66,
+  kPayloadTextId = 67,
 };
 
 struct ActivityColumn {
@@ -143,6 +156,17 @@ inline constexpr ActivityColumn kActivityColumns[] = {
     {"pool_used_bytes", ActivityField::kPoolUsedBytes},
     {"event_sync_id", ActivityField::kEventSyncId},
     {"priority", ActivityField::kPriority},
+    {"end_device_id", ActivityField::kEndDeviceId},
+    {"num_nodes", ActivityField::kNumNodes},
+    {"source_graph_node_id", ActivityField::kSourceGraphNodeId},
+    {"captured_external_id", ActivityField::kCapturedExternalId},
+    {"graph_degree", ActivityField::kGraphDegree},
+    {"end_thread_id", ActivityField::kEndThreadId},
+    {"range_kind", ActivityField::kRangeKind},
+    {"domain_name_id", ActivityField::kDomainNameId},
+    {"category_name_id", ActivityField::kCategoryNameId},
+    {"color", ActivityField::kColor},
+    {"payload_text_id", ActivityField::kPayloadTextId},
 };
 
 constexpr std::string_view copy_kind_text(int64_t value) {
@@ -214,6 +238,37 @@ constexpr std::string_view overhead_kind_text(int64_t value) {
     case 458752: return "Activity Buffer Request";
     case 524288: return "UVM Activity Init";
     default: return "Overhead";
+  }
+}
+
+constexpr std::string_view graph_degree_text(int64_t value) {
+  switch (value) {
+    case 0: return "";
+    case 1: return "captured";
+    case 2: return "rekeyed";
+    case 3: return "launch";
+    case 4: return "whole graph";
+    default: return "<unknown>";
+  }
+}
+
+constexpr std::string_view graph_change_text(int64_t value) {
+  switch (value) {
+    case 0: return "none";
+    case 1: return "node created";
+    case 2: return "node copied";
+    case 3: return "node updated";
+    case 4: return "instantiated";
+    case 5: return "destroyed";
+    default: return "<unknown>";
+  }
+}
+
+constexpr std::string_view nvtx_range_kind_text(int64_t value) {
+  switch (value) {
+    case 1: return "Start/End Range";
+    case 2: return "Mark";
+    default: return "Range";
   }
 }
 

@@ -33,6 +33,7 @@ enum class ActivityKind : uint32_t {
   kSynchronization = 38,
   kExternalCorrelation = 39,
   kMemory2 = 49,
+  kGraphTrace = 51,
 };
 
 enum class MemcpyKind : uint8_t {
@@ -119,10 +120,33 @@ enum class CallbackDomain : uint32_t {
   kRuntimeApi = 2,
 };
 
+enum class GraphDegree : uint8_t {
+  kNone = 0,
+  kCaptured = 1,
+  kRekeyed = 2,
+  kLaunch = 3,
+  kWholeGraph = 4,
+};
+
 enum class ComputeApi : uint16_t {
   kUnknown = 0,
   kCuda = 1,
   kCudaMps = 2,
+};
+
+enum class GraphChange : uint32_t {
+  kNone = 0,
+  kNodeCreated = 1,
+  kNodeCopied = 2,
+  kNodeUpdated = 3,
+  kInstantiated = 4,
+  kDestroyed = 5,
+};
+
+enum class NvtxRangeKind : uint8_t {
+  kUnknown = 0,
+  kStartEnd = 1,
+  kMark = 2,
 };
 
 enum class StreamFlag : uint32_t {
@@ -450,6 +474,22 @@ struct CudaEvent {
 };
 static_assert(sizeof(CudaEvent) == 80);
 
+// GRAPH_TRACE (51); bytes: 48 from 12.0, 56 from 12.3.
+struct GraphTrace {
+  uint32_t kind;
+  uint32_t correlationId;
+  uint64_t start;
+  uint64_t end;
+  uint32_t deviceId;
+  uint32_t graphId;
+  uint32_t contextId;
+  uint32_t streamId;
+  uint8_t reserved0[8];
+  uint32_t endDeviceId;  // since 12.3
+  uint32_t endContextId;  // since 12.3
+};
+static_assert(sizeof(GraphTrace) == 56);
+
 // NOLINTEND(readability-identifier-naming)
 
 // From this CUDA version on (major * 1000 + minor * 10), records of this kind are `bytes` long.
@@ -491,6 +531,8 @@ inline constexpr Layout kLayouts[] = {
     {ActivityKind::kCudaEvent, 12000, 24},
     {ActivityKind::kCudaEvent, 12080, 56},
     {ActivityKind::kCudaEvent, 13050, 80},
+    {ActivityKind::kGraphTrace, 12000, 48},
+    {ActivityKind::kGraphTrace, 12030, 56},
 };
 
 // The user's option, the record's name, and CUPTI's kind; in the order of enabling.
@@ -515,6 +557,7 @@ inline constexpr KindOption kKindOptions[] = {
     {"streams", "stream", ActivityKind::kStream, true},
     {"devices", "device", ActivityKind::kDevice, true},
     {"cuda_events", "cuda_event", ActivityKind::kCudaEvent, false},
+    {"graph_launches", "graph_trace", ActivityKind::kGraphTrace, false},
 };
 
 constexpr bool is_made_once(ActivityKind kind) {
@@ -533,6 +576,7 @@ struct KernelRow {
   int64_t start_ns;
   int64_t end_ns;
   uint64_t graph_node_id;
+  uint64_t source_graph_node_id;
   uint32_t correlation_id;
   uint32_t name_id;
   int32_t grid_x;
@@ -578,6 +622,7 @@ struct Table<KernelRow> {
       {"graph_id", offsetof(KernelRow, graph_id), 4, false},
       {"graph_node_id", offsetof(KernelRow, graph_node_id), 8, false},
       {"priority", offsetof(KernelRow, priority), 1, true},
+      {"source_graph_node_id", offsetof(KernelRow, source_graph_node_id), 8, false},
   };
 };
 inline bool before(const KernelRow& a, const KernelRow& b) {
@@ -590,6 +635,7 @@ struct MemcpyRow {
   int64_t end_ns;
   uint64_t num_bytes;
   uint64_t graph_node_id;
+  uint64_t source_graph_node_id;
   uint32_t correlation_id;
   uint32_t src_device_id;
   uint32_t src_context_id;
@@ -620,6 +666,7 @@ struct Table<MemcpyRow> {
       {"dst_context_id", offsetof(MemcpyRow, dst_context_id), 4, false},
       {"graph_id", offsetof(MemcpyRow, graph_id), 4, false},
       {"graph_node_id", offsetof(MemcpyRow, graph_node_id), 8, false},
+      {"source_graph_node_id", offsetof(MemcpyRow, source_graph_node_id), 8, false},
   };
 };
 inline bool before(const MemcpyRow& a, const MemcpyRow& b) {
@@ -632,6 +679,7 @@ struct MemsetRow {
   int64_t end_ns;
   uint64_t num_bytes;
   uint64_t graph_node_id;
+  uint64_t source_graph_node_id;
   uint32_t correlation_id;
   uint32_t value;
   uint32_t graph_id;
@@ -652,6 +700,7 @@ struct Table<MemsetRow> {
       {"is_async", offsetof(MemsetRow, is_async), 1, false},
       {"graph_id", offsetof(MemsetRow, graph_id), 4, false},
       {"graph_node_id", offsetof(MemsetRow, graph_node_id), 8, false},
+      {"source_graph_node_id", offsetof(MemsetRow, source_graph_node_id), 8, false},
   };
 };
 inline bool before(const MemsetRow& a, const MemsetRow& b) {
@@ -1010,9 +1059,103 @@ inline bool before(const CudaEventRow& a, const CudaEventRow& b) {
   return std::tie(a.correlation_id, a.event_id) < std::tie(b.correlation_id, b.event_id);
 }
 
-using AllRows = RowTypes<KernelRow, MemcpyRow, MemsetRow, ApiCallRow, ExternalCorrelationRow, SynchronizationRow, OverheadRow, MemoryOperationRow, AnnotationRow, ContextRow, StreamObjectRow, DeviceRow, CudaEventRow>;
+// Nodes of CUDA graphs that were created, copied or updated, and graphs instantiated or destroyed.
+struct GraphChangeRow {
+  int64_t start_ns;
+  uint64_t graph_node_id;
+  uint64_t original_node_id;
+  uint64_t external_id;
+  uint32_t graph_id;
+  uint32_t original_graph_id;
+  uint32_t thread_id;
+  uint8_t graph_change;
+};
+template <>
+struct Table<GraphChangeRow> {
+  static constexpr std::string_view kName = "graph_changes";
+  static constexpr bool kIsPerStream = false;
+  static constexpr Column kColumns[] = {
+      {"start_ns", offsetof(GraphChangeRow, start_ns), 8, true},
+      {"graph_change", offsetof(GraphChangeRow, graph_change), 1, false},
+      {"graph_id", offsetof(GraphChangeRow, graph_id), 4, false},
+      {"graph_node_id", offsetof(GraphChangeRow, graph_node_id), 8, false},
+      {"original_graph_id", offsetof(GraphChangeRow, original_graph_id), 4, false},
+      {"original_node_id", offsetof(GraphChangeRow, original_node_id), 8, false},
+      {"external_id", offsetof(GraphChangeRow, external_id), 8, false},
+      {"thread_id", offsetof(GraphChangeRow, thread_id), 4, false},
+  };
+};
+inline bool before(const GraphChangeRow& a, const GraphChangeRow& b) {
+  return std::tie(a.start_ns, a.graph_id, a.graph_node_id) < std::tie(b.start_ns, b.graph_id, b.graph_node_id);
+}
+
+// CUDA graphs as they ran on a device, one row for each launch.
+struct GraphLaunchRow {
+  int64_t start_ns;
+  int64_t end_ns;
+  uint32_t device_id;
+  uint32_t context_id;
+  uint32_t stream_id;
+  uint32_t correlation_id;
+  uint32_t graph_id;
+  uint32_t end_device_id;
+};
+template <>
+struct Table<GraphLaunchRow> {
+  static constexpr std::string_view kName = "graph_launches";
+  static constexpr bool kIsPerStream = false;
+  static constexpr Column kColumns[] = {
+      {"start_ns", offsetof(GraphLaunchRow, start_ns), 8, true},
+      {"end_ns", offsetof(GraphLaunchRow, end_ns), 8, true},
+      {"device_id", offsetof(GraphLaunchRow, device_id), 4, false},
+      {"context_id", offsetof(GraphLaunchRow, context_id), 4, false},
+      {"stream_id", offsetof(GraphLaunchRow, stream_id), 4, false},
+      {"correlation_id", offsetof(GraphLaunchRow, correlation_id), 4, false},
+      {"graph_id", offsetof(GraphLaunchRow, graph_id), 4, false},
+      {"end_device_id", offsetof(GraphLaunchRow, end_device_id), 4, false},
+  };
+};
+inline bool before(const GraphLaunchRow& a, const GraphLaunchRow& b) {
+  return std::tie(a.start_ns, b.end_ns, a.correlation_id) < std::tie(b.start_ns, a.end_ns, b.correlation_id);
+}
+
+// NVTX ranges that are started and ended, and marks; recorded by this library, not by CUPTI.
+struct NvtxRangeRow {
+  int64_t start_ns;
+  int64_t end_ns;
+  uint32_t name_id;
+  uint32_t thread_id;
+  uint32_t end_thread_id;
+  uint32_t domain_name_id;
+  uint32_t category_name_id;
+  uint32_t color;
+  uint32_t payload_text_id;
+  uint8_t range_kind;
+};
+template <>
+struct Table<NvtxRangeRow> {
+  static constexpr std::string_view kName = "nvtx_ranges";
+  static constexpr bool kIsPerStream = false;
+  static constexpr Column kColumns[] = {
+      {"start_ns", offsetof(NvtxRangeRow, start_ns), 8, true},
+      {"end_ns", offsetof(NvtxRangeRow, end_ns), 8, true},
+      {"name_id", offsetof(NvtxRangeRow, name_id), 4, false},
+      {"thread_id", offsetof(NvtxRangeRow, thread_id), 4, false},
+      {"end_thread_id", offsetof(NvtxRangeRow, end_thread_id), 4, false},
+      {"range_kind", offsetof(NvtxRangeRow, range_kind), 1, false},
+      {"domain_name_id", offsetof(NvtxRangeRow, domain_name_id), 4, false},
+      {"category_name_id", offsetof(NvtxRangeRow, category_name_id), 4, false},
+      {"color", offsetof(NvtxRangeRow, color), 4, false},
+      {"payload_text_id", offsetof(NvtxRangeRow, payload_text_id), 4, false},
+  };
+};
+inline bool before(const NvtxRangeRow& a, const NvtxRangeRow& b) {
+  return std::tie(a.start_ns, b.end_ns, a.thread_id, a.name_id) < std::tie(b.start_ns, a.end_ns, b.thread_id, b.name_id);
+}
+
+using AllRows = RowTypes<KernelRow, MemcpyRow, MemsetRow, ApiCallRow, ExternalCorrelationRow, SynchronizationRow, OverheadRow, MemoryOperationRow, AnnotationRow, ContextRow, StreamObjectRow, DeviceRow, CudaEventRow, GraphChangeRow, GraphLaunchRow, NvtxRangeRow>;
 using StreamRows = RowTypes<KernelRow, MemcpyRow, MemsetRow>;
-using SessionRows = RowTypes<ApiCallRow, ExternalCorrelationRow, SynchronizationRow, OverheadRow, MemoryOperationRow, ContextRow, StreamObjectRow, DeviceRow, CudaEventRow>;
+using SessionRows = RowTypes<ApiCallRow, ExternalCorrelationRow, SynchronizationRow, OverheadRow, MemoryOperationRow, ContextRow, StreamObjectRow, DeviceRow, CudaEventRow, GraphChangeRow, GraphLaunchRow, NvtxRangeRow>;
 
 }  // namespace collector::store
 
@@ -1024,6 +1167,7 @@ void copy(const cupti::Kernel& record, [[maybe_unused]] int cuda,
   row.start_ns = static_cast<int64_t>(record.start);
   row.end_ns = static_cast<int64_t>(record.end);
   row.graph_node_id = record.graphNodeId;
+  row.source_graph_node_id = cuda >= 13040 ? record.sourceGraphNodeId : 0;
   row.correlation_id = record.correlationId;
   row.name_id = strings.intern_address(record.name);
   row.grid_x = record.gridX;
@@ -1051,6 +1195,7 @@ void copy(const cupti::Memcpy& record, [[maybe_unused]] int cuda,
   row.end_ns = static_cast<int64_t>(record.end);
   row.num_bytes = record.bytes;
   row.graph_node_id = record.graphNodeId;
+  row.source_graph_node_id = cuda >= 13040 ? record.sourceGraphNodeId : 0;
   row.correlation_id = record.correlationId;
   row.src_device_id = record.deviceId;
   row.src_context_id = record.contextId;
@@ -1070,6 +1215,7 @@ void copy(const cupti::MemcpyPtoP& record, [[maybe_unused]] int cuda,
   row.end_ns = static_cast<int64_t>(record.end);
   row.num_bytes = record.bytes;
   row.graph_node_id = record.graphNodeId;
+  row.source_graph_node_id = 0;
   row.correlation_id = record.correlationId;
   row.src_device_id = record.srcDeviceId;
   row.src_context_id = record.srcContextId;
@@ -1089,6 +1235,7 @@ void copy(const cupti::Memset& record, [[maybe_unused]] int cuda,
   row.end_ns = static_cast<int64_t>(record.end);
   row.num_bytes = record.bytes;
   row.graph_node_id = record.graphNodeId;
+  row.source_graph_node_id = cuda >= 13040 ? record.sourceGraphNodeId : 0;
   row.correlation_id = record.correlationId;
   row.value = record.value;
   row.graph_id = record.graphId;
@@ -1241,6 +1388,19 @@ void copy(const cupti::CudaEvent& record, [[maybe_unused]] int cuda,
   row.graph_id = cuda >= 13050 ? record.graphId : 0;
 }
 
+template <typename Strings>
+void copy(const cupti::GraphTrace& record, [[maybe_unused]] int cuda,
+          [[maybe_unused]] Strings& strings, store::GraphLaunchRow& row) {
+  row.start_ns = static_cast<int64_t>(record.start);
+  row.end_ns = static_cast<int64_t>(record.end);
+  row.device_id = record.deviceId;
+  row.context_id = record.contextId;
+  row.stream_id = record.streamId;
+  row.correlation_id = record.correlationId;
+  row.graph_id = record.graphId;
+  row.end_device_id = cuda >= 12030 ? record.endDeviceId : 0;
+}
+
 // Reads a record into the store; returns false for a kind that is not read.
 template <typename Store>
 bool decode_record(uint32_t kind, const uint8_t* bytes, int cuda, Store& store) {
@@ -1332,6 +1492,12 @@ bool decode_record(uint32_t kind, const uint8_t* bytes, int cuda, Store& store) 
       copy(record, cuda, store.strings, row);
       return true;
     }
+    case cupti::ActivityKind::kGraphTrace: {
+      const auto& record = *reinterpret_cast<const cupti::GraphTrace*>(bytes);
+      store::GraphLaunchRow& row = store.template append<store::GraphLaunchRow>();
+      copy(record, cuda, store.strings, row);
+      return true;
+    }
     case cupti::ActivityKind::kInvalid:
       break;
   }
@@ -1420,6 +1586,7 @@ void fill(const Values& values, [[maybe_unused]] int cuda, cupti::Kernel& record
   record.clusterY = static_cast<uint32_t>(values.cluster_y);
   record.clusterZ = static_cast<uint32_t>(values.cluster_z);
   if (cuda >= 13010) record.priority = static_cast<int32_t>(values.priority);
+  if (cuda >= 13040) record.sourceGraphNodeId = static_cast<uint64_t>(values.source_graph_node_id);
 }
 
 inline void blank([[maybe_unused]] int cuda, uint8_t noise, cupti::Memcpy& record) {
@@ -1461,6 +1628,7 @@ void fill(const Values& values, [[maybe_unused]] int cuda, cupti::Memcpy& record
   record.correlationId = static_cast<uint32_t>(values.correlation_id);
   record.graphNodeId = static_cast<uint64_t>(values.graph_node_id);
   record.graphId = static_cast<uint32_t>(values.graph_id);
+  if (cuda >= 13040) record.sourceGraphNodeId = static_cast<uint64_t>(values.source_graph_node_id);
 }
 
 inline void blank([[maybe_unused]] int cuda, uint8_t noise, cupti::MemcpyPtoP& record) {
@@ -1542,6 +1710,7 @@ void fill(const Values& values, [[maybe_unused]] int cuda, cupti::Memset& record
   record.memoryKind = static_cast<uint16_t>(values.memory_kind);
   record.graphNodeId = static_cast<uint64_t>(values.graph_node_id);
   record.graphId = static_cast<uint32_t>(values.graph_id);
+  if (cuda >= 13040) record.sourceGraphNodeId = static_cast<uint64_t>(values.source_graph_node_id);
 }
 
 inline void blank([[maybe_unused]] int cuda, uint8_t noise, cupti::Api& record) {
@@ -1815,6 +1984,31 @@ void fill(const Values& values, [[maybe_unused]] int cuda, cupti::CudaEvent& rec
   if (cuda >= 12080) record.cudaEventSyncId = static_cast<uint64_t>(values.event_sync_id);
   if (cuda >= 13050) record.graphNodeId = static_cast<uint64_t>(values.graph_node_id);
   if (cuda >= 13050) record.graphId = static_cast<uint32_t>(values.graph_id);
+}
+
+inline void blank([[maybe_unused]] int cuda, uint8_t noise, cupti::GraphTrace& record) {
+  std::memset(&record, noise, sizeof record);
+  record.kind = 51;
+  record.correlationId = 0;
+  record.start = 0;
+  record.end = 0;
+  record.deviceId = 0;
+  record.graphId = 0;
+  record.contextId = 0;
+  record.streamId = 0;
+  if (cuda >= 12030) record.endDeviceId = 0;
+  if (cuda >= 12030) record.endContextId = 0;
+}
+template <typename Values>
+void fill(const Values& values, [[maybe_unused]] int cuda, cupti::GraphTrace& record) {
+  record.correlationId = static_cast<uint32_t>(values.correlation_id);
+  record.start = static_cast<uint64_t>(values.start_ns);
+  record.end = static_cast<uint64_t>(values.end_ns);
+  record.deviceId = static_cast<uint32_t>(values.device_id);
+  record.graphId = static_cast<uint32_t>(values.graph_id);
+  record.contextId = static_cast<uint32_t>(values.context_id);
+  record.streamId = static_cast<uint32_t>(values.stream_id);
+  if (cuda >= 12030) record.endDeviceId = static_cast<uint32_t>(values.end_device_id);
 }
 
 }  // namespace collector::simulator

@@ -1,0 +1,75 @@
+"""CUDA graphs of the simulated program: captured, copied, made executable, updated and launched."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from collector.errors import CollectorError
+
+if TYPE_CHECKING:
+    import ctypes
+
+
+class _Handle:
+    """The driver's handle of a graph. After the graph is destroyed the driver may use it for another one."""
+
+    def __init__(self, library: ctypes.CDLL, handle: int) -> None:
+        self._library = library
+        self.handle = handle
+        self.id = int(library.sim_graph_id(handle))
+        """CUPTI's id, which never comes back."""
+
+    def destroy(self) -> None:
+        """Destroy the graph.
+
+        Raises:
+            CollectorError: it was destroyed before.
+        """
+        if self._library.sim_graph_id(self.handle) != self.id or self._library.sim_destroy_graph(self.handle) != 0:
+            raise CollectorError(f"graph {self.id} was destroyed before")
+
+
+class SimulatedGraph(_Handle):
+    """A graph that was captured or cloned."""
+
+    def instantiate(self) -> ExecutableGraph:
+        """Make an executable graph of it."""
+        return ExecutableGraph(self._library, self._library.sim_instantiate(self.handle))
+
+    def clone(self) -> SimulatedGraph:
+        """Copy it."""
+        return SimulatedGraph(self._library, self._library.sim_clone_graph(self.handle))
+
+
+class ExecutableGraph(_Handle):
+    """A graph that can be launched."""
+
+    def launch(self, *, stream: int = 7) -> int:
+        """Launch it into a stream; returns the correlation id that all its activities have."""
+        return int(self._library.sim_launch_executable(self.handle, stream))
+
+    def update(self, graph: SimulatedGraph) -> None:
+        """Let its nodes take over the parameters of another graph's.
+
+        Raises:
+            CollectorError: the two graphs differ in their nodes.
+        """
+        if self._library.sim_update_graph(self.handle, graph.handle) != 0:
+            raise CollectorError(f"graph {self.id} has other nodes than graph {graph.id}")
+
+
+class Capture:
+    """The with block in which a thread's calls become nodes of a graph; its value is the graph."""
+
+    def __init__(self, library: ctypes.CDLL, stream: int) -> None:
+        self._library = library
+        self._stream = stream
+
+    def __enter__(self) -> SimulatedGraph:
+        handle = self._library.sim_begin_capture(self._stream)
+        if not handle:
+            raise CollectorError("this thread captures a graph already", "End that capture first")
+        return SimulatedGraph(self._library, handle)
+
+    def __exit__(self, *_: object) -> None:
+        self._library.sim_end_capture()

@@ -1,0 +1,50 @@
+// What becomes of the program's CUDA graphs: their nodes, with the annotation around each node's capture, and the
+// graphs that are instantiated, updated and destroyed. CUPTI calls back when a graph is built, never when it is
+// launched.
+//
+// Ids (torch/cuda/_graph_annotations.py rests on the same): every graph, capture, clone and executable graph takes the
+// next number; the id of a node is the number of its graph in the upper 32 bits and its place there in the lower ones.
+// The records of a launch have the ids of the executable graph, whose nodes are copies of the captured ones.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "cupti/library.h"
+#include "kinds/generated/kinds.h"
+#include "store/store.h"
+#include "threads/mutex.h"
+
+namespace collector::capture {
+
+// Thread-safe. The lock is never held around a CUPTI call.
+class GraphLog {
+ public:
+  // The rows that a session can have; further ones are counted.
+  static constexpr size_t kMostRows = size_t{1} << 22;
+
+  // Begins a new session.
+  void begin();
+
+  // A callback of CUPTI about a graph. `annotation`: the id of the innermost annotation of this thread, or 0.
+  void notice(const cupti::Library& library, uint32_t callback_id, const cupti::GraphData& graph, uint64_t annotation,
+              uint32_t thread_id) noexcept;
+
+  // Moves the rows that were added since the last call into the store.
+  void move_to(store::Store& store);
+
+  // The changes that could not be kept.
+  uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }
+
+ private:
+  void add(const store::GraphChangeRow& row);
+
+  threads::Mutex mutex_;
+  std::vector<store::GraphChangeRow> rows_ GUARDED_BY(mutex_);
+  size_t num_rows_ GUARDED_BY(mutex_) = 0;  // of the session
+  std::atomic<uint64_t> lost_{0};
+};
+
+}  // namespace collector::capture

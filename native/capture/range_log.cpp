@@ -1,0 +1,98 @@
+#include "capture/range_log.h"
+
+#include "capture/annotations.h"
+
+namespace collector::capture {
+
+void RangeLog::begin() {
+  const threads::MutexLock lock(mutex_);
+  open_.clear();
+  ended_.clear();
+  text_ids_.clear();
+  texts_.clear();
+  num_rows_ = 0;
+  lost_.store(0, std::memory_order_relaxed);
+}
+
+uint32_t RangeLog::text_id(std::string_view text) {
+  if (const auto known = text_ids_.find(text); known != text_ids_.end()) return known->second;
+  if (texts_.size() >= kMostTexts && text != AnnotationLog::kManyNames) {
+    lost_.fetch_add(1, std::memory_order_relaxed);
+    return text_id(AnnotationLog::kManyNames);
+  }
+  const auto id = static_cast<uint32_t>(texts_.size());
+  text_ids_.emplace(texts_.emplace_back(text), id);
+  return id;
+}
+
+store::NvtxRangeRow RangeLog::row_of(const RangeTexts& texts, uint32_t color, int64_t start_ns, uint32_t thread_id) {
+  store::NvtxRangeRow row{};
+  row.start_ns = start_ns;
+  row.name_id = text_id(texts.name);
+  row.domain_name_id = text_id(texts.domain);
+  row.category_name_id = text_id(texts.category);
+  row.payload_text_id = text_id(texts.payload);
+  row.color = color;
+  row.thread_id = thread_id;
+  return row;
+}
+
+bool RangeLog::is_full() {
+  if (num_rows_ < kMostRows) {
+    ++num_rows_;
+    return false;
+  }
+  lost_.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+void RangeLog::mark(const RangeTexts& texts, uint32_t color, int64_t at_ns, uint32_t thread_id) {
+  const threads::MutexLock lock(mutex_);
+  if (is_full()) return;
+  store::NvtxRangeRow row = row_of(texts, color, at_ns, thread_id);
+  row.end_ns = at_ns;
+  row.end_thread_id = thread_id;
+  row.range_kind = static_cast<uint8_t>(cupti::NvtxRangeKind::kMark);
+  ended_.push_back(row);
+}
+
+uint64_t RangeLog::start(const RangeTexts& texts, uint32_t color, int64_t start_ns, uint32_t thread_id) {
+  const threads::MutexLock lock(mutex_);
+  if (is_full()) return 0;
+  store::NvtxRangeRow row = row_of(texts, color, start_ns, thread_id);
+  row.range_kind = static_cast<uint8_t>(cupti::NvtxRangeKind::kStartEnd);
+  open_.emplace(++last_id_, row);
+  return last_id_;
+}
+
+bool RangeLog::end(uint64_t id, int64_t end_ns, uint32_t thread_id) {
+  const threads::MutexLock lock(mutex_);
+  const auto found = open_.find(id);
+  if (found == open_.end()) return false;
+  store::NvtxRangeRow& row = ended_.emplace_back(found->second);
+  row.end_ns = end_ns;
+  row.end_thread_id = thread_id;
+  open_.erase(found);
+  return true;
+}
+
+void RangeLog::move_to(store::Store& store, int64_t last_ns) {
+  const threads::MutexLock lock(mutex_);
+  if (last_ns != 0) {
+    for (auto& [id, row] : open_) {
+      row.end_ns = last_ns;
+      ended_.push_back(row);
+    }
+    open_.clear();
+  }
+  const auto shared = [&](uint32_t id) REQUIRES(mutex_) { return store.strings.intern(texts_[id]); };
+  for (store::NvtxRangeRow& row : ended_) {
+    for (uint32_t* const text : {&row.name_id, &row.domain_name_id, &row.category_name_id, &row.payload_text_id}) {
+      *text = shared(*text);
+    }
+    store.append<store::NvtxRangeRow>() = row;
+  }
+  ended_.clear();
+}
+
+}  // namespace collector::capture

@@ -1,0 +1,68 @@
+// Ranges that begin in one place of a program and end in another, and marks: they need not nest and may overlap, so
+// that they are no annotations of launches.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "kinds/generated/kinds.h"
+#include "store/store.h"
+#include "threads/mutex.h"
+
+namespace collector::capture {
+
+struct RangeTexts {
+  std::string_view name;
+  std::string_view domain;
+  std::string_view category;
+  std::string_view payload;
+};
+
+// Thread-safe. The lock is never held around a CUPTI call.
+class RangeLog {
+ public:
+  // Numbers of texts and of rows that a session can have; beyond the first, texts are replaced by kManyNames, beyond
+  // the second, ranges are counted.
+  static constexpr size_t kMostTexts = size_t{1} << 17;
+  static constexpr size_t kMostRows = size_t{1} << 22;
+
+  // Begins a new session.
+  void begin();
+
+  // Records a mark.
+  void mark(const RangeTexts& texts, uint32_t color, int64_t at_ns, uint32_t thread_id);
+  // Records a range that begins, and returns its id, which never repeats; 0: there are too many.
+  uint64_t start(const RangeTexts& texts, uint32_t color, int64_t start_ns, uint32_t thread_id);
+  // Returns whether the id is that of an open range of the session.
+  bool end(uint64_t id, int64_t end_ns, uint32_t thread_id);
+
+  // Moves the ranges that have ended since the last call into the store. `last_ns`: the session ends then, and with it
+  // the ranges that are still open; 0: it goes on.
+  void move_to(store::Store& store, int64_t last_ns);
+
+  // The ranges and texts that could not be kept.
+  uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }
+
+ private:
+  store::NvtxRangeRow row_of(const RangeTexts& texts, uint32_t color, int64_t start_ns, uint32_t thread_id)
+      REQUIRES(mutex_);
+  uint32_t text_id(std::string_view text) REQUIRES(mutex_);
+  bool is_full() REQUIRES(mutex_);
+
+  threads::Mutex mutex_;
+  uint64_t last_id_ GUARDED_BY(mutex_) = 0;
+  size_t num_rows_ GUARDED_BY(mutex_) = 0;
+  std::unordered_map<uint64_t, store::NvtxRangeRow> open_ GUARDED_BY(mutex_);
+  std::vector<store::NvtxRangeRow> ended_ GUARDED_BY(mutex_);
+  std::deque<std::string> texts_ GUARDED_BY(mutex_);  // a deque never moves its strings
+  std::unordered_map<std::string_view, uint32_t> text_ids_ GUARDED_BY(mutex_);
+  std::atomic<uint64_t> lost_{0};
+};
+
+}  // namespace collector::capture

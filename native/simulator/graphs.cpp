@@ -1,0 +1,290 @@
+// The simulated program's calls about CUDA graphs, and CUPTI's callbacks about them.
+#include "simulator/graphs.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "simulator/simulator.h"
+
+namespace collector::simulator {
+
+using cupti::ActivityKind;
+using cupti::GraphData;
+using cupti::ResourceCallback;
+
+Graph* Graphs::add() {
+  const threads::MutexLock lock(mutex_);
+  Graph* const graph = graphs_.take();
+  graph->id = ++last_id_;
+  return graph;
+}
+
+ExecutableGraph* Graphs::add_executable() {
+  const threads::MutexLock lock(mutex_);
+  ExecutableGraph* const executable = executables_.take();
+  *executable = {};
+  return executable;
+}
+
+GraphNode* Graphs::add_node(Graph& graph) {
+  const threads::MutexLock lock(mutex_);
+  if (free_nodes_.empty()) free_nodes_.push_back(std::make_unique<GraphNode>());
+  std::unique_ptr<GraphNode> node = std::move(free_nodes_.back());
+  free_nodes_.pop_back();
+  *node = {};
+  node->id = uint64_t{graph.id} << 32 | graph.nodes.size();
+  nodes_.insert(node.get());
+  graph.nodes.push_back(std::move(node));
+  return graph.nodes.back().get();
+}
+
+Graph* Graphs::graph(const void* handle) {
+  const threads::MutexLock lock(mutex_);
+  return graphs_.find(handle);
+}
+
+ExecutableGraph* Graphs::executable(const void* handle) {
+  const threads::MutexLock lock(mutex_);
+  return executables_.find(handle);
+}
+
+GraphNode* Graphs::node(const void* handle) {
+  const threads::MutexLock lock(mutex_);
+  return nodes_.count(handle) == 0 ? nullptr : const_cast<GraphNode*>(static_cast<const GraphNode*>(handle));
+}
+
+void Graphs::remove(Graph* graph) {
+  const threads::MutexLock lock(mutex_);
+  for (std::unique_ptr<GraphNode>& node : graph->nodes) {
+    nodes_.erase(node.get());
+    free_nodes_.push_back(std::move(node));
+  }
+  graph->nodes.clear();
+  graphs_.give_back(graph);
+}
+
+void Graphs::remove(ExecutableGraph* executable) {
+  const threads::MutexLock lock(mutex_);
+  executables_.give_back(executable);
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+
+void Simulator::notify_graph(ResourceCallback callback_id, const GraphData& graph, Context* context) {
+  const SubscriberCallback callback = subscriber_.load(std::memory_order_acquire);
+  const auto id = static_cast<uint32_t>(callback_id);
+  if (callback == nullptr || !callbacks_on_[cupti::kResourceDomain][id].load(std::memory_order_relaxed)) return;
+  GraphData own = graph;
+  const cupti::ResourceData data{context, nullptr, &own};
+  callback(subscriber_data_.load(), cupti::kResourceDomain, id, &data);
+}
+
+GraphNode* Simulator::add_node(Graph& graph, const GraphNode& content, const GraphNode* dependency,
+                               GraphNode* original) {
+  GraphData data{};
+  data.graph = &graph;
+  data.nodeType = content.activity.type;
+  notify_graph(ResourceCallback::kGraphNodeCreateStarting, data);
+  GraphNode* const node = graphs.add_node(graph);
+  const uint64_t id = node->id;
+  *node = content;
+  node->id = id;
+  node->source_id = original == nullptr ? id : original->id;
+  node->dependency = dependency;
+  data.node = node;
+  const auto notify_dependency = [&] {
+    if (dependency == nullptr) return;
+    GraphData edge = data;
+    edge.dependency = const_cast<GraphNode*>(dependency);
+    notify_graph(ResourceCallback::kGraphNodeDependencyCreated, edge);
+  };
+  // A captured node is connected before it is reported, a copied one afterwards.
+  if (original == nullptr) notify_dependency();
+  notify_graph(ResourceCallback::kGraphNodeCreated, data);
+  if (original != nullptr) {
+    data.originalNode = original;
+    notify_graph(ResourceCallback::kGraphNodeCloned, data);
+    notify_dependency();
+  }
+  return node;
+}
+
+Graph* Simulator::copy_graph(const Graph& original) {
+  Graph* const copy = graphs.add();
+  GraphData data{};
+  data.graph = copy;
+  notify_graph(ResourceCallback::kGraphCreated, data);
+  data.originalGraph = const_cast<Graph*>(&original);
+  for (const std::unique_ptr<GraphNode>& node : original.nodes) {
+    const auto before = std::find_if(original.nodes.begin(), original.nodes.end(),
+                                     [&](const auto& each) { return each.get() == node->dependency; });
+    const GraphNode* const dependency = before == original.nodes.end()
+                                            ? nullptr
+                                            : copy->nodes[static_cast<size_t>(before - original.nodes.begin())].get();
+    add_node(*copy, *node, dependency, node.get());
+  }
+  return copy;
+}
+
+Graph* Simulator::begin_capture(uint32_t stream) {
+  ThreadState& here = thread();
+  if (here.captured != nullptr) return nullptr;
+  const ApiCall call = begin_call(callback_id("cudaStreamBeginCapture_v10000"), callback_id("cuStreamBeginCapture_v2"));
+  here.captured = graphs.add();
+  here.captured_stream = stream;
+  GraphData data{};
+  data.graph = here.captured;
+  notify_graph(ResourceCallback::kGraphCreated, data);
+  end_call(call);
+  return here.captured;
+}
+
+bool Simulator::end_capture() {
+  ThreadState& here = thread();
+  if (here.captured == nullptr) return false;
+  const ApiCall call = begin_call(callback_id("cudaStreamEndCapture_v10000"), callback_id("cuStreamEndCapture"));
+  here.captured = nullptr;
+  end_call(call);
+  return true;
+}
+
+void Simulator::capture(const SimActivity& activity, int64_t duration_ns) {
+  ThreadState& here = thread();
+  GraphNode content;
+  content.activity = activity;
+  content.duration_ns = duration_ns;
+  content.keeps_stream = activity.stream_id != here.captured_stream;
+  // Work on one stream runs in its order.
+  const GraphNode* dependency = nullptr;
+  for (const std::unique_ptr<GraphNode>& node : here.captured->nodes) {
+    if (node->activity.stream_id == activity.stream_id) dependency = node.get();
+  }
+  add_node(*here.captured, content, dependency, nullptr);
+}
+
+ExecutableGraph* Simulator::instantiate(Graph* graph) {
+  const ApiCall call =
+      begin_call(callback_id("cudaGraphInstantiate_v12000"), callback_id("cuGraphInstantiateWithFlags"));
+  ExecutableGraph* const executable = graphs.add_executable();
+  executable->copy = copy_graph(*graph);
+  executable->id = executable->copy->id;
+  executable->lowered = graphs.add();
+  GraphData data{};
+  data.graph = executable->lowered;
+  notify_graph(ResourceCallback::kGraphCreated, data);
+  for (size_t i = 0; i < graph->nodes.size(); ++i) {
+    notify_graph(ResourceCallback::kGraphNodeCreateStarting, data);
+  }
+  for (const std::unique_ptr<GraphNode>& node : graph->nodes) {
+    if (node->dependency != nullptr) notify_graph(ResourceCallback::kGraphNodeDependencyCreated, data);
+  }
+  executable->is_known = attached();
+  executable->is_whole = enabled(ActivityKind::kGraphTrace);
+  data = {};
+  data.graph = graph;
+  Context* const context = primary_context(0);
+  notify_graph(ResourceCallback::kGraphExecCreateStarting, data, context);
+  data.graphExec = executable;
+  notify_graph(ResourceCallback::kGraphExecCreated, data, context);
+  end_call(call);
+  return executable;
+}
+
+Graph* Simulator::clone_graph(Graph* graph) {
+  const ApiCall call = begin_call(callback_id("cudaGraphClone_v10000"), callback_id("cuGraphClone"));
+  Graph* const copy = copy_graph(*graph);
+  GraphData data{};
+  data.graph = copy;
+  data.originalGraph = graph;
+  notify_graph(ResourceCallback::kGraphCloned, data);
+  end_call(call);
+  return copy;
+}
+
+bool Simulator::update(ExecutableGraph* executable, Graph* graph) {
+  ApiCall call = begin_call(callback_id("cudaGraphExecUpdate_v10020"), callback_id("cuGraphExecUpdate_v2"));
+  const bool same = std::equal(graph->nodes.begin(), graph->nodes.end(), executable->copy->nodes.begin(),
+                               executable->copy->nodes.end(),
+                               [](const auto& a, const auto& b) { return a->activity.type == b->activity.type; });
+  constexpr uint32_t kUpdateFailure = 910;  // cudaErrorGraphExecUpdateFailure
+  if (!same) call.return_value = kUpdateFailure;
+  for (size_t place = 0; same && place < graph->nodes.size(); ++place) {
+    GraphNode& node = *executable->copy->nodes[place];
+    node.activity = graph->nodes[place]->activity;
+    node.duration_ns = graph->nodes[place]->duration_ns;
+    if (release.cuda < 13000) continue;  // older versions do not report updates
+    GraphData data{};
+    data.node = &node;
+    data.originalNode = graph->nodes[place].get();
+    data.graphExec = executable;
+    notify_graph(ResourceCallback::kGraphNodeUpdated, data);
+  }
+  end_call(call);
+  return same;
+}
+
+void Simulator::destroy(Graph* graph) {
+  const ApiCall call = begin_call(callback_id("cudaGraphDestroy_v10000"), callback_id("cuGraphDestroy"));
+  notify_destroyed({graph});
+  end_call(call);
+}
+
+void Simulator::destroy(ExecutableGraph* executable) {
+  const ApiCall call = begin_call(callback_id("cudaGraphExecDestroy_v10000"), callback_id("cuGraphExecDestroy"));
+  GraphData data{};
+  data.graphExec = executable;
+  notify_graph(ResourceCallback::kGraphExecDestroyStarting, data);
+  notify_destroyed({executable->copy, executable->lowered});
+  graphs.remove(executable);
+  end_call(call);
+}
+
+void Simulator::notify_destroyed(std::initializer_list<Graph*> destroyed) {
+  GraphData data{};
+  for (Graph* const graph : destroyed) {
+    data.graph = graph;
+    notify_graph(ResourceCallback::kGraphDestroyStarting, data);
+  }
+  for (Graph* const graph : destroyed) {
+    data.graph = graph;
+    for (const std::unique_ptr<GraphNode>& node : graph->nodes) {
+      data.node = node.get();
+      notify_graph(ResourceCallback::kGraphNodeDestroyStarting, data);
+    }
+    graphs.remove(graph);
+  }
+}
+
+uint32_t Simulator::launch(const ExecutableGraph& executable, uint32_t stream) {
+  std::vector<SimActivity> nodes;
+  std::vector<int64_t> durations;
+  for (const std::unique_ptr<GraphNode>& node : executable.copy->nodes) {
+    SimActivity activity = node->activity;
+    if (!node->keeps_stream) activity.stream_id = stream;
+    activity.graph_node_id = node->id;
+    activity.source_graph_node_id = node->source_id;
+    nodes.push_back(activity);
+    durations.push_back(node->duration_ns);
+  }
+  return launch_graph(nodes.data(), durations.data(), nodes.size(), executable.id, &executable);
+}
+
+void Simulator::write_graph_trace(uint32_t graph_id, uint32_t correlation_id, const std::vector<SimActivity>& nodes) {
+  store::GraphLaunchRow row{};
+  row.graph_id = graph_id;
+  row.correlation_id = correlation_id;
+  row.start_ns = nodes.front().start_ns;
+  for (const SimActivity& node : nodes) {
+    row.start_ns = std::min(row.start_ns, node.start_ns);
+    row.end_ns = std::max(row.end_ns, node.end_ns);
+  }
+  row.device_id = nodes.front().device_id;
+  row.context_id = nodes.front().context_id;
+  row.stream_id = nodes.front().stream_id;
+  row.end_device_id = nodes.back().device_id;
+  auto record = record_of<cupti::GraphTrace>(row);
+  if (release.cuda >= 12030) record.endContextId = nodes.back().context_id;
+  write(record, buffer_of(thread()));
+}
+
+}  // namespace collector::simulator

@@ -1,0 +1,213 @@
+"""Activities of CUDA graphs: the annotations at their capture and at their launch, and what is known of them."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+from kept_tables import assert_equal, assert_kept
+
+import collector
+from collector.recording.cupti_enums import GRAPH_DEGREES
+from collector.recording.recording import Recording
+from collector.recording.table import Table
+from collector.testing import SimulatedGpu
+from collector.testing.simulator.simulated_graph import SimulatedGraph
+
+pytestmark = pytest.mark.simulator
+
+VERSIONS = ["12.0", "12.3", "13.0", "13.4", "13.5"]
+
+
+def captured(gpu: SimulatedGpu, name: str = "gemm", path: str = "model/layer") -> SimulatedGraph:
+    with gpu.capture() as graph, collector.annotate(path):
+        gpu.launch(name)
+        gpu.memcpy("HtoD", 64)
+        gpu.memset(32)
+    return graph
+
+
+def degrees(table: Table) -> list[str]:
+    return [GRAPH_DEGREES[degree] for degree in table.graph_degree.tolist()]
+
+
+def works(recording: Recording) -> list[Table]:
+    return [recording.kernels, recording.memcpys, recording.memsets]
+
+
+@pytest.mark.parametrize("cuda", VERSIONS)
+def test_degree_captured(cuda: str, tmp_path: Path) -> None:
+    with SimulatedGpu(cuda=cuda) as gpu, collector.trace(strict=True) as step:
+        executable = captured(gpu).instantiate()
+        with collector.annotate("step"):
+            executable.launch()
+        executable.launch()
+        assert gpu.misuse() == {}
+    for table in works(step.recording):
+        assert degrees(table) == ["captured", "captured"]
+        assert table.annotations() == ["step/<captured_at>/model/layer", "<captured_at>/model/layer"]
+    assert step.ledger.complete
+    assert_kept(step.recording, "kernels", tmp_path)
+    assert_kept(step.recording, "graph_changes", tmp_path)
+    assert_kept(step.recording, "graph_launches", tmp_path)
+
+
+@pytest.mark.parametrize("cuda", ["12.0", "13.0", "13.4"])
+def test_degree_rekeyed_after_a_clone(cuda: str) -> None:
+    with SimulatedGpu(cuda=cuda) as gpu, collector.trace(strict=True) as step:
+        graph = captured(gpu)
+        copy = graph.clone()
+        graph.destroy()
+        copy.instantiate().launch()
+    for table in works(step.recording):
+        assert degrees(table) == ["rekeyed"]
+        assert table.annotations() == ["<captured_at>/model/layer"]
+
+
+def test_degree_rekeyed_after_an_update() -> None:
+    with SimulatedGpu(cuda="13.0") as gpu, collector.trace(strict=True) as step:
+        executable = captured(gpu, path="first").instantiate()
+        executable.launch()
+        executable.update(captured(gpu, path="second"))
+        executable.launch()
+    for table in works(step.recording):
+        assert degrees(table) == ["captured", "rekeyed"]
+        assert table.annotations() == ["<captured_at>/first", "<captured_at>/second"]
+    assert step.ledger.complete
+
+
+def test_an_update_that_cupti_does_not_report_leaves_the_annotation_of_the_launch() -> None:
+    with SimulatedGpu(cuda="12.4") as gpu, collector.trace(strict=True) as step:
+        executable = captured(gpu, path="first").instantiate()
+        executable.launch()
+        executable.update(captured(gpu, path="second"))
+        with collector.annotate("step"):
+            executable.launch()
+    for table in works(step.recording):
+        assert degrees(table) == ["captured", "launch"]
+        assert table.annotations() == ["<captured_at>/first", "step"]
+    assert step.ledger.graph_updates_unseen == 1
+    assert [line for line in step.ledger.losses() if "could not be followed before CUDA 13.0" in line]
+
+
+def test_degree_launch_for_a_graph_that_was_built_before_the_trace() -> None:
+    with SimulatedGpu() as gpu:
+        executable = captured(gpu).instantiate()
+        with collector.trace(strict=True) as step, collector.annotate("step"):
+            executable.launch()
+            executable.launch()
+    for table in works(step.recording):
+        assert degrees(table) == ["launch", "launch"]
+        assert table.annotations() == ["step", "step"]
+    assert step.ledger.losses() == [
+        "1 CUDA graph was built before the trace: its kernels and copies carry the annotation of the launch only"
+    ]
+
+
+@pytest.mark.parametrize("cuda", VERSIONS)
+def test_degree_whole_graph(cuda: str, tmp_path: Path) -> None:
+    with SimulatedGpu(cuda=cuda) as gpu, collector.trace(graphs="whole", strict=True) as step:
+        executable = captured(gpu).instantiate()
+        with collector.annotate("step"):
+            executable.launch(stream=9)
+        gpu.launch("beside")
+    launches = step.recording.graph_launches
+    assert degrees(launches) == ["whole graph"]
+    assert launches.annotations() == ["step"]
+    assert (launches.num_nodes.tolist(), launches.stream_id.tolist()) == ([0], [9])
+    assert [kernel.name for kernel in step.recording.kernels] == ["beside"]
+    assert step.ledger.complete
+    assert_kept(step.recording, "graph_launches", tmp_path)
+
+
+def test_whole_graphs_built_before_the_trace_are_launches_without_a_record() -> None:
+    with SimulatedGpu() as gpu:
+        executable = captured(gpu).instantiate()
+        with collector.trace(graphs="whole", strict=True) as step:
+            executable.launch()
+    assert step.ledger.launches_without_kernel == 1
+
+
+def test_each_launch_is_a_row_with_its_nodes() -> None:
+    with SimulatedGpu() as gpu, collector.trace(strict=True) as step:
+        executable = captured(gpu).instantiate()
+        correlations = [executable.launch(), executable.launch()]
+    launches = step.recording.graph_launches
+    assert launches.correlation_id.tolist() == correlations
+    assert launches.num_nodes.tolist() == [3, 3]
+    assert launches.graph_id.tolist() == [executable.id] * 2
+    tables = works(step.recording)
+    for row in launches:
+        own = [table[table.correlation_id == row.correlation_id] for table in tables]
+        assert row.start_ns == min(table.start_ns.min() for table in own)
+        assert row.end_ns == max(table.end_ns.max() for table in own)
+
+
+def test_two_instantiations_of_one_capture_have_its_annotation() -> None:
+    with SimulatedGpu() as gpu, collector.trace(strict=True) as step:
+        graph = captured(gpu)
+        for _ in range(2):
+            graph.instantiate().launch()
+    kernels = step.recording.kernels
+    assert len(set(kernels.graph_id.tolist())) == 2
+    assert degrees(kernels) == ["captured", "captured"]
+
+
+def test_graphs_that_are_destroyed_while_recording_keep_their_names() -> None:
+    with SimulatedGpu() as gpu, collector.trace(strict=True) as step:
+        for path in ("first", "second"):  # the driver uses the handles of the first graph again
+            graph = captured(gpu, path=path)
+            executable = graph.instantiate()
+            executable.launch()
+            executable.destroy()
+            graph.destroy()
+    assert step.recording.kernels.annotations() == ["<captured_at>/first", "<captured_at>/second"]
+
+
+def test_a_capture_without_an_annotation_is_known_as_that() -> None:
+    with SimulatedGpu() as gpu, collector.trace(strict=True) as step:
+        with gpu.capture() as graph:
+            gpu.launch("gemm")
+        executable = graph.instantiate()
+        with collector.annotate("step"):
+            executable.launch()
+    assert degrees(step.recording.kernels) == ["captured"]
+    assert step.recording.kernels.annotations() == ["step"]
+
+
+def test_a_graph_in_a_file_that_lacks_the_columns_reads_as_before(tmp_path: Path) -> None:
+    with SimulatedGpu() as gpu, collector.trace(strict=True) as step:
+        gpu.launch_graph(["gemm"])
+    capture = step.recording.to_capture()
+    for name in ("captured_external_id", "graph_degree", "source_graph_node_id"):
+        del capture["tables"]["kernels"][name]
+    assert degrees(Recording.from_capture(capture).kernels) == [""]
+
+
+def test_the_journal_of_a_program_that_died_has_the_same_names(tmp_path: Path) -> None:
+    journal, copy = tmp_path / "step.journal", tmp_path / "copy.journal"
+    with SimulatedGpu() as gpu, collector.trace(journal=journal, strict=True) as step:
+        executable = captured(gpu).instantiate()
+        executable.launch()
+        gpu.synchronize()
+        for _ in itertools.repeat(None):
+            copy.write_bytes(journal.read_bytes())
+            if len(read := collector.load(copy).recording.kernels) == 1:
+                break
+    assert read.annotations() == step.recording.kernels.annotations() == ["<captured_at>/model/layer"]
+    assert_equal(collector.load(copy).recording.graph_changes, step.recording.graph_changes)
+
+
+def test_a_shared_subscription_knows_launches_only() -> None:
+    with SimulatedGpu() as gpu:
+        gpu.inject("second_subscriber", target="Kineto")
+        options = collector.options.TraceOptions(share_subscription=True, strict=True)
+        with collector.Session(options) as step:
+            captured(gpu).instantiate().launch()
+    assert degrees(step.recording.kernels) == ["launch"]
+
+
+def test_an_unknown_level_is_refused() -> None:
+    with pytest.raises(ValueError, match="graphs is 'some'"):
+        collector.trace(graphs="some")

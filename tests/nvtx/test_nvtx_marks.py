@@ -1,0 +1,202 @@
+"""NVTX marks, and ranges that start in one place and end in another: a table of their own."""
+
+from __future__ import annotations
+
+import os
+import struct
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kept_tables import assert_kept
+
+import collector
+from collector import _native
+from collector.recording.cupti_enums import NVTX_RANGE_KINDS
+from collector.testing import SimulatedGpu
+from tests.support.nvtx_copy import NvtxCopy, attributes
+
+pytestmark = pytest.mark.simulator
+
+ARGB, DOUBLE, INT64 = 1, 3, 2
+
+
+@pytest.fixture
+def gpu() -> Any:
+    with SimulatedGpu() as simulated:
+        yield simulated
+
+
+@pytest.fixture(scope="module")
+def nvtx() -> NvtxCopy:
+    return NvtxCopy(_native.capture_library())
+
+
+def rows(step: collector.Session) -> list[tuple[str, str, str]]:
+    """Kind, name and domain of every row."""
+    table = step.recording.nvtx_ranges
+    kinds = [NVTX_RANGE_KINDS[kind] for kind in table.range_kind.tolist()]
+    return list(zip(kinds, table.names(), table.texts("domain_name_id"), strict=True))
+
+
+def forms(nvtx: NvtxCopy) -> dict[str, Any]:
+    domain = nvtx.DomainCreateA(b"marks")
+    registered = nvtx.DomainRegisterStringA(domain, b"registered")
+    in_domain = lambda message: nvtx.DomainRangeStartEx(domain, attributes(message))  # noqa: E731
+    return {
+        "mark A": (lambda: nvtx.MarkA(b"name"), None, ("Mark", "name", "")),
+        "mark W": (lambda: nvtx.MarkW("wide é"), None, ("Mark", "wide é", "")),
+        "mark Ex": (lambda: nvtx.MarkEx(attributes(b"name")), None, ("Mark", "name", "")),
+        "mark in domain": (lambda: nvtx.DomainMarkEx(domain, attributes(b"name")), None, ("Mark", "name", "marks")),
+        "start A": (lambda: nvtx.RangeStartA(b"name"), nvtx.RangeEnd, ("Start/End Range", "name", "")),
+        "start W": (lambda: nvtx.RangeStartW("wide é"), nvtx.RangeEnd, ("Start/End Range", "wide é", "")),
+        "start Ex": (lambda: nvtx.RangeStartEx(attributes(b"name")), nvtx.RangeEnd, ("Start/End Range", "name", "")),
+        "start in domain": (
+            lambda: in_domain(b"name"),
+            lambda started: nvtx.DomainRangeEnd(domain, started),
+            ("Start/End Range", "name", "marks"),
+        ),
+        "start registered": (
+            lambda: in_domain(registered),
+            lambda started: nvtx.DomainRangeEnd(domain, started),
+            ("Start/End Range", "registered", "marks"),
+        ),
+    }
+
+
+@pytest.mark.parametrize("form", forms(NvtxCopy(_native.capture_library())))
+def test_every_form_is_a_row_of_its_own(gpu: SimulatedGpu, nvtx: NvtxCopy, form: str) -> None:
+    begin, end, row = forms(nvtx)[form]
+    with collector.trace(strict=True) as step:
+        started = begin()
+        gpu.launch("inside")
+        if end:
+            end(started)
+    assert rows(step) == [row]
+    assert step.recording.kernels.annotations() == [""]  # they name no launches
+    assert step.ledger.complete
+    table = step.recording.nvtx_ranges
+    assert (table.end_ns > table.start_ns).tolist() == [end is not None]
+
+
+def test_colour_category_and_payload_are_kept(gpu: SimulatedGpu, nvtx: NvtxCopy, tmp_path: Path) -> None:
+    domain = nvtx.DomainCreateA(b"details")
+    nvtx.DomainNameCategoryA(domain, 7, b"loading")
+    half = struct.unpack("<Q", struct.pack("<d", 0.5))[0]
+    said = {"color_type": ARGB, "color": 0xFF00FF00, "category": 7, "payload_type": DOUBLE, "payload": half}
+    with collector.trace(strict=True) as step:
+        nvtx.DomainMarkEx(domain, attributes(b"named category", **said))
+        nvtx.MarkEx(attributes(b"number", category=7, payload_type=INT64, payload=2**64 - 3))
+        nvtx.MarkA(b"nothing said")
+        gpu.launch("kernel")
+    table = step.recording.nvtx_ranges
+    texts = {column: table.texts(column) for column in ("category_name_id", "payload_text_id")}
+    order = ["named category", "number", "nothing said"]
+    assert table.names() == order
+    assert texts == {"category_name_id": ["loading", "7", ""], "payload_text_id": ["0.5", "-3", ""]}
+    assert table.color.tolist() == [0xFF00FF00, 0, 0]
+    assert_kept(step.recording, "nvtx_ranges", tmp_path)
+
+
+def test_ranges_overlap_and_end_in_other_threads(gpu: SimulatedGpu, nvtx: NvtxCopy) -> None:
+    with collector.trace(strict=True) as step:
+        first = nvtx.RangeStartA(b"first")
+        gpu.advance(100)
+        second = nvtx.RangeStartA(b"second")
+        assert first != second
+        thread = threading.Thread(target=nvtx.RangeEnd, args=(first,))
+        thread.start()
+        thread.join()
+        gpu.advance(100)
+        nvtx.RangeEnd(second)
+    first_row, second_row = step.recording.nvtx_ranges
+    assert (first_row.name, second_row.name) == ("first", "second")
+    assert first_row.end_thread_id != first_row.thread_id == second_row.end_thread_id
+    assert first_row.end_ns < second_row.end_ns
+
+
+def test_a_range_that_is_still_open_ends_with_the_step(gpu: SimulatedGpu, nvtx: NvtxCopy) -> None:
+    with collector.trace(strict=True) as step:
+        left = nvtx.RangeStartA(b"open")
+        gpu.launch("kernel")
+    (row,) = step.recording.nvtx_ranges
+    assert row.end_ns == step.recording.clock.cupti_stop_ns
+    assert row.end_thread_id == 0
+    with collector.trace(strict=True) as step:
+        nvtx.RangeEnd(left)  # of the earlier step
+        nvtx.RangeEnd(0)
+        nvtx.RangeEnd(1 << 63 | 12345)
+        gpu.launch("kernel")
+    assert len(step.recording.nvtx_ranges) == 0
+
+
+def test_a_domain_that_is_left_out_has_no_rows(gpu: SimulatedGpu, nvtx: NvtxCopy) -> None:
+    noisy = nvtx.DomainCreateA(b"noisy")
+    with collector.trace(nvtx=["quiet"]) as step:
+        nvtx.DomainMarkEx(noisy, attributes(b"mark"))
+        nvtx.DomainRangeEnd(noisy, nvtx.DomainRangeStartEx(noisy, attributes(b"range")))
+        nvtx.MarkA(b"default domain")
+    assert rows(step) == []
+
+
+def test_nothing_is_kept_without_a_trace(gpu: SimulatedGpu, nvtx: NvtxCopy) -> None:
+    nvtx.MarkA(b"before")
+    started = nvtx.RangeStartA(b"before")
+    with collector.trace(strict=True) as step:
+        nvtx.RangeEnd(started)
+        gpu.launch("kernel")
+    assert rows(step) == []
+
+
+def test_long_and_broken_texts_are_cut_and_shown(gpu: SimulatedGpu, nvtx: NvtxCopy) -> None:
+    with collector.trace(strict=True) as step:
+        nvtx.MarkA(b"x" * (1 << 20))
+        nvtx.MarkA(b"broken \xff")
+        nvtx.MarkA(None)
+    long, *others = step.recording.nvtx_ranges.names()
+    assert long == "x" * 1024
+    assert others == ["broken \\xff", "(no name)"]
+
+
+def test_use_of_a_destroyed_domain_is_harmless(gpu: SimulatedGpu, nvtx: NvtxCopy) -> None:
+    domain = nvtx.DomainCreateA(b"destroyed")
+    with collector.trace(strict=True) as step:
+        nvtx.DomainDestroy(domain)
+        nvtx.DomainMarkEx(domain, attributes(b"after"))
+        gpu.launch("kernel")
+    assert rows(step) == [("Mark", "after", "destroyed")]
+
+
+def test_a_fork_while_another_thread_creates_domains_leaves_a_child_that_goes_on(nvtx: NvtxCopy) -> None:
+    stopped = threading.Event()
+
+    def create() -> None:
+        while not stopped.is_set():
+            nvtx.DomainNameCategoryA(nvtx.DomainCreateA(b"busy"), 1, b"category")
+            nvtx.DomainRegisterStringA(None, b"busy")
+
+    creating = threading.Thread(target=create)
+    creating.start()
+    try:
+        for _ in range(20):
+            child = os.fork()
+            if child == 0:
+                domain = nvtx.DomainCreateA(b"child")
+                nvtx.DomainMarkEx(domain, attributes(nvtx.DomainRegisterStringA(domain, b"mark")))
+                nvtx.NameOsThreadA(1, b"thread")
+                nvtx.DomainNameCategoryA(domain, 2, b"category")
+                os._exit(0)
+            assert os.waitpid(child, 0)[1] == 0
+    finally:
+        stopped.set()
+        creating.join()
+
+
+def test_they_have_a_track_of_their_own(gpu: SimulatedGpu, nvtx: NvtxCopy) -> None:
+    with collector.trace(strict=True) as step:
+        started = nvtx.RangeStartA(b"epoch")
+        gpu.launch("kernel")
+        nvtx.RangeEnd(started)
+    (device,) = [device for device in step.step_stats.dev_stats if device.device == "/cpu:0/nvtx"]
+    assert [node.node_name for node in device.node_stats] == ["epoch"]
