@@ -17,6 +17,7 @@ from collector.analysis.compare import compare
 from collector.analysis.concurrency import concurrency
 from collector.analysis.copies import copies
 from collector.analysis.critical_path import critical_path
+from collector.analysis.graphs import graphs
 from collector.analysis.idle import idle, idle_gaps
 from collector.analysis.kernels import kernels
 from collector.analysis.launches import launch_delays, launches
@@ -44,6 +45,7 @@ __all__ = [
     "copies",
     "critical_path",
     "devices",
+    "graphs",
     "idle",
     "idle_gaps",
     "kernels",

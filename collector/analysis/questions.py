@@ -14,6 +14,7 @@ from collector.analysis.concurrency import concurrency
 from collector.analysis.copies import copies
 from collector.analysis.critical_path import QUESTIONS as CRITICAL_PATH_BY
 from collector.analysis.critical_path import critical_path
+from collector.analysis.graphs import graphs
 from collector.analysis.idle import idle, idle_gaps
 from collector.analysis.kernels import QUESTIONS as KERNELS_BY
 from collector.analysis.kernels import kernels
@@ -77,6 +78,7 @@ QUESTIONS: Mapping[str, NamedQuestion] = {
     "launches": NamedQuestion(launches),
     "queue": NamedQuestion(queue, by=tuple(QUEUE_BY), in_overview=False),
     "launch_delays": NamedQuestion(launch_delays, in_overview=False),
+    "graphs": NamedQuestion(graphs, in_overview=False),
     "calls": NamedQuestion(calls),
     "annotation_times": NamedQuestion(annotation_times, by=tuple(ANNOTATION_TIMES_BY), in_overview=False),
     "memory": NamedQuestion(memory, by=tuple(MEMORY_BY), in_overview=False),

@@ -38,6 +38,7 @@ FACTS: Mapping[str, tuple[str, str]] = {
     "step_ops": ("ops", ""),
     "step_copies": ("copies", ""),
     "step_launches": ("launches", ""),
+    "step_graphs": ("graphs", ""),
     "step_calls": ("calls", ""),
     "step_annotations": ("annotation_times", "name"),
     "step_queue": ("queue", "stream"),

@@ -51,10 +51,9 @@ def fill(build, rows, devices=(0, 1)):
             continue
         correlation = 100 * device + launch
         place = {"device_id": device, "context_id": device + 1, "stream_id": 7 + device, "correlation_id": correlation}
-        if kind == "kernel":
-            build.kernel(name, start, duration, **place)
-        elif kind in ("memcpy", "memset"):
-            getattr(build, kind)(start, duration, **place)
+        if kind in ("kernel", "memcpy", "memset"):
+            place["graph_id"] = launch % 3  # a third of the launches are no graphs
+            getattr(build, kind)(*([name] if kind == "kernel" else []), start, duration, **place)
         elif kind == "annotation":
             build.annotation(name, start, duration, number, correlation)
             build.rows["annotations"][-1]["thread_id"] = 11 + device

@@ -1,0 +1,144 @@
+"""CUDA graphs by the executable graph that was launched: ``collector.analysis.graphs(step)``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from collector.analysis.activities import Activities
+from collector.analysis.answer import Column
+from collector.analysis.asked import Part, Question
+from collector.analysis.duration_groups import Keys, duration_groups
+from collector.analysis.evidence import Evidence
+from collector.recording.cupti_enums import DEGREE_WHOLE_GRAPH, GRAPH_DEGREES
+from collector.recording.distinct import combination_codes, grouped_rows
+from collector.recording.intervals import covered_by_group
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from collector.analysis.answer import Answer
+    from collector.analysis.asked import Asked
+    from collector.recording.recording import Recording
+
+    Numbers = npt.NDArray[np.int64]
+
+QUESTION = Question(
+    "graphs",
+    "A launch of a CUDA graph lasts from the start of its first kernel, copy or memset on a device to the end of its "
+    "last one there, and is busy while at least one of them runs.",
+    (
+        Column("device_id", "number", "CUDA device ordinal."),
+        Column("graph_id", "number", "Id of the executable graph."),
+        Column("launches", "count", "Number of launches that have work on the device."),
+        Column(
+            "activities", "count", "Most kernels, copies and memsets of a launch; 0: the graph was recorded as a whole."
+        ),
+        Column("total_ns", "ns", "Sum of the durations of the launches."),
+        Column("median_ns", "ns", "Median duration of a launch, the lower middle one if their number is even."),
+        Column("max_ns", "ns", "Longest duration of a launch."),
+        Column("busy_share", "share", "Busy time divided by total_ns; NaN if the graph was recorded as a whole."),
+        Column(
+            "annotated",
+            "text",
+            "The annotations that are known of its activities: captured, rekeyed, launch or whole graph, that of the "
+            "activity of which least is known; empty in files of other tools.",
+        ),
+    ),
+    summed=("launches", "total_ns"),
+)
+_NOT_KNOWN = -1
+
+
+def graphs(steps: Asked) -> Answer:
+    """Launches of CUDA graphs by executable graph: their number, durations, and busy time.
+
+    Args:
+        steps: a recording, a loaded step or an ended session, or several.
+    """
+    return QUESTION.ask(steps, _part)
+
+
+class _Launches(NamedTuple):
+    """Launches of graphs on one device each."""
+
+    device_id: Numbers
+    graph_id: Numbers
+    duration_ns: Numbers
+    busy_ns: Numbers
+    """-1: not known."""
+    activities: Numbers
+    degree: Numbers
+
+    def joined(self, others: _Launches) -> _Launches:
+        return _Launches(*(np.concatenate(pair) for pair in zip(self, others, strict=True)))
+
+
+def _part(recording: Recording) -> Part:
+    nodes = Activities.of(recording)
+    nodes = nodes.where(nodes.column("graph_id") != 0)
+    launch_of = combination_codes([nodes.device_id, nodes.column("graph_id"), nodes.correlation_id])
+    order, bounds = grouped_rows(launch_of, int(launch_of.max(initial=-1)) + 1)
+    whole_rows = np.flatnonzero(recording.graph_launches.graph_degree == DEGREE_WHOLE_GRAPH)
+    launches = _from_nodes(nodes, launch_of, order, bounds).joined(_recorded_whole(recording, whole_rows))
+    num_traced = len(bounds) - 1
+    groups = duration_groups([Keys.of(launches.device_id), Keys.of(launches.graph_id)], launches.duration_ns)
+    rows = []
+    for group in groups:
+        busy = launches.busy_ns[group.rows]
+        rows.append(
+            (
+                *group.key,
+                group.num_rows,
+                int(launches.activities[group.rows].max()),
+                group.total_ns,
+                group.median_ns,
+                group.max_ns,
+                busy.sum() / group.total_ns if group.total_ns and (busy != _NOT_KNOWN).all() else np.nan,
+                GRAPH_DEGREES[min(int(launches.degree[group.rows].max()), len(GRAPH_DEGREES) - 1)],
+            )
+        )
+
+    def evidence(row: int) -> dict[str, Numbers]:
+        own = groups[row].rows
+        traced = [order[bounds[launch] : bounds[launch + 1]] for launch in own[own < num_traced].tolist()]
+        found = nodes.at(np.concatenate(traced)).rows_by_table() if traced else {}
+        whole = whole_rows[own[own >= num_traced] - num_traced]
+        return {**found, "graph_launches": whole} if len(whole) else found
+
+    return Part(rows, (), Evidence(len(rows), evidence))
+
+
+def _from_nodes(nodes: Activities, launch_of: Numbers, order: Numbers, bounds: Numbers) -> _Launches:
+    """The launches whose activities were recorded one by one."""
+    count = len(bounds) - 1
+    if not count:
+        return _Launches(*(np.zeros(0, np.int64) for _ in _Launches._fields))
+    first = order[bounds[:-1]]
+    degrees = nodes.column("graph_degree")[order]
+    starts, ends = (
+        reduce.reduceat(times[order], bounds[:-1])
+        for reduce, times in ((np.minimum, nodes.start_ns), (np.maximum, nodes.end_ns))
+    )
+    return _Launches(
+        nodes.device_id[first].astype(np.int64),
+        nodes.column("graph_id")[first].astype(np.int64),
+        ends - starts,
+        covered_by_group(launch_of, nodes.start_ns, nodes.end_ns, count),
+        np.diff(bounds),
+        np.maximum.reduceat(degrees, bounds[:-1]).astype(np.int64),
+    )
+
+
+def _recorded_whole(recording: Recording, rows: Numbers) -> _Launches:
+    """The launches that were recorded as one activity each."""
+    table = recording.graph_launches[rows]
+    return _Launches(
+        table.device_id.astype(np.int64),
+        table.graph_id.astype(np.int64),
+        table.duration_ns.astype(np.int64),
+        np.full(len(table), _NOT_KNOWN, np.int64),
+        np.zeros(len(table), np.int64),
+        table.graph_degree.astype(np.int64),
+    )
