@@ -18,7 +18,7 @@ from collector.stepstats.typed_columns import field_of, kind_of
 from collector.stepstats.wire import fields_of, is_run_metadata, provenance_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
 _TABLES = [table for table in SCHEMA if table in ACTIVITY_KINDS]
 
@@ -48,14 +48,28 @@ def recording_of(data: bytes | bytearray | memoryview) -> Recording:
     return read_recording(data).recording
 
 
-def read_recording(data: bytes | bytearray | memoryview) -> ReadRecording:
-    """Like `recording_of`, but also counts the nodes that the recording lacks."""
+def annotations_of(data: bytes | bytearray | memoryview) -> Recording:
+    """Like `recording_of`, but of the rows of activities only those of annotations are read.
+
+    Raises:
+        InvalidFileError: as `recording_of`.
+    """
+    return read_recording(data, ("annotations",)).recording
+
+
+def read_recording(data: bytes | bytearray | memoryview, tables: Collection[str] = _TABLES) -> ReadRecording:
+    """Like `recording_of`, but also counts the nodes that the recording lacks.
+
+    Args:
+        data: the wire bytes.
+        tables: the tables of activities that are read; the others are empty.
+    """
     if not has_recording(data):
         raise InvalidFileError("the step has no columns of a recording: another program wrote it, or an older version")
     provenance = provenance_of(data) or Provenance()
     wanted = [
         (kind_of(table), [(field_of(column), np.dtype(dtype).itemsize) for column, dtype in columns.items()])
-        for table, columns in ((table, SCHEMA[table]) for table in _TABLES)
+        for table, columns in ((table, SCHEMA[table]) for table in tables)
     ]
     try:
         values, rest, without = convert_extension.read_activities(
@@ -69,9 +83,10 @@ def read_recording(data: bytes | bytearray | memoryview) -> ReadRecording:
                         column: read.view(dtype)
                         for (column, dtype), read in zip(SCHEMA[table].items(), own, strict=True)
                     }
-                    for table, own in zip(_TABLES, values, strict=True)
+                    for table, own in zip(tables, values, strict=True)
                 }
-                | _other_tables(capture),
+                | _other_tables(capture)
+                | {table: _no_rows(table) for table in _TABLES if table not in tables},
                 "strings": list(capture.strings),
                 "counters": {
                     **_counters(capture, provenance.ledger),
@@ -87,6 +102,10 @@ def read_recording(data: bytes | bytearray | memoryview) -> ReadRecording:
     except (DecodeError, ValueError, TypeError, LookupError) as error:
         raise InvalidFileError(f"the columns of the step are damaged ({error})") from error
     return ReadRecording(recording, without)
+
+
+def _no_rows(table: str) -> dict[str, np.ndarray[Any, np.dtype[Any]]]:
+    return {column: np.zeros(0, dtype) for column, dtype in SCHEMA[table].items()}
 
 
 def _other_tables(capture: Capture) -> dict[str, dict[str, np.ndarray[Any, np.dtype[Any]]]]:

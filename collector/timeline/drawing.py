@@ -222,9 +222,9 @@ def _op_details_of(step: Any, data: bytes | bytearray | memoryview, whole: bool)
     if recording is None and getattr(step, "has_more_columns", False):
         recording = step.recording
     if recording is None and whole and _has_details(data):
-        from collector.stepstats.to_recording import recording_of
+        from collector.stepstats.to_recording import annotations_of
 
-        recording = recording_of(data)
+        recording = annotations_of(data)
     return NOTHING if recording is None else op_details(recording)
 
 

@@ -8,14 +8,15 @@ import pytest
 pytest.importorskip("hypothesis")
 
 from hypothesis import given
+from kept_tables import assert_equal
 from reference.any_recording import recordings
 
 from collector.errors import InvalidFileError
 from collector.protos import RunMetadata
 from collector.recording.recording import Recording
-from collector.recording.schema import SCHEMA
+from collector.recording.schema import ACTIVITY_TABLES, SCHEMA
 from collector.stepstats.from_recording import run_metadata, serialized, step_stats
-from collector.stepstats.to_recording import has_recording, read_recording, recording_of
+from collector.stepstats.to_recording import annotations_of, has_recording, read_recording, recording_of
 
 
 def assert_same(read: Recording, written: Recording) -> None:
@@ -41,6 +42,14 @@ def test_a_recording_comes_back_whole(recording):
     assert_same(read.recording, recording)
     assert read.without_columns == 0
     assert serialized(read.recording, "/job:worker/replica:0/task:3") == data
+
+
+@given(recordings())
+def test_annotations_come_back_without_other_activities(recording):
+    read = annotations_of(serialized(recording))
+    assert_equal(read.annotations, recording.annotations)
+    assert read.details == recording.details
+    assert not any(len(getattr(read, table)) for table in (*ACTIVITY_TABLES, "api_calls"))
 
 
 def test_an_empty_recording_comes_back(build):
