@@ -56,6 +56,7 @@ def test_a_step_without_graphs_has_no_rows(example):
     assert len(graphs(example)) == 0
 
 
+@pytest.mark.simulator
 @pytest.mark.parametrize("level", ["nodes", "whole"])
 def test_graphs_recorded_as_a_whole_have_the_same_durations(level):
     with SimulatedGpu() as gpu, collector.trace(strict=True, graphs=level) as step:
