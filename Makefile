@@ -184,14 +184,17 @@ frameworks: .venv-torch/.frameworks .venv-tensorflow/.frameworks ## Tests beside
 	@touch $@
 
 FUZZ_SECONDS ?= 60
+FUZZ_SEED ?=
+FUZZ_OPTIONS = -max_total_time=$(FUZZ_SECONDS) -timeout=20 $(if $(FUZZ_SEED),-seed=$(FUZZ_SEED))
 
 # libFuzzer comes with Clang alone. On Debian and Ubuntu: apt install clang libclang-rt-dev
 FUZZ_CXX ?= $(firstword $(foreach name,clang++ $(foreach version,20 19 18 17 16 15 14,clang++-$(version)),$(shell command -v $(name))))
 
-fuzz: $(VENV)/.dev ## Throw damaged files at every reader and at the converters, FUZZ_SECONDS each; a find fails it
+# With a seed the inputs of two runs are nearly the same: libFuzzer also follows what Python does in between.
+fuzz: $(VENV)/.dev ## Throw damaged files at readers and converters, FUZZ_SECONDS each (FUZZ_SEED=n: hardly by chance); a find fails it
 	$(BIN)/$(PIP_INSTALL) atheris
 	$(BIN)/python fuzz/fuzz_readers.py --list | xargs -P $(JOBS) -I READER \
-	  $(BIN)/python fuzz/fuzz_readers.py READER -max_total_time=$(FUZZ_SECONDS) -timeout=20
+	  env $(if $(FUZZ_SEED),PYTHONHASHSEED=0) $(BIN)/python fuzz/fuzz_readers.py READER $(FUZZ_OPTIONS)
 ifeq ($(FUZZ_CXX),)
 	@echo "!!! THE NATIVE CONVERTERS WERE NOT FUZZED: no clang++, which libFuzzer needs (apt install clang libclang-rt-dev)" >&2
 else
@@ -199,9 +202,9 @@ else
 	$(CMAKE) --build build/fuzz --target fuzz_converter fuzz_scanner -j $(JOBS)
 	$(BIN)/python fuzz/converter_seeds.py build/fuzz/seeds
 	@mkdir -p build/fuzz/grown build/fuzz/scanned
-	build/fuzz/fuzz_scanner -max_len=6000 -max_total_time=$(FUZZ_SECONDS) -timeout=20 \
+	build/fuzz/fuzz_scanner -max_len=6000 $(FUZZ_OPTIONS) \
 	  -artifact_prefix=build/fuzz/ -print_final_stats=1 build/fuzz/scanned $(wildcard fuzz/corpus/*_timeline)
-	build/fuzz/fuzz_converter -dict=fuzz/converter.dict -max_len=6000 -max_total_time=$(FUZZ_SECONDS) -timeout=20 \
+	build/fuzz/fuzz_converter -dict=fuzz/converter.dict -max_len=6000 $(FUZZ_OPTIONS) \
 	  -artifact_prefix=build/fuzz/ -print_final_stats=1 build/fuzz/grown build/fuzz/seeds fuzz/corpus/converter
 endif
 

@@ -64,8 +64,19 @@ def opened(content: FileContent) -> Iterator[NsysDatabase]:
             connection.text_factory = lambda text: text.decode("utf-8", "replace")
             connection.execute("PRAGMA trusted_schema = OFF")
             yield NsysDatabase(connection, content, num_bytes)
-        except sqlite3.Error as error:
-            raise content.error(f"this is an SQLite database that is damaged ({error})") from error
+        except _damage() as error:
+            raise content.error(f"this is an SQLite database that is damaged ({_reason(error)})") from error
+
+
+def _damage() -> tuple[type[Exception], ...]:
+    """The errors that a damaged database causes: SQLite's messages quote names, which may be no UTF-8."""
+    import sqlite3
+
+    return sqlite3.Error, UnicodeDecodeError
+
+
+def _reason(error: Exception) -> str:
+    return "a name in it is no text" if isinstance(error, UnicodeDecodeError) else str(error)
 
 
 class NsysTable:
@@ -174,15 +185,13 @@ class NsysDatabase:
 
         Columns without any value are left out: exports have many, and reading each value costs more than this query.
         """
-        import sqlite3
-
         if not columns:
             return {}, []
         figures = ", ".join(f"count({column}), min({column}), max({column})" for column in map(_quoted, columns))
         try:
             found = self._connection.execute(f"SELECT {figures}, count(*) FROM {_quoted(name)} WHERE {condition}")
             *each, num_rows = found.fetchone()
-        except sqlite3.DatabaseError:  # what is intact is read piece by piece
+        except _damage():  # what is intact is read piece by piece
             return {}, columns
         same, differing = {}, []
         for column, count, least, most in zip(columns, each[::3], each[1::3], each[2::3], strict=True):
@@ -194,24 +203,20 @@ class NsysDatabase:
 
     def _pieces(self, name: str, query: str) -> Iterator[list[tuple[Any, ...]]]:
         """The rows of a query in pieces, up to the first damage of the file."""
-        import sqlite3
-
         try:
             cursor = self._connection.execute(query)
             while rows := cursor.fetchmany(_ROWS_AT_ONCE):
                 yield rows
-        except sqlite3.DatabaseError as error:
-            self.skipped[f"pages of {name} that are damaged ({error})"] += 1
+        except _damage() as error:
+            self.skipped[f"pages of {name} that are damaged ({_reason(error)})"] += 1
 
     def count(self, table: str, where: str = "") -> int:
         """The number of rows of a table; 0 if it is missing or damaged."""
-        import sqlite3
-
         if table not in self._columns:
             return 0
         try:
             (found,) = self._connection.execute(f"SELECT count(*) FROM {_quoted(table)} WHERE {where or 1}").fetchone()
-        except sqlite3.DatabaseError:
+        except _damage():
             return 0
         return int(found)
 

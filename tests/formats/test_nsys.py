@@ -503,6 +503,13 @@ def test_a_damaged_page_costs_the_rows_behind_it(export):
     assert "not all of it could be read" in step.warning
 
 
+def test_an_export_with_the_name_of_a_table_that_is_no_text_is_damaged(export):
+    path = export({"StringIds": strings("k"), "CUPTI_ACTIVITY_KIND_KERNEL": (KERNELS, [(10, 15, 0, 7, 1, 1)])})
+    path.write_bytes(path.read_bytes().replace(b"CUPTI_ACTIVITY", b"CUPTI_ACT\xffVITY", 1))
+    with pytest.raises(collector.InvalidFileError, match=r"step\.sqlite: this is an SQLite database that is damaged"):
+        collector.load(path)
+
+
 def test_an_export_that_is_cut_off_says_how_much_is_missing(recorded, tmp_path):
     path, truth = recorded("mock")
     data = gzip.decompress(path.read_bytes())
