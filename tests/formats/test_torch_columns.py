@@ -254,10 +254,9 @@ def test_collectives_know_their_process_group(tmp_path, suffix):
         recording = collector.load(tmp_path / f"made{suffix}").recording
     rows = collective_rows(recording)
     assert rows[rows >= 0].tolist() == [0, 1, 2]
-    table = recording.collectives.to_pandas()
-    assert table["name"].tolist() == ["allreduce"] * 3
-    assert table["group_name"].tolist() == ["tensor_parallel", "0", "tensor_parallel"]
-    assert table["type_name"].tolist() == ["Float"] * 3
+    assert recording.collectives.texts("name_id") == ["allreduce"] * 3
+    assert recording.collectives.texts("group_name_id") == ["tensor_parallel", "0", "tensor_parallel"]
+    assert recording.collectives.texts("type_name_id") == ["Float"] * 3
     assert recording.collectives.group_size.tolist() == [4] * 3
     assert recording.collectives.sequence.tolist() == [5, 30, 35]
     assert recording.collectives.num_in_elements.tolist() == [512] * 3
