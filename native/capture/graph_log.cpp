@@ -1,7 +1,5 @@
 #include "capture/graph_log.h"
 
-#include <utility>
-
 namespace collector::capture {
 namespace {
 
@@ -45,18 +43,16 @@ void GraphLog::notice(const cupti::Library& library, uint32_t callback_id, const
                       uint64_t annotation, uint32_t thread_id) noexcept {
   const CuptiFunctions& functions = library.cupti();
   store::GraphChangeRow row{};
-  switch (static_cast<ResourceCallback>(callback_id)) {
+  const auto callback = static_cast<ResourceCallback>(callback_id);
+  switch (callback) {
     case ResourceCallback::kGraphNodeCreated:
       row.graph_change = static_cast<uint8_t>(GraphChange::kNodeCreated);
       row.graph_node_id = id_of_node(functions, graph.node);
       break;
     case ResourceCallback::kGraphNodeCloned:
-      row.graph_change = static_cast<uint8_t>(GraphChange::kNodeCopied);
-      row.graph_node_id = id_of_node(functions, graph.node);
-      row.original_node_id = id_of_node(functions, graph.originalNode);
-      break;
     case ResourceCallback::kGraphNodeUpdated:
-      row.graph_change = static_cast<uint8_t>(GraphChange::kNodeUpdated);
+      row.graph_change = static_cast<uint8_t>(
+          callback == ResourceCallback::kGraphNodeCloned ? GraphChange::kNodeCopied : GraphChange::kNodeUpdated);
       row.graph_node_id = id_of_node(functions, graph.node);
       row.original_node_id = id_of_node(functions, graph.originalNode);
       break;

@@ -383,18 +383,21 @@ class HostDevice {
   DeviceHead head_;
 };
 
-// The device of a table with neither calls nor GPU work: waits, overheads, memory operations, NVTX ranges.
+// The device of a table with neither calls nor GPU work: waits, overheads, memory operations, NVTX ranges, graphs.
 class SideDevice {
  public:
   SideDevice(const RecordedStep& step, const RecordedTable& table, const char* device, const char* kind_column,
-             std::function<std::string_view(int64_t)> text_of, bool has_end, bool has_correlation = true)
+             std::function<std::string_view(int64_t)> text_of, bool has_end, bool has_correlation = true,
+             const std::function<bool(uint32_t)>& is_shown = nullptr)
       : activities_(table),
         offset_ns_(step.offset_ns),
         kind_(table[kind_column]),
         correlation_(has_correlation ? table["correlation_id"] : ColumnView{}),
         text_of_(std::move(text_of)) {
     times_.add(table, has_end);
-    order_ = times_.host_order();
+    for (const uint32_t row : times_.host_order()) {
+      if (!is_shown || is_shown(row)) order_.push_back(row);
+    }
     bytes_.reserve(order_.size());
     head_.name = step.device_prefix + device;
     for (const uint32_t row : order_) {
@@ -434,76 +437,28 @@ class SideDevice {
   ActivityEncoder activities_;
   int64_t offset_ns_;
   ColumnView kind_, correlation_;
-  std::function<std::string_view(int64_t)> text_of_;
+  std::function<std::string_view(int64_t)> text_of_;  // the text holds until the next call
   RowTimes times_;
   std::vector<uint32_t> order_;
   std::vector<NodeBytes> bytes_;
   DeviceHead head_;
 };
 
-// The launches of graphs on one GPU.
-class GraphDevice {
- public:
-  GraphDevice(const RecordedStep& step, uint32_t device_id)
-      : activities_(step.graph_launches),
-        offset_ns_(step.offset_ns),
-        graph_(step.graph_launches["graph_id"]),
-        correlation_(step.graph_launches["correlation_id"]) {
-    const RecordedTable& table = step.graph_launches;
-    const ColumnView device = table["device_id"];
-    times_.add(table, true);
-    head_.name = step.device_prefix + "/gpu:" + std::to_string(device_id) + "/graphs";
-    for (const uint32_t row : times_.host_order()) {
-      if (static_cast<uint32_t>(device[row]) != device_id) continue;
-      order_.push_back(row);
-      Measure plain;
-      put(plain, row);
-      bytes_.push_back({checked(plain.num_bytes()), activities_.num_bytes(row)});
-      head_.node_bytes += NodeBytes::element_bytes(bytes_.back().typed());
-    }
-  }
-
-  size_t num_bytes() const { return head_.element(); }
-
-  char* write(char* to) const {
-    WireWriter writer(head_.write_head(to));
-    for (size_t place = 0; place < order_.size(); ++place) {
-      writer.put_varint(make_tag(kNodes, kBytes));
-      writer.put_varint(bytes_[place].typed());
-      put(writer, order_[place]);
-      writer = WireWriter(write_activity(writer, activities_, order_[place]));
-    }
-    return head_.write_tail(writer.to());
-  }
-
- private:
-  template <typename Sink>
-  void put(Sink& sink, uint32_t row) const {
-    const NodeTimes times = times_.of(row, offset_ns_);
-    const std::string name = "graph " + std::to_string(graph_[row]);
-    put_text(sink, kNodeName, name);
-    times.put_micros(sink);
-    put_message(sink, kLabel, [&name](auto& text) { put_call_label(text, name); });
-    times.put_nanos(sink);
-    put_number(sink, kCorrelationId, correlation_[row]);
-  }
-
-  ActivityEncoder activities_;
-  int64_t offset_ns_;
-  ColumnView graph_, correlation_;
-  RowTimes times_;
-  std::vector<uint32_t> order_;
-  std::vector<NodeBytes> bytes_;
-  DeviceHead head_;
-};
-
-std::vector<GraphDevice> graph_devices(const RecordedStep& step) {
-  std::set<uint32_t> ids;
-  step.graph_launches["device_id"].for_each(0, step.graph_launches.num_rows,
-                                            [&](int64_t id) { ids.insert(static_cast<uint32_t>(id)); });
-  std::vector<GraphDevice> devices;
+// The launches of graphs, one device for each GPU.
+std::vector<SideDevice> graph_devices(const RecordedStep& step) {
+  const RecordedTable& table = step.graph_launches;
+  std::set<int64_t> ids;
+  table["device_id"].for_each(0, table.num_rows, [&ids](int64_t id) { ids.insert(id); });
+  std::vector<SideDevice> devices;
   devices.reserve(ids.size());
-  for (const uint32_t id : ids) devices.emplace_back(step, id);
+  for (const int64_t id : ids) {
+    const std::string name = "/gpu:" + std::to_string(static_cast<uint32_t>(id)) + "/graphs";
+    const auto text_of = [text = std::string()](int64_t graph) mutable -> std::string_view {
+      return text = "graph " + std::to_string(graph);
+    };
+    const auto is_of_device = [device = table["device_id"], id](uint32_t row) { return device[row] == id; };
+    devices.emplace_back(step, table, name.c_str(), "graph_id", text_of, true, true, is_of_device);
+  }
   return devices;
 }
 
@@ -942,7 +897,7 @@ struct RecordedStepEncoder::Parts {
   HostDevice host;
   SideDevice memory_operations, nvtx_ranges, overheads, waits;
   GpuDevices gpus;
-  std::vector<GraphDevice> graphs;
+  std::vector<SideDevice> graphs;
   std::vector<RowsEncoder> rows;  // rows that have no node
 };
 
@@ -953,7 +908,7 @@ size_t RecordedStepEncoder::step_bytes() const {
   size_t num_bytes = parts_->host.num_bytes() + parts_->memory_operations.num_bytes() +
                      parts_->nvtx_ranges.num_bytes() + parts_->overheads.num_bytes() + parts_->waits.num_bytes() +
                      parts_->gpus.num_bytes();
-  for (const GraphDevice& graphs : parts_->graphs) num_bytes += graphs.num_bytes();
+  for (const SideDevice& graphs : parts_->graphs) num_bytes += graphs.num_bytes();
   return num_bytes;
 }
 
@@ -964,7 +919,7 @@ char* RecordedStepEncoder::write_step(char* to) const {
   to = parts_->overheads.write(to);
   to = parts_->waits.write(to);
   to = parts_->gpus.write(to);
-  for (const GraphDevice& graphs : parts_->graphs) to = graphs.write(to);
+  for (const SideDevice& graphs : parts_->graphs) to = graphs.write(to);
   return to;
 }
 
