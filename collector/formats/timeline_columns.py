@@ -12,7 +12,7 @@ from collector.formats.capture_builder import CaptureBuilder, device_ids
 from collector.formats.chrome_events import per_place, text
 from collector.formats.kind_numbers import copy_kind_number, memory_kind_number
 from collector.formats.profiler_dialect import launch_shapes
-from collector.recording.distinct import are_among
+from collector.recording.collective_rows import matching_rows
 from collector.recording.schema import SCHEMA
 from collector.timeline.op_arguments import ARGUMENTS as DETAIL_ARGUMENTS
 from collector.timeline.op_arguments import details_of
@@ -132,12 +132,8 @@ class TimelineColumns:
 
         A drawn trace does not state the context of a stream whose number no other context has.
         """
-        kernels = np.flatnonzero(are_among(self._kernels["correlation_id"], collectives["correlation_id"]))
-        keys = zip(*(self._kernels[name][kernels].tolist() for name in _OF_COLLECTIVES), strict=True)
-        known = dict(zip(keys, self._kernels["context_id"][kernels].tolist(), strict=True))
-        wanted = zip(*(collectives[name].tolist() for name in _OF_COLLECTIVES), strict=True)
-        stated = collectives["context_id"].tolist()
-        return np.array([known.get(key, own) for key, own in zip(wanted, stated, strict=True)], np.int64)
+        rows = matching_rows(collectives, self._kernels, _OF_COLLECTIVES)
+        return np.where(rows < 0, collectives["context_id"], np.append(self._kernels["context_id"], 0)[rows])
 
     def _stream_columns(self, tracks: Numbers, units: dict[str, int]) -> dict[str, Column]:
         """Device, stream and context of each of these tracks."""

@@ -10,26 +10,35 @@ from collector.recording.distinct import are_among
 from collector.recording.schema import ORDER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     import numpy.typing as npt
 
     from collector.recording.recording import Recording
-    from collector.recording.table import Table
+
+    Columns = Mapping[str, npt.NDArray[np.integer]]
 
 
 def collective_rows(recording: Recording) -> npt.NDArray[np.int64]:
     """For each kernel the row of ``collectives`` about it; -1: none is stated."""
-    found = np.full(len(recording.kernels), -1, np.int64)
-    table = recording.collectives
-    if not len(table):
-        return found
-    stated = {key: row for row, key in enumerate(_keys(table))}
-    kernels = np.flatnonzero(are_among(recording.kernels.correlation_id, table.correlation_id))
-    found[kernels] = [stated.get(key, -1) for key in _keys(recording.kernels[kernels])]
+    return matching_rows(recording.kernels.columns, recording.collectives.columns, ORDER["collectives"])
+
+
+def matching_rows(wanted: Columns, known: Columns, names: Sequence[str]) -> npt.NDArray[np.int64]:
+    """For each wanted row the row of the known ones with the same values, the last of several; -1: there is none.
+
+    Args:
+        wanted: columns of kernels or of collectives.
+        known: columns of the other ones.
+        names: the columns that match, one of which is ``correlation_id``.
+    """
+    found = np.full(len(wanted["correlation_id"]), -1, np.int64)
+    rows = np.flatnonzero(are_among(wanted["correlation_id"], known["correlation_id"]))
+    known_rows = np.flatnonzero(are_among(known["correlation_id"], wanted["correlation_id"]))
+    places = dict(zip(_keys(known, names, known_rows), known_rows.tolist(), strict=True))
+    found[rows] = [places.get(key, -1) for key in _keys(wanted, names, rows)]
     return found
 
 
-def _keys(table: Table) -> Iterator[tuple[int, ...]]:
-    """For each row of kernels or of collectives the values by which a collective is matched with its kernel."""
-    return zip(*(table[name].tolist() for name in ORDER["collectives"]), strict=True)
+def _keys(columns: Columns, names: Sequence[str], rows: npt.NDArray[np.int64]) -> Iterator[tuple[int, ...]]:
+    return zip(*(columns[name][rows].tolist() for name in names), strict=True)
