@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from collector.recording.distinct import combination_codes, distinct_codes, grouped_rows
-from collector.recording.first_rows import first_rows_of_codes
+from collector.recording.first_rows import distinct_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,8 +36,7 @@ class Keys(NamedTuple):
     @classmethod
     def of_shapes(cls, *axes: npt.NDArray[Any]) -> Keys:
         """Texts such as ``8,1,1`` from several columns of numbers."""
-        codes = combination_codes(axes)
-        first = first_rows_of_codes(codes)
+        first, codes = distinct_rows(axes)
         shapes = zip(*(axis[first].tolist() for axis in axes), strict=True)
         return cls([",".join(map(str, shape)) for shape in shapes], codes)
 

@@ -12,8 +12,7 @@ from collector.analysis.asked import Part, Question, question_by
 from collector.analysis.device_times import ratio
 from collector.analysis.ops import NO_ANNOTATION
 from collector.recording.cupti_enums import ALLOCATION, MEMORY_KINDS, RELEASE
-from collector.recording.distinct import combination_codes
-from collector.recording.first_rows import first_rows_of_codes
+from collector.recording.first_rows import distinct_rows
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
@@ -101,8 +100,7 @@ def memory_places(recording: Recording) -> tuple[list[tuple[int, str, str]], Num
     """The distinct places of memory (device, kind of memory, pool), and the index of the place of each operation."""
     table = recording.memory_operations
     columns = (table.device_id, table.memory_kind, table.pool_address)
-    place_of_row = combination_codes(columns)
-    first = first_rows_of_codes(place_of_row)
+    first, place_of_row = distinct_rows(columns)
     return [
         (device, MEMORY_KINDS[kind] if kind < len(MEMORY_KINDS) else MEMORY_KINDS[0], hex(pool) if pool else "")
         for device, kind, pool in zip(*(column[first].tolist() for column in columns), strict=True)

@@ -11,7 +11,7 @@ from collector.analysis.asked import Part, Question
 from collector.analysis.device_limits import THREADS_PER_WARP, device_limits
 from collector.analysis.duration_groups import Keys, duration_groups
 from collector.analysis.kernel_keys import kernel_names
-from collector.recording.first_rows import first_rows_of_codes
+from collector.recording.first_rows import distinct_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -101,8 +101,8 @@ def occupancy_of_kernels(recording: Recording) -> Floats:
         return np.full(len(kernels), np.nan)
     grid, block = _sizes(kernels)
     shape = (*grid, *block, kernels.registers_per_thread, _shared_bytes(kernels))
-    codes = Keys.of_shapes(kernels.device_id, *shape).codes
-    occupied: Floats = _figures(recording, _launched(recording, first_rows_of_codes(codes)))[0]["occupancy"]
+    first, codes = distinct_rows([kernels.device_id, *shape])
+    occupied: Floats = _figures(recording, _launched(recording, first))[0]["occupancy"]
     return occupied[codes]
 
 

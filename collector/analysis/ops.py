@@ -13,8 +13,7 @@ from collector.analysis.annotation_paths import annotation_paths
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question, sums_in
 from collector.analysis.evidence import Evidence
-from collector.recording.distinct import combination_codes
-from collector.recording.first_rows import first_rows_of_codes
+from collector.recording.first_rows import distinct_rows
 from collector.recording.graph_paths import path_with_capture
 
 if TYPE_CHECKING:
@@ -131,8 +130,7 @@ def _with_captures(
         return paths, launched_under
     rows = recording.capture_annotation_rows(captured_ids)
     launched, captured = launched_under[rows >= 0], index[rows[rows >= 0]]
-    codes = combination_codes([launched, captured])
-    first = first_rows_of_codes(codes)
+    first, codes = distinct_rows([launched, captured])
     launched_under = launched_under.copy()
     launched_under[rows >= 0] = len(paths) + codes
     pairs = zip(launched[first].tolist(), captured[first].tolist(), strict=True)

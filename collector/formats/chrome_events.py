@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collector.recording.distinct import distinct_codes
-from collector.recording.first_rows import first_rows_of_codes
+from collector.recording.first_rows import distinct_rows
 from collector.recording.row_arguments import ArgumentColumn
 from collector.runtime.extension import convert_extension
 from collector.text.library_path import without_home
@@ -283,11 +283,7 @@ class ChromeEvents:
     def distinct_values(self, arguments: Iterable[str], rows: Numbers) -> tuple[list[list[Any]], Numbers]:
         """What these arguments are together, each combination once (None: missing), and the place of each event's."""
         columns = [self.values(argument, rows) for argument in arguments]
-        codes = np.zeros(len(rows), np.int64)
-        for values, places in columns:
-            if values:  # codes stay below the number of rows, so that no product exceeds 64 bits
-                _, codes = distinct_codes(codes * (len(values) + 1) + places + 1)
-        first = first_rows_of_codes(codes)
+        first, codes = distinct_rows([places for _, places in columns])
         stated = [
             [values[place] if place >= 0 else None for place in places[first].tolist()] for values, places in columns
         ]

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
+
+from collector.recording.distinct import combination_codes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
 
 
 def first_rows(ids: npt.NDArray[Any], *keys: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
@@ -22,11 +28,16 @@ def first_rows(ids: npt.NDArray[Any], *keys: npt.NDArray[Any]) -> tuple[npt.NDAr
     return distinct, order[first]
 
 
-def first_rows_of_codes(codes: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """The first row of each code, in one pass without sorting. Codes count from 0, and none of them is missing."""
+def distinct_rows(columns: Sequence[npt.NDArray[Any]]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The first row of each combination of values, in the order of the combinations, and each row's combination.
+
+    Args:
+        columns: as those of `combination_codes`.
+    """
+    codes = combination_codes(columns)
     first = np.zeros(int(codes.max(initial=-1)) + 1, np.int64)
     first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)  # the last assignment counts
-    return first
+    return first, codes
 
 
 _TABLE_PER_VALUE = 4

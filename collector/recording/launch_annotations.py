@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND
-from collector.recording.distinct import combination_codes
-from collector.recording.first_rows import first_rows_of_codes, look_up
+from collector.recording.first_rows import distinct_rows, look_up
 from collector.recording.graph_paths import path_with_capture
 
 if TYPE_CHECKING:
@@ -72,8 +71,7 @@ class LaunchAnnotations:
     ) -> tuple[list[tuple[int, int]], npt.NDArray[np.int64]]:
         """The distinct pairs of name ids at the launch and at the capture, and which of them each activity has."""
         captured = self._column("name_id")[capture_rows]
-        codes = combination_codes([launched, captured])
-        first = first_rows_of_codes(codes)
+        first, codes = distinct_rows([launched, captured])
         return list(zip(launched[first].tolist(), captured[first].tolist(), strict=True)), codes
 
     def _path_of(self, launched: int, captured: int) -> str:

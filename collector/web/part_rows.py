@@ -19,8 +19,7 @@ from collector.analysis.questions import QUESTIONS
 from collector.analysis.stream_numbers import StreamNumbers
 from collector.recording.api_functions import ApiRole, ids_with_role
 from collector.recording.cupti_enums import ALLOCATION
-from collector.recording.distinct import combination_codes
-from collector.recording.first_rows import first_rows_of_codes
+from collector.recording.first_rows import distinct_rows
 from collector.recording.schema import ACTIVITY_TABLES
 from collector.web.answer_commands import answer_options
 from collector.web.byte_planes import byte_planes
@@ -162,8 +161,7 @@ def _kinds(recording: Recording, work: Activities) -> tuple[list[list[int]], Num
         answer = _asked(recording, key)
         codes = [_codes(answer, table, rows) for table, rows in zip(ACTIVITY_TABLES, lengths, strict=True)]
         columns.append(work.of_rows(codes).astype(np.int64))
-    kind = combination_codes(columns)
-    first = first_rows_of_codes(kind)
+    first, kind = distinct_rows(columns)
     return np.stack([column[first] for column in columns], axis=1).tolist(), kind
 
 
