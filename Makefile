@@ -50,7 +50,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help environment demo quick test-cpp test test-sql lint format protos kinds protobuf-ends frameworks sanitize sanitize-quick asan tsan coverage fuzz bench gpu wheels pictures names-picture web web-check clean
+.PHONY: help environment demo quick test-cpp test test-sql test-spark lint format protos kinds protobuf-ends frameworks sanitize sanitize-quick asan tsan coverage fuzz bench gpu wheels pictures names-picture web web-check clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 15
@@ -71,12 +71,20 @@ test-cpp: $(VENV)/.dev ## Unit tests in C++: queues, buffer pools, rows, names, 
 	build/cpp/cpp_tests
 
 # Not the newest of each: what the views are generated with has to know their dialects.
-SQL_ENGINES := pyspark==4.3.0 zetasql==0.1.5
+PYSPARK := pyspark==4.3.0
+ZETASQL := zetasql==0.1.5
+define run_on_spark
+	@if command -v java >/dev/null; then $(BIN)/$(PIP_INSTALL) $(PYSPARK) && $(BIN)/pytest -q -m '' tests/dataset/test_spark.py $(1); \
+	  else echo "!!! THE VIEWS WERE NOT RUN ON SPARK: no Java runtime (apt install default-jre-headless)" >&2; fi
+endef
 
 test-sql: $(VENV)/.test ## The views on a real Spark in local mode, and BigQuery's through Google's analyzer (needs Java)
-	$(BIN)/$(PIP_INSTALL) $(SQL_ENGINES)
-	@command -v java >/dev/null || echo "!!! THE VIEWS ARE NOT RUN ON SPARK: no Java runtime (apt install default-jre-headless)" >&2
-	$(BIN)/pytest -q -m '' tests/dataset/test_spark.py tests/dataset/test_bigquery.py
+	$(call run_on_spark)
+	$(BIN)/$(PIP_INSTALL) $(ZETASQL)
+	$(BIN)/pytest -q -m '' tests/dataset/test_bigquery.py
+
+test-spark: $(VENV)/.test ## The part of `test-sql` that CI runs: the views on Spark, on one small dataset
+	$(call run_on_spark,-k small)
 
 test: $(VENV)/.test ## Set everything up, run all tests (PYTEST_ARGS adds options)
 	$(BIN)/pytest -n $(JOBS) --dist loadfile -m '' $(PYTEST_ARGS)

@@ -497,6 +497,29 @@ def _arrivals() -> Any:
 _COLLECTIVE = ["run", "step", "name", "ordinal"]
 
 
+def _among(rows: Any, keys: list[str]) -> Any:
+    """All rows with the same keys as a row, as a window.
+
+    Clocks and ranks are answered by windows over one scan: each join of a table with itself doubles the plan of Spark,
+    which expands the text of a view wherever its rows are used.
+    """
+    return optional_package("ibis").window(group_by=[rows[key] for key in keys])
+
+
+def _with_lower_median(rows: Any, keys: list[str], value: str, name: str) -> Any:
+    """Rows with the lower median of a column among the rows with the same keys."""
+    ibis = optional_package("ibis")
+    ordered = ibis.window(group_by=[rows[key] for key in keys], order_by=[rows[value], *(rows[key] for key in _OF_ONE)])
+    placed = rows.mutate(place=ibis.row_number().over(ordered), number=rows.count().over(_among(rows, keys)))
+    is_middle = (placed.place * 2 == placed.number - 1) | (placed.place * 2 == placed.number - 2)
+    found = placed.mutate(**{name: is_middle.ifelse(placed[value], None).max().over(_among(placed, keys))})
+    return _without(found, "place", "number")
+
+
+_OF_ONE = ("step", "name", "ordinal")
+"""The columns that order the collectives of one rank."""
+
+
 def _clocks() -> Any:
     """The offset of each rank's clock from that of the lowest rank of its run, by the ends of their collectives.
 
@@ -504,25 +527,18 @@ def _clocks() -> Any:
     where it is larger than the differences are apart, of at least three collectives, and else the clock is believed.
     """
     ibis = optional_package("ibis")
-    arrivals = _arrivals()
-    lowest = arrivals.group_by("run").aggregate(lowest=arrivals["rank"].min()).rename({"of_run": "run"})
-    arrivals = _without(arrivals.inner_join(lowest, arrivals.run == lowest.of_run), "of_run")
-    reference = arrivals.filter(arrivals["rank"] == arrivals.lowest)
-    reference = reference.select(
-        reference_end_ns=reference.end_ns, **{f"of_{key}": reference[key] for key in _COLLECTIVE}
-    )
-    pairs = arrivals.inner_join(reference, [arrivals[key] == reference[f"of_{key}"] for key in _COLLECTIVE])
-    pairs = pairs.mutate(apart_ns=pairs.end_ns - pairs.reference_end_ns, id=pairs.ordinal)
     keys = ["run", "rank"]
-    middles = _lower_median(pairs.select(*keys, "apart_ns", id=pairs.step * 0 + pairs.ordinal), keys, "apart_ns")
-    pairs = pairs.select(*keys, "apart_ns", "ordinal").inner_join(
-        middles, [pairs[key] == middles[f"of_{key}"] for key in keys]
-    )
-    pairs = pairs.select(*keys, "median_ns", away_ns=(pairs.apart_ns - pairs.median_ns).abs(), id=pairs.ordinal)
-    found = pairs.group_by([*keys, "median_ns"]).aggregate(collectives=pairs.count(), most_ns=pairs.away_ns.max())
-    errors = _lower_median(pairs, keys, "away_ns").rename({"error_ns": "median_ns"})
-    found = _without(
-        found.inner_join(errors, [found[key] == errors[f"of_{key}"] for key in keys]), *(f"of_{key}" for key in keys)
+    arrivals = _arrivals()
+    arrivals = arrivals.mutate(lowest=arrivals["rank"].min().over(_among(arrivals, ["run"])))
+    is_reference = arrivals["rank"] == arrivals.lowest
+    reference_end_ns = is_reference.ifelse(arrivals.end_ns, None).max().over(_among(arrivals, _COLLECTIVE))
+    pairs = arrivals.mutate(apart_ns=arrivals.end_ns - reference_end_ns)
+    pairs = pairs.filter(pairs.apart_ns.notnull())
+    pairs = _with_lower_median(pairs, keys, "apart_ns", "median_ns")
+    pairs = pairs.mutate(away_ns=(pairs.apart_ns - pairs.median_ns).abs())
+    pairs = _with_lower_median(pairs, keys, "away_ns", "error_ns")
+    found = pairs.group_by([*keys, "median_ns", "error_ns"]).aggregate(
+        collectives=pairs.count(), most_ns=pairs.away_ns.max()
     )
     is_known = (found.collectives >= _FEWEST_COLLECTIVES) & (found.median_ns.abs() > found.most_ns)
     none = ibis.literal(0, "int64")
@@ -545,36 +561,31 @@ def _ranks() -> Any:
     """
     ibis = optional_package("ibis")
     clocks = _clocks().select("clock_offset_ns", "clock_error_ns", of_run="run", of_rank="rank")
-    arrivals = _arrivals()
-    arrivals = arrivals.inner_join(clocks, [arrivals.run == clocks.of_run, arrivals["rank"] == clocks.of_rank])
-    arrivals = arrivals.select(
+    rows = _arrivals()
+    rows = rows.inner_join(clocks, [rows.run == clocks.of_run, rows["rank"] == clocks.of_rank])
+    rows = rows.select(
         *_COLLECTIVE,
         "rank",
         "duration_ns",
-        start_ns=arrivals.start_ns - arrivals.clock_offset_ns,
-        error_ns=arrivals.clock_error_ns,
+        start_ns=rows.start_ns - rows.clock_offset_ns,
+        error_ns=rows.clock_error_ns,
     )
-    found = arrivals.group_by(_COLLECTIVE).aggregate(
-        ranks=arrivals["rank"].count(),
-        first_ns=arrivals.start_ns.min(),
-        last_ns=arrivals.start_ns.max(),
-        transfer_ns=arrivals.duration_ns.min(),
+    of_collective = _among(rows, _COLLECTIVE)
+    rows = rows.mutate(
+        ranks=rows["rank"].count().over(of_collective),
+        first_ns=rows.start_ns.min().over(of_collective),
+        last_ns=rows.start_ns.max().over(of_collective),
+        transfer_ns=rows.duration_ns.min().over(of_collective),
     )
-    found = found.filter(found.ranks > 1).rename({f"of_{key}": key for key in _COLLECTIVE})
-    keys = [f"of_{key}" for key in _COLLECTIVE]
-    arrived = arrivals.inner_join(found, [arrivals[key] == found[f"of_{key}"] for key in _COLLECTIVE])
-    last = arrived.filter(arrived.start_ns == arrived.last_ns)
-    first_of_last = ibis.window(group_by=[last[key] for key in _COLLECTIVE], order_by=last["rank"])
-    last = last.mutate(place=ibis.row_number().over(first_of_last))
-    last = last.filter(last.place == 0).select(
-        straggler="rank", straggler_error_ns="error_ns", **{f"its_{key}": last[key] for key in _COLLECTIVE}
-    )
-    waits = _without(arrived, *keys)
-    waits = waits.inner_join(last, [waits[key] == last[f"its_{key}"] for key in _COLLECTIVE])
-    wait_ns = waits.last_ns - waits.start_ns
-    counted = (wait_ns > waits.error_ns + waits.straggler_error_ns).ifelse(wait_ns, ibis.literal(0, "int64"))
+    rows = rows.filter(rows.ranks > 1)
+    is_last = rows.start_ns == rows.last_ns
+    rows = rows.mutate(straggler=is_last.ifelse(rows["rank"], None).min().over(_among(rows, _COLLECTIVE)))
+    is_straggler = rows["rank"] == rows.straggler
+    straggler_error_ns = is_straggler.ifelse(rows.error_ns, None).max().over(_among(rows, _COLLECTIVE))
+    rows = rows.mutate(wait_ns=rows.last_ns - rows.start_ns, errors_ns=rows.error_ns + straggler_error_ns)
+    counted = (rows.wait_ns > rows.errors_ns).ifelse(rows.wait_ns, ibis.literal(0, "int64"))
     return (
-        waits.group_by([*_COLLECTIVE, "straggler", "ranks", "first_ns", "last_ns", "transfer_ns"])
+        rows.group_by([*_COLLECTIVE, "straggler", "ranks", "first_ns", "last_ns", "transfer_ns"])
         .aggregate(cost_ns=counted.sum())
         .select(
             *_COLLECTIVE,

@@ -18,437 +18,96 @@ WITH `t2` AS (
     WHERE
       `t0`.`class` = 'communication'
   ) AS `t1`
-), `t11` AS (
-  SELECT
-    `t4`.`run`,
-    `t4`.`rank`,
-    `t4`.`step`,
-    `t4`.`name`,
-    `t4`.`start_ns`,
-    `t4`.`duration_ns`,
-    `t4`.`end_ns`,
-    `t4`.`ordinal`,
-    `t7`.`lowest`,
-    `t10`.`reference_end_ns`,
-    `t10`.`of_run`,
-    `t10`.`of_step`,
-    `t10`.`of_name`,
-    `t10`.`of_ordinal`
-  FROM `t2` AS `t4`
-  INNER JOIN (
-    SELECT
-      `t5`.`run` AS `of_run`,
-      `t5`.`lowest`
-    FROM (
-      SELECT
-        `t3`.`run`,
-        MIN(`t3`.`rank`) AS `lowest`
-      FROM `t2` AS `t3`
-      GROUP BY
-        1
-    ) AS `t5`
-  ) AS `t7`
-    ON `t4`.`run` = `t7`.`of_run`
-  INNER JOIN (
-    SELECT
-      `t8`.`end_ns` AS `reference_end_ns`,
-      `t8`.`run` AS `of_run`,
-      `t8`.`step` AS `of_step`,
-      `t8`.`name` AS `of_name`,
-      `t8`.`ordinal` AS `of_ordinal`
-    FROM (
-      SELECT
-        `t4`.`run`,
-        `t4`.`rank`,
-        `t4`.`step`,
-        `t4`.`name`,
-        `t4`.`start_ns`,
-        `t4`.`duration_ns`,
-        `t4`.`end_ns`,
-        `t4`.`ordinal`,
-        `t7`.`lowest`
-      FROM `t2` AS `t4`
-      INNER JOIN (
-        SELECT
-          `t5`.`run` AS `of_run`,
-          `t5`.`lowest`
-        FROM (
-          SELECT
-            `t3`.`run`,
-            MIN(`t3`.`rank`) AS `lowest`
-          FROM `t2` AS `t3`
-          GROUP BY
-            1
-        ) AS `t5`
-      ) AS `t7`
-        ON `t4`.`run` = `t7`.`of_run`
-    ) AS `t8`
-    WHERE
-      `t8`.`rank` = `t8`.`lowest`
-  ) AS `t10`
-    ON `t4`.`run` = `t10`.`of_run`
-    AND `t4`.`step` = `t10`.`of_step`
-    AND `t4`.`name` = `t10`.`of_name`
-    AND `t4`.`ordinal` = `t10`.`of_ordinal`
-), `t19` AS (
-  SELECT
-    `t14`.`run`,
-    `t14`.`rank`,
-    `t18`.`median_ns`,
-    ABS(`t14`.`apart_ns` - `t18`.`median_ns`) AS `away_ns`,
-    `t14`.`ordinal` AS `id`
-  FROM (
-    SELECT
-      `t12`.`run`,
-      `t12`.`rank`,
-      `t12`.`end_ns` - `t12`.`reference_end_ns` AS `apart_ns`,
-      `t12`.`ordinal`
-    FROM `t11` AS `t12`
-  ) AS `t14`
-  INNER JOIN (
-    SELECT
-      `t16`.`median_ns`,
-      `t16`.`run` AS `of_run`,
-      `t16`.`rank` AS `of_rank`
-    FROM (
-      SELECT
-        `t15`.`run`,
-        `t15`.`rank`,
-        `t15`.`apart_ns` AS `median_ns`,
-        ROW_NUMBER() OVER (
-          PARTITION BY `t15`.`run`, `t15`.`rank`
-          ORDER BY `t15`.`apart_ns` ASC, `t15`.`id` ASC
-        ) - 1 AS `place`,
-        COUNT(*) OVER (
-          PARTITION BY `t15`.`run`, `t15`.`rank`
-          ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-        ) AS `number`
-      FROM (
-        SELECT
-          `t12`.`run`,
-          `t12`.`rank`,
-          `t12`.`end_ns` - `t12`.`reference_end_ns` AS `apart_ns`,
-          (
-            `t12`.`step` * 0
-          ) + `t12`.`ordinal` AS `id`
-        FROM `t11` AS `t12`
-      ) AS `t15`
-    ) AS `t16`
-    WHERE
-      (
-        (
-          `t16`.`place` * 2
-        ) = (
-          `t16`.`number` - 1
-        )
-      )
-      OR (
-        (
-          `t16`.`place` * 2
-        ) = (
-          `t16`.`number` - 2
-        )
-      )
-  ) AS `t18`
-    ON `t14`.`run` = `t18`.`of_run` AND `t14`.`rank` = `t18`.`of_rank`
 )
 SELECT
-  `t39`.`run`,
-  `t39`.`step`,
-  `t39`.`name`,
-  `t39`.`ordinal`,
-  `t39`.`straggler`,
-  `t39`.`ranks`,
-  `t39`.`cost_ns`,
-  `t39`.`transfer_ns`,
-  `t39`.`last_ns` - `t39`.`first_ns` AS `skew_ns`
+  `t22`.`run`,
+  `t22`.`step`,
+  `t22`.`name`,
+  `t22`.`ordinal`,
+  `t22`.`straggler`,
+  `t22`.`ranks`,
+  `t22`.`cost_ns`,
+  `t22`.`transfer_ns`,
+  `t22`.`last_ns` - `t22`.`first_ns` AS `skew_ns`
 FROM (
   SELECT
-    `t38`.`run`,
-    `t38`.`step`,
-    `t38`.`name`,
-    `t38`.`ordinal`,
-    `t38`.`straggler`,
-    `t38`.`ranks`,
-    `t38`.`first_ns`,
-    `t38`.`last_ns`,
-    `t38`.`transfer_ns`,
-    SUM(
-      IF(
-        (
-          `t38`.`last_ns` - `t38`.`start_ns`
-        ) > (
-          `t38`.`error_ns` + `t38`.`straggler_error_ns`
-        ),
-        `t38`.`last_ns` - `t38`.`start_ns`,
-        0
-      )
-    ) AS `cost_ns`
+    `t21`.`run`,
+    `t21`.`step`,
+    `t21`.`name`,
+    `t21`.`ordinal`,
+    `t21`.`straggler`,
+    `t21`.`ranks`,
+    `t21`.`first_ns`,
+    `t21`.`last_ns`,
+    `t21`.`transfer_ns`,
+    SUM(IF(`t21`.`wait_ns` > `t21`.`errors_ns`, `t21`.`wait_ns`, 0)) AS `cost_ns`
   FROM (
     SELECT
-      `t4`.`run`,
-      `t4`.`step`,
-      `t4`.`name`,
-      `t4`.`ordinal`,
-      `t4`.`rank`,
-      `t4`.`duration_ns`,
-      `t4`.`start_ns` - `t28`.`clock_offset_ns` AS `start_ns`,
-      `t28`.`clock_error_ns` AS `error_ns`,
-      `t32`.`ranks`,
-      `t32`.`first_ns`,
-      `t32`.`last_ns`,
-      `t32`.`transfer_ns`,
-      `t37`.`straggler`,
-      `t37`.`straggler_error_ns`,
-      `t37`.`its_run`,
-      `t37`.`its_step`,
-      `t37`.`its_name`,
-      `t37`.`its_ordinal`
-    FROM `t2` AS `t4`
-    INNER JOIN (
+      `t20`.`run`,
+      `t20`.`step`,
+      `t20`.`name`,
+      `t20`.`ordinal`,
+      `t20`.`rank`,
+      `t20`.`duration_ns`,
+      `t20`.`start_ns`,
+      `t20`.`error_ns`,
+      `t20`.`ranks`,
+      `t20`.`first_ns`,
+      `t20`.`last_ns`,
+      `t20`.`transfer_ns`,
+      `t20`.`straggler`,
+      `t20`.`last_ns` - `t20`.`start_ns` AS `wait_ns`,
+      `t20`.`error_ns` + MAX(IF(`t20`.`rank` = `t20`.`straggler`, `t20`.`error_ns`, NULL)) OVER (
+        PARTITION BY `t20`.`run`, `t20`.`step`, `t20`.`name`, `t20`.`ordinal`
+        ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+      ) AS `errors_ns`
+    FROM (
       SELECT
-        IF(
-          (
-            `t26`.`collectives` >= 3
-          ) AND (
-            ABS(`t26`.`median_ns`) > `t26`.`most_ns`
-          ),
-          `t26`.`median_ns`,
-          0
-        ) AS `clock_offset_ns`,
-        IF(
-          (
-            `t26`.`collectives` >= 3
-          ) AND (
-            ABS(`t26`.`median_ns`) > `t26`.`most_ns`
-          ),
-          `t26`.`error_ns`,
-          0
-        ) AS `clock_error_ns`,
-        `t26`.`run` AS `of_run`,
-        `t26`.`rank` AS `of_rank`
+        `t19`.`run`,
+        `t19`.`step`,
+        `t19`.`name`,
+        `t19`.`ordinal`,
+        `t19`.`rank`,
+        `t19`.`duration_ns`,
+        `t19`.`start_ns`,
+        `t19`.`error_ns`,
+        `t19`.`ranks`,
+        `t19`.`first_ns`,
+        `t19`.`last_ns`,
+        `t19`.`transfer_ns`,
+        MIN(IF(`t19`.`start_ns` = `t19`.`last_ns`, `t19`.`rank`, NULL)) OVER (
+          PARTITION BY `t19`.`run`, `t19`.`step`, `t19`.`name`, `t19`.`ordinal`
+          ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+        ) AS `straggler`
       FROM (
         SELECT
-          `t22`.`run`,
-          `t22`.`rank`,
-          `t22`.`median_ns`,
-          `t22`.`collectives`,
-          `t22`.`most_ns`,
-          `t25`.`error_ns`
+          *
         FROM (
           SELECT
-            `t20`.`run`,
-            `t20`.`rank`,
-            `t20`.`median_ns`,
-            COUNT(*) AS `collectives`,
-            MAX(`t20`.`away_ns`) AS `most_ns`
-          FROM `t19` AS `t20`
-          GROUP BY
-            1,
-            2,
-            3
-        ) AS `t22`
-        INNER JOIN (
-          SELECT
-            `t23`.`median_ns` AS `error_ns`,
-            `t23`.`run` AS `of_run`,
-            `t23`.`rank` AS `of_rank`
-          FROM (
-            SELECT
-              `t20`.`run`,
-              `t20`.`rank`,
-              `t20`.`away_ns` AS `median_ns`,
-              ROW_NUMBER() OVER (
-                PARTITION BY `t20`.`run`, `t20`.`rank`
-                ORDER BY `t20`.`away_ns` ASC, `t20`.`id` ASC
-              ) - 1 AS `place`,
-              COUNT(*) OVER (
-                PARTITION BY `t20`.`run`, `t20`.`rank`
-                ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-              ) AS `number`
-            FROM `t19` AS `t20`
-          ) AS `t23`
-          WHERE
-            (
-              (
-                `t23`.`place` * 2
-              ) = (
-                `t23`.`number` - 1
-              )
-            )
-            OR (
-              (
-                `t23`.`place` * 2
-              ) = (
-                `t23`.`number` - 2
-              )
-            )
-        ) AS `t25`
-          ON `t22`.`run` = `t25`.`of_run` AND `t22`.`rank` = `t25`.`of_rank`
-      ) AS `t26`
-    ) AS `t28`
-      ON `t4`.`run` = `t28`.`of_run` AND `t4`.`rank` = `t28`.`of_rank`
-    INNER JOIN (
-      SELECT
-        `t30`.`run` AS `of_run`,
-        `t30`.`step` AS `of_step`,
-        `t30`.`name` AS `of_name`,
-        `t30`.`ordinal` AS `of_ordinal`,
-        `t30`.`ranks`,
-        `t30`.`first_ns`,
-        `t30`.`last_ns`,
-        `t30`.`transfer_ns`
-      FROM (
-        SELECT
-          `t29`.`run`,
-          `t29`.`step`,
-          `t29`.`name`,
-          `t29`.`ordinal`,
-          COUNT(`t29`.`rank`) AS `ranks`,
-          MIN(`t29`.`start_ns`) AS `first_ns`,
-          MAX(`t29`.`start_ns`) AS `last_ns`,
-          MIN(`t29`.`duration_ns`) AS `transfer_ns`
-        FROM (
-          SELECT
-            `t4`.`run`,
-            `t4`.`step`,
-            `t4`.`name`,
-            `t4`.`ordinal`,
-            `t4`.`rank`,
-            `t4`.`duration_ns`,
-            `t4`.`start_ns` - `t28`.`clock_offset_ns` AS `start_ns`,
-            `t28`.`clock_error_ns` AS `error_ns`
-          FROM `t2` AS `t4`
-          INNER JOIN (
-            SELECT
-              IF(
-                (
-                  `t26`.`collectives` >= 3
-                ) AND (
-                  ABS(`t26`.`median_ns`) > `t26`.`most_ns`
-                ),
-                `t26`.`median_ns`,
-                0
-              ) AS `clock_offset_ns`,
-              IF(
-                (
-                  `t26`.`collectives` >= 3
-                ) AND (
-                  ABS(`t26`.`median_ns`) > `t26`.`most_ns`
-                ),
-                `t26`.`error_ns`,
-                0
-              ) AS `clock_error_ns`,
-              `t26`.`run` AS `of_run`,
-              `t26`.`rank` AS `of_rank`
-            FROM (
-              SELECT
-                `t22`.`run`,
-                `t22`.`rank`,
-                `t22`.`median_ns`,
-                `t22`.`collectives`,
-                `t22`.`most_ns`,
-                `t25`.`error_ns`
-              FROM (
-                SELECT
-                  `t20`.`run`,
-                  `t20`.`rank`,
-                  `t20`.`median_ns`,
-                  COUNT(*) AS `collectives`,
-                  MAX(`t20`.`away_ns`) AS `most_ns`
-                FROM `t19` AS `t20`
-                GROUP BY
-                  1,
-                  2,
-                  3
-              ) AS `t22`
-              INNER JOIN (
-                SELECT
-                  `t23`.`median_ns` AS `error_ns`,
-                  `t23`.`run` AS `of_run`,
-                  `t23`.`rank` AS `of_rank`
-                FROM (
-                  SELECT
-                    `t20`.`run`,
-                    `t20`.`rank`,
-                    `t20`.`away_ns` AS `median_ns`,
-                    ROW_NUMBER() OVER (
-                      PARTITION BY `t20`.`run`, `t20`.`rank`
-                      ORDER BY `t20`.`away_ns` ASC, `t20`.`id` ASC
-                    ) - 1 AS `place`,
-                    COUNT(*) OVER (
-                      PARTITION BY `t20`.`run`, `t20`.`rank`
-                      ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                    ) AS `number`
-                  FROM `t19` AS `t20`
-                ) AS `t23`
-                WHERE
-                  (
-                    (
-                      `t23`.`place` * 2
-                    ) = (
-                      `t23`.`number` - 1
-                    )
-                  )
-                  OR (
-                    (
-                      `t23`.`place` * 2
-                    ) = (
-                      `t23`.`number` - 2
-                    )
-                  )
-              ) AS `t25`
-                ON `t22`.`run` = `t25`.`of_run` AND `t22`.`rank` = `t25`.`of_rank`
-            ) AS `t26`
-          ) AS `t28`
-            ON `t4`.`run` = `t28`.`of_run` AND `t4`.`rank` = `t28`.`of_rank`
-        ) AS `t29`
-        GROUP BY
-          1,
-          2,
-          3,
-          4
-      ) AS `t30`
-      WHERE
-        `t30`.`ranks` > 1
-    ) AS `t32`
-      ON `t4`.`run` = `t32`.`of_run`
-      AND `t4`.`step` = `t32`.`of_step`
-      AND `t4`.`name` = `t32`.`of_name`
-      AND `t4`.`ordinal` = `t32`.`of_ordinal`
-    INNER JOIN (
-      SELECT
-        `t35`.`rank` AS `straggler`,
-        `t35`.`error_ns` AS `straggler_error_ns`,
-        `t35`.`run` AS `its_run`,
-        `t35`.`step` AS `its_step`,
-        `t35`.`name` AS `its_name`,
-        `t35`.`ordinal` AS `its_ordinal`
-      FROM (
-        SELECT
-          `t34`.`run`,
-          `t34`.`step`,
-          `t34`.`name`,
-          `t34`.`ordinal`,
-          `t34`.`rank`,
-          `t34`.`duration_ns`,
-          `t34`.`start_ns`,
-          `t34`.`error_ns`,
-          `t34`.`of_run`,
-          `t34`.`of_step`,
-          `t34`.`of_name`,
-          `t34`.`of_ordinal`,
-          `t34`.`ranks`,
-          `t34`.`first_ns`,
-          `t34`.`last_ns`,
-          `t34`.`transfer_ns`,
-          ROW_NUMBER() OVER (
-            PARTITION BY `t34`.`run`, `t34`.`step`, `t34`.`name`, `t34`.`ordinal`
-            ORDER BY `t34`.`rank` ASC
-          ) - 1 AS `place`
-        FROM (
-          SELECT
-            *
+            `t17`.`run`,
+            `t17`.`step`,
+            `t17`.`name`,
+            `t17`.`ordinal`,
+            `t17`.`rank`,
+            `t17`.`duration_ns`,
+            `t17`.`start_ns`,
+            `t17`.`error_ns`,
+            COUNT(`t17`.`rank`) OVER (
+              PARTITION BY `t17`.`run`, `t17`.`step`, `t17`.`name`, `t17`.`ordinal`
+              ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+            ) AS `ranks`,
+            MIN(`t17`.`start_ns`) OVER (
+              PARTITION BY `t17`.`run`, `t17`.`step`, `t17`.`name`, `t17`.`ordinal`
+              ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+            ) AS `first_ns`,
+            MAX(`t17`.`start_ns`) OVER (
+              PARTITION BY `t17`.`run`, `t17`.`step`, `t17`.`name`, `t17`.`ordinal`
+              ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+            ) AS `last_ns`,
+            MIN(`t17`.`duration_ns`) OVER (
+              PARTITION BY `t17`.`run`, `t17`.`step`, `t17`.`name`, `t17`.`ordinal`
+              ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+            ) AS `transfer_ns`
           FROM (
             SELECT
               `t4`.`run`,
@@ -457,241 +116,242 @@ FROM (
               `t4`.`ordinal`,
               `t4`.`rank`,
               `t4`.`duration_ns`,
-              `t4`.`start_ns` - `t28`.`clock_offset_ns` AS `start_ns`,
-              `t28`.`clock_error_ns` AS `error_ns`,
-              `t32`.`of_run`,
-              `t32`.`of_step`,
-              `t32`.`of_name`,
-              `t32`.`of_ordinal`,
-              `t32`.`ranks`,
-              `t32`.`first_ns`,
-              `t32`.`last_ns`,
-              `t32`.`transfer_ns`
+              `t4`.`start_ns` - `t16`.`clock_offset_ns` AS `start_ns`,
+              `t16`.`clock_error_ns` AS `error_ns`
             FROM `t2` AS `t4`
             INNER JOIN (
               SELECT
                 IF(
                   (
-                    `t26`.`collectives` >= 3
+                    `t14`.`collectives` >= 3
                   ) AND (
-                    ABS(`t26`.`median_ns`) > `t26`.`most_ns`
+                    ABS(`t14`.`median_ns`) > `t14`.`most_ns`
                   ),
-                  `t26`.`median_ns`,
+                  `t14`.`median_ns`,
                   0
                 ) AS `clock_offset_ns`,
                 IF(
                   (
-                    `t26`.`collectives` >= 3
+                    `t14`.`collectives` >= 3
                   ) AND (
-                    ABS(`t26`.`median_ns`) > `t26`.`most_ns`
+                    ABS(`t14`.`median_ns`) > `t14`.`most_ns`
                   ),
-                  `t26`.`error_ns`,
+                  `t14`.`error_ns`,
                   0
                 ) AS `clock_error_ns`,
-                `t26`.`run` AS `of_run`,
-                `t26`.`rank` AS `of_rank`
+                `t14`.`run` AS `of_run`,
+                `t14`.`rank` AS `of_rank`
               FROM (
                 SELECT
-                  `t22`.`run`,
-                  `t22`.`rank`,
-                  `t22`.`median_ns`,
-                  `t22`.`collectives`,
-                  `t22`.`most_ns`,
-                  `t25`.`error_ns`
+                  `t13`.`run`,
+                  `t13`.`rank`,
+                  `t13`.`median_ns`,
+                  `t13`.`error_ns`,
+                  COUNT(*) AS `collectives`,
+                  MAX(`t13`.`away_ns`) AS `most_ns`
                 FROM (
                   SELECT
-                    `t20`.`run`,
-                    `t20`.`rank`,
-                    `t20`.`median_ns`,
-                    COUNT(*) AS `collectives`,
-                    MAX(`t20`.`away_ns`) AS `most_ns`
-                  FROM `t19` AS `t20`
-                  GROUP BY
-                    1,
-                    2,
-                    3
-                ) AS `t22`
-                INNER JOIN (
-                  SELECT
-                    `t23`.`median_ns` AS `error_ns`,
-                    `t23`.`run` AS `of_run`,
-                    `t23`.`rank` AS `of_rank`
+                    `t12`.`run`,
+                    `t12`.`rank`,
+                    `t12`.`step`,
+                    `t12`.`name`,
+                    `t12`.`start_ns`,
+                    `t12`.`duration_ns`,
+                    `t12`.`end_ns`,
+                    `t12`.`ordinal`,
+                    `t12`.`lowest`,
+                    `t12`.`apart_ns`,
+                    `t12`.`median_ns`,
+                    `t12`.`away_ns`,
+                    `t12`.`error_ns`
                   FROM (
                     SELECT
-                      `t20`.`run`,
-                      `t20`.`rank`,
-                      `t20`.`away_ns` AS `median_ns`,
-                      ROW_NUMBER() OVER (
-                        PARTITION BY `t20`.`run`, `t20`.`rank`
-                        ORDER BY `t20`.`away_ns` ASC, `t20`.`id` ASC
-                      ) - 1 AS `place`,
-                      COUNT(*) OVER (
-                        PARTITION BY `t20`.`run`, `t20`.`rank`
-                        ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                      ) AS `number`
-                    FROM `t19` AS `t20`
-                  ) AS `t23`
-                  WHERE
-                    (
-                      (
-                        `t23`.`place` * 2
-                      ) = (
-                        `t23`.`number` - 1
-                      )
-                    )
-                    OR (
-                      (
-                        `t23`.`place` * 2
-                      ) = (
-                        `t23`.`number` - 2
-                      )
-                    )
-                ) AS `t25`
-                  ON `t22`.`run` = `t25`.`of_run` AND `t22`.`rank` = `t25`.`of_rank`
-              ) AS `t26`
-            ) AS `t28`
-              ON `t4`.`run` = `t28`.`of_run` AND `t4`.`rank` = `t28`.`of_rank`
-            INNER JOIN (
-              SELECT
-                `t30`.`run` AS `of_run`,
-                `t30`.`step` AS `of_step`,
-                `t30`.`name` AS `of_name`,
-                `t30`.`ordinal` AS `of_ordinal`,
-                `t30`.`ranks`,
-                `t30`.`first_ns`,
-                `t30`.`last_ns`,
-                `t30`.`transfer_ns`
-              FROM (
-                SELECT
-                  `t29`.`run`,
-                  `t29`.`step`,
-                  `t29`.`name`,
-                  `t29`.`ordinal`,
-                  COUNT(`t29`.`rank`) AS `ranks`,
-                  MIN(`t29`.`start_ns`) AS `first_ns`,
-                  MAX(`t29`.`start_ns`) AS `last_ns`,
-                  MIN(`t29`.`duration_ns`) AS `transfer_ns`
-                FROM (
-                  SELECT
-                    `t4`.`run`,
-                    `t4`.`step`,
-                    `t4`.`name`,
-                    `t4`.`ordinal`,
-                    `t4`.`rank`,
-                    `t4`.`duration_ns`,
-                    `t4`.`start_ns` - `t28`.`clock_offset_ns` AS `start_ns`,
-                    `t28`.`clock_error_ns` AS `error_ns`
-                  FROM `t2` AS `t4`
-                  INNER JOIN (
-                    SELECT
-                      IF(
-                        (
-                          `t26`.`collectives` >= 3
-                        ) AND (
-                          ABS(`t26`.`median_ns`) > `t26`.`most_ns`
-                        ),
-                        `t26`.`median_ns`,
-                        0
-                      ) AS `clock_offset_ns`,
-                      IF(
-                        (
-                          `t26`.`collectives` >= 3
-                        ) AND (
-                          ABS(`t26`.`median_ns`) > `t26`.`most_ns`
-                        ),
-                        `t26`.`error_ns`,
-                        0
-                      ) AS `clock_error_ns`,
-                      `t26`.`run` AS `of_run`,
-                      `t26`.`rank` AS `of_rank`
-                    FROM (
-                      SELECT
-                        `t22`.`run`,
-                        `t22`.`rank`,
-                        `t22`.`median_ns`,
-                        `t22`.`collectives`,
-                        `t22`.`most_ns`,
-                        `t25`.`error_ns`
-                      FROM (
-                        SELECT
-                          `t20`.`run`,
-                          `t20`.`rank`,
-                          `t20`.`median_ns`,
-                          COUNT(*) AS `collectives`,
-                          MAX(`t20`.`away_ns`) AS `most_ns`
-                        FROM `t19` AS `t20`
-                        GROUP BY
-                          1,
-                          2,
-                          3
-                      ) AS `t22`
-                      INNER JOIN (
-                        SELECT
-                          `t23`.`median_ns` AS `error_ns`,
-                          `t23`.`run` AS `of_run`,
-                          `t23`.`rank` AS `of_rank`
-                        FROM (
-                          SELECT
-                            `t20`.`run`,
-                            `t20`.`rank`,
-                            `t20`.`away_ns` AS `median_ns`,
-                            ROW_NUMBER() OVER (
-                              PARTITION BY `t20`.`run`, `t20`.`rank`
-                              ORDER BY `t20`.`away_ns` ASC, `t20`.`id` ASC
-                            ) - 1 AS `place`,
-                            COUNT(*) OVER (
-                              PARTITION BY `t20`.`run`, `t20`.`rank`
-                              ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                            ) AS `number`
-                          FROM `t19` AS `t20`
-                        ) AS `t23`
-                        WHERE
+                      `t11`.`run`,
+                      `t11`.`rank`,
+                      `t11`.`step`,
+                      `t11`.`name`,
+                      `t11`.`start_ns`,
+                      `t11`.`duration_ns`,
+                      `t11`.`end_ns`,
+                      `t11`.`ordinal`,
+                      `t11`.`lowest`,
+                      `t11`.`apart_ns`,
+                      `t11`.`median_ns`,
+                      `t11`.`away_ns`,
+                      `t11`.`place`,
+                      `t11`.`number`,
+                      MAX(
+                        IF(
                           (
                             (
-                              `t23`.`place` * 2
+                              `t11`.`place` * 2
                             ) = (
-                              `t23`.`number` - 1
+                              `t11`.`number` - 1
                             )
                           )
                           OR (
                             (
-                              `t23`.`place` * 2
+                              `t11`.`place` * 2
                             ) = (
-                              `t23`.`number` - 2
+                              `t11`.`number` - 2
                             )
-                          )
-                      ) AS `t25`
-                        ON `t22`.`run` = `t25`.`of_run` AND `t22`.`rank` = `t25`.`of_rank`
-                    ) AS `t26`
-                  ) AS `t28`
-                    ON `t4`.`run` = `t28`.`of_run` AND `t4`.`rank` = `t28`.`of_rank`
-                ) AS `t29`
+                          ),
+                          `t11`.`away_ns`,
+                          NULL
+                        )
+                      ) OVER (
+                        PARTITION BY `t11`.`run`, `t11`.`rank`
+                        ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                      ) AS `error_ns`
+                    FROM (
+                      SELECT
+                        `t10`.`run`,
+                        `t10`.`rank`,
+                        `t10`.`step`,
+                        `t10`.`name`,
+                        `t10`.`start_ns`,
+                        `t10`.`duration_ns`,
+                        `t10`.`end_ns`,
+                        `t10`.`ordinal`,
+                        `t10`.`lowest`,
+                        `t10`.`apart_ns`,
+                        `t10`.`median_ns`,
+                        `t10`.`away_ns`,
+                        ROW_NUMBER() OVER (
+                          PARTITION BY `t10`.`run`, `t10`.`rank`
+                          ORDER BY `t10`.`away_ns` ASC, `t10`.`step` ASC, `t10`.`name` ASC, `t10`.`ordinal` ASC
+                        ) - 1 AS `place`,
+                        COUNT(*) OVER (
+                          PARTITION BY `t10`.`run`, `t10`.`rank`
+                          ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                        ) AS `number`
+                      FROM (
+                        SELECT
+                          `t9`.`run`,
+                          `t9`.`rank`,
+                          `t9`.`step`,
+                          `t9`.`name`,
+                          `t9`.`start_ns`,
+                          `t9`.`duration_ns`,
+                          `t9`.`end_ns`,
+                          `t9`.`ordinal`,
+                          `t9`.`lowest`,
+                          `t9`.`apart_ns`,
+                          `t9`.`median_ns`,
+                          ABS(`t9`.`apart_ns` - `t9`.`median_ns`) AS `away_ns`
+                        FROM (
+                          SELECT
+                            `t8`.`run`,
+                            `t8`.`rank`,
+                            `t8`.`step`,
+                            `t8`.`name`,
+                            `t8`.`start_ns`,
+                            `t8`.`duration_ns`,
+                            `t8`.`end_ns`,
+                            `t8`.`ordinal`,
+                            `t8`.`lowest`,
+                            `t8`.`apart_ns`,
+                            `t8`.`place`,
+                            `t8`.`number`,
+                            MAX(
+                              IF(
+                                (
+                                  (
+                                    `t8`.`place` * 2
+                                  ) = (
+                                    `t8`.`number` - 1
+                                  )
+                                )
+                                OR (
+                                  (
+                                    `t8`.`place` * 2
+                                  ) = (
+                                    `t8`.`number` - 2
+                                  )
+                                ),
+                                `t8`.`apart_ns`,
+                                NULL
+                              )
+                            ) OVER (
+                              PARTITION BY `t8`.`run`, `t8`.`rank`
+                              ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                            ) AS `median_ns`
+                          FROM (
+                            SELECT
+                              `t7`.`run`,
+                              `t7`.`rank`,
+                              `t7`.`step`,
+                              `t7`.`name`,
+                              `t7`.`start_ns`,
+                              `t7`.`duration_ns`,
+                              `t7`.`end_ns`,
+                              `t7`.`ordinal`,
+                              `t7`.`lowest`,
+                              `t7`.`apart_ns`,
+                              ROW_NUMBER() OVER (
+                                PARTITION BY `t7`.`run`, `t7`.`rank`
+                                ORDER BY `t7`.`apart_ns` ASC, `t7`.`step` ASC, `t7`.`name` ASC, `t7`.`ordinal` ASC
+                              ) - 1 AS `place`,
+                              COUNT(*) OVER (
+                                PARTITION BY `t7`.`run`, `t7`.`rank`
+                                ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                              ) AS `number`
+                            FROM (
+                              SELECT
+                                *
+                              FROM (
+                                SELECT
+                                  `t5`.`run`,
+                                  `t5`.`rank`,
+                                  `t5`.`step`,
+                                  `t5`.`name`,
+                                  `t5`.`start_ns`,
+                                  `t5`.`duration_ns`,
+                                  `t5`.`end_ns`,
+                                  `t5`.`ordinal`,
+                                  `t5`.`lowest`,
+                                  `t5`.`end_ns` - MAX(IF(`t5`.`rank` = `t5`.`lowest`, `t5`.`end_ns`, NULL)) OVER (
+                                    PARTITION BY `t5`.`run`, `t5`.`step`, `t5`.`name`, `t5`.`ordinal`
+                                    ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                                  ) AS `apart_ns`
+                                FROM (
+                                  SELECT
+                                    `t3`.`run`,
+                                    `t3`.`rank`,
+                                    `t3`.`step`,
+                                    `t3`.`name`,
+                                    `t3`.`start_ns`,
+                                    `t3`.`duration_ns`,
+                                    `t3`.`end_ns`,
+                                    `t3`.`ordinal`,
+                                    MIN(`t3`.`rank`) OVER (PARTITION BY `t3`.`run` ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS `lowest`
+                                  FROM `t2` AS `t3`
+                                ) AS `t5`
+                              ) AS `t6`
+                              WHERE
+                                `t6`.`apart_ns` IS NOT NULL
+                            ) AS `t7`
+                          ) AS `t8`
+                        ) AS `t9`
+                      ) AS `t10`
+                    ) AS `t11`
+                  ) AS `t12`
+                ) AS `t13`
                 GROUP BY
                   1,
                   2,
                   3,
                   4
-              ) AS `t30`
-              WHERE
-                `t30`.`ranks` > 1
-            ) AS `t32`
-              ON `t4`.`run` = `t32`.`of_run`
-              AND `t4`.`step` = `t32`.`of_step`
-              AND `t4`.`name` = `t32`.`of_name`
-              AND `t4`.`ordinal` = `t32`.`of_ordinal`
-          ) AS `t33`
-          WHERE
-            `t33`.`start_ns` = `t33`.`last_ns`
-        ) AS `t34`
-      ) AS `t35`
-      WHERE
-        `t35`.`place` = 0
-    ) AS `t37`
-      ON `t4`.`run` = `t37`.`its_run`
-      AND `t4`.`step` = `t37`.`its_step`
-      AND `t4`.`name` = `t37`.`its_name`
-      AND `t4`.`ordinal` = `t37`.`its_ordinal`
-  ) AS `t38`
+              ) AS `t14`
+            ) AS `t16`
+              ON `t4`.`run` = `t16`.`of_run` AND `t4`.`rank` = `t16`.`of_rank`
+          ) AS `t17`
+        ) AS `t18`
+        WHERE
+          `t18`.`ranks` > 1
+      ) AS `t19`
+    ) AS `t20`
+  ) AS `t21`
   GROUP BY
     1,
     2,
@@ -702,4 +362,4 @@ FROM (
     7,
     8,
     9
-) AS `t39`
+) AS `t22`

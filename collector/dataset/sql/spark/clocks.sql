@@ -1,244 +1,253 @@
-WITH `t2` AS (
-  SELECT
-    `t1`.`run`,
-    `t1`.`rank`,
-    `t1`.`step`,
-    `t1`.`name`,
-    `t1`.`start_ns`,
-    `t1`.`duration_ns`,
-    `t1`.`start_ns` + `t1`.`duration_ns` AS `end_ns`,
-    ROW_NUMBER() OVER (
-      PARTITION BY `t1`.`run`, `t1`.`rank`, `t1`.`step`, `t1`.`name`
-      ORDER BY `t1`.`start_ns` ASC NULLS LAST, `t1`.`id` ASC NULLS LAST
-    ) - 1 AS `ordinal`
-  FROM (
-    SELECT
-      *
-    FROM `kernels` AS `t0`
-    WHERE
-      `t0`.`class` = 'communication'
-  ) AS `t1`
-), `t11` AS (
-  SELECT
-    `t4`.`run`,
-    `t4`.`rank`,
-    `t4`.`step`,
-    `t4`.`name`,
-    `t4`.`start_ns`,
-    `t4`.`duration_ns`,
-    `t4`.`end_ns`,
-    `t4`.`ordinal`,
-    `t7`.`lowest`,
-    `t10`.`reference_end_ns`,
-    `t10`.`of_run`,
-    `t10`.`of_step`,
-    `t10`.`of_name`,
-    `t10`.`of_ordinal`
-  FROM `t2` AS `t4`
-  INNER JOIN (
-    SELECT
-      `t5`.`run` AS `of_run`,
-      `t5`.`lowest`
-    FROM (
-      SELECT
-        `t3`.`run`,
-        MIN(`t3`.`rank`) AS `lowest`
-      FROM `t2` AS `t3`
-      GROUP BY
-        1
-    ) AS `t5`
-  ) AS `t7`
-    ON `t4`.`run` = `t7`.`of_run`
-  INNER JOIN (
-    SELECT
-      `t8`.`end_ns` AS `reference_end_ns`,
-      `t8`.`run` AS `of_run`,
-      `t8`.`step` AS `of_step`,
-      `t8`.`name` AS `of_name`,
-      `t8`.`ordinal` AS `of_ordinal`
-    FROM (
-      SELECT
-        `t4`.`run`,
-        `t4`.`rank`,
-        `t4`.`step`,
-        `t4`.`name`,
-        `t4`.`start_ns`,
-        `t4`.`duration_ns`,
-        `t4`.`end_ns`,
-        `t4`.`ordinal`,
-        `t7`.`lowest`
-      FROM `t2` AS `t4`
-      INNER JOIN (
-        SELECT
-          `t5`.`run` AS `of_run`,
-          `t5`.`lowest`
-        FROM (
-          SELECT
-            `t3`.`run`,
-            MIN(`t3`.`rank`) AS `lowest`
-          FROM `t2` AS `t3`
-          GROUP BY
-            1
-        ) AS `t5`
-      ) AS `t7`
-        ON `t4`.`run` = `t7`.`of_run`
-    ) AS `t8`
-    WHERE
-      `t8`.`rank` = `t8`.`lowest`
-  ) AS `t10`
-    ON `t4`.`run` = `t10`.`of_run`
-    AND `t4`.`step` = `t10`.`of_step`
-    AND `t4`.`name` = `t10`.`of_name`
-    AND `t4`.`ordinal` = `t10`.`of_ordinal`
-), `t19` AS (
-  SELECT
-    `t14`.`run`,
-    `t14`.`rank`,
-    `t18`.`median_ns`,
-    ABS(`t14`.`apart_ns` - `t18`.`median_ns`) AS `away_ns`,
-    `t14`.`ordinal` AS `id`
-  FROM (
-    SELECT
-      `t12`.`run`,
-      `t12`.`rank`,
-      `t12`.`end_ns` - `t12`.`reference_end_ns` AS `apart_ns`,
-      `t12`.`ordinal`
-    FROM `t11` AS `t12`
-  ) AS `t14`
-  INNER JOIN (
-    SELECT
-      `t16`.`median_ns`,
-      `t16`.`run` AS `of_run`,
-      `t16`.`rank` AS `of_rank`
-    FROM (
-      SELECT
-        `t15`.`run`,
-        `t15`.`rank`,
-        `t15`.`apart_ns` AS `median_ns`,
-        ROW_NUMBER() OVER (
-          PARTITION BY `t15`.`run`, `t15`.`rank`
-          ORDER BY `t15`.`apart_ns` ASC NULLS LAST, `t15`.`id` ASC NULLS LAST
-        ) - 1 AS `place`,
-        COUNT(*) OVER (
-          PARTITION BY `t15`.`run`, `t15`.`rank`
-          ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-        ) AS `number`
-      FROM (
-        SELECT
-          `t12`.`run`,
-          `t12`.`rank`,
-          `t12`.`end_ns` - `t12`.`reference_end_ns` AS `apart_ns`,
-          (
-            `t12`.`step` * 0
-          ) + `t12`.`ordinal` AS `id`
-        FROM `t11` AS `t12`
-      ) AS `t15`
-    ) AS `t16`
-    WHERE
-      (
-        (
-          `t16`.`place` * 2
-        ) = (
-          `t16`.`number` - 1
-        )
-      )
-      OR (
-        (
-          `t16`.`place` * 2
-        ) = (
-          `t16`.`number` - 2
-        )
-      )
-  ) AS `t18`
-    ON `t14`.`run` = `t18`.`of_run` AND `t14`.`rank` = `t18`.`of_rank`
-)
 SELECT
-  `t26`.`run`,
-  `t26`.`rank`,
-  `t26`.`collectives`,
+  `t12`.`run`,
+  `t12`.`rank`,
+  `t12`.`collectives`,
   IF(
     (
-      `t26`.`collectives` >= 3
+      `t12`.`collectives` >= 3
     ) AND (
-      ABS(`t26`.`median_ns`) > `t26`.`most_ns`
+      ABS(`t12`.`median_ns`) > `t12`.`most_ns`
     ),
-    `t26`.`median_ns`,
+    `t12`.`median_ns`,
     0
   ) AS `clock_offset_ns`,
   IF(
     (
-      `t26`.`collectives` >= 3
+      `t12`.`collectives` >= 3
     ) AND (
-      ABS(`t26`.`median_ns`) > `t26`.`most_ns`
+      ABS(`t12`.`median_ns`) > `t12`.`most_ns`
     ),
-    `t26`.`error_ns`,
+    `t12`.`error_ns`,
     0
   ) AS `clock_error_ns`,
   IF(
     (
-      `t26`.`collectives` >= 3
+      `t12`.`collectives` >= 3
     ) AND (
-      ABS(`t26`.`median_ns`) > `t26`.`most_ns`
+      ABS(`t12`.`median_ns`) > `t12`.`most_ns`
     ),
     'estimated',
     'believed'
   ) AS `clock`
 FROM (
   SELECT
-    `t22`.`run`,
-    `t22`.`rank`,
-    `t22`.`median_ns`,
-    `t22`.`collectives`,
-    `t22`.`most_ns`,
-    `t25`.`error_ns`
+    `t11`.`run`,
+    `t11`.`rank`,
+    `t11`.`median_ns`,
+    `t11`.`error_ns`,
+    COUNT(*) AS `collectives`,
+    MAX(`t11`.`away_ns`) AS `most_ns`
   FROM (
     SELECT
-      `t20`.`run`,
-      `t20`.`rank`,
-      `t20`.`median_ns`,
-      COUNT(*) AS `collectives`,
-      MAX(`t20`.`away_ns`) AS `most_ns`
-    FROM `t19` AS `t20`
-    GROUP BY
-      1,
-      2,
-      3
-  ) AS `t22`
-  INNER JOIN (
-    SELECT
-      `t23`.`median_ns` AS `error_ns`,
-      `t23`.`run` AS `of_run`,
-      `t23`.`rank` AS `of_rank`
+      `t10`.`run`,
+      `t10`.`rank`,
+      `t10`.`step`,
+      `t10`.`name`,
+      `t10`.`start_ns`,
+      `t10`.`duration_ns`,
+      `t10`.`end_ns`,
+      `t10`.`ordinal`,
+      `t10`.`lowest`,
+      `t10`.`apart_ns`,
+      `t10`.`median_ns`,
+      `t10`.`away_ns`,
+      `t10`.`error_ns`
     FROM (
       SELECT
-        `t20`.`run`,
-        `t20`.`rank`,
-        `t20`.`away_ns` AS `median_ns`,
-        ROW_NUMBER() OVER (
-          PARTITION BY `t20`.`run`, `t20`.`rank`
-          ORDER BY `t20`.`away_ns` ASC NULLS LAST, `t20`.`id` ASC NULLS LAST
-        ) - 1 AS `place`,
-        COUNT(*) OVER (
-          PARTITION BY `t20`.`run`, `t20`.`rank`
+        `t9`.`run`,
+        `t9`.`rank`,
+        `t9`.`step`,
+        `t9`.`name`,
+        `t9`.`start_ns`,
+        `t9`.`duration_ns`,
+        `t9`.`end_ns`,
+        `t9`.`ordinal`,
+        `t9`.`lowest`,
+        `t9`.`apart_ns`,
+        `t9`.`median_ns`,
+        `t9`.`away_ns`,
+        `t9`.`place`,
+        `t9`.`number`,
+        MAX(
+          IF(
+            (
+              (
+                `t9`.`place` * 2
+              ) = (
+                `t9`.`number` - 1
+              )
+            )
+            OR (
+              (
+                `t9`.`place` * 2
+              ) = (
+                `t9`.`number` - 2
+              )
+            ),
+            `t9`.`away_ns`,
+            NULL
+          )
+        ) OVER (
+          PARTITION BY `t9`.`run`, `t9`.`rank`
           ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-        ) AS `number`
-      FROM `t19` AS `t20`
-    ) AS `t23`
-    WHERE
-      (
-        (
-          `t23`.`place` * 2
-        ) = (
-          `t23`.`number` - 1
-        )
-      )
-      OR (
-        (
-          `t23`.`place` * 2
-        ) = (
-          `t23`.`number` - 2
-        )
-      )
-  ) AS `t25`
-    ON `t22`.`run` = `t25`.`of_run` AND `t22`.`rank` = `t25`.`of_rank`
-) AS `t26`
+        ) AS `error_ns`
+      FROM (
+        SELECT
+          `t8`.`run`,
+          `t8`.`rank`,
+          `t8`.`step`,
+          `t8`.`name`,
+          `t8`.`start_ns`,
+          `t8`.`duration_ns`,
+          `t8`.`end_ns`,
+          `t8`.`ordinal`,
+          `t8`.`lowest`,
+          `t8`.`apart_ns`,
+          `t8`.`median_ns`,
+          `t8`.`away_ns`,
+          ROW_NUMBER() OVER (
+            PARTITION BY `t8`.`run`, `t8`.`rank`
+            ORDER BY `t8`.`away_ns` ASC NULLS LAST, `t8`.`step` ASC NULLS LAST, `t8`.`name` ASC NULLS LAST, `t8`.`ordinal` ASC NULLS LAST
+          ) - 1 AS `place`,
+          COUNT(*) OVER (
+            PARTITION BY `t8`.`run`, `t8`.`rank`
+            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+          ) AS `number`
+        FROM (
+          SELECT
+            `t7`.`run`,
+            `t7`.`rank`,
+            `t7`.`step`,
+            `t7`.`name`,
+            `t7`.`start_ns`,
+            `t7`.`duration_ns`,
+            `t7`.`end_ns`,
+            `t7`.`ordinal`,
+            `t7`.`lowest`,
+            `t7`.`apart_ns`,
+            `t7`.`median_ns`,
+            ABS(`t7`.`apart_ns` - `t7`.`median_ns`) AS `away_ns`
+          FROM (
+            SELECT
+              `t6`.`run`,
+              `t6`.`rank`,
+              `t6`.`step`,
+              `t6`.`name`,
+              `t6`.`start_ns`,
+              `t6`.`duration_ns`,
+              `t6`.`end_ns`,
+              `t6`.`ordinal`,
+              `t6`.`lowest`,
+              `t6`.`apart_ns`,
+              `t6`.`place`,
+              `t6`.`number`,
+              MAX(
+                IF(
+                  (
+                    (
+                      `t6`.`place` * 2
+                    ) = (
+                      `t6`.`number` - 1
+                    )
+                  )
+                  OR (
+                    (
+                      `t6`.`place` * 2
+                    ) = (
+                      `t6`.`number` - 2
+                    )
+                  ),
+                  `t6`.`apart_ns`,
+                  NULL
+                )
+              ) OVER (
+                PARTITION BY `t6`.`run`, `t6`.`rank`
+                ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+              ) AS `median_ns`
+            FROM (
+              SELECT
+                `t5`.`run`,
+                `t5`.`rank`,
+                `t5`.`step`,
+                `t5`.`name`,
+                `t5`.`start_ns`,
+                `t5`.`duration_ns`,
+                `t5`.`end_ns`,
+                `t5`.`ordinal`,
+                `t5`.`lowest`,
+                `t5`.`apart_ns`,
+                ROW_NUMBER() OVER (
+                  PARTITION BY `t5`.`run`, `t5`.`rank`
+                  ORDER BY `t5`.`apart_ns` ASC NULLS LAST, `t5`.`step` ASC NULLS LAST, `t5`.`name` ASC NULLS LAST, `t5`.`ordinal` ASC NULLS LAST
+                ) - 1 AS `place`,
+                COUNT(*) OVER (
+                  PARTITION BY `t5`.`run`, `t5`.`rank`
+                  ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                ) AS `number`
+              FROM (
+                SELECT
+                  *
+                FROM (
+                  SELECT
+                    `t3`.`run`,
+                    `t3`.`rank`,
+                    `t3`.`step`,
+                    `t3`.`name`,
+                    `t3`.`start_ns`,
+                    `t3`.`duration_ns`,
+                    `t3`.`end_ns`,
+                    `t3`.`ordinal`,
+                    `t3`.`lowest`,
+                    `t3`.`end_ns` - MAX(IF(`t3`.`rank` = `t3`.`lowest`, `t3`.`end_ns`, NULL)) OVER (
+                      PARTITION BY `t3`.`run`, `t3`.`step`, `t3`.`name`, `t3`.`ordinal`
+                      ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                    ) AS `apart_ns`
+                  FROM (
+                    SELECT
+                      `t2`.`run`,
+                      `t2`.`rank`,
+                      `t2`.`step`,
+                      `t2`.`name`,
+                      `t2`.`start_ns`,
+                      `t2`.`duration_ns`,
+                      `t2`.`end_ns`,
+                      `t2`.`ordinal`,
+                      MIN(`t2`.`rank`) OVER (PARTITION BY `t2`.`run` ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS `lowest`
+                    FROM (
+                      SELECT
+                        `t1`.`run`,
+                        `t1`.`rank`,
+                        `t1`.`step`,
+                        `t1`.`name`,
+                        `t1`.`start_ns`,
+                        `t1`.`duration_ns`,
+                        `t1`.`start_ns` + `t1`.`duration_ns` AS `end_ns`,
+                        ROW_NUMBER() OVER (
+                          PARTITION BY `t1`.`run`, `t1`.`rank`, `t1`.`step`, `t1`.`name`
+                          ORDER BY `t1`.`start_ns` ASC NULLS LAST, `t1`.`id` ASC NULLS LAST
+                        ) - 1 AS `ordinal`
+                      FROM (
+                        SELECT
+                          *
+                        FROM `kernels` AS `t0`
+                        WHERE
+                          `t0`.`class` = 'communication'
+                      ) AS `t1`
+                    ) AS `t2`
+                  ) AS `t3`
+                ) AS `t4`
+                WHERE
+                  `t4`.`apart_ns` IS NOT NULL
+              ) AS `t5`
+            ) AS `t6`
+          ) AS `t7`
+        ) AS `t8`
+      ) AS `t9`
+    ) AS `t10`
+  ) AS `t11`
+  GROUP BY
+    1,
+    2,
+    3,
+    4
+) AS `t12`
