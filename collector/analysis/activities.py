@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collector.analysis.answer import Window
-from collector.analysis.shared_values import shared
+from collector.analysis.shared_values import is_sharing, shared
 from collector.recording.intervals import Union
 from collector.recording.schema import ACTIVITY_TABLES
 from collector.runtime.extension import convert_extension
@@ -102,6 +102,8 @@ class Activities:
     @cached_property
     def table(self) -> npt.NDArray[np.int8]:
         """The table of each activity, as an index of `collector.recording.schema.ACTIVITY_TABLES`."""
+        if (only := self._only_table) is not None:
+            return np.full(len(self), only, np.int8)
         table = np.zeros(len(self), np.int8)
         for first in self._firsts[1:]:
             table += self._places >= first
@@ -110,7 +112,15 @@ class Activities:
     @property
     def row(self) -> Numbers:
         """The row of each activity in its table."""
+        if self._only_table is not None:
+            return self._places  # no rows stand before those of the table
         return self._places - self._firsts[self.table]
+
+    @property
+    def _only_table(self) -> int | None:
+        """The only table of the recording that has rows; None: there are several, or none."""
+        filled = [number for number, table in enumerate(_tables(self._recording)) if len(table)]
+        return filled[0] if len(filled) == 1 else None
 
     @property
     def _firsts(self) -> Numbers:
@@ -171,7 +181,9 @@ class Activities:
 
     def launch_rows(self) -> Numbers:
         """The row in ``api_calls`` of the call that launched each activity; -1: the call was not recorded."""
-        return _launch_rows(self._recording, self)
+        if is_sharing():
+            return self.of_rows(_launch_rows(self._recording))
+        return self._recording.launch_rows(self.correlation_id)
 
     def union(self, *classes: WorkClass, window: Window | None = None) -> Union:
         """The time in which at least one activity of these classes, or of all, ran, cut to a window."""
@@ -206,8 +218,9 @@ def _tables(recording: Recording) -> list[Table]:
 
 
 @shared
-def _launch_rows(recording: Recording, work: Activities) -> Numbers:
-    return recording.launch_rows(work.correlation_id)
+def _launch_rows(recording: Recording) -> list[Numbers]:
+    """The launching call of each row of each table of activities: one table of all ids serves every question."""
+    return [recording.launch_rows(table.correlation_id) for table in _tables(recording)]
 
 
 @shared

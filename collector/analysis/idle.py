@@ -129,7 +129,7 @@ def idle_gaps(steps: Asked, *, window: str = "step", kernel_gap_ns: int = KERNEL
             for name, values in zip(columns, own, strict=True):
                 columns[name].append(values)
         joined = {name: np.concatenate(parts or [np.zeros(0, np.int64)]) for name, parts in columns.items()}
-        order = np.lexsort((joined["start_ns"], joined["device_id"], -joined["idle_ns"]))
+        order = np.argsort(-joined["idle_ns"], kind="stable")  # equal ones stay in order of devices and starts
         rows = {name: values[order] for name, values in joined.items()}
         tables, ended_rows = (np.concatenate(parts or [order])[order] for parts in (ended_tables, ended_by))
         return Part(rows, windows, one_row_of_each(ACTIVITY_TABLES, tables, ended_rows))
@@ -144,7 +144,7 @@ class _Gaps:
         self, recording: Recording, work: Activities, window: Window, waits: Union, kernel_gap_ns: int
     ) -> None:
         def launched(places: Numbers) -> Numbers:
-            rows = recording.launch_rows(work.correlation_id[places])
+            rows = work.at(places).launch_rows()
             return np.where(rows >= 0, np.append(recording.api_calls.start_ns, 0)[rows], -1)
 
         bounds = (window.start_ns, window.end_ns)

@@ -10,8 +10,9 @@ from collector.analysis.activities import Activities
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.analysis.duration_groups import lower_median
+from collector.analysis.evidence import Evidence
 from collector.recording.api_functions import plain_api_name
-from collector.recording.distinct import distinct_codes, distinct_values
+from collector.recording.distinct import distinct_codes
 from collector.recording.schema import ACTIVITY_TABLES
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from collector.analysis.answer import Answer
     from collector.analysis.asked import Asked
+    from collector.analysis.evidence import Rows
     from collector.recording.recording import Recording
 
     Numbers = npt.NDArray[np.int64]
@@ -121,8 +123,10 @@ def _by_function(recording: Recording) -> Part:
     names = [plain_api_name(calls.text(number)) for number in ids.tolist()]
     rows, evidence = [], []
     for name in dict.fromkeys(names):
-        own = np.isin(index, [place for place, each in enumerate(names) if each == name])
-        api_rows = distinct_values(launch_rows[own])
+        own = np.array([each == name for each in names])[index]
+        is_called = np.zeros(len(calls), bool)
+        is_called[launch_rows[own]] = True
+        api_rows = np.flatnonzero(is_called)
         activities = work.where(own)
         delay, since_return = activities.start_ns - starts[own], activities.start_ns - ends[own]
         queue = np.maximum(since_return, 0)
@@ -138,5 +142,11 @@ def _by_function(recording: Recording) -> Part:
             int(queue.max()),
         )
         rows.append((name, *figures))
-        evidence.append({"api_calls": api_rows, **activities.rows_by_table()})
-    return Part.ordered(rows, evidence, lambda row: (-row[2], row[0]))
+        evidence.append((api_rows, activities))
+    order = sorted(range(len(rows)), key=lambda place: (-rows[place][2], rows[place][0]))
+
+    def rows_of(place: int) -> Rows:
+        api_rows, activities = evidence[order[place]]
+        return {"api_calls": api_rows, **activities.rows_by_table()}
+
+    return Part([rows[place] for place in order], (), Evidence(len(rows), rows_of))

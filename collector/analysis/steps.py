@@ -12,6 +12,7 @@ from collector.analysis.activities import Activities
 from collector.analysis.annotation_paths import annotation_paths
 from collector.analysis.answer import Column, Window
 from collector.analysis.asked import Part, Question
+from collector.analysis.evidence import Evidence
 from collector.analysis.step_marks import MARK, mark_rows, path_within, places_launched_in
 from collector.recording.copy_kind_names import copy_kind_name
 from collector.recording.distinct import distinct_codes
@@ -110,8 +111,8 @@ class _Step(NamedTuple):
     busy_ns: int
     gpu_ns: Mapping[str, int]
     """Op -> sum of the durations of its activities."""
-    rows: Mapping[str, Numbers]
-    """Table -> rows of the recording."""
+    work: Activities
+    """Launched in it."""
     is_first: bool
 
 
@@ -131,14 +132,15 @@ def _part(recordings: Sequence[Recording], mark: re.Pattern[str], *, first_apart
             step.name,
             step.window.length_ns,
             step.busy_ns,
-            sum(map(len, step.rows.values())),
+            len(step.work),
             z[place],
             _verdict(is_known=is_known, is_apart=bool(is_apart[place]), is_outlier=bool(is_outlier[place])),
             *explained.get(place, ("", 0, np.nan)),
         )
         for place, step in enumerate(found)
     ]
-    return Part(rows, [step.window for step in found], [step.rows for step in found])
+    evidence = Evidence(len(found), lambda place: found[place].work.rows_by_table())
+    return Part(rows, [step.window for step in found], evidence)
 
 
 def _verdict(*, is_known: bool, is_apart: bool, is_outlier: bool) -> str:
@@ -172,7 +174,7 @@ def _steps_of(recording: Recording, number: int, mark: re.Pattern[str]) -> list[
         gpu_ns = {op_names[op]: int(spent[op]) for op in np.flatnonzero(spent).tolist()}
         gpu_ns[IDLE] = max(window.length_ns - busy_ns, 0)
         is_first = at == 0 and (number == 0 or bool(len(marks)))
-        steps.append(_Step(number, name, window, busy_ns, gpu_ns, own.rows_by_table(), is_first))
+        steps.append(_Step(number, name, window, busy_ns, gpu_ns, own, is_first))
     return steps
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from collector.analysis.shared_values import shared
 from collector.recording.schema import ACTIVITY_TABLES
 
 if TYPE_CHECKING:
@@ -47,14 +48,18 @@ class StreamNumbers(NamedTuple):
     @classmethod
     def of(cls, recording: Recording, work: Activities) -> StreamNumbers:
         """The streams of a recording, and the stream of each of these activities."""
-        found: dict[Stream, int] = {}
-        parts = []
-        for name in ACTIVITY_TABLES:
-            table = getattr(recording, name)
-            streams, first = streams_of_rows(table)
-            numbers = np.array([found.setdefault(stream, len(found)) for stream in streams], np.int64)
-            parts.append(np.repeat(numbers, np.diff(first, append=len(table))))
-        streams_in_order = sorted(found)
-        places = np.empty(len(found), np.int64)
-        places[[found[stream] for stream in streams_in_order]] = np.arange(len(found))
-        return cls(streams_in_order, places[work.of_rows(parts)])
+        streams, numbers = _numbers_of_rows(recording)
+        return cls(streams, work.of_rows(numbers))
+
+
+@shared
+def _numbers_of_rows(recording: Recording) -> tuple[list[Stream], list[Numbers]]:
+    """The streams of a recording in order, and the index of the stream of each row of each table of activities."""
+    tables = [getattr(recording, name) for name in ACTIVITY_TABLES]
+    begun = [streams_of_rows(table) for table in tables]
+    streams = sorted({stream for own, _ in begun for stream in own})
+    places = {stream: place for place, stream in enumerate(streams)}
+    return streams, [
+        np.repeat(np.array([places[stream] for stream in own], np.int64), np.diff(first, append=len(table)))
+        for table, (own, first) in zip(tables, begun, strict=True)
+    ]

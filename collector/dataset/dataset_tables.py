@@ -41,6 +41,8 @@ class DatasetColumn(NamedTuple):
     """The factor by which the recorded number is multiplied."""
     unknown: int | None = None
     """The recorded number that stands for a value that is not known."""
+    is_known: bool = False
+    """Whether the value is known in every row; any other column may have NULLs."""
 
     @property
     def unit(self) -> str:
@@ -83,20 +85,21 @@ _UNKNOWN = {"correlation_id": 0, "graph_id": 0, "graph_node_id": 0, "event_id": 
 """Column of a recording -> the number that stands for an id that is not known."""
 _NARROW = ("i4", "u2", "i2", "u1", "i1")
 
-STEP = DatasetColumn("step", INT64)
-ID = DatasetColumn("id", INT64)
+STEP = DatasetColumn("step", INT64, is_known=True)
+ID = DatasetColumn("id", INT64, is_known=True)
 PROCESS_ID = DatasetColumn("process_id", INT64)
 OP = DatasetColumn("op", TEXT)
 
 
 def _column(recorded: str, dtype: str) -> DatasetColumn:
     if recorded == "end_ns":
-        return DatasetColumn("duration_ns", INT64, recorded)
+        return DatasetColumn("duration_ns", INT64, recorded, is_known=True)
     if texts := text_column(recorded):
         return DatasetColumn(texts, TEXT, recorded)
     name, scale = _NAMES.get(recorded, (recorded, 1))
     kind = INT32 if dtype in _NARROW and scale == 1 else INT64
-    return DatasetColumn(name, kind, recorded, scale, _UNKNOWN.get(recorded))
+    unknown = _UNKNOWN.get(recorded)
+    return DatasetColumn(name, kind, recorded, scale, unknown, is_known=unknown is None)
 
 
 def _of_recording(name: str, recorded: str, *more: DatasetColumn) -> DatasetTable:

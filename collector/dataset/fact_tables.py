@@ -6,7 +6,7 @@ import json
 from functools import cache
 from pathlib import Path
 
-from collector.dataset.dataset_tables import STEP, DatasetColumn, DatasetTable
+from collector.dataset.dataset_tables import INT64, STEP, DatasetColumn, DatasetTable
 
 FILE = Path(__file__).parent / "fact_tables.json"
 """Table -> column -> type; scripts/generate_views.py writes it."""
@@ -17,6 +17,8 @@ def fact_tables() -> tuple[DatasetTable, ...]:
     """The tables of facts."""
     found = json.loads(FILE.read_bytes())
     return tuple(
-        DatasetTable(name, (STEP, *(DatasetColumn(column, kind) for column, kind in columns.items())))
+        DatasetTable(
+            name, (STEP, *(DatasetColumn(column, kind, is_known=kind == INT64) for column, kind in columns.items()))
+        )
         for name, columns in found.items()
     )

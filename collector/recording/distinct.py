@@ -31,6 +31,8 @@ def distinct_codes(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDAr
     """
     if len(values) and values.dtype.kind in "iub":
         least, most = int(values.min()), int(values.max())
+        if least == most:
+            return values[:1], np.zeros(len(values), np.int64)
         if most < 1 << 62 and most - least < _TABLE_PER_VALUE * len(values):
             offsets = values.astype(np.int64) - least
             is_there = np.zeros(most - least + 1, bool)

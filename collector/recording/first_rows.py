@@ -21,6 +21,10 @@ def first_rows(ids: npt.NDArray[Any], *keys: npt.NDArray[Any]) -> tuple[npt.NDAr
         ids: the id of each row.
         keys: the order of the rows, the first key decides; none: the rows are in order.
     """
+    if not keys and (ids[1:] >= ids[:-1]).all():
+        is_first = np.ones(len(ids), bool)
+        is_first[1:] = ids[1:] != ids[:-1]
+        return ids[is_first], np.flatnonzero(is_first)
     if not keys:
         return np.unique(ids, return_index=True)
     order = np.lexsort((*keys[::-1], ids))
