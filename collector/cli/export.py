@@ -38,13 +38,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--to", nargs=2, required=True, metavar=("KIND", "DIR"), help=f"{', '.join(_TARGETS)}; a folder"
     )
-    parser.add_argument("--run", default="", help="name of the run (the time at which the first step began)")
+    parser.add_argument(
+        "--run",
+        default="",
+        help="name of the run (the time at which the first step began); runs of a dataset keep theirs",
+    )
     parser.add_argument(
         "--events",
         action="store_true",
         help="also write the events of the drawn Chrome trace, the table trace_events, for files of other formats",
     )
-    parser.add_argument("--label", default="", help="a text about the run, in the table runs")
+    parser.add_argument("--label", default="", help="a text about the run, in the table runs (that of its first step)")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -119,6 +119,7 @@ class Dataset(Sequence[Step]):
         run, rank = self.run if run is None else run, self.rank if rank is None else rank
         wanted = [column.name for column in table.columns if columns is None or column.name in columns]
         by_step = STEP in table.columns
+        schema = pa.schema([field for field in arrow_schema(table) if field.name in wanted])
         found = []
         for part, path in sorted(self.files.by_table.get(name, {}).items()):
             if run not in (None, part.run) or (table.has_rank and rank not in (None, part.rank)):
@@ -127,6 +128,7 @@ class Dataset(Sequence[Step]):
                 continue
             filters = [("step", "=", step)] if by_step and step is not None else None
             rows = parquet.read_table(path, columns=wanted, partitioning=None, filters=filters, read_dictionary=[])
+            rows = rows.cast(schema)  # which columns a file can have no NULL in depends on who wrote it
             if table.has_rank:
                 rows = rows.add_column(0, "rank", pa.array([part.rank] * len(rows), pa.int32()))
             found.append(rows.add_column(0, "run", pa.array([part.run] * len(rows), pa.string())))

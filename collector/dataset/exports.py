@@ -6,9 +6,9 @@ import json
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from collector.dataset.dataset import Dataset
+from collector.dataset.dataset import Dataset, StepKey
 from collector.dataset.dataset_folder import is_dataset, tables
-from collector.dataset.dataset_tables import ENUMS, TRACE_EVENTS
+from collector.dataset.dataset_tables import ENUMS, RANKS, RUNS, STEPS, TRACE_EVENTS
 from collector.dataset.dataset_writer import DatasetWriter, run_at
 from collector.dataset.trace_events import drawn_events, events_of_file
 from collector.errors import OutputError
@@ -18,11 +18,12 @@ from collector.merging.rank_numbers import rank_number, step_number
 from collector.runtime.optional_packages import optional_package
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import pyarrow as pa
 
+    from collector.dataset.dataset_writer import Known
     from collector.formats.step import Step
 
 _ROWS = 50_000
@@ -37,7 +38,10 @@ class _StepToWrite(NamedTuple):
     number: int | None
     name: str
     step: Step
-    events: pa.Table | None
+    copied: Mapping[str, pa.Table]
+    """Rows of tables that are not made of the step again."""
+    known: Known
+    """What the tables ``runs`` and ``ranks`` say."""
 
 
 def export_steps(
@@ -76,10 +80,12 @@ def export_steps(
             run = run or each.run or run_at(recording.clock.cupti_start_ns + recording.clock.offset_ns)
             place = (each.run or run, each.rank)
             if place not in writers:
-                writer = DatasetWriter(folder, run=place[0], rank=each.rank, label=label)
+                writer = DatasetWriter(folder, run=place[0], rank=each.rank, label=label, known=each.known)
                 writers[place] = opened.enter_context(writer)
-            events = each.events if each.events is not None or not draw_events else drawn_events(each.step)
-            writers[place].write(recording, step=each.number, name=each.name, events=events)
+            copied = {**each.copied}
+            if draw_events and TRACE_EVENTS.name not in copied:
+                copied[TRACE_EVENTS.name] = drawn_events(each.step)
+            writers[place].write(recording, step=each.number, name=each.name, copied=copied)
             written += 1
     return written
 
@@ -91,16 +97,35 @@ def _steps_in(paths: Sequence[Path]) -> Iterator[_StepToWrite]:
         paths = sorted(paths, key=lambda path: step_number(path.name) or 0)
     for path in paths:
         if is_dataset(path):
-            dataset = Dataset(path)
-            for key, step in zip(dataset.keys, dataset, strict=True):
-                rows = dataset.table(TRACE_EVENTS.name, run=key.run, rank=key.rank, step=key.step)
-                events = rows.drop_columns(["run", "rank", "step"]) if len(rows) else None
-                yield _StepToWrite(key.run, key.rank, key.step, f"step {key.step}", step, events)
+            yield from _steps_of_dataset(Dataset(path))
             continue
         step = load(path)
         rank = rank_number(set(), step.rank, path.name) or 0
         number = step_number(path.name) if are_numbered else None
-        yield _StepToWrite("", rank, number, path.name, step, events_of_file(step))
+        events = events_of_file(step)
+        copied = {} if events is None else {TRACE_EVENTS.name: events}
+        known = {} if step.world_size is None else {RUNS.name: {"world_size": step.world_size}}
+        yield _StepToWrite("", rank, number, path.name, step, copied, known)
+
+
+def _steps_of_dataset(dataset: Dataset) -> Iterator[_StepToWrite]:
+    names = {
+        StepKey(row["run"], row["rank"], row["step"]): row["name"] for row in dataset.table(STEPS.name).to_pylist()
+    }
+    runs = {row.pop("run"): row for row in dataset.table(RUNS.name).to_pylist()}
+    ranks = {(row.pop("run"), row.pop("rank")): row for row in dataset.table(RANKS.name).to_pylist()}
+    for key, step in zip(dataset.keys, dataset, strict=True):
+        copied = {
+            name: rows.drop_columns(["run", "rank"])
+            for name in _COPIED
+            if len(rows := dataset.table(name, run=key.run, rank=key.rank, step=key.step))
+        }
+        known = {RUNS.name: runs.get(key.run, {}), RANKS.name: ranks.get(key[:2], {})}
+        yield _StepToWrite(key.run, key.rank, key.step, names[key], step, copied, known)
+
+
+_COPIED = (TRACE_EVENTS.name, "step_rows")
+"""Tables of a dataset that its recordings do not have: a row that is set apart is counted, and not stored."""
 
 
 def export_sqlite(dataset: Dataset, target: Path) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from collector.analysis.activities import WorkClass, work_classes
+from collector.analysis.activities import Activities, WorkClass, work_classes
 from collector.analysis.annotation_paths import annotation_paths
 from collector.analysis.occupancy import occupancy_of_kernels
 from collector.analysis.tensor_cores import USES, tensor_core_uses
@@ -17,8 +17,8 @@ from collector.recording.api_functions import plain_api_name
 from collector.recording.arrow import Texts
 from collector.recording.kernel_names import demangle, short_name
 from collector.recording.nesting import NestedRanges
+from collector.recording.run_label import RunLabel
 from collector.recording.schema import ACTIVITY_TABLES
-from collector.runtime.extension import convert_extension
 from collector.runtime.optional_packages import optional_package
 
 if TYPE_CHECKING:
@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     from collector.recording.recording import Recording
     from collector.recording.table import Table
 
-ENVIRONMENT = ("source", "simulated", "cuda_version", "driver_version", "cupti_api_version", "devices", "thread_names")
+ENVIRONMENT = (
+    *("source", "simulated", "cuda_version", "driver_version", "cupti_api_version", "devices", "thread_names"),
+    *RunLabel._fields,
+)
 """The keys of a recording's environment that a dataset keeps: no host, user or path."""
 _CLASSES = ["compute", "communication"]
 
@@ -51,7 +54,7 @@ def step_tables(recording: Recording, step: int, base_ns: int) -> dict[str, pa.T
         if len(rows):
             columns = _computed(recording, table, rows) | _recorded(table, rows, shift)
             columns["step"] = np.full(len(rows), step, np.int64)
-            order = _order(table, rows)
+            order = _order(recording, table)
             columns["id"] = np.arange(len(rows), dtype=np.int64)
             found[table.name] = table_of(
                 table, columns if order is None else {name: _taken(values, order) for name, values in columns.items()}
@@ -100,18 +103,22 @@ def steps_row(recording: Recording, step: int, base_ns: int, name: str) -> pa.Ta
     return table_of(STEPS, {key: [value] for key, value in row.items()})
 
 
-def _order(table: DatasetTable, rows: Table) -> npt.NDArray[np.int64] | None:
+def _order(recording: Recording, table: DatasetTable) -> npt.NDArray[np.int64] | None:
     """The rows of activities in order of devices and starts; of other tables as they are."""
     if table.recorded not in ACTIVITY_TABLES:
         return None
-    order: npt.NDArray[np.int64] = convert_extension.order_by_device_and_start([(rows.device_id, rows.start_ns)])
+    work = Activities.of(recording)
+    order = work.row[work.table == ACTIVITY_TABLES.index(table.recorded)]
     return None if (order[1:] > order[:-1]).all() else order
 
 
 def _taken(values: Values | pa.Array, order: npt.NDArray[np.int64]) -> Values | pa.Array:
+    """The values in an order; of a column of one value, as many are, the column itself."""
     if isinstance(values, Texts):
-        return Texts(values.distinct, values.codes[order])
-    return values[order] if isinstance(values, np.ndarray) else values.take(order)
+        return values if len(values.distinct) < 2 else Texts(values.distinct, values.codes[order])
+    if not isinstance(values, np.ndarray):
+        return values.take(order)
+    return values if (values == values[0]).all() else values[order]
 
 
 def _recorded(table: DatasetTable, rows: Table, shift: int) -> dict[str, Values | pa.Array]:

@@ -21,6 +21,17 @@ def chrome_step(content: FileContent, kind: str, source: StepSource, *, is_empty
         reasons = ", ".join(found.skipped) or "cut off"
         raise content.error(f"no event of it can be read ({reasons}; position {found.cut_at or 0})")
     distributed = found.metadata.get("distributedInfo")
-    rank = distributed.get("rank") if isinstance(distributed, dict) else None
-    rank = rank if type(rank) is int and rank >= 0 else None
-    return Step(source, kind=kind, path=content.name, skipped=found.skipped, cut_at=found.cut_at, rank=rank)
+
+    def stated(name: str) -> int | None:
+        number = distributed.get(name) if isinstance(distributed, dict) else None
+        return number if type(number) is int and number >= 0 else None
+
+    return Step(
+        source,
+        kind=kind,
+        path=content.name,
+        skipped=found.skipped,
+        cut_at=found.cut_at,
+        rank=stated("rank"),
+        world_size=stated("world_size") or None,
+    )

@@ -332,6 +332,7 @@ class Step(TracedStep):
         skipped: Mapping[str, int] | None = None,
         cut_at: int | None = None,
         rank: int | None = None,
+        world_size: int | None = None,
     ) -> None:
         """Hold what was read, and make nothing of it yet."""
         self._source = source
@@ -345,6 +346,8 @@ class Step(TracedStep):
         """Byte (for JSON: character) of the unpacked file from which on it could not be read, or None."""
         self.rank = rank
         """The rank among many processes, where a profiler's trace states it."""
+        self.world_size = world_size
+        """The number of these processes, where it is stated."""
 
     def _state(self) -> str:
         size = self._source.size()

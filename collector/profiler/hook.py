@@ -164,6 +164,7 @@ class ProfilerHook:
 
     def _add_to_dataset(self, step: int, session: TracedStep, timeline: str) -> None:
         """Write a step with its timeline's events; a full disk must not end hours of training."""
+        from collector.dataset.dataset_tables import TRACE_EVENTS
         from collector.dataset.dataset_writer import DatasetWriter
         from collector.dataset.trace_events import trace_events
         from collector.formats.chrome_events import ChromeEvents
@@ -172,6 +173,6 @@ class ProfilerHook:
         try:
             with DatasetWriter(self._dataset, rank=rank_of_this_process(None) or 0) as writer:
                 events = trace_events(ChromeEvents([timeline.encode()]))
-                writer.write(session.recording, step=step, events=events)
+                writer.write(session.recording, step=step, copied={TRACE_EVENTS.name: events})
         except (CollectorError, OSError) as error:
             log.warning("step %d is not in the dataset: %s", step, error)

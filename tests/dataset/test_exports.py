@@ -12,8 +12,10 @@ from collector.cli import main
 
 pytest.importorskip("pyarrow")
 
-from collector.dataset import Dataset
+from collector.dataset import Dataset, DatasetWriter
 from collector.dataset.exports import ingest
+from collector.dataset.trace_events import drawn_events
+from collector.formats.step import RecordingSource, Step
 
 
 @pytest.fixture
@@ -54,6 +56,62 @@ def test_many_small_files_become_few(files, tmp_path):
         .sort_by([("rank", "ascending"), ("step", "ascending"), ("id", "ascending")])
         .equals(many.table("kernels").sort_by([("rank", "ascending"), ("step", "ascending"), ("id", "ascending")]))
     )
+
+
+def test_packing_keeps_what_a_dataset_says_of_its_runs_ranks_and_steps(example, tmp_path):
+    many, few = tmp_path / "many", tmp_path / "few"
+    copied = {"trace_events": drawn_events(Step(RecordingSource(example)))}
+    for rank in (1, 0):
+        known = {"runs": {"world_size": 2}, "ranks": {"clock_offset_ns": 7, "aligned": True}}
+        with DatasetWriter(many, run="a", rank=rank, label="baseline", known=known) as writer:
+            writer.write(example, name="warm-up")
+        with DatasetWriter(many, run="a", rank=rank) as writer:
+            writer.write(example, name="measured", copied=copied)
+    assert main(["export", str(many), "--to", "parquet", str(few)]) == 0
+    before, after = Dataset(many), Dataset(few)
+    for table in ("runs", "ranks", "steps", "step_rows", "trace_events"):
+        assert after.table(table).sort_by(_ORDER[table]).equals(before.table(table).sort_by(_ORDER[table])), table
+    assert set(after.table("trace_events")["step"].to_pylist()) == {1}
+    assert after.table("steps", rank=0)["name"].to_pylist() == ["warm-up", "measured"]
+    assert after.table("runs").to_pylist()[0]["label"] == "baseline"
+    assert after.table("runs").to_pylist()[0]["world_size"] == 2
+
+
+_ORDER = {
+    "runs": "run",
+    "ranks": "rank",
+    "steps": [("rank", "ascending"), ("step", "ascending")],
+    "step_rows": [("rank", "ascending"), ("step", "ascending"), ("table", "ascending")],
+    "trace_events": [("rank", "ascending"), ("step", "ascending"), ("index", "ascending")],
+}
+
+
+def test_rows_that_were_set_apart_stay_counted_when_a_dataset_is_packed(build, tmp_path):
+    build.kernel("k", 10).kernel("k", 2_000_000_000_000)
+    recording = build.recording()
+    assert recording.ledger.losses()
+    with DatasetWriter(tmp_path / "many", run="a") as writer:
+        writer.write(recording)
+    assert main(["export", str(tmp_path / "many"), "--to", "parquet", str(tmp_path / "few")]) == 0
+    before, after = Dataset(tmp_path / "many"), Dataset(tmp_path / "few")
+    for table in ("step_rows", "ledger"):
+        assert after.table(table).equals(before.table(table))
+
+
+def test_the_label_of_a_run_is_that_of_its_first_recording_unless_another_is_given(build, tmp_path):
+    build.kernel("k", 0).environment |= {"label": "nightly", "git_revision": "abc"}
+    build.recording().save(tmp_path / "step.gpurec")
+    for options, label in (([], "nightly"), (["--label", "mine"], "mine")):
+        folder = tmp_path / label
+        assert main(["export", str(tmp_path / "step.gpurec"), "--to", "parquet", str(folder), *options]) == 0
+        assert Dataset(folder).table("runs")["label"].to_pylist() == [label]
+        assert Dataset(folder)[0].recording.environment["git_revision"] == "abc"
+
+
+def test_the_number_of_ranks_is_what_a_trace_of_pytorch_states(shared, tmp_path):
+    trace = shared / "data" / "gpu_traces" / "hta" / "a100_rank0of2_nccl_metadata.json.gz"
+    assert main(["export", str(trace), "--to", "parquet", str(tmp_path / "runs")]) == 0
+    assert Dataset(tmp_path / "runs").table("runs")["world_size"].to_pylist() == [2]
 
 
 def test_sqlite_holds_every_table(files, tmp_path, capsys):
