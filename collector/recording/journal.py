@@ -1,8 +1,10 @@
-"""Journals: the records of a step whose program ended before the step did.
+"""Journals: the records of an open session in a file, in case the program ends before the session does.
 
-``trace(journal=...)`` lets the native source write a journal while the step is open; ``native/capture/journal.h``
-describes the format. A journal consists of frames, each of which adds rows, names and counts; the last frame may be
-truncated. Records that CUPTI had not delivered when the program ended are missing, and the ledger reports this.
+``trace(journal=...)`` lets the native source write a journal while the step is open, and the programs of
+``collector run`` write one each; ``native/capture/journal.h`` describes the format. A journal consists of frames, each
+of which adds rows, names and counts. The last frame of a session that ended says so. If there is none, records that
+CUPTI had not delivered when the program ended are missing, and the ledger reports this; the last frame may then be
+truncated.
 """
 
 from __future__ import annotations
@@ -80,6 +82,20 @@ def load_journal(name: Path, data: bytes) -> Recording:
         raise InvalidFileError(f"{name}: a damaged journal ({' '.join(str(error).split())})") from error
 
 
+def journal_facts(path: Path) -> dict[str, str]:
+    """The texts that the first frame of the journal at ``path`` states; empty if it is not even that long.
+
+    ``process.id`` is the number of the process, ``variable.NAME`` the value of an environment variable.
+    """
+    with contextlib.suppress(OSError, *_DAMAGE), path.open("rb") as file:
+        head = file.read(len(MAGIC) + 1 + _FRAME.size)
+        _, _, num_bytes = _FRAME.unpack_from(head, len(MAGIC) + 1)
+        journal = _Journal(head + file.read(num_bytes))
+        journal.take_frame(len(MAGIC) + 1)
+        return journal.texts
+    return {}
+
+
 def holds_records(path: Path) -> bool:
     """Whether the journal at ``path``, which may be truncated, contains any records.
 
@@ -102,7 +118,7 @@ class _Journal:
 
     def __init__(self, data: bytes) -> None:
         self._data = data
-        self._texts: dict[str, str] = {}
+        self.texts: dict[str, str] = {}
         self._numbers: dict[str, int] = {}
         self._layouts: dict[str, np.dtype[Any]] = {}
         self._callback_names: dict[tuple[int, int], str] = {}
@@ -136,7 +152,7 @@ class _Journal:
 
     def _read_texts(self, reader: _Reader, count: int) -> Callable[[], object]:
         found = {reader.text(): reader.text() for _ in range(count)}
-        return lambda: self._texts.update(found)
+        return lambda: self.texts.update(found)
 
     def _read_numbers(self, reader: _Reader, count: int) -> Callable[[], object]:
         found = {reader.text(): int(reader.take(_I64)[0]) for _ in range(count)}
@@ -179,43 +195,69 @@ class _Journal:
         return lambda: self._rows[table].append((key, rows))
 
     def capture(self, bytes_cut: int) -> Capture:
-        """The capture of a step that ended with the last frame."""
+        """The capture of the session, which ends with the last frame if it had not ended when the program did."""
+        has_ended = bool(self._numbers.get("journal.ended"))
         tables = {table: self._columns(table) for table in SCHEMA if table in self._layouts}
+        if has_ended:
+            self._remove_own_calls(tables)
         strings = [*self._strings]
         self._name_calls(tables["api_calls"], strings)
-        self._end_annotations(tables["annotations"], strings)
-        start_ns = self._numbers["clock.cupti_start_ns"]
-        times = [columns[side] for columns in tables.values() for side in ("start_ns", "end_ns") if side in columns]
-        stop_ns = max(start_ns, *(int(column.max(initial=start_ns)) for column in times))
+        clock = self._clock(tables, has_ended=has_ended)
+        self._end_annotations(tables["annotations"], strings, clock["cupti_stop_ns"] if has_ended else 0)
         return {
             "tables": tables,
             "strings": strings,
             "counters": {
                 **{name: value for name, value in self._numbers.items() if "." not in name},
-                "interrupted": 1,
+                "interrupted": 0 if has_ended else 1,
                 "journal_bytes_cut": bytes_cut,
             },
-            "clock": {
-                "cupti_start_ns": start_ns,
-                "cupti_stop_ns": stop_ns,
-                "wall_start_ns": self._numbers["clock.wall_start_ns"],
-                "wall_stop_ns": self._numbers["clock.wall_start_ns"] + stop_ns - start_ns,
-                "uncertainty_ns": self._numbers["clock.uncertainty_ns"],
-            },
+            "clock": clock,
             "environment": self._environment(),
             "details": self._details,
         }
 
+    def _clock(self, tables: dict[str, dict[str, npt.NDArray[Any]]], *, has_ended: bool) -> dict[str, int]:
+        start_ns, wall_start_ns = self._numbers["clock.cupti_start_ns"], self._numbers["clock.wall_start_ns"]
+        if has_ended:
+            stop_ns, wall_stop_ns = self._numbers["clock.cupti_stop_ns"], self._numbers["clock.wall_stop_ns"]
+        else:
+            times = [columns[side] for columns in tables.values() for side in ("start_ns", "end_ns") if side in columns]
+            stop_ns = max(start_ns, *(int(column.max(initial=start_ns)) for column in times))
+            wall_stop_ns = wall_start_ns + stop_ns - start_ns
+        return {
+            "cupti_start_ns": start_ns,
+            "cupti_stop_ns": stop_ns,
+            "wall_start_ns": wall_start_ns,
+            "wall_stop_ns": wall_stop_ns,
+            "uncertainty_ns": self._numbers["clock.uncertainty_ns"],
+        }
+
+    def _remove_own_calls(self, tables: dict[str, dict[str, npt.NDArray[Any]]]) -> None:
+        """Remove the calls that the end of the session made, as ``native/capture/own_calls.h`` does in memory."""
+        calls = tables["api_calls"]
+        is_own = (calls["thread_id"] == self._numbers["own_calls.thread_id"]) & (
+            calls["start_ns"] >= self._numbers["own_calls.from_ns"]
+        )
+        if not is_own.any():
+            return
+        own = calls["correlation_id"][is_own]
+        tables["api_calls"] = {name: column[~is_own] for name, column in calls.items()}
+        for table in ("external_correlations", "synchronizations"):
+            if table in tables:
+                kept = ~np.isin(tables[table]["correlation_id"], own)
+                tables[table] = {name: column[kept] for name, column in tables[table].items()}
+
     def _environment(self) -> dict[str, Any]:
         found: dict[str, Any] = {"source": "native"}
-        for name, value in {**self._numbers, **self._texts}.items():
+        for name, value in {**self._numbers, **self.texts}.items():
             room, _, rest = name.partition(".")
             if room == "environment":
                 found[rest] = value
         for flag in ("simulated", "shared_subscription"):
             found[flag] = bool(found.get(flag))
-        devices = (name.partition(".") for name in self._texts)
-        found["devices"] = {int(rest): self._texts[f"device.{rest}"] for room, _, rest in devices if room == "device"}
+        devices = (name.partition(".") for name in self.texts)
+        found["devices"] = {int(rest): self.texts[f"device.{rest}"] for room, _, rest in devices if room == "device"}
         return found
 
     def _columns(self, table: str) -> dict[str, npt.NDArray[Any]]:
@@ -247,11 +289,15 @@ class _Journal:
             strings.append(self._callback_names.get((domain, callback), f"callback {callback}"))
         calls["name_id"] = (first + where).astype("u4")
 
-    def _end_annotations(self, annotations: dict[str, npt.NDArray[Any]], strings: list[str]) -> None:
-        """Set the ends and names of annotations that reached the journal while they were open."""
+    def _end_annotations(self, annotations: dict[str, npt.NDArray[Any]], strings: list[str], last_end_ns: int) -> None:
+        """Set the ends and names of annotations that reached the journal while they were open.
+
+        ``last_end_ns`` is the end of those that no one closed.
+        """
         if self._annotation_ends:
             rows, ends = zip(*self._annotation_ends, strict=True)
             annotations["end_ns"][np.array(rows, "i8")] = ends
+        annotations["end_ns"][annotations["end_ns"] == 0] = last_end_ns
         if (annotations["name_id"] >= len(self._annotation_paths)).any():
             raise ValueError("the name of an annotation is missing")
         annotations["name_id"] = (annotations["name_id"] + len(strings)).astype("u4")

@@ -1,8 +1,10 @@
-"""The C++ extension ``collector._convert``, which is required for reading, drawing or merging steps."""
+"""The compiled parts: ``collector._convert``, which reads and draws steps, and the library that records them."""
 
 from __future__ import annotations
 
+import importlib.util
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collector.errors import MissingDependencyError
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 
     from collector import _convert as convert_extension
 
-__all__ = ["convert_extension", "load_extension"]
+__all__ = ["capture_library", "convert_extension", "is_capture_library", "load_extension"]
 
 
 @cache
@@ -36,6 +38,24 @@ def load_extension() -> ModuleType:
             "Install cupti-collector again with pip, with a C++ compiler if there is no wheel",
         ) from error
     return _convert
+
+
+def capture_library() -> Path | None:
+    """The library that records, and that NVTX and the driver load by its path; it is found without loading it."""
+    extension = importlib.util.find_spec("collector._native")
+    if extension is None or extension.origin is None:
+        return None
+    library = Path(extension.origin).with_name("libcollector_capture.so")
+    return library if library.exists() else None
+
+
+def is_capture_library(path: str) -> bool:
+    """Whether ``path`` is that library, by whatever name."""
+    library = capture_library()
+    try:
+        return library is not None and library.samefile(path)
+    except OSError:
+        return False
 
 
 if not TYPE_CHECKING:

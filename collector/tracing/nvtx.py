@@ -10,13 +10,13 @@ the ranges that are pushed and popped.
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from collector.errors import CollectorWarning
+from collector.runtime.extension import capture_library, is_capture_library
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
@@ -44,12 +44,12 @@ def arm() -> None:
     begins. A tool that the variable named before gets every call after us.
     """
     global _is_armed
-    library = _handler()
+    library = capture_library()
     if library is None:
         warnings.warn("NVTX ranges are not recorded: the native extension is not there", CollectorWarning, stacklevel=2)
         return
     before = os.environ.get(VARIABLE, "")
-    if before not in _NO_TOOL and not _is_same(before, library):
+    if before not in _NO_TOOL and not is_capture_library(before):
         if "/" in before and not Path(before).exists():
             warnings.warn(f"{VARIABLE} named {before}, which does not exist", CollectorWarning, stacklevel=2)
         os.environ[NEXT_TOOL_VARIABLE] = before
@@ -71,10 +71,10 @@ def copies() -> list[tuple[str, str]]:
 
 def state() -> str:
     """One line about the handler, for ``collector info``."""
-    library, named = _handler(), os.environ.get(VARIABLE, "")
+    library, named = capture_library(), os.environ.get(VARIABLE, "")
     if library is None:
         return "not available: the native extension is not there"
-    if named not in _NO_TOOL and _is_same(named, library):
+    if named not in _NO_TOOL and is_capture_library(named):
         then = os.environ.get(NEXT_TOOL_VARIABLE, "")
         return "ranges are recorded" + (f", and passed on to {then}" if then else "")
     other = f"; {VARIABLE} names {named}, which arm() keeps in use" if named not in _NO_TOOL else ""
@@ -114,22 +114,6 @@ def add_facts(capture: Capture, wanted: bool | tuple[str, ...] | None) -> str:
 def _own_threads(names: dict[int, str]) -> dict[int, str]:
     """The names of threads that exist in this process; programs may name any number."""
     return {thread: name for thread, name in names.items() if name and Path(f"/proc/self/task/{thread}").exists()}
-
-
-def _handler() -> Path | None:
-    """The library with the handler, which is found without loading it."""
-    extension = importlib.util.find_spec("collector._native")
-    if extension is None or extension.origin is None:
-        return None
-    library = Path(extension.origin).with_name("libcollector_capture.so")
-    return library if library.exists() else None
-
-
-def _is_same(path: str, library: Path) -> bool:
-    try:
-        return library.samefile(path)
-    except OSError:
-        return False
 
 
 def domain_names(domains: Any) -> tuple[str, ...]:

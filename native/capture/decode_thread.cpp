@@ -3,32 +3,13 @@
 #include <pthread.h>
 
 #include <cerrno>
-#include <csignal>
 #include <ctime>
 #include <new>
 
 #include "capture/clocks.h"
+#include "threads/signals_blocked.h"
 
 namespace collector::capture {
-namespace {
-
-// Blocks signals in this thread and in the threads that it starts.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_;
-};
-
-}  // namespace
 
 DecodeThread::DecodeThread(BufferPools& pools, AnnotationLog& annotations, GraphLog& graphs, RangeLog& ranges,
                            JournalFlusher& flusher)
@@ -58,7 +39,7 @@ void DecodeThread::start(const cupti::Library& library) {
   decoder_.emplace(library, store_);
   out_of_memory_bytes_ = 0;
   running_.store(true, std::memory_order_release);
-  const SignalsBlocked no_signals;  // the program's signal handlers must not run on the decode thread
+  const threads::SignalsBlocked no_signals;  // the program's signal handlers must not run on the decode thread
   thread_ = std::thread([this] { run(); });
 }
 
@@ -110,14 +91,29 @@ void DecodeThread::decode(const CompletedBuffer& buffer) {
   }
   if (!flusher_.has_journal()) return;
   try {
-    std::map<std::string, int64_t> so_far = counters();
-    so_far["decode_cpu_ns"] = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     graphs_.move_to(store_);
     ranges_.move_to(store_, 0);
+  } catch (const std::bad_alloc&) {
+    flusher_.give_up("out of memory");
+  }
+  write_journal(clock_ns(CLOCK_THREAD_CPUTIME_ID));
+}
+
+void DecodeThread::complete_journal() {
+  if (flusher_.has_journal()) write_journal(cpu_ns_);
+}
+
+void DecodeThread::write_journal(int64_t cpu_ns) {
+  try {
+    std::map<std::string, int64_t> so_far = counters();
+    so_far["decode_cpu_ns"] = cpu_ns;
     flusher_.append(store_, annotations_, so_far);
   } catch (const std::bad_alloc&) {
     flusher_.give_up("out of memory");
   }
+  if (!forgets_) return;
+  store_.clear_rows();  // also those that a broken journal does not have: nothing else reads them
+  flusher_.forget_rows();
 }
 
 std::map<std::string, int64_t> DecodeThread::counters() const {

@@ -39,6 +39,9 @@ class DecodeThread {
   // Throws std::bad_alloc.
   void prepare(size_t buffer_bytes, uint32_t max_buffers);
 
+  // Whether rows are removed from memory once the journal has them. Set before the start.
+  void forget_written_rows(bool forget) { forgets_ = forget; }
+
   // Starts with an empty store. Throws std::system_error if no thread can be created.
   void start(const cupti::Library& library);
   // Decodes the buffers that have come back, and ends the thread.
@@ -50,6 +53,9 @@ class DecodeThread {
   // The counts of buffers and records for the ledger, by name. While the thread runs, only the thread itself calls
   // this.
   std::map<std::string, int64_t> counters() const;
+  // Writes the rows that the journal lacks; does nothing without one. Called by the session after the thread has ended.
+  void complete_journal();
+
   // CPU time of the thread, available after it has ended.
   int64_t cpu_ns() const { return cpu_ns_; }
 
@@ -61,6 +67,7 @@ class DecodeThread {
   void wait_for_buffers();
   void drain();
   void decode(const CompletedBuffer& buffer);
+  void write_journal(int64_t cpu_ns);
 
   BufferPools& pools_;
   AnnotationLog& annotations_;
@@ -71,6 +78,7 @@ class DecodeThread {
   BoundedQueue<CompletedBuffer> foreign_buffers_{kForeignBuffers};
   std::atomic<uint64_t> foreign_bytes_lost_{0};
   std::atomic<bool> running_{false};
+  bool forgets_ = false;
   std::thread thread_;
 
   store::Store store_;

@@ -1,6 +1,7 @@
 #include "capture/journal.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -21,14 +22,34 @@ Journal::Journal(const std::string& path) : path_(path) {
   file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   is_ours_ = file_ >= 0;
   if (!is_ours_) trouble_ = std::strerror(errno);
+  struct stat info{};
+  if (is_ours_ && ::fstat(file_, &info) == 0) {
+    device_ = info.st_dev;
+    inode_ = info.st_ino;
+  }
 }
 
 // ::close throws only in a cancelled thread, and the threads that call it are never cancelled.
 Journal::~Journal() { close(); }  // NOLINT(bugprone-exception-escape)
 
 void Journal::close() {
+  if (file_ >= 0 && is_still_open()) ::close(file_);
+  file_ = -1;
+}
+
+// Programs that become daemons close all descriptors, and the number of ours may be that of a file of theirs by now.
+bool Journal::is_still_open() const {
+  struct stat info{};
+  return ::fstat(file_, &info) == 0 && info.st_dev == device_ && info.st_ino == inode_;
+}
+
+bool Journal::open_again() {
+  file_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (file_ >= 0 && is_still_open()) return true;
+  trouble_ = "the program closed its file, which is no longer in its place";
   if (file_ >= 0) ::close(file_);
   file_ = -1;
+  return false;
 }
 
 void Journal::remove() {
@@ -48,12 +69,7 @@ void Journal::begin(const cupti::Library& library, const std::map<std::string, s
                     const std::map<std::string, int64_t>& numbers) {
   write(kMagic.data(), kMagic.size());
   write_frame([&] {
-    begin_block(Block::kTexts, texts.size());
-    for (const auto& [name, text] : texts) {
-      put_text(name);
-      put_text(text);
-    }
-    end_block();
+    put_texts(texts);
     put_numbers(numbers);
     store::each_row_type(store::AllRows(), [this](auto type) { put_layout<typename decltype(type)::Type>(); });
     put_callback_names(library);
@@ -76,9 +92,18 @@ void Journal::append(const store::Store& store, AnnotationLog& annotations,
   });
 }
 
+void Journal::finish(const std::map<std::string, std::string>& texts, std::map<std::string, int64_t> numbers) {
+  numbers["journal.ended"] = 1;
+  write_frame([&] {
+    put_texts(texts);
+    put_numbers(numbers);
+  });
+}
+
 template <typename Fill>
 void Journal::write_frame(Fill fill) {
   if (file_ < 0) return;
+  if (!is_still_open() && !open_again()) return;
   try {
     frame_.assign(kFrameHead, 0);
     fill();
@@ -199,6 +224,15 @@ void Journal::put_annotations(AnnotationLog& annotations) {
   end_block();
   begin_block(Block::kDetails, changes.details.size());
   for (const std::string& details : changes.details) put_text(details);
+  end_block();
+}
+
+void Journal::put_texts(const std::map<std::string, std::string>& texts) {
+  begin_block(Block::kTexts, texts.size());
+  for (const auto& [name, text] : texts) {
+    put_text(name);
+    put_text(text);
+  }
   end_block();
 }
 

@@ -2,7 +2,8 @@
 // session does (killed, out of memory, crashed). collector/recording/journal.py reads it.
 //
 // The file is kMagic followed by frames. Every frame is complete, except that the last one may be truncated if the
-// process was killed while writing it.
+// process was killed while writing it. The number "journal.ended" of the last frame is 1 if the session ended; before
+// that frame the file is a journal of a session that had not ended.
 //
 //   frame   u32 kFrame, u32 0, u64 bytes of the rest; then blocks
 //   block   u32 kind (Journal::Block), u32 count, u64 bytes of the rest; then `count` items of that kind
@@ -12,6 +13,8 @@
 // name, offset and size of their columns. Items are appended to those of earlier frames; a fact replaces the earlier
 // fact of the same name.
 #pragma once
+
+#include <sys/types.h>
 
 #include <cstdint>
 #include <map>
@@ -60,7 +63,13 @@ class Journal {
   // Writes a frame with the rows and texts added since the last frame.
   void append(const store::Store& store, AnnotationLog& annotations, const std::map<std::string, int64_t>& numbers);
 
-  // Ends the journal normally. The file stays.
+  // The rows written so far have been removed from the store.
+  void forget_rows() { rows_written_.clear(); }
+
+  // Writes the last frame, by which a reader knows that the session has ended. The facts replace those of before.
+  void finish(const std::map<std::string, std::string>& texts, std::map<std::string, int64_t> numbers);
+
+  // Closes the file, which stays.
   void close();
 
   // Closes the file and deletes it, if this object created it.
@@ -78,7 +87,10 @@ class Journal {
   void put_rows(const store::StreamKey& key, const store::Chunks<Row>& rows);
   void put_callback_names(const cupti::Library& library);
   void put_annotations(AnnotationLog& annotations);
+  void put_texts(const std::map<std::string, std::string>& texts);
   void put_numbers(const std::map<std::string, int64_t>& numbers);
+  bool is_still_open() const;
+  bool open_again();
 
   void begin_block(Block kind, size_t count);
   void end_block();
@@ -95,6 +107,8 @@ class Journal {
   std::string path_;
   int file_ = -1;
   bool is_ours_ = false;
+  dev_t device_ = 0;  // of the file, with its inode: a program may close our descriptor and be given its number
+  ino_t inode_ = 0;
   std::string trouble_;
   std::vector<char> frame_;
   size_t block_begin_ = 0;

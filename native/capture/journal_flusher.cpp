@@ -30,6 +30,11 @@ void JournalFlusher::forbid() {
   flushed_ = nullptr;
 }
 
+void JournalFlusher::finish(const std::map<std::string, std::string>& texts,
+                            const std::map<std::string, int64_t>& numbers) {
+  if (journal_) journal_->finish(texts, numbers);
+}
+
 void JournalFlusher::close() {
   if (journal_) journal_->close();
 }
@@ -55,6 +60,8 @@ void JournalFlusher::append(const store::Store& store, AnnotationLog& annotation
                             const std::map<std::string, int64_t>& numbers) {
   journal_->append(store, annotations, numbers);
 }
+
+void JournalFlusher::forget_rows() { journal_->forget_rows(); }
 
 void JournalFlusher::give_up(const std::string& why) { journal_->give_up(why); }
 

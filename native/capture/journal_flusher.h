@@ -33,6 +33,8 @@ class JournalFlusher {
   void allow(const cupti::Library& library) EXCLUDES(mutex_);
   // After this call returns no flush is running and none will begin.
   void forbid() EXCLUDES(mutex_);
+  // Writes the last frame: the session has ended, and all its rows are written.
+  void finish(const std::map<std::string, std::string>& texts, const std::map<std::string, int64_t>& numbers);
   // Ends writing. The file stays.
   void close();
   // Deletes the file.
@@ -50,6 +52,8 @@ class JournalFlusher {
   void flush_if_due() EXCLUDES(mutex_);
   // Writes the rows and texts added since the last call.
   void append(const store::Store& store, AnnotationLog& annotations, const std::map<std::string, int64_t>& numbers);
+  // The rows written so far have been removed from the store.
+  void forget_rows();
   // Ends the journal early: the frames already written stay, and trouble() contains the reason.
   void give_up(const std::string& why);
 

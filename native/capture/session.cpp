@@ -34,9 +34,17 @@ std::atomic<Session*> called_back{nullptr};
 
 thread_local ThreadAnnotations this_thread;
 
+// Whether this_thread has been destroyed: destructors and exit handlers that run later may still open and close ranges.
+thread_local bool this_thread_has_ended = false;
+
+void add_names(const std::vector<cupti::Device>& devices, std::map<std::string, std::string>& texts) {
+  for (const cupti::Device& device : devices) texts["device." + std::to_string(device.ordinal)] = device.name;
+}
+
 }  // namespace
 
 ThreadAnnotations::~ThreadAnnotations() {
+  this_thread_has_ended = true;
   Session* const latest = called_back.load(std::memory_order_acquire);
   if (latest != nullptr && open.size() > 0) latest->leave_thread(open);
 }
@@ -75,7 +83,7 @@ void Session::on_resource(void*, uint32_t domain, uint32_t callback_id, const vo
   Session& self = *called_back.load(std::memory_order_acquire);
   if (!self.accepting_.load(std::memory_order_acquire)) return;
   const auto& resource = *static_cast<const cupti::ResourceData*>(data);
-  if (resource.resourceDescriptor == nullptr) return;
+  if (resource.resourceDescriptor == nullptr || this_thread_has_ended) return;
   OpenAnnotations& open = this_thread.open;
   const uint64_t annotation = open.size() == 0 ? 0 : open[open.size() - 1].id;
   self.graphs_.notice(self.library(), callback_id, *static_cast<const cupti::GraphData*>(resource.resourceDescriptor),
@@ -103,13 +111,12 @@ void Session::remove_journal() {
 
 // --- Start -------------------------------------------------------------------------------------------------------
 
-void Session::begin_journal(const std::string& path) {
-  if (path.empty()) return;
-  std::map<std::string, std::string> texts{{"environment.cupti_path", library().portable_path()}};
-  for (const cupti::Device& device : library().devices()) {
-    texts.emplace("device." + std::to_string(device.ordinal), device.name);
-  }
-  flusher_.begin(path, library(), texts,
+void Session::begin_journal(const StartOptions& options) {
+  if (options.journal.empty()) return;
+  std::map<std::string, std::string> texts = options.journal_texts;
+  texts.emplace("environment.cupti_path", library().portable_path());
+  add_names(library().devices(), texts);
+  flusher_.begin(options.journal, library(), texts,
                  {{"clock.cupti_start_ns", start_.cupti_ns},
                   {"clock.wall_start_ns", start_.wall_ns},
                   {"clock.uncertainty_ns", start_.uncertainty_ns},
@@ -120,10 +127,26 @@ void Session::begin_journal(const std::string& path) {
                   {"environment.shared_subscription", subscription_.is_shared()}});
 }
 
+void Session::finish_journal(const Capture& capture) {
+  std::map<std::string, std::string> texts;
+  add_names(capture.devices, texts);  // they are unknown until the program has initialised CUDA
+  std::map<std::string, int64_t> numbers = capture.counters;
+  numbers["clock.cupti_stop_ns"] = capture.stop.cupti_ns;
+  numbers["clock.wall_stop_ns"] = capture.stop.wall_ns;
+  numbers["clock.uncertainty_ns"] = capture.uncertainty_ns();
+  numbers["own_calls.thread_id"] = capture.own_calls.thread_id;
+  numbers["own_calls.from_ns"] = capture.own_calls.from_ns;
+  flusher_.finish(texts, numbers);
+}
+
 std::optional<Failure> Session::start(const StartOptions& options) {
   if (auto failure = cupti::begin_use()) return failure;  // in a forked child control_ may be locked for ever
   const threads::MutexLock lock(control_);
   if (collecting_.load(std::memory_order_relaxed)) {
+    if (holder_ == Holder::kInjection) {
+      return Failure{cupti::FailureKind::kAlreadyActive,
+                     "`collector run` records this process, and its trace has this step", "Leave one of the two out"};
+    }
     return Failure{cupti::FailureKind::kAlreadyActive, "a session is already open in this process", "Close it first"};
   }
   cupti::Library::Opened opened = cupti::Library::open(options.paths);
@@ -147,6 +170,7 @@ std::optional<Failure> Session::start(const StartOptions& options) {
     flusher_.remove();
     return failure;
   }
+  holder_ = options.holder;
   collecting_.store(true, std::memory_order_release);
   flusher_.allow(this->library());
   return std::nullopt;
@@ -171,7 +195,12 @@ std::optional<Failure> Session::start_tracing(const StartOptions& options) {
   annotations_.begin(!options.journal.empty());
   graphs_.begin();
   ranges_.begin();
-  begin_journal(options.journal);
+  begin_journal(options);
+  if (options.journal_only && !flusher_.trouble().empty()) {
+    return Failure{cupti::FailureKind::kCuptiCall, options.journal + " cannot be written (" + flusher_.trouble() + ")",
+                   ""};
+  }
+  decode_thread_.forget_written_rows(options.journal_only);
   decode_thread_.start(library());
   accepting_.store(true, std::memory_order_release);
   return subscription_.enable(options.kinds);
@@ -255,10 +284,10 @@ void Session::flush(uint32_t forced, int64_t deadline_ns) {
   }
 }
 
-std::optional<Capture> Session::stop(bool synchronize, int64_t timeout_ns) {
+std::optional<Capture> Session::stop(bool synchronize, int64_t timeout_ns, Holder holder) {
   if (!active()) return std::nullopt;
   const threads::MutexLock lock(control_);
-  if (!active()) return std::nullopt;  // another thread has ended the session in the meantime
+  if (!active() || holder_ != holder) return std::nullopt;  // another thread may have ended the session in the meantime
   const int64_t deadline = clock_ns(CLOCK_MONOTONIC) + timeout_ns;
   Capture capture{};
   capture.own_calls.thread_id = this_thread_id();
@@ -281,9 +310,9 @@ std::optional<Capture> Session::stop(bool synchronize, int64_t timeout_ns) {
   accepting_.store(false, std::memory_order_release);
   subscription_.close();
   decode_thread_.stop();
-  flusher_.close();
   graphs_.move_to(decode_thread_.store());
   ranges_.move_to(decode_thread_.store(), capture.stop.cupti_ns);
+  decode_thread_.complete_journal();
   decode_thread_.store().sort();
 
   capture.library = &library();
@@ -304,6 +333,8 @@ std::optional<Capture> Session::stop(bool synchronize, int64_t timeout_ns) {
   if (const uint64_t count = ranges_.lost(); count > 0) {
     capture.counters["nvtx_ranges_lost"] = static_cast<int64_t>(count);
   }
+  finish_journal(capture);
+  flusher_.close();
   pools_.release_memory();
   return capture;
 }
@@ -312,7 +343,7 @@ void Session::abort() {
   if (!active()) return;
   if (!control_.try_lock()) return;
   const threads::MutexLock lock(control_, std::adopt_lock);
-  if (!active()) return;
+  if (!active() || holder_ != Holder::kCaller) return;
   end_collecting();
   roll_back();
 }
@@ -371,6 +402,7 @@ void Session::forget_ranges_of_earlier_sessions(ThreadAnnotations& thread) {
 }
 
 void Session::push_annotation(std::string_view path, uint32_t details_id) {
+  if (this_thread_has_ended) return;
   ThreadAnnotations& thread = this_thread;
   if (!active()) {
     thread.open.add(kProgram);
@@ -382,13 +414,14 @@ void Session::push_annotation(std::string_view path, uint32_t details_id) {
 }
 
 void Session::pop_annotation() {
+  if (this_thread_has_ended) return;
   OpenAnnotations& open = this_thread.open;
   const size_t index = open.innermost_of(kProgram);
   if (index < open.size()) pop(open, index);
 }
 
 int Session::push_range(Owner owner, std::string_view name) {
-  if (!active()) return kNotTracked;
+  if (!active() || this_thread_has_ended) return kNotTracked;
   ThreadAnnotations& thread = this_thread;
   forget_ranges_of_earlier_sessions(thread);
   const size_t level = thread.open.count_of(owner);
@@ -397,7 +430,7 @@ int Session::push_range(Owner owner, std::string_view name) {
 }
 
 int Session::pop_range(Owner owner) {
-  if (!active()) return kNotTracked;
+  if (!active() || this_thread_has_ended) return kNotTracked;
   ThreadAnnotations& thread = this_thread;
   forget_ranges_of_earlier_sessions(thread);
   const size_t index = thread.open.innermost_of(owner);

@@ -83,9 +83,10 @@ class Session {
 
   // Ends the session; does nothing if none is open. `synchronize` waits for the GPU first, so that all work launched in
   // the session is recorded. Waits at most `timeout_ns` for CUPTI to return its buffers.
-  std::optional<Capture> stop(bool synchronize, int64_t timeout_ns);
+  // Only the holder ends it.
+  std::optional<Capture> stop(bool synchronize, int64_t timeout_ns, Holder holder = Holder::kCaller);
 
-  // Ends the session and discards its records, without waiting for the GPU. For the exit of the interpreter.
+  // Ends the program's session and discards its records, without waiting for the GPU. For the exit of the interpreter.
   void abort();
 
   bool active() const { return collecting_.load(std::memory_order_acquire) && !cupti::forked_after_use(); }
@@ -130,7 +131,8 @@ class Session {
 
   const cupti::Library& library() const { return *library_.load(std::memory_order_acquire); }
   std::optional<cupti::Failure> start_tracing(const StartOptions& options) REQUIRES(control_);
-  void begin_journal(const std::string& path) REQUIRES(control_);
+  void begin_journal(const StartOptions& options) REQUIRES(control_);
+  void finish_journal(const Capture& capture) REQUIRES(control_);
   void roll_back() REQUIRES(control_);
   void end_collecting() REQUIRES(control_);
   void synchronize_contexts() const;
@@ -152,6 +154,7 @@ class Session {
   std::vector<std::shared_ptr<const cupti::Library>> libraries_ GUARDED_BY(control_);
   Subscription subscription_ GUARDED_BY(control_);
   Anchor start_ GUARDED_BY(control_){};
+  Holder holder_ GUARDED_BY(control_) = Holder::kCaller;
 
   BufferPools& pools_ = *new BufferPools();
   AnnotationLog annotations_;

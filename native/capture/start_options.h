@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,12 @@
 #include "kinds/generated/kinds.h"
 
 namespace collector::capture {
+
+// Who opened a session, and alone may end it.
+enum class Holder : uint8_t {
+  kCaller,     // the program, by collector.trace
+  kInjection,  // `collector run`, for a program that imports nothing
+};
 
 struct StartOptions {
   cupti::LibraryPaths paths;
@@ -21,6 +28,12 @@ struct StartOptions {
   bool share_subscription = false;
   // The file for a Journal; empty for none.
   std::string journal;
+  // Facts for the journal's first frame.
+  std::map<std::string, std::string> journal_texts;
+  // The journal is the only result: the session does not start without it, and rows are removed from memory once they
+  // are written.
+  bool journal_only = false;
+  Holder holder = Holder::kCaller;
 };
 
 // Throws std::invalid_argument for buffer options that are impossible.

@@ -1,4 +1,4 @@
-// The properties of every simulated device; they belong to no particular GPU.
+// The properties of every simulated device and context; they belong to no particular GPU.
 #pragma once
 
 #include <cstdint>
@@ -11,5 +11,6 @@ inline constexpr uint32_t kThreadsPerWarp = 32;
 inline constexpr uint32_t kClockKhz = 1'980'000;
 inline constexpr uint32_t kComputeMajor = 9;
 inline constexpr uint32_t kComputeMinor = 0;
+inline constexpr uint32_t kNullStream = 7;  // CUPTI's number of a context's default stream
 
 }  // namespace collector::simulator

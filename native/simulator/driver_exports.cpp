@@ -5,6 +5,7 @@
 
 #include "simulator/device_limits.h"
 #include "simulator/exports.h"
+#include "simulator/injected_tool.h"
 
 namespace {
 
@@ -15,6 +16,7 @@ using collector::simulator::kClockKhz;
 using collector::simulator::kComputeMajor;
 using collector::simulator::kComputeMinor;
 using collector::simulator::kMultiprocessors;
+using collector::simulator::kNullStream;
 using collector::simulator::kThreadsPerBlock;
 using collector::simulator::kThreadsPerWarp;
 using collector::simulator::Simulator;
@@ -25,6 +27,7 @@ constexpr int kOutOfMemory = 2;
 constexpr int kNoDevice = 100;
 constexpr int kInvalidDevice = 101;
 constexpr int kInvalidContext = 201;
+constexpr int64_t kKernelNs = 5000;
 
 struct ErrorText {
   int code;
@@ -74,6 +77,7 @@ int device_attribute(int attribute) {
 SIMULATOR_EXPORT int cuInit(unsigned flags) {
   return driver_call(function_index("cuInit"), [&](Simulator& simulator) {
     if (flags != 0) return kInvalidValue;
+    collector::simulator::load_injected_tool();
     return simulator.config.devices > 0 ? kSuccess : kNoDevice;
   });
 }
@@ -205,6 +209,46 @@ SIMULATOR_EXPORT int cuCtxSynchronize() {
     if (contexts.empty()) return kInvalidContext;
     simulator.synchronize(contexts.back()->device, -1, kSimDriverCall);
     return kSuccess;
+  });
+}
+
+// All modules are one, and have every function: a function's handle is the address of its name.
+SIMULATOR_EXPORT int cuModuleLoadData(void** module, const void*) {
+  static int every_module = 0;
+  return driver_call(function_index("cuModuleLoadData"), [&](Simulator&) {
+    *module = &every_module;
+    return kSuccess;
+  });
+}
+
+SIMULATOR_EXPORT int cuModuleGetFunction(const char** function, void*, const char* name) {
+  return driver_call(function_index("cuModuleGetFunction"), [&](Simulator& simulator) {
+    *function = simulator.names.address(name);
+    return kSuccess;
+  });
+}
+
+// A stream's handle is its number, null the default stream's. Every kernel takes kKernelNs.
+SIMULATOR_EXPORT int cuLaunchKernel(const char* function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                                    unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                                    void* stream, void**, void**) {
+  return driver_call(function_index("cuLaunchKernel"), [&](Simulator& simulator) {
+    const auto& contexts = simulator.thread().contexts;
+    if (contexts.empty()) return kInvalidContext;
+    SimActivity kernel{};
+    kernel.name = function;
+    kernel.type = kSimKernel;
+    kernel.launch = kSimDriverCall;
+    kernel.device_id = contexts.back()->device;
+    kernel.stream_id = stream == nullptr ? kNullStream : static_cast<uint32_t>(reinterpret_cast<uintptr_t>(stream));
+    kernel.grid_x = static_cast<int32_t>(grid_x);
+    kernel.grid_y = static_cast<int32_t>(grid_y);
+    kernel.grid_z = static_cast<int32_t>(grid_z);
+    kernel.block_x = static_cast<int32_t>(block_x);
+    kernel.block_y = static_cast<int32_t>(block_y);
+    kernel.block_z = static_cast<int32_t>(block_z);
+    kernel.dynamic_shared_bytes = static_cast<int32_t>(shared_bytes);
+    return simulator.execute(kernel, kKernelNs, 1) != 0 ? kSuccess : kInvalidContext;
   });
 }
 

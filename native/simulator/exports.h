@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "simulator/injected_tool.h"
 #include "simulator/simulator.h"
 
 #define SIMULATOR_EXPORT extern "C" __attribute__((visibility("default")))
@@ -50,10 +51,13 @@ uint32_t cupti_call(size_t function, uint32_t argument, Logged logged, Body body
 template <typename Body>
 int driver_call(size_t function, Body body) {
   constexpr int kStubLibrary = 34;
+  constexpr int kNotInitialized = 3;
   Simulator& simulator = Simulator::current();
   simulator.calls[function].fetch_add(1, std::memory_order_relaxed);
   if (in_client_callback()) simulator.misuses.count(Misuse::kCallInCallback);
   if (simulator.faults.strikes(Fault::kStubDriver)) return kStubLibrary;
+  // Whether the real driver answers a tool that cuInit has just loaded is not known.
+  if (is_loading_tool() && kFunctions[function].name != "cuDriverGetVersion") return kNotInitialized;
   int64_t code = 0;
   if (simulator.faults.strikes(Fault::kError, &code, kFunctions[function].name)) return static_cast<int>(code);
   return body(simulator);

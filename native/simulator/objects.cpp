@@ -9,7 +9,6 @@ namespace {
 
 using cupti::ActivityKind;
 
-constexpr uint32_t kNullStream = 7;  // CUPTI's number of a context's default stream
 // The driver makes this many streams of its own in each context. Their numbers are far from those of programs' streams.
 constexpr uint32_t kDriverStreams = 8;
 constexpr uint32_t kFirstDriverStream = 0xF000'0000;

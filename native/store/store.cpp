@@ -48,6 +48,12 @@ void Store::sort() {
   rows.each(sort_list);
 }
 
+void Store::clear_rows() {
+  const auto clear_list = [](auto& list) { list.clear(); };
+  for (auto& entry : streams_) entry.second.rows.each(clear_list);
+  rows.each(clear_list);
+}
+
 void Store::clear() {
   streams_.clear();
   last_ = nullptr;

@@ -58,6 +58,9 @@ class Store {
   // CUPTI completes its buffers in any order, and so do the per-thread buffers.
   void sort();
 
+  // Removes all rows. Names and streams stay, because later rows refer to them.
+  void clear_rows();
+
   // Removes all rows and also all streams: a program may create new streams for each step.
   void clear();
 

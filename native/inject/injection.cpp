@@ -1,0 +1,149 @@
+#include "inject/injection.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <exception>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "capture/clocks.h"
+#include "capture/session.h"
+#include "inject/run_options.h"
+#include "threads/mutex.h"
+#include "threads/signals_blocked.h"
+
+namespace collector::inject {
+namespace {
+
+using capture::Session;
+
+constexpr int64_t kEndTimeout = 5'000 * capture::kMillisecond;
+
+// One line on standard error. The program's own buffers are not touched, and nothing is allocated.
+void report(const char* result, const char* cause, const char* remedy = "") noexcept {
+  std::array<char, 2048> line{};
+  const int length = std::snprintf(line.data(), line.size() - 1, "collector: process %d is %s: %s%s%s",
+                                   static_cast<int>(::getpid()), result, cause, *remedy == '\0' ? "" : ". ", remedy);
+  if (length < 0) return;
+  size_t left = std::min(static_cast<size_t>(length), line.size() - 2);
+  line[left++] = '\n';
+  for (const char* rest = line.data(); left > 0;) {
+    const ssize_t written = ::write(STDERR_FILENO, rest, left);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;
+    rest += written;
+    left -= static_cast<size_t>(written);
+  }
+}
+
+constexpr const char* kNotTraced = "not traced";
+constexpr const char* kTracedInPart = "traced only in part";
+
+// The session of this process: it may begin and end on a thread of ours, and ends with the process at the latest.
+class Injection {
+ public:
+  explicit Injection(RunOptions options) : options_(std::move(options)) {}
+
+  void begin() EXCLUDES(mutex_) {
+    const threads::MutexLock lock(mutex_);
+    if (is_over_) return;
+    options_.start.journal = new_journal(options_.folder);
+    if (const auto failure = Session::instance().start(options_.start)) {
+      is_over_ = true;
+      report(kNotTraced, failure->cause.c_str(), failure->remedy.c_str());
+    }
+  }
+
+  void end() EXCLUDES(mutex_) {
+    if (::getpid() != process_id_) return;  // a fork: the session is the parent's, and the lock may be held for ever
+    const threads::MutexLock lock(mutex_);
+    if (std::exchange(is_over_, true)) return;
+    Session& session = Session::instance();
+    // It waits for no kernel: the exit of the program does not either.
+    session.stop(false, kEndTimeout, capture::Holder::kInjection);
+    if (const std::string trouble = session.journal_trouble(); !trouble.empty()) {
+      report(kTracedInPart, ("its journal broke off (" + trouble + ")").c_str());
+    }
+  }
+
+  // Begins and ends at the times of the options; a session without a delay has begun already.
+  void follow_times() {
+    if (options_.delay_ns != 0) {
+      pause(options_.delay_ns);
+      begin();
+    }
+    if (options_.duration_ns == 0) return;
+    pause(options_.duration_ns);
+    end();
+  }
+
+ private:
+  static void pause(int64_t ns) {
+    timespec rest = capture::timespec_of(ns);
+    while (::nanosleep(&rest, &rest) != 0 && errno == EINTR) {
+    }
+  }
+
+  const pid_t process_id_ = ::getpid();
+  RunOptions options_;
+  threads::Mutex mutex_;
+  bool is_over_ GUARDED_BY(mutex_) = false;
+};
+
+// Never destroyed, because the exit handler uses it after the destructors of static objects may have run.
+Injection* injection = nullptr;
+
+void end_at_exit() noexcept {
+  try {
+    injection->end();
+  } catch (const std::exception& error) {
+    report(kTracedInPart, error.what());
+  }
+}
+
+void inject() {
+  if (injection != nullptr) return;
+  RunOptions options = run_options();
+  if (options.folder.empty()) {
+    report(kNotTraced, (std::string(kFolderVariable) + " names no folder").c_str(), "Use `collector run`");
+    return;
+  }
+  const bool has_delay = options.delay_ns != 0;
+  const bool has_duration = options.duration_ns != 0;
+  injection = new Injection(std::move(options));
+  std::atexit(end_at_exit);
+  std::at_quick_exit(end_at_exit);
+  if (!has_delay) injection->begin();
+  if (!has_delay && !has_duration) return;
+  const threads::SignalsBlocked no_signals;  // the program's signal handlers must not run on our thread
+  std::thread([] {
+    ::pthread_setname_np(::pthread_self(), "collector");
+    try {
+      injection->follow_times();
+    } catch (const std::exception& error) {
+      report(kNotTraced, error.what());
+    }
+  }).detach();
+}
+
+}  // namespace
+}  // namespace collector::inject
+
+int InitializeInjection() {
+  try {
+    collector::inject::inject();
+  } catch (const std::exception& error) {
+    collector::inject::report(collector::inject::kNotTraced, error.what());
+  }
+  return 1;
+}

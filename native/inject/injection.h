@@ -1,0 +1,12 @@
+// The entry point of programs that import and link nothing of ours.
+//
+// libcuda loads the library that CUDA_INJECTION64_PATH names in cuInit, and calls its InitializeInjection. Here it
+// opens a session with the options of run_options.h, whose records go into a journal of the process. An exit handler
+// ends the session. It runs before the handlers of CUDA, which are registered earlier; `_exit` and signals leave the
+// records that have reached the journal. Nothing is printed but one line on standard error if the process cannot be
+// traced.
+#pragma once
+
+// Called by libcuda, once in a process. Returns 1 also if nothing is traced, because the program is to run on.
+// NOLINTNEXTLINE(readability-identifier-naming): libcuda looks for this name
+extern "C" int InitializeInjection();

@@ -1,0 +1,88 @@
+#include "inject/run_options.h"
+
+#include <unistd.h>
+
+#include <climits>
+#include <cstdlib>
+#include <stdexcept>
+#include <string_view>
+#include <vector>
+
+#include "cupti/activity_kinds.h"
+#include "nvtx/handler.h"
+
+namespace collector::inject {
+namespace {
+
+constexpr int64_t kNsPerMs = 1'000'000;
+
+std::string variable(const char* name) {
+  const char* const value = ::secure_getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  while (!text.empty()) {
+    const size_t end = text.find(separator);
+    if (end != 0) parts.emplace_back(text.substr(0, end));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  return parts;
+}
+
+int64_t milliseconds(const char* name) {
+  constexpr int64_t kMost = INT64_MAX / kNsPerMs;
+  const std::string text = variable(name);
+  if (text.empty()) return 0;
+  if (text.find_first_not_of("0123456789") != std::string::npos || text.size() > 12 || std::stoll(text) > kMost) {
+    throw std::invalid_argument(std::string(name) + " is no number of milliseconds: " + text);
+  }
+  return std::stoll(text) * kNsPerMs;
+}
+
+}  // namespace
+
+RunOptions run_options() {
+  RunOptions options;
+  options.folder = variable(kFolderVariable);
+  if (options.folder.empty()) return options;
+  options.start.kinds = cupti::kinds_named(split(variable("COLLECTOR_RUN_KINDS"), ','));
+  if (options.start.kinds.empty()) throw std::invalid_argument("COLLECTOR_RUN_KINDS names no kind of activity");
+  options.start.paths.search_roots = split(variable("COLLECTOR_RUN_SITES"), ':');
+  options.start.journal_texts["process.id"] = std::to_string(::getpid());
+  for (const std::string& name : split(variable("COLLECTOR_RUN_VARIABLES"), ',')) {
+    const std::string value = variable(name.c_str());
+    if (!value.empty()) options.start.journal_texts["variable." + name] = value;
+  }
+  options.start.journal_only = true;
+  options.start.holder = capture::Holder::kInjection;
+  options.delay_ns = milliseconds("COLLECTOR_RUN_DELAY_MS");
+  options.duration_ns = milliseconds("COLLECTOR_RUN_DURATION_MS");
+  // A name is never empty here: the default domain is asked for by the word "default".
+  const std::string domains = variable("COLLECTOR_RUN_NVTX");
+  if (!domains.empty()) {
+    std::vector<std::string> names = split(domains, ',');
+    for (std::string& name : names) {
+      if (name == "default") name.clear();
+    }
+    nvtx::select({false, names});
+  }
+  return options;
+}
+
+std::string new_journal(const std::string& folder) {
+  char host[HOST_NAME_MAX + 1] = "";
+  ::gethostname(host, sizeof(host) - 1);
+  for (char& letter : host) {
+    if (letter == '/') letter = '-';
+  }
+  const std::string stem = folder + "/" + host + "-" + std::to_string(::getpid());
+  std::string path = stem + ".journal";
+  for (int number = 2; ::access(path.c_str(), F_OK) == 0; ++number) {
+    path = stem + "-" + std::to_string(number) + ".journal";
+  }
+  return path;
+}
+
+}  // namespace collector::inject

@@ -1,0 +1,37 @@
+// The options of `collector run`, as its launcher (collector/launching/run_environment.py) puts them into the
+// environment.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "capture/start_options.h"
+
+namespace collector::inject {
+
+// The variables. A set-uid program sees none of them.
+//
+//   COLLECTOR_RUN_FOLDER        an existing folder, where each process writes its journal
+//   COLLECTOR_RUN_KINDS         names of activity kinds, separated by commas
+//   COLLECTOR_RUN_NVTX          names of the NVTX domains to record, separated by commas; unset: all
+//   COLLECTOR_RUN_SITES         folders that may hold NVIDIA's wheels, separated by colons
+//   COLLECTOR_RUN_VARIABLES     names of variables whose values the journal states, separated by commas
+//   COLLECTOR_RUN_DELAY_MS      begin this long after CUDA's initialisation
+//   COLLECTOR_RUN_DURATION_MS   end this long after the begin
+inline constexpr const char* kFolderVariable = "COLLECTOR_RUN_FOLDER";
+
+struct RunOptions {
+  capture::StartOptions start;  // all but the journal's name
+  std::string folder;           // empty: nothing was asked for
+  int64_t delay_ns = 0;
+  int64_t duration_ns = 0;  // 0: to the end of the process
+};
+
+// Reads the variables, and selects the NVTX domains. Throws std::invalid_argument for an impossible value.
+RunOptions run_options();
+
+// The name of a journal that does not exist in the folder yet: HOST-PID.journal, or HOST-PID-2.journal if the process
+// has run another program before.
+std::string new_journal(const std::string& folder);
+
+}  // namespace collector::inject

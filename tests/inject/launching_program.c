@@ -1,0 +1,120 @@
+/* A program that knows nothing of the collector: launching_program END [LAUNCHES].
+
+   It calls the driver as any CUDA program does, with declarations of its own, and then ends in the way that END names.
+   Each launch is a kernel "work"; a child that is executed launches kernels "child_work". */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+typedef void *Handle;
+int cuInit(unsigned flags);
+int cuDeviceGet(int *device, int ordinal);
+int cuDevicePrimaryCtxRetain(Handle *context, int device);
+int cuCtxSetCurrent(Handle context);
+int cuCtxSynchronize(void);
+int cuModuleLoadData(Handle *module, const void *image);
+int cuModuleGetFunction(Handle *function, Handle module, const char *name);
+int cuLaunchKernel(Handle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                   unsigned shared_bytes, Handle stream, void **parameters, void **extra);
+
+static Handle context;
+
+static void check(int result, const char *call) {
+  if (result == 0) return;
+  fprintf(stderr, "%s: %d\n", call, result);
+  exit(70);
+}
+
+static void launch(const char *name, int count) {
+  Handle module, function;
+  check(cuCtxSetCurrent(context), "cuCtxSetCurrent");
+  check(cuModuleLoadData(&module, ""), "cuModuleLoadData");
+  check(cuModuleGetFunction(&function, module, name), "cuModuleGetFunction");
+  for (int i = 0; i < count; ++i) check(cuLaunchKernel(function, 8, 1, 1, 128, 1, 1, 0, 0, 0, 0), "cuLaunchKernel");
+  check(cuCtxSynchronize(), "cuCtxSynchronize");
+}
+
+/* Until the records of the launches have reached the journal, which is written twice a second. */
+static void wait_for_journal(void) {
+  if (getenv("WAIT_MS") != 0) usleep(1000 * (useconds_t)atoi(getenv("WAIT_MS")));
+}
+
+static void *wait_forever(void *unused) {
+  for (;;) pause();
+  return unused;
+}
+
+static void *launch_forever(void *unused) {
+  for (;;) launch("thread_work", 1);
+  return unused;
+}
+
+int main(int count_arguments, char **arguments) {
+  const char *end = count_arguments > 1 ? arguments[1] : "exit";
+  const int launches = count_arguments > 2 ? atoi(arguments[2]) : 100;
+  const int is_child = strcmp(end, "child") == 0;
+  int device;
+  if (strcmp(end, "no-cuda") == 0) return 5;
+  if (strcmp(end, "close-files") == 0) {
+    /* As a daemon does, after CUDA has been initialised; its own file gets the numbers that have become free. */
+    check(cuInit(0), "cuInit");
+    for (int file = 3; file < 1024; ++file) close(file);
+    for (int file = 3; file < 64; ++file) {
+      if (open(arguments[3], O_WRONLY | O_CREAT | O_APPEND, 0600) < 0) return 72;
+    }
+  }
+  check(cuInit(0), "cuInit");
+  check(cuDeviceGet(&device, 0), "cuDeviceGet");
+  check(cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");
+  launch(is_child ? "child_work" : "work", launches);
+  if (strcmp(end, "echo") == 0) {
+    char line[256];
+    while (fgets(line, sizeof(line), stdin) != 0) fputs(line, stdout);
+  } else if (strcmp(end, "unsynchronized") == 0) {
+    Handle module, function;
+    cuModuleLoadData(&module, "");
+    cuModuleGetFunction(&function, module, "unfinished_work");
+    cuLaunchKernel(function, 8, 1, 1, 128, 1, 1, 0, 0, 0, 0);
+  } else if (strcmp(end, "_exit") == 0) {
+    wait_for_journal();
+    _exit(7);
+  } else if (strcmp(end, "quick_exit") == 0) {
+    quick_exit(7);
+  } else if (strcmp(end, "abort") == 0) {
+    wait_for_journal();
+    abort();
+  } else if (strcmp(end, "kill") == 0) {
+    wait_for_journal();
+    kill(getpid(), SIGKILL);
+  } else if (strcmp(end, "wait") == 0) {
+    puts("waiting");
+    fflush(stdout);
+    wait_forever(0);
+  } else if (strcmp(end, "fork") == 0) {
+    const pid_t child = fork();
+    if (child == 0) exit(3);
+    int status;
+    waitpid(child, &status, 0);
+    return WEXITSTATUS(status) == 3 ? 7 : 71;
+  } else if (strcmp(end, "fork-exec") == 0) {
+    const pid_t child = fork();
+    if (child == 0) execl(arguments[0], arguments[0], "child", "30", (char *)0);
+    int status;
+    waitpid(child, &status, 0);
+    return WEXITSTATUS(status);
+  } else if (strcmp(end, "exec") == 0) {
+    execl(arguments[0], arguments[0], "child", "30", (char *)0);
+  } else if (strcmp(end, "threads") == 0) {
+    pthread_t thread;
+    for (int i = 0; i < 4; ++i) pthread_create(&thread, 0, i % 2 ? wait_forever : launch_forever, 0);
+    usleep(20000);
+  }
+  return 7;
+}

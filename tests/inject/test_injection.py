@@ -1,0 +1,253 @@
+"""The library that the driver loads into programs which import and link nothing of ours, whatever way they end."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from injected_programs import injected_environment, launching_program
+
+import collector
+from collector.recording.journal import journal_facts
+from collector.recording.recording import Recording
+
+pytestmark = [pytest.mark.simulator, pytest.mark.slow]
+
+NOT_ENDED = "this is the journal of a step that had not ended: records that had not reached it are missing"
+FLUSHED = {"WAIT_MS": "1500"}
+"""The program waits until its journal must have been written before it ends without warning."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "journals"
+    made.mkdir()
+    return made
+
+
+def run(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [launching_program(), *arguments],
+        env=injected_environment(folder, **variables),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def recordings(folder: Path) -> list[Recording]:
+    return [collector.load(path).recording for path in sorted(folder.iterdir())]
+
+
+def kernels(recording: Recording) -> dict[str, int]:
+    names = [kernel.name for kernel in recording.kernels]
+    return {name: names.count(name) for name in dict.fromkeys(names)}
+
+
+@pytest.mark.parametrize("end", ["exit", "quick_exit", "fork"])
+def test_a_program_that_ends_well_leaves_all_its_records(folder, end):
+    done = run(folder, end)
+    assert (done.returncode, done.stdout, done.stderr) == (7, "", "")
+    (recording,) = recordings(folder)
+    assert kernels(recording) == {"work": 100}
+    assert recording.ledger.complete
+    assert recording.ledger.launches_matched == recording.ledger.launches_seen == 100
+    assert recording.environment["devices"] == {0: "Simulated GPU"}
+    assert recording.clock.cupti_stop_ns >= int(recording.kernels.end_ns.max())
+
+
+@pytest.mark.parametrize(
+    ("end", "status"), [("_exit", 7), ("abort", -signal.SIGABRT), ("kill", -signal.SIGKILL)], ids=str
+)
+def test_a_program_that_ends_without_warning_leaves_what_the_journal_has(folder, end, status):
+    done = run(folder, end, **FLUSHED)
+    assert (done.returncode, done.stdout, done.stderr) == (status, "", "")
+    (recording,) = recordings(folder)
+    assert kernels(recording) == {"work": 100}
+    assert recording.ledger.losses() == [NOT_ENDED]
+
+
+def test_work_that_the_program_does_not_wait_for_is_missing_and_counted(folder):
+    """The end of the collector waits for no kernel, because the program does not either."""
+    assert run(folder, "unsynchronized").returncode == 7
+    (recording,) = recordings(folder)
+    assert kernels(recording)["work"] == 100
+    assert recording.ledger.losses() != []
+    assert recording.ledger.interrupted == 0
+
+
+def test_a_child_that_is_executed_has_a_journal_of_its_own(folder):
+    assert run(folder, "fork-exec").returncode == 7
+    assert [kernels(each) for each in sorted(recordings(folder), key=lambda each: -len(each.kernels))] == [
+        {"work": 100},
+        {"child_work": 30},
+    ]
+
+
+def test_a_program_that_executes_another_leaves_two_journals(folder):
+    assert run(folder, "exec").returncode == 7
+    first, second = sorted(folder.iterdir(), key=lambda path: len(path.name))
+    assert second.stem == f"{first.stem}-2"
+    assert collector.load(first).ledger.losses() == [NOT_ENDED]
+    assert kernels(collector.load(second).recording) == {"child_work": 30}
+
+
+def test_threads_that_launch_until_the_end(folder):
+    done = run(folder, "threads")
+    assert (done.returncode, done.stderr) == (7, "")
+    (recording,) = recordings(folder)
+    assert kernels(recording)["work"] == 100
+    assert kernels(recording)["thread_work"] > 0
+    assert recording.ledger.interrupted == 0
+
+
+def test_a_program_that_closes_all_files_finds_nothing_of_ours_in_its_own(folder, tmp_path):
+    own = tmp_path / "own"
+    done = run(folder, "close-files", "100", str(own))
+    assert (done.returncode, done.stderr) == (7, "")
+    assert own.read_bytes() == b""
+    assert kernels(*recordings(folder)) == {"work": 100}
+    assert recordings(folder)[0].ledger.complete
+
+
+def test_a_program_without_cuda_is_not_touched(folder):
+    assert run(folder, "no-cuda").returncode == 5
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("variables", "cause"),
+    [
+        ({"COLLECTOR_RUN_FOLDER": "/nowhere/at/all"}, "No such file or directory"),
+        ({"COLLECTOR_RUN_FOLDER": "/proc"}, "cannot be written"),
+        ({"COLLECTOR_RUN_FOLDER": ""}, "Use `collector run`"),
+        ({"COLLECTOR_RUN_KINDS": "nonsense"}, "nonsense"),
+        ({"COLLECTOR_RUN_KINDS": ""}, "COLLECTOR_RUN_KINDS"),
+        ({"COLLECTOR_RUN_DELAY_MS": "soon"}, "COLLECTOR_RUN_DELAY_MS"),
+        ({"COLLECTOR_LIBCUPTI": "/nowhere/libcupti.so"}, "/nowhere/libcupti.so"),
+    ],
+    ids=["no folder", "unwritable", "unset", "kind", "no kinds", "delay", "no libcupti"],
+)
+def test_a_program_that_cannot_be_traced_runs_all_the_same(folder, variables, cause):
+    done = run(folder, "exit", **variables)
+    assert (done.returncode, done.stdout) == (7, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("collector: process ")
+    assert "is not traced: " in line
+    assert cause in line
+    assert list(folder.iterdir()) == []
+
+
+def test_the_journal_states_the_variables_that_were_asked_for(folder):
+    wanted = {"COLLECTOR_RUN_VARIABLES": "RANK,ABSENT", "RANK": "3", "SECRET": "do not tell"}
+    assert run(folder, "exit", **wanted).returncode == 7
+    (journal,) = folder.iterdir()
+    facts = journal_facts(journal)
+    assert {name: text for name, text in facts.items() if name.startswith("variable.")} == {"variable.RANK": "3"}
+    assert journal.name.endswith(f"-{facts['process.id']}.journal")
+    assert b"do not tell" not in journal.read_bytes()
+
+
+def test_a_beginning_and_an_end_at_given_times(folder):
+    """Nothing is launched after 400 ms; the program itself lasts longer."""
+    before = run(folder, "_exit", COLLECTOR_RUN_DELAY_MS="400", WAIT_MS="1000")
+    assert before.returncode == 7
+    (recording,) = recordings(folder)
+    assert kernels(recording) == {}
+
+
+def test_an_end_at_a_given_time_is_an_end(folder):
+    done = run(folder, "_exit", COLLECTOR_RUN_DURATION_MS="300", WAIT_MS="1500")
+    assert (done.returncode, done.stderr) == (7, "")
+    (recording,) = recordings(folder)
+    assert kernels(recording) == {"work": 100}
+    assert recording.ledger.complete
+
+
+PYTHON = """
+import ctypes, os, sys, warnings
+driver = ctypes.CDLL(os.environ["COLLECTOR_LIBCUDA"])
+def launch(name, count):
+    function = ctypes.c_char_p()
+    driver.cuModuleGetFunction(ctypes.byref(function), None, name)
+    for _ in range(count):
+        assert driver.cuLaunchKernel(function, 8, 1, 1, 64, 1, 1, 0, None, None, None) == 0
+    assert driver.cuCtxSynchronize() == 0
+assert driver.cuInit(0) == 0
+context = ctypes.c_void_p()
+driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+driver.cuCtxSetCurrent(context)
+launch(b"work", 10)
+"""
+"""A Python program that knows nothing of the collector, up to the launches of ten kernels."""
+
+
+def run_python(folder: Path, program: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", PYTHON + program],
+        env=injected_environment(folder) | {"PYTHONWARNINGS": "default"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_python_program_that_exits(folder):
+    done = run_python(folder, "launch(b'more', 5); sys.exit(9)")
+    assert (done.returncode, done.stderr) == (9, "")
+    (recording,) = recordings(folder)
+    assert kernels(recording) == {"work": 10, "more": 5}
+    assert recording.ledger.complete
+
+
+def test_trace_in_a_recorded_program_warns_and_takes_nothing_from_the_recording(folder):
+    done = run_python(
+        folder,
+        """
+import collector
+with collector.trace() as step:
+    launch(b"inside", 5)
+print(step.unavailable)
+try:
+    with collector.trace(strict=True):
+        print("not reached")
+except collector.SessionActiveError as error:
+    print(type(error).__name__)
+launch(b"after", 5)
+""",
+    )
+    assert done.returncode == 0, done.stderr
+    unavailable, raised = done.stdout.splitlines()
+    assert "`collector run` records this process" in unavailable
+    assert raised == "SessionActiveError"
+    assert done.stderr.count("CollectorWarning") == 1
+    (recording,) = recordings(folder)
+    assert kernels(recording) == {"work": 10, "inside": 5, "after": 5}
+    assert recording.ledger.complete
+
+
+def test_a_folder_that_becomes_full(folder):
+    """A file size limit stands for a full disk: the records up to it are kept, and the program runs on."""
+    import resource
+
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+
+    done = subprocess.run(
+        [launching_program(), "exit", "60000"],
+        env=injected_environment(folder),
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=limit,
+    )
+    assert done.returncode == 7
+    (line,) = done.stderr.splitlines()
+    assert "its journal broke off (File too large)" in line
+    (journal,) = folder.iterdir()
+    assert journal.stat().st_size <= 200_000
+    assert collector.load(journal).ledger.losses() != []

@@ -1,0 +1,50 @@
+"""The program of `tests/inject/launching_program.c`, and the environment in which our library is loaded into it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+
+import pytest
+
+from collector.recording.schema import KINDS
+from collector.runtime.extension import capture_library
+from collector.testing.simulator.simulator_library import library_path
+
+SOURCE = Path(__file__).resolve().parents[1] / "inject" / "launching_program.c"
+INJECTION_VARIABLE = "CUDA_INJECTION64_PATH"
+
+
+@cache
+def launching_program() -> Path:
+    """The compiled program, which links the simulator as its libcuda and nothing of ours."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("PROGRAMS THAT IMPORT NOTHING NOT TESTED: there is no C compiler")
+    folder = Path(mkdtemp(prefix="launching-program-"))
+    program, driver = folder / "program", library_path()
+    link = [f"-L{driver.parent}", f"-l:{driver.name}", f"-Wl,-rpath,{driver.parent}", "-lpthread"]
+    command = [compiler, "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-o", program, SOURCE, *link]
+    subprocess.run(command, check=True)
+    return program
+
+
+def simulator_environment() -> dict[str, str]:
+    """The environment in which the simulator is the machine's CUDA, and no tool is loaded."""
+    without = {name: value for name, value in os.environ.items() if not name.startswith(("COLLECTOR_RUN", "CUDA_INJ"))}
+    return without | {"COLLECTOR_LIBCUPTI": str(library_path()), "COLLECTOR_LIBCUDA": str(library_path())}
+
+
+def injected_environment(folder: Path, **variables: str) -> dict[str, str]:
+    """The environment of a program whose records go into journals in ``folder``."""
+    return {
+        **simulator_environment(),
+        INJECTION_VARIABLE: str(capture_library()),
+        "COLLECTOR_RUN_FOLDER": str(folder),
+        "COLLECTOR_RUN_KINDS": ",".join(KINDS),
+        **variables,
+    }
