@@ -28,6 +28,7 @@ from collector.errors import OutputError
 from collector.files.atomic_files import expanded
 from collector.formats.output_paths import filled_path
 from collector.recording.run_label import RunLabel
+from collector.runtime.launcher_ranks import launched_world_size
 from collector.runtime.optional_packages import optional_package
 
 if TYPE_CHECKING:
@@ -211,7 +212,6 @@ class DatasetWriter:
         if not path.exists():
             base_ns = recording.clock.cupti_start_ns + recording.clock.offset_ns
             environment = recording.environment
-            world_size = os.environ.get("WORLD_SIZE", "")
             stated = RunLabel.of(recording).label
             row = {
                 "base_ns": base_ns,
@@ -219,7 +219,7 @@ class DatasetWriter:
                 "cupti_version": _version(environment.get("cupti_api_version")),
                 "driver_version": _version(environment.get("driver_version")),
                 "cuda_version": _version(environment.get("cuda_version")),
-                "world_size": int(world_size) if world_size.isdecimal() else None,
+                "world_size": launched_world_size(),
                 "label": stated,
                 "tags": "{}",
                 **self._known.get(RUNS.name, {}),

@@ -10,10 +10,13 @@ import os
 import re
 import socket
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from collector.errors import OutputError
 from collector.formats.registry import suffix_of
+from collector.runtime.launcher_ranks import has_other_ranks, launched_rank, launched_world_size
 
 _PLACEHOLDER = re.compile(r"\{(rank|pid|host|step|env:[A-Za-z_][A-Za-z0-9_]*)\}")
 _RANK = re.compile(r"(?<![a-z])(?:rank|worker|process|proc|task|gpu|r)[-_.=]?0*(\d+)(?!\d)", re.IGNORECASE)
@@ -21,15 +24,35 @@ _STARTED_NS = time.time_ns()
 """The approximate time at which this process, or the one it was forked from, began."""
 
 
-def filled_path(path: Path, rank: int | None, step: int | None = None) -> Path:
+@dataclass(frozen=True)
+class ProcessIdentity:
+    """What the placeholders of a path stand for in one process."""
+
+    process_id: int
+    host: str
+    environment: Mapping[str, str]
+
+
+def this_process() -> ProcessIdentity:
+    """The process that calls."""
+    return ProcessIdentity(os.getpid(), socket.gethostname(), os.environ)
+
+
+def placeholders_of(path: Path) -> tuple[str, ...]:
+    """The placeholders in ``path``, without braces: ``("rank", "env:JOB")``."""
+    return tuple(dict.fromkeys(_PLACEHOLDER.findall(os.fspath(path))))
+
+
+def filled_path(path: Path, rank: int | None, step: int | None = None, process: ProcessIdentity | None = None) -> Path:
     """The path with its placeholders filled in; other braces are left as they are.
 
     ``{rank}`` is 0 where no rank is known. Folders whose names have placeholders are made.
 
     Args:
         path: what the program asked for.
-        rank: of this process; None: that which torchrun's environment says.
+        rank: of the process; None: that which its environment states.
         step: number of the step; where None, ``{step}`` is left as it is.
+        process: the process that the trace is of; None: this one.
 
     Raises:
         OutputError: an environment variable is not set, or a folder cannot be made.
@@ -38,15 +61,18 @@ def filled_path(path: Path, rank: int | None, step: int | None = None) -> Path:
     if _PLACEHOLDER.search(text) is None:
         return path
 
+    of = process or this_process()
+
     def value(found: re.Match[str]) -> str:
         name = found[1]
         if name == "step" and step is None:
             return found[0]
         if name.startswith("env:"):
-            if not (stated := os.environ.get(name[4:])):
+            if not (stated := of.environment.get(name[4:])):
                 raise OutputError(f"{path}: the environment variable {name[4:]} is not set", "Set it, or take it out")
             return stated
-        values = {"rank": rank_of_this_process(rank) or 0, "pid": os.getpid(), "host": socket.gethostname()}
+        known_rank = launched_rank(of.environment) if rank is None else rank
+        values = {"rank": known_rank or 0, "pid": of.process_id, "host": of.host}
         return str(step if name == "step" else values[name]).replace("/", "-")
 
     filled = Path(_PLACEHOLDER.sub(value, text))
@@ -66,7 +92,7 @@ def file_of_this_process(path: Path, rank: int | None, step: int | None = None) 
 
     Args:
         path: what the program asked for; see `filled_path`.
-        rank: of this process, None: that which torchrun's environment says.
+        rank: of this process, None: that which its environment states.
         step: number of the step.
 
     Raises:
@@ -75,22 +101,23 @@ def file_of_this_process(path: Path, rank: int | None, step: int | None = None) 
     asked, path = path, filled_path(path, rank, step)
     if "{rank}" in os.fspath(asked) or "{pid}" in os.fspath(asked):
         return path, ""
-    world_size = _number("WORLD_SIZE")
     rank = rank_of_this_process(rank)
-    if world_size is not None and world_size > 1 and rank is not None:
+    if has_other_ranks() and rank is not None:
         if _names_rank(path, rank):
             return path, ""
-        own = _with_word(path, f"rank{rank}")
-        return own, f"this is rank {rank} of {world_size}: it writes {own}, as {path} is every rank's"
+        own = path_with_word(path, f"rank{rank}")
+        size = launched_world_size()
+        of_ranks = "" if size is None else f" of {size}"
+        return own, f"this is rank {rank}{of_ranks}: it writes {own}, as {path} is every rank's"
     if _is_of_another_process(path):
-        own = _with_word(path, f"pid{os.getpid()}")
+        own = path_with_word(path, f"pid{os.getpid()}")
         return own, f"{path} was written by another process of this run: this one writes {own}"
     return path, ""
 
 
 def rank_of_this_process(rank: int | None) -> int | None:
-    """The rank that the program gave, else that of torchrun's environment; None where neither says one."""
-    return _number("RANK") if rank is None else rank
+    """The rank that the program gave, else that of the environment; None where neither states one."""
+    return launched_rank() if rank is None else rank
 
 
 def mark_as_written_here(path: Path) -> None:
@@ -117,7 +144,8 @@ def _names_rank(path: Path, rank: int) -> bool:
     return bool(numbers) and int(numbers[-1]) == rank
 
 
-def _with_word(path: Path, word: str) -> Path:
+def path_with_word(path: Path, word: str) -> Path:
+    """The path with a word before its suffix: ``step.rank3.json``."""
     suffix = _suffix_of(path)
     return path.with_name(f"{path.name.removesuffix(suffix)}.{word}{suffix}")
 
@@ -125,8 +153,3 @@ def _with_word(path: Path, word: str) -> Path:
 def _suffix_of(path: Path) -> str:
     """The suffix that selects the format, as ``path`` spells it; of a journal, whose name is free, the last one."""
     return path.name[-len(suffix) :] if (suffix := suffix_of(path.name)) else path.suffix
-
-
-def _number(variable: str) -> int | None:
-    text = os.environ.get(variable, "")
-    return int(text) if text.isdecimal() else None

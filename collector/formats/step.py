@@ -348,6 +348,8 @@ class Step(TracedStep):
         """The rank among many processes, where a profiler's trace states it."""
         self.world_size = world_size
         """The number of these processes, where it is stated."""
+        self.process_name = ""
+        """The name of its process among several that have no ranks."""
 
     def _state(self) -> str:
         size = self._source.size()

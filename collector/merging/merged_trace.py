@@ -110,6 +110,7 @@ class _Source:
             bytes(message),
             whole,
             getattr(given, "rank", None),
+            getattr(given, "process_name", ""),
             dict(skipped),
             given.warning if isinstance(given, Step) else "",
         )
@@ -119,6 +120,7 @@ class _Read(NamedTuple):
     message: bytes
     is_run_metadata: bool
     stated_rank: int | None
+    process_name: str
     skipped: dict[str, int]
     warning: str
 
@@ -133,6 +135,8 @@ class _Found:
 
     source: _Source
     rank: int | None
+    process_name: str
+    """The name of its process, where processes without ranks are merged."""
     rank_in_devices: bool
     """Whether the devices' names contain the rank."""
     devices: Sequence[bytes]
@@ -142,6 +146,16 @@ class _Found:
     end_ns: int
     skipped: Mapping[str, int]
     warning: str
+
+    @property
+    def process(self) -> tuple[bool, int, str]:
+        """What is the same for all steps of a process; in the order of drawing."""
+        return self.rank is not None, self.rank or 0, self.process_name
+
+    @property
+    def label(self) -> str:
+        """The name of its process among several."""
+        return self.process_name if self.rank is None else f"rank {self.rank}"
 
 
 @dataclass
@@ -241,7 +255,8 @@ def _survey(
         rank = rank_number(tasks, read.stated_rank, source.name)
         number = step_number(source.name)
         start_ns, end_ns = bounds or (0, 0)
-        found.append(_Found(source, rank, bool(tasks), devices, number, start_ns, end_ns, read.skipped, read.warning))
+        of, notes = (source, rank, read.process_name, bool(tasks)), (read.skipped, read.warning)
+        found.append(_Found(*of, devices, number, start_ns, end_ns, *notes))
         if pattern is not None and rank is not None:
             for key, moments in collective_moments(read.step_stats(), number or 0, pattern).items():
                 markers[rank][key] = joined(markers[rank].get(key), moments)
@@ -274,21 +289,21 @@ def _place(found: Sequence[_Found], offsets: Mapping[int, ClockOffset], layout: 
     timed = [each for each in found if each.start_ns]
     corrected = {id(each): each.start_ns - _offset(each, offsets) for each in timed}
     base_ns = min(corrected.values())
-    timed.sort(key=lambda each: (each.rank is not None, each.rank or 0, corrected[id(each)]))
-    counted: Counter[int | None] = Counter()
+    timed.sort(key=lambda each: (each.process, corrected[id(each)]))
+    counted: Counter[tuple[bool, int, str]] = Counter()
     numbers = {}
     for each in timed:
-        numbers[id(each)] = counted[each.rank] if each.number is None else each.number
-        counted[each.rank] += 1
-    like: Counter[tuple[int | None, int]] = Counter()
+        numbers[id(each)] = counted[each.process] if each.number is None else each.number
+        counted[each.process] += 1
+    like: Counter[tuple[tuple[bool, int, str], int]] = Counter()
     together: dict[int, tuple[int, int]] = {}  # a step on all ranks; a rank's second step of one number is separate
     first: dict[tuple[int, int], int] = {}  # step -> its start on the rank that was first
     for each in timed:
         number = numbers[id(each)]
-        step = together[id(each)] = number, like[each.rank, number]
-        like[each.rank, number] += 1
+        step = together[id(each)] = number, like[each.process, number]
+        like[each.process, number] += 1
         first[step] = min(first.get(step, corrected[id(each)]), corrected[id(each)])
-    several = len({each.rank for each in timed}) > 1
+    several = len({each.process for each in timed}) > 1
     placed = []
     for each in timed:
         number = numbers[id(each)]
@@ -306,7 +321,7 @@ def _place(found: Sequence[_Found], offsets: Mapping[int, ClockOffset], layout: 
                 f"{each.source.name} begins {days} days after the first step: too far for one time axis",
                 "Overlay the steps (layout overlay), or put the ranks' clocks right",
             )
-        rank = f"rank {each.rank}" if several and each.rank is not None else ""
+        rank = each.label if several else ""
         named = "" if each.rank_in_devices else rank
         owner = f"{named} step {number}".strip() if layout == "overlay" else named
         length_ns = each.end_ns - each.start_ns

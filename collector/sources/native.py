@@ -31,7 +31,7 @@ def extension_error() -> ImportError | None:
     return None
 
 
-def _search_roots() -> list[str]:
+def search_roots() -> list[str]:
     """Folders that contain NVIDIA's wheels, in the order of their discovery."""
     folders = dict.fromkeys([*site.getsitepackages(), site.getusersitepackages(), *sys.path])
     return [folder for folder in folders if folder and Path(folder, "nvidia").is_dir()]
@@ -60,7 +60,7 @@ class NativeSource:
 
     def probe(self) -> dict[str, Any]:
         """See `collector.sources.Source.probe`."""
-        return self._native.probe(search_roots=_search_roots())
+        return self._native.probe(search_roots=search_roots())
 
     def start(self, options: TraceOptions) -> None:
         """Subscribe and enable the kinds of ``options``, or raise the matching `collector.CollectorError`."""
@@ -71,7 +71,7 @@ class NativeSource:
                 {
                     "libcupti": "",
                     "libcuda": "",
-                    "search_roots": _search_roots(),
+                    "search_roots": search_roots(),
                     "kinds": list(options.kinds),
                     "buffer_bytes": options.buffer_bytes,
                     "max_buffers": options.max_buffers,

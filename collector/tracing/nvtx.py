@@ -20,7 +20,7 @@ from collector.runtime.extension import capture_library, is_capture_library
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from collector.recording.capture import Capture
 
@@ -48,13 +48,21 @@ def arm() -> None:
     if library is None:
         warnings.warn("NVTX ranges are not recorded: the native extension is not there", CollectorWarning, stacklevel=2)
         return
-    before = os.environ.get(VARIABLE, "")
-    if before not in _NO_TOOL and not is_capture_library(before):
-        if "/" in before and not Path(before).exists():
-            warnings.warn(f"{VARIABLE} named {before}, which does not exist", CollectorWarning, stacklevel=2)
-        os.environ[NEXT_TOOL_VARIABLE] = before
-    os.environ[VARIABLE] = str(library)
+    variables = arming_variables(os.environ, library)
+    before = variables.get(NEXT_TOOL_VARIABLE, "")
+    if "/" in before and not Path(before).exists():
+        warnings.warn(f"{VARIABLE} named {before}, which does not exist", CollectorWarning, stacklevel=2)
+    os.environ.update(variables)
     _is_armed = True
+
+
+def arming_variables(environment: Mapping[str, str], library: Path) -> dict[str, str]:
+    """The variables by which NVTX finds our handler in ``library``, and that a tool named in ``environment``."""
+    before = environment.get(VARIABLE, "")
+    variables = {VARIABLE: str(library)}
+    if before not in _NO_TOOL and not is_capture_library(before):
+        variables[NEXT_TOOL_VARIABLE] = before
+    return variables
 
 
 def copies() -> list[tuple[str, str]]:

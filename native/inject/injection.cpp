@@ -30,7 +30,7 @@ using capture::Session;
 constexpr int64_t kEndTimeout = 5'000 * capture::kMillisecond;
 
 // One line on standard error. The program's own buffers are not touched, and nothing is allocated.
-void report(const char* result, const char* cause, const char* remedy = "") noexcept {
+void report(const char* result, const char* cause, const char* remedy = "") {
   std::array<char, 2048> line{};
   const int length = std::snprintf(line.data(), line.size() - 1, "collector: process %d is %s: %s%s%s",
                                    static_cast<int>(::getpid()), result, cause, *remedy == '\0' ? "" : ". ", remedy);
@@ -103,11 +103,11 @@ class Injection {
 // Never destroyed, because the exit handler uses it after the destructors of static objects may have run.
 Injection* injection = nullptr;
 
-void end_at_exit() noexcept {
+void end_at_exit() {
   try {
     injection->end();
-  } catch (const std::exception& error) {
-    report(kTracedInPart, error.what());
+  } catch (...) {  // no memory
+    report(kTracedInPart, "it could not be ended");
   }
 }
 

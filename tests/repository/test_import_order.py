@@ -23,6 +23,7 @@ ORDER = (
     ("analysis",),
     ("dataset",),
     ("tracing",),
+    ("launching",),
     ("testing", "testing.simulator"),
     ("profiler",),
     ("adapters",),

@@ -1,0 +1,147 @@
+"""Run a program and trace what it does on the GPU, without a change to the program.
+
+The program may be anything that uses CUDA: it imports and links nothing of the collector. Its input, terminal, signals
+and exit status are its own; the summary goes to standard error.
+
+  collector run ./train --epochs 1                        print what ran on the GPU
+  collector run -o step.pftrace train.py --epochs 1       a Python script, and a trace for https://ui.perfetto.dev
+  collector run -o step.json -m package.train             a Python module
+  collector run -o trace.pftrace torchrun --nproc-per-node 8 train.py     all ranks in one trace
+  collector run -o 'rank{rank}.gpurec' mpirun -n 4 ./a.out                each rank in a file of its own
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from collector.errors import CollectorError
+from collector.text import terminal
+from collector.text.wording import counted
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from collector.launching.process_journals import TracedProcess
+    from collector.launching.run_environment import RunOptions
+
+_MOST_SUMMARIES = 4
+"""The summaries of more processes than these are not printed."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """See `collector.cli`."""
+    from collector.formats.registry import suffixes_help, written_suffixes
+
+    parser.usage = "collector run [OPTIONS] [--] (PROGRAM | SCRIPT.py | -m MODULE) [ARGUMENT ...]"
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help=f"the file to write; its suffix is the format: {suffixes_help(written_suffixes())}; or the folder of a "
+        "dataset, with a slash at its end. {rank}, {pid}, {host} and {env:VARIABLE} are filled in for each process",
+    )
+    parser.add_argument("--kinds", metavar="KIND,...", help="the kinds of activity to record, as in collector.trace")
+    parser.add_argument("--nvtx", action="store_true", help="record NVTX ranges as annotations")
+    parser.add_argument(
+        "--nvtx-domains", metavar="DOMAIN,...", help="those of these domains alone; default is the default domain"
+    )
+    parser.add_argument(
+        "--delay", type=_seconds, default=0.0, metavar="S", help="begin S seconds after CUDA's initialisation"
+    )
+    parser.add_argument("--duration", type=_seconds, default=0.0, metavar="S", help="end S seconds after the begin")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no summary")
+    parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, metavar="MODULE", help="a Python module to run")
+    parser.add_argument("program", nargs=argparse.REMAINDER, help="the program and its arguments")
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 <= value <= 1e8:  # also not a number
+        raise ValueError
+    return value
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """See `collector.cli`."""
+    from collector.launching.child_program import exit_as, run_child
+    from collector.launching.journal_folder import JournalFolder
+    from collector.launching.process_journals import check_output, is_dataset, variables_of
+    from collector.launching.run_environment import run_environment
+
+    command = _command(arguments)
+    options = _options(arguments)
+    variables: list[str] = []
+    as_dataset = False
+    if arguments.output is not None:
+        check_output(arguments.output)
+        variables, as_dataset = variables_of(arguments.output), is_dataset(arguments.output)
+    with JournalFolder(arguments.output) as folder:
+        environment = run_environment(folder.path, options, os.environ, variables)
+        status = run_child(command, environment)
+        try:
+            _finish(folder.path, arguments, as_dataset=as_dataset)
+        except (CollectorError, KeyboardInterrupt) as error:  # the exit status stays the program's
+            folder.keep()
+            cause = "interrupted" if isinstance(error, KeyboardInterrupt) else " ".join(str(error).split())
+            terminal.report(
+                f"{cause}; what was recorded is in {folder.path}, which `collector summary` and others read"
+            )
+    return exit_as(status)
+
+
+def _command(arguments: argparse.Namespace) -> list[str]:
+    from collector.launching.child_program import command_of
+
+    if arguments.module:
+        return [sys.executable, "-m", *arguments.module]
+    words = arguments.program[1:] if arguments.program[:1] == ["--"] else arguments.program
+    if not words:
+        raise CollectorError("no program is named", "Write it after the options: collector run ./program")
+    return command_of(words)
+
+
+def _options(arguments: argparse.Namespace) -> RunOptions:
+    from collector.launching.run_environment import RunOptions
+    from collector.options import KINDS, TraceOptions
+
+    kinds = tuple(arguments.kinds.split(",")) if arguments.kinds is not None else KINDS
+    try:
+        TraceOptions(kinds=kinds)
+    except ValueError as error:
+        raise CollectorError(str(error)) from None
+    domains = tuple(arguments.nvtx_domains.split(",")) if arguments.nvtx_domains else ()
+    nvtx = arguments.nvtx or bool(domains)
+    return RunOptions(kinds, nvtx, domains, arguments.delay, arguments.duration)
+
+
+def _finish(folder: Path, arguments: argparse.Namespace, *, as_dataset: bool) -> None:
+    """Write the output, and print what was recorded."""
+    from collector.launching.process_journals import save_processes, traced_processes
+
+    processes, lost = traced_processes(folder)
+    for line in lost:
+        terminal.report(line)
+    for each in processes:
+        if each.is_running:
+            terminal.report(f"{each.name} is still running: its records up to now are used")
+    if not processes:
+        terminal.report("no process of the program did anything on a GPU that was recorded: there is no trace")
+        return
+    if not arguments.quiet:
+        _print(processes)
+    if arguments.output is not None:
+        files = save_processes(processes, arguments.output, as_dataset=as_dataset)
+        of = f" ({counted('{} process[|es]', len(processes))})" if len(processes) > 1 else ""
+        terminal.report(f"the trace{of} is in {', '.join(map(str, files))}")
+
+
+def _print(processes: list[TracedProcess]) -> None:
+    for each in processes[:_MOST_SUMMARIES]:
+        if len(processes) > 1:
+            print(f"\n{each.name}", file=sys.stderr)
+        print(terminal.printable_lines(each.step.summary()), file=sys.stderr)
+    if len(processes) > _MOST_SUMMARIES:
+        terminal.report(f"and {len(processes) - _MOST_SUMMARIES} more processes, whose summaries are left out")

@@ -1,0 +1,57 @@
+"""The folder in which the processes of a program write their journals while it runs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from collector.errors import OutputError
+from collector.files.atomic_files import expanded
+from collector.formats.output_paths import placeholders_of
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+
+class JournalFolder:
+    """A new folder, removed with what is in it when the block ends.
+
+    It is beside the output, where there is room for it and where the ranks on other machines find it too; without an
+    output it is in the folder for temporary files.
+    """
+
+    def __init__(self, output: str | None) -> None:
+        """Choose the place; nothing is made yet. Raises nothing."""
+        self._parent = tempfile.gettempdir() if output is None else _existing_folder(output)
+        self._is_kept = False
+        self.path = Path()
+        """The folder."""
+
+    def __enter__(self) -> JournalFolder:
+        try:
+            self.path = Path(tempfile.mkdtemp(prefix=".collector-run-", dir=self._parent)).absolute()
+        except OSError as error:
+            raise OutputError(f"cannot make a folder in {self._parent}: {error.strerror or error}") from error
+        return self
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if not self._is_kept:
+            shutil.rmtree(self.path, ignore_errors=True)
+
+    def keep(self) -> None:
+        """Leave the folder when the block ends."""
+        self._is_kept = True
+
+
+def _existing_folder(output: str) -> str:
+    """The innermost folder of ``output`` that exists; of a path with placeholders, the part before the first."""
+    folder = expanded(output).absolute()
+    folder = folder if output.endswith(os.sep) else folder.parent
+    while placeholders_of(folder) or not folder.is_dir():
+        folder = folder.parent
+    return os.fspath(folder)

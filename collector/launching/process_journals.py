@@ -1,0 +1,162 @@
+"""The journals that the processes of a program have left in a folder, and the files that are made of them."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from collector.errors import CollectorError
+from collector.files.atomic_files import check_writable, expanded
+from collector.formats.output_paths import ProcessIdentity, filled_path, path_with_word, placeholders_of
+from collector.formats.registry import merged_suffixes, output_of, suffix_of
+from collector.recording.journal import journal_facts
+from collector.recording.schema import SCHEMA
+from collector.runtime.launcher_ranks import launched_rank
+from collector.runtime.optional_packages import optional_package
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from collector.formats.step import Step
+
+_PERIOD = "they do twice a second"
+_PER_PROCESS = {"rank", "pid", "host"}
+"""Placeholders that give each process a file of its own."""
+
+
+@dataclass(frozen=True)
+class TracedProcess:
+    """One process of a program, with what it recorded."""
+
+    identity: ProcessIdentity
+    rank: int | None
+    """Its rank, if its launcher stated one."""
+    step: Step
+
+    @property
+    def name(self) -> str:
+        """``rank 3`` or ``process 1234``."""
+        return f"process {self.identity.process_id}" if self.rank is None else f"rank {self.rank}"
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it ended its recording, and was not killed."""
+        return not self.step.ledger.interrupted
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it runs still, on this machine."""
+        if self.has_ended or self.identity.host != os.uname().nodename:
+            return False
+        with suppress(PermissionError):
+            try:
+                os.kill(self.identity.process_id, 0)
+            except ProcessLookupError:
+                return False
+        return True
+
+
+def traced_processes(folder: Path) -> tuple[list[TracedProcess], list[str]]:
+    """The processes whose journals are in ``folder``, by rank and begin, and one line for each that is lost.
+
+    A process that ended without having used a GPU is left out.
+    """
+    from collector.formats.loading import load
+
+    found, lost = [], []
+    for path in sorted(folder.glob("*.journal")):
+        try:
+            step = load(path)
+        except CollectorError as error:
+            lost.append(str(error))
+            continue
+        facts = journal_facts(path)
+        variables = {name.partition(".")[2]: text for name, text in facts.items() if name.startswith("variable.")}
+        process_id = facts.get("process.id", "0")
+        host = path.name.rpartition(f"-{process_id}")[0]
+        rank = launched_rank(variables)
+        step.rank, step.process_name = rank, "" if rank is not None else f"process {process_id}"
+        process = TracedProcess(ProcessIdentity(int(process_id), host, variables), rank, step)
+        if any(len(getattr(step.recording, table)) for table in SCHEMA):
+            found.append(process)
+        elif not process.has_ended:
+            lost.append(f"{process.name} ended without warning before its first records reached its file: {_PERIOD}")
+    found.sort(key=lambda each: (each.rank is None, each.rank or 0, each.step.recording.clock.wall_start_ns, each.name))
+    return found, lost
+
+
+def is_dataset(output: str) -> bool:
+    """Whether an output is the folder of a dataset: it ends in a slash, or is a folder."""
+    return output.endswith(os.sep) or expanded(output).is_dir()
+
+
+def check_output(output: str) -> None:
+    """Raise `collector.CollectorError` if no file or dataset of this name can be made."""
+    if is_dataset(output):
+        optional_package("pyarrow.parquet")
+    else:
+        path = expanded(output)
+        output_of(path)
+        if not placeholders_of(path):
+            check_writable(path)
+
+
+def variables_of(output: str) -> list[str]:
+    """The variables of the environment that the placeholders of an output name."""
+    return [name.removeprefix("env:") for name in placeholders_of(Path(output)) if name.startswith("env:")]
+
+
+def save_processes(processes: Sequence[TracedProcess], output: str, *, as_dataset: bool) -> list[Path]:
+    """Write what the processes recorded; return the files, or the folder.
+
+    One file holds all processes if its format takes several steps, unless a placeholder gives each its own. In a format
+    that takes one step, each of several processes gets a file with its rank or number in the name.
+
+    Raises:
+        collector.CollectorError: it cannot be written.
+    """
+    if as_dataset:
+        return [_save_in_dataset(processes, expanded(output))]
+    path = expanded(output)
+    if _PER_PROCESS.intersection(placeholders_of(path)) or len(processes) == 1:
+        files = [filled_path(path, each.rank, 0, each.identity) for each in processes]
+        files = _distinct(files, processes)
+    elif suffix_of(path.name) in merged_suffixes():
+        from collector.merging.merged_trace import merge
+
+        together = filled_path(path, None, 0, processes[0].identity)
+        hosts = {each.identity.host for each in processes}
+        merge([each.step for each in processes], together, clock_offsets="estimate" if len(hosts) > 1 else None)
+        return [together]
+    else:
+        filled = [filled_path(path, each.rank, 0, each.identity) for each in processes]
+        words = [each.name.replace(" ", "") for each in processes]
+        own = [path_with_word(file, word) for file, word in zip(filled, words, strict=True)]
+        files = _distinct(own, processes)
+    for file, each in zip(files, processes, strict=True):
+        each.step.save(file)
+    return files
+
+
+def _distinct(files: Sequence[Path], processes: Sequence[TracedProcess]) -> list[Path]:
+    """Different names for all: the number of the process is put into the name where several would be the same."""
+    return [
+        path_with_word(file, f"pid{each.identity.process_id}.{at}") if file in files[:at] else file
+        for at, (file, each) in enumerate(zip(files, processes, strict=True))
+    ]
+
+
+def _save_in_dataset(processes: Sequence[TracedProcess], folder: Path) -> Path:
+    from collector.dataset.dataset_writer import DatasetWriter, run_of_this_process
+
+    run = run_of_this_process()
+    target = filled_path(folder, None, 0, processes[0].identity)
+    with ExitStack() as stack:
+        for at, each in enumerate(processes):
+            rank = at if each.rank is None else each.rank
+            writer = stack.enter_context(DatasetWriter(target, run=run, rank=rank))
+            writer.write(each.step.recording, name=each.step.process_name)
+    return target

@@ -1,0 +1,91 @@
+"""The environment of a program that is to be recorded without importing anything.
+
+libcuda loads the library that ``CUDA_INJECTION64_PATH`` names into every process that initialises CUDA. The library is
+ours, and reads the variables ``COLLECTOR_RUN_...``, which ``native/inject/run_options.h`` explains.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from collector.errors import CollectorError, MissingDependencyError
+from collector.options import KINDS
+from collector.runtime.extension import capture_library, is_capture_library
+from collector.runtime.launcher_ranks import RANK_VARIABLES
+from collector.sources.native import search_roots
+from collector.tracing.nvtx import arming_variables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+INJECTION_VARIABLE = "CUDA_INJECTION64_PATH"
+"""Where libcuda looks for the library of a tool."""
+_MS_PER_S = 1000
+_PREFIX = "COLLECTOR_RUN_"
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What is recorded of a program, and when."""
+
+    kinds: tuple[str, ...] = KINDS
+    nvtx: bool = False
+    """Whether NVTX ranges become annotations."""
+    nvtx_domains: tuple[str, ...] = ()
+    """The domains whose ranges do; empty: all. ``default`` is the default domain."""
+    delay_s: float = 0
+    """From CUDA's initialisation in each process to the begin."""
+    duration_s: float = 0
+    """From the begin to the end; 0: to the end of the process."""
+
+
+def run_environment(
+    folder: Path, options: RunOptions, before: Mapping[str, str], variables: Iterable[str] = ()
+) -> dict[str, str]:
+    """The environment of a program whose processes write a journal each into ``folder``.
+
+    Args:
+        folder: exists already.
+        options: of the recording.
+        before: the environment without the collector.
+        variables: names of further variables whose values the journals are to state.
+
+    Raises:
+        collector.MissingDependencyError: our library was not built.
+        collector.CollectorError: another tool is to be loaded into the program.
+    """
+    library = capture_library()
+    if library is None:
+        raise MissingDependencyError(
+            "programs cannot be recorded: the native extension is not there",
+            "Install cupti-collector again with pip, with a C++ compiler if there is no wheel",
+        )
+    other = before.get(INJECTION_VARIABLE, "")
+    if other and not is_capture_library(other):
+        raise CollectorError(
+            f"{INJECTION_VARIABLE} names {other}: another tool traces this program's GPU, and CUPTI serves one",
+            f"Unset {INJECTION_VARIABLE}, or use that tool alone",
+        )
+    stated = {
+        "FOLDER": os.fspath(folder.absolute()),
+        "KINDS": ",".join(options.kinds),
+        "NVTX": ",".join(options.nvtx_domains),
+        "SITES": ":".join(search_roots()),
+        "VARIABLES": ",".join(dict.fromkeys((*RANK_VARIABLES, *variables))),
+        "DELAY_MS": _milliseconds(options.delay_s),
+        "DURATION_MS": _milliseconds(options.duration_s),
+    }
+    # Those of a `collector run` around this one are replaced as a whole.
+    environment = {name: value for name, value in before.items() if not name.startswith(_PREFIX)}
+    environment |= {_PREFIX + name: value for name, value in stated.items() if value}
+    environment[INJECTION_VARIABLE] = str(library)
+    if options.nvtx:
+        environment |= arming_variables(environment, library)
+    return environment
+
+
+def _milliseconds(seconds: float) -> str:
+    return str(max(round(seconds * _MS_PER_S), 1)) if seconds else ""

@@ -1,0 +1,273 @@
+"""`collector run`: programs that know nothing of the collector, and notice nothing of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from injected_programs import INJECTION_VARIABLE, launching_program, simulator_environment
+
+import collector
+from collector.runtime.extension import capture_library
+
+pytestmark = [pytest.mark.simulator, pytest.mark.slow]
+
+RUN = [sys.executable, "-m", "collector", "run"]
+SUPPORT = Path(__file__).resolve().parents[1] / "support"
+
+
+def run(*words: str | Path, cwd: Path, given: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*RUN, *map(str, words)],
+        env=simulator_environment() | variables,
+        cwd=cwd,
+        input=given,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def kernel_names(path: Path) -> list[str]:
+    return [kernel.name for kernel in collector.load(path).recording.kernels]
+
+
+def processes_of(path: Path) -> set[str]:
+    events = json.loads(path.read_text())["traceEvents"]
+    return {event["args"]["name"] for event in events if event.get("name") == "process_name"}
+
+
+@pytest.mark.parametrize("suffix", [".json", ".json.gz", ".pftrace", ".gpurec", ".pb", ".html"])
+def test_one_process_in_each_format(tmp_path, suffix):
+    done = run("-o", f"out{suffix}", launching_program(), "exit", "20", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (7, "")
+    assert "20 launches, 20 kernels" in done.stderr
+    assert done.stderr.splitlines()[-1] == f"collector: the trace is in out{suffix}"
+    assert [path.name for path in tmp_path.iterdir()] == [f"out{suffix}"]
+    if suffix not in (".html", ".pftrace"):
+        assert kernel_names(tmp_path / f"out{suffix}") == ["work"] * 20
+
+
+def test_without_an_output_there_is_the_summary_alone(tmp_path):
+    done = run(launching_program(), cwd=tmp_path, TMPDIR=str(tmp_path))
+    assert (done.returncode, done.stdout) == (7, "")
+    assert "Kernels: 100 of 1 name" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_input_and_output_are_the_programs(tmp_path):
+    done = run("-q", launching_program(), "echo", "1", cwd=tmp_path, given="first\nsecond\n")
+    assert (done.returncode, done.stdout, done.stderr) == (7, "first\nsecond\n", "")
+
+
+def test_the_terminal_is_the_programs(tmp_path):
+    """A program that asks whether its output is a terminal gets the true answer."""
+    ours, theirs = pty.openpty()
+    program = "import os; print(os.isatty(0), os.isatty(1), os.tcgetpgrp(0) == os.getpgrp())"
+    with subprocess.Popen(
+        [*RUN, "-q", "--", sys.executable, "-c", program],
+        stdin=theirs,
+        stdout=theirs,
+        env=simulator_environment(),
+        cwd=tmp_path,
+        start_new_session=True,
+        preexec_fn=lambda: _take_terminal(theirs),
+    ) as process:
+        assert process.wait() == 0
+    assert os.read(ours, 1000).decode().split()[:3] == ["True", "True", "True"]
+    os.close(theirs)
+    os.close(ours)
+
+
+def _take_terminal(terminal: int) -> None:
+    import fcntl
+    import termios
+
+    fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
+
+
+@pytest.mark.parametrize(("end", "status"), [("abort", -signal.SIGABRT), ("kill", -signal.SIGKILL)], ids=str)
+def test_a_program_that_dies_by_a_signal(tmp_path, end, status):
+    done = run("-o", "out.json", launching_program(), end, cwd=tmp_path, WAIT_MS="1500")
+    assert done.returncode == status
+    assert "had not ended" in done.stderr
+    assert kernel_names(tmp_path / "out.json") == ["work"] * 100
+
+
+def test_a_program_that_dies_at_once_is_named(tmp_path):
+    done = run("-o", "out.json", launching_program(), "kill", cwd=tmp_path)
+    assert done.returncode == -signal.SIGKILL
+    assert "ended without warning before its first records reached its file" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2], ids=str)
+def test_signals_reach_the_program(tmp_path, number):
+    with subprocess.Popen(
+        [*RUN, "-q", "-o", "out.json", launching_program(), "wait"],
+        env=simulator_environment(),
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "waiting\n"
+        time.sleep(1.5)  # until the records have reached the journal
+        process.send_signal(number)
+        assert process.wait() == -number
+    assert kernel_names(tmp_path / "out.json") == ["work"] * 100
+
+
+def test_the_interrupt_of_a_terminal_is_the_programs_to_answer(tmp_path):
+    """The whole group gets it; a program that handles it ends as it likes, and its trace is written."""
+    program = (
+        "import signal, sys; signal.signal(signal.SIGINT, lambda *_: sys.exit(9)); print('ready', flush=True);"
+        " signal.pause()"
+    )
+    with subprocess.Popen(
+        [*RUN, "-q", "--", sys.executable, "-c", program],
+        env=simulator_environment(),
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.wait() == 9
+
+
+PYTHON = """
+import ctypes, os, sys
+driver = ctypes.CDLL(os.environ["COLLECTOR_LIBCUDA"])
+assert driver.cuInit(0) == 0
+context, function = ctypes.c_void_p(), ctypes.c_char_p()
+driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+driver.cuCtxSetCurrent(context)
+driver.cuModuleGetFunction(ctypes.byref(function), None, b"from_python")
+assert driver.cuLaunchKernel(function, 8, 1, 1, 64, 1, 1, 0, None, None, None) == 0
+assert driver.cuCtxSynchronize() == 0
+print(sys.argv[1:], __name__)
+sys.exit(4)
+"""
+
+
+@pytest.mark.parametrize("words", [["script.py"], ["--", "script.py"], ["-m", "script"]], ids=" ".join)
+def test_a_python_script_and_a_module(tmp_path, words):
+    (tmp_path / "script.py").write_text(PYTHON)
+    done = run("-o", "out.json", *words, "--epochs", "1", "-o", "theirs", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (4, "['--epochs', '1', '-o', 'theirs'] __main__\n")
+    assert kernel_names(tmp_path / "out.json") == ["from_python"]
+
+
+def test_a_child_is_a_process_of_its_own_in_the_trace(tmp_path):
+    done = run("-o", "out.json", launching_program(), "fork-exec", cwd=tmp_path)
+    assert done.returncode == 7
+    assert "(2 processes)" in done.stderr
+    names = processes_of(tmp_path / "out.json")
+    assert len({name.partition(" GPU")[0] for name in names if name.startswith("process ") and "GPU" in name}) == 2
+
+
+def test_eight_ranks_are_one_aligned_trace(tmp_path):
+    """Ranks run at the same time on one machine, whose clock is theirs."""
+    launcher = SUPPORT / "ranked_launcher.py"
+    done = run("-o", "out.json", launcher, "8", launching_program(), "exit", "50", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (7, "")
+    assert [path.name for path in tmp_path.iterdir()] == ["out.json"]
+    assert {f"rank {rank} GPU 0" for rank in range(8)} <= processes_of(tmp_path / "out.json")
+    trace = json.loads((tmp_path / "out.json").read_text())
+    assert sorted(each["rank"] for each in trace["otherData"]["inputs"]) == list(range(8))
+    assert sum(event.get("name") == "work" and event["ph"] == "X" for event in trace["traceEvents"]) == 400
+    starts = [each["start_ns"] for each in trace["otherData"]["inputs"]]
+    assert max(starts) - min(starts) < 60e9
+
+
+def test_each_rank_in_a_file_of_its_own(tmp_path):
+    launcher = SUPPORT / "ranked_launcher.py"
+    pattern = "{env:JOB}/rank{rank}.gpurec"
+    done = run("-q", "-o", pattern, launcher, "3", launching_program(), "exit", "9", cwd=tmp_path, JOB="night")
+    assert done.returncode == 7
+    assert sorted(path.name for path in (tmp_path / "night").iterdir()) == [f"rank{rank}.gpurec" for rank in range(3)]
+    assert kernel_names(tmp_path / "night" / "rank2.gpurec") == ["work"] * 9
+
+
+def test_a_format_for_one_step_gets_a_file_for_each_process(tmp_path):
+    launcher = SUPPORT / "ranked_launcher.py"
+    run("-q", "-o", "out.gpurec", launcher, "2", launching_program(), "exit", "9", cwd=tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.rank0.gpurec", "out.rank1.gpurec"]
+
+
+def test_a_dataset(tmp_path):
+    pytest.importorskip("pyarrow")
+    from collector.dataset import Dataset
+
+    launcher = SUPPORT / "ranked_launcher.py"
+    done = run("-o", "runs/", launcher, "2", launching_program(), "exit", "9", cwd=tmp_path)
+    assert done.returncode == 7, done.stderr
+    assert list(tmp_path.iterdir()) == [tmp_path / "runs"]
+    dataset = Dataset(tmp_path / "runs")
+    assert len({key.run for key in dataset.keys}) == 1
+    assert [(key.rank, key.step) for key in dataset.keys] == [(0, 0), (1, 0)]
+    assert [len(step.kernels) for step in dataset] == [9, 9]
+
+
+def test_nvtx_is_for_those_who_ask(tmp_path):
+    program = "import os, sys; print(os.environ.get('NVTX_INJECTION64_PATH'), os.environ.get('COLLECTOR_RUN_NVTX'))"
+    words = ["--", sys.executable, "-c", program]
+    assert run("-q", *words, cwd=tmp_path).stdout == "None None\n"
+    assert run("-q", "--nvtx", *words, cwd=tmp_path).stdout == f"{capture_library()} None\n"
+    assert run("-q", "--nvtx-domains", "a,b", *words, cwd=tmp_path).stdout == f"{capture_library()} a,b\n"
+
+
+def test_another_tool_is_named_and_left_alone(tmp_path):
+    done = run(launching_program(), cwd=tmp_path, **{INJECTION_VARIABLE: "/opt/other/tool.so"})
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "names /opt/other/tool.so: another tool traces" in done.stderr
+
+
+def test_a_run_inside_of_a_run_is_the_inner_ones(tmp_path):
+    done = run("-q", "-o", "outer.json", *RUN, "-q", "-o", "inner.json", launching_program(), cwd=tmp_path)
+    assert done.returncode == 7
+    assert [path.name for path in tmp_path.iterdir()] == ["inner.json"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "no program is named"),
+        (["no-such-program"], "cannot run no-such-program: No such file or directory"),
+        (["-o", "out.nothing", "true"], "no format has this suffix"),
+        (["-o", "nowhere/out.json", "true"], "nowhere does not exist"),
+        (["--kinds", "kernel", "true"], "unknown kind 'kernel'"),
+        (["--kinds", "", "true"], "unknown kind ''"),
+        (["--delay", "-1", "true"], "--delay"),
+        (["--duration", "nan", "true"], "--duration"),
+    ],
+    ids=str,
+)
+def test_bad_arguments_are_one_line_and_nothing_runs(tmp_path, words, message):
+    done = run(*words, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert message in line
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_output_that_cannot_be_written_at_the_end_keeps_the_records(tmp_path):
+    (tmp_path / "script.py").write_text(PYTHON.replace("sys.exit(4)", "os.mkdir('out.json'); sys.exit(4)"))
+    done = run("-q", "-o", "out.json", "script.py", cwd=tmp_path)
+    assert done.returncode == 4
+    (line,) = done.stderr.splitlines()
+    assert "what was recorded is in " in line
+    (folder,) = tmp_path.glob(".collector-run-*")
+    assert str(folder) in line
+    (journal,) = folder.iterdir()
+    assert kernel_names(journal) == ["from_python"]
