@@ -183,7 +183,7 @@ class Recording(TablesOfRecording):
         """
         masks = dict(masks)
         caused = np.concatenate([getattr(self, name).correlation_id[masks[name]] for name in ACTIVITY_TABLES])
-        masks["collectives"] = np.isin(self.collectives.correlation_id, caused)
+        masks["collectives"] = are_among(self.collectives.correlation_id, caused)
         launches = self.launch_rows(caused)
         masks["api_calls"] = masks["api_calls"].copy()
         masks["api_calls"][launches[launches >= 0]] = True

@@ -131,6 +131,11 @@ void Launches::join() {
   }
   std::stable_sort(more_launches_.begin(), more_launches_.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
+  if (launch_of_.empty()) {  // no call is drawn, hence no arrow
+    launches_ = {};
+    slots_ = {};
+    names_ = NameTable();
+  }
 }
 
 uint32_t Launches::keyed_launch_of(const Node& node, uint32_t rank) const {

@@ -1,6 +1,7 @@
 #include "draw/selection.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "draw/series.h"
 
@@ -22,7 +23,7 @@ Selection::Selection(const StepStats& step, const DrawingOptions& options, Links
     : step_(step), options_(options), groups_(make_groups(step, options.keep_device)) {
   find_middle();
   survey_nodes(options.arrows && !selects() ? links : nullptr);
-  if (selects()) select_nodes();
+  if (selects()) apply_limit();
 }
 
 // The median of a sample of all starts, which tolerates nodes without a time and times that wrapped around.
@@ -74,7 +75,12 @@ void Selection::for_each_group_to_link(Visit visit) {
 }
 
 void Selection::survey_nodes(Links* links) {
-  if (options_.base_ns) base_floor_ns_ = *options_.base_ns;
+  if (options_.base_ns) {
+    base_floor_ns_ = *options_.base_ns;
+    summary_.base_ns = *options_.base_ns;
+  }
+  // A window counts from the base, which without an option is known only after the survey.
+  const bool filters_now = selects() && (options_.base_ns || !has_window());
   int64_t first_ns = INT64_MAX;
   int64_t last_ns = INT64_MIN;
   if (links != nullptr) links->launches.expect_activities(num_activities());
@@ -96,6 +102,7 @@ void Selection::survey_nodes(Links* links) {
       has_memory_ |= !node.outputs.empty() || !node.memory.empty();
       has_allocator_memory_ |= !node.memory.empty();
       if (links != nullptr) note(group, node, span, ordinal, *links);
+      if (filters_now) filter(group, node, span, ordinal);
     });
     summary_.untimed += num_nodes - num_drawable;
     summary_.slices += num_drawable;
@@ -103,6 +110,12 @@ void Selection::survey_nodes(Links* links) {
   for_each_group_to_link(survey);
   summary_.base_ns = options_.base_ns.value_or(first_ns == INT64_MAX ? 0 : first_ns);
   summary_.end_ns = last_ns == INT64_MIN ? 0 : relative(last_ns);
+  if (selects() && !filters_now) {
+    for (const Group& group : groups_) {
+      for_each_drawable(
+          group, [&](const Node& node, const Span& span, uint64_t ordinal) { filter(group, node, span, ordinal); });
+    }
+  }
 }
 
 bool Selection::is_kept(std::string_view name) {
@@ -122,25 +135,18 @@ bool Selection::passes_filters(const Group& group, const Node& node, const Span&
   return is_kept(activity_.name) || (!activity_.full_name.empty() && is_kept(activity_.full_name));
 }
 
-// Counts the nodes that pass the filters, and finds the minimum length of the longest slices to draw.
-void Selection::select_nodes() {
-  struct Candidate {
-    int64_t duration_ns;
-    uint64_t ordinal;
-  };
-  const bool has_limit = options_.max_slices != UINT64_MAX;
-  std::vector<Candidate> candidates;
-  uint64_t num_kept = 0;
-  for (const Group& group : groups_) {
-    for_each_drawable(group, [&](const Node& node, const Span& span, uint64_t ordinal) {
-      if (!passes_filters(group, node, span)) return;
-      ++num_kept;
-      if (has_limit) candidates.push_back({span.duration_ns, ordinal});
-    });
-  }
-  summary_.filtered = summary_.slices - num_kept;
-  summary_.slices = num_kept;
-  if (num_kept <= options_.max_slices) return;
+void Selection::filter(const Group& group, const Node& node, const Span& span, uint64_t ordinal) {
+  if (!passes_filters(group, node, span)) return;
+  ++num_passing_;
+  if (options_.max_slices != UINT64_MAX) candidates_.push_back({span.duration_ns, ordinal});
+}
+
+// Finds the minimum length of the longest slices to draw, of those that pass the filters.
+void Selection::apply_limit() {
+  summary_.filtered = summary_.slices - num_passing_;
+  summary_.slices = num_passing_;
+  std::vector<Candidate> candidates = std::move(candidates_);
+  if (num_passing_ <= options_.max_slices) return;
   const auto longer = [](const Candidate& a, const Candidate& b) {
     return a.duration_ns != b.duration_ns ? a.duration_ns > b.duration_ns : a.ordinal < b.ordinal;
   };
@@ -150,7 +156,7 @@ void Selection::select_nodes() {
   for (auto out = first_out; out != candidates.end(); ++out) {
     if (__builtin_add_overflow(all_ns, out->duration_ns, &all_ns)) all_ns = INT64_MAX;
   }
-  summary_.left_out = num_kept - options_.max_slices;
+  summary_.left_out = num_passing_ - options_.max_slices;
   summary_.left_out_ns = all_ns;
   summary_.longest_left_out_ns = first_out->duration_ns;
   summary_.slices = options_.max_slices;

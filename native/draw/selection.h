@@ -85,7 +85,9 @@ class Selection {
   // Calls visit(group) for all groups, in the order in which launches and waits must be added.
   template <typename Visit>
   void for_each_group_to_link(Visit visit);
-  void select_nodes();
+  void filter(const stepstats::Group& group, const stepstats::Node& node, const stepstats::Span& span,
+              uint64_t ordinal);
+  void apply_limit();
   void note(const stepstats::Group& group, const stepstats::Node& node, const stepstats::Span& span, uint64_t ordinal,
             Links& links);
   void link_launches(Launches& launches);
@@ -94,8 +96,9 @@ class Selection {
 
   bool selects() const {
     return options_.keep_name != nullptr || options_.min_duration_ns > 0 || options_.max_slices != UINT64_MAX ||
-           options_.window_start_ns != INT64_MIN || options_.window_end_ns != INT64_MAX;
+           has_window();
   }
+  bool has_window() const { return options_.window_start_ns != INT64_MIN || options_.window_end_ns != INT64_MAX; }
   bool is_plausible(int64_t wall_ns) const { return wall_ns >= middle_ns_ - kFarNs && wall_ns <= middle_ns_ + kFarNs; }
 
   template <typename Visit>
@@ -124,8 +127,14 @@ class Selection {
 
   stepstats::NameTable asked_names_;
   std::vector<bool> keep_name_;
-  int64_t limit_ns_ = -1;       // slices must be longer than this,
-  uint64_t limit_ordinal_ = 0;  // or equally long with a smaller ordinal
+  struct Candidate {
+    int64_t duration_ns;
+    uint64_t ordinal;
+  };
+  uint64_t num_passing_ = 0;           // nodes that pass the filters,
+  std::vector<Candidate> candidates_;  // which are the nodes among which a limit selects
+  int64_t limit_ns_ = -1;              // slices must be longer than this,
+  uint64_t limit_ordinal_ = 0;         // or equally long with a smaller ordinal
 };
 
 }  // namespace collector::draw
