@@ -6,6 +6,7 @@ import gzip
 import json
 import sqlite3
 from collections import Counter, defaultdict
+from functools import cache, cached_property
 
 import numpy as np
 import pytest
@@ -32,15 +33,29 @@ CALLS = "start INTEGER, end INTEGER, globalTid INTEGER, correlationId INTEGER, n
 RANGES = "start INTEGER, end INTEGER, eventType INTEGER, text TEXT, globalTid INTEGER, textId INTEGER"
 
 
-@pytest.fixture
+class RecordedExport:
+    """A recorded export, the part of counts.json about it, and its recording."""
+
+    def __init__(self, path, truth):
+        self.path = path
+        self.truth = truth
+
+    @cached_property
+    def recording(self):
+        """Read once for all tests, none of which changes it."""
+        return collector.load(self.path).recording
+
+
+@pytest.fixture(scope="module")
 def recorded(shared):
-    """A recorded export by its name, and what counts.json says of it."""
+    """A recorded export by its name."""
     folder = shared / "data" / "gpu_traces"
     counts = json.loads((folder / "counts.json").read_text())
 
+    @cache
     def get(name):
-        path = folder / "nsys_ai" / f"{name}.sqlite.gz"
-        return path, counts[f"nsys_ai/{name}.sqlite.gz"]["gpu"]
+        file = f"nsys_ai/{name}.sqlite.gz"
+        return RecordedExport(folder / file, counts[file]["gpu"])
 
     return get
 
@@ -75,8 +90,7 @@ def global_id(process, thread=0):
 
 @pytest.mark.parametrize("name", RECORDINGS)
 def test_the_figures_of_a_recorded_export(recorded, name):
-    path, truth = recorded(name)
-    recording = collector.load(path).recording
+    recording, truth = recorded(name).recording, recorded(name).truth
     found = defaultdict(Counter)
     for kind, table_name in WORK.items():
         table = getattr(recording, table_name)
@@ -100,8 +114,7 @@ def test_the_figures_of_a_recorded_export(recorded, name):
 
 @pytest.mark.parametrize("name", RECORDINGS)
 def test_busy_time_of_each_device_of_a_recorded_export(recorded, name):
-    path, truth = recorded(name)
-    recording = collector.load(path).recording
+    recording, truth = recorded(name).recording, recorded(name).truth
     for device, expected in truth["per_device"].items():
         tables = [recording.kernels, recording.memcpys, recording.memsets]
         own = [table.device_id == int(device) for table in tables]
@@ -112,8 +125,7 @@ def test_busy_time_of_each_device_of_a_recorded_export(recorded, name):
 
 @pytest.mark.parametrize("name", RECORDINGS)
 def test_calls_and_ranges_of_a_recorded_export(recorded, name):
-    path, _ = recorded(name)
-    recording = collector.load(path).recording
+    recording = recorded(name).recording
     with_call, in_range, activities = RECORDINGS[name]
     assert int(np.isin(recording.kernels.correlation_id, recording.api_calls.correlation_id).sum()) == with_call
     work = np.concatenate([getattr(recording, table).correlation_id for table in WORK.values()])
@@ -123,7 +135,7 @@ def test_calls_and_ranges_of_a_recorded_export(recorded, name):
 
 @pytest.mark.parametrize("name", ["h100_2gpu_1s", pytest.param("mfu_2gpu_after", marks=pytest.mark.slow)])
 def test_an_op_is_the_innermost_range_open_where_its_launch_was_called(recorded, tmp_path, name):
-    path, _ = recorded(name)
+    path = recorded(name).path
     unpacked = tmp_path / "export.sqlite"
     unpacked.write_bytes(gzip.decompress(path.read_bytes()))
     with sqlite3.connect(unpacked) as database:
@@ -147,7 +159,7 @@ def test_an_op_is_the_innermost_range_open_where_its_launch_was_called(recorded,
         start, thread = called.get((process, number), (0, 0))
         open_ranges = [each for each in ranges[thread] if each[0] <= start <= each[1]]
         expected[kernel, max(open_ranges)[2] if open_ranges else ""] += 1
-    recording = collector.load(path).recording
+    recording = recorded(name).recording
     assert (
         Counter(zip(recording.kernels.recorded_names(), recording.annotations_of(recording.kernels), strict=True))
         == expected
@@ -156,10 +168,9 @@ def test_an_op_is_the_innermost_range_open_where_its_launch_was_called(recorded,
 
 def test_processes_are_kept_apart(recorded):
     """82 correlation ids of this recording occur in both of its processes."""
-    path, _ = recorded("mfu_2gpu_after")
-    trace = read_nsys(path)
+    trace = read_nsys(recorded("mfu_2gpu_after").path)
     by_process = Counter(activity.correlation[0] for activity in trace.of("kernel"))
-    recording = collector.load(path).recording
+    recording = recorded("mfu_2gpu_after").recording
     assert sorted(Counter(recording.kernels.context_id.tolist()).values()) == sorted(by_process.values())
     assert len(np.unique(recording.kernels.correlation_id)) == len(
         {activity.correlation for activity in trace.of("kernel")}
@@ -168,10 +179,10 @@ def test_processes_are_kept_apart(recorded):
 
 @pytest.mark.parametrize("name", ["mfu_2gpu_before", "mock"])
 def test_nothing_is_taken_over_of_who_recorded_it_and_where(recorded, tmp_path, name):
-    path, _ = recorded(name)
+    path = recorded(name).path
     for output in ("step.pb", "step.json", "step.gpurec"):
         assert main(["timeline", str(path), "-o", str(tmp_path / output)]) == 0
-    said = json.dumps(dict(collector.load(path).recording.environment)) + (tmp_path / "step.json").read_text()
+    said = json.dumps(dict(recorded(name).recording.environment)) + (tmp_path / "step.json").read_text()
     unpacked = tmp_path / "export.sqlite"
     unpacked.write_bytes(gzip.decompress(path.read_bytes()))
     with sqlite3.connect(unpacked) as database:
@@ -185,8 +196,7 @@ def test_nothing_is_taken_over_of_who_recorded_it_and_where(recorded, tmp_path, 
 
 
 def test_a_device_with_its_attributes(recorded):
-    path, _ = recorded("mock")
-    recording = collector.load(path).recording
+    recording = recorded("mock").recording
     (device,) = recording.devices
     assert recording.devices.recorded_names() == ["NVIDIA GeForce RTX 3080"]
     assert (device.num_multiprocessors, device.compute_major, device.compute_minor) == (68, 8, 6)
@@ -217,24 +227,20 @@ def test_an_export_is_never_in_memory_as_a_whole(export, monkeypatch, pack):
 
 
 def test_what_has_no_columns_is_counted(recorded):
-    path, _ = recorded("mock")
-    recording = collector.load(path).recording
+    recording = recorded("mock").recording
     assert recording.ledger.source_counters["nodes_without_columns"] == 25
     assert recording.environment["rows_without_columns"] == {"PROFILER_OVERHEAD": 25}
 
 
 @pytest.mark.parametrize("suffix", [".gpurec", ".pb"])
 def test_an_export_survives_our_own_formats(recorded, tmp_path, suffix):
-    path, _ = recorded("mfu_2gpu_before")
-    given = collector.load(path)
+    given = recorded("mfu_2gpu_before").recording
     given.save(tmp_path / f"step{suffix}")
     again = collector.load(tmp_path / f"step{suffix}").recording
     for table in (*WORK.values(), "api_calls", "annotations", "synchronizations"):
         for column in ("start_ns", "end_ns"):
-            assert np.array_equal(
-                getattr(getattr(again, table), column), getattr(getattr(given.recording, table), column)
-            )
-    assert again.annotations_of(again.kernels) == given.recording.annotations_of(given.recording.kernels)
+            assert np.array_equal(getattr(getattr(again, table), column), getattr(getattr(given, table), column))
+    assert again.annotations_of(again.kernels) == given.annotations_of(given.kernels)
 
 
 # --- made ones
@@ -358,10 +364,9 @@ def test_kept_columns_need_bounded_memory(export, monkeypatch):
 
 @pytest.mark.parametrize("name", RECORDINGS)
 def test_a_recorded_export_keeps_all_its_columns(recorded, name):
-    path, _ = recorded(name)
-    recording = collector.load(path).recording
+    recording = recorded(name).recording
     database = sqlite3.connect(":memory:")
-    database.deserialize(gzip.decompress(path.read_bytes()))
+    database.deserialize(gzip.decompress(recorded(name).path.read_bytes()))
     rows = database.execute("SELECT * FROM CUPTI_ACTIVITY_KIND_KERNEL ORDER BY start")
     names = [column[0] for column in rows.description]
     kept = recording.arguments.tables.get("kernels", {})
@@ -511,7 +516,7 @@ def test_an_export_with_the_name_of_a_table_that_is_no_text_is_damaged(export):
 
 
 def test_an_export_that_is_cut_off_says_how_much_is_missing(recorded, tmp_path):
-    path, truth = recorded("mock")
+    path, truth = recorded("mock").path, recorded("mock").truth
     data = gzip.decompress(path.read_bytes())
     cut = tmp_path / "cut.sqlite"
     cut.write_bytes(data[:-2991])
@@ -523,7 +528,7 @@ def test_an_export_that_is_cut_off_says_how_much_is_missing(recorded, tmp_path):
 
 @pytest.mark.parametrize("length", [16, 99, 100, 4000, 150_000])
 def test_of_an_export_without_its_list_of_tables_nothing_is_read(recorded, tmp_path, length):
-    path, _ = recorded("mock")
+    path = recorded("mock").path
     cut = tmp_path / "cut.sqlite"
     cut.write_bytes(gzip.decompress(path.read_bytes())[:length])
     with pytest.raises(collector.InvalidFileError) as caught:
