@@ -37,8 +37,9 @@ void Decoder::decode(uint8_t* data, size_t valid) {
       kind = *reinterpret_cast<const uint32_t*>(data + at);
     }
     if (valid - at < kSmallestRecord) break;
-    const size_t bytes = step(data, at, valid, kind);
-    if (bytes == 0) break;
+    const size_t stride = kind < std::size(strides_) ? strides_[kind] : 0;
+    const size_t bytes = stride != 0 ? stride : ask_for_stride(data + at, valid - at);
+    if (bytes == 0 || valid - at < bytes) break;
     if (!decode_record(kind, data + at, cuda_, store_)) ++counts_.unknown_kinds;
     ++counts_.records;
     at += bytes;
@@ -46,17 +47,15 @@ void Decoder::decode(uint8_t* data, size_t valid) {
   counts_.bytes_unparsed += valid - at;
 }
 
-size_t Decoder::step(uint8_t* data, size_t at, size_t valid, uint32_t kind) {
-  if (kind < std::size(strides_) && strides_[kind] != 0) return valid - at >= strides_[kind] ? strides_[kind] : 0;
+size_t Decoder::ask_for_stride(uint8_t* rest, size_t num_bytes) {
   const auto next_record = library_.cupti().ActivityGetNextRecord;
   if (next_record == nullptr) return 0;
   // GetNextRecord checks the record that it returns, not its argument. The remaining bytes are therefore walked from
   // their start: once to accept this record and once to find the next one.
   uint8_t* record = nullptr;
-  uint8_t* const rest = data + at;
-  if (next_record(rest, valid - at, &record) != cupti::Result::kSuccess || record != rest) return 0;
-  const cupti::Result result = next_record(rest, valid - at, &record);
-  if (result == cupti::Result::kMaxLimitReached) return valid - at;  // this was the last record
+  if (next_record(rest, num_bytes, &record) != cupti::Result::kSuccess || record != rest) return 0;
+  const cupti::Result result = next_record(rest, num_bytes, &record);
+  if (result == cupti::Result::kMaxLimitReached) return num_bytes;  // this was the last record
   if (result != cupti::Result::kSuccess || record <= rest) return 0;
   return static_cast<size_t>(record - rest);
 }

@@ -29,8 +29,8 @@ class Decoder {
   const DecodeCounts& counts() const { return counts_; }
 
  private:
-  // The bytes from this record to the next; 0 ends the buffer.
-  size_t step(uint8_t* data, size_t at, size_t valid, uint32_t kind);
+  // The bytes from a record of unknown stride, at the start of `rest`, to the next; 0 ends the buffer.
+  size_t ask_for_stride(uint8_t* rest, size_t num_bytes);
 
   const cupti::Library& library_;
   store::Store& store_;
