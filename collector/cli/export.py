@@ -17,6 +17,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from collector.cli._foreign_parquet import report_foreign_parquet
 from collector.cli._step_files import add_step_files
 from collector.errors import OutputError
 from collector.runtime.optional_packages import optional_package
@@ -57,6 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     if kind not in _TARGETS:
         raise OutputError(f"--to {kind}: choose one of {', '.join(_TARGETS)}")
     optional_package("pyarrow.parquet")
+    report_foreign_parquet(arguments.inputs)
     if kind == "duckdb":
         optional_package("duckdb")
     if kind == "parquet":

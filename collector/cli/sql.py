@@ -15,6 +15,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from collector.cli._foreign_parquet import report_foreign_parquet
 from collector.cli._printed_answers import add_format_arguments, print_answers
 from collector.cli._step_files import step_files
 from collector.errors import CollectorError
@@ -75,6 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
             report("reading", len(warnings), len(paths))
 
         files = [file for path in paths for file in _files(path)]
+        report_foreign_parquet(files)
         database = Database.of(files, told, draw_events=names_events(query), query=query)
     for warning in filter(None, warnings):
         terminal.report(warning)

@@ -16,7 +16,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, unquote
 
-from collector.dataset.dataset_tables import ARGS, ENUMS, RANKS, RECORDED_TABLES, RUNS, STEPS, TRACE_EVENTS, VERSION
+from collector.dataset.dataset_tables import (
+    ARGS,
+    COUNTERS,
+    ENUMS,
+    RANKS,
+    RECORDED_TABLES,
+    RUNS,
+    STEPS,
+    TRACE_EVENTS,
+    VERSION,
+)
 from collector.dataset.fact_tables import fact_tables
 from collector.errors import InvalidFileError, OutputError
 from collector.files.atomic_files import atomic_write
@@ -35,7 +45,8 @@ _RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+:-]*")
 @cache
 def tables() -> Mapping[str, DatasetTable]:
     """Every table of a dataset by its name."""
-    return {table.name: table for table in (RUNS, RANKS, STEPS, *RECORDED_TABLES, ARGS, TRACE_EVENTS, *fact_tables())}
+    own = (RUNS, RANKS, STEPS, *RECORDED_TABLES, ARGS, COUNTERS, TRACE_EVENTS, *fact_tables())
+    return {table.name: table for table in own}
 
 
 class Part(NamedTuple):
@@ -144,14 +155,15 @@ def make_dataset(folder: Path) -> None:
     if has_others and not is_dataset(folder):  # another rank may just have written it
         raise OutputError(f"{folder} is no dataset, and not empty", "Name a folder that does not exist yet")
     if is_dataset(folder):
-        check_schema(folder)
-        return
+        described = check_schema(folder)
+        if not tables().keys() - described.get("tables", {}).keys():
+            return  # else an earlier program, which had fewer tables, wrote it
     with atomic_write(folder / SCHEMA_FILE) as file:
         file.write(json.dumps(schema_document(), indent=1).encode() + b"\n")
 
 
-def check_schema(folder: Path) -> None:
-    """Raise `InvalidFileError` unless the folder holds a dataset of this version."""
+def check_schema(folder: Path) -> dict[str, Any]:
+    """Return the content of schema.json; raise `InvalidFileError` unless the folder holds a dataset of this version."""
     try:
         document: Any = json.loads((folder / SCHEMA_FILE).read_bytes())
     except OSError as error:
@@ -167,6 +179,7 @@ def check_schema(folder: Path) -> None:
             f"{folder} has version {document.get('version')!r} of the schema, and this program version {VERSION}",
             "Export the recordings again into a new folder: versions cannot be mixed",
         )
+    return document
 
 
 def schema_document() -> dict[str, Any]:

@@ -186,6 +186,18 @@ ARGS = DatasetTable(
     (STEP, DatasetColumn("table", TEXT), ID, DatasetColumn("key", TEXT), DatasetColumn("value", TEXT)),
 )
 """What the file of another program says, as text, of the row with that ``id`` of a table beyond the table's columns."""
+COUNTERS = DatasetTable(
+    "counters",
+    (
+        STEP,
+        DatasetColumn("device_id", INT64, is_known=True),
+        DatasetColumn("name", TEXT),
+        DatasetColumn("at_ns", INT64, is_known=True),
+        DatasetColumn("value", INT64, is_known=True),
+        DatasetColumn("unit", TEXT),
+    ),
+)
+"""The value that a figure of a device had from ``at_ns`` on, until its next row: the memory of each kind and pool."""
 TRACE_EVENTS = DatasetTable(
     "trace_events",
     (

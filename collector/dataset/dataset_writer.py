@@ -21,9 +21,9 @@ from collector.dataset.dataset_folder import (
     path_of,
     tables,
 )
-from collector.dataset.dataset_tables import ARGS, RANKS, RUNS, STEP, STEPS
+from collector.dataset.dataset_tables import ARGS, COUNTERS, RANKS, RUNS, STEP, STEPS
 from collector.dataset.step_facts import step_facts
-from collector.dataset.step_tables import args_table, step_tables, steps_row
+from collector.dataset.step_tables import args_table, counters_table, step_tables, steps_row
 from collector.errors import OutputError
 from collector.files.atomic_files import expanded
 from collector.formats.output_paths import filled_path
@@ -155,6 +155,8 @@ class DatasetWriter:
             found = step_tables(recording, number, self._base_ns) | step_facts(recording, number)
         if (args := args_table(recording, number)) is not None:
             found[ARGS.name] = args
+        if (counters := counters_table(recording, number, self._base_ns)) is not None:
+            found[COUNTERS.name] = counters
         for table, rows in (copied or {}).items():
             if rows.num_rows:
                 steps = np.full(rows.num_rows, number, np.int64)
@@ -195,15 +197,21 @@ class DatasetWriter:
         self._writers = {}
 
     def _begin_after(self) -> int:
-        """The last step of this rank, or -1; what a writer of it left unfinished is deleted."""
+        """The last step of this rank, or -1; what a writer of it that was killed left unfinished is deleted."""
         files = files_of(self._folder, self._run, self._rank)
-        for path in files.unfinished:
+        for path in (*files.unfinished, *self._abandoned()):
             path.unlink(missing_ok=True)
         if not (written := files.of(STEPS.name)):
             return -1
         steps = optional_package("pyarrow.parquet").read_table(written[-1], columns=["step"], partitioning=None)["step"]
         last: int = max(steps.to_pylist())
         return last
+
+    def _abandoned(self) -> list[Path]:
+        """Temporary files of this rank that nobody has written to for so long that their writer must be dead."""
+        places = [path_of(self._folder, table, Part(self._run, self._rank, 0)).parent for table in tables().values()]
+        paths = (path for place in places for path in place.glob(".part-*.part"))
+        return [path for path in paths if time.time() - _written_at(path) > _ABANDONED_AFTER_S]
 
     def _base_of_run(self, recording: Recording) -> int:
         """Unix time from which the run's times are counted: the first step's of the writer that came first."""
@@ -277,7 +285,18 @@ def _temporary(path: Path) -> Path:
     return path.with_name(f".{path.name}.{os.urandom(4).hex()}.part")
 
 
-_PRUNED_BY = ("step", "id", "start_ns", "duration_ns", "device_id", "stream_id", "correlation_id", "index")
+_ABANDONED_AFTER_S = 86_400
+
+
+def _written_at(path: Path) -> float:
+    """When a file was last written to; now, where it is gone."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return time.time()
+
+
+_PRUNED_BY = ("step", "id", "start_ns", "duration_ns", "device_id", "stream_id", "correlation_id", "index", "at_ns")
 """Columns whose least and largest values stand beside each row group, so that queries skip groups; of all columns they
 would take a quarter of the time of writing."""
 _VALUES_AT_ONCE = 1 << 16

@@ -9,10 +9,11 @@ import numpy as np
 
 from collector.analysis.activities import Activities, WorkClass, work_classes
 from collector.analysis.annotation_paths import annotation_paths
+from collector.analysis.memory import memory_over_time
 from collector.analysis.occupancy import occupancy_of_kernels
 from collector.analysis.tensor_cores import USES, tensor_core_uses
 from collector.dataset.dataset_arrow import Values, table_of
-from collector.dataset.dataset_tables import ARGS, RECORDED_TABLES, STEP, STEPS, DatasetTable
+from collector.dataset.dataset_tables import ARGS, COUNTERS, RECORDED_TABLES, STEP, STEPS, DatasetTable
 from collector.recording.api_functions import plain_api_name
 from collector.recording.arrow import Texts
 from collector.recording.kernel_names import demangle, short_name
@@ -81,6 +82,26 @@ def args_table(recording: Recording, step: int) -> pa.Table | None:
             if len(own):
                 parts.append(table_of(ARGS, values))
     return pa.concat_tables(parts).unify_dictionaries() if parts else None
+
+
+def counters_table(recording: Recording, step: int, base_ns: int) -> pa.Table | None:
+    """The rows of the table ``counters``, one for each time at which a value changed; None: there are none."""
+    shift = recording.clock.offset_ns - base_ns
+    parts = []
+    for (device, memory, pool), times, held in memory_over_time(recording):
+        is_last = np.append(times[1:] != times[:-1], True)[: len(times)]
+        count = int(is_last.sum())
+        constants = (("name", f"memory {memory}" + (f" pool {pool}" if pool else "")), ("unit", "bytes"))
+        values = {
+            STEP.name: np.full(count, step, np.int64),
+            "device_id": np.full(count, device, np.int64),
+            "at_ns": times[is_last] + np.int64(shift),
+            "value": held[is_last],
+            **{name: Texts([text], np.zeros(count, np.int32)) for name, text in constants},
+        }
+        if count:
+            parts.append(table_of(COUNTERS, values))
+    return optional_package("pyarrow").concat_tables(parts).unify_dictionaries() if parts else None
 
 
 def steps_row(recording: Recording, step: int, base_ns: int, name: str) -> pa.Table:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 
 import pytest
 
 from collector import analysis
 from collector.analysis.questions import QUESTIONS
 from collector.errors import InvalidFileError, MissingDependencyError, OutputError
+from collector.recording.cupti_enums import ALLOCATION, RELEASE
 
 pytest.importorskip("pyarrow")
 
@@ -96,6 +101,33 @@ def test_kernels_say_how_full_they_make_the_device_and_whether_they_use_tensor_c
     assert rows["uses_tensor_cores"].to_pylist() == ["yes", "no evidence", "unknown"]
 
 
+def test_the_memory_that_was_held_is_a_counter(build, tmp_path):
+    first = {"memory_kind": 3, "address": 64, "num_bytes": 100}
+    second = {**first, "address": 128, "num_bytes": 40}
+    for at, operation, row in (
+        (10, ALLOCATION, first),
+        (20, ALLOCATION, second),
+        (20, RELEASE, first),
+        (30, RELEASE, second),
+    ):
+        build.raw("memory_operations", start_ns=build.clock["cupti_start_ns"] + at, operation=operation, **row)
+    dataset = write(tmp_path, build.recording())
+    rows = dataset.table("counters").to_pylist()
+    start_ns = dataset.table("steps")["start_ns"].to_pylist()[0]
+    assert [(row["at_ns"] - start_ns, row["value"]) for row in rows] == [(10, 100), (20, 40), (30, 0)]
+    assert {(row["name"], row["unit"], row["device_id"]) for row in rows} == {("memory Device", "bytes", 0)}
+
+
+def test_a_dataset_of_an_earlier_program_with_fewer_tables_is_read_and_extended(example, tmp_path):
+    write(tmp_path, example)
+    schema = json.loads((tmp_path / "schema.json").read_text())
+    fewer = {name: table for name, table in schema["tables"].items() if name != "counters"}
+    (tmp_path / "schema.json").write_text(json.dumps({**schema, "tables": fewer}))
+    assert Dataset(tmp_path).table("counters").num_rows == 0
+    assert len(write(tmp_path, example)) == 2
+    assert json.loads((tmp_path / "schema.json").read_text()) == schema
+
+
 def test_what_is_not_known_is_null_and_nothing_else(build, tmp_path):
     build.kernel("k", 0, correlation_id=0).memcpy(10, num_bytes=0)
     rows = write(tmp_path, build.recording())
@@ -178,6 +210,38 @@ def test_what_a_killed_writer_left_is_not_read_and_the_next_write_goes_on(exampl
     dataset = write(tmp_path, example)
     assert [key.step for key in dataset.keys] == [0, 1]
     assert not dataset.files.unfinished
+
+
+_KILLED_PROGRAM = """
+import os, signal, sys
+from collector.dataset import DatasetWriter
+from collector.recording.recording import Recording
+import collector.dataset.dataset_writer
+collector.dataset.dataset_writer.ROWS_OF_GROUP = 1  # rows of the step are in files when the program is killed
+step = Recording.load(sys.argv[2])
+with DatasetWriter(sys.argv[1], run="a") as writer:
+    writer.write(step)
+with DatasetWriter(sys.argv[1], run="a") as writer:
+    writer.write(step)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_dataset_is_whole_after_its_writer_was_killed_and_forgets_what_that_left(example, tmp_path):
+    example.save(tmp_path / "step.gpurec")
+    folder = tmp_path / "runs"
+    command = [sys.executable, "-c", _KILLED_PROGRAM, str(folder), str(tmp_path / "step.gpurec")]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    left = list(folder.rglob("*.part"))
+    assert left
+    assert len(Dataset(folder)) == 1
+    assert answers(Dataset(folder)[0]) == answers(example)
+    assert [key.step for key in write(folder, example).keys] == [0, 1]
+    assert all(path.exists() for path in left)  # another process may still be writing them
+    for path in left:
+        os.utime(path, (0, 0))
+    assert len(write(folder, example)) == 3
+    assert not list(folder.rglob("*.part"))
 
 
 def test_a_writer_that_fails_leaves_nothing(example, tmp_path):

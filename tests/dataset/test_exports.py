@@ -13,6 +13,7 @@ from collector.cli import main
 pytest.importorskip("pyarrow")
 
 from collector.dataset import Dataset, DatasetWriter
+from collector.dataset.database import Database
 from collector.dataset.exports import ingest
 from collector.dataset.trace_events import drawn_events
 from collector.formats.step import RecordingSource, Step
@@ -144,6 +145,56 @@ def test_adbc_takes_every_table(example_dataset, tmp_path):
     with sqlite3.connect(tmp_path / "warehouse.sqlite") as connection:
         assert connection.execute("select count(*) from kernels").fetchall() == [(28,)]
     connection.close()
+
+
+def test_sql_and_export_name_the_parquet_files_of_others(files, tmp_path, capsys):
+    assert main(["export", files[0], "--to", "parquet", str(tmp_path / "runs"), "--run", "a"]) == 0
+    foreign = tmp_path / "runs" / "kernels" / "mine.parquet"
+    foreign.write_bytes(b"PAR1")
+    capsys.readouterr()
+    runs = str(tmp_path / "runs")
+    for words in (["sql", runs, "select 1"], ["export", runs, "--to", "ndjson", str(tmp_path / "lines")]):
+        assert main(words) == 0
+        assert "1 Parquet file is not of the dataset and left alone: kernels/mine.parquet" in capsys.readouterr().err
+    assert foreign.read_bytes() == b"PAR1"
+
+
+_ODD = 'a "quoted", it\'s\nname\twith \u2028, \\ and \U0001f600'
+
+
+@pytest.mark.parametrize("kernels", [0, 1])
+def test_every_target_takes_odd_names_large_ids_and_steps_of_no_rows_or_one(build, tmp_path, kernels):
+    pytest.importorskip("duckdb")
+    for _ in range(kernels):
+        build.kernel(_ODD, 0, graph_id=2**32 - 1, graph_node_id=2**63 + 5)
+    build.recording().save(tmp_path / "step.gpurec")
+    for kind in ("parquet", "duckdb", "sqlite", "ndjson"):
+        assert main(["export", str(tmp_path / "step.gpurec"), "--to", kind, str(tmp_path / kind)]) == 0
+    expected = [(_ODD, 2**32 - 1, 5 - 2**63)] * kernels
+    query = "select name, graph_id, graph_node_id from kernels"
+    for path in (tmp_path / "parquet", tmp_path / "duckdb" / "trace.duckdb"):
+        with Database.of([path]) as database:
+            assert [tuple(row.values()) for row in database.sql(query)] == expected
+    with sqlite3.connect(tmp_path / "sqlite" / "trace.sqlite") as connection:
+        assert connection.execute(query).fetchall() == expected
+    connection.close()
+    lines = (tmp_path / "ndjson" / "kernels.ndjson").read_text(encoding="utf-8").split("\n")[:-1]
+    rows = [json.loads(line) for line in lines]
+    assert [(row["name"], row["graph_id"], row["graph_node_id"]) for row in rows] == expected
+
+
+def test_a_nul_in_a_name_reaches_every_target(build, tmp_path):
+    pytest.importorskip("duckdb")
+    build.kernel("a\0b", 0).recording().save(tmp_path / "step.gpurec")
+    for kind in ("parquet", "duckdb", "sqlite", "ndjson"):
+        assert main(["export", str(tmp_path / "step.gpurec"), "--to", kind, str(tmp_path / kind)]) == 0
+    for path in (tmp_path / "parquet", tmp_path / "duckdb" / "trace.duckdb"):
+        with Database.of([path]) as database:
+            assert database.sql("select name from kernels")["name"].tolist() == ["a\0b"]
+    with sqlite3.connect(tmp_path / "sqlite" / "trace.sqlite") as connection:
+        assert connection.execute("select name from kernels").fetchall() == [("a\0b",)]
+    connection.close()
+    assert json.loads((tmp_path / "ndjson" / "kernels.ndjson").read_text())["name"] == "a\0b"
 
 
 def test_an_unknown_target_is_refused(files, tmp_path, capsys):
