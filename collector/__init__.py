@@ -112,3 +112,6 @@ def __dir__() -> list[str]:
 
 if os.environ.get("COLLECTOR_NVTX", "0") not in ("", "0"):
     importlib.import_module("collector.tracing.nvtx").arm()
+
+if os.environ.get("COLLECTOR_RUN_FOLDER"):
+    importlib.import_module("collector.tracing.recorded_process").send_annotations_to_run()

@@ -16,13 +16,12 @@ from collector.runtime.extension import capture_library, is_capture_library
 from collector.runtime.launcher_ranks import RANK_VARIABLES
 from collector.sources.native import search_roots
 from collector.tracing.nvtx import arming_variables
+from collector.tracing.recorded_process import INJECTION_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-INJECTION_VARIABLE = "CUDA_INJECTION64_PATH"
-"""Where libcuda looks for the library of a tool."""
 _MS_PER_S = 1000
 _PREFIX = "COLLECTOR_RUN_"
 

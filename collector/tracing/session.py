@@ -426,8 +426,8 @@ class Session(TracedStep):
 
     def _stop(self, use: session_slot.Use, at_exit: bool) -> None:
         try:
-            ended = send_annotations_to(None)
             if use.source is not None:
+                ended = send_annotations_to(None)
                 from collector.recording.graph_attribution import attribute_graphs
                 from collector.recording.recording import Recording  # not before: a sub-interpreter may have no numpy
 
@@ -553,11 +553,11 @@ class Session(TracedStep):
     def _release(self, use: session_slot.Use) -> None:
         """Release the source, if it has not been stopped, and the session slot."""
         try:
-            if use is session_slot.open_use():
+            # The source may not have reached the point where it releases CUPTI.
+            if use is session_slot.open_use() and use.source is not None:
                 send_annotations_to(None)
-                if use.source is not None:  # it may not have reached the point where it releases CUPTI
-                    self.unavailable = self.unavailable or "the step was broken off where it began or ended"
-                    use.source.abort()
+                self.unavailable = self.unavailable or "the step was broken off where it began or ended"
+                use.source.abort()
         finally:
             self._forget(use)
 

@@ -272,6 +272,9 @@ PYBIND11_MODULE(_native, m) {
   m.def(
       "note_details", [](const std::string& details) { Session::instance().note_details(details); }, py::arg("details"),
       "The metadata of annotations, in the order of their numbers; for the journal.");
+  m.def(
+      "note_run_details", [](const std::string& details) { Session::instance().note_run_details(details); },
+      py::arg("details"), "The same in a process that `collector run` records, also before its recording begins.");
   m.def("journal_trouble", [] { return Session::instance().journal_trouble(); });
   m.def(
       "remove_journal", [] { Session::instance().remove_journal(); }, py::call_guard<GilRelease>(),

@@ -10,7 +10,7 @@ namespace collector::capture {
 constexpr int kRowBits = 40;
 constexpr uint64_t kRowMask = (uint64_t{1} << kRowBits) - 1;
 
-void AnnotationLog::begin(bool follow) {
+void AnnotationLog::begin(bool follow, bool forget) {
   const threads::MutexLock lock(mutex_);
   ++session_;
   rows_.clear();
@@ -19,9 +19,12 @@ void AnnotationLog::begin(bool follow) {
   num_range_paths_ = 0;
   ranges_without_name_ = 0;
   follow_ = follow;
+  forget_ = follow && forget;
+  num_forgotten_ = 0;
   num_reported_ = 0;
   num_paths_reported_ = 0;
   changes_ = {};
+  if (forget_) changes_.details = std::exchange(early_details_, {});
 }
 
 PathCache::Line& PathCache::line_of(uint32_t outer, std::string_view name) {
@@ -66,7 +69,7 @@ void AnnotationLog::open(OpenAnnotation& entry, const Place& place, PathCache& c
     line.name = place.name;
   }
   entry.path_id = line.path_id;
-  entry.id = session_ << kRowBits | (rows_.size() + 1);
+  entry.id = session_ << kRowBits | (num_forgotten_ + rows_.size() + 1);
   store::AnnotationRow& row = rows_.append();
   row.end_ns = 0;  // while the annotation is open
   row.start_ns = start_ns;
@@ -80,14 +83,19 @@ void AnnotationLog::open(OpenAnnotation& entry, const Place& place, PathCache& c
 void AnnotationLog::close(uint64_t external_id, int64_t end_ns) {
   const threads::MutexLock lock(mutex_);
   const uint64_t row = (external_id & kRowMask) - 1;
-  if (external_id >> kRowBits != session_ || row >= rows_.size()) return;
-  rows_[row].end_ns = end_ns;
-  if (follow_ && row < num_reported_) changes_.closed.emplace_back(row, end_ns);
+  if (external_id >> kRowBits != session_ || row >= num_forgotten_ + rows_.size()) return;
+  if (row >= num_forgotten_) rows_[row - num_forgotten_].end_ns = end_ns;
+  if (follow_ && row < num_forgotten_ + num_reported_) changes_.closed.emplace_back(row, end_ns);
 }
 
 void AnnotationLog::note_details(std::string_view details) {
   const threads::MutexLock lock(mutex_);
   if (follow_) changes_.details.emplace_back(details);
+}
+
+void AnnotationLog::note_run_details(std::string_view details) {
+  const threads::MutexLock lock(mutex_);
+  (forget_ ? changes_.details : early_details_).emplace_back(details);
 }
 
 AnnotationChanges AnnotationLog::changes() {
@@ -96,6 +104,10 @@ AnnotationChanges AnnotationLog::changes() {
   changes.opened.reserve(rows_.size() - num_reported_);
   for (size_t row = num_reported_; row < rows_.size(); ++row) changes.opened.push_back(rows_[row]);
   changes.paths.assign(paths_.begin() + static_cast<std::ptrdiff_t>(num_paths_reported_), paths_.end());
+  if (forget_) {
+    num_forgotten_ += rows_.size();
+    rows_.clear();
+  }
   num_reported_ = rows_.size();
   num_paths_reported_ = paths_.size();
   return changes;
@@ -104,6 +116,7 @@ AnnotationChanges AnnotationLog::changes() {
 std::vector<store::AnnotationRow> AnnotationLog::take(int64_t end_ns, std::vector<std::string>& paths) {
   const threads::MutexLock lock(mutex_);
   ++session_;  // annotations that are closed from now on belong to no session
+  forget_ = false;
   std::vector<store::AnnotationRow> rows;
   rows.reserve(rows_.size());
   rows_.take_all([&](const store::AnnotationRow* run, size_t count) { rows.insert(rows.end(), run, run + count); });

@@ -48,8 +48,9 @@ class AnnotationLog {
   static constexpr std::string_view kManyNames = "(one of too many names)";
 
   // Begins a new session and forgets all rows. Ids never repeat, so that an annotation left open by an earlier session
-  // cannot be mistaken for one of this session. `follow`: changes() will be called.
-  void begin(bool follow);
+  // cannot be mistaken for one of this session. `follow`: changes() will be called; `forget`: it removes the rows that
+  // it returns, so that take() returns none of them.
+  void begin(bool follow, bool forget = false);
 
   // Records the annotation that begins at `start_ns` in `place`, and sets the id and path of its `entry`. The id is to
   // be pushed to CUPTI. The entry's owner decides whether its path counts among those of ranges.
@@ -61,6 +62,10 @@ class AnnotationLog {
 
   // Stores the metadata of an annotation if changes are followed; details_id counts these from 1.
   void note_details(std::string_view details);
+
+  // The same for annotations that outlast sessions: what is noted while no session forgets its rows belongs to the next
+  // one that does.
+  void note_run_details(std::string_view details);
 
   AnnotationChanges changes();
 
@@ -96,7 +101,10 @@ class AnnotationLog {
   size_t num_range_paths_ GUARDED_BY(mutex_) = 0;
   uint64_t ranges_without_name_ GUARDED_BY(mutex_) = 0;
   bool follow_ GUARDED_BY(mutex_) = false;
-  size_t num_reported_ GUARDED_BY(mutex_) = 0;        // rows that changes() has already returned
+  bool forget_ GUARDED_BY(mutex_) = false;
+  size_t num_forgotten_ GUARDED_BY(mutex_) = 0;  // rows of the session that were removed, all of them before rows_
+  std::vector<std::string> early_details_ GUARDED_BY(mutex_);
+  size_t num_reported_ GUARDED_BY(mutex_) = 0;        // rows in rows_ that changes() has already returned
   size_t num_paths_reported_ GUARDED_BY(mutex_) = 0;  // likewise
   AnnotationChanges changes_ GUARDED_BY(mutex_);      // only `closed` and `details`; opened annotations are in rows_
 };

@@ -32,8 +32,9 @@ uint64_t id_of_node(const CuptiFunctions& functions, void* node) {
 
 }  // namespace
 
-void GraphLog::begin() {
+void GraphLog::begin(bool forget) {
   const threads::MutexLock lock(mutex_);
+  forget_ = forget;
   rows_.clear();
   num_rows_ = 0;
   lost_.store(0, std::memory_order_relaxed);
@@ -114,6 +115,7 @@ void GraphLog::move_to(store::Store& store) {
   {
     const threads::MutexLock lock(mutex_);
     rows.swap(rows_);
+    if (forget_) num_rows_ = 0;
   }
   for (const store::GraphChangeRow& row : rows) store.append<store::GraphChangeRow>() = row;
 }

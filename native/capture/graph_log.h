@@ -22,11 +22,11 @@ namespace collector::capture {
 // Thread-safe. The lock is never held around a CUPTI call.
 class GraphLog {
  public:
-  // The rows that a session can have; further ones are counted.
+  // The rows that a session can keep; further ones are counted.
   static constexpr size_t kMostRows = size_t{1} << 22;
 
-  // Begins a new session.
-  void begin();
+  // Begins a new session. `forget`: rows are kept no longer than until they are moved to the store.
+  void begin(bool forget = false);
 
   // A callback of CUPTI about a graph. `annotation`: the id of the innermost annotation of this thread, or 0.
   void notice(const cupti::Library& library, uint32_t callback_id, const cupti::GraphData& graph, uint64_t annotation,
@@ -44,6 +44,7 @@ class GraphLog {
   threads::Mutex mutex_;
   std::vector<store::GraphChangeRow> rows_ GUARDED_BY(mutex_);
   size_t num_rows_ GUARDED_BY(mutex_) = 0;  // of the session
+  bool forget_ GUARDED_BY(mutex_) = false;
   std::atomic<uint64_t> lost_{0};
 };
 

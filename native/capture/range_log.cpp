@@ -4,8 +4,9 @@
 
 namespace collector::capture {
 
-void RangeLog::begin() {
+void RangeLog::begin(bool forget) {
   const threads::MutexLock lock(mutex_);
+  forget_ = forget;
   open_.clear();
   ended_.clear();
   text_ids_.clear();
@@ -92,6 +93,7 @@ void RangeLog::move_to(store::Store& store, int64_t last_ns) {
     }
     store.append<store::NvtxRangeRow>() = row;
   }
+  if (forget_) num_rows_ -= ended_.size();
   ended_.clear();
 }
 

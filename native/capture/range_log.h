@@ -27,13 +27,13 @@ struct RangeTexts {
 // Thread-safe. The lock is never held around a CUPTI call.
 class RangeLog {
  public:
-  // Numbers of texts and of rows that a session can have; beyond the first, texts are replaced by kManyNames, beyond
+  // Numbers of texts and of rows that a session can keep; beyond the first, texts are replaced by kManyNames, beyond
   // the second, ranges are counted.
   static constexpr size_t kMostTexts = size_t{1} << 17;
   static constexpr size_t kMostRows = size_t{1} << 22;
 
-  // Begins a new session.
-  void begin();
+  // Begins a new session. `forget`: rows are kept no longer than until they are moved to the store.
+  void begin(bool forget = false);
 
   // Records a mark.
   void mark(const RangeTexts& texts, uint32_t color, int64_t at_ns, uint32_t thread_id);
@@ -58,6 +58,7 @@ class RangeLog {
   threads::Mutex mutex_;
   uint64_t last_id_ GUARDED_BY(mutex_) = 0;
   size_t num_rows_ GUARDED_BY(mutex_) = 0;
+  bool forget_ GUARDED_BY(mutex_) = false;
   std::unordered_map<uint64_t, store::NvtxRangeRow> open_ GUARDED_BY(mutex_);
   std::vector<store::NvtxRangeRow> ended_ GUARDED_BY(mutex_);
   std::deque<std::string> texts_ GUARDED_BY(mutex_);  // a deque never moves its strings

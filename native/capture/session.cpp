@@ -192,9 +192,9 @@ std::optional<Failure> Session::start_tracing(const StartOptions& options) {
   if (library().cupti().ActivityGetNumDroppedRecords != nullptr) {
     library().cupti().ActivityGetNumDroppedRecords(nullptr, 0, &before_us);
   }
-  annotations_.begin(!options.journal.empty());
-  graphs_.begin();
-  ranges_.begin();
+  annotations_.begin(!options.journal.empty(), options.journal_only);
+  graphs_.begin(options.journal_only);
+  ranges_.begin(options.journal_only);
   begin_journal(options);
   if (options.journal_only && !flusher_.trouble().empty()) {
     return Failure{cupti::FailureKind::kCuptiCall, options.journal + " cannot be written (" + flusher_.trouble() + ")",
@@ -353,6 +353,8 @@ void Session::abort() {
 void Session::note_details(std::string_view details) {
   if (active()) annotations_.note_details(details);
 }
+
+void Session::note_run_details(std::string_view details) { annotations_.note_run_details(details); }
 
 int64_t Session::cupti_now() const {
   uint64_t now = 0;

@@ -115,6 +115,8 @@ class Session {
 
   // Stores the metadata of annotations, in the order of their numbers. Only the journal uses it.
   void note_details(std::string_view details);
+  // The same for the annotations of a process that `collector run` records, also before its session begins.
+  void note_run_details(std::string_view details);
 
   // The cause of the failure of the last session's journal; empty if there is no failure or no journal. Must not be
   // called while a session is open.

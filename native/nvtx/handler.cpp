@@ -62,9 +62,21 @@ auto guarded(const Record& record) noexcept -> decltype(record()) {
   }
 }
 
+// Exit handlers may push ranges after the buffer of their thread has been destroyed.
+thread_local bool buffer_is_gone = false;
+
+struct Buffer {
+  Buffer() = default;
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  ~Buffer() { buffer_is_gone = true; }
+
+  std::string text;
+};
+
 std::string_view wide_name(const wchar_t* text) {
-  thread_local std::string buffer;
-  return name_in(text, buffer);
+  thread_local Buffer buffer;
+  return buffer_is_gone ? std::string_view() : name_in(text, buffer.text);
 }
 
 // The attributes that a program gave, with zero for those beyond its `size`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -227,6 +228,71 @@ launch(b"after", 5)
     (recording,) = recordings(folder)
     assert kernels(recording) == {"work": 10, "inside": 5, "after": 5}
     assert recording.ledger.complete
+
+
+def test_annotations_of_a_recorded_program_need_no_session(folder):
+    """Those from before CUDA's initialisation have details, too, which later details must not take the place of."""
+    done = subprocess.run(
+        [sys.executable, "-c", ANNOTATED + PYTHON.replace('launch(b"work", 10)', LAUNCHES)],
+        env=injected_environment(folder) | {"PYTHONWARNINGS": "error"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    (recording,) = recordings(folder)
+    paths = recording.annotations_of(recording.kernels)
+    assert list(zip((kernel.name for kernel in recording.kernels), paths, strict=True)) == [
+        ("first", "before/conv"),
+        ("second", "before"),
+        ("third", "after"),
+        ("fourth", "open at the end"),
+    ]
+    details = {
+        recording.strings[name]: recording.details[number - 1].flops
+        for name, number in zip(recording.annotations.name_id, recording.annotations.details_id, strict=True)
+        if number
+    }
+    assert details == {"before/conv": 22, "after": 33}
+    assert recording.ledger.complete
+    assert (recording.annotations.end_ns <= recording.clock.cupti_stop_ns).all()
+
+
+ANNOTATED = """
+import collector
+with collector.annotate("unrecorded", flops=11):
+    pass
+outer = collector.annotate("before")
+outer.__enter__()
+"""
+LAUNCHES = """
+outer.__exit__(None, None, None)
+with collector.annotate("before"):
+    with collector.annotate("conv", flops=22):
+        launch(b"first", 1)
+    launch(b"second", 1)
+with collector.annotate("after", flops=33):
+    launch(b"third", 1)
+collector.annotate("open at the end").__enter__()
+launch(b"fourth", 1)
+"""
+
+
+def test_memory_does_not_grow_with_what_is_recorded(folder):
+    """A megabyte is 8,000 launches in the journal."""
+
+    def peak_kilobytes(launches: int) -> int:
+        with subprocess.Popen(
+            [launching_program(), "exit", str(launches)], env=injected_environment(folder)
+        ) as process:
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        assert process.returncode == 7
+        return usage.ru_maxrss
+
+    few, many = peak_kilobytes(200_000), peak_kilobytes(1_200_000)
+    assert sorted(len(each.kernels) for each in recordings(folder)) == [200_000, 1_200_000]
+    assert many - few < 40_000  # in memory the difference would be 290 MB
 
 
 def test_a_folder_that_becomes_full(folder):
