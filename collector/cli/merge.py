@@ -6,6 +6,7 @@ timeline`, which may be mixed.
   collector merge step*.pb -o all.json                 one step after the other on the same tracks, at their true times
   collector merge step*.pb -o all.json --overlay       all steps from time 0 on, below each other, to compare them
   collector merge rank*.json.gz -o all.pftrace --align the ranks of a job below each other, with aligned clocks
+  collector merge traces -o all.pftrace                all files in a folder
   collector merge step*.pb -o RUN/host.xplane.pb       for XProf and TensorBoard, with RUN = LOGDIR/plugins/profile/NAME
 
 Open .json and .pftrace at https://ui.perfetto.dev, .json also in chrome://tracing.
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collector.cli._clock_arguments import add_clock_offset, offsets_by_rank
+from collector.cli._step_files import step_files
 from collector.errors import CollectorError
 from collector.files.written_files import written
 from collector.text import terminal
@@ -43,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs="+",
         metavar="FILE",
-        help="the files to merge, in any order, one step of one rank each: "
+        help="the files to merge, in any order, or folders of them, one step of one rank each: "
         f"{readable_list(with_origins=True)}; also gzipped",
     )
     parser.add_argument(
@@ -85,6 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
     from collector.merging.merged_trace import merge
 
     offsets = offsets_by_rank(arguments.clock_offset)
+    inputs = [file for given in arguments.inputs for file in _files_of(given)]
     if arguments.marker and not arguments.align:
         raise CollectorError("--marker names the collectives for --align: give both")
     with (
@@ -92,7 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
         progress("merging", shown=not arguments.quiet) as report_progress,
     ):
         report = merge(
-            arguments.inputs,
+            inputs,
             arguments.output,
             layout="overlay" if arguments.overlay else "sequence",
             clock_offsets="estimate" if arguments.align else offsets,
@@ -108,6 +111,10 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.quiet:
         _print(report, aligned=arguments.align)
     return 0
+
+
+def _files_of(given: Path) -> list[Path]:
+    return step_files(str(given)) if given.is_dir() else [given]
 
 
 def _print(report: MergeReport, *, aligned: bool) -> None:

@@ -1,4 +1,4 @@
-"""Journals of steps whose program ended before they did."""
+"""Journals: the records of programs that were killed, and of those that `collector run` has run."""
 
 from __future__ import annotations
 
@@ -16,11 +16,22 @@ _MAGIC = b"GPUJRNL"
 def _read(content: FileContent) -> Step:
     from collector.formats.step import RecordingSource, Step
     from collector.recording.gpurec import load_recording
+    from collector.recording.journal import process_of
+    from collector.runtime.launcher_ranks import launched_rank, launched_world_size
 
     recording = load_recording(content.name, content.data)
     cut = recording.counters["journal_bytes_cut"]
     cut_at = len(content.data) - cut if cut else None
-    return Step(RecordingSource(recording), kind=FORMAT.name, path=content.name, cut_at=cut_at)
+    process = process_of(content.data)
+    return Step(
+        RecordingSource(recording),
+        kind=FORMAT.name,
+        path=content.name,
+        cut_at=cut_at,
+        rank=launched_rank(process.variables),
+        world_size=launched_world_size(process.variables),
+        process=process,
+    )
 
 
 FORMAT = Format(

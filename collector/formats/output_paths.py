@@ -6,11 +6,12 @@ A path may name what it depends on: ``{rank}``, ``{pid}``, ``{host}``, ``{step}`
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import re
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,8 @@ from collector.runtime.launcher_ranks import has_other_ranks, launched_rank, lau
 
 _PLACEHOLDER = re.compile(r"\{(rank|pid|host|step|env:[A-Za-z_][A-Za-z0-9_]*)\}")
 _RANK = re.compile(r"(?<![a-z])(?:rank|worker|process|proc|task|gpu|r)[-_.=]?0*(\d+)(?!\d)", re.IGNORECASE)
+_LONGEST_WAIT_S = 30.0
+_PAUSE_S = 0.005
 _STARTED_NS = time.time_ns()
 """The approximate time at which this process, or the one it was forked from, began."""
 
@@ -124,6 +127,34 @@ def mark_as_written_here(path: Path) -> None:
     """Let other processes of this run see that this one wrote ``path``; not every file system can say so."""
     with contextlib.suppress(OSError):
         os.setxattr(path, _WRITER, str(os.getpid()).encode())
+
+
+@contextlib.contextmanager
+def one_writer_at_a_time(folder: Path) -> Iterator[None]:
+    """Wait until no other process chooses a name and writes a file in ``folder``, where the file system can tell.
+
+    Without it, processes that end together would all find that a name is free. The wait ends after `_LONGEST_WAIT_S`: a
+    process that was killed may have left the lock to a child that it forked.
+    """
+    with contextlib.ExitStack() as held:
+        with contextlib.suppress(OSError):  # such as a network file system without locks
+            number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            held.callback(os.close, number)
+            if _is_locked(number):
+                held.callback(fcntl.flock, number, fcntl.LOCK_UN)
+        yield
+
+
+def _is_locked(number: int) -> bool:
+    until = time.monotonic() + _LONGEST_WAIT_S
+    while time.monotonic() < until:
+        try:
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(_PAUSE_S)
+        else:
+            return True
+    return False
 
 
 _WRITER = "user.collector.writer"

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from collector.formats.call_sums import CallSums
     from collector.protos import Provenance, RunMetadata, StepStats
+    from collector.recording.journal import JournalProcess
     from collector.recording.ledger import Ledger
     from collector.recording.recording import Recording
     from collector.recording.table import Table
@@ -333,6 +334,7 @@ class Step(TracedStep):
         cut_at: int | None = None,
         rank: int | None = None,
         world_size: int | None = None,
+        process: JournalProcess | None = None,
     ) -> None:
         """Hold what was read, and make nothing of it yet."""
         self._source = source
@@ -348,8 +350,8 @@ class Step(TracedStep):
         """The rank among many processes, where a profiler's trace states it."""
         self.world_size = world_size
         """The number of these processes, where it is stated."""
-        self.process_name = ""
-        """The name of its process among several that have no ranks."""
+        self.process = process
+        """The process that a journal states."""
 
     def _state(self) -> str:
         size = self._source.size()
@@ -357,6 +359,12 @@ class Step(TracedStep):
             devices = self.step_stats.dev_stats
             size = _counts(len(devices), sum(len(device.node_stats) for device in devices))
         return f"{self.kind}, {size}" + (", not all of it could be read" if self.warning else "")
+
+    @property
+    def process_name(self) -> str:
+        """``process 1234``, where a journal states it."""
+        process_id = None if self.process is None else self.process.process_id
+        return "" if process_id is None else f"process {process_id}"
 
     @property
     def warning(self) -> str:

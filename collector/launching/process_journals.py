@@ -12,9 +12,7 @@ from collector.errors import CollectorError
 from collector.files.atomic_files import check_writable, expanded
 from collector.formats.output_paths import ProcessIdentity, filled_path, path_with_word, placeholders_of
 from collector.formats.registry import merged_suffixes, output_of, suffix_of
-from collector.recording.journal import journal_facts
 from collector.recording.schema import SCHEMA
-from collector.runtime.launcher_ranks import launched_rank
 from collector.runtime.optional_packages import optional_package
 
 if TYPE_CHECKING:
@@ -39,7 +37,7 @@ class TracedProcess:
     @property
     def name(self) -> str:
         """``rank 3`` or ``process 1234``."""
-        return f"process {self.identity.process_id}" if self.rank is None else f"rank {self.rank}"
+        return self.step.process_name if self.rank is None else f"rank {self.rank}"
 
     @property
     def has_ended(self) -> bool:
@@ -73,13 +71,12 @@ def traced_processes(folder: Path) -> tuple[list[TracedProcess], list[str]]:
         except CollectorError as error:
             lost.append(str(error))
             continue
-        facts = journal_facts(path)
-        variables = {name.partition(".")[2]: text for name, text in facts.items() if name.startswith("variable.")}
-        process_id = facts.get("process.id", "0")
-        host = path.name.rpartition(f"-{process_id}")[0]
-        rank = launched_rank(variables)
-        step.rank, step.process_name = rank, "" if rank is not None else f"process {process_id}"
-        process = TracedProcess(ProcessIdentity(int(process_id), host, variables), rank, step)
+        stated = step.process
+        if stated is None or stated.process_id is None:
+            lost.append(f"{path.name} states no process")
+            continue
+        host = path.name.rpartition(f"-{stated.process_id}")[0]
+        process = TracedProcess(ProcessIdentity(stated.process_id, host, stated.variables), step.rank, step)
         if any(len(getattr(step.recording, table)) for table in SCHEMA):
             found.append(process)
         elif not process.has_ended:
@@ -158,5 +155,5 @@ def _save_in_dataset(processes: Sequence[TracedProcess], folder: Path) -> Path:
         for at, each in enumerate(processes):
             rank = at if each.rank is None else each.rank
             writer = stack.enter_context(DatasetWriter(target, run=run, rank=rank))
-            writer.write(each.step.recording, name=each.step.process_name)
+            writer.write(each.step.recording, name="" if each.rank is not None else each.name)
     return target

@@ -14,8 +14,8 @@ import json
 import os
 import struct
 from collections import defaultdict
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -82,18 +82,23 @@ def load_journal(name: Path, data: bytes) -> Recording:
         raise InvalidFileError(f"{name}: a damaged journal ({' '.join(str(error).split())})") from error
 
 
-def journal_facts(path: Path) -> dict[str, str]:
-    """The texts that the first frame of the journal at ``path`` states; empty if it is not even that long.
+class JournalProcess(NamedTuple):
+    """What a journal states about its process. Those of `trace` state nothing."""
 
-    ``process.id`` is the number of the process, ``variable.NAME`` the value of an environment variable.
-    """
-    with contextlib.suppress(OSError, *_DAMAGE), path.open("rb") as file:
-        head = file.read(len(MAGIC) + 1 + _FRAME.size)
-        _, _, num_bytes = _FRAME.unpack_from(head, len(MAGIC) + 1)
-        journal = _Journal(head + file.read(num_bytes))
+    process_id: int | None
+    variables: Mapping[str, str]
+    """Variables of its environment."""
+
+
+def process_of(data: bytes) -> JournalProcess:
+    """What the first frame of the journal ``data`` states about its process."""
+    journal = _Journal(data)
+    with contextlib.suppress(*_DAMAGE):
         journal.take_frame(len(MAGIC) + 1)
-        return journal.texts
-    return {}
+    process_id = journal.texts.get("process.id", "")
+    stated = (name.partition(".") for name in journal.texts)
+    variables = {name: journal.texts[f"{room}.{name}"] for room, _, name in stated if room == "variable"}
+    return JournalProcess(int(process_id) if process_id.isdecimal() else None, variables)
 
 
 def holds_records(path: Path) -> bool:

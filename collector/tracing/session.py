@@ -15,7 +15,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from collector.errors import CollectorError, CollectorWarning, NotTracedError, OutputError, SessionActiveError
 from collector.files.atomic_files import check_writable, expanded
-from collector.formats.output_paths import file_of_this_process, mark_as_written_here, rank_of_this_process
+from collector.formats.output_paths import (
+    file_of_this_process,
+    mark_as_written_here,
+    one_writer_at_a_time,
+    rank_of_this_process,
+)
 from collector.formats.registry import output_of
 from collector.formats.step import TracedStep
 from collector.options import KINDS, TraceOptions
@@ -458,12 +463,14 @@ class Session(TracedStep):
         is_in_dataset = self._add_to_dataset()
         if not self._writable:
             return False
-        path = self._find_path()  # again, because another process may have created the file meanwhile
-        if path is None:
+        if self.path is None:
             return is_in_dataset
         try:
-            self.save(path)
-            mark_as_written_here(path)
+            with one_writer_at_a_time(self.path.parent):
+                path = self._find_path()  # again, because another process may have created the file meanwhile
+                if path is not None:
+                    self.save(path)
+                    mark_as_written_here(path)
         except Exception as error:
             self._trouble(error, f"the trace is not saved: {_in_words(error)}")
             return False

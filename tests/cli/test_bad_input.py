@@ -310,12 +310,18 @@ def test_fewer_events_than_none_are_refused():
 # --- what is no ordinary file
 
 
-@pytest.mark.parametrize("command", ["timeline", "merge"])
-def test_a_folder(command, tmp_path, capsys):
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("timeline", "Is a directory"),
+        ("merge", "there are no files. Give files of steps, a folder of them, or a pattern"),
+    ],
+)
+def test_a_folder(command, message, tmp_path, capsys):
     folder = tmp_path / "a.pb"
     folder.mkdir()
     assert main([command, str(folder), "-o", str(tmp_path / "out.json")]) == 2
-    assert capsys.readouterr().err == f"collector: {folder}: Is a directory\n"
+    assert capsys.readouterr().err == f"collector: {folder}: {message}\n"
 
 
 def feed(pipe, data):

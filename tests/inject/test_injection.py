@@ -12,7 +12,6 @@ import pytest
 from injected_programs import injected_environment, launching_program
 
 import collector
-from collector.recording.journal import journal_facts
 from collector.recording.recording import Recording
 
 pytestmark = [pytest.mark.simulator, pytest.mark.slow]
@@ -146,9 +145,11 @@ def test_the_journal_states_the_variables_that_were_asked_for(folder):
     wanted = {"COLLECTOR_RUN_VARIABLES": "RANK,ABSENT", "RANK": "3", "SECRET": "do not tell"}
     assert run(folder, "exit", **wanted).returncode == 7
     (journal,) = folder.iterdir()
-    facts = journal_facts(journal)
-    assert {name: text for name, text in facts.items() if name.startswith("variable.")} == {"variable.RANK": "3"}
-    assert journal.name.endswith(f"-{facts['process.id']}.journal")
+    step = collector.load(journal)
+    assert step.rank == 3
+    assert step.process is not None
+    assert step.process.variables == {"RANK": "3"}
+    assert journal.name.endswith(f"-{step.process.process_id}.journal")
     assert b"do not tell" not in journal.read_bytes()
 
 

@@ -12,7 +12,12 @@ import time
 from pathlib import Path
 
 import pytest
-from injected_programs import INJECTION_VARIABLE, launching_program, simulator_environment
+from injected_programs import (
+    INJECTION_VARIABLE,
+    injected_environment,
+    launching_program,
+    simulator_environment,
+)
 
 import collector
 from collector.runtime.extension import capture_library
@@ -271,3 +276,15 @@ def test_an_output_that_cannot_be_written_at_the_end_keeps_the_records(tmp_path)
     assert str(folder) in line
     (journal,) = folder.iterdir()
     assert kernel_names(journal) == ["from_python"]
+
+
+def test_a_folder_of_journals_is_merged(tmp_path):
+    """Programs may be given the variables by other means; the journals then stay."""
+    folder = tmp_path / "journals"
+    folder.mkdir()
+    for rank in range(2):
+        environment = injected_environment(folder, COLLECTOR_RUN_VARIABLES="RANK,WORLD_SIZE", WORLD_SIZE="2")
+        subprocess.run([launching_program()], env=environment | {"RANK": str(rank)}, check=False)
+    command = [sys.executable, "-m", "collector", "merge", "-q", folder, "-o", tmp_path / "out.json"]
+    subprocess.run(command, check=True)
+    assert {"rank 0 GPU 0", "rank 1 GPU 0"} <= processes_of(tmp_path / "out.json")

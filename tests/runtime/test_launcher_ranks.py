@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -68,3 +71,49 @@ def test_a_rank_among_an_unknown_number(launched):
     assert path == Path("step.rank5.json")
     assert reason.startswith("this is rank 5: ")
     assert filled_path(Path("{rank}.json"), None) == Path("5.json")
+
+
+AT_ONCE = """
+import sys, time, warnings
+import collector
+from collector.testing import SimulatedGpu
+warnings.simplefilter("ignore")
+with SimulatedGpu() as gpu, collector.trace("step.json") as step:
+    gpu.launch(sys.argv[1])
+    gpu.synchronize()
+    print("ready", flush=True)
+    sys.stdin.readline()
+print(step.path)
+"""
+
+
+@pytest.mark.simulator
+@pytest.mark.slow
+def test_processes_without_ranks_that_end_together_write_different_files(tmp_path):
+    """They were all started before one of them wrote, and the file system can store who did."""
+    try:
+        os.setxattr(tmp_path, "user.collector.test", b"")
+    except OSError:
+        pytest.skip("PROCESSES THAT END TOGETHER NOT TESTED: the file system stores no attributes")
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", AT_ONCE, f"kernel{number}"],
+            cwd=tmp_path,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={name: value for name, value in os.environ.items() if name not in RANK_VARIABLES},
+        )
+        for number in range(6)
+    ]
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    paths = [process.communicate()[0].strip() for process in processes]
+    assert len(set(paths)) == 6
+    found = [collector.load(tmp_path / path).recording.kernels[0].name for path in paths]
+    assert found == [f"kernel{number}" for number in range(6)]
