@@ -11,8 +11,9 @@ _Int64s = npt.NDArray[np.int64]
 _Remarks = Sequence[tuple[str, str, int | None]]
 """(name, details, wall time in ns or None: the end)."""
 _EventRecords = Sequence[tuple[int, int, int, int, int]]
-_OpDetails = tuple[Sequence[int], Sequence[int], Sequence[int], Sequence[int], Sequence[Sequence[tuple[str, str]]]]
 """(call, event, synchronisation, context, stream)."""
+_OpDetails = tuple[Sequence[int], Sequence[int], Sequence[int], Sequence[int], Sequence[Sequence[tuple[str, str]]]]
+"""(starts, durations, threads, which of the details, the arguments of each of the details)."""
 _Table = tuple[int, Mapping[str, npt.NDArray[np.integer]], Sequence[tuple[int, str]]]
 """(Activity.Kind, columns, [(field of Activity, column)])."""
 _Messages = tuple[Sequence[bytes], npt.NDArray[np.uint32]]
@@ -104,6 +105,7 @@ class MergedTrace:
         remarks: _Remarks,
         labels: Mapping[str, str],
         event_records: _EventRecords,
+        collectives: _OpDetails,
     ) -> tuple[int, int]: ...
     def mark(self, time_ns: int, name: str, details: str = "") -> None: ...
     def finish(self, metadata: str) -> None: ...
@@ -142,7 +144,8 @@ def encode_step(
     annotation_label: npt.NDArray[np.uint32],
     outputs: _Messages | None,
     memory: _Messages | None,
-    thread_names: bytes,
+    host_devices: Sequence[tuple[str, bytes]],
+    host_device_of: Mapping[str, npt.NDArray[np.uint32]],
     known_external_id: npt.NDArray[np.integer],
     known_name_id: npt.NDArray[np.integer],
     annotation_external_kind: int,
@@ -218,5 +221,6 @@ def write_trace(
     labels: Mapping[str, str],
     event_records: _EventRecords,
     op_details: _OpDetails,
+    collectives: _OpDetails,
     describe: Callable[[dict[str, int]], str],
 ) -> dict[str, int]: ...

@@ -91,7 +91,7 @@ RecordedTable recorded_table(const TypedTable& table) {
   return recorded;
 }
 
-// A table whose rows are not made up here: those of CUDA graphs and of NVTX ranges.
+// A table whose rows are not made up here: those of CUDA graphs, of NVTX ranges and of other programs.
 RecordedTable without_rows(TableKind kind) {
   RecordedTable recorded;
   recorded.kind = static_cast<uint32_t>(kind);
@@ -157,6 +157,7 @@ std::string RecordedRows::to_message() const {
   step.annotations = recorded(TableKind::kAnnotation);
   step.graph_launches = without_rows(TableKind::kGraphLaunch);
   step.nvtx_ranges = without_rows(TableKind::kNvtxRange);
+  step.other_ranges = without_rows(TableKind::kOtherRange);
   if (step.external_correlations.num_rows != 0) step.without_node.push_back(step.external_correlations);
   step.device_prefix = choice_ % 2 != 0 ? "/job:w/replica:0/task:1" : "";
   step.offset_ns = offset_ns_;
@@ -172,7 +173,8 @@ std::string RecordedRows::to_message() const {
   step.annotation_label = alternating.data();
   if (choice_ / 2 % 2 != 0) step.outputs = {{"", std::string("\x1A\0", 2)}, alternating.data()};
   if (choice_ / 4 % 2 != 0) step.memory = {{"", "\x0A\x05gpu:0"}, alternating.data()};
-  if (choice_ / 8 % 2 != 0) append_message(step.thread_names, 3, "\x08\x07\x12\x01t");
+  step.host_devices = {{"/cpu:0", ""}};
+  if (choice_ / 8 % 2 != 0) append_message(step.host_devices[0].thread_names, 3, "\x08\x07\x12\x01t");
   step.num_known_annotations = step.annotations.num_rows;
   step.known_external_id = step.annotations["external_id"];
   step.known_name_id = step.annotations["name_id"];

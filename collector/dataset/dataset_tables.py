@@ -137,6 +137,7 @@ RECORDED_TABLES = (
     _of_recording("graph_launches", "graph_launches", PROCESS_ID, OP),
     _of_recording("nvtx_ranges", "nvtx_ranges"),
     _of_recording("collectives", "collectives"),
+    _of_recording("other_ranges", "other_ranges"),
 )
 """The tables that are made of those of a recording."""
 

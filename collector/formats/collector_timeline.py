@@ -1,7 +1,7 @@
-"""Back from the Chrome trace that this project draws to the StepStats it was made of.
+"""Back from the Chrome trace that this project draws to the recording or the StepStats it was made of.
 
-Everything about kernels, copies and ops comes back. What the timeline leaves out stays out: tensors and memory, nodes
-that a filter kept away, and ``stream:all`` is put together again from the single streams.
+Everything that slices state comes back. What the timeline leaves out stays out: tensors, and nodes that a filter kept
+away. Of StepStats ``stream:all`` is put together again from the single streams.
 """
 
 from __future__ import annotations
@@ -9,14 +9,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from collector.formats.chrome_dialects import is_cut_timeline, stated_base
 from collector.formats.chrome_events import NO_BASE, ChromeEvents, has_time, possible_base, text
-from collector.formats.step import StepSource
+from collector.formats.step import RecordingSource, StepSource
 from collector.formats.timeline_columns import STREAM, Place, TimelineColumns
+from collector.protos import Activity
 from collector.protos.run_metadata_pb2 import Provenance, RunMetadata
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
 from collector.recording.schema import SCHEMA
@@ -24,6 +26,8 @@ from collector.recording.text_columns import text_column
 from collector.stepstats.object_tables import OBJECT_TABLES
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from collector.formats.capture_builder import CaptureBuilder
     from collector.formats.chrome_events import Numbers
     from collector.recording.recording import Recording
@@ -31,7 +35,10 @@ if TYPE_CHECKING:
 _RANK = re.compile(r"rank (\d{1,7}) ")
 _DEVICE_IN_PROCESS = re.compile(r"(?:rank \d{1,7} )?(?:.*\()?(?P<device>/.*?)\)?", re.DOTALL)
 """The parts of a process's name in traces whose rows do not state their devices."""
+_OF_A_RANK = re.compile(r"/job:|Steps\b")
 _GPU_WORK = ("kernel", "memcpy", "memset")
+_KINDS = {"other": Activity.OTHER_RANGE, "overhead": Activity.OVERHEAD}
+"""Category of a slice that its node's name and label do not tell -> the kind of activity that is drawn so."""
 _DETAIL_WORDS = {
     "registers": "regs",
     "shared_bytes": "shm",
@@ -88,7 +95,11 @@ class _Slice(NamedTuple):
 
 
 class CollectorTrace(StepSource):
-    """The step in one of our own traces; what cannot be read is counted in ``found.skipped``."""
+    """The step in one of our own traces; what cannot be read is counted in ``found.skipped``.
+
+    What was drawn of a recording, which the ledger in the trace tells, becomes that recording again. Other traces were
+    drawn of StepStats, such as TensorFlow's, and become these.
+    """
 
     has_more_columns = True
 
@@ -105,8 +116,25 @@ class CollectorTrace(StepSource):
         """Whether the trace has no slice that can be read."""
         return not len(self._rows)
 
+    @cached_property
+    def is_recording(self) -> bool:  # type: ignore[override]  # a constant of other sources
+        """See `StepSource`. The devices of a recording have no prefix, and a recording has no devices of steps."""
+        places = (self._places[track] for track in np.unique(self._found.track_numbers(self._rows)).tolist())
+        devices = [place.device for place in places if place is not None]
+        return bool(self._provenance.ledger) and not any(map(_OF_A_RANK.match, devices))
+
+    def unread(self) -> Mapping[str, int]:
+        """See `StepSource`."""
+        return dict(self._provenance.unread) if self.is_recording else {}
+
+    def wire(self) -> tuple[bytes, bool] | None:
+        """See `StepSource`."""
+        return RecordingSource(self._recording).wire() if self.is_recording else None
+
     def run_metadata(self) -> RunMetadata:
         """See `StepSource`."""
+        if self.is_recording:
+            return RecordingSource(self._recording).run_metadata()
         step = StepStats()
         devices: dict[str, DeviceStepStats] = {}
         for place, each in self._slices():
@@ -141,21 +169,42 @@ class CollectorTrace(StepSource):
             yield place, _Slice(names[name], categories[category], arguments, self._base_ns + start_ns, duration_ns)
 
     def recording(self) -> Recording:
-        """See `StepSource`. What stands beside the streams of a GPU, but for copies, has no columns."""
+        """See `StepSource`."""
+        return self._recording
+
+    @cached_property
+    def _recording(self) -> Recording:
+        from collector.recording.ledger import Ledger
+        from collector.recording.recording import Recording
+
         about = self._provenance
         environment: dict[str, Any] = {**about.environment, "source": about.source, "simulated": about.simulated}
-        names = _thread_names(str(environment.pop("thread_names", "")))
-        columns = TimelineColumns(self._found, self._base_ns, self._rows, self._places)
+        names, devices = (_by_thread(str(environment.pop(f"thread_{what}", ""))) for what in ("names", "devices"))
+        objects = self._found.metadata.get("otherData", {})
+        contexts = {
+            _whole_number(row.get("context_id")): _whole_number(row.get("device_id"))
+            for row in _object_rows(objects, "contexts")
+        }
+        columns = TimelineColumns(self._found, self._base_ns, self._rows, self._places, names, contexts)
         built = columns.built()
-        _add_objects(built, columns, self._found.metadata.get("otherData", {}))
-        return built.recording(dict(about.ledger), {**environment, "thread_names": names or columns.thread_names})
+        _add_objects(built, columns, objects)
+        by_thread = {"thread_names": names or columns.thread_names, "thread_devices": devices}
+        environment |= {what: texts for what, texts in by_thread.items() if texts}
+        found = built.recording(dict(about.ledger), environment)
+        if not about.ledger:
+            return found
+        # The trace may show a part of the recording, and does not show the rows that it set apart.
+        rows = {name: len(getattr(found, name)) for name in SCHEMA}
+        ledger = Ledger.from_dict({**found.counters, **rows})
+        return Recording(
+            found.parts, found.strings, found.clock, ledger, found.counters, found.environment, found.details
+        )
 
 
 def _add_objects(built: CaptureBuilder, drawn: TimelineColumns, about: dict[str, Any]) -> None:
     """Add the tables that the metadata has row by row; what is no number is 0, and what is no text empty."""
     for table in OBJECT_TABLES:
-        given = about.get(table)
-        rows = [row for row in given if isinstance(row, dict)] if isinstance(given, list) else []
+        rows = _object_rows(about, table)
         columns = {
             column: built.name_ids([text(row.get(text_column(column), "")) for row in rows])
             if text_column(column)
@@ -167,12 +216,17 @@ def _add_objects(built: CaptureBuilder, drawn: TimelineColumns, about: dict[str,
         built.add(table, **columns)
 
 
+def _object_rows(about: dict[str, Any], table: str) -> list[dict[str, Any]]:
+    given = about.get(table)
+    return [row for row in given if isinstance(row, dict)] if isinstance(given, list) else []
+
+
 def _whole_number(value: Any) -> int:
     return value if type(value) is int and -(1 << 63) <= value < 1 << 63 else 0
 
 
-def _thread_names(given: str) -> dict[str, str]:
-    """The names of threads by their numbers, which an environment has as JSON; empty where it is none."""
+def _by_thread(given: str) -> dict[str, str]:
+    """Texts by the numbers of threads, which an environment has as JSON; empty where it is none."""
     try:
         names = json.loads(given)
     except (ValueError, RecursionError):
@@ -248,6 +302,8 @@ def _node(each: _Slice) -> NodeExecStats:
     if type(waited_ns) is int and 0 <= waited_ns < start_ns:
         node.scheduled_micros, node.scheduled_nanos = (start_ns - waited_ns) // 1000, start_ns - waited_ns
     node.correlation_id = _correlation(arguments)
+    if each.category in _KINDS:
+        node.activity.kind = _KINDS[each.category]
     return node
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collector.recording.cupti_enums import COPY_KINDS, MEMORY_KINDS
 
 _COPY_KINDS = {name: number for number, name in enumerate(COPY_KINDS)}
-_MEMORY_KINDS = {name: number for number, name in enumerate(MEMORY_KINDS)}
+_MEMORY_KINDS = {name.lower(): number for number, name in enumerate(MEMORY_KINDS)}
 
 
 def copy_kind_number(name: str) -> int:
@@ -14,5 +14,5 @@ def copy_kind_number(name: str) -> int:
 
 
 def memory_kind_number(name: str) -> int:
-    """CUPTI's number of ``Pageable``; 0 for what is none of its kinds."""
-    return _MEMORY_KINDS.get(name.title().replace(" ", ""), 0)
+    """CUPTI's number of ``Pageable`` or ``device static``; 0 for what is none of its kinds."""
+    return _MEMORY_KINDS.get(name.lower().replace(" ", ""), 0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,22 +31,17 @@ from collector.formats.profiler_dialect import (
     SYNC,
     Names,
     ProfilerDialect,
-    row_number,
 )
-from collector.formats.step import StepSource
+from collector.formats.profiler_hosts import HostTracks
+from collector.formats.step import RecordingSource
 from collector.formats.timed_spans import timed_spans
-from collector.protos.run_metadata_pb2 import RunMetadata
-from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
 from collector.recording.cupti_enums import ALLOCATION, RELEASE
-from collector.recording.distinct import distinct_values
-from collector.recording.kernel_names import short_name
+from collector.recording.distinct import distinct_codes, distinct_values
 from collector.recording.possible_times import is_wall_time
 from collector.recording.row_arguments import RowArguments
 from collector.runtime.extension import convert_extension
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import numpy.typing as npt
 
     from collector.formats.capture_builder import CaptureBuilder, Column
@@ -54,26 +49,16 @@ if TYPE_CHECKING:
     from collector.recording.recording import Recording
     from collector.recording.row_arguments import ArgumentColumn
 
-_GPU_ROWS = {GPU_ANNOTATION: "annotations", SYNC: "sync"}
-"""Kinds of events on GPU rows that are no work of the GPU -> the device that holds them, beside the streams."""
 _TABLES = {KERNEL: "kernels", MEMCPY: "memcpys", MEMSET: "memsets"}
+_OTHERS = [GPU_ANNOTATION, OTHER]
+"""Kinds of events in the table ``other_ranges``."""
 _MEMORIES = re.compile(r"\(([A-Za-z ]+?)(?: -> ([A-Za-z ]+))?\)")
 _COPY_KIND = re.compile(r"\b(HtoD|DtoH|DtoD|PtoP|HtoH|HtoA|AtoH|AtoA|AtoD|DtoA)\b")
-_COLLECTIVE = {
-    COLLECTIVE_NAME: "collective",
-    GROUP: "group",
-    "Seq": "seq",
-    "In msg nelems": "elements",
-    ELEMENT_TYPE: "dtype",
-}
-"""PyTorch's argument of a collective's kernel -> its key in a label."""
 _LARGEST = (1 << 63) - 1
 _LISTED_ARGUMENTS = 100
 """The number of names of arguments that a recording lists at most."""
 _CUDA_DEVICE = 1
 """PyTorch's number of CUDA among the types of devices."""
-_WORD = re.compile(r"[\w,.]{1,100}", re.ASCII)
-"""Values that a detail of a label may have."""
 
 
 @dataclass
@@ -93,13 +78,13 @@ class _Work:
     """The op that the work itself names."""
 
 
-class ProfilerTrace(StepSource):
+class ProfilerTrace(RecordingSource):
     """The step in a profiler's trace; what cannot be read is counted in ``found.skipped``."""
 
-    has_more_columns = True
+    counts_cut_files = False
 
     def __init__(self, dialect: ProfilerDialect) -> None:
-        """Read the times of all events; columns and messages are made of them when they are asked for."""
+        """Read the times of all events; columns are made of them when they are asked for."""
         self._dialect = dialect
         found = dialect.found
         self._base_ns = _base_ns(found)
@@ -176,27 +161,13 @@ class ProfilerTrace(StepSource):
         wanted = self._dialect.external_ids(rows)
         return np.where(wanted > 0, _look_up(wanted, ids, ops[::-1][last]), -1)
 
-    def _op_names(self, work: _Work) -> list[str]:
-        """The op that each kernel, copy and memset was launched under; ``""``: not known."""
-        stated, index = work.stated_ops
-        names, name_index = self._dialect.names(self._rows[work.op_spans[work.op_spans >= 0]])
-        found = np.full(len(work.op_spans), -1, np.int64)
-        found[work.op_spans >= 0] = name_index
-        own, places = [text(name) for name in [*names, ""]], [text(name) for name in stated]
-        return [
-            places[said] if said >= 0 else own[name] for said, name in zip(index.tolist(), found.tolist(), strict=True)
-        ]
-
-    # --- the step as columns
-
-    def recording(self) -> Recording:
-        """See `StepSource`. Rows of the host that name no op, and those of steps and modules, have no columns."""
+    @cached_property
+    def _recording(self) -> Recording:  # type: ignore[override]  # made when it is asked for
         from collector.recording.recording import Recording
 
         unread = self._arguments_without_columns()
+        environment: dict[str, Any] = {**self._hosts.environment(), "source": "profiler"}
         built = self._built()
-        threads = {row_number(thread): name for _, thread, name in self._dialect.thread_names()}
-        environment: dict[str, Any] = {"thread_names": threads, "source": "profiler"}
         if unread:
             environment["arguments_without_columns"] = unread
         if not_kept := +self._dialect.found.not_kept:
@@ -216,7 +187,7 @@ class ProfilerTrace(StepSource):
         self._add_waits(built)
         self._add_memory_operations(built)
         add_devices(built, self._dialect.found.metadata.get("deviceProperties"))
-        built.without_columns = len(self._spans_of(GPU_ANNOTATION, OTHER))
+        self._add_other_ranges(built)
         del self._kinds  # the recording takes memory of its own
         return built
 
@@ -237,8 +208,8 @@ class ProfilerTrace(StepSource):
 
     def _events(self) -> dict[str, Numbers]:
         """Table -> the event of each of its rows, in the order in which they are added."""
-        kinds = {"annotations": OP, "api_calls": CALL, "synchronizations": SYNC}
-        found = {table: self._rows[self._spans_of(kind)] for table, kind in kinds.items()}
+        kinds = {"annotations": [OP], "api_calls": [CALL], "synchronizations": [SYNC], "other_ranges": _OTHERS}
+        found = {table: self._rows[self._spans_of(*own)] for table, own in kinds.items()}
         found |= {table: self._rows[self._spans_of(kind)] for kind, table in _TABLES.items()}
         return {**found, "memory_operations": self._memory_rows()}
 
@@ -339,6 +310,41 @@ class ProfilerTrace(StepSource):
         timed: Numbers = rows[has_time(found.starts_ns(rows))]
         return timed
 
+    def _add_other_ranges(self, built: CaptureBuilder) -> None:
+        """Ranges of GPU rows that are no work, functions of Python, and rows of any other program."""
+        dialect, found = self._dialect, self._dialect.found
+        others = self._spans_of(*_OTHERS)
+        rows = self._rows[others]
+        is_of_gpu = self._kinds[others] == GPU_ANNOTATION
+        names, index = dialect.names(rows)
+        categories, category_index = found.categories(rows)
+        tracks = found.track_numbers(rows)
+        gpus, gpu_index = distinct_codes(dialect.devices(rows[is_of_gpu]))
+        streams, stream_index = distinct_codes(dialect.streams(rows[is_of_gpu]))
+        devices = built.name_ids([*self._hosts.devices, *(f"/gpu:{gpu}/annotations" for gpu in gpus.tolist())])
+        threads = built.name_ids([*self._hosts.names, *(f"stream {stream}" for stream in streams.tolist())])
+        device_places, thread_places = tracks.copy(), tracks
+        device_places[is_of_gpu] = len(found.tracks) + gpu_index
+        thread_places[is_of_gpu] = len(found.tracks) + stream_index
+        thread_ids = dialect.threads(rows)
+        thread_ids[is_of_gpu] = streams[stream_index]
+        built.add(
+            "other_ranges",
+            **self._times(others),
+            name_id=built.name_ids(names)[index],
+            device_name_id=devices[device_places],
+            category_name_id=built.name_ids(categories)[category_index],
+            thread_id=thread_ids,
+            thread_name_id=threads[thread_places],
+            correlation_id=dialect.correlations(rows),
+        )
+
+    @cached_property
+    def _hosts(self) -> HostTracks:
+        return HostTracks(
+            self._dialect, self._rows[self._spans_of(OP, CALL, OTHER)], self._rows[self._spans_of(OP, CALL)]
+        )
+
     def _add_work(self, built: CaptureBuilder) -> None:
         work = self._work
         stated, index = work.stated_ops
@@ -427,89 +433,6 @@ class ProfilerTrace(StepSource):
         kinds = per_place(names, lambda name: copy_kind_number(_copy_kind(name)), 0)[index]
         return columns | {"copy_kind": kinds, "src_kind": source, "dst_kind": target}
 
-    # --- the step as StepStats
-
-    def run_metadata(self) -> RunMetadata:
-        """See `StepSource`."""
-        found, dialect = self._dialect.found, self._dialect
-        nodes = self._work_nodes()
-        built = _Builder()
-        host_names = _HostNames(found.process_names)
-        names, index = dialect.names(self._rows)
-        for kind, name, track, thread, device, *times in zip(
-            self._kinds.tolist(),
-            index.tolist(),
-            found.track_numbers(self._rows).tolist(),
-            dialect.threads(self._rows).tolist(),
-            dialect.devices(self._rows).tolist(),
-            self._spans.starts_ns().tolist(),
-            self._spans.durations_ns().tolist(),
-            dialect.correlations(self._rows).tolist(),
-            strict=True,
-        ):
-            span = _Span(names[name], *times)
-            if kind in _TABLES:
-                node = next(nodes)
-                for place in node.devices:
-                    built.add(place, node.name, node.label, span, node.launch)
-            elif kind in _GPU_ROWS:
-                built.add(f"/gpu:{device}/{_GPU_ROWS[kind]}", span.name, "", span)
-            else:
-                built.add(host_names.device(found.tracks[track][0]), span.name, "", span).thread_id = thread
-        _name_threads(dialect.thread_names(), host_names, built)
-        return RunMetadata(step_stats=built.step)
-
-    def _work_nodes(self) -> Iterator[_WorkNode]:
-        """The nodes of kernels, copies and memsets, in the order of their spans."""
-        work, dialect = self._work, self._dialect
-        names, index = dialect.names(work.rows)
-        threads = dialect.threads(self._rows[work.calls])
-        launched_ns = self._spans.starts_ns(work.calls)
-        for kind, name, op, device, stream, call, launched, thread, num_bytes, shape in zip(
-            work.kinds.tolist(),
-            index.tolist(),
-            self._op_names(work),
-            dialect.devices(work.rows).tolist(),
-            dialect.streams(work.rows).tolist(),
-            work.calls.tolist(),
-            launched_ns.tolist(),
-            threads.tolist(),
-            dialect.figures("bytes", work.rows).tolist(),
-            self._shape_labels(work),
-            strict=True,
-        ):
-            full_name = names[name]
-            if kind == KERNEL:
-                activity, label = short_name(full_name), full_name + shape
-            else:
-                activity = "MEMSET" if kind == MEMSET else f"MEMCPY{_copy_kind(full_name)}"
-                label = activity + ("" if num_bytes < 0 else f" {num_bytes} bytes") + _memories(full_name)
-            gpu = f"/gpu:{device}"
-            places = [f"{gpu}/stream:all", f"{gpu}/stream:{stream}", *([f"{gpu}/memcpy"] if kind != KERNEL else [])]
-            launch = (launched, thread) if call >= 0 else None
-            spelled = op.replace("::", ".").replace(":", ".")
-            yield _WorkNode(places, f"{spelled or activity}:{activity}", label, launch)
-
-    def _shape_labels(self, work: _Work) -> list[str]:
-        """Launch shapes as our own labels have them, ``" regs:18 shm:0 grid:1,1,1 block:128,1,1"``, and collectives."""
-        dialect, rows = self._dialect, work.rows
-        labels = [""] * len(rows)
-        for figure, word in (("registers per thread", "regs"), ("shared memory", "shm")):
-            for place, value in enumerate(dialect.figures(figure, rows).tolist()):
-                if value >= 0:
-                    labels[place] += f" {word}:{value}"
-        for which in ("grid", "block"):
-            for place, sizes in enumerate(dialect.shapes(which, rows).stated()):
-                if sizes[0] >= 0:
-                    labels[place] += f" {which}:{','.join(map(str, sizes))}"
-        collectives = np.flatnonzero(dialect.found.has(COLLECTIVE_NAME, rows))
-        for key, word in _COLLECTIVE.items():
-            values = dialect.found.all_values(key, rows[collectives])
-            for place, value in zip(collectives.tolist(), values, strict=True):
-                if type(value) in (int, str) and _WORD.fullmatch(str(value)):
-                    labels[place] += f" {word}:{value}"
-        return labels
-
 
 def _base_ns(found: ChromeEvents) -> int:
     stated = found.metadata.get("baseTimeNanoseconds")
@@ -539,89 +462,3 @@ def _memory_kinds(full_name: str) -> tuple[int, int]:
     found = _MEMORIES.search(full_name)
     source, target = (found[1], found[2]) if found else ("", "")
     return memory_kind_number(source), memory_kind_number(target or "")
-
-
-def _memories(full_name: str) -> str:
-    """``Memcpy HtoD (Pageable -> Device)`` names kinds of memory as our own labels do: ``" (Pageable to Device)"``."""
-    found = _MEMORIES.search(full_name)
-    return f" ({found[1]}{f' to {found[2]}' if found[2] else ''})" if found else ""
-
-
-class _Span(NamedTuple):
-    name: str
-    start_ns: int
-    duration_ns: int
-    correlation_id: int
-
-
-class _WorkNode(NamedTuple):
-    devices: list[str]
-    name: str
-    label: str
-    launch: tuple[int, int] | None
-    """When and on which thread it was called."""
-
-
-class _Builder:
-    """StepStats under construction."""
-
-    def __init__(self) -> None:
-        self.step = StepStats()
-        self.devices: dict[str, DeviceStepStats] = {}
-
-    def add(
-        self, device: str, name: str, label: str, span: _Span, launch: tuple[int, int] | None = None
-    ) -> NodeExecStats:
-        if device not in self.devices:
-            self.devices[device] = self.step.dev_stats.add(device=device)
-        start_us, end_us = span.start_ns // 1000, (span.start_ns + span.duration_ns) // 1000
-        length_us = max(end_us - start_us, 1)
-        node = self.devices[device].node_stats.add(
-            node_name=name,
-            timeline_label=label,
-            all_start_micros=start_us,
-            all_start_nanos=span.start_ns,
-            op_end_rel_micros=length_us,
-            op_end_rel_nanos=span.duration_ns,
-            all_end_rel_micros=length_us,
-            all_end_rel_nanos=span.duration_ns,
-            correlation_id=span.correlation_id,
-        )
-        if launch is not None:
-            node.scheduled_micros, node.scheduled_nanos = launch[0] // 1000, launch[0]
-            node.thread_id = launch[1]
-        return node
-
-
-_PROFILERS_OWN = ("Spans", "Traces", "-1")
-"""Process ids under which PyTorch's profiler says how long it ran itself."""
-
-
-class _HostNames:
-    """Device names for what is not GPU work: ``/cpu:0`` for the first process, its name or number for others."""
-
-    def __init__(self, names: dict[Any, str]) -> None:
-        self.names = names
-        self.devices: dict[Any, str] = {}
-
-    def device(self, pid: Any) -> str:
-        key = pid if isinstance(pid, (int, str)) else str(pid)
-        if key not in self.devices:
-            # A profiler's own rows have a word or a negative number for a process id.
-            ordinary = key >= 0 if isinstance(key, int) else key.isdecimal()
-            if ordinary and "/cpu:0" not in self.devices.values():
-                self.devices[key] = "/cpu:0"
-            elif ordinary:
-                self.devices[key] = f"/process:{key}"
-            elif isinstance(key, int) or key in _PROFILERS_OWN:
-                self.devices[key] = "/profiler"
-            else:
-                self.devices[key] = f"/{text(self.names.get(key, key))}"
-        return self.devices[key]
-
-
-def _name_threads(names: list[tuple[Any, Any, str]], host_names: _HostNames, built: _Builder) -> None:
-    for pid, tid, name in names:
-        known = host_names.devices.get(pid) if isinstance(pid, (int, str)) else None
-        if known is not None:
-            built.devices[known].thread_names[row_number(tid)] = name

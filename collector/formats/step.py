@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -184,6 +186,8 @@ class StepSource:
 
     is_recording = False
     """Whether columns are the truth, of which StepStats are made."""
+    counts_cut_files = False
+    """Whether the recording's ledger counts that the file was cut off."""
     has_more_columns = False
     """Whether columns say what a message made of the same file does not."""
 
@@ -203,6 +207,10 @@ class StepSource:
         """The sums by call path of a profile without start times; None where there are columns or messages."""
         return None
 
+    def unread(self) -> Mapping[str, int]:
+        """Reason -> count: what the file states of losses when it was made itself, beside its message or recording."""
+        return {}
+
     def device_names(self) -> list[str]:
         """The names of the devices of the StepStats that were read; none where there are no such."""
         return []
@@ -216,6 +224,7 @@ class RecordingSource(StepSource):
     """Columns."""
 
     is_recording = True
+    counts_cut_files = True
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
@@ -382,10 +391,12 @@ class Step(TracedStep):
 
     @property
     def unread(self) -> Mapping[str, int]:
-        """Reason -> count: what all that is made of the step says is missing. A recording's ledger counts it itself."""
-        if self.skipped or self.cut_at is None or self._source.is_recording:
-            return self.skipped
-        return {"unreadable rest of the file": 1}
+        """Reason -> count: what all that is made of the step says is missing, where no ledger counts it itself."""
+        found = Counter(self._source.unread())
+        found.update(self.skipped)
+        if not self.skipped and self.cut_at is not None and not self._source.counts_cut_files:
+            found["unreadable rest of the file"] += 1
+        return found
 
     @cached_property
     def recording(self) -> Recording:
@@ -428,7 +439,7 @@ class Step(TracedStep):
         if self.sums is not None:
             return self.sums.ledger
         if self._source.is_recording:
-            return self.recording.ledger
+            return replace(self.recording.ledger, unread=dict(self.unread))
         from collector.recording.ledger import Ledger
 
         return Ledger.of(self.provenance)

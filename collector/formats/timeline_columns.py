@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from functools import partial
+from collections import Counter
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,8 +13,11 @@ from collector.formats.capture_builder import CaptureBuilder, device_ids
 from collector.formats.chrome_events import per_place, text
 from collector.formats.kind_numbers import copy_kind_number, memory_kind_number
 from collector.formats.profiler_dialect import launch_shapes
+from collector.formats.timeline_side_rows import SideRows, graph_device, side_table
 from collector.recording.collective_rows import matching_rows
+from collector.recording.cupti_enums import LAUNCH_TYPES
 from collector.recording.schema import SCHEMA
+from collector.runtime.extension import convert_extension
 from collector.timeline.op_arguments import ARGUMENTS as DETAIL_ARGUMENTS
 from collector.timeline.op_arguments import details_of
 
@@ -28,6 +32,9 @@ STREAM = re.compile(r"(?P<gpu>.*)/stream:(?P<stream>.+)")
 _NUMBERED_STREAM = re.compile(r"(?P<stream>\d{1,9})(?:\.(?P<context>\d{1,9}))?")
 _THREAD = re.compile(r".*\bthread (\d{1,10})\b", re.DOTALL)
 """The name of a host's row. Its number comes last: threads may be called ``thread 0 (python)``."""
+_THREAD_SUFFIX = re.compile(r" \(thread \d{1,10}\)$|^thread \d{1,10}$")
+"""The part of a row's name that is no part of its thread's name."""
+_STREAM_ROW = re.compile(r"stream (\d{1,9})")
 _GPU_TABLES = {"kernel": "kernels", "memcpy": "memcpys", "memset": "memsets", "sync": "synchronizations"}
 _HOST_TABLES = {"op": "annotations", "api": "api_calls", "sync": "api_calls"}
 """Category of a slice -> the table that holds it."""
@@ -35,7 +42,10 @@ _PLACED = ("start_ns", "end_ns", "name_id", "device_id", "stream_id", "context_i
 """Columns that no argument of the same name fills."""
 _OF_COLLECTIVES = ("device_id", "stream_id", "start_ns", "correlation_id")
 """Columns that match a collective of a drawn trace with its kernel."""
-_LARGEST_ARGUMENT = (1 << 31) - 1
+_LAUNCH_TYPES = {name: number for number, name in enumerate(LAUNCH_TYPES)}
+_OF_ANNOTATIONS = ("op", "inputs", *DETAIL_ARGUMENTS)
+_LARGEST_ARGUMENT = (1 << 32) - 1
+_LARGEST = (1 << 63) - 1
 _LARGEST_COUNT = (1 << 53) - 1
 
 
@@ -56,7 +66,15 @@ class Place(NamedTuple):
 class TimelineColumns:
     """The rows of each table."""
 
-    def __init__(self, found: ChromeEvents, base_ns: int, rows: Numbers, places: Sequence[Place | None]) -> None:
+    def __init__(
+        self,
+        found: ChromeEvents,
+        base_ns: int,
+        rows: Numbers,
+        places: Sequence[Place | None],
+        thread_names: Mapping[str, str],
+        contexts: Mapping[int, int],
+    ) -> None:
         """Take the slices of a trace.
 
         Args:
@@ -64,6 +82,8 @@ class TimelineColumns:
             base_ns: the wall time of the trace's time 0.
             rows: the events that are slices.
             places: of the tracks; None for tracks without slices.
+            thread_names: of threads by their numbers, as the trace's metadata has them.
+            contexts: context -> its GPU, as the trace's metadata has them.
         """
         self._found, self._base_ns, self._rows = found, base_ns, rows
         self._tracks = found.track_numbers(rows)
@@ -72,8 +92,11 @@ class TimelineColumns:
         self._streams = {
             track: stream for track, place in self._places.items() if (stream := STREAM.fullmatch(place.device))
         }
+        self._threads = {name: int(thread) for thread, name in thread_names.items()}
         self.thread_names: dict[int, str] = {}
         """Thread id -> its name, of the threads with rows in tables."""
+        self._side = SideRows(found)
+        self._stated_contexts = contexts
         self._kernels: dict[str, Numbers] = {}
         """The columns of kernels that match collectives, and the contexts of the kernels."""
 
@@ -123,6 +146,8 @@ class TimelineColumns:
             }
             columns |= self._times(own_rows) | self._stream_columns(self._tracks[work[own]], units)
             columns |= {"correlation_id": correlations[own]} | self._columns_of(category, built, own_rows)
+            if category != "sync":
+                columns |= self._graph_columns(own_rows)
             built.add(table, **{name: column for name, column in columns.items() if name in SCHEMA[table]})
             if category == "kernel":
                 self._kernels = {name: np.asarray(columns[name]) for name in (*_OF_COLLECTIVES, "context_id")}
@@ -135,13 +160,27 @@ class TimelineColumns:
         rows = matching_rows(collectives, self._kernels, _OF_COLLECTIVES)
         return np.where(rows < 0, collectives["context_id"], np.append(self._kernels["context_id"], 0)[rows])
 
+    @cached_property
+    def _contexts(self) -> dict[int, int]:
+        """GPU -> its context, of GPUs with one only: rows name the context of a stream if another has its number."""
+        if self._stated_contexts:
+            devices = Counter(self._stated_contexts.values())
+            return {device: context for context, device in self._stated_contexts.items() if devices[device] == 1}
+        waits = [place for place in self._places.values() if side_table(place.device) == "synchronizations"]
+        rows = self._rows[self._has_track([track for track, place in self._places.items() if place in waits])]
+        contexts = np.unique(self._found.integers("context", rows))
+        contexts = contexts[contexts > 0]
+        gpus = device_ids(stream["gpu"] for stream in self._streams.values())
+        return dict.fromkeys(gpus.values(), int(contexts[0])) if len(contexts) == 1 else {}
+
     def _stream_columns(self, tracks: Numbers, units: dict[str, int]) -> dict[str, Column]:
         """Device, stream and context of each of these tracks."""
         known = np.zeros((3, max(self._streams, default=0) + 1), np.int64)
         for track, stream in self._streams.items():
             number = _NUMBERED_STREAM.fullmatch(stream["stream"])
-            ids = (int(number["stream"]), int(number["context"] or 0)) if number else (0, 0)
-            known[:, track] = (units[stream["gpu"]], *ids)
+            device = units[stream["gpu"]]
+            context = int(number["context"] or self._contexts.get(device, 0)) if number else 0
+            known[:, track] = (device, int(number["stream"]) if number else 0, context)
         return dict(zip(("device_id", "stream_id", "context_id"), known[:, tracks], strict=True))
 
     def _columns_of(self, category: str, built: CaptureBuilder, rows: Numbers) -> dict[str, Column]:
@@ -167,12 +206,21 @@ class TimelineColumns:
             "name_id": ids[np.where(whole_index >= 0, len(names) + whole_index, index)],
             "registers_per_thread": partial(self._count, "registers", rows),
             "dynamic_shared_bytes": np.where(dynamic >= 0, dynamic, self._count("shared_bytes", rows)),
+            "launch_type": self._side.numbers("launch_type", _LAUNCH_TYPES, rows),
+            "priority": partial(self._found.signed_integers, "priority", rows),
         }
-        for which in ("grid", "block"):
+        for which in ("grid", "block", "cluster"):
             values, places = self._found.values(which, rows)
             shapes = launch_shapes([value if isinstance(value, list) else [] for value in values], places)
             columns |= {f"{which}_{axis}": partial(shapes.axis, place) for place, axis in enumerate("xyz")}
         return columns
+
+    def _graph_columns(self, rows: Numbers) -> dict[str, Column]:
+        return {
+            "graph_id": partial(self._argument, "graph", rows),
+            "graph_node_id": np.maximum(self._found.integers("graph_node", rows, _LARGEST), 0),
+            "graph_degree": self._side.degrees(rows),
+        }
 
     def _argument(self, name: str, rows: Numbers) -> Numbers:
         return np.maximum(self._found.integers(name, rows, _LARGEST_ARGUMENT), 0)
@@ -195,18 +243,19 @@ class TimelineColumns:
 
     def _details(self, rows: Numbers) -> tuple[list[Details], Numbers]:
         """The distinct details of ops, and the place of each op's among them."""
-        stated, places = self._found.distinct_values(DETAIL_ARGUMENTS, rows)
-        return [details_of(dict(zip(DETAIL_ARGUMENTS, each, strict=True))) for each in stated], places
+        stated, places = self._found.distinct_values(_OF_ANNOTATIONS, rows)
+        return [details_of(dict(zip(_OF_ANNOTATIONS, each, strict=True))) for each in stated], places
 
     def _add_host(self, built: CaptureBuilder, categories: list[str], index: Numbers) -> None:
         """Add the slices of all other devices; ``index`` is -1 for those of streams."""
         threads = {
-            track: place.thread_id
+            track: thread
             for track, place in self._places.items()
-            if track not in self._streams and place.thread_id is not None
+            if track not in self._streams and (thread := self._thread_of(place)) is not None
         }
         thread_of = np.zeros(max(self._places, default=0) + 1, np.int64)
         thread_of[list(threads)] = list(threads.values())
+        self._add_side_rows(built, index)
         on_thread = self._has_track(threads)
         for table in dict.fromkeys(_HOST_TABLES.values()):
             of_table = np.array([_HOST_TABLES.get(category) == table for category in categories] + [False], bool)
@@ -217,14 +266,70 @@ class TimelineColumns:
             names, name_index = self._found.names(rows)
             columns = {**self._times(rows), "thread_id": thread_of[tracks]}
             if table == "api_calls":
-                built.add_api_calls(names, name_index, **columns, correlation_id=self._correlations(rows))
+                columns |= {
+                    "correlation_id": self._correlations(rows),
+                    "return_value": partial(self._argument, "return_value", rows),
+                }
+                built.add_api_calls(names, name_index, **columns)
             else:
                 details, places = self._details(rows)
+                starts_ns, ends_ns = (np.asarray(columns[name]) for name in ("start_ns", "end_ns"))
+                none = np.zeros(0, np.int64)
+                _, depths = convert_extension.innermost_ranges(thread_of[tracks], starts_ns, ends_ns, none, none)
                 built.add(
                     table,
                     **columns,
                     name_id=built.name_ids(names)[name_index],
+                    depth=depths,
                     details_id=built.details_ids(details)[places] if details else places,
                 )
+        others = np.flatnonzero(index == (categories.index("other") if "other" in categories else -2))
+        self._add_other_ranges(built, others, thread_of)
+        index[others] = -1
         shown_twice = [track for track, place in self._places.items() if place.device.endswith("/memcpy")]
         built.without_columns += int(((index >= 0) & ~self._has_track(shown_twice)).sum())
+
+    def _thread_of(self, place: Place) -> int | None:
+        """The thread of a row; a row has no number of its own if the thread's name has it already."""
+        if place.thread_id is not None:
+            return place.thread_id
+        stream = _STREAM_ROW.fullmatch(place.row) if place.device.endswith("/annotations") else None
+        return self._threads.get(place.row) if stream is None else int(stream[1])
+
+    def _add_side_rows(self, built: CaptureBuilder, index: Numbers) -> None:
+        """Add the slices of devices that show one table; they are marked with -1 in ``index``."""
+        table_of = {track: table for track, place in self._places.items() if (table := side_table(place.device))}
+        for table in dict.fromkeys(table_of.values()):
+            tracks = [track for track in table_of if table_of[track] == table]
+            own = np.flatnonzero(self._has_track(tracks) & (index >= 0))
+            rows = self._rows[own]
+            columns = self._times(rows) | {"correlation_id": self._correlations(rows)}
+            columns |= self._side.columns(table, rows, built)
+            if table == "graph_launches":
+                devices = {track: graph_device(place.device) for track, place in self._places.items()}
+                device_ids = np.zeros(max(devices) + 1, np.int64)
+                device_ids[list(devices)] = list(devices.values())
+                columns["device_id"] = columns["end_device_id"] = device_ids[self._tracks[own]]
+            built.add(table, **{name: column for name, column in columns.items() if name in SCHEMA[table]})
+            index[own] = -1
+
+    def _add_other_ranges(self, built: CaptureBuilder, own: Numbers, thread_of: Numbers) -> None:
+        """Add ranges that are neither annotations nor calls, with the devices that their rows state."""
+        rows, tracks = self._rows[own], self._tracks[own]
+        names, name_index = self._found.names(rows)
+        used = np.unique(tracks).tolist()
+        places = np.zeros(max(used, default=0) + 1, np.int64)
+        places[used] = np.arange(len(used))
+        none = built.name_ids([""])
+        devices = built.name_ids([self._places[track].device for track in used])
+        rows_named = built.name_ids([_THREAD_SUFFIX.sub("", text(self._places[track].row)) for track in used])
+        built.add(
+            "other_ranges",
+            **self._times(rows),
+            name_id=built.name_ids(names)[name_index],
+            device_name_id=devices[places[tracks]],
+            category_name_id=np.repeat(none, len(rows)),
+            thread_id=thread_of[tracks],
+            thread_name_id=rows_named[places[tracks]],
+            correlation_id=self._correlations(rows),
+        )

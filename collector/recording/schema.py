@@ -259,6 +259,16 @@ SCHEMA: dict[str, dict[str, str]] = {
         "num_out_elements": "u8",
         "type_name_id": "u4",
     },
+    "other_ranges": {
+        "start_ns": "i8",
+        "end_ns": "i8",
+        "name_id": "u4",
+        "device_name_id": "u4",
+        "category_name_id": "u4",
+        "thread_id": "u4",
+        "thread_name_id": "u4",
+        "correlation_id": "u4",
+    },
 }
 """Table -> column -> numpy dtype. Every source fills exactly these; times are CUPTI's own nanoseconds."""
 
@@ -280,12 +290,13 @@ ORDER: dict[str, tuple[str, ...]] = {
     "graph_launches": ("start_ns", "-end_ns", "correlation_id"),
     "nvtx_ranges": ("start_ns", "-end_ns", "thread_id", "name_id"),
     "collectives": ("device_id", "context_id", "stream_id", "start_ns", "correlation_id"),
+    "other_ranges": ("device_name_id", "start_ns", "-end_ns", "thread_id", "name_id"),
 }
 """Table -> the columns by which its rows are sorted, most significant first; ``-``: descending."""
 
 LATER_TABLES = (
     "memory_operations", "contexts", "streams", "devices", "cuda_events", "graph_changes", "graph_launches",
-    "nvtx_ranges", "collectives",
+    "nvtx_ranges", "collectives", "other_ranges",
 )
 """Tables that a capture may lack, as older files and sources do; they are then empty."""
 
@@ -655,6 +666,7 @@ ACTIVITY_KINDS = {
     "annotations": 9,
     "graph_launches": 15,
     "nvtx_ranges": 16,
+    "other_ranges": 25,
 }
 """Table -> the number of its rows' kind in the message Activity."""
 
@@ -725,6 +737,8 @@ ACTIVITY_FIELDS = {
     "category_name_id": 65,
     "color": 66,
     "payload_text_id": 67,
+    "device_name_id": 68,
+    "thread_name_id": 69,
 }
 """Column -> its number in the message Activity."""
 
@@ -749,6 +763,7 @@ class TablesOfRecording:
     graph_launches: Table
     nvtx_ranges: Table
     collectives: Table
+    other_ranges: Table
 
 
 @dataclass(frozen=True)
@@ -772,6 +787,7 @@ class Tables:
     graph_launches: Table
     nvtx_ranges: Table
     collectives: Table
+    other_ranges: Table
 
     def __len__(self) -> int:
         """Rows in all tables together."""
@@ -799,3 +815,4 @@ class TableCounts:
     graph_launches: int = 0
     nvtx_ranges: int = 0
     collectives: int = 0
+    other_ranges: int = 0

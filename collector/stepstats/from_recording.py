@@ -7,6 +7,7 @@
 | ``/cpu:0/memory`` | allocations and releases | ``Allocation`` | ``Allocation = Allocation()`` |
 | ``/cpu:0/nvtx`` | NVTX marks, and ranges that are started and ended | ``epoch`` | ``epoch = epoch()`` |
 | ``/cpu:0/overheads`` | CUPTI's own work | ``Buffer Flush`` | ``Buffer Flush = Buffer Flush()`` |
+| ``/cpu:0``, or as the file names it | ranges that files of other programs have besides | the range's name | |
 | ``/cpu:0/waits`` | waits | ``Stream Synchronize`` | ``Stream Synchronize = Stream Synchronize()`` |
 | ``/gpu:D/stream:all`` | all activities of device D, each once | as below | as below |
 | ``/gpu:D/stream:S`` | kernels | ``op:add<float>`` | ``void add<float>(...) regs:64 shm:0 grid:8,1,1 block:256,1,1`` |
@@ -42,7 +43,6 @@ import numpy as np
 from collector.protos import (
     AllocatorMemoryUsed,
     Capture,
-    DeviceStepStats,
     LossTimes,
     NodeOutput,
     Provenance,
@@ -57,6 +57,7 @@ from collector.recording.loss_times import times_of_losses
 from collector.recording.schema import ACTIVITY_KINDS, SCHEMA
 from collector.runtime.extension import convert_extension
 from collector.stepstats.annotation_labels import AnnotationLabels
+from collector.stepstats.host_devices import HostDevices
 from collector.stepstats.labels import name_in_label, op_of
 from collector.stepstats.typed_columns import NODE_COLUMNS, native_table
 from collector.version import version
@@ -97,6 +98,7 @@ def serialized(recording: Recording, device_prefix: str = "") -> bytes:
 def _encoded(recording: Recording, device_prefix: str, around: tuple[bytes, bytes] | None) -> bytes:
     labels = AnnotationLabels(recording)
     label_texts, op_ends, label_index = labels.column()
+    hosts = HostDevices(recording)
     known = [part.annotations for part in recording.parts]
     encoded: bytes = convert_extension.encode_step(
         tables={name: native_table(getattr(recording, name), NODE_COLUMNS.get(name, ())) for name in ACTIVITY_KINDS},
@@ -106,7 +108,8 @@ def _encoded(recording: Recording, device_prefix: str, around: tuple[bytes, byte
         annotation_label=label_index,
         outputs=_outputs(labels, recording),
         memory=_memory(recording),
-        thread_names=_thread_names(recording),
+        host_devices=hosts.named(),
+        host_device_of=hosts.places(),
         known_external_id=np.concatenate([table.external_id for table in known]),
         known_name_id=np.concatenate([table.name_id for table in known]),
         annotation_external_kind=ANNOTATION_EXTERNAL_KIND,
@@ -140,25 +143,11 @@ def _names(recording: Recording) -> dict[str, list[str]]:
         "short_names": texts(short_name, recording.kernels.name_id),
         "whole_names": texts(lambda name: name_in_label(demangle(name)), recording.kernels.name_id),
         "range_names": texts(str, recording.nvtx_ranges.name_id),
+        "other_range_names": texts(str, recording.other_ranges.name_id),
         "api_names": texts(plain_api_name, recording.api_calls.name_id),
         "paths": texts(str, *annotations),
         "ops": texts(op_of, *annotations),
     }
-
-
-def _thread_names(recording: Recording) -> bytes:
-    """The names of the threads of the host's device, in wire format."""
-    columns = (recording.annotations.thread_id, recording.api_calls.thread_id)
-    used = {thread for column in columns for thread in _distinct(column)}
-    known = {int(thread): str(name) for thread, name in recording.environment.get("thread_names", {}).items()}
-    names = {thread: known.get(thread, f"thread {thread}") for thread in used}
-    return DeviceStepStats(thread_names=names).SerializeToString(deterministic=True)
-
-
-def _distinct(values: npt.NDArray[Any]) -> list[int]:
-    """The distinct values of a column in which most values equal the previous one."""
-    changes = np.flatnonzero(values[1:] != values[:-1])
-    return sorted({*values[:1].tolist(), *values[changes + 1].tolist()})
 
 
 def _outputs(labels: AnnotationLabels, recording: Recording) -> tuple[list[bytes], npt.NDArray[Any]] | None:

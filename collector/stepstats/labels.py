@@ -146,6 +146,9 @@ def is_runtime_api_name(name: str) -> bool:
 
 # --- devices
 
+HOST_DEVICE = "/cpu:0"
+"""The device of annotations and calls."""
+
 
 def unit_of(device: str) -> str:
     """The GPU of a stream's device: ``/gpu:0`` for ``/gpu:0/stream:all``."""

@@ -21,6 +21,7 @@ NODE_COLUMNS = {
     "overheads": ("start_ns", "end_ns", "correlation_id"),
     "memory_operations": ("start_ns", "correlation_id"),
     "nvtx_ranges": ("start_ns", "end_ns"),
+    "other_ranges": ("start_ns", "end_ns", "correlation_id", "thread_id"),
     "graph_launches": ("start_ns", "end_ns", "correlation_id"),
     "annotations": ("start_ns", "end_ns", "thread_id"),
 }

@@ -80,6 +80,7 @@ class DrawingOptions:
     event_records: Sequence[EventRecord] = ()
     """In the form of `collector.timeline.object_labels.ObjectLabels`."""
     op_details: OpDetails = NOTHING
+    collectives: OpDetails = NOTHING
     """In the form of `collector.timeline.op_arguments`."""
 
 
@@ -196,6 +197,7 @@ def write_trace(step: Any, write: Write, view: View, drawn: DrawnFile = CHROME) 
         labels=shown.labels,
         event_records=shown.event_records,
         op_details=_op_details_of(step, data, whole),
+        collectives=shown.collectives,
     )
 
     def whole_figures(figures: dict[str, int]) -> dict[str, int]:

@@ -7,16 +7,28 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from collector.text.quantities import size_text
+from collector.timeline.op_arguments import NOTHING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from collector.protos.run_metadata_pb2 import Provenance
     from collector.stepstats.object_tables import ObjectRow
+    from collector.timeline.op_arguments import OpDetails
 
 EventRecord = tuple[int, int, int, int, int]
 """Correlation id of the call that recorded a CUDA event, and the event's id, ``event_sync_id``, context and stream."""
 
+_COLLECTIVE_ARGUMENTS = {
+    "collective": "name",
+    "group": "group_name",
+    "group_size": "group_size",
+    "seq": "sequence",
+    "elements": "num_in_elements",
+    "out_elements": "num_out_elements",
+    "dtype": "type_name",
+}
+"""Argument of a slice -> column of ``collectives``."""
 _DEFAULT_STREAM = 3
 """``CUPTI_ACTIVITY_STREAM_CREATE_FLAG_NULL``."""
 
@@ -30,6 +42,8 @@ class ObjectLabels:
     track."""
     event_records: list[EventRecord] = field(default_factory=list)
     """Calls that recorded a CUDA event."""
+    collectives: OpDetails = NOTHING
+    """What is stated of collectives, by the starts and correlation ids of their kernels."""
     tables: dict[str, list[ObjectRow]] = field(default_factory=dict)
     """For the file's metadata: all objects with all their columns."""
 
@@ -51,7 +65,7 @@ def object_labels(tables: Mapping[str, list[ObjectRow]], provenance: Provenance 
             is_lowest = lowest_context[device, row["stream_id"]] == row["context_id"]
             name = str(row["stream_id"]) if is_lowest else f"{row['stream_id']}.{row['context_id']}"
             labels[f"/gpu:{device}/stream:{name}"] = label
-    return ObjectLabels(labels, event_records(tables), dict(tables))
+    return ObjectLabels(labels, event_records(tables), _collectives(tables.get("collectives", ())), dict(tables))
 
 
 def event_records(tables: Mapping[str, Sequence[ObjectRow]]) -> list[EventRecord]:
@@ -60,6 +74,24 @@ def event_records(tables: Mapping[str, Sequence[ObjectRow]]) -> list[EventRecord
         (row["correlation_id"], row["event_id"], row["event_sync_id"], row["context_id"], row["stream_id"])
         for row in tables.get("cuda_events", ())
     ]
+
+
+def _collectives(rows: Sequence[ObjectRow]) -> OpDetails:
+    ordered = sorted(rows, key=lambda row: int(row["start_ns"]))
+    places: dict[tuple[tuple[str, str], ...], int] = {}
+    for row in ordered:
+        places.setdefault(_arguments_of_collective(row), len(places))
+    return (
+        [row["start_ns"] for row in ordered],
+        [0] * len(ordered),
+        [row["correlation_id"] for row in ordered],
+        [places[_arguments_of_collective(row)] for row in ordered],
+        [list(arguments) for arguments in places],
+    )
+
+
+def _arguments_of_collective(row: ObjectRow) -> tuple[tuple[str, str], ...]:
+    return tuple((key, str(row[column])) for key, column in _COLLECTIVE_ARGUMENTS.items() if row[column])
 
 
 def _device_names(provenance: Provenance | None) -> dict[str, str]:

@@ -91,7 +91,15 @@ def details_of(given: Mapping[str, Any]) -> Details:
     flops, num_bytes = (
         value if type(value) is int and 0 <= value < 1 << 63 else 0 for value in (found[FLOPS], found[NUM_BYTES])
     )
-    return Details(flops=flops, num_bytes=num_bytes, stack=stack, arguments=arguments)
+    op, inputs = (given.get(key) for key in ("op", "inputs"))
+    return Details(
+        flops=flops,
+        num_bytes=num_bytes,
+        op=op if isinstance(op, str) else "",
+        inputs=tuple(inputs.split(", ")) if isinstance(inputs, str) and inputs else (),
+        stack=stack,
+        arguments=arguments,
+    )
 
 
 def _parsed(text: Any) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 
 from collector.recording.possible_times import FAR_NS
 from collector.recording.schema import ACTIVITY_TABLES, SCHEMA
+from collector.stepstats.host_devices import HostDevices
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,6 +29,7 @@ _SLICES = {
     "nvtx_ranges": 1,
     "annotations": 1,
     "api_calls": 1,
+    "other_ranges": 1,
     "overheads": 1,
     "synchronizations": 1,
     "kernels": 1,
@@ -42,6 +44,7 @@ _HOST_ORDER = {
     "nvtx_ranges": 1,
     "annotations": 2,
     "api_calls": 2,
+    "other_ranges": 2,
     "overheads": 3,
     "synchronizations": 4,
 }
@@ -85,7 +88,7 @@ def part_of(
     times_decide: bool,
     with_memory: bool,
 ) -> RecordingPart | None:
-    """Return the part to draw; None if that is all or most of the recording, or if times are out of range.
+    """Return the part to draw; None if that is all or most of the recording, or if its columns do not select it.
 
     Args:
         recording: the whole.
@@ -103,6 +106,8 @@ def part_of(
     base_ns = first_ns + recording.clock.offset_ns
     if base_ns <= 0 or last_ns - first_ns > FAR_NS:
         return None
+    if max_slices is not None and not HostDevices(recording).is_single:
+        return None  # of equally long slices the first ones are kept, and these devices are not known here
     start_ns = first_ns if window_ns[0] is None else first_ns + min(max(window_ns[0], 0), FAR_NS)
     end_ns = last_ns if window_ns[1] is None else first_ns + min(max(window_ns[1], -1), FAR_NS)
     masks: dict[str, Mask] = {name: np.zeros(len(getattr(recording, name)), bool) for name in SCHEMA}

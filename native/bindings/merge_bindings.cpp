@@ -49,7 +49,8 @@ class MergedFile {
   std::pair<uint64_t, uint64_t> add(
       const py::bytes& message, bool is_run_metadata, const std::string& owner, int64_t base_ns, int64_t start_ns,
       int64_t shift_ns, const std::vector<std::tuple<std::string, std::string, std::optional<int64_t>>>& remarks,
-      const std::unordered_map<std::string, std::string>& labels, const EventRecordArguments& event_records) {
+      const std::unordered_map<std::string, std::string>& labels, const EventRecordArguments& event_records,
+      const OpDetailArguments& collectives) {
     const std::string_view bytes(message);
     DrawingOptions options;
     options.base_ns = base_ns;
@@ -57,6 +58,7 @@ class MergedFile {
     for (const auto& [name, details, wall_ns] : remarks) options.remarks.push_back({name, details, wall_ns});
     options.labels = labels;
     options.event_records = to_event_records(event_records);
+    options.collectives = to_op_details(collectives);
     const GilRelease no_gil;
     const MergedTrace::Drawn drawn =
         trace_->add(StepStats(bytes, is_run_metadata), std::move(options), start_ns, owner);
@@ -115,11 +117,11 @@ void bind_merge(py::module_& module) {
            "`owned_devices` are the owner (str) and the device (bytes) of all that will be added: they say the order.")
       .def("add", &MergedFile::add, py::arg("message"), py::kw_only(), py::arg("is_run_metadata"), py::arg("owner"),
            py::arg("base_ns"), py::arg("start_ns"), py::arg("shift_ns"), py::arg("remarks"), py::arg("labels"),
-           py::arg("event_records"),
+           py::arg("event_records"), py::arg("collectives"),
            "Draw a step that begins at `start_ns`, moved by `shift_ns`, on an axis that begins at `base_ns`.\n\n"
            "Returns (nodes drawn, nodes without a possible time). `owner` is put before the names of its processes.\n"
            "`remarks` are marks of the step: (name, details, wall time or None for its end).\n"
-           "`labels` and `event_records` are those of `collector.timeline.object_labels`.\n"
+           "`labels`, `event_records` and `collectives` are those of `collector.timeline.object_labels`.\n"
            "Raises WireError(what, position).")
       .def("mark", &MergedFile::mark, py::arg("time_ns"), py::arg("name"), py::arg("details") = "",
            "An instant of the whole file, ns after its base.")

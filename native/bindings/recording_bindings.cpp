@@ -42,6 +42,7 @@ using Indices = py::array_t<uint32_t, py::array::c_style>;
 using GivenTable =
     std::tuple<uint32_t, std::map<std::string, py::array>, std::vector<std::pair<uint32_t, std::string>>>;
 using GivenMessages = std::tuple<std::vector<std::string>, Indices>;
+using GivenHostDevices = std::vector<std::pair<std::string, py::bytes>>;
 using GivenTexts = std::map<std::string, std::vector<std::string>>;
 
 // Keeps the arrays alive that the views of a step refer to.
@@ -93,9 +94,10 @@ const std::vector<std::string>& texts_at(const GivenTexts& texts, const char* na
 py::bytes encode_step(const std::map<std::string, GivenTable>& tables, const std::vector<GivenTable>& without_node,
                       const GivenTexts& texts, std::vector<uint32_t> annotation_op_ends,
                       const Indices& annotation_label, const std::optional<GivenMessages>& outputs,
-                      const std::optional<GivenMessages>& memory, const py::bytes& thread_names,
-                      const py::array& known_external_id, const py::array& known_name_id,
-                      int64_t annotation_external_kind, const std::string& device_prefix, int64_t offset_ns,
+                      const std::optional<GivenMessages>& memory, const GivenHostDevices& host_devices,
+                      const std::map<std::string, Indices>& host_device_of, const py::array& known_external_id,
+                      const py::array& known_name_id, int64_t annotation_external_kind,
+                      const std::string& device_prefix, int64_t offset_ns,
                       const std::optional<std::pair<py::bytes, py::bytes>>& around) {
   Views views;
   RecordedStep step;
@@ -110,6 +112,7 @@ py::bytes encode_step(const std::map<std::string, GivenTable>& tables, const std
       {"memory_operations", &step.memory_operations},
       {"graph_launches", &step.graph_launches},
       {"nvtx_ranges", &step.nvtx_ranges},
+      {"other_ranges", &step.other_ranges},
       {"annotations", &step.annotations},
   };
   for (const auto& [name, table] : own_tables) {
@@ -122,6 +125,7 @@ py::bytes encode_step(const std::map<std::string, GivenTable>& tables, const std
   step.whole_names = texts_at(texts, "whole_names");
   step.api_names = texts_at(texts, "api_names");
   step.range_names = texts_at(texts, "range_names");
+  step.other_range_names = texts_at(texts, "other_range_names");
   step.paths = texts_at(texts, "paths");
   step.ops = texts_at(texts, "ops");
   step.annotation_labels = texts_at(texts, "annotation_labels");
@@ -137,7 +141,14 @@ py::bytes encode_step(const std::map<std::string, GivenTable>& tables, const std
   };
   take_messages(outputs, step.annotations.num_rows, step.outputs);
   take_messages(memory, step.api_calls.num_rows, step.memory);
-  step.thread_names = std::string(thread_names);
+  for (const auto& [name, thread_names] : host_devices) step.host_devices.push_back({name, std::string(thread_names)});
+  const auto take_places = [&](const char* table, size_t num_rows) -> const uint32_t* {
+    const auto found = host_device_of.find(table);
+    return found == host_device_of.end() ? nullptr : views.index(found->second, num_rows);
+  };
+  step.host_device_of_annotation = take_places("annotations", step.annotations.num_rows);
+  step.host_device_of_call = take_places("api_calls", step.api_calls.num_rows);
+  step.host_device_of_other_range = take_places("other_ranges", step.other_ranges.num_rows);
   if (known_external_id.size() != known_name_id.size()) throw py::value_error("the columns differ in length");
   step.num_known_annotations = static_cast<size_t>(known_external_id.size());
   step.known_external_id = views.column(known_external_id);
@@ -199,7 +210,7 @@ py::tuple read_activities(const py::buffer& message, bool is_run_metadata, int64
 void bind_recording(py::module_& module) {
   module.def("encode_step", &encode_step, py::kw_only(), py::arg("tables"), py::arg("without_node"), py::arg("texts"),
              py::arg("annotation_op_ends"), py::arg("annotation_label"), py::arg("outputs"), py::arg("memory"),
-             py::arg("thread_names"), py::arg("known_external_id"), py::arg("known_name_id"),
+             py::arg("host_devices"), py::arg("host_device_of"), py::arg("known_external_id"), py::arg("known_name_id"),
              py::arg("annotation_external_kind"), py::arg("device_prefix"), py::arg("offset_ns"), py::arg("around"),
              "The wire bytes of a recording as StepStats, or as RunMetadata where `around` has its provenance and "
              "capture.\n\nTables are (Activity.Kind, columns, [(field of Activity, column)]). Raises ValueError for "

@@ -49,6 +49,17 @@ std::string_view readable_key(std::string_view key) {
 
 }  // namespace
 
+Argument written_argument(std::string_view key, std::string_view value) {
+  Argument argument{key, Argument::Kind::kText, 0, value};
+  const char* const end = value.data() + value.size();
+  const auto [stop, error] = std::from_chars(value.data(), end, argument.number);
+  if (error == std::errc() && stop == end)
+    argument.kind = Argument::Kind::kNumber;
+  else if (is_number_list(value))
+    argument.kind = Argument::Kind::kNumbers;
+  return argument;
+}
+
 void add_label_arguments(const Activity& activity, std::vector<Argument>& arguments) {
   const auto add_number = [&arguments](std::string_view key, int64_t number) {
     arguments.push_back({key, Argument::Kind::kNumber, number, {}});
@@ -66,14 +77,7 @@ void add_label_arguments(const Activity& activity, std::vector<Argument>& argume
     const Detail& detail = activity.details[i];
     const auto has_key = [&](const Argument& argument) { return argument.key == readable_key(detail.key); };
     if (std::any_of(arguments.begin(), arguments.end(), has_key)) continue;
-    Argument argument{readable_key(detail.key), Argument::Kind::kText, 0, detail.value};
-    const char* const end = detail.value.data() + detail.value.size();
-    const auto [stop, error] = std::from_chars(detail.value.data(), end, argument.number);
-    if (error == std::errc() && stop == end)
-      argument.kind = Argument::Kind::kNumber;
-    else if (is_number_list(detail.value))
-      argument.kind = Argument::Kind::kNumbers;
-    arguments.push_back(argument);
+    arguments.push_back(written_argument(readable_key(detail.key), detail.value));
   }
 }
 

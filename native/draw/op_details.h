@@ -1,4 +1,4 @@
-// What a recording states of ops besides their names and times, as further arguments of their slices.
+// What a recording states of ops and collectives besides their names and times, as further arguments of their slices.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@ struct OpDetails {
   struct Run {
     int64_t start_ns;  // wall time
     int64_t duration_ns;
-    uint32_t thread_id;
-    uint32_t details;  // place among `arguments`
+    uint32_t thread_id;  // of collectives, the correlation id
+    uint32_t details;    // place among `arguments`
   };
   using Arguments = std::vector<std::pair<std::string, std::string>>;
 

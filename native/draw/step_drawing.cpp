@@ -406,6 +406,13 @@ void StepDrawing::add_own_arguments(const Node& node, const Span& span, Descript
       }
     }
   }
+  if (!options_.collectives.runs.empty() && description.activity.category == stepstats::Category::kKernel) {
+    const OpDetails::Arguments* const stated =
+        options_.collectives.of(span.start_ns - options_.shift_ns, 0, node.correlation_id);
+    if (stated != nullptr) {
+      for (const auto& [key, text] : *stated) description.arguments.push_back(written_argument(key, text));
+    }
+  }
   if (description.activity.is_typed && description.activity.columns.kind() == TableKind::kApiCall) {
     const EventRecord* const record = event_records_.of_call(node.correlation_id);
     if (record != nullptr) {

@@ -43,6 +43,7 @@ struct DrawingOptions {
   std::unordered_map<std::string, std::string> labels;
   std::vector<EventRecord> event_records;
   OpDetails op_details;
+  OpDetails collectives;  // of their kernels, by start and correlation id; without durations
 
   // The position of the drawing.
   std::optional<int64_t> base_ns;  // wall time of time 0; no value: the earliest start

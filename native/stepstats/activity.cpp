@@ -241,6 +241,7 @@ void read_host_activity(const Node& node, Activity& activity) {
         activity.category = Category::kOverhead;
         return;
       case TableKind::kNvtxRange:
+      case TableKind::kOtherRange:
       case TableKind::kMemoryOperation:
         activity.category = Category::kOther;
         return;

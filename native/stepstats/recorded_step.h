@@ -17,10 +17,16 @@ struct RowMessages {
   const uint32_t* index = nullptr;  // null: no row has a message
 };
 
+// A device of the host: its name without the prefix, and its threads in the wire format of DeviceStepStats.
+struct HostDevice {
+  std::string name;
+  std::string thread_names;
+};
+
 // The texts by `name_id`; empty for ids that no row has.
 struct RecordedStep {
   RecordedTable kernels, memcpys, memsets, api_calls, external_correlations, synchronizations, overheads,
-      memory_operations, annotations, graph_launches, nvtx_ranges;
+      memory_operations, annotations, graph_launches, nvtx_ranges, other_ranges;
   std::string device_prefix;
   int64_t offset_ns = 0;  // wall time minus CUPTI's time
 
@@ -28,14 +34,20 @@ struct RecordedStep {
   std::vector<std::string> whole_names;  // of kernels, by name_id: "void add<float>(float*)"
   std::vector<std::string> api_names;    // by name_id: "cudaLaunchKernel"
   std::vector<std::string> range_names;  // of NVTX ranges, by name_id
-  std::vector<std::string> paths;        // of annotations, by name_id: "layer1/conv"
-  std::vector<std::string> ops;          // of annotations, by name_id: as written in node names
+  std::vector<std::string> other_range_names;
+  std::vector<std::string> paths;  // of annotations, by name_id: "layer1/conv"
+  std::vector<std::string> ops;    // of annotations, by name_id: as written in node names
   std::vector<std::string> annotation_labels;
   std::vector<uint32_t> annotation_op_ends;    // of the labels, where their op ends in bytes
   const uint32_t* annotation_label = nullptr;  // of each annotation, its index in annotation_labels
   RowMessages outputs;                         // NodeOutput, of annotations
   RowMessages memory;                          // AllocatorMemoryUsed, of API calls
-  std::string thread_names;                    // of /cpu:0, in the wire format of DeviceStepStats
+
+  std::vector<HostDevice> host_devices;
+  // The index of each row's device among them; null: all rows are of the first.
+  const uint32_t* host_device_of_annotation = nullptr;
+  const uint32_t* host_device_of_call = nullptr;
+  const uint32_t* host_device_of_other_range = nullptr;
 
   // All annotations, including those outside the step: activities find their annotation by these ids.
   size_t num_known_annotations = 0;

@@ -30,7 +30,7 @@ class TypedActivity {
 // Whether the table holds neither calls or annotations of a host nor GPU work.
 constexpr bool is_beside_calls(TableKind kind) {
   return kind == TableKind::kSynchronization || kind == TableKind::kOverhead || kind == TableKind::kMemoryOperation ||
-         kind == TableKind::kGraphLaunch || kind == TableKind::kNvtxRange;
+         kind == TableKind::kGraphLaunch || kind == TableKind::kNvtxRange || kind == TableKind::kOtherRange;
 }
 
 // The kind of an Activity message, its first field; unknown if that is absent.

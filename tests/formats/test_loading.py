@@ -299,9 +299,9 @@ def test_a_profilers_trace_becomes_our_devices(write):
     trace = load(write("trace.json", as_json({"traceEvents": EVENTS})))
     devices = {device.device: device for device in trace.step_stats.dev_stats}
     assert list(devices) == ["/cpu:0", "/gpu:0/stream:all", "/gpu:0/stream:7", "/gpu:0/memcpy"]
-    kernel, copy = devices["/gpu:0/stream:7"].node_stats
+    copy, kernel = devices["/gpu:0/stream:7"].node_stats
     assert kernel.node_name == "aten.mm:gemm<float>"
-    assert kernel.timeline_label == "void ns::gemm<float>(int) regs:40 grid:2,1,1"
+    assert kernel.timeline_label == "void ns::gemm<float>(int) regs:40 shm:0 grid:2,1,1 block:0,0,0"
     assert kernel.all_start_nanos == 1_700_000_000_001_245_375
     assert kernel.all_end_rel_nanos == 1001  # 1.0009 us, to the nearest nanosecond
     assert (kernel.scheduled_nanos, kernel.thread_id) == (2250, 31)
@@ -539,8 +539,8 @@ def test_begin_and_end_make_one_slice(write):
     ]
     [device] = load(write("pairs.json", json.dumps(events))).step_stats.dev_stats
     assert [(n.node_name, n.all_start_nanos, n.all_end_rel_nanos) for n in device.node_stats] == [
-        ("inner", 2000, 1000),
         ("outer", 1000, 8000),
+        ("inner", 2000, 1000),
     ]
 
 

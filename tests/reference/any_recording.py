@@ -16,7 +16,18 @@ WINDOW_NS = 1_000_000
 _SMALL = {"correlation_id", "external_id", "device_id", "context_id", "stream_id", "thread_id", "details_id"}
 """Columns that link rows: they have few values, so that links occur."""
 _KINDS = {"copy_kind", "src_kind", "dst_kind", "memory_kind", "sync_type", "operation", "external_kind"}
-_STRINGS = ("_Z3addIfEvPT_i", "sgemm", "odd@@name#1", "layer1/conv", "a:b::c", "cudaMemcpy_v3020", "loss/", "é", "")
+_STRINGS = (
+    "_Z3addIfEvPT_i",
+    "sgemm",
+    "odd@@name#1",
+    "layer1/conv",
+    "a:b::c",
+    "cudaMemcpy_v3020",
+    "loss/",
+    "é",
+    "",
+    "/cpu:0",
+)
 _DETAILS = ([3, 4, "Conv2D", ["a:b::c", "sgemm"], [["/a.py", 7, "f", 5]]], [0, 0, "", [], []])
 
 
@@ -79,7 +90,13 @@ def _recording(rows: dict[str, list[dict[str, int]]], clock: dict[str, int]) -> 
             "strings": list(_STRINGS),
             "counters": {"records_dropped": 3, "buffers": 2**40},
             "clock": clock,
-            "environment": {"source": "test", "devices": {"0": "H100"}, "thread_names": {"1": "loader"}, "n": None},
+            "environment": {
+                "source": "test",
+                "devices": {"0": "H100"},
+                "thread_names": {"1": "loader"},
+                "thread_devices": {"2": "/process:9"},
+                "n": None,
+            },
             "details": [list(each) for each in _DETAILS],
         }
     )

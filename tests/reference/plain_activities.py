@@ -234,6 +234,7 @@ _HOST_CATEGORIES = {
     RecordedActivity.SYNCHRONIZATION: "sync",
     RecordedActivity.OVERHEAD: "overhead",
     RecordedActivity.MEMORY_OPERATION: "other",
+    RecordedActivity.OTHER_RANGE: "other",
 }
 
 

@@ -91,7 +91,7 @@ def _node(recording: Recording, table: str, row: Any, name: str, label: str, **v
     )
 
 
-def _host(recording: Recording) -> list[tuple[str, list[NodeExecStats], set[int]]]:
+def _host(recording: Recording) -> list[tuple[str, list[NodeExecStats], dict[int, str]]]:
     strings = recording.strings
     known = {strings[row.name_id] for row in recording.annotations} if recording.details else set()
     consumed = {
@@ -115,7 +115,20 @@ def _host(recording: Recording) -> list[tuple[str, list[NodeExecStats], set[int]
         if at in memory:
             node.memory.append(memory[at])
         nodes.append((row, node))
-    devices = [("/cpu:0", _in_order(nodes), {row.thread_id for row, _ in nodes})]
+    others = {int(thread): name for thread, name in recording.environment.get("thread_devices", {}).items()}
+    hosts: dict[str, list[tuple[Any, NodeExecStats]]] = {name: [] for name in ("/cpu:0", *others.values())}
+    threads: dict[str, dict[int, str]] = {name: {} for name in hosts}
+    for row, node in nodes:
+        hosts[others.get(row.thread_id, "/cpu:0")].append((row, node))
+        threads[others.get(row.thread_id, "/cpu:0")][row.thread_id] = ""
+    for row in recording.other_ranges:
+        device = strings[row.device_name_id]
+        node = _node(recording, "other_ranges", row, strings[row.name_id], "", thread_id=row.thread_id)
+        hosts.setdefault(device, []).append((row, node))
+        name = strings[row.thread_name_id]
+        if name or device == "/cpu:0":
+            threads.setdefault(device, {}).setdefault(row.thread_id, name)
+    devices = [(device, _in_order(nodes), threads.get(device, {})) for device, nodes in hosts.items()]
     for device, table, column, names in (
         ("/cpu:0/memory", recording.memory_operations, "operation", dict(enumerate(MEMORY_OPERATIONS))),
         ("/cpu:0/nvtx", recording.nvtx_ranges, "name_id", dict(enumerate(strings))),
@@ -126,7 +139,7 @@ def _host(recording: Recording) -> list[tuple[str, list[NodeExecStats], set[int]
         for row in table:
             name = names.get(getattr(row, column), names[0])
             nodes.append((row, _node(recording, table.name, row, name, op_label(name))))
-        devices.append((device, _in_order(nodes), set()))
+        devices.append((device, _in_order(nodes), {}))
     return [device for device in devices if device[1]]
 
 
@@ -163,7 +176,7 @@ def _memory(recording: Recording) -> dict[int, AllocatorMemoryUsed]:
     return used
 
 
-def _gpus(recording: Recording) -> list[tuple[str, list[NodeExecStats], set[int]]]:
+def _gpus(recording: Recording) -> list[tuple[str, list[NodeExecStats], dict[int, str]]]:
     calls: dict[int, Any] = {}
     for row in recording.api_calls:
         calls.setdefault(row.correlation_id, row)
@@ -189,23 +202,23 @@ def _gpus(recording: Recording) -> list[tuple[str, list[NodeExecStats], set[int]
             )
             found.append((row, table != "kernels", node))
     found.sort(key=lambda each: (each[0].device_id, each[0].start_ns, each[0].end_ns))
-    devices: list[tuple[str, list[NodeExecStats], set[int]]] = []
+    devices: list[tuple[str, list[NodeExecStats], dict[int, str]]] = []
     for device_id in sorted({row.device_id for row, _, _ in found}):
         own = [each for each in found if each[0].device_id == device_id]
-        devices.append((f"/gpu:{device_id}/stream:all", [node for _, _, node in own], set()))
+        devices.append((f"/gpu:{device_id}/stream:all", [node for _, _, node in own], {}))
         seen = set()
         for stream, context in sorted({(row.stream_id, row.context_id) for row, _, _ in own}):
             name = f"/gpu:{device_id}/stream:{stream}" + (f".{context}" if stream in seen else "")
             seen.add(stream)
             nodes = [node for row, _, node in own if (row.stream_id, row.context_id) == (stream, context)]
-            devices.append((name, _untyped(nodes), set()))
+            devices.append((name, _untyped(nodes), {}))
         copies = [node for _, is_copy, node in own if is_copy]
         if copies:
-            devices.append((f"/gpu:{device_id}/memcpy", _untyped(copies), set()))
+            devices.append((f"/gpu:{device_id}/memcpy", _untyped(copies), {}))
     return devices
 
 
-def _graphs(recording: Recording) -> list[tuple[str, list[NodeExecStats], set[int]]]:
+def _graphs(recording: Recording) -> list[tuple[str, list[NodeExecStats], dict[int, str]]]:
     devices = []
     for device_id in sorted({row.device_id for row in recording.graph_launches}):
         nodes = []
@@ -213,7 +226,7 @@ def _graphs(recording: Recording) -> list[tuple[str, list[NodeExecStats], set[in
             name = f"graph {row.graph_id}"
             if row.device_id == device_id:
                 nodes.append((row, _node(recording, "graph_launches", row, name, op_label(name))))
-        devices.append((f"/gpu:{device_id}/graphs", _in_order(nodes), set[int]()))
+        devices.append((f"/gpu:{device_id}/graphs", _in_order(nodes), dict[int, str]()))
     return devices
 
 
@@ -268,6 +281,6 @@ def _untyped(nodes: list[NodeExecStats]) -> list[NodeExecStats]:
     return copies
 
 
-def _thread_names(recording: Recording, threads: set[int]) -> dict[int, str]:
+def _thread_names(recording: Recording, threads: dict[int, str]) -> dict[int, str]:
     known = {int(thread): str(name) for thread, name in recording.environment.get("thread_names", {}).items()}
-    return {thread: known.get(thread, f"thread {thread}") for thread in threads}
+    return {thread: name or known.get(thread, f"thread {thread}") for thread, name in threads.items()}

@@ -23,6 +23,7 @@ enum class TableKind : uint32_t {
   kAnnotation = 9,
   kGraphLaunch = 15,
   kNvtxRange = 16,
+  kOtherRange = 25,
 };
 
 // Fields of Activity by the names of their columns.
@@ -94,6 +95,8 @@ enum class ActivityField : uint32_t {
   kCategoryNameId = 65,
   kColor = 66,
   kPayloadTextId = 67,
+  kDeviceNameId = 68,
+  kThreadNameId = 69,
 };
 
 struct ActivityColumn {
@@ -167,6 +170,8 @@ inline constexpr ActivityColumn kActivityColumns[] = {
     {"category_name_id", ActivityField::kCategoryNameId},
     {"color", ActivityField::kColor},
     {"payload_text_id", ActivityField::kPayloadTextId},
+    {"device_name_id", ActivityField::kDeviceNameId},
+    {"thread_name_id", ActivityField::kThreadNameId},
 };
 
 constexpr std::string_view copy_kind_text(int64_t value) {

@@ -1,0 +1,85 @@
+"""The devices of the host in a profiler's trace: its processes, and the names of their threads."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from collector.formats.chrome_events import text
+from collector.formats.profiler_dialect import row_number
+from collector.stepstats.labels import HOST_DEVICE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from collector.formats.chrome_events import Numbers
+    from collector.formats.profiler_dialect import ProfilerDialect
+
+_PROFILERS_OWN = ("Spans", "Traces", "-1")
+"""Process ids under which PyTorch's profiler says how long it ran itself."""
+
+
+class HostTracks:
+    """The device and the name of each track, which is one thread of one process."""
+
+    def __init__(self, dialect: ProfilerDialect, rows: Numbers, with_columns: Numbers) -> None:
+        """Name the devices of processes.
+
+        Args:
+            dialect: the trace.
+            rows: the events that happened on the host, in their order.
+            with_columns: the ops and calls among them.
+        """
+        self._dialect = dialect
+        found = dialect.found
+        first = np.full(len(found.tracks), -1, np.int64)
+        tracks = found.track_numbers(rows)
+        first[tracks[::-1]] = np.arange(len(tracks) - 1, -1, -1)
+        used = np.flatnonzero(first >= 0)
+        named: dict[int | str, str] = {}
+        self.devices = [""] * len(found.tracks)
+        """The device of each track; empty for tracks without such events."""
+        for track in used[np.argsort(first[used])].tolist():
+            process = found.tracks[track][0]
+            key = process if isinstance(process, (int, str)) else str(process)
+            if key not in named:
+                named[key] = _device(key, found.process_names, HOST_DEVICE not in named.values())
+            self.devices[track] = named[key]
+
+        self._with_columns = np.unique(found.track_numbers(with_columns)).tolist()
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The name of each track's thread; empty where there is none."""
+        known = {(str(process), str(thread)): name for process, thread, name in self._dialect.thread_names()}
+        return [known.get((str(process), str(thread)), "") for process, thread in self._dialect.found.tracks]
+
+    def _threads(self) -> dict[int, int]:
+        """Number of a thread -> its track; of several processes with the same number, that of ``/cpu:0``."""
+        threads: dict[int, int] = {}
+        for track in self._with_columns:
+            number = row_number(self._dialect.found.tracks[track][1])
+            if number not in threads or self.devices[track] == HOST_DEVICE != self.devices[threads[number]]:
+                threads[number] = track
+        return threads
+
+    def environment(self) -> Mapping[str, Mapping[int, str]]:
+        """What a recording's environment says of the threads of annotations and calls."""
+        threads = self._threads()
+        names = {thread: self.names[track] for thread, track in threads.items() if self.names[track]}
+        devices = {thread: self.devices[track] for thread, track in threads.items()}
+        others = {thread: device for thread, device in devices.items() if device != HOST_DEVICE}
+        return {"thread_names": names} | ({"thread_devices": others} if others else {})
+
+
+def _device(process: int | str, names: Mapping[Any, str], is_first: bool) -> str:
+    """``/cpu:0`` for the first process, its number or name for others."""
+    # A profiler's own rows have a word or a negative number for a process id.
+    is_ordinary = process >= 0 if isinstance(process, int) else process.isdecimal()
+    if is_ordinary:
+        return HOST_DEVICE if is_first else f"/process:{process}"
+    if isinstance(process, int) or process in _PROFILERS_OWN:
+        return "/profiler"
+    return f"/{text(names.get(process, process))}"

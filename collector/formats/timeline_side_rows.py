@@ -1,0 +1,146 @@
+"""Columns of what a drawn trace shows beside streams and threads: waits, overheads, memory, NVTX ranges, graphs."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from collector.formats.chrome_events import LARGEST_ID, per_place, text
+from collector.formats.kind_numbers import memory_kind_number
+from collector.recording.cupti_enums import (
+    GRAPH_DEGREES,
+    MEMORY_OPERATIONS,
+    NVTX_RANGE_KINDS,
+    OVERHEAD_KINDS,
+    SYNC_TYPES,
+)
+from collector.stepstats.labels import HOST_DEVICE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from collector.formats.capture_builder import CaptureBuilder, Column
+    from collector.formats.chrome_events import ChromeEvents, Numbers
+
+_GRAPHS = re.compile(r"/gpu:(\d{1,9})/graphs")
+_HEXADECIMAL = re.compile(r"0x([0-9a-f]{1,15})")
+_COUNT = (1 << 53) - 1
+_TABLES = {
+    f"{HOST_DEVICE}/waits": "synchronizations",
+    f"{HOST_DEVICE}/overheads": "overheads",
+    f"{HOST_DEVICE}/memory": "memory_operations",
+    f"{HOST_DEVICE}/nvtx": "nvtx_ranges",
+}
+_OBJECTS = ("process", "thread", "device", "context", "stream")
+"""The arguments of an overhead, by ``CUpti_ActivityObjectKind`` - 1: a stream has a context and a device as well."""
+_NOT_DRAWN = ("domain_name_id", "category_name_id", "payload_text_id")
+"""Texts of NVTX ranges that slices do not have."""
+_NO_OBJECT = (1 << 32) - 1
+"""CUPTI's number of no stream and of no event."""
+
+
+def side_table(device: str) -> str:
+    """The table whose rows a device shows; empty for every other device."""
+    return "graph_launches" if _GRAPHS.fullmatch(device) else _TABLES.get(device, "")
+
+
+class SideRows:
+    """The rows of these tables, from the arguments of their slices."""
+
+    def __init__(self, found: ChromeEvents) -> None:
+        self._found = found
+        self._columns: Mapping[str, Callable[[Numbers, CaptureBuilder], dict[str, Column]]] = {
+            "synchronizations": self._waits,
+            "overheads": self._overheads,
+            "memory_operations": self._memory_operations,
+            "nvtx_ranges": self._nvtx_ranges,
+            "graph_launches": self._graph_launches,
+        }
+
+    def columns(self, table: str, rows: Numbers, built: CaptureBuilder) -> dict[str, Column]:
+        """The columns of a table besides times and correlation ids."""
+        return self._columns[table](rows, built)
+
+    def degrees(self, rows: Numbers) -> Numbers:
+        """``graph_degree`` of slices."""
+        return self.numbers("graph_degree", dict(zip(GRAPH_DEGREES, range(len(GRAPH_DEGREES)), strict=True)), rows)
+
+    def numbers(self, argument: str, number_of: Mapping[str, int], rows: Numbers) -> Numbers:
+        """The numbers of texts that an argument has; 0 for other texts."""
+        values, places = self._found.values(argument, rows)
+        return per_place(values, lambda value: number_of.get(text(value), 0), 0)[places]
+
+    def _named(self, number_of: Mapping[str, int], rows: Numbers) -> Numbers:
+        names, index = self._found.names(rows)
+        return per_place(names, lambda name: number_of.get(name, 0), 0)[index]
+
+    def _stated(self, argument: str, rows: Numbers, missing: int = 0, largest: int = LARGEST_ID) -> Numbers:
+        values = self._found.integers(argument, rows, largest)
+        return np.where(values < 0, missing, values)
+
+    def _waits(self, rows: Numbers, _: CaptureBuilder) -> dict[str, Column]:
+        return {
+            "sync_type": self._named({name: number for number, name in enumerate(SYNC_TYPES)}, rows),
+            "event_id": self._stated("event", rows),
+            "stream_id": self._stated("stream", rows, _NO_OBJECT),
+            "context_id": self._stated("context", rows),
+            "return_value": self._stated("return_value", rows),
+        }
+
+    def _overheads(self, rows: Numbers, _: CaptureBuilder) -> dict[str, Column]:
+        objects = np.zeros(len(rows), np.int64)
+        for number, argument in enumerate(_OBJECTS, start=1):
+            objects[self._found.has(argument, rows)] = number
+        return {
+            "overhead_kind": self._named({name: number for number, name in OVERHEAD_KINDS.items()}, rows),
+            "object_kind": objects,
+            **{f"{argument}_id": partial(self._stated, argument, rows) for argument in _OBJECTS},
+        }
+
+    def _memory_operations(self, rows: Numbers, _: CaptureBuilder) -> dict[str, Column]:
+        kinds, kind_places = self._found.values("memory", rows)
+        addresses, places = self._found.values("address", rows)
+        return {
+            "operation": self._named({name: number for number, name in enumerate(MEMORY_OPERATIONS)}, rows),
+            "memory_kind": per_place(kinds, lambda kind: memory_kind_number(text(kind)), 0)[kind_places],
+            "address": per_place(addresses, _address, 0)[places],
+            "num_bytes": self._stated("bytes", rows, largest=_COUNT),
+            "device_id": self._stated("device", rows),
+        }
+
+    def _nvtx_ranges(self, rows: Numbers, built: CaptureBuilder) -> dict[str, Column]:
+        names, index = self._found.names(rows)
+        colors, color_places = self._found.values("color", rows)
+        kinds = {name: number for number, name in enumerate(NVTX_RANGE_KINDS)}
+        threads = self._stated("thread", rows)
+        none = built.name_ids([""])
+        return {
+            "name_id": built.name_ids(names)[index],
+            "range_kind": self.numbers("kind", kinds, rows),
+            "thread_id": threads,
+            "end_thread_id": np.where(self._found.has("end_thread", rows), self._stated("end_thread", rows), threads),
+            "color": per_place(colors, _address, 0)[color_places],
+            **{column: np.repeat(none, len(rows)) for column in _NOT_DRAWN},
+        }
+
+    def _graph_launches(self, rows: Numbers, _: CaptureBuilder) -> dict[str, Column]:
+        return {
+            "graph_id": self._stated("graph", rows),
+            "num_nodes": self._stated("nodes", rows),
+            "stream_id": self._stated("stream", rows),
+            "graph_degree": self.degrees(rows),
+        }
+
+
+def graph_device(device: str) -> int:
+    """The GPU of a device that shows launches of graphs."""
+    found = _GRAPHS.fullmatch(device)
+    return int(found[1]) if found else 0
+
+
+def _address(value: object) -> int:
+    found = _HEXADECIMAL.fullmatch(value) if isinstance(value, str) else None
+    return int(found[1], 16) if found else 0

@@ -1,0 +1,91 @@
+"""Recording -> Chrome trace -> recording: every row of a timeline comes back, with all that its slice states."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+pytest.importorskip("hypothesis")
+
+from hypothesis import given
+from reference.any_recording import recordings
+
+from collector.formats.loading import load
+from collector.recording.cupti_enums import (
+    COPY_KINDS,
+    GRAPH_DEGREES,
+    LAUNCH_TYPES,
+    MEMORY_KINDS,
+    MEMORY_OPERATIONS,
+    NVTX_RANGE_KINDS,
+    OVERHEAD_KINDS,
+    SYNC_TYPES,
+)
+from collector.timeline import chrome_trace
+
+_OF_GRAPHS = ("graph_id", "graph_node_id", "graph_degree")
+_ENUMS = {
+    "copy_kind": len(COPY_KINDS),
+    "src_kind": len(MEMORY_KINDS),
+    "dst_kind": len(MEMORY_KINDS),
+    "memory_kind": len(MEMORY_KINDS),
+    "sync_type": len(SYNC_TYPES),
+    "operation": len(MEMORY_OPERATIONS),
+    "range_kind": len(NVTX_RANGE_KINDS),
+    "launch_type": len(LAUNCH_TYPES),
+    "graph_degree": len(GRAPH_DEGREES),
+}
+"""Column -> the number of its values that have a name; all others are drawn without it."""
+SHOWN = {
+    "kernels": (
+        "device_id", "stream_id", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z",
+        "registers_per_thread", "launch_type", "priority", "local_bytes_per_thread", *_OF_GRAPHS,
+    ),
+    "memcpys": ("device_id", "stream_id", "copy_kind", "src_kind", "dst_kind", "num_bytes", "is_async", *_OF_GRAPHS),
+    "memsets": ("device_id", "stream_id", "memory_kind", "num_bytes", "value", "is_async", *_OF_GRAPHS),
+    "api_calls": ("thread_id", "correlation_id", "return_value"),
+    "annotations": ("thread_id",),
+    "synchronizations": ("sync_type", "stream_id", "context_id", "correlation_id", "return_value"),
+    "overheads": ("overhead_kind", "correlation_id"),
+    "memory_operations": ("operation", "memory_kind", "address", "num_bytes", "device_id", "correlation_id"),
+    "nvtx_ranges": ("range_kind", "thread_id", "color"),
+    "graph_launches": ("device_id", "graph_id", "num_nodes", "stream_id", "correlation_id"),
+    "other_ranges": ("correlation_id",),
+}  # fmt: skip
+"""Table -> the columns that its slices state, besides times and names."""
+_NAMED = ("annotations", "nvtx_ranges", "other_ranges")
+
+
+def shown(recording, table):
+    """The rows of a table with the columns that slices state; values without a text or JSON number, and impossible
+    shapes, are 0."""
+    rows, found = getattr(recording, table), Counter()
+    offset_ns = recording.clock.offset_ns
+    names = rows.recorded_names() if table in _NAMED else [""] * len(rows)
+    for row, name in zip(rows, names, strict=True):
+        end_ns = getattr(row, "end_ns", row.start_ns)
+        values = [row.start_ns + offset_ns, end_ns + offset_ns, "" if name == "(no name)" else name]
+        for column in SHOWN[table]:
+            value = getattr(row, column)
+            if column[:-1] in ("grid_", "block_") and min(getattr(row, f"{column[:-1]}{axis}") for axis in "xyz") < 0:
+                value = 0
+            if column in _ENUMS and value >= _ENUMS[column]:
+                value = 0
+            if column == "overhead_kind" and value not in OVERHEAD_KINDS:
+                value = 0
+            if column in ("num_bytes", "address", "graph_node_id") and value >= 1 << 53:
+                value = 0
+            values.append(value)
+        found[tuple(values)] += 1
+    return found
+
+
+@pytest.mark.parametrize("table", SHOWN)
+@given(recording=recordings(4))
+def test_rows_come_back_from_their_slices(tmp_path_factory, table, recording):
+    path = tmp_path_factory.mktemp("drawn") / "step.json"
+    chrome_trace(recording, path)
+    found, expected = shown(load(path).recording, table), shown(recording, table)
+    assert expected <= found  # an op without a slice of its own gets a row
+    assert table == "annotations" or found == expected
