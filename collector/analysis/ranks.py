@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-import numpy as np
-
 from collector.analysis.answer import Column
-from collector.analysis.asked import Part, Question, question_by, recording_in
+from collector.analysis.asked import Part, Question, question_by
 from collector.errors import CollectorError
-from collector.merging.clocks import COLLECTIVE, ClockOffset, Markers, collective_moments, estimate_offsets, joined
+from collector.merging.clocks import ClockOffset, Markers, estimate_offsets, joined
 from collector.merging.collectives import Collective, matched_collectives
 from collector.merging.rank_numbers import rank_number, step_number, tasks_of
-from collector.merging.stated_collectives import stated_moments
+from collector.merging.stated_collectives import comparable, moments_of_step
 from collector.recording.recording import Recording
-from collector.recording.schema import ACTIVITY_TABLES, SCHEMA
-from collector.stepstats.from_recording import step_stats
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
@@ -117,17 +113,9 @@ class _Waits(NamedTuple):
 def _markers(given: Sequence[Recording | TracedStep]) -> tuple[dict[int, Markers], int, str]:
     """The collectives of each rank, the number of steps whose rank is unknown, and how the collectives were found."""
     numbers = [step_number(str(getattr(step, "path", None) or "")) or 0 for step in given]
-    numbered = list(zip(given, numbers, strict=True))
-    moments = [stated_moments(recording_in(step), number) for step, number in numbered]
-    note = _STATED if any(moments) else _NAMED
-    if not all(moments):
-        named = [
-            stated_moments(recording_in(step), number, by_table=False) or _named_moments(step, number)
-            for step, number in numbered
-        ]
-        if any(names and not stated for stated, names in zip(moments, named, strict=True)):
-            note = _NAMED_IN_SOME if any(moments) else _NAMED
-            moments = named
+    found_by = [moments_of_step(step, number) for step, number in zip(given, numbers, strict=True)]
+    moments, is_stated = comparable(found_by)
+    note = _STATED if is_stated else _NAMED_IN_SOME if any(each.stated for each in found_by) else _NAMED
     found = [(_rank(step), own) for step, own in zip(given, moments, strict=True)]
     if all(rank is None for rank, _ in found):
         found = [(place, own) for place, (_, own) in enumerate(found)]
@@ -145,27 +133,6 @@ def _rank(step: Recording | TracedStep) -> int | None:
         return None
     name = str(step.path or "")
     return rank_number(tasks_of(step.device_names()), getattr(step, "rank", None), name)
-
-
-def _named_moments(step: Recording | TracedStep, number: int) -> Markers:
-    """The collectives by the names of kernels and ops.
-
-    Only the collectives of a recording are converted to StepStats, because a full message is large.
-    """
-    if isinstance(step, Recording):
-        recording = step
-    elif step.recorded is None:
-        return collective_moments(step.step_stats, number)
-    else:
-        recording = step.recorded
-    is_collective = np.array([bool(COLLECTIVE.search(text)) for text in recording.strings] or [False], bool)
-    masks = {name: np.zeros(len(getattr(recording, name)), bool) for name in SCHEMA}
-    for name in ACTIVITY_TABLES:
-        table = getattr(recording, name)
-        launched_under = recording.annotation_ids(table.correlation_id)
-        masks[name] = (launched_under >= 0) & is_collective[launched_under]
-    masks["kernels"] |= is_collective[recording.kernels.name_id]
-    return collective_moments(step_stats(recording.part(masks), getattr(step, "device_prefix", "")), number)
 
 
 def _offsets(markers: Mapping[int, Markers], clock_offsets: ClockOffsets) -> tuple[dict[int, ClockOffset], list[str]]:

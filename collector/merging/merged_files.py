@@ -16,6 +16,7 @@ from collector.stepstats.object_tables import object_rows_of
 from collector.stepstats.wire import step_stats_of
 from collector.timeline.drawing import remarks_of
 from collector.timeline.object_labels import object_labels
+from collector.timeline.op_arguments import NOTHING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -102,6 +103,7 @@ class _DrawnFile:
             remarks=remarks_of(provenance),
             labels=shown.labels,
             event_records=shown.event_records,
+            collectives=shown.collectives,
         )
         return slices, untimed
 
@@ -129,6 +131,7 @@ class _DrawnFile:
             remarks=[],
             labels={},
             event_records=[],
+            collectives=NOTHING,
         )
         if self._layout == "sequence":
             first: dict[int, int] = {}

@@ -24,12 +24,14 @@ from collector.errors import CollectorError, InvalidFileError
 from collector.files.atomic_files import atomic_write, check_writable
 from collector.formats.loading import load
 from collector.formats.registry import merged_format
-from collector.formats.step import Step
+from collector.formats.step import Step, TracedStep
 from collector.merging.clocks import COLLECTIVE, ClockOffset, Markers, collective_moments, estimate_offsets, joined
 from collector.merging.merged_files import MergedFile, Placed, merged_file
 from collector.merging.rank_numbers import rank_number, step_number, tasks_of
-from collector.protos.step_stats_pb2 import StepStats
+from collector.merging.stated_collectives import RankMoments, comparable, moments_of, moments_of_step
+from collector.recording.recording import Recording
 from collector.runtime.extension import convert_extension
+from collector.stepstats.to_recording import has_recording, recording_of
 from collector.stepstats.wire import provenance_of, step_stats_of
 from collector.timeline.drawing import wire_of
 
@@ -109,6 +111,7 @@ class _Source:
         return _Read(
             bytes(message),
             whole,
+            given,
             getattr(given, "rank", None),
             getattr(given, "process_name", ""),
             dict(skipped),
@@ -119,14 +122,21 @@ class _Source:
 class _Read(NamedTuple):
     message: bytes
     is_run_metadata: bool
+    given: Any
+    """The step in whatever form it was given or loaded."""
     stated_rank: int | None
     process_name: str
     skipped: dict[str, int]
     warning: str
 
-    def step_stats(self) -> StepStats:
-        """The parsed message; drawing does not need it."""
-        return step_stats_of(self.message, self.is_run_metadata)
+    def moments(self, number: int, pattern: re.Pattern[str]) -> RankMoments:
+        """The collectives of the step, which drawing does not need; by the labels of nodes only without columns."""
+        if isinstance(self.given, (Recording, TracedStep)):
+            return moments_of_step(self.given, number, pattern)
+        if self.is_run_metadata and has_recording(self.message):
+            return moments_of(recording_of(self.message), number, pattern)
+        step = step_stats_of(self.message, self.is_run_metadata)
+        return RankMoments({}, collective_moments(step, number, pattern))
 
 
 @dataclass
@@ -243,7 +253,7 @@ def _survey(
 ) -> tuple[list[_Found], dict[int, Markers]]:
     """The time of each input, and the markers of its rank."""
     found: list[_Found] = []
-    markers: dict[int, Markers] = defaultdict(dict)
+    moments: list[tuple[int, RankMoments]] = []
     for at, source in enumerate(sources):
         report_progress(f"reading {source.name}", at, len(sources))
         read = source.read()
@@ -258,14 +268,17 @@ def _survey(
         of, notes = (source, rank, read.process_name, bool(tasks)), (read.skipped, read.warning)
         found.append(_Found(*of, devices, number, start_ns, end_ns, *notes))
         if pattern is not None and rank is not None:
-            for key, moments in collective_moments(read.step_stats(), number or 0, pattern).items():
-                markers[rank][key] = joined(markers[rank].get(key), moments)
+            moments.append((rank, read.moments(number or 0, pattern)))
     if not any(each.start_ns for each in found):
         reasons = "".join(f" ({reason}: {count})" for reason, count in found[0].skipped.items() if reason != _UNTIMED)
         raise InvalidFileError(
             f"{sources[0].name}: nothing in it has a time{reasons}" + (", nor in the others" * (len(sources) > 1))
         )
     report_progress("reading", len(sources), len(sources))
+    markers: dict[int, Markers] = defaultdict(dict)
+    for (rank, _), own in zip(moments, comparable([each for _, each in moments])[0], strict=True):
+        for key, rows in own.items():
+            markers[rank][key] = joined(markers[rank].get(key), rows)
     return found, markers
 
 

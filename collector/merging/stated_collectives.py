@@ -1,56 +1,187 @@
-"""The collectives that a recording states in its table ``collectives``, under names that are equal on all ranks."""
+"""The collectives of a recording under names that are equal on all ranks, from its columns.
+
+PyTorch's profiler states group and sequence number of a collective, in the table ``collectives``. The collectives of
+all other recordings are known by the names of kernels, ops and ranges.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from collector.merging.clocks import COLLECTIVE, in_order, shared_collective_name
+from collector.merging.clocks import COLLECTIVE, collective_moments, in_order, shared_collective_name
 from collector.recording.collective_rows import collective_rows
-from collector.recording.distinct import distinct_codes
+from collector.recording.cupti_enums import COPY_KINDS, MEMORY_KINDS
 from collector.recording.kernel_names import demangle
+from collector.recording.recording import Recording
+from collector.recording.schema import ACTIVITY_TABLES
+from collector.stepstats.labels import copy_label, memset_label
+from collector.stepstats.to_recording import has_recording
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import numpy.typing as npt
+
+    from collector.formats.step import TracedStep
     from collector.merging.clocks import Markers
-    from collector.recording.recording import Recording
+    from collector.recording.table import Table
+
+    Mask = npt.NDArray[np.bool_]
+    Found = dict[str, list[tuple[int, int]]]
 
 _NAMES = {"collective": "name_id", "group": "group_name_id", "dtype": "type_name_id"}
 _FIGURES = {"seq": "sequence", "elements": "num_in_elements"}
 """Detail of a collective -> its column."""
 _SHAPE = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
+_HOST_TABLES = ("annotations", "api_calls", "nvtx_ranges", "other_ranges")
 
 
-def stated_moments(recording: Recording, step_number: int, *, by_table: bool = True) -> Markers:
-    """The markers of a recording that states collectives, see `collector.merging.clocks.Markers`; else none.
+class RankMoments(NamedTuple):
+    """The markers of one step on one rank, see `collector.merging.clocks.Markers`."""
 
-    Kernels of collectives that the table does not state are known by their names. So are all others without
-    ``by_table``, as they are in the trace of a rank that states none.
+    stated: Markers
+    """By what the recording states of collectives; empty if it states nothing."""
+    named: Markers
+    """By names alone, as the markers of a rank that states nothing."""
+
+
+def moments_of(recording: Recording, step_number: int, marker: re.Pattern[str] = COLLECTIVE) -> RankMoments:
+    """The markers of a recording: its GPU work whose name or op contains `marker`.
+
+    If GPUs ran no such work, the ranges of the host are taken that do. All collectives that the recording states are
+    markers, unless another `marker` than the standard one selects some.
     """
+    matches = _Matches(recording, marker)
+    named = _of_work(recording, matches) or _of_host(recording, matches)
+    stated: Found = {}
+    if len(recording.collectives):
+        rows = collective_rows(recording)
+        chosen = matches.of_kernels() | (
+            (rows >= 0) if marker.pattern == COLLECTIVE.pattern else matches.of_collectives()[rows]
+        )
+        stated = _of_kernels(recording, chosen, rows)
+    return RankMoments(*(_markers(found, step_number) for found in (stated, named)))
+
+
+def moments_of_step(
+    step: Recording | TracedStep, step_number: int, marker: re.Pattern[str] = COLLECTIVE
+) -> RankMoments:
+    """The markers of a step: from the labels of its nodes only if it has no columns."""
+    if isinstance(step, Recording):
+        return moments_of(step, step_number, marker)
+    recording = step.recorded
+    if recording is None and (step.has_more_columns or has_recording(step.wire()[0])):
+        recording = step.recording
+    if recording is None:
+        return RankMoments({}, collective_moments(step.step_stats, step_number, marker))
+    return moments_of(recording, step_number, marker)
+
+
+def comparable(moments: Sequence[RankMoments]) -> tuple[list[Markers], bool]:
+    """The markers of several steps under names that can be compared, and whether these are stated ones.
+
+    If one of the steps states nothing of its collectives, those of all steps are known by their names.
+    """
+    is_stated = any(each.stated for each in moments) and all(each.stated or not each.named for each in moments)
+    return [each.stated if is_stated else each.named for each in moments], is_stated
+
+
+def _markers(found: Found, step_number: int) -> Markers:
+    return {(step_number, name): in_order(moments) for name, moments in found.items()}
+
+
+class _Matches:
+    """The rows whose names contain a marker."""
+
+    def __init__(self, recording: Recording, marker: re.Pattern[str]) -> None:
+        self._recording = recording
+        # The last place is that of -1: no name.
+        self._strings = np.array([bool(marker.search(text)) for text in recording.strings] + [False], bool)
+        self._kernels = self._strings.copy()
+        for name_id in np.unique(recording.kernels.name_id).tolist():
+            self._kernels[name_id] |= bool(marker.search(demangle(recording.strings[name_id])))
+
+    def of_kernels(self) -> Mask:
+        """The kernels with such a name or op."""
+        kernels = self._recording.kernels
+        found: Mask = self._kernels[kernels.name_id] | self.of_ops(kernels)
+        return found
+
+    def of_ops(self, work: Table) -> Mask:
+        """The work with such an op."""
+        found: Mask = self._strings[self._recording.annotation_ids(work.correlation_id)]
+        return found
+
+    def of_names(self, table: Table) -> Mask:
+        """The rows with such a name."""
+        found: Mask = self._strings[table.name_id]
+        return found
+
+    def of_collectives(self) -> Mask:
+        """The stated collectives with such a name; one place more for kernels without any."""
+        found: Mask = np.concatenate([self.of_names(self._recording.collectives), [False]])
+        return found
+
+
+def _of_work(recording: Recording, matches: _Matches) -> Found:
+    found = _of_kernels(recording, matches.of_kernels())
+    for table in ACTIVITY_TABLES[1:]:
+        work: Table = getattr(recording, table)
+        chosen = work[matches.of_ops(work)]
+        _add(found, recording, chosen, map(_copy_name if table == "memcpys" else _memset_name, chosen))
+    return found
+
+
+def _of_kernels(recording: Recording, chosen: Mask, rows: npt.NDArray[np.int64] | None = None) -> Found:
+    """The chosen kernels; `rows` are those of ``collectives`` about them, -1: none."""
     strings, table = recording.strings, recording.collectives
-    if not len(table):
-        return {}
-    rows = collective_rows(recording)
-    named_so, place = distinct_codes(recording.kernels.name_id)
-    is_named_so = np.array([bool(COLLECTIVE.search(strings[name_id])) for name_id in named_so.tolist()], bool)
-    chosen = np.flatnonzero((rows >= 0) | is_named_so[place])
     kernels = recording.kernels[chosen]
-    found: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    offset_ns = recording.clock.offset_ns
-    for row, name_id, start_ns, end_ns, *shape in zip(
-        rows[chosen].tolist(),
-        *(kernels[column].tolist() for column in ("name_id", "start_ns", "end_ns", *_SHAPE)),
-        strict=True,
+    of_table = np.full(len(kernels), -1, np.int64) if rows is None else rows[chosen]
+    names = []
+    for row, name_id, *shape in zip(
+        of_table.tolist(), *(kernels[column].tolist() for column in ("name_id", *_SHAPE)), strict=True
     ):
         details = {"grid": _sizes(shape[:3]), "block": _sizes(shape[3:])}
-        if by_table and row >= 0:
+        if row >= 0:
             details |= {key: strings[table[column][row]] for key, column in _NAMES.items()}
             details |= {key: str(table[column][row] or "") for key, column in _FIGURES.items()}
         stated = {key: value for key, value in details.items() if value}
-        name = shared_collective_name(demangle(strings[name_id]), stated)
+        names.append(shared_collective_name(demangle(strings[name_id]), stated))
+    found: Found = defaultdict(list)
+    _add(found, recording, kernels, names)
+    return found
+
+
+def _of_host(recording: Recording, matches: _Matches) -> Found:
+    found: Found = defaultdict(list)
+    for name in _HOST_TABLES:
+        table: Table = getattr(recording, name)
+        chosen = table[matches.of_names(table)]
+        _add(found, recording, chosen, chosen.recorded_names())
+    return found
+
+
+def _add(found: Found, recording: Recording, table: Table, names: Iterable[str]) -> None:
+    offset_ns = recording.clock.offset_ns
+    for name, start_ns, end_ns in zip(names, table.start_ns.tolist(), table.end_ns.tolist(), strict=True):
         found[name].append((start_ns + offset_ns, end_ns + offset_ns))
-    return {(step_number, name): in_order(moments) for name, moments in found.items()}
+
+
+def _copy_name(copy: Any) -> str:
+    kind, source, target = (
+        names[value] if value < len(names) else "<unknown>"
+        for names, value in ((COPY_KINDS, copy.copy_kind), (MEMORY_KINDS, copy.src_kind), (MEMORY_KINDS, copy.dst_kind))
+    )
+    return copy_label(kind, copy.num_bytes, source, target, copy.src_device_id, copy.dst_device_id)
+
+
+def _memset_name(memset: Any) -> str:
+    kind = MEMORY_KINDS[memset.memory_kind] if memset.memory_kind < len(MEMORY_KINDS) else "<unknown>"
+    return memset_label(memset.num_bytes, kind)
 
 
 def _sizes(sizes: list[int]) -> str:

@@ -12,6 +12,7 @@ import pytest
 
 import collector
 from collector.merging.clocks import collective_moments, estimate_offsets, joined
+from collector.merging.stated_collectives import moments_of_step
 from collector.protos import DeviceStepStats, NodeExecStats, StepStats
 
 SECOND = 10**9
@@ -207,11 +208,11 @@ def test_what_pytorch_says_of_a_collective_tells_which_it_is(tmp_path):
         ]  # fmt: skip
         path = tmp_path / f"rank{rank}.json"
         path.write_text(json.dumps({"traceEvents": events, "distributedInfo": {"rank": rank}}))
-        return collective_moments(collector.load(path).step_stats, 0)
+        return moments_of_step(collector.load(path), 0).stated
 
     markers = {0: trace(0, 0, 0), 1: trace(1, 250, 1)}
     [key, *_] = markers[0]
-    assert key == (0, "ncclDevKernel_AllReduce collective:allreduce group:mesh_tp seq:0 dtype:Float elements:1024")
+    assert key == (0, "ncclDevKernel_AllReduce collective:allreduce group:mesh_tp dtype:Float elements:1024")
     clock = estimate_offsets(markers)[1]
     assert (clock.offset_ns, clock.error_ns, clock.markers, clock.disagreeing) == (250_000, 0, 8, 0)
 
@@ -220,7 +221,7 @@ def test_the_recorded_ranks_of_one_job(shared, tmp_path):
     """Two of 128 ranks, each a sample of what ran: the true offset is not known, but what it says must be possible."""
     folder = shared / "data/gpu_traces/hta/sampled_of128"
     traces = [collector.load(folder / f"rank{rank}.json.gz") for rank in (0, 1)]
-    markers = {rank: collective_moments(trace.step_stats, 0) for rank, trace in enumerate(traces)}
+    markers = {rank: moments_of_step(trace, 0).named for rank, trace in enumerate(traces)}
     clock = estimate_offsets(markers)[1]
     assert (clock.source, clock.offset_ns, clock.markers, clock.disagreeing) == ("estimated", 0, 5, 5)
     assert (clock.error_ns, clock.spread_ns, clock.out_of_order) == (55_000, 332_000, 0)
