@@ -80,6 +80,7 @@ class HostDevices:
         codes = combination_codes([ranges.device_name_id, ranges.thread_id, ranges.thread_name_id])
         first = np.full(int(codes.max()) + 1, -1, np.int64)
         first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+        first.sort()  # of several names of one thread the first one counts
         columns: tuple[npt.NDArray[Any], ...] = (self._of_ranges, ranges.thread_id, ranges.thread_name_id)
         rows = zip(*(column[first].tolist() for column in columns), strict=True)
         return [(place, thread, strings[name]) for place, thread, name in rows]

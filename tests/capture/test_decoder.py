@@ -326,7 +326,7 @@ def test_overhead_objects_are_told_apart(object_kind: int, expected: dict[str, i
 ADDED_BY_ATTRIBUTION = ("captured_external_id", "graph_degree", "num_nodes")
 """Columns that `collector.recording.graph_attribution` fills when the step has ended."""
 
-OF_OTHER_TOOLS = ("collectives",)
+OF_OTHER_TOOLS = ("collectives", "other_ranges")
 """Tables that only files of other tools fill."""
 
 
