@@ -153,6 +153,7 @@ class Answer:
             for row in islice(self, shown)
         ]
         kept = [place for place, _ in enumerate(chosen) if any(line[place] for line in lines)]
+        kept = kept or list(range(len(chosen)))  # a query may ask for what is not known alone
         heads = [_plain(chosen[place].name) for place in kept]
         lines = [[line[place] for place in kept] for line in lines]
         is_name = [chosen[place].unit == "text" for place in kept]

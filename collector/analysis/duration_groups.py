@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from collector.recording.distinct import combination_codes, distinct_codes, grouped_rows
+from collector.recording.distinct import distinct_codes, grouped_rows
 from collector.recording.first_rows import distinct_rows
 
 if TYPE_CHECKING:
@@ -61,25 +61,44 @@ def duration_groups(keys: Sequence[Keys], durations: npt.NDArray[Any]) -> list[D
         keys: the columns that make up a key.
         durations: the duration of each row, ns.
     """
-    codes = combination_codes([column.codes for column in keys]) if keys else np.zeros(len(durations), np.int64)
-    order, bounds = grouped_rows(codes, int(codes.max(initial=-1)) + 1)
+    order, bounds = grouped_rows(*_combined(keys, len(durations)))
     if not len(order):
         return []
-    firsts = order[bounds[:-1]]
+    is_filled = bounds[1:] > bounds[:-1]
+    begins, ends = bounds[:-1][is_filled], bounds[1:][is_filled]
+    firsts = order[begins]
     named = [[column.values[code] for code in column.codes[firsts].tolist()] for column in keys]
     spent = durations[order]
-    figures = [reduce.reduceat(spent, bounds[:-1]).tolist() for reduce in (np.add, np.minimum, np.maximum)]
+    figures = [reduce.reduceat(spent, begins).tolist() for reduce in (np.add, np.minimum, np.maximum)]
     groups = [
         DurationGroup(key, order[begin:end], end - begin, total, least, lower_median(spent[begin:end]), most)
         for key, begin, end, total, least, most in zip(
             zip(*named, strict=True) if keys else [()],
-            bounds[:-1].tolist(),
-            bounds[1:].tolist(),
+            begins.tolist(),
+            ends.tolist(),
             *figures,
             strict=True,
         )
     ]
     return sorted(groups, key=lambda group: (-group.total_ns, group.key))
+
+
+def _combined(keys: Sequence[Keys], length: int) -> tuple[Numbers, int]:
+    """A number for the combination of keys of each row, and how many numbers there may be; some may be no row's."""
+    codes, count = np.zeros(length, np.int64), 1
+    for column in keys:
+        if len(column.values) < 2:
+            continue
+        codes = column.codes if count == 1 else codes * len(column.values) + column.codes
+        count *= len(column.values)
+        if count > max(length, _FEW):
+            distinct, codes = distinct_codes(codes)
+            count = len(distinct)
+    return codes, count
+
+
+_FEW = 1 << 16
+"""Numbers of combinations that are not counted from 0 on, as long as they are no more than the rows."""
 
 
 def lower_median(values: npt.NDArray[Any]) -> int:

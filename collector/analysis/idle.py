@@ -18,6 +18,7 @@ from collector.analysis.asked import Part, Question
 from collector.analysis.evidence import activities_of, one_row_of_each
 from collector.analysis.shared_values import is_sharing, shared
 from collector.recording.api_functions import ApiRole, ids_with_role
+from collector.recording.distinct import descending_order
 from collector.recording.idle_causes import idle_times
 from collector.recording.intervals import Union
 from collector.recording.schema import ACTIVITY_TABLES
@@ -96,7 +97,7 @@ def idle(steps: Asked, *, window: str = "step", kernel_gap_ns: int = KERNEL_GAP_
             windows.append(own_window)
             devices.append(device)
             length = int(gaps.ends.sum() - gaps.starts.sum())
-            rows.append((device, own_window.length_ns, length, len(gaps.starts), *gaps.by_cause.sum(axis=0).tolist()))
+            rows.append((device, own_window.length_ns, length, len(gaps.starts), *gaps.by_cause.sum(axis=1).tolist()))
         return Part(rows, windows, activities_of(recording, [{"device_id": device} for device in devices]))
 
     return QUESTION.ask(steps, ask)
@@ -125,11 +126,11 @@ def idle_gaps(steps: Asked, *, window: str = "step", kernel_gap_ns: int = KERNEL
             ended_by.append(gaps.ended_by_row)
             began = recording.clock.cupti_start_ns
             times = (gaps.starts - began, gaps.ends - began, gaps.ends - gaps.starts)
-            own = (np.full(len(gaps.starts), device), *times, *gaps.by_cause.T)
+            own = (np.full(len(gaps.starts), device), *times, *gaps.by_cause)
             for name, values in zip(columns, own, strict=True):
                 columns[name].append(values)
         joined = {name: np.concatenate(parts or [np.zeros(0, np.int64)]) for name, parts in columns.items()}
-        order = np.argsort(-joined["idle_ns"], kind="stable")  # equal ones stay in order of devices and starts
+        order = descending_order(joined["idle_ns"])  # equal ones stay in order of devices and starts
         rows = {name: values[order] for name, values in joined.items()}
         tables, ended_rows = (np.concatenate(parts or [order])[order] for parts in (ended_tables, ended_by))
         return Part(rows, windows, one_row_of_each(ACTIVITY_TABLES, tables, ended_rows))
@@ -165,7 +166,8 @@ class _Gaps:
             "no_launch": causes.unknown,
             "tail": causes.tail,
         }
-        self.by_cause: Numbers = np.stack([parts[cause] for cause in CAUSES], axis=1)
+        self.by_cause: Numbers = np.stack([parts[cause] for cause in CAUSES])
+        """A row for each cause, a column for each gap."""
 
 
 def _devices(recording: Recording, window: str, kernel_gap_ns: int) -> Iterable[tuple[int, Window, _Gaps]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -109,8 +110,8 @@ class _Step(NamedTuple):
     name: str
     window: Window
     busy_ns: int
-    gpu_ns: Mapping[str, int]
-    """Op -> sum of the durations of its activities."""
+    gpu_ns: Callable[[], Mapping[str, int]]
+    """Op -> sum of the durations of its activities; it is needed where another step is an outlier."""
     work: Activities
     """Launched in it."""
     is_first: bool
@@ -153,7 +154,7 @@ def _steps_of(recording: Recording, number: int, mark: re.Pattern[str]) -> list[
     work = Activities.of(recording)
     paths, index = annotation_paths(recording)
     marks = mark_rows(recording, paths, index, mark)
-    op_names, op_index = _ops(recording, work, paths, index, {paths[index[row]] for row in marks.tolist()})
+    ops = cache(lambda: _ops(recording, work, paths, index, {paths[index[row]] for row in marks.tolist()}))
     annotations = recording.all_annotations
     if len(marks):
         starts, ends = annotations.start_ns[marks], annotations.end_ns[marks]
@@ -167,15 +168,22 @@ def _steps_of(recording: Recording, number: int, mark: re.Pattern[str]) -> list[
     steps = []
     for at, (name, window) in enumerate(zip(names, windows, strict=True)):
         chosen = np.flatnonzero(place == at)
-        own = work.at(chosen)
-        spent = np.zeros(len(op_names), np.int64)
-        np.add.at(spent, op_index[chosen], own.end_ns - own.start_ns)
+        own = work if len(chosen) == len(work) else work.at(chosen)
         busy_ns = own.union().length
-        gpu_ns = {op_names[op]: int(spent[op]) for op in np.flatnonzero(spent).tolist()}
-        gpu_ns[IDLE] = max(window.length_ns - busy_ns, 0)
+        gpu_ns = partial(_gpu_times, ops, chosen, own, max(window.length_ns - busy_ns, 0))
         is_first = at == 0 and (number == 0 or bool(len(marks)))
         steps.append(_Step(number, name, window, busy_ns, gpu_ns, own, is_first))
     return steps
+
+
+def _gpu_times(
+    ops: Callable[[], tuple[list[str], Numbers]], chosen: Numbers, own: Activities, idle_ns: int
+) -> dict[str, int]:
+    """Op -> the sum of the durations of its activities among those of a step."""
+    names, index = ops()
+    spent = np.zeros(len(names), np.int64)
+    np.add.at(spent, index[chosen], own.end_ns - own.start_ns)
+    return {**{names[op]: int(spent[op]) for op in np.flatnonzero(spent).tolist()}, IDLE: idle_ns}
 
 
 def _ops(
@@ -211,12 +219,13 @@ def _explanations(
     """For each outlier the op with the largest excess, of the ops beyond `FAR` in the same direction."""
     if not is_outlier.any():
         return {}
-    ops = sorted({op for step in found for op in step.gpu_ns})
+    gpu_ns = [step.gpu_ns() for step in found]
+    ops = sorted({op for own in gpu_ns for op in own})
     places = {op: place for place, op in enumerate(ops)}
     spent = np.zeros((len(found), len(ops)))
-    for row, step in enumerate(found):
-        for op, gpu_ns in step.gpu_ns.items():
-            spent[row, places[op]] = gpu_ns
+    for row, own in enumerate(gpu_ns):
+        for op, spent_ns in own.items():
+            spent[row, places[op]] = spent_ns
     usual = spent[~is_apart]
     op_z = modified_z(spent, usual)
     excess = spent - np.median(usual, axis=0)

@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     words = [*arguments.words, *([_TABLES] if arguments.tables else [])]
     if len(words) < 2:
         raise CollectorError(
-            "a query needs a dataset or a file, and comes last", 'For example: collector sql runs "from steps"'
+            "a query needs a dataset or a file, and comes last", 'For example: collector sql runs "select * from steps"'
         )
     *paths, query = words
     from collector.dataset.database import Database, names_events

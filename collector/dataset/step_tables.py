@@ -199,14 +199,14 @@ def _not_nan(values: npt.NDArray[np.float64]) -> pa.Array:
     return optional_package("pyarrow").array(values, from_pandas=True)
 
 
-def _process_ids(recording: Recording, rows: Table) -> pa.Array:
+def _process_ids(recording: Recording, rows: Table) -> npt.NDArray[np.int64] | pa.Array:
     """The process whose call launched each row; where no call of it was recorded, the only process that made calls."""
     pa = optional_package("pyarrow")
     calls = recording.api_calls.process_id
     if not len(calls):
         return pa.nulls(len(rows), pa.int64())
     if (calls == calls[0]).all():
-        return pa.array(np.full(len(rows), calls[0], np.int64))
+        return np.full(len(rows), calls[0], np.int64)
     launches = recording.launch_rows(rows.correlation_id)
     return pa.array(calls[np.maximum(launches, 0)].astype(np.int64), mask=launches < 0)
 

@@ -1,10 +1,11 @@
 """The views of a dataset, each defined once as an expression of Ibis, from which the text of every dialect follows.
 
 A definition keeps to what all engines agree on: no FILTER, QUALIFY, GROUP BY ALL, lists or structs, quantiles, division
-of integers or unsigned sums; joins rename the keys of their right side; windows order totally; no NULL of an empty
-frame is left. ``answer_<question>`` has the figures of `collector.analysis`, a row for each of its rows, with run, rank
-and step: those that the native code stored when the step was written. ``computed_<question>`` answers the same from the
-rows, for queries that change what is counted, and for tests that hold the definitions equal.
+of integers or unsigned sums; joins rename the keys of their right side; windows order totally, where the order of equal
+rows matters; no NULL of an empty frame is left. ``answer_<question>`` has the figures of `collector.analysis`, a row
+for each of its rows, with run, rank and step: those that the native code stored when the step was written.
+``computed_<question>`` answers the same from the rows, for queries that change what is counted, and for tests that hold
+the definitions equal.
 """
 
 from __future__ import annotations
@@ -150,26 +151,22 @@ def _edges() -> Any:
 
 
 def _spans() -> Any:
-    """The spans between such moments, with the number of activities of each class that run in them."""
+    """The spans between such moments, with the number of activities of each class that run in them.
+
+    Of edges at one moment only the last has a span, and the others have none: in which order these come matters not.
+    """
     ibis = optional_package("ibis")
     places = [*_PLACE, "device_id"]
     edges = _edges()
-    moments = edges.group_by([*places, "at_ns"]).aggregate(**{name: edges[name].sum() for name in _CLASSES})
-    window = ibis.window(
-        group_by=[moments[name] for name in places], order_by=moments.at_ns, preceding=None, following=0
-    )
-    following = ibis.window(group_by=[moments[name] for name in places], order_by=moments.at_ns)
-    spans = moments.select(
+    in_order = {"group_by": [edges[name] for name in places], "order_by": edges.at_ns}
+    so_far = ibis.window(**in_order, preceding=None, following=0)
+    spans = edges.select(
         *places,
-        "at_ns",
-        until_ns=moments.at_ns.lead().over(following),
-        **{name: moments[name].sum().over(window) for name in _CLASSES},
+        length_ns=edges.at_ns.lead().over(ibis.window(**in_order)) - edges.at_ns,
+        **{name: edges[name].sum().over(so_far) for name in _CLASSES},
     )
-    spans = spans.mutate(
-        length_ns=(spans.until_ns - spans.at_ns).coalesce(ibis.literal(0, "int64")),
-        running=sum((spans[name] for name in _CLASSES[1:]), spans[_CLASSES[0]]),
-    )
-    return spans
+    spans = spans.filter(spans.length_ns > 0)
+    return spans.mutate(running=sum((spans[name] for name in _CLASSES[1:]), spans[_CLASSES[0]]))
 
 
 def _time_where(spans: Any, condition: Any) -> Any:
@@ -177,33 +174,25 @@ def _time_where(spans: Any, condition: Any) -> Any:
     return condition.ifelse(spans.length_ns, ibis.literal(0, "int64")).sum()
 
 
-def _lower_median(rows: Any, keys: list[str], value: str) -> Any:
-    """The lower median of a column by keys, as ``median_ns``, with the keys renamed for a join."""
+def _times(rows: Any, keys: list[str], more: Callable[[Any], Mapping[str, Any]] = lambda rows: {}) -> Any:
+    """Rows counted by keys, with sums, ends and the lower median of their durations, and further aggregates."""
     ibis = optional_package("ibis")
-    by_keys = [rows[key] for key in keys]
-    ordered = ibis.window(group_by=by_keys, order_by=[rows[value], rows.id])
-    ranked = rows.select(
-        *keys,
-        median_ns=rows[value],
-        place=ibis.row_number().over(ordered),
-        number=rows.count().over(ibis.window(group_by=by_keys)),
-    )
-    middle = ranked.filter((ranked.place * 2 == ranked.number - 1) | (ranked.place * 2 == ranked.number - 2))
-    return middle.select("median_ns", **{f"of_{key}": middle[key] for key in keys})
-
-
-def _times(rows: Any, keys: list[str], **more: Any) -> Any:
-    """Rows counted by keys, with sums, ends and the median of their durations."""
-    found = rows.group_by(keys).aggregate(
+    ordered = {"group_by": [rows[key] for key in keys], "order_by": [rows.duration_ns, rows.id]}
+    all_of_key = ibis.window(**ordered, preceding=None, following=None)  # in the order of the other, to sort once
+    rows = rows.mutate(place=ibis.row_number().over(ibis.window(**ordered)), number=rows.count().over(all_of_key))
+    return rows.group_by(keys).aggregate(
         count=rows.count(),
-        **more,
+        **more(rows),
         total_ns=rows.duration_ns.sum(),
         min_ns=rows.duration_ns.min(),
         max_ns=rows.duration_ns.max(),
+        median_ns=_is_lower_middle(rows).ifelse(rows.duration_ns, None).max(),
     )
-    medians = _lower_median(rows, keys, "duration_ns")
-    joined = found.inner_join(medians, [found[key] == medians[f"of_{key}"] for key in keys])
-    return joined.select(*found.columns, "median_ns")
+
+
+def _is_lower_middle(rows: Any) -> Any:
+    """Whether a row is the lower middle one, by its place among a number of rows in order."""
+    return (rows.place * 2 == rows.number - 1) | (rows.place * 2 == rows.number - 2)
 
 
 # --- answers
@@ -217,8 +206,11 @@ def _calls() -> Any:
     ibis = optional_package("ibis")
     calls = base_table("api_calls")
     calls = calls.mutate(domain=(calls.domain == _RUNTIME).ifelse("runtime", "driver"))
-    failed = (calls.return_value != 0).ifelse(ibis.literal(1, "int64"), ibis.literal(0, "int64")).sum()
-    return _times(calls, [*_PLACE, "api", "domain"], errors=failed)
+
+    def errors(rows: Any) -> dict[str, Any]:
+        return {"errors": (rows.return_value != 0).ifelse(ibis.literal(1, "int64"), ibis.literal(0, "int64")).sum()}
+
+    return _times(calls, [*_PLACE, "api", "domain"], errors)
 
 
 _RUNTIME = 2
@@ -348,7 +340,7 @@ def _overlap() -> Any:
 
 def _concurrency() -> Any:
     spans = _spans()
-    spans = spans.filter((spans.running > 0) & (spans.length_ns > 0))
+    spans = spans.filter(spans.running > 0)
     return spans.group_by([*_PLACE, "device_id", "running"]).aggregate(duration_ns=spans.length_ns.sum())
 
 
@@ -359,7 +351,7 @@ def _busy() -> Any:
     places = [*_PLACE, "device_id"]
     before = ibis.window(
         group_by=[rows[name] for name in places],
-        order_by=[rows.start_ns, rows.end_ns, rows.stream_id, rows["class"]],
+        order_by=rows.start_ns,  # the sum is the same in whatever order rows of one start come
         preceding=(None, 1),
     )
     rows = rows.mutate(covered_ns=rows.end_ns.max().over(before).coalesce(rows.start_ns))
@@ -511,8 +503,9 @@ def _with_lower_median(rows: Any, keys: list[str], value: str, name: str) -> Any
     ibis = optional_package("ibis")
     ordered = ibis.window(group_by=[rows[key] for key in keys], order_by=[rows[value], *(rows[key] for key in _OF_ONE)])
     placed = rows.mutate(place=ibis.row_number().over(ordered), number=rows.count().over(_among(rows, keys)))
-    is_middle = (placed.place * 2 == placed.number - 1) | (placed.place * 2 == placed.number - 2)
-    found = placed.mutate(**{name: is_middle.ifelse(placed[value], None).max().over(_among(placed, keys))})
+    found = placed.mutate(
+        **{name: _is_lower_middle(placed).ifelse(placed[value], None).max().over(_among(placed, keys))}
+    )
     return _without(found, "place", "number")
 
 

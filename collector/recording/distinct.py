@@ -84,6 +84,23 @@ _TABLE_PER_VALUE = 4
 """Entries of a table of numbers, for each of them, that cost less than sorting them."""
 
 
+def descending_order(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The rows in descending order of their values; equal ones are in their order.
+
+    NumPy sorts 16 bits by their digits, in a fifth of the time that it takes to compare 64.
+    """
+    if not len(values):
+        return np.zeros(0, np.int64)
+    below = int(values.max()) - values
+    if below.max() >= 1 << 32 or below.min() < 0:  # the difference of two values does not fit
+        return np.argsort(~values, kind="stable")
+    order = np.argsort(below.astype(np.uint16), kind="stable")
+    if below.max() < 1 << 16:
+        return order
+    by_high: npt.NDArray[np.int64] = order[np.argsort((below >> 16).astype(np.uint16)[order], kind="stable")]
+    return by_high
+
+
 def grouped_rows(codes: npt.NDArray[np.int64], count: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """The rows in order of their codes, and among equal ones in theirs; and where the rows of each code begin.
 

@@ -213,6 +213,13 @@ def test_sql_prints_answers_and_lists_tables(files, tmp_path, capsys):
     assert "line 1, column 8: x" in capsys.readouterr().err
 
 
+def test_an_answer_whose_values_are_all_unknown_is_printed(files, capsys):
+    assert main(["sql", files[0], "select label, world_size from runs"]) == 0
+    assert "label" in capsys.readouterr().out
+    assert main(["sql", files[0], "select null as nothing"]) == 0
+    assert "nothing" in capsys.readouterr().out
+
+
 def test_timelines_become_one_table_of_events(example, tmp_path, capsys):
     for step in (1, 2):
         (tmp_path / f"timeline-{step}.json").write_text(

@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from collector.recording.distinct import are_among, combination_codes, distinct_codes, distinct_values, grouped_rows
+from collector.recording.distinct import (
+    are_among,
+    combination_codes,
+    descending_order,
+    distinct_codes,
+    distinct_values,
+    grouped_rows,
+)
 
 
 @pytest.mark.parametrize("values", [[], [3], [3, 3], [5, 1, 5, 2, 1], [2**63 - 1, -(2**63), 0]])
@@ -69,3 +76,12 @@ def test_rows_are_grouped_in_their_order(count):
     order, bounds = grouped_rows(codes, count)
     assert order.tolist() == np.argsort(codes, kind="stable").tolist()
     assert bounds.tolist() == np.searchsorted(np.sort(codes), np.arange(count + 1)).tolist()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[], [3], [1, 3, 3, 2, 1], [70_000, 1, 70_000, 65_536, 1], [2**40, 5, 2**40, 7], [2**63 - 1, -(2**63), 0, 0]],
+)
+def test_a_descending_order_keeps_the_order_of_equal_values(values):
+    order = descending_order(np.array(values, np.int64)).tolist()
+    assert order == sorted(range(len(values)), key=lambda row: -values[row])

@@ -100,212 +100,193 @@ WITH `t15` AS (
     AND `t14`.`step` = `t9`.`of_step`
 )
 SELECT
-  `t25`.`run`,
-  `t25`.`rank`,
-  `t25`.`step`,
-  `t25`.`device_id`,
-  `t25`.`busy_ns`,
-  `t25`.`compute_ns`,
-  `t25`.`communication_ns`,
-  `t25`.`copy_ns`,
-  `t25`.`memset_ns`,
-  `t25`.`overlap_ns`,
-  `t25`.`exposed_communication_ns`,
-  `t25`.`exposed_copy_ns`,
-  `t25`.`exposed_memset_ns`,
-  `t25`.`max_concurrency`,
-  `t25`.`window_ns`,
-  `t25`.`window_ns` - `t25`.`busy_ns` AS `idle_ns`
+  `t24`.`run`,
+  `t24`.`rank`,
+  `t24`.`step`,
+  `t24`.`device_id`,
+  `t24`.`busy_ns`,
+  `t24`.`compute_ns`,
+  `t24`.`communication_ns`,
+  `t24`.`copy_ns`,
+  `t24`.`memset_ns`,
+  `t24`.`overlap_ns`,
+  `t24`.`exposed_communication_ns`,
+  `t24`.`exposed_copy_ns`,
+  `t24`.`exposed_memset_ns`,
+  `t24`.`max_concurrency`,
+  `t24`.`window_ns`,
+  `t24`.`window_ns` - `t24`.`busy_ns` AS `idle_ns`
 FROM (
   SELECT
-    `t24`.`run`,
-    `t24`.`rank`,
-    `t24`.`step`,
-    `t24`.`device_id`,
-    `t24`.`busy_ns`,
-    `t24`.`compute_ns`,
-    `t24`.`communication_ns`,
-    `t24`.`copy_ns`,
-    `t24`.`memset_ns`,
-    `t24`.`overlap_ns`,
-    `t24`.`exposed_communication_ns`,
-    `t24`.`exposed_copy_ns`,
-    `t24`.`exposed_memset_ns`,
-    `t24`.`max_concurrency`,
+    `t23`.`run`,
+    `t23`.`rank`,
+    `t23`.`step`,
+    `t23`.`device_id`,
+    `t23`.`busy_ns`,
+    `t23`.`compute_ns`,
+    `t23`.`communication_ns`,
+    `t23`.`copy_ns`,
+    `t23`.`memset_ns`,
+    `t23`.`overlap_ns`,
+    `t23`.`exposed_communication_ns`,
+    `t23`.`exposed_copy_ns`,
+    `t23`.`exposed_memset_ns`,
+    `t23`.`max_concurrency`,
     `t11`.`window_ns`
   FROM (
     SELECT
-      `t22`.`run`,
-      `t22`.`rank`,
-      `t22`.`step`,
-      `t22`.`device_id`,
-      SUM(IF(`t22`.`running` > 0, `t22`.`length_ns`, 0)) AS `busy_ns`,
-      SUM(IF(`t22`.`compute` > 0, `t22`.`length_ns`, 0)) AS `compute_ns`,
-      SUM(IF(`t22`.`communication` > 0, `t22`.`length_ns`, 0)) AS `communication_ns`,
-      SUM(IF(`t22`.`copy` > 0, `t22`.`length_ns`, 0)) AS `copy_ns`,
-      SUM(IF(`t22`.`memset` > 0, `t22`.`length_ns`, 0)) AS `memset_ns`,
+      `t21`.`run`,
+      `t21`.`rank`,
+      `t21`.`step`,
+      `t21`.`device_id`,
+      SUM(IF(`t21`.`running` > 0, `t21`.`length_ns`, 0)) AS `busy_ns`,
+      SUM(IF(`t21`.`compute` > 0, `t21`.`length_ns`, 0)) AS `compute_ns`,
+      SUM(IF(`t21`.`communication` > 0, `t21`.`length_ns`, 0)) AS `communication_ns`,
+      SUM(IF(`t21`.`copy` > 0, `t21`.`length_ns`, 0)) AS `copy_ns`,
+      SUM(IF(`t21`.`memset` > 0, `t21`.`length_ns`, 0)) AS `memset_ns`,
       SUM(
         IF((
-          `t22`.`compute` > 0
+          `t21`.`compute` > 0
         ) AND (
-          `t22`.`communication` > 0
-        ), `t22`.`length_ns`, 0)
+          `t21`.`communication` > 0
+        ), `t21`.`length_ns`, 0)
       ) AS `overlap_ns`,
       SUM(
         IF(
           (
-            `t22`.`communication` > 0
+            `t21`.`communication` > 0
           ) AND NOT (
-            `t22`.`compute` > 0
+            `t21`.`compute` > 0
           ),
-          `t22`.`length_ns`,
+          `t21`.`length_ns`,
           0
         )
       ) AS `exposed_communication_ns`,
       SUM(
         IF(
           (
-            `t22`.`copy` > 0
+            `t21`.`copy` > 0
           )
           AND NOT (
-            `t22`.`compute` > 0
+            `t21`.`compute` > 0
           )
           AND NOT (
-            `t22`.`communication` > 0
+            `t21`.`communication` > 0
           ),
-          `t22`.`length_ns`,
+          `t21`.`length_ns`,
           0
         )
       ) AS `exposed_copy_ns`,
       SUM(
         IF(
           (
-            `t22`.`memset` > 0
+            `t21`.`memset` > 0
           )
           AND NOT (
-            `t22`.`compute` > 0
+            `t21`.`compute` > 0
           )
           AND NOT (
-            `t22`.`communication` > 0
+            `t21`.`communication` > 0
           )
           AND NOT (
-            `t22`.`copy` > 0
+            `t21`.`copy` > 0
           ),
-          `t22`.`length_ns`,
+          `t21`.`length_ns`,
           0
         )
       ) AS `exposed_memset_ns`,
-      MAX(`t22`.`running`) AS `max_concurrency`
+      MAX(`t21`.`running`) AS `max_concurrency`
     FROM (
       SELECT
-        `t21`.`run`,
-        `t21`.`rank`,
-        `t21`.`step`,
-        `t21`.`device_id`,
-        `t21`.`at_ns`,
-        `t21`.`until_ns`,
-        `t21`.`compute`,
-        `t21`.`communication`,
-        `t21`.`copy`,
-        `t21`.`memset`,
-        COALESCE(`t21`.`until_ns` - `t21`.`at_ns`, 0) AS `length_ns`,
-        `t21`.`compute` + `t21`.`communication` + `t21`.`copy` + `t21`.`memset` AS `running`
+        `t20`.`run`,
+        `t20`.`rank`,
+        `t20`.`step`,
+        `t20`.`device_id`,
+        `t20`.`length_ns`,
+        `t20`.`compute`,
+        `t20`.`communication`,
+        `t20`.`copy`,
+        `t20`.`memset`,
+        `t20`.`compute` + `t20`.`communication` + `t20`.`copy` + `t20`.`memset` AS `running`
       FROM (
         SELECT
-          `t20`.`run`,
-          `t20`.`rank`,
-          `t20`.`step`,
-          `t20`.`device_id`,
-          `t20`.`at_ns`,
-          LEAD(`t20`.`at_ns`) OVER (
-            PARTITION BY `t20`.`run`, `t20`.`rank`, `t20`.`step`, `t20`.`device_id`
-            ORDER BY `t20`.`at_ns` ASC
-          ) AS `until_ns`,
-          SUM(`t20`.`compute`) OVER (
-            PARTITION BY `t20`.`run`, `t20`.`rank`, `t20`.`step`, `t20`.`device_id`
-            ORDER BY `t20`.`at_ns` ASC
+          `t19`.`run`,
+          `t19`.`rank`,
+          `t19`.`step`,
+          `t19`.`device_id`,
+          LEAD(`t19`.`at_ns`) OVER (
+            PARTITION BY `t19`.`run`, `t19`.`rank`, `t19`.`step`, `t19`.`device_id`
+            ORDER BY `t19`.`at_ns` ASC
+          ) - `t19`.`at_ns` AS `length_ns`,
+          SUM(`t19`.`compute`) OVER (
+            PARTITION BY `t19`.`run`, `t19`.`rank`, `t19`.`step`, `t19`.`device_id`
+            ORDER BY `t19`.`at_ns` ASC
             ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
           ) AS `compute`,
-          SUM(`t20`.`communication`) OVER (
-            PARTITION BY `t20`.`run`, `t20`.`rank`, `t20`.`step`, `t20`.`device_id`
-            ORDER BY `t20`.`at_ns` ASC
+          SUM(`t19`.`communication`) OVER (
+            PARTITION BY `t19`.`run`, `t19`.`rank`, `t19`.`step`, `t19`.`device_id`
+            ORDER BY `t19`.`at_ns` ASC
             ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
           ) AS `communication`,
-          SUM(`t20`.`copy`) OVER (
-            PARTITION BY `t20`.`run`, `t20`.`rank`, `t20`.`step`, `t20`.`device_id`
-            ORDER BY `t20`.`at_ns` ASC
+          SUM(`t19`.`copy`) OVER (
+            PARTITION BY `t19`.`run`, `t19`.`rank`, `t19`.`step`, `t19`.`device_id`
+            ORDER BY `t19`.`at_ns` ASC
             ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
           ) AS `copy`,
-          SUM(`t20`.`memset`) OVER (
-            PARTITION BY `t20`.`run`, `t20`.`rank`, `t20`.`step`, `t20`.`device_id`
-            ORDER BY `t20`.`at_ns` ASC
+          SUM(`t19`.`memset`) OVER (
+            PARTITION BY `t19`.`run`, `t19`.`rank`, `t19`.`step`, `t19`.`device_id`
+            ORDER BY `t19`.`at_ns` ASC
             ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
           ) AS `memset`
         FROM (
           SELECT
-            `t19`.`run`,
-            `t19`.`rank`,
-            `t19`.`step`,
-            `t19`.`device_id`,
-            `t19`.`at_ns`,
-            SUM(`t19`.`compute`) AS `compute`,
-            SUM(`t19`.`communication`) AS `communication`,
-            SUM(`t19`.`copy`) AS `copy`,
-            SUM(`t19`.`memset`) AS `memset`
+            *
           FROM (
             SELECT
-              *
-            FROM (
-              SELECT
-                `t16`.`run`,
-                `t16`.`rank`,
-                `t16`.`step`,
-                `t16`.`device_id`,
-                GREATEST(`t16`.`start_ns`, `t16`.`first_ns`) AS `at_ns`,
-                IF(`t16`.`class` = 'compute', 1, 0) AS `compute`,
-                IF(`t16`.`class` = 'communication', 1, 0) AS `communication`,
-                IF(`t16`.`class` = 'copy', 1, 0) AS `copy`,
-                IF(`t16`.`class` = 'memset', 1, 0) AS `memset`
-              FROM `t15` AS `t16`
-              WHERE
-                LEAST(`t16`.`end_ns`, `t16`.`last_ns`) >= GREATEST(`t16`.`start_ns`, `t16`.`first_ns`)
-                AND LEAST(`t16`.`end_ns`, `t16`.`last_ns`) > GREATEST(`t16`.`start_ns`, `t16`.`first_ns`)
-            ) AS `t17`
-            UNION ALL
+              `t16`.`run`,
+              `t16`.`rank`,
+              `t16`.`step`,
+              `t16`.`device_id`,
+              GREATEST(`t16`.`start_ns`, `t16`.`first_ns`) AS `at_ns`,
+              IF(`t16`.`class` = 'compute', 1, 0) AS `compute`,
+              IF(`t16`.`class` = 'communication', 1, 0) AS `communication`,
+              IF(`t16`.`class` = 'copy', 1, 0) AS `copy`,
+              IF(`t16`.`class` = 'memset', 1, 0) AS `memset`
+            FROM `t15` AS `t16`
+            WHERE
+              LEAST(`t16`.`end_ns`, `t16`.`last_ns`) >= GREATEST(`t16`.`start_ns`, `t16`.`first_ns`)
+              AND LEAST(`t16`.`end_ns`, `t16`.`last_ns`) > GREATEST(`t16`.`start_ns`, `t16`.`first_ns`)
+          ) AS `t17`
+          UNION ALL
+          SELECT
+            *
+          FROM (
             SELECT
-              *
-            FROM (
-              SELECT
-                `t16`.`run`,
-                `t16`.`rank`,
-                `t16`.`step`,
-                `t16`.`device_id`,
-                LEAST(`t16`.`end_ns`, `t16`.`last_ns`) AS `at_ns`,
-                IF(`t16`.`class` = 'compute', -1, 0) AS `compute`,
-                IF(`t16`.`class` = 'communication', -1, 0) AS `communication`,
-                IF(`t16`.`class` = 'copy', -1, 0) AS `copy`,
-                IF(`t16`.`class` = 'memset', -1, 0) AS `memset`
-              FROM `t15` AS `t16`
-              WHERE
-                LEAST(`t16`.`end_ns`, `t16`.`last_ns`) >= GREATEST(`t16`.`start_ns`, `t16`.`first_ns`)
-                AND LEAST(`t16`.`end_ns`, `t16`.`last_ns`) > GREATEST(`t16`.`start_ns`, `t16`.`first_ns`)
-            ) AS `t18`
-          ) AS `t19`
-          GROUP BY
-            1,
-            2,
-            3,
-            4,
-            5
-        ) AS `t20`
-      ) AS `t21`
-    ) AS `t22`
+              `t16`.`run`,
+              `t16`.`rank`,
+              `t16`.`step`,
+              `t16`.`device_id`,
+              LEAST(`t16`.`end_ns`, `t16`.`last_ns`) AS `at_ns`,
+              IF(`t16`.`class` = 'compute', -1, 0) AS `compute`,
+              IF(`t16`.`class` = 'communication', -1, 0) AS `communication`,
+              IF(`t16`.`class` = 'copy', -1, 0) AS `copy`,
+              IF(`t16`.`class` = 'memset', -1, 0) AS `memset`
+            FROM `t15` AS `t16`
+            WHERE
+              LEAST(`t16`.`end_ns`, `t16`.`last_ns`) >= GREATEST(`t16`.`start_ns`, `t16`.`first_ns`)
+              AND LEAST(`t16`.`end_ns`, `t16`.`last_ns`) > GREATEST(`t16`.`start_ns`, `t16`.`first_ns`)
+          ) AS `t18`
+        ) AS `t19`
+      ) AS `t20`
+      WHERE
+        `t20`.`length_ns` > 0
+    ) AS `t21`
     GROUP BY
       1,
       2,
       3,
       4
-  ) AS `t24`
+  ) AS `t23`
   INNER JOIN (
     SELECT
       `t0`.`run` AS `of_run`,
@@ -314,7 +295,7 @@ FROM (
       `t0`.`end_ns` - `t0`.`start_ns` AS `window_ns`
     FROM `steps` AS `t0`
   ) AS `t11`
-    ON `t24`.`run` = `t11`.`of_run`
-    AND `t24`.`rank` = `t11`.`of_rank`
-    AND `t24`.`step` = `t11`.`of_step`
-) AS `t25`
+    ON `t23`.`run` = `t11`.`of_run`
+    AND `t23`.`rank` = `t11`.`of_rank`
+    AND `t23`.`step` = `t11`.`of_step`
+) AS `t24`

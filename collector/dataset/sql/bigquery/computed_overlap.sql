@@ -100,181 +100,162 @@ WITH `t13` AS (
     AND `t12`.`step` = `t8`.`of_step`
 )
 SELECT
-  `t20`.`run`,
-  `t20`.`rank`,
-  `t20`.`step`,
-  `t20`.`device_id`,
-  SUM(IF(`t20`.`running` > 0, `t20`.`length_ns`, 0)) AS `busy_ns`,
-  SUM(IF(`t20`.`compute` > 0, `t20`.`length_ns`, 0)) AS `compute_ns`,
+  `t19`.`run`,
+  `t19`.`rank`,
+  `t19`.`step`,
+  `t19`.`device_id`,
+  SUM(IF(`t19`.`running` > 0, `t19`.`length_ns`, 0)) AS `busy_ns`,
+  SUM(IF(`t19`.`compute` > 0, `t19`.`length_ns`, 0)) AS `compute_ns`,
   SUM(
     IF(
       (
-        `t20`.`communication` > 0
+        `t19`.`communication` > 0
       ) AND NOT (
-        `t20`.`compute` > 0
+        `t19`.`compute` > 0
       ),
-      `t20`.`length_ns`,
+      `t19`.`length_ns`,
       0
     )
   ) AS `exposed_communication_ns`,
   SUM(
     IF(
       (
-        `t20`.`copy` > 0
+        `t19`.`copy` > 0
       )
       AND NOT (
-        `t20`.`compute` > 0
+        `t19`.`compute` > 0
       )
       AND NOT (
-        `t20`.`communication` > 0
+        `t19`.`communication` > 0
       ),
-      `t20`.`length_ns`,
+      `t19`.`length_ns`,
       0
     )
   ) AS `exposed_copy_ns`,
   SUM(
     IF(
       (
-        `t20`.`memset` > 0
+        `t19`.`memset` > 0
       )
       AND NOT (
-        `t20`.`compute` > 0
+        `t19`.`compute` > 0
       )
       AND NOT (
-        `t20`.`communication` > 0
+        `t19`.`communication` > 0
       )
       AND NOT (
-        `t20`.`copy` > 0
+        `t19`.`copy` > 0
       ),
-      `t20`.`length_ns`,
+      `t19`.`length_ns`,
       0
     )
   ) AS `exposed_memset_ns`,
-  SUM(IF(`t20`.`communication` > 0, `t20`.`length_ns`, 0)) AS `communication_ns`,
-  SUM(IF(`t20`.`copy` > 0, `t20`.`length_ns`, 0)) AS `copy_ns`,
+  SUM(IF(`t19`.`communication` > 0, `t19`.`length_ns`, 0)) AS `communication_ns`,
+  SUM(IF(`t19`.`copy` > 0, `t19`.`length_ns`, 0)) AS `copy_ns`,
   SUM(
     IF((
-      `t20`.`compute` > 0
+      `t19`.`compute` > 0
     ) AND (
-      `t20`.`communication` > 0
-    ), `t20`.`length_ns`, 0)
+      `t19`.`communication` > 0
+    ), `t19`.`length_ns`, 0)
   ) AS `compute_communication_ns`,
   SUM(IF((
-    `t20`.`compute` > 0
+    `t19`.`compute` > 0
   ) AND (
-    `t20`.`copy` > 0
-  ), `t20`.`length_ns`, 0)) AS `compute_copy_ns`,
+    `t19`.`copy` > 0
+  ), `t19`.`length_ns`, 0)) AS `compute_copy_ns`,
   SUM(
     IF((
-      `t20`.`communication` > 0
+      `t19`.`communication` > 0
     ) AND (
-      `t20`.`copy` > 0
-    ), `t20`.`length_ns`, 0)
+      `t19`.`copy` > 0
+    ), `t19`.`length_ns`, 0)
   ) AS `communication_copy_ns`
 FROM (
   SELECT
-    `t19`.`run`,
-    `t19`.`rank`,
-    `t19`.`step`,
-    `t19`.`device_id`,
-    `t19`.`at_ns`,
-    `t19`.`until_ns`,
-    `t19`.`compute`,
-    `t19`.`communication`,
-    `t19`.`copy`,
-    `t19`.`memset`,
-    COALESCE(`t19`.`until_ns` - `t19`.`at_ns`, 0) AS `length_ns`,
-    `t19`.`compute` + `t19`.`communication` + `t19`.`copy` + `t19`.`memset` AS `running`
+    `t18`.`run`,
+    `t18`.`rank`,
+    `t18`.`step`,
+    `t18`.`device_id`,
+    `t18`.`length_ns`,
+    `t18`.`compute`,
+    `t18`.`communication`,
+    `t18`.`copy`,
+    `t18`.`memset`,
+    `t18`.`compute` + `t18`.`communication` + `t18`.`copy` + `t18`.`memset` AS `running`
   FROM (
     SELECT
-      `t18`.`run`,
-      `t18`.`rank`,
-      `t18`.`step`,
-      `t18`.`device_id`,
-      `t18`.`at_ns`,
-      LEAD(`t18`.`at_ns`) OVER (
-        PARTITION BY `t18`.`run`, `t18`.`rank`, `t18`.`step`, `t18`.`device_id`
-        ORDER BY `t18`.`at_ns` ASC
-      ) AS `until_ns`,
-      SUM(`t18`.`compute`) OVER (
-        PARTITION BY `t18`.`run`, `t18`.`rank`, `t18`.`step`, `t18`.`device_id`
-        ORDER BY `t18`.`at_ns` ASC
+      `t17`.`run`,
+      `t17`.`rank`,
+      `t17`.`step`,
+      `t17`.`device_id`,
+      LEAD(`t17`.`at_ns`) OVER (
+        PARTITION BY `t17`.`run`, `t17`.`rank`, `t17`.`step`, `t17`.`device_id`
+        ORDER BY `t17`.`at_ns` ASC
+      ) - `t17`.`at_ns` AS `length_ns`,
+      SUM(`t17`.`compute`) OVER (
+        PARTITION BY `t17`.`run`, `t17`.`rank`, `t17`.`step`, `t17`.`device_id`
+        ORDER BY `t17`.`at_ns` ASC
         ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
       ) AS `compute`,
-      SUM(`t18`.`communication`) OVER (
-        PARTITION BY `t18`.`run`, `t18`.`rank`, `t18`.`step`, `t18`.`device_id`
-        ORDER BY `t18`.`at_ns` ASC
+      SUM(`t17`.`communication`) OVER (
+        PARTITION BY `t17`.`run`, `t17`.`rank`, `t17`.`step`, `t17`.`device_id`
+        ORDER BY `t17`.`at_ns` ASC
         ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
       ) AS `communication`,
-      SUM(`t18`.`copy`) OVER (
-        PARTITION BY `t18`.`run`, `t18`.`rank`, `t18`.`step`, `t18`.`device_id`
-        ORDER BY `t18`.`at_ns` ASC
+      SUM(`t17`.`copy`) OVER (
+        PARTITION BY `t17`.`run`, `t17`.`rank`, `t17`.`step`, `t17`.`device_id`
+        ORDER BY `t17`.`at_ns` ASC
         ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
       ) AS `copy`,
-      SUM(`t18`.`memset`) OVER (
-        PARTITION BY `t18`.`run`, `t18`.`rank`, `t18`.`step`, `t18`.`device_id`
-        ORDER BY `t18`.`at_ns` ASC
+      SUM(`t17`.`memset`) OVER (
+        PARTITION BY `t17`.`run`, `t17`.`rank`, `t17`.`step`, `t17`.`device_id`
+        ORDER BY `t17`.`at_ns` ASC
         ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
       ) AS `memset`
     FROM (
       SELECT
-        `t17`.`run`,
-        `t17`.`rank`,
-        `t17`.`step`,
-        `t17`.`device_id`,
-        `t17`.`at_ns`,
-        SUM(`t17`.`compute`) AS `compute`,
-        SUM(`t17`.`communication`) AS `communication`,
-        SUM(`t17`.`copy`) AS `copy`,
-        SUM(`t17`.`memset`) AS `memset`
+        *
       FROM (
         SELECT
-          *
-        FROM (
-          SELECT
-            `t14`.`run`,
-            `t14`.`rank`,
-            `t14`.`step`,
-            `t14`.`device_id`,
-            GREATEST(`t14`.`start_ns`, `t14`.`first_ns`) AS `at_ns`,
-            IF(`t14`.`class` = 'compute', 1, 0) AS `compute`,
-            IF(`t14`.`class` = 'communication', 1, 0) AS `communication`,
-            IF(`t14`.`class` = 'copy', 1, 0) AS `copy`,
-            IF(`t14`.`class` = 'memset', 1, 0) AS `memset`
-          FROM `t13` AS `t14`
-          WHERE
-            LEAST(`t14`.`end_ns`, `t14`.`last_ns`) >= GREATEST(`t14`.`start_ns`, `t14`.`first_ns`)
-            AND LEAST(`t14`.`end_ns`, `t14`.`last_ns`) > GREATEST(`t14`.`start_ns`, `t14`.`first_ns`)
-        ) AS `t15`
-        UNION ALL
+          `t14`.`run`,
+          `t14`.`rank`,
+          `t14`.`step`,
+          `t14`.`device_id`,
+          GREATEST(`t14`.`start_ns`, `t14`.`first_ns`) AS `at_ns`,
+          IF(`t14`.`class` = 'compute', 1, 0) AS `compute`,
+          IF(`t14`.`class` = 'communication', 1, 0) AS `communication`,
+          IF(`t14`.`class` = 'copy', 1, 0) AS `copy`,
+          IF(`t14`.`class` = 'memset', 1, 0) AS `memset`
+        FROM `t13` AS `t14`
+        WHERE
+          LEAST(`t14`.`end_ns`, `t14`.`last_ns`) >= GREATEST(`t14`.`start_ns`, `t14`.`first_ns`)
+          AND LEAST(`t14`.`end_ns`, `t14`.`last_ns`) > GREATEST(`t14`.`start_ns`, `t14`.`first_ns`)
+      ) AS `t15`
+      UNION ALL
+      SELECT
+        *
+      FROM (
         SELECT
-          *
-        FROM (
-          SELECT
-            `t14`.`run`,
-            `t14`.`rank`,
-            `t14`.`step`,
-            `t14`.`device_id`,
-            LEAST(`t14`.`end_ns`, `t14`.`last_ns`) AS `at_ns`,
-            IF(`t14`.`class` = 'compute', -1, 0) AS `compute`,
-            IF(`t14`.`class` = 'communication', -1, 0) AS `communication`,
-            IF(`t14`.`class` = 'copy', -1, 0) AS `copy`,
-            IF(`t14`.`class` = 'memset', -1, 0) AS `memset`
-          FROM `t13` AS `t14`
-          WHERE
-            LEAST(`t14`.`end_ns`, `t14`.`last_ns`) >= GREATEST(`t14`.`start_ns`, `t14`.`first_ns`)
-            AND LEAST(`t14`.`end_ns`, `t14`.`last_ns`) > GREATEST(`t14`.`start_ns`, `t14`.`first_ns`)
-        ) AS `t16`
-      ) AS `t17`
-      GROUP BY
-        1,
-        2,
-        3,
-        4,
-        5
-    ) AS `t18`
-  ) AS `t19`
-) AS `t20`
+          `t14`.`run`,
+          `t14`.`rank`,
+          `t14`.`step`,
+          `t14`.`device_id`,
+          LEAST(`t14`.`end_ns`, `t14`.`last_ns`) AS `at_ns`,
+          IF(`t14`.`class` = 'compute', -1, 0) AS `compute`,
+          IF(`t14`.`class` = 'communication', -1, 0) AS `communication`,
+          IF(`t14`.`class` = 'copy', -1, 0) AS `copy`,
+          IF(`t14`.`class` = 'memset', -1, 0) AS `memset`
+        FROM `t13` AS `t14`
+        WHERE
+          LEAST(`t14`.`end_ns`, `t14`.`last_ns`) >= GREATEST(`t14`.`start_ns`, `t14`.`first_ns`)
+          AND LEAST(`t14`.`end_ns`, `t14`.`last_ns`) > GREATEST(`t14`.`start_ns`, `t14`.`first_ns`)
+      ) AS `t16`
+    ) AS `t17`
+  ) AS `t18`
+  WHERE
+    `t18`.`length_ns` > 0
+) AS `t19`
 GROUP BY
   1,
   2,

@@ -100,152 +100,117 @@ WITH "t13" AS (
     AND "t12"."step" = "t8"."of_step"
 )
 SELECT
-  "t20"."run",
-  "t20"."rank",
-  "t20"."step",
-  "t20"."device_id",
-  "t20"."running",
-  SUM("t20"."length_ns") AS "duration_ns"
+  "t19"."run",
+  "t19"."rank",
+  "t19"."step",
+  "t19"."device_id",
+  "t19"."running",
+  SUM("t19"."length_ns") AS "duration_ns"
 FROM (
   SELECT
-    "t20"."at_ns",
-    "t20"."until_ns",
-    "t20"."compute",
-    "t20"."communication",
-    "t20"."copy",
-    "t20"."memset",
-    "t20"."length_ns",
-    "t20"."run",
-    "t20"."rank",
-    "t20"."step",
-    "t20"."device_id",
-    "t20"."running"
+    "t19"."length_ns",
+    "t19"."compute",
+    "t19"."communication",
+    "t19"."copy",
+    "t19"."memset",
+    "t19"."run",
+    "t19"."rank",
+    "t19"."step",
+    "t19"."device_id",
+    "t19"."running"
   FROM (
     SELECT
-      "t19"."run",
-      "t19"."rank",
-      "t19"."step",
-      "t19"."device_id",
-      "t19"."at_ns",
-      "t19"."until_ns",
-      "t19"."compute",
-      "t19"."communication",
-      "t19"."copy",
-      "t19"."memset",
-      COALESCE("t19"."until_ns" - "t19"."at_ns", 0) AS "length_ns",
-      "t19"."compute" + "t19"."communication" + "t19"."copy" + "t19"."memset" AS "running"
+      "t18"."run",
+      "t18"."rank",
+      "t18"."step",
+      "t18"."device_id",
+      "t18"."length_ns",
+      "t18"."compute",
+      "t18"."communication",
+      "t18"."copy",
+      "t18"."memset",
+      "t18"."compute" + "t18"."communication" + "t18"."copy" + "t18"."memset" AS "running"
     FROM (
       SELECT
-        "t18"."run",
-        "t18"."rank",
-        "t18"."step",
-        "t18"."device_id",
-        "t18"."at_ns",
-        LEAD("t18"."at_ns") OVER (
-          PARTITION BY "t18"."run", "t18"."rank", "t18"."step", "t18"."device_id"
-          ORDER BY "t18"."at_ns" ASC
+        "t17"."run",
+        "t17"."rank",
+        "t17"."step",
+        "t17"."device_id",
+        LEAD("t17"."at_ns") OVER (
+          PARTITION BY "t17"."run", "t17"."rank", "t17"."step", "t17"."device_id"
+          ORDER BY "t17"."at_ns" ASC
           ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-        ) AS "until_ns",
-        SUM("t18"."compute") OVER (
-          PARTITION BY "t18"."run", "t18"."rank", "t18"."step", "t18"."device_id"
-          ORDER BY "t18"."at_ns" ASC
+        ) - "t17"."at_ns" AS "length_ns",
+        SUM("t17"."compute") OVER (
+          PARTITION BY "t17"."run", "t17"."rank", "t17"."step", "t17"."device_id"
+          ORDER BY "t17"."at_ns" ASC
           ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
         ) AS "compute",
-        SUM("t18"."communication") OVER (
-          PARTITION BY "t18"."run", "t18"."rank", "t18"."step", "t18"."device_id"
-          ORDER BY "t18"."at_ns" ASC
+        SUM("t17"."communication") OVER (
+          PARTITION BY "t17"."run", "t17"."rank", "t17"."step", "t17"."device_id"
+          ORDER BY "t17"."at_ns" ASC
           ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
         ) AS "communication",
-        SUM("t18"."copy") OVER (
-          PARTITION BY "t18"."run", "t18"."rank", "t18"."step", "t18"."device_id"
-          ORDER BY "t18"."at_ns" ASC
+        SUM("t17"."copy") OVER (
+          PARTITION BY "t17"."run", "t17"."rank", "t17"."step", "t17"."device_id"
+          ORDER BY "t17"."at_ns" ASC
           ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
         ) AS "copy",
-        SUM("t18"."memset") OVER (
-          PARTITION BY "t18"."run", "t18"."rank", "t18"."step", "t18"."device_id"
-          ORDER BY "t18"."at_ns" ASC
+        SUM("t17"."memset") OVER (
+          PARTITION BY "t17"."run", "t17"."rank", "t17"."step", "t17"."device_id"
+          ORDER BY "t17"."at_ns" ASC
           ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
         ) AS "memset"
       FROM (
         SELECT
-          "t17"."run",
-          "t17"."rank",
-          "t17"."step",
-          "t17"."device_id",
-          "t17"."at_ns",
-          SUM("t17"."compute") AS "compute",
-          SUM("t17"."communication") AS "communication",
-          SUM("t17"."copy") AS "copy",
-          SUM("t17"."memset") AS "memset"
+          *
         FROM (
           SELECT
-            "t17"."compute",
-            "t17"."communication",
-            "t17"."copy",
-            "t17"."memset",
-            "t17"."run",
-            "t17"."rank",
-            "t17"."step",
-            "t17"."device_id",
-            "t17"."at_ns"
-          FROM (
-            SELECT
-              *
-            FROM (
-              SELECT
-                "t14"."run",
-                "t14"."rank",
-                "t14"."step",
-                "t14"."device_id",
-                GREATEST("t14"."start_ns", "t14"."first_ns") AS "at_ns",
-                CASE WHEN "t14"."class" = 'compute' THEN 1 ELSE 0 END AS "compute",
-                CASE WHEN "t14"."class" = 'communication' THEN 1 ELSE 0 END AS "communication",
-                CASE WHEN "t14"."class" = 'copy' THEN 1 ELSE 0 END AS "copy",
-                CASE WHEN "t14"."class" = 'memset' THEN 1 ELSE 0 END AS "memset"
-              FROM "t13" AS "t14"
-              WHERE
-                LEAST("t14"."end_ns", "t14"."last_ns") >= GREATEST("t14"."start_ns", "t14"."first_ns")
-                AND LEAST("t14"."end_ns", "t14"."last_ns") > GREATEST("t14"."start_ns", "t14"."first_ns")
-            ) AS "t15"
-            UNION ALL
-            SELECT
-              *
-            FROM (
-              SELECT
-                "t14"."run",
-                "t14"."rank",
-                "t14"."step",
-                "t14"."device_id",
-                LEAST("t14"."end_ns", "t14"."last_ns") AS "at_ns",
-                CASE WHEN "t14"."class" = 'compute' THEN -1 ELSE 0 END AS "compute",
-                CASE WHEN "t14"."class" = 'communication' THEN -1 ELSE 0 END AS "communication",
-                CASE WHEN "t14"."class" = 'copy' THEN -1 ELSE 0 END AS "copy",
-                CASE WHEN "t14"."class" = 'memset' THEN -1 ELSE 0 END AS "memset"
-              FROM "t13" AS "t14"
-              WHERE
-                LEAST("t14"."end_ns", "t14"."last_ns") >= GREATEST("t14"."start_ns", "t14"."first_ns")
-                AND LEAST("t14"."end_ns", "t14"."last_ns") > GREATEST("t14"."start_ns", "t14"."first_ns")
-            ) AS "t16"
-          ) AS "t17"
-        ) AS t17
-        GROUP BY
-          "t17"."run",
-          "t17"."rank",
-          "t17"."step",
-          "t17"."device_id",
-          "t17"."at_ns"
-      ) AS "t18"
-    ) AS "t19"
+            "t14"."run",
+            "t14"."rank",
+            "t14"."step",
+            "t14"."device_id",
+            GREATEST("t14"."start_ns", "t14"."first_ns") AS "at_ns",
+            CASE WHEN "t14"."class" = 'compute' THEN 1 ELSE 0 END AS "compute",
+            CASE WHEN "t14"."class" = 'communication' THEN 1 ELSE 0 END AS "communication",
+            CASE WHEN "t14"."class" = 'copy' THEN 1 ELSE 0 END AS "copy",
+            CASE WHEN "t14"."class" = 'memset' THEN 1 ELSE 0 END AS "memset"
+          FROM "t13" AS "t14"
+          WHERE
+            LEAST("t14"."end_ns", "t14"."last_ns") >= GREATEST("t14"."start_ns", "t14"."first_ns")
+            AND LEAST("t14"."end_ns", "t14"."last_ns") > GREATEST("t14"."start_ns", "t14"."first_ns")
+        ) AS "t15"
+        UNION ALL
+        SELECT
+          *
+        FROM (
+          SELECT
+            "t14"."run",
+            "t14"."rank",
+            "t14"."step",
+            "t14"."device_id",
+            LEAST("t14"."end_ns", "t14"."last_ns") AS "at_ns",
+            CASE WHEN "t14"."class" = 'compute' THEN -1 ELSE 0 END AS "compute",
+            CASE WHEN "t14"."class" = 'communication' THEN -1 ELSE 0 END AS "communication",
+            CASE WHEN "t14"."class" = 'copy' THEN -1 ELSE 0 END AS "copy",
+            CASE WHEN "t14"."class" = 'memset' THEN -1 ELSE 0 END AS "memset"
+          FROM "t13" AS "t14"
+          WHERE
+            LEAST("t14"."end_ns", "t14"."last_ns") >= GREATEST("t14"."start_ns", "t14"."first_ns")
+            AND LEAST("t14"."end_ns", "t14"."last_ns") > GREATEST("t14"."start_ns", "t14"."first_ns")
+        ) AS "t16"
+      ) AS "t17"
+    ) AS "t18"
     WHERE
-      (
-        "t19"."compute" + "t19"."communication" + "t19"."copy" + "t19"."memset"
+      "t18"."length_ns" > 0
+      AND (
+        "t18"."compute" + "t18"."communication" + "t18"."copy" + "t18"."memset"
       ) > 0
-      AND COALESCE("t19"."until_ns" - "t19"."at_ns", 0) > 0
-  ) AS "t20"
-) AS t20
+  ) AS "t19"
+) AS t19
 GROUP BY
-  "t20"."run",
-  "t20"."rank",
-  "t20"."step",
-  "t20"."device_id",
-  "t20"."running"
+  "t19"."run",
+  "t19"."rank",
+  "t19"."step",
+  "t19"."device_id",
+  "t19"."running"

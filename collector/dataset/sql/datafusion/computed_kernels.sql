@@ -1,25 +1,78 @@
 SELECT
-  "t2"."run",
-  "t2"."rank",
-  "t2"."step",
-  "t2"."name",
-  "t2"."count",
-  "t2"."total_ns",
-  "t2"."min_ns",
-  "t2"."max_ns",
-  "t5"."median_ns"
+  "t1"."run",
+  "t1"."rank",
+  "t1"."step",
+  "t1"."name",
+  COUNT(*) AS "count",
+  SUM("t1"."duration_ns") AS "total_ns",
+  MIN("t1"."duration_ns") AS "min_ns",
+  MAX("t1"."duration_ns") AS "max_ns",
+  MAX(
+    CASE
+      WHEN (
+        (
+          "t1"."place" * 2
+        ) = (
+          "t1"."number" - 1
+        )
+      )
+      OR (
+        (
+          "t1"."place" * 2
+        ) = (
+          "t1"."number" - 2
+        )
+      )
+      THEN "t1"."duration_ns"
+      ELSE NULL
+    END
+  ) AS "median_ns"
 FROM (
   SELECT
-    "t0"."run",
-    "t0"."rank",
-    "t0"."step",
-    "t0"."name",
-    COUNT(*) AS "count",
-    SUM("t0"."duration_ns") AS "total_ns",
-    MIN("t0"."duration_ns") AS "min_ns",
-    MAX("t0"."duration_ns") AS "max_ns"
+    "t1"."id",
+    "t1"."start_ns",
+    "t1"."duration_ns",
+    "t1"."device_id",
+    "t1"."context_id",
+    "t1"."stream_id",
+    "t1"."correlation_id",
+    "t1"."grid_x",
+    "t1"."grid_y",
+    "t1"."grid_z",
+    "t1"."block_x",
+    "t1"."block_y",
+    "t1"."block_z",
+    "t1"."cluster_x",
+    "t1"."cluster_y",
+    "t1"."cluster_z",
+    "t1"."registers_per_thread",
+    "t1"."static_shared_bytes",
+    "t1"."dynamic_shared_bytes",
+    "t1"."local_bytes_per_thread",
+    "t1"."launch_type",
+    "t1"."graph_id",
+    "t1"."graph_node_id",
+    "t1"."priority",
+    "t1"."source_graph_node_id",
+    "t1"."captured_external_id",
+    "t1"."graph_degree",
+    "t1"."demangled_name",
+    "t1"."class",
+    "t1"."process_id",
+    "t1"."op",
+    "t1"."occupancy_percent",
+    "t1"."uses_tensor_cores",
+    "t1"."place",
+    "t1"."number",
+    "t1"."run",
+    "t1"."rank",
+    "t1"."step",
+    "t1"."name"
   FROM (
     SELECT
+      "t0"."run",
+      "t0"."rank",
+      "t0"."step",
       "t0"."id",
       "t0"."start_ns",
       "t0"."duration_ns",
@@ -27,6 +80,7 @@ FROM (
       "t0"."context_id",
       "t0"."stream_id",
       "t0"."correlation_id",
+      "t0"."name",
       "t0"."grid_x",
       "t0"."grid_y",
       "t0"."grid_z",
@@ -53,32 +107,6 @@ FROM (
       "t0"."op",
       "t0"."occupancy_percent",
       "t0"."uses_tensor_cores",
-      "t0"."run",
-      "t0"."rank",
-      "t0"."step",
-      "t0"."name"
-    FROM "kernels" AS "t0"
-  ) AS t0
-  GROUP BY
-    "t0"."run",
-    "t0"."rank",
-    "t0"."step",
-    "t0"."name"
-) AS "t2"
-INNER JOIN (
-  SELECT
-    "t3"."median_ns",
-    "t3"."run" AS "of_run",
-    "t3"."rank" AS "of_rank",
-    "t3"."step" AS "of_step",
-    "t3"."name" AS "of_name"
-  FROM (
-    SELECT
-      "t0"."run",
-      "t0"."rank",
-      "t0"."step",
-      "t0"."name",
-      "t0"."duration_ns" AS "median_ns",
       ROW_NUMBER() OVER (
         PARTITION BY "t0"."run", "t0"."rank", "t0"."step", "t0"."name"
         ORDER BY "t0"."duration_ns" ASC, "t0"."id" ASC
@@ -86,27 +114,14 @@ INNER JOIN (
       ) - 1 AS "place",
       COUNT(*) OVER (
         PARTITION BY "t0"."run", "t0"."rank", "t0"."step", "t0"."name"
+        ORDER BY "t0"."duration_ns" ASC, "t0"."id" ASC
         ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
       ) AS "number"
     FROM "kernels" AS "t0"
-  ) AS "t3"
-  WHERE
-    (
-      (
-        "t3"."place" * 2
-      ) = (
-        "t3"."number" - 1
-      )
-    )
-    OR (
-      (
-        "t3"."place" * 2
-      ) = (
-        "t3"."number" - 2
-      )
-    )
-) AS "t5"
-  ON "t2"."run" = "t5"."of_run"
-  AND "t2"."rank" = "t5"."of_rank"
-  AND "t2"."step" = "t5"."of_step"
-  AND "t2"."name" = "t5"."of_name"
+  ) AS "t1"
+) AS t1
+GROUP BY
+  "t1"."run",
+  "t1"."rank",
+  "t1"."step",
+  "t1"."name"

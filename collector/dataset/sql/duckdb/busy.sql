@@ -26,7 +26,7 @@ FROM (
     COALESCE(
       MAX("t14"."end_ns") OVER (
         PARTITION BY "t14"."run", "t14"."rank", "t14"."step", "t14"."device_id"
-        ORDER BY "t14"."start_ns" ASC, "t14"."end_ns" ASC, "t14"."stream_id" ASC, "t14"."class" ASC
+        ORDER BY "t14"."start_ns" ASC
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 preceding
       ),
       "t14"."start_ns"

@@ -26,7 +26,7 @@ FROM (
     COALESCE(
       MAX(`t14`.`end_ns`) OVER (
         PARTITION BY `t14`.`run`, `t14`.`rank`, `t14`.`step`, `t14`.`device_id`
-        ORDER BY `t14`.`start_ns` ASC NULLS LAST, `t14`.`end_ns` ASC NULLS LAST, `t14`.`stream_id` ASC NULLS LAST, `t14`.`class` ASC NULLS LAST
+        ORDER BY `t14`.`start_ns` ASC NULLS LAST
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
       ),
       `t14`.`start_ns`
