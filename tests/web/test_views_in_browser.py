@@ -104,8 +104,7 @@ def test_every_view_of_other_recordings(report_page, shared, tmp_path, name):
     collector.load(shared / "data" / "gpu_traces" / OTHERS[name]).save(path)
     views = report_page.open(path).views()
     assert set(ALWAYS) | set(() if name == "no GPU" else WORK) <= set(views)
-    for view in views:
-        report_page.turn(view).drawn()
+    lawful_in_both_themes(report_page, views)
     text = report_page.turn("overview").page.inner_text("main")
     if name == "no GPU":
         assert "No GPU did anything in this step." in text
