@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collector.recording.table import Table
 
     Numbers = npt.NDArray[np.int64]
+    Places = npt.NDArray[np.uint32]
 
 BINS = 2048
 """Parts that the step is cut into; of each a lane has the share of time in which anything ran."""
@@ -49,7 +50,7 @@ class Lane(NamedTuple):
     name: str
     starts: Numbers
     ends: Numbers
-    names: Numbers
+    names: Places
     """Of each slice the place in `Lanes.names`; empty for a device."""
     device_id: int = -1
     """Of a device and a stream."""
@@ -109,13 +110,13 @@ class Lanes:
         return b"".join(byte_planes(values, width) for values, width in planes)
 
     @cached_property
-    def _slices(self) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+    def _slices(self) -> tuple[npt.NDArray[np.uint16], Numbers, Numbers, Places]:
         """Lane, start, end and name of each slice, lane after lane and by their starts."""
-        columns: list[tuple[Numbers, ...]] = []
+        columns: list[tuple[npt.NDArray[Any], ...]] = []
         for place, lane in enumerate(self.lanes):
             count = len(lane.names)
-            own: tuple[Numbers, ...] = (
-                np.full(count, place, np.int64),
+            own: tuple[npt.NDArray[Any], ...] = (
+                np.full(count, place, np.uint16),
                 lane.starts[:count],
                 lane.ends[:count],
                 lane.names,
@@ -125,7 +126,8 @@ class Lanes:
                 own = (own[0], *(column[order] for column in own[1:]))
             columns.append(own)
         lanes, starts, ends, names = (
-            np.concatenate([np.zeros(0, np.int64), *(own[place] for own in columns)]) for place in range(4)
+            np.concatenate([np.zeros(0, dtype), *(own[place] for own in columns)])
+            for place, dtype in enumerate((np.uint16, np.int64, np.int64, np.uint32))
         )
         return lanes, starts, ends, names
 
@@ -145,11 +147,11 @@ class _Names:
         self.places: dict[tuple[str, str], int] = {}
         """Kind and name -> its place."""
 
-    def of(self, kind: str, ids: npt.NDArray[Any], form: Callable[[int], str]) -> Numbers:
+    def of(self, kind: str, ids: npt.NDArray[Any], form: Callable[[int], str]) -> Places:
         """The place of the name of each id."""
         known, codes = distinct_codes(ids)
         named = [(kind, form(each)) for each in known.tolist()]
-        places = np.array([self.places.setdefault(each, len(self.places)) for each in named], np.int64)
+        places = np.array([self.places.setdefault(each, len(self.places)) for each in named], np.uint32)
         return places[codes]
 
 
@@ -191,16 +193,16 @@ def _overheads(recording: Recording, names: _Names) -> Iterator[Lane]:
 
 
 def _devices(recording: Recording, work: Activities, names: _Names) -> Iterator[Lane]:
-    tables: dict[str, Callable[[Table], Numbers]] = {
+    tables: dict[str, Callable[[Table], Places]] = {
         "kernels": lambda table: names.of("kernels", table.name_id, lambda index: short_name(recording.strings[index])),
         "memcpys": lambda table: names.of("memcpys", table.copy_kind, lambda kind: f"memcpy {copy_kind_name(kind)}"),
         "memsets": lambda table: names.of("memsets", np.zeros(len(table), np.int64), lambda _: "memset"),
     }
     named = [tables[name](getattr(recording, name)) for name in ACTIVITY_TABLES]
     firsts = np.cumsum([0, *map(len, named)])[:-1]
-    name_of = np.concatenate([np.zeros(0, np.int64), *named])
+    name_of = np.concatenate([np.zeros(0, np.uint32), *named])
     for device, own in work.by_device():
-        nothing = np.zeros(0, np.int64)
+        nothing = np.zeros(0, np.uint32)
         yield Lane("device", f"GPU {device}", own.start_ns, own.end_ns, nothing, device)
         places = name_of[firsts[own.table] + own.row]
         streams, codes = distinct_codes(own.stream_id)

@@ -434,6 +434,15 @@ def test_every_view_of_a_step_that_lost_records(report_page, small, tmp_path):
     assert "⚠ incomplete" in report_page.page.inner_text("header")
 
 
+def test_graphs_have_a_view_where_there_are_some(report_page, small, tmp_path):
+    assert "graphs" not in report_page.open(written(tmp_path / "none.html", small.recording())).views()
+    for number, start in enumerate((500_000, 600_000)):
+        small.kernel("node", start, 100 + number, correlation_id=20 + number, graph_id=8)
+    path = written(tmp_path / "graphs.html", small.recording())
+    lawful_in_both_themes(report_page.open(path), ["graphs"])
+    assert [row[:5] for row in report_page.table("Graphs")] == [["0", "8", "2", "1", "201 ns"]]
+
+
 def test_every_view_of_an_empty_step(report_page, build, tmp_path):
     path = written(tmp_path / "empty.html", build.recording())
     lawful_in_both_themes(report_page, report_page.open(path).views())

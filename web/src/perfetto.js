@@ -84,7 +84,7 @@ export function Perfetto({ step }) {
 /** @param {{step: Step, sent: {part: Part | null}, say: (text: string) => void}} props */
 function Frame({ step, sent, say }) {
   const frame = useRef(/** @type {HTMLIFrameElement | null} */ (null));
-  const [ready, setReady] = useState(false);
+  const ready = useRef(/** @type {Promise<void> | null} */ (null));
   const [shift, setShift] = useState(0);
   const [shown, setShown] = useState(false);
   const part = chosenWindow.value;
@@ -93,14 +93,13 @@ function Frame({ step, sent, say }) {
   const pin = encodeURIComponent(JSON.stringify([{ id: "dev.perfetto.PinTracksByRegex", args: [PINNED] }]));
   useEffect(() => {
     const element = /** @type {HTMLIFrameElement} */ (frame.current);
-    answering(/** @type {Window} */ (element.contentWindow)).then(() => setReady(true), failed);
+    ready.current = answering(/** @type {Window} */ (element.contentWindow));
   }, []);
-  useEffect(() => {
-    if (!ready) return;
+  useEffect(() => { // the trace is written while the page in the frame starts
     let is = true;
     setShown(false);
     say(sent.part ? `sending ${timeText(sent.part.end - sent.part.start)} …` : "sending the whole step …");
-    Promise.all([askBytes(traceOf(step, sent.part)), ask(`/api/runs/${step.id}/trace_shift`)]).then(([bytes, about]) => {
+    Promise.all([askBytes(traceOf(step, sent.part)), ask(`/api/runs/${step.id}/trace_shift`), ready.current]).then(([bytes, about]) => {
       if (!is) return;
       post({ perfetto: { buffer: bytes.buffer, title: printable(step.name), keepApiOpen: true } });
       setShift(about.shift_ns);
@@ -108,7 +107,7 @@ function Frame({ step, sent, say }) {
       say("");
     }, failed);
     return () => { is = false; };
-  }, [ready, sent]);
+  }, [sent]);
   useEffect(() => {
     const range = part ?? sent.part;
     if (!shown || !range) return;

@@ -49,6 +49,7 @@ export const VIEWS = [
   tables("copies", "Copies", ["copies"]),
   tables("launches", "Launches", ["launches", "calls", "queue", "launch_delays"]),
   tables("streams", "Streams", ["streams", "concurrency", "overlap"]),
+  tables("graphs", "Graphs", ["graphs"]),
   tables("critical-path", "Critical path", ["critical_path"]),
   { name: "steps", title: "Steps", is: (page, step) => "steps" in page.answers || "steps" in step.answers, show: Steps },
   { name: "compare", title: "Compare", is: (page) => Boolean(page.compare) || "compare" in page.refused, show: Compare },
