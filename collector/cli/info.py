@@ -1,13 +1,26 @@
-"""Show whether this machine can be traced and with which libraries, or the remedy if it cannot."""
+"""Check whether this machine can be traced, with which libraries, and what to do where it cannot.
+
+Each line is one check: ✓ is there, ✗ is missing, with its remedy, · neither helps nor prevents tracing. The exit status
+is 0 if a GPU can be traced here, else 1.
+
+  collector info
+  collector info --json | jq .checks
+"""
 
 from __future__ import annotations
 
+import json
 import platform
 import sys
 from typing import TYPE_CHECKING, Any
 
+from collector.sources.machine_checks import FAILED, NOTE, OK, Check, machine_checks
+
 if TYPE_CHECKING:
     import argparse
+
+_MARKS = {OK: ("✓", "bold green"), FAILED: ("✗", "bold red"), NOTE: ("·", "")}
+"""State -> mark and style."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,6 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from collector.sources import SOURCE_NAMES
 
     parser.add_argument("--source", choices=SOURCE_NAMES, default="auto", help="the source of activity records")
+    parser.add_argument("--json", action="store_true", help="print the checks as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -22,61 +36,51 @@ def run(arguments: argparse.Namespace) -> int:
     from collector.errors import UnavailableError
     from collector.sources import open_source
 
+    name = arguments.source
+    found: dict[str, Any]
     try:
-        source = open_source(arguments.source)
-        rows = describe(source.name, source.probe())
+        source = open_source(name)
+        name, found = source.name, source.probe()
     except UnavailableError as error:
-        rows = describe(arguments.source, {"available": False, "cause": error.cause, "remedy": error.remedy})
-    _print(rows)
-    return 0
+        found = {"available": False, "cause": error.cause, "remedy": error.remedy}
+    checks = checks_of(name, found)
+    available = bool(found.get("available"))
+    if arguments.json:
+        print(json.dumps({"available": available, "source": name, "checks": [each._asdict() for each in checks]}))
+    else:
+        _print(checks)
+    return 0 if available else 1
 
 
-def describe(source: str, found: dict[str, Any]) -> list[tuple[str, str]]:
-    """The result of a source's ``probe`` as pairs of title and text; unknown values are left out."""
+def checks_of(source: str, found: dict[str, Any]) -> list[Check]:
+    """All checks, with the versions that a report of a defect needs; ``found`` is what the source's ``probe`` says."""
     from collector.tracing.nvtx import state
     from collector.version import version
 
-    available = bool(found.get("available"))
-    features = found.get("features") or {}
-    devices = found.get("devices") or []
-    rows = [
-        ("tracing", "available" if available else "unavailable"),
-        ("cause", "" if available else str(found.get("cause", ""))),
-        ("remedy", "" if available else str(found.get("remedy", ""))),
-        ("simulated", "yes: no real GPU is behind these libraries" if found.get("simulated") else ""),
-        ("source", source),
-        ("driver", _library(found.get("driver_path"), "CUDA " + _cuda(found.get("driver_version")))),
-        ("libcupti", _library(found.get("cupti_path"), f"API version {found.get('cupti_api_version')}")),
-        ("CUPTI's CUDA", _cuda(found.get("cuda_version"))),
-        ("features", ", ".join(sorted(name for name, there in features.items() if there))),
-        ("without", ", ".join(sorted(name for name, there in features.items() if not there))),
-        *((f"device {device['ordinal']}", str(device["name"])) for device in devices),
-        ("NVTX", state()),
-        ("collector", version()),
-        ("Python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"),
+    return [
+        *machine_checks(found),
+        Check("source", NOTE, source),
+        Check("NVTX", NOTE, state()),
+        Check("collector", NOTE, version()),
+        Check("Python", NOTE, f"{platform.python_version()} on {platform.system()} {platform.machine()}"),
     ]
-    return [(title, text) for title, text in rows if text]
 
 
-def _cuda(version: int | None) -> str:
-    return f"{version // 1000}.{version % 1000 // 10}" if version else ""
-
-
-def _library(path: str | None, version: str) -> str:
-    return f"{path} ({version})" if path else ""
-
-
-def _print(rows: list[tuple[str, str]]) -> None:
+def _print(checks: list[Check]) -> None:
     if not sys.stdout.isatty():
-        for title, text in rows:
-            print(f"{title}: {text}")
+        for each in checks:
+            print(f"{_MARKS[each.state][0]} {each.name}: {_line(each)}")
         return
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     table = Table(show_header=False, box=None)
-    styles = {"unavailable": "bold red", "available": "bold green"}
-    for title, text in rows:
-        table.add_row(Text(title, style="bold"), Text(text, style=styles.get(text, ""), overflow="fold"))
+    for each in checks:
+        mark, style = _MARKS[each.state]
+        table.add_row(Text(mark, style=style), Text(each.name, style="bold"), Text(_line(each), overflow="fold"))
     Console().print(table)
+
+
+def _line(check: Check) -> str:
+    return f"{check.text}. {check.remedy}" if check.remedy else check.text

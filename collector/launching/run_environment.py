@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 
 from collector.errors import CollectorError, MissingDependencyError
 from collector.options import KINDS
-from collector.runtime.extension import capture_library, is_capture_library
+from collector.runtime.extension import INJECTION_VARIABLE, capture_library, is_capture_library
 from collector.runtime.launcher_ranks import RANK_VARIABLES
 from collector.sources.native import search_roots
 from collector.tracing.nvtx import arming_variables
-from collector.tracing.recorded_process import INJECTION_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

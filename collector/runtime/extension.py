@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 __all__ = ["capture_library", "convert_extension", "is_capture_library", "load_extension"]
 
 
+INJECTION_VARIABLE = "CUDA_INJECTION64_PATH"
+"""Where libcuda looks for the library of a tool."""
+
+
 @cache
 def load_extension() -> ModuleType:
     """Return the extension module ``collector._convert``. It needs no CUDA library.

@@ -37,6 +37,17 @@ def search_roots() -> list[str]:
     return [folder for folder in folders if folder and Path(folder, "nvidia").is_dir()]
 
 
+def cupti_candidates() -> list[str]:
+    """The existing files among which a search for libcupti chooses, best first; the loader's path is not searched.
+
+    Raises:
+        ImportError: the native extension cannot be imported.
+    """
+    from collector import _native
+
+    return _native.cupti_candidates(search_roots())
+
+
 class NativeSource:
     """The process's one native subscription, behind the `collector.sources.Source` protocol."""
 

@@ -6,15 +6,12 @@ import json
 import os
 from typing import TYPE_CHECKING
 
-from collector.runtime.extension import is_capture_library
+from collector.runtime.extension import INJECTION_VARIABLE, is_capture_library
 from collector.sources.native import NativeSource, extension_error
 from collector.tracing.annotate import send_annotations_to
 
 if TYPE_CHECKING:
     from collector.recording.annotation_details import Details
-
-INJECTION_VARIABLE = "CUDA_INJECTION64_PATH"
-"""Where libcuda looks for the library of a tool."""
 
 
 class _RecordedProcess(NativeSource):

@@ -246,6 +246,10 @@ PYBIND11_MODULE(_native, m) {
   m.def("probe", &probe, py::arg("libcupti") = "", py::arg("libcuda") = "",
         py::arg("search_roots") = std::vector<std::string>{},
         "What could be traced here, and with what; never raises. Initialises CUDA.");
+  m.def(
+      "cupti_candidates",
+      [](const std::vector<std::string>& search_roots) { return cupti::Library::candidates({"", "", search_roots}); },
+      py::arg("search_roots"), "The existing files among which a search for libcupti chooses, best first.");
   m.def("start", &start, py::arg("options"), "Opens the session. Raises CaptureError.");
   m.def("stop", &stop, py::arg("synchronize") = true, py::arg("timeout_ms") = 5000,
         "Closes the session; its tables, or None when none is open.");

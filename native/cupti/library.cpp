@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <climits>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
@@ -189,6 +190,15 @@ class Finder {
     return check_cupti(library.cupti_path_, api_version, environment("COLLECTOR_ALLOW_UNTESTED_CUPTI") == "1");
   }
 
+  std::vector<std::string> existing_candidates() const {
+    std::vector<std::string> existing;
+    if (!paths_.libcupti.empty() && is_file(paths_.libcupti)) existing.push_back(paths_.libcupti);
+    for (const std::string& candidate : candidates(INT_MAX)) {
+      if (candidate.find('/') != std::string::npos && is_file(candidate)) existing.push_back(candidate);
+    }
+    return existing;
+  }
+
  private:
   std::optional<Failure> open_driver(Library& library) const {
     const std::string name = paths_.libcuda.empty() ? "libcuda.so.1" : paths_.libcuda;
@@ -297,6 +307,8 @@ Library::Opened Library::open(const LibraryPaths& paths) {
   if (const auto* library = std::get_if<std::shared_ptr<const Library>>(&result)) opened.by_key[key] = *library;
   return result;
 }
+
+std::vector<std::string> Library::candidates(const LibraryPaths& paths) { return Finder(paths).existing_candidates(); }
 
 Library::Opened Library::open_for_decoding(const std::string& libcupti) {
   void* handle = ::dlopen(libcupti.c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -118,6 +118,10 @@ class Library {
   // without a driver, any call to 13.2 ends in unbounded recursion.
   static Opened open(const LibraryPaths& paths);
 
+  // The existing files among which a search for libcupti chooses, best first, for any driver. The loader's path is not
+  // searched.
+  static std::vector<std::string> candidates(const LibraryPaths& paths);
+
   // Opens a libcupti that only steps through records, without a driver. For tests on recorded buffers. It works with
   // 12.0 to 13.1; later versions return 999 or crash without a driver.
   static Opened open_for_decoding(const std::string& libcupti);

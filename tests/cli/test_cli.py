@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -204,24 +205,27 @@ FOUND = {
 }
 
 
+def checked(found):
+    return {each.name: each for each in info.checks_of("native", found)}
+
+
 def test_info_tells_what_was_found():
-    rows = dict(info.describe("native", FOUND))
-    assert rows["tracing"] == "available"
-    assert rows["driver"] == "/usr/lib/libcuda.so.1 (CUDA 13.1)"
-    assert rows["libcupti"] == "/opt/libcupti.so.13 (API version 130100)"
-    assert rows["CUPTI's CUDA"] == "13.1"
-    assert (rows["features"], rows["without"]) == ("cluster_size", "graph_node_id")
-    assert rows["device 0"] == "H100"
-    assert not {"cause", "remedy", "simulated"} & set(rows)
+    checks = checked(FOUND)
+    assert (checks["tracing"].state, checks["tracing"].text) == ("ok", "available")
+    assert checks["driver"].text == "/usr/lib/libcuda.so.1 (CUDA 13.1)"
+    assert checks["libcupti"].text == "/opt/libcupti.so.13 (CUDA 13.1, API version 130100)"
+    assert (checks["features"].text, checks["without"].text) == ("cluster_size", "graph_node_id")
+    assert checks["device 0"].text == "H100"
+    assert "simulated" not in checks
 
 
 def test_info_tells_why_nothing_can_be_traced_and_what_to_do():
-    rows = dict(info.describe("native", {"available": False, "cause": "no driver", "remedy": "Install it"}))
-    assert (rows["tracing"], rows["cause"], rows["remedy"]) == ("unavailable", "no driver", "Install it")
-    assert not {"driver", "libcupti", "features"} & set(rows)
+    checks = checked({"available": False, "cause": "no driver", "remedy": "Install it"})
+    assert checks["tracing"] == ("tracing", "failed", "unavailable: no driver", "Install it")
+    assert not {"driver", "libcupti", "features"} & set(checks)
 
 
-def run_info(monkeypatch, capsys, found, *, terminal: bool) -> str:
+def run_info(monkeypatch, capsys, found, *options, terminal: bool) -> str:
     class Source:
         name = "native"
 
@@ -231,14 +235,14 @@ def run_info(monkeypatch, capsys, found, *, terminal: bool) -> str:
     monkeypatch.setattr("collector.sources.open_source", lambda name: Source())
     monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
     monkeypatch.setenv("TERM", "xterm")
-    assert main(["info"]) == 0
+    assert main(["info", *options]) == 0
     return capsys.readouterr().out
 
 
 def test_info_is_plain_lines_when_piped(monkeypatch, capsys):
     lines = run_info(monkeypatch, capsys, FOUND, terminal=False).splitlines()
-    assert "driver: /usr/lib/libcuda.so.1 (CUDA 13.1)" in lines
-    assert all(": " in line for line in lines)
+    assert "✓ driver: /usr/lib/libcuda.so.1 (CUDA 13.1)" in lines
+    assert all(re.match("[✓✗·] .+: .", line) for line in lines)
 
 
 def test_info_is_a_table_on_a_terminal(monkeypatch, capsys):
@@ -253,10 +257,16 @@ def test_info_tells_why_a_source_cannot_even_be_opened(monkeypatch, capsys):
         raise collector.CuptiUnusableError("the native extension cannot be loaded", "Install it again")
 
     monkeypatch.setattr("collector.sources.open_source", refuse)
-    assert main(["info"]) == 0
+    assert main(["info"]) == 1
     text = capsys.readouterr().out
-    assert "cause: the native extension cannot be loaded" in text
-    assert "remedy: Install it again" in text
+    assert "✗ tracing: unavailable: the native extension cannot be loaded. Install it again" in text
+
+
+def test_info_as_json(monkeypatch, capsys):
+    text = run_info(monkeypatch, capsys, FOUND, "--json", terminal=True)
+    found = json.loads(text)
+    assert (found["available"], found["source"]) == (True, "native")
+    assert {"name": "device 0", "state": "ok", "text": "H100", "remedy": ""} in found["checks"]
 
 
 def test_a_reader_that_has_seen_enough_is_no_trouble():
