@@ -11,15 +11,15 @@ from collector.analysis.activities import WorkClass, work_classes
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.analysis.device_times import ratio
-from collector.recording.copy_kind_names import copy_kind_name
-from collector.recording.cupti_enums import MEMORY_KINDS
 from collector.recording.distinct import combination_codes, distinct_values, grouped_rows
 from collector.recording.intervals import Union
+from collector.recording.kind_names import copy_kind_name, memory_kind_name
 
 if TYPE_CHECKING:
     from collector.analysis.answer import Answer
     from collector.analysis.asked import Asked
     from collector.recording.recording import Recording
+    from collector.recording.table import Table
 
 MEMSET = "memset"
 """The kind of memsets, beside the directions of copies."""
@@ -67,9 +67,7 @@ def bytes_by_kind(recording: Recording) -> dict[str, int]:
 
 
 def _part(recording: Recording) -> Part:
-    kernels = recording.kernels
-    is_compute = work_classes(recording)[0] == WorkClass.COMPUTE
-    computing: dict[int, Union] = {}
+    computing = _ComputeTimes(recording)
     rows, evidence = [], []
     for table_name, columns in (("memcpys", ("copy_kind", "src_kind", "dst_kind")), ("memsets", ("memory_kind",))):
         table = getattr(recording, table_name)
@@ -79,44 +77,53 @@ def _part(recording: Recording) -> Part:
         firsts = zip(*(column[grouped[bounds[:-1]]].tolist() for column in keys), strict=True)
         for (device, *kinds), (begin, end) in zip(firsts, pairwise(bounds.tolist()), strict=True):
             own = grouped[begin:end]
-            starts, ends, sizes = (
-                column[own].astype(np.int64) for column in (table.start_ns, table.end_ns, table.num_bytes)
-            )
-            known = sizes > 0  # CUPTI records 0 for an unknown size
-            num_bytes = int(sizes.sum())
-            spent = int((ends - starts)[known].sum())
-            covered = Union.of(starts[known], ends[known]).length
-            ran = Union.of(starts, ends)
-            if device not in computing:
-                chosen = is_compute & (kernels.device_id == device)
-                computing[device] = Union.of(kernels.start_ns[chosen], kernels.end_ns[chosen])
-            hidden = ran.overlap(computing[device])
-            names = (
-                (copy_kind_name(kinds[0]), _memory(kinds[1]), _memory(kinds[2]))
-                if table_name == "memcpys"
-                else (MEMSET, "", _memory(kinds[0]))
-            )
-            rows.append(
-                (
-                    device,
-                    *names,
-                    len(own),
-                    int((~known).sum()),
-                    num_bytes,
-                    int((ends - starts).sum()),
-                    ran.length,
-                    _rate(num_bytes, spent),
-                    _rate(num_bytes, covered),
-                    hidden,
-                    ratio(hidden, ran.length),
-                )
-            )
+            rows.append((device, *_names(kinds), *_figures(table[own], computing.of(device))))
             evidence.append({table_name: own})
     return Part.ordered(rows, evidence, lambda row: (-row[7], row[:4]))
 
 
-def _memory(kind: int) -> str:
-    return MEMORY_KINDS[kind] if kind < len(MEMORY_KINDS) else f"kind {kind}"
+def _names(kinds: list[int]) -> tuple[str, str, str]:
+    """Direction, source and target of a copy by its three kinds, of a memset by that of the memory."""
+    if len(kinds) == 1:
+        return MEMSET, "", memory_kind_name(kinds[0])
+    direction, source, target = kinds
+    return copy_kind_name(direction), memory_kind_name(source), memory_kind_name(target)
+
+
+def _figures(work: Table, computing: Union) -> tuple[int | float, ...]:
+    """The columns from ``count`` on, of the copies or memsets of one kind."""
+    starts, ends, sizes = (column.astype(np.int64) for column in (work.start_ns, work.end_ns, work.num_bytes))
+    known = sizes > 0  # CUPTI records 0 for an unknown size
+    num_bytes = int(sizes.sum())
+    ran = Union.of(starts, ends)
+    hidden = ran.overlap(computing)
+    return (
+        len(work),
+        int((~known).sum()),
+        num_bytes,
+        int((ends - starts).sum()),
+        ran.length,
+        _rate(num_bytes, int((ends - starts)[known].sum())),
+        _rate(num_bytes, Union.of(starts[known], ends[known]).length),
+        hidden,
+        ratio(hidden, ran.length),
+    )
+
+
+class _ComputeTimes:
+    """The times in which compute kernels ran on each device."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._kernels = recording.kernels
+        self._is_compute = work_classes(recording)[0] == WorkClass.COMPUTE
+        self._known: dict[int, Union] = {}
+
+    def of(self, device: int) -> Union:
+        """Those of one device."""
+        if device not in self._known:
+            chosen = self._is_compute & (self._kernels.device_id == device)
+            self._known[device] = Union.of(self._kernels.start_ns[chosen], self._kernels.end_ns[chosen])
+        return self._known[device]
 
 
 def _rate(num_bytes: int, nanoseconds: int) -> float:

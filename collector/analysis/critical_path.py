@@ -23,8 +23,8 @@ from collector.analysis.idle import KERNEL_GAP_NS
 from collector.analysis.path_edges import NONE, PathEdges
 from collector.analysis.shared_values import shared
 from collector.recording.api_functions import plain_api_name
-from collector.recording.copy_kind_names import copy_kind_name
 from collector.recording.kernel_names import short_name
+from collector.recording.kind_names import copy_kind_name
 from collector.recording.schema import ACTIVITY_TABLES
 from collector.runtime.extension import convert_extension
 from collector.text.wording import counted

@@ -11,8 +11,9 @@ from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question, question_by
 from collector.analysis.device_times import ratio
 from collector.analysis.ops import NO_ANNOTATION
-from collector.recording.cupti_enums import ALLOCATION, MEMORY_KINDS, RELEASE
+from collector.recording.cupti_enums import ALLOCATION, RELEASE
 from collector.recording.first_rows import distinct_rows
+from collector.recording.kind_names import memory_kind_name
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def memory_places(recording: Recording) -> tuple[list[tuple[int, str, str]], Num
     columns = (table.device_id, table.memory_kind, table.pool_address)
     first, place_of_row = distinct_rows(columns)
     return [
-        (device, MEMORY_KINDS[kind] if kind < len(MEMORY_KINDS) else MEMORY_KINDS[0], hex(pool) if pool else "")
+        (device, memory_kind_name(kind), hex(pool) if pool else "")
         for device, kind, pool in zip(*(column[first].tolist() for column in columns), strict=True)
     ], place_of_row
 

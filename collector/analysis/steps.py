@@ -15,9 +15,9 @@ from collector.analysis.answer import Column, Window
 from collector.analysis.asked import Part, Question
 from collector.analysis.evidence import Evidence
 from collector.analysis.step_marks import MARK, mark_rows, path_within, places_launched_in
-from collector.recording.copy_kind_names import copy_kind_name
 from collector.recording.distinct import distinct_codes
 from collector.recording.kernel_names import short_name
+from collector.recording.kind_names import copy_kind_name
 from collector.recording.schema import ACTIVITY_TABLES
 
 if TYPE_CHECKING:

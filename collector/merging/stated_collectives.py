@@ -18,6 +18,7 @@ from collector.recording.cupti_enums import COPY_KINDS, MEMORY_KINDS
 from collector.recording.kernel_names import demangle
 from collector.recording.recording import Recording
 from collector.recording.schema import ACTIVITY_TABLES
+from collector.stepstats.activity_arguments import name_in
 from collector.stepstats.labels import copy_label, memset_label
 from collector.stepstats.to_recording import has_recording
 
@@ -172,16 +173,13 @@ def _add(found: Found, recording: Recording, table: Table, names: Iterable[str])
 
 
 def _copy_name(copy: Any) -> str:
-    kind, source, target = (
-        names[value] if value < len(names) else "<unknown>"
-        for names, value in ((COPY_KINDS, copy.copy_kind), (MEMORY_KINDS, copy.src_kind), (MEMORY_KINDS, copy.dst_kind))
-    )
+    source, target = (name_in(MEMORY_KINDS, kind) for kind in (copy.src_kind, copy.dst_kind))
+    kind = name_in(COPY_KINDS, copy.copy_kind)
     return copy_label(kind, copy.num_bytes, source, target, copy.src_device_id, copy.dst_device_id)
 
 
 def _memset_name(memset: Any) -> str:
-    kind = MEMORY_KINDS[memset.memory_kind] if memset.memory_kind < len(MEMORY_KINDS) else "<unknown>"
-    return memset_label(memset.num_bytes, kind)
+    return memset_label(memset.num_bytes, name_in(MEMORY_KINDS, memset.memory_kind))
 
 
 def _sizes(sizes: list[int]) -> str:

@@ -10,11 +10,11 @@ import numpy as np
 
 from collector.analysis.activities import Activities
 from collector.recording.api_functions import plain_api_name
-from collector.recording.copy_kind_names import copy_kind_name
 from collector.recording.cupti_enums import OVERHEAD_KINDS
 from collector.recording.distinct import distinct_codes, distinct_values, grouped_rows
 from collector.recording.intervals import Union
 from collector.recording.kernel_names import short_name
+from collector.recording.kind_names import copy_kind_name
 from collector.recording.nesting import NestedRanges
 from collector.recording.schema import ACTIVITY_TABLES
 from collector.web.byte_planes import byte_planes

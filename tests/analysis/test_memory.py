@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collector.analysis import memory
+from collector.analysis import copies, memory
 from collector.analysis.ops import NO_ANNOTATION
 from collector.recording.cupti_enums import ALLOCATION, RELEASE
 
@@ -54,6 +54,15 @@ def test_who_held_it_in_the_worked_example(example):
     ]
     assert answer["share"].sum() == pytest.approx(1)
     assert answer.evidence[0]["memory_operations"].tolist() == [1, 2]
+
+
+def test_kinds_that_a_newer_cupti_added_have_one_name_everywhere(build):
+    operation(build, 0, 100, 1, memory_kind=8)
+    operation(build, 10, 50, 2, memory_kind=9)
+    build.memcpy(20, src_kind=8, dst_kind=9, num_bytes=4)
+    recording = build.recording()
+    assert [row["memory"] for row in memory(recording)] == ["kind 8", "kind 9"]
+    assert [(row["source"], row["target"]) for row in copies(recording)] == [("kind 8", "kind 9")]
 
 
 def test_kinds_devices_and_pools_are_apart(build):

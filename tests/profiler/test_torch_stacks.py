@@ -105,6 +105,15 @@ def test_kernels_are_placed_by_the_functions_open_at_their_launch(trace):
     assert micros_by_stack(trace) == EXPECTED
 
 
+def test_stacks_that_ops_state_place_what_they_launched(tmp_path):
+    """PyTorch writes a stack from the innermost frame outwards, on request and without slices of Python's functions."""
+    stated = "/home/jane/model.py(7): forward;/home/jane/train.py(3): <module>"
+    op = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 9, "tid": 31, "ts": 22, "dur": 8}
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps({"traceEvents": [{**op, "args": {"Call stack": stated}}, *launched(1, 23, 70)]}))
+    assert micros_by_stack(path) == {("train.py:3:<module>", "model.py:7:forward"): 70}
+
+
 @pytest.mark.parametrize("name", ["h100_transformer_before", "h100_transformer_after"])
 def test_stacks_of_recorded_traces(shared, name):
     path = shared / "data" / "gpu_traces" / "torch_tutorial" / f"{name}.json.gz"

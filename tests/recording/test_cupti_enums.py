@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import get_args
 
-from collector.recording.copy_kind_names import copy_kind_name
 from collector.recording.cupti_enums import COPY_KINDS, MEMORY_KINDS
+from collector.recording.kind_names import copy_kind_name
 from collector.testing.simulator.operations import CopyKind, MemoryKind
 
 

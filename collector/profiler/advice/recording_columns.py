@@ -10,9 +10,9 @@ import numpy as np
 from collector.analysis.activities import Activities
 from collector.protos import Activity as RecordedActivity
 from collector.recording.api_functions import ApiRole, ids_with_role, plain_api_name
-from collector.recording.copy_kind_names import copy_kind_name
 from collector.recording.distinct import distinct_codes
 from collector.recording.kernel_names import short_name
+from collector.recording.kind_names import copy_kind_name
 from collector.recording.schema import ACTIVITY_KINDS, ACTIVITY_TABLES
 from collector.stepstats.labels import op_of
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from collector.recording.api_functions import ApiRole
-from collector.recording.copy_kind_names import copy_kind_name
 from collector.recording.cupti_enums import ALLOCATION
+from collector.recording.kind_names import copy_kind_name
 from collector.testing.plugin.figures import calls_of, device_memory_rows
 from collector.testing.plugin.limits import show
 from collector.text.terminal import printable

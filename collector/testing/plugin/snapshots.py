@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collector.files.atomic_files import atomic_write
-from collector.recording.copy_kind_names import copy_kind_name
+from collector.recording.kind_names import copy_kind_name
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
