@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(_EXAMPLES, end="")
         return 0
     try:
-        parsed = _parser(given).parse_args(given)
+        parsed = command_parser(given).parse_args(given)
         status = _load(parsed.subcommand).run(parsed)
         sys.stdout.flush()
     except CollectorError as error:
@@ -124,8 +124,11 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
-    parser = _Parser(prog="collector", description="Trace the work of a GPU, and inspect traces.")
+def command_parser(given: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """The parser of the command, with the one subcommand that ``given`` asks for, or with all of them."""
+    parser = _Parser(
+        prog="collector", description="Trace the work of a GPU, and inspect traces.", formatter_class=_help_formatter
+    )
     parser.add_argument("--version", action=_Version, nargs=0, help="show program's version number and exit")
     added = parser.add_subparsers(dest="subcommand", metavar="COMMAND", required=True, parser_class=_Parser)
     asked_for = next((word for word in given if not word.startswith("-")), None)
@@ -137,10 +140,19 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
             name,
             help=text.partition("\n")[0],
             description=text,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=_help_formatter,
         )
         module.add_arguments(subparser)
     return parser
+
+
+def _help_formatter(prog: str) -> argparse.HelpFormatter:
+    """Coloured help on a terminal, and plain help in a file or a pipe, or where ``NO_COLOR`` is set."""
+    if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
+        return argparse.RawDescriptionHelpFormatter(prog)
+    from collector.cli._coloured_help import ColouredHelp
+
+    return ColouredHelp(prog)
 
 
 def _load(name: str) -> Subcommand:

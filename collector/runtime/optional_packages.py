@@ -7,7 +7,14 @@ from typing import Any
 
 from collector.errors import MissingDependencyError, not_installed
 
-_EXTRAS = {"pyarrow": "arrow", "duckdb": "sql", "scipy": "bench", "starlette": "ui", "uvicorn": "ui"}
+_EXTRAS = {
+    "pyarrow": "arrow",
+    "duckdb": "sql",
+    "scipy": "bench",
+    "shtab": "completion",
+    "starlette": "ui",
+    "uvicorn": "ui",
+}
 """Package -> our extra that contains it; users install other packages by their own name."""
 
 

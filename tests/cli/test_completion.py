@@ -1,0 +1,72 @@
+"""Completion in a real bash, and the look of help."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from collector.cli import main, subcommands
+
+pytest.importorskip("shtab")
+
+
+def completed(script: str, line: str, folder) -> list[str]:
+    """What bash offers for the last word of a line."""
+    program = f"""
+{script}
+COMP_LINE={line!r}
+COMP_WORDS=({line}{' ""' if line.endswith(" ") else ""})
+COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))
+COMP_POINT=${{#COMP_LINE}}
+_shtab_collector
+printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+    done = subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=True, cwd=folder)
+    return sorted(done.stdout.split())
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
+def test_bash_completes_commands_options_values_and_files(capsys, tmp_path):
+    assert main(["completion", "bash"]) == 0
+    script = capsys.readouterr().out
+    assert "-F _shtab_collector collector" in script
+    (tmp_path / "step.pb").write_bytes(b"")
+    assert completed(script, "collector ", tmp_path) == subcommands()
+    assert completed(script, "collector ti", tmp_path) == ["timeline"]
+    assert completed(script, "collector timeline --max", tmp_path) == ["--max-events"]
+    assert completed(script, "collector info --source n", tmp_path) == ["native"]
+    assert completed(script, "collector timeline st", tmp_path) == ["step.pb"]
+
+
+@pytest.mark.parametrize("shell", ["zsh", "tcsh"])
+def test_the_other_shells_have_a_script(capsys, shell):
+    assert main(["completion", shell]) == 0
+    assert "timeline" in capsys.readouterr().out
+
+
+def test_help_on_a_terminal_has_the_words_of_plain_help(capsys, monkeypatch):
+    def help_of(*command: str) -> str:
+        with pytest.raises(SystemExit):
+            main([*command, "--help"])
+        return capsys.readouterr().out
+
+    def words(text: str) -> set[str]:
+        return {word.rstrip(",") for word in re.sub(r"\x1b\[[\d;]*m", "", text).lower().split()}
+
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for command in ((), *((each,) for each in subcommands())):
+        plain = help_of(*command)
+        assert "\x1b" not in plain
+        with monkeypatch.context() as patch:
+            patch.setattr(sys.stdout, "isatty", lambda: True)
+            coloured = help_of(*command)
+            assert "\x1b" in coloured, command
+            patch.setenv("NO_COLOR", "1")
+            assert help_of(*command) == plain
+        assert words(coloured) == words(plain), command
