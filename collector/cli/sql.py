@@ -7,7 +7,7 @@ else: it cannot write, and reaches no other file and no network.
   collector sql step.pb "select * from devices"
   collector sql timeline-*.json "select arg_name, sum(dur) from trace_events group by arg_name"
   collector sql runs --tables
-  collector sql --dialect bigquery --print overlap    the query of a view for another engine
+  collector sql --dialect bigquery --print answer_overlap    the query of a view for another engine
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import runpy
 import shutil
 import subprocess
 import sys
@@ -15,7 +16,7 @@ pytest.importorskip("pyspark", reason="THE VIEWS WERE NOT RUN ON SPARK: pyspark 
 if shutil.which("java") is None:
     pytest.skip("THE VIEWS WERE NOT RUN ON SPARK: there is no Java runtime", allow_module_level=True)
 
-from sql_engines import arrow_tables, duckdb_rows, sorted_rows
+from sql_engines import duckdb_rows, sorted_rows
 
 from collector.dataset import Dataset, DatasetWriter
 from collector.dataset.view_files import view_texts
@@ -54,35 +55,35 @@ def spark():
 @pytest.fixture
 def spark_dataset(example_builder, tmp_path):
     example_builder.annotation("layer", 0, 120, 1, 1, 2)
-    with DatasetWriter(tmp_path / "runs", run="a") as writer:
+    with DatasetWriter(tmp_path / "runs", run="1234") as writer:  # the name of a job, which is no number
         writer.write(example_builder.recording())
     return Dataset(tmp_path / "runs")
 
 
-def check_views(spark, dataset):
+@pytest.fixture
+def create_views(root):
+    """The function of the example that users begin with."""
+    return runpy.run_path(str(root / "examples" / "spark_dataset.py"))["create_views"]
+
+
+def check_views(spark, dataset, create_views):
     """Every view of Spark has the rows of DuckDB's, which other tests hold equal to the native answers."""
-    for name, rows in arrow_tables(dataset).items():
-        if name in dataset.files.by_table:  # as a user reads it: the folder, with its partitions
-            spark.read.option("basePath", str(dataset.folder / name)).parquet(
-                str(dataset.folder / name)
-            ).createOrReplaceTempView(name)
-        else:
-            spark.createDataFrame(rows).createOrReplaceTempView(name)
+    create_views(spark, str(dataset.folder))
     expected, _ = duckdb_rows(dataset)
-    for view, text in view_texts("spark").items():
-        found = sorted_rows(spark.sql(text).toArrow().to_pylist())
+    for view in view_texts("spark"):
+        found = sorted_rows(spark.table(view).toArrow().to_pylist())
         assert found == expected[view], view
 
 
-def test_spark_gives_the_same_rows_about_a_small_dataset(spark, spark_dataset):
-    check_views(spark, spark_dataset)
+def test_spark_gives_the_same_rows_about_a_small_dataset(spark, spark_dataset, create_views):
+    check_views(spark, spark_dataset, create_views)
 
 
-def test_spark_gives_the_same_rows_about_recorded_traces(spark, recorded_traces, tmp_path):
+def test_spark_gives_the_same_rows_about_recorded_traces(spark, recorded_traces, tmp_path, create_views):
     with DatasetWriter(tmp_path / "runs", run="a") as writer:
         for trace in recorded_traces:
             writer.write(trace.recording)
-    check_views(spark, Dataset(tmp_path / "runs"))
+    check_views(spark, Dataset(tmp_path / "runs"), create_views)
 
 
 def test_the_example_makes_the_facts_of_every_rank(example, tmp_path, root):
