@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import collector
-from collector.formats.step import TracedStep
+from collector.formats.step import RecordingSource, Step, TracedStep
 from collector.protos import DeviceStepStats, NodeExecStats, RunMetadata, StepStats
 from collector.recording.recording import Recording
 from collector.recording.schema import SCHEMA
@@ -43,6 +43,13 @@ def test_a_recording_is_loaded_without_messages(recording, tmp_path, refuse):
     assert step.ledger == recording.ledger
     assert "sgemm" in step.summary()
     assert repr(step) == f"<Step {str(tmp_path / 'a.gpurec')!r}: recording, {tables_of(recording)}>"
+
+
+def test_the_ledger_of_columns_has_what_of_their_file_could_not_be_read(recording):
+    step = Step(RecordingSource(recording), skipped={"rows that cannot be read": 3})
+    assert recording.ledger.complete
+    assert not step.ledger.complete
+    assert step.ledger.unread == dict(step.provenance.unread) == {"rows that cannot be read": 3}
 
 
 def test_a_message_is_drawn_without_being_parsed(recording, tmp_path, refuse):

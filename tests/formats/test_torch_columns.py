@@ -10,6 +10,7 @@ import pytest
 
 import collector
 from collector import analysis
+from collector.cli import main
 from collector.recording.annotation_details import Argument, Details, Frame
 from collector.recording.collective_rows import collective_rows
 from collector.recording.cupti_enums import SYNC_TYPES
@@ -324,6 +325,9 @@ TABLES_OF_TIMELINES = {
     "memsets": ("start_ns", "end_ns", "device_id", "stream_id", "num_bytes"),
     "api_calls": ("start_ns", "end_ns", "thread_id", "correlation_id"),
     "annotations": ("start_ns", "end_ns", "thread_id"),
+    "synchronizations": ("start_ns", "end_ns", "sync_type", "stream_id", "context_id", "correlation_id"),
+    "memory_operations": ("start_ns", "operation", "memory_kind", "address", "num_bytes", "device_id"),
+    "other_ranges": ("start_ns", "end_ns", "thread_id"),
     "collectives": tuple(column for column in SCHEMA["collectives"] if not column.endswith(("name_id", "context_id"))),
     "devices": tuple(column for column in SCHEMA["devices"] if column != "name_id"),
 }  # fmt: skip
@@ -340,8 +344,6 @@ def test_tables_of_a_recorded_trace_come_back_of_our_own_timeline(shared, tmp_pa
     (step if form == "step" else given).save(tmp_path / "made.json")
     again = collector.load(tmp_path / "made.json").recording
     for table, columns in TABLES_OF_TIMELINES.items():
-        if form == "step" and table == "annotations":  # functions of Python are drawn as ops are
-            continue
         one, other = getattr(given, table), getattr(again, table)
         assert len(one) == len(other), table
         order = [np.lexsort([each[column] for column in reversed(columns)]) for each in (one, other)]
@@ -353,6 +355,17 @@ def test_tables_of_a_recorded_trace_come_back_of_our_own_timeline(shared, tmp_pa
     assert (
         analysis.overlap(again, by="group").to_json()["rows"] == analysis.overlap(given, by="group").to_json()["rows"]
     )
+
+
+@pytest.mark.parametrize("command", ["timeline", "merge"])
+def test_slices_of_kernels_have_what_is_stated_of_their_collective(tmp_path, command):
+    load_events(tmp_path, [{**each, "ts": each["ts"] + 1000} for each in COLLECTIVES])
+    output = tmp_path / "drawn.json"
+    assert main([command, str(tmp_path / "trace.json"), "-o", str(output)]) == 0
+    slices = [each for each in json.loads(output.read_text())["traceEvents"] if each.get("cat") == "kernel"]
+    stated = [{key: each["args"].get(key) for key in ("collective", "group", "elements")} for each in slices]
+    assert {"collective": "allreduce", "group": "tensor_parallel", "elements": 512} in stated
+    assert sum(each["group"] is not None for each in stated) == 3
 
 
 def test_exposed_communication_is_told_by_process_group(tmp_path):

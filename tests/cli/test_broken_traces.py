@@ -1,0 +1,63 @@
+"""Damaged traces of PyTorch on the command line: an answer that counts what is missing, or one line and status 2."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import collector
+from collector.cli import main
+
+BROKEN = (
+    "bare_event_list_no_closing_bracket",
+    "invalid_utf8_names",
+    "missing_closers",
+    "nan_and_infinity",
+    "negative_missing_dur_and_args",
+    "repeated_kernels",
+    "string_timestamps",
+    "truncated_gzip_stream",
+    "truncated_mid_event",
+)
+COMMANDS = ("summary", "stats", "prof", "timeline", "compare", "merge")
+
+
+@pytest.fixture
+def broken(shared):
+    return shared / "data/gpu_traces/broken_derived"
+
+
+def test_every_file_is_tested(broken):
+    assert {path.name.removesuffix(".json.gz") for path in broken.iterdir()} == set(BROKEN)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("name", BROKEN)
+def test_an_answer_or_one_line(broken, tmp_path, capsys, caplog, name, command):
+    path, output = broken / f"{name}.json.gz", tmp_path / "out.json"
+    arguments = {
+        "stats": ["--question", "devices", "--json"],
+        "timeline": ["-o", str(output)],
+        "merge": [str(path), "-o", str(output), "--quiet"],
+        "compare": [str(path)],
+        "prof": ["scope"],
+    }
+    status = main([command, str(path), *arguments.get(command, [])])
+    printed = capsys.readouterr()
+    assert status in (0, 2, 3)  # 3: not enough steps for a comparison
+    assert all(line.startswith("collector: ") for line in printed.err.splitlines())
+    if status == 2:
+        assert printed.out == ""
+        assert len(printed.err.splitlines()) == 1
+        assert not output.exists()
+        return
+    if output.exists():
+        assert json.loads(output.read_text())["traceEvents"]
+    else:
+        assert printed.out
+    # Whatever could not be read is said beside the answer.
+    step = collector.load(path)
+    said = printed.err + caplog.text  # the profiler logs it
+    assert not step.warning or any(reason in said for reason in step.skipped)
+    assert step.ledger.unread.keys() >= step.skipped.keys()
