@@ -197,6 +197,20 @@ def test_a_nul_in_a_name_reaches_every_target(build, tmp_path):
     assert json.loads((tmp_path / "ndjson" / "kernels.ndjson").read_text())["name"] == "a\0b"
 
 
+@pytest.mark.parametrize("name", [_ODD, "a\0b"])
+def test_adbc_takes_odd_names_and_large_ids(build, tmp_path, name):
+    adbc = pytest.importorskip("adbc_driver_sqlite.dbapi")
+    build.kernel(name, 0, graph_node_id=2**63 + 5)
+    with DatasetWriter(tmp_path / "runs", run="a") as writer:
+        writer.write(build.recording())
+    with adbc.connect(str(tmp_path / "warehouse.sqlite")) as connection:
+        ingest(Dataset(tmp_path / "runs"), connection)
+    with sqlite3.connect(tmp_path / "warehouse.sqlite") as connection:
+        found = connection.execute("select name, graph_node_id from kernels").fetchall()
+    connection.close()
+    assert found == [(name, 5 - 2**63)]
+
+
 def test_an_unknown_target_is_refused(files, tmp_path, capsys):
     assert main(["export", *files, "--to", "excel", str(tmp_path / "x")]) == 2
     assert "choose one of parquet, duckdb, sqlite, ndjson" in capsys.readouterr().err

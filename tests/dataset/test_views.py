@@ -207,6 +207,15 @@ def test_sqlglot_parses_every_text(dialect):
         sqlglot.parse_one(text, dialect={"datafusion": "postgres"}.get(dialect, dialect))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("dialect", ["snowflake", "databricks", "trino", "clickhouse", "postgres"])
+def test_sqlglot_parses_what_ibis_writes_in_other_dialects(dialect):
+    pytest.importorskip("ibis", reason="THE VIEWS WERE NOT WRITTEN IN OTHER DIALECTS: ibis-framework is not installed")
+    sqlglot = pytest.importorskip("sqlglot")
+    for view in view_names():
+        sqlglot.parse_one(view_text(view, dialect), dialect=dialect)
+
+
 def test_sql_prints_a_view(capsys):
     assert main(["sql", "--dialect", "bigquery", "--print", "answer_overlap"]) == 0
     assert "`step_overlap`" in capsys.readouterr().out
