@@ -30,8 +30,8 @@ _PEER_COPY = COPY_KINDS.index("PtoP")
 class Device:
     """The activities of one device, sorted by start; times in nanoseconds since the epoch.
 
-    They are nodes or rows of a recording, and not the `Activities` of `collector.analysis`: TensorFlow's StepStats state
-    when each activity was scheduled, but hold no call that launched it. A recording made of them therefore has no
+    They are nodes or rows of a recording, and not the `Activities` of `collector.analysis`: TensorFlow's StepStats
+    state when each activity was scheduled, but hold no call that launched it. A recording made of them therefore has no
     launches, and idle time could not be divided by its causes. Sums and causes are computed by the functions of
     `collector.analysis`.
 
