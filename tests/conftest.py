@@ -44,9 +44,10 @@ def pytest_collection_finish() -> None:
 def not_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     """Isolate a test run that a test starts, even if xdist or CI runs the outer test.
 
-    In CI, pytest would repeat whole messages in its summary.
+    In CI, pytest would repeat whole messages in its summary, and the plugin would add to the page of the job.
     """
-    for name in ("PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT", "PYTEST_XDIST_TESTRUNUID", "CI", "BUILD_NUMBER"):
+    of_workers = ("PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT", "PYTEST_XDIST_TESTRUNUID")
+    for name in (*of_workers, "CI", "BUILD_NUMBER", "GITHUB_STEP_SUMMARY", "GITHUB_ACTIONS"):
         monkeypatch.delenv(name, raising=False)
 
 

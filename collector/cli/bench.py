@@ -27,6 +27,7 @@ from collector.errors import CollectorError
 from collector.files.atomic_files import atomic_write, check_writable
 from collector.runtime.optional_packages import optional_package
 from collector.text import terminal
+from collector.text.job_summary import VARIABLES, add_to_job_summary, job_annotations
 from collector.text.progress import progress
 from collector.text.wording import counted
 
@@ -41,6 +42,8 @@ EXIT_REGRESSION = 1
 STORED_RUNS = 3
 """The default of --runs for stored reports and for comparisons with stored reports."""
 _COMPARE = "compare"
+_SUMMARY = "collector bench"
+"""Title of the tables on the page of a job."""
 _USAGE = f"collector bench {_COMPARE} BEFORE.json NOW.json"
 _MEASURING = {
     "-k": "pattern", "--baseline": "baseline", "--json": "json", "--plot": "plot", "--html": "html",
@@ -131,6 +134,8 @@ def run(arguments: argparse.Namespace) -> int:
         write_benchmark_page(report, arguments.html)
     _write(arguments.markdown, as_markdown, report)
     _write(arguments.csv, as_csv, report)
+    add_to_job_summary(_SUMMARY, as_markdown(report))
+    _annotate("error", troubles)
     status = EXIT_REGRESSION if troubles or report.failures else 0
     if before is not None and _regressed(report, before, arguments):
         status = EXIT_REGRESSION
@@ -173,11 +178,24 @@ def _write(path: Path | None, document: Callable[[Any], str], content: Any) -> N
 
 
 def _show(found: Sequence[Regression], notes: Sequence[str], baseline: str | Path, fail_above: float) -> None:
+    from collector.bench.documents import changes_as_markdown
     from collector.bench.report_tables import changes_as_text
 
     share = f"{100 * fail_above:g} %"
     print(f"\nAgainst {baseline}: now over before (a regression is slower by more than {share}):")
     print(changes_as_text(found, notes))
+    add_to_job_summary(f"{_SUMMARY}: changes", changes_as_markdown(found, notes))
+    slower = [each for each in found if each.failed]
+    _annotate(
+        "error",
+        [f"{each.title} {each.arm} takes {each.decisive.interval.estimate:.3g} times as long" for each in slower],
+    )
+
+
+def _annotate(level: str, messages: Sequence[str]) -> None:
+    """Show messages at the job, where the command runs in one."""
+    for line in job_annotations(level, _SUMMARY, list(messages)):
+        print(line)
 
 
 def _measure_here(instances: Sequence[Instance], arguments: argparse.Namespace) -> tuple[Report | None, list[str]]:
@@ -226,7 +244,7 @@ def _measure_in_processes(arguments: argparse.Namespace, runs: int) -> tuple[Rep
 
     reports: list[Report] = []
     troubles: dict[str, None] = {}
-    surroundings = dict(os.environ)
+    surroundings = {name: value for name, value in os.environ.items() if name not in VARIABLES}  # one summary for all
     if arguments.dataset is not None:
         from collector.dataset.dataset_writer import run_of_this_process
 

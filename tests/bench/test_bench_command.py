@@ -106,6 +106,23 @@ def test_a_regression_is_status_1_and_the_same_again_is_0(bench_file, capsys, tm
     assert re.search(r"scale\[n=2\] b .* slower +1\.14\d\d$", printed, re.MULTILINE)
 
 
+def test_a_job_shows_figures_changes_and_regressions_on_its_page(bench_file, capsys, tmp_path, monkeypatch):
+    page = tmp_path / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(page))
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    stored = tmp_path / "before.json"
+    assert main(["bench", bench_file(), "--quiet", "--json", str(stored)]) == 0
+    assert page.read_text().count("## collector bench\n") == 1  # and none of the processes of its runs
+    capsys.readouterr()
+    assert main(["bench", bench_file(mean_b=12_600), "--quiet", "--baseline", str(stored), "--fail-above", "3%"]) == 1
+    titles = [line for line in page.read_text().splitlines() if line.startswith("## ")]
+    assert titles == ["## collector bench", "## collector bench", "## collector bench: changes"]
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("::")]
+    assert [line.split(" takes ")[0] for line in lines] == [
+        f"::error title=collector bench::scale[n={n}] b" for n in (1, 2)
+    ], lines
+
+
 def test_stored_reports_are_compared_without_measuring(bench_file, capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "250")  # the folder's name is not folded
     before, now = str(tmp_path / "before.json"), str(tmp_path / "now.json")

@@ -6,6 +6,8 @@ import io
 from typing import TYPE_CHECKING
 
 from collector.testing.plugin.limits import show
+from collector.text.document_cells import markdown_row, markdown_text
+from collector.text.job_summary import add_to_job_summary, job_annotations
 from collector.text.terminal import printable, printable_lines
 from collector.text.wording import counted
 
@@ -18,6 +20,10 @@ if TYPE_CHECKING:
     from collector.testing.plugin.run_report import RunReport, TestEntry
 
 _MOST_TESTS = 10
+_HEADERS = ("test", "GPU time", "kernels", "copies", "bytes copied")
+_INCOMPLETE = " (incomplete)"
+_SUMMARY = "GPU work of the tests"
+"""Title of the table on the page of a job."""
 
 
 def write_summary(
@@ -46,6 +52,38 @@ def write_summary(
         reporter.write_line(_table(title, top, width=max(reporter._tw.fullwidth, 60), color=reporter.hasmarkup))
     for text, style in lines:
         reporter.write_line(printable_lines(text), **style)
+    troubles = [f"{nodeid} left its process's CUDA context unusable: {error}" for nodeid, error in run.broken]
+    for level, messages in (("error", [*troubles, *sorted(run.problems)]), ("warning", sorted(run.remarks))):
+        for line in job_annotations(level, _SUMMARY, messages):
+            reporter.write_line(line)
+    add_to_job_summary(
+        _SUMMARY, _markdown(top if options.trace else [], [text for text, _ in lines], simulated=simulated)
+    )
+
+
+def _markdown(entries: Sequence[TestEntry], remarks: Sequence[str], *, simulated: bool) -> str:
+    """The same for the page of a job."""
+    lines = ["A simulated GPU: the times are made up.", ""] if simulated else []
+    if entries:
+        lines += [markdown_row(_HEADERS), f"| --- |{' ---: |' * (len(_HEADERS) - 1)}"]
+        lines += [markdown_row(_cells(entry)) for entry in entries]
+        lines.append("")
+    return "\n".join([*lines, *(f"* {markdown_text(each)}" for each in remarks)])
+
+
+def _cells(entry: TestEntry) -> list[str]:
+    """The row of a test."""
+    return [
+        entry.nodeid + (_INCOMPLETE if _is_lossy(entry) else ""),
+        show(entry.figure("device_time_ns"), "time"),
+        f"{entry.figure('kernels'):,}",
+        f"{entry.figure('memcpys'):,}",
+        f"{entry.figure('memcpy_bytes'):,}",
+    ]
+
+
+def _is_lossy(entry: TestEntry) -> bool:
+    return any(phase["losses"] for phase in entry.phases.values())
 
 
 def _counted(text: str, count: int) -> str:
@@ -59,18 +97,13 @@ def _table(title: str, entries: Sequence[TestEntry], *, width: int, color: bool)
     from rich.text import Text
 
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("test", overflow="fold", ratio=1)
-    for header in ("GPU time", "kernels", "copies", "bytes copied"):
+    table.add_column(_HEADERS[0], overflow="fold", ratio=1)
+    for header in _HEADERS[1:]:
         table.add_column(header, justify="right", no_wrap=True)
     for entry in entries:
-        lossy = any(phase["losses"] for phase in entry.phases.values())
-        table.add_row(
-            Text.assemble(printable(entry.nodeid), (" (incomplete)", "red") if lossy else ""),
-            show(entry.figure("device_time_ns"), "time"),
-            f"{entry.figure('kernels'):,}",
-            f"{entry.figure('memcpys'):,}",
-            f"{entry.figure('memcpy_bytes'):,}",
-        )
+        _, *figures = _cells(entry)
+        name = Text.assemble(printable(entry.nodeid), (_INCOMPLETE, "red") if _is_lossy(entry) else "")
+        table.add_row(name, *figures)
     text = io.StringIO()
     Console(file=text, force_terminal=color, no_color=not color, width=width, highlight=False).print(table)
     return "\n".join(line.rstrip() for line in text.getvalue().rstrip().splitlines())

@@ -150,3 +150,18 @@ def test_the_table_of_the_run():
     options = PluginOptions(trace=True, folder=None, keep=Keep("failed"), report=None)
     write_summary(reporter, run, options, simulated=False)
     assert_escaped(reporter.text.getvalue(), "test", "remark", "problem", "error")
+
+
+def test_a_job_shows_the_tests_and_the_troubles_on_its_page(pytester, monkeypatch):
+    page = pytester.path / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(page))
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    passing = "\ndef test_one(simulated_gpu):\n    launch(simulated_gpu)\n"
+    pytester.path.joinpath("file").write_text("")
+    result = run(pytester, SOURCE + passing, "--gpu-trace", "--gpu-report", "file/report.json")
+    text = page.read_text()
+    assert text.startswith("## GPU work of the tests\n\n")
+    assert "\n| test | GPU time | kernels | copies | bytes copied |\n| --- | ---: | ---: | ---: | ---: |\n" in text
+    assert "test_one | " in text
+    [line] = [each for each in result.outlines if each.startswith("::")]
+    assert line.startswith("::error title=GPU work of the tests::the GPU report cannot be written: ")
