@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from collector.formats.chrome_events import LARGEST_ID, per_place, text
+from collector.formats.chrome_events import LARGEST_ID, per_place
 from collector.formats.torch_op_details import ARGUMENTS as OP_ARGUMENTS
 from collector.formats.torch_op_details import OpDetails, op_details
 
@@ -69,11 +69,6 @@ class LaunchShapes(NamedTuple):
         """One of the three sizes for each event; 0 where it states none."""
         found: Numbers = np.maximum(self.sizes[:, place], 0)[self.places]
         return found
-
-    def stated(self) -> list[list[int]]:
-        """The sizes of each event."""
-        known: list[list[int]] = self.sizes.tolist()
-        return [known[place] for place in self.places.tolist()]
 
 
 class ProfilerDialect:
@@ -187,8 +182,3 @@ def row_number(value: Any) -> int:
 def _kind(category: str) -> int:
     known = category.lower()
     return _KINDS.get(known, CALL if "runtime" in known or "driver" in known else OTHER)
-
-
-def as_texts(values: list[Any]) -> list[str]:
-    """Values as texts that protobuf takes."""
-    return [text(value) for value in values]

@@ -413,8 +413,8 @@ def _add_columns(
         )
         details = (
             f"regs:{columns.registers_per_thread} static_shared:{columns.static_shared_bytes} "
-            f"dynamic_shared:{columns.dynamic_shared_bytes} grid:{arguments['grid']} block:{arguments['block']} "
-            "occ_pct:0"
+            f"dynamic_shared:{columns.dynamic_shared_bytes} grid:{arguments.get('grid', '0,0,0')} "
+            f"block:{arguments.get('block', '0,0,0')} occ_pct:0"
         )
         stats.append(built.text("kernel_details", details))
         name, content = node.timeline_label.rpartition(" regs:")[0] or activity, "Compute"

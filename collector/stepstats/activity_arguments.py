@@ -40,12 +40,14 @@ def name_in(names: tuple[str, ...], value: int) -> str:
 
 
 def _of_kernel(columns: Activity) -> list[Argument]:
-    arguments: list[Argument] = [
-        ("registers", columns.registers_per_thread),
-        ("shared_bytes", columns.static_shared_bytes + columns.dynamic_shared_bytes),
-        ("grid", f"{columns.grid_x},{columns.grid_y},{columns.grid_z}"),
-        ("block", f"{columns.block_x},{columns.block_y},{columns.block_z}"),
-    ]
+    arguments: list[Argument] = []
+    if columns.grid_x or columns.block_x or columns.registers_per_thread:  # else a file of another program states none
+        arguments = [
+            ("registers", columns.registers_per_thread),
+            ("shared_bytes", columns.static_shared_bytes + columns.dynamic_shared_bytes),
+            ("grid", f"{columns.grid_x},{columns.grid_y},{columns.grid_z}"),
+            ("block", f"{columns.block_x},{columns.block_y},{columns.block_z}"),
+        ]
     arguments += _given(columns, "static_shared_bytes", "dynamic_shared_bytes", "local_bytes_per_thread")
     if columns.cluster_x * columns.cluster_y * columns.cluster_z > 1:  # a cluster of one block is the normal case
         arguments.append(("cluster", f"{columns.cluster_x},{columns.cluster_y},{columns.cluster_z}"))

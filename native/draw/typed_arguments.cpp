@@ -40,10 +40,13 @@ class Writer {
   }
 
   void add_kernel() {
-    add_number("registers", Field::kRegistersPerThread);
-    add_number("shared_bytes", activity_[Field::kStaticSharedBytes] + activity_[Field::kDynamicSharedBytes]);
-    add_triple("grid", Field::kGridX);
-    add_triple("block", Field::kBlockX);
+    const bool has_shape = activity_[Field::kGridX] != 0 || activity_[Field::kBlockX] != 0;
+    if (has_shape || activity_[Field::kRegistersPerThread] != 0) {  // else a file of another program states none
+      add_number("registers", Field::kRegistersPerThread);
+      add_number("shared_bytes", activity_[Field::kStaticSharedBytes] + activity_[Field::kDynamicSharedBytes]);
+      add_triple("grid", Field::kGridX);
+      add_triple("block", Field::kBlockX);
+    }
     add_number_if_any("static_shared_bytes", Field::kStaticSharedBytes);
     add_number_if_any("dynamic_shared_bytes", Field::kDynamicSharedBytes);
     add_number_if_any("local_bytes_per_thread", Field::kLocalBytesPerThread);

@@ -357,6 +357,18 @@ def test_tables_of_a_recorded_trace_come_back_of_our_own_timeline(shared, tmp_pa
     )
 
 
+def test_slices_have_no_launch_shape_where_none_is_stated(tmp_path):
+    shape = {"grid": [4, 2, 1], "block": [64, 1, 1], "registers per thread": 18}
+    kernels = [event("kernel", "a", 1, 2, args=GPU), event("kernel", "b", 5, 2, args={**GPU, **shape})]
+    output = tmp_path / "drawn.json"
+    load_events(tmp_path, kernels).save(output)
+    events = json.loads(output.read_text())["traceEvents"]
+    slices = [each.get("args", {}) for each in events if each.get("cat") == "kernel"]
+    assert ["grid" in each or "registers" in each for each in slices] == [False, True]
+    assert slices[1]["grid"] == [4, 2, 1]
+    assert collector.load(output).recording.kernels.grid_x.tolist() == [0, 4]
+
+
 @pytest.mark.parametrize("command", ["timeline", "merge"])
 def test_slices_of_kernels_have_what_is_stated_of_their_collective(tmp_path, command):
     load_events(tmp_path, [{**each, "ts": each["ts"] + 1000} for each in COLLECTIVES])
