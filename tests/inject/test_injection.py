@@ -70,6 +70,16 @@ def test_a_program_that_ends_without_warning_leaves_what_the_journal_has(folder,
     assert recording.ledger.losses() == [NOT_ENDED]
 
 
+def test_a_line_that_nobody_reads_does_not_end_the_program(tmp_path):
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        environment = injected_environment(tmp_path / "not there")
+        assert subprocess.run([launching_program(), "exit"], env=environment, stderr=writer, check=False).returncode == 7
+    finally:
+        os.close(writer)
+
+
 def test_work_that_the_program_does_not_wait_for_is_missing_and_counted(folder):
     """The end of the collector waits for no kernel, because the program does not either."""
     assert run(folder, "unsynchronized").returncode == 7
