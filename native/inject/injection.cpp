@@ -30,30 +30,26 @@ using capture::Session;
 
 constexpr int64_t kEndTimeout = 5'000 * capture::kMillisecond;
 
-// Keeps SIGPIPE from this thread: a line on a closed pipe must not end the program.
-class PipeSignalBlocked {
- public:
-  PipeSignalBlocked() {
-    ::sigemptyset(&pipe_);
-    ::sigaddset(&pipe_, SIGPIPE);
-    sigset_t pending;
-    ::sigpending(&pending);
-    was_pending_ = ::sigismember(&pending, SIGPIPE) == 1;
-    ::pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+// Writes to standard error. On a closed pipe nothing is written, and the SIGPIPE of that does not reach the program.
+void write_error(const char* text, size_t left) {
+  sigset_t pipe;
+  sigset_t before;
+  sigset_t pending;
+  ::sigemptyset(&pipe);
+  ::sigaddset(&pipe, SIGPIPE);
+  ::sigpending(&pending);
+  ::pthread_sigmask(SIG_BLOCK, &pipe, &before);
+  while (left > 0) {
+    const ssize_t written = ::write(STDERR_FILENO, text, left);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) break;
+    text += written;
+    left -= static_cast<size_t>(written);
   }
-  ~PipeSignalBlocked() {
-    const timespec at_once{};
-    if (!was_pending_) ::sigtimedwait(&pipe_, nullptr, &at_once);
-    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  PipeSignalBlocked(const PipeSignalBlocked&) = delete;
-  PipeSignalBlocked& operator=(const PipeSignalBlocked&) = delete;
-
- private:
-  sigset_t pipe_;
-  sigset_t before_;
-  bool was_pending_;
-};
+  const timespec at_once{};
+  if (::sigismember(&pending, SIGPIPE) == 0) ::sigtimedwait(&pipe, nullptr, &at_once);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
 
 // One line on standard error. The program's own buffers are not touched, and nothing is allocated.
 void report(const char* result, const char* cause, const char* remedy = "") {
@@ -63,14 +59,7 @@ void report(const char* result, const char* cause, const char* remedy = "") {
   if (length < 0) return;
   size_t left = std::min(static_cast<size_t>(length), line.size() - 2);
   line[left++] = '\n';
-  const PipeSignalBlocked no_signal;
-  for (const char* rest = line.data(); left > 0;) {
-    const ssize_t written = ::write(STDERR_FILENO, rest, left);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;
-    rest += written;
-    left -= static_cast<size_t>(written);
-  }
+  write_error(line.data(), left);
 }
 
 constexpr const char* kNotTraced = "not traced";
