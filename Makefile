@@ -9,13 +9,14 @@ PYTEST_ARGS ?=
 # for the most part: the plugin, the report, the recorded traces; what compiles; what needs a framework; and what
 # measures memory, which a sanitizer keeps for a while after it was freed.
 SANITIZE_SKIPPED := capture/test_replay_recorded_traces capture/test_partial_driver cupti/test_abi_headers cupti/test_real_libcupti
-SANITIZE_TESTS ?= $(filter-out $(SANITIZE_SKIPPED:%=tests/%.py),$(wildcard tests/capture/test_*.py tests/cupti/test_*.py tests/nvtx/test_*.py \
+SANITIZE_TESTS ?= $(filter-out $(SANITIZE_SKIPPED:%=tests/%.py),$(wildcard tests/capture/test_*.py tests/cupti/test_*.py tests/inject/test_*.py tests/nvtx/test_*.py \
   tests/demo/test_*.py tests/testing/simulator/test_*.py tests/timeline/test_convert*.py)) \
   $(patsubst %,tests/%.py,cli/test_info profiler/test_node_fields profiler/test_profiler_advice \
   profiler/test_profiler_in_keras sources/test_cupti_python_agrees sources/test_loaded_libraries \
   tracing/test_annotation_details tracing/test_interrupts tracing/test_process_ends tracing/test_simulated_session)
 ASAN_TESTS = $(SANITIZE_TESTS)
-TSAN_TESTS = $(filter-out %/test_convert.py,$(SANITIZE_TESTS))
+# A program without the runtime of ThreadSanitizer cannot load a library that needs it.
+TSAN_TESTS = $(filter-out %/test_convert.py tests/inject/%,$(SANITIZE_TESTS))
 SANITIZE_MARKS :=
 # OFF: ThreadSanitizer's build takes the converters of the ordinary build.
 TSAN_CONVERTERS := ON

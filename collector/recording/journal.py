@@ -14,7 +14,7 @@ import json
 import os
 import struct
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -26,11 +26,15 @@ from collector.recording.schema import ACTIVITY_TABLES, SCHEMA
 from collector.recording.text_columns import text_column
 
 if TYPE_CHECKING:
+    import mmap
     from pathlib import Path
+    from typing import TypeAlias
 
     import numpy.typing as npt
 
     from collector.recording.capture import Capture
+
+    Buffer: TypeAlias = bytes | mmap.mmap
 
 MAGIC = b"GPUJRNL"
 """The first bytes of a journal; one byte with the version follows."""
@@ -49,6 +53,8 @@ _KEY = struct.Struct("<III")  # device, context, stream
 _END = struct.Struct("<Qq")
 _COLUMN = struct.Struct("<III")  # offset, bytes, whether signed
 _KEY_COLUMNS = ("device_id", "context_id", "stream_id")
+_KEPT_BEFORE_WINDOW = ("annotations", "contexts", "streams", "devices", "graph_changes")
+"""Tables of which rows from before a window count in it: annotations are numbered by their rows, and objects stay."""
 _DAMAGE = (struct.error, ValueError, LookupError, TypeError, OverflowError, RecursionError)
 
 
@@ -82,6 +88,44 @@ def load_journal(name: Path, data: bytes) -> Recording:
         raise InvalidFileError(f"{name}: a damaged journal ({' '.join(str(error).split())})") from error
 
 
+class JournalMark(NamedTuple):
+    """One instant of an open session, on CUPTI's clock and on the wall clock."""
+
+    cupti_ns: int
+    wall_ns: int
+    uncertainty_ns: int
+
+
+def journal_window(
+    data: Buffer, first_byte: int, start: JournalMark, stop: JournalMark, own_calls: tuple[int, int]
+) -> Capture:
+    """The part of an open session between two instants, of its journal ``data``.
+
+    Annotations that were open at the start begin there, those that are open at the end end there.
+
+    Args:
+        data: the journal, which has all rows up to the end.
+        first_byte: its size at the start: rows from there on may be of the window, the others are not.
+        start: the first instant.
+        stop: the last one.
+        own_calls: the thread whose calls from a time on are the collector's own, and that time.
+
+    Raises:
+        collector.InvalidFileError: the journal is damaged.
+    """
+    journal = _Journal(data)
+    at, before = len(MAGIC) + 1, dict[str, int]()
+    with contextlib.suppress(*_DAMAGE):  # the end of the file, or a frame that is being written
+        while at < len(data):
+            is_before = at < first_byte
+            at = journal.take_frame(at, kept_rows=_KEPT_BEFORE_WINDOW if is_before else None)
+            before = dict(journal.numbers) if is_before else before
+    try:
+        return journal.window(before, start, stop, own_calls)
+    except _DAMAGE as error:
+        raise InvalidFileError(f"the journal of this process is damaged ({error})") from error
+
+
 class JournalProcess(NamedTuple):
     """What a journal states about its process. Those of `trace` state nothing."""
 
@@ -99,6 +143,10 @@ def process_of(data: bytes) -> JournalProcess:
     stated = (name.partition(".") for name in journal.texts)
     variables = {name: journal.texts[f"{room}.{name}"] for room, _, name in stated if room == "variable"}
     return JournalProcess(int(process_id) if process_id.isdecimal() else None, variables)
+
+
+def _selected(columns: dict[str, npt.NDArray[Any]], mask: npt.NDArray[np.bool_]) -> dict[str, npt.NDArray[Any]]:
+    return {name: column[mask] for name, column in columns.items()}
 
 
 def holds_records(path: Path) -> bool:
@@ -121,10 +169,10 @@ def holds_records(path: Path) -> bool:
 class _Journal:
     """The capture that the frames of a journal add up to."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: Buffer) -> None:
         self._data = data
         self.texts: dict[str, str] = {}
-        self._numbers: dict[str, int] = {}
+        self.numbers: dict[str, int] = {}
         self._layouts: dict[str, np.dtype[Any]] = {}
         self._callback_names: dict[tuple[int, int], str] = {}
         self._strings: list[str] = []
@@ -133,8 +181,12 @@ class _Journal:
         self._annotation_ends: list[tuple[int, int]] = []
         self._details: list[Any] = []
 
-    def take_frame(self, at: int) -> int:
-        """Add the frame at byte ``at``; return the start of the next. A damaged frame raises and adds nothing."""
+    def take_frame(self, at: int, kept_rows: Container[str] | None = None) -> int:
+        """Add the frame at byte ``at``; return the start of the next. A damaged frame raises and adds nothing.
+
+        ``kept_rows``: the tables whose rows are added; None: all.
+        """
+        self._kept_rows = kept_rows
         mark, _, num_bytes = _FRAME.unpack_from(self._data, at)
         at += _FRAME.size
         end = int(at + num_bytes)
@@ -161,7 +213,7 @@ class _Journal:
 
     def _read_numbers(self, reader: _Reader, count: int) -> Callable[[], object]:
         found = {reader.text(): int(reader.take(_I64)[0]) for _ in range(count)}
-        return lambda: self._numbers.update(found)
+        return lambda: self.numbers.update(found)
 
     def _read_layout(self, reader: _Reader, count: int) -> Callable[[], object]:
         table, num_bytes = reader.text(), reader.take(_U32)[0]
@@ -196,12 +248,14 @@ class _Journal:
 
     def _read_rows(self, reader: _Reader, count: int) -> Callable[[], object]:
         table, key = reader.text(), reader.take(_KEY)
+        if self._kept_rows is not None and table not in self._kept_rows:
+            return lambda: None
         rows = reader.rows(self._layouts[table], count)
         return lambda: self._rows[table].append((key, rows))
 
     def capture(self, bytes_cut: int) -> Capture:
         """The capture of the session, which ends with the last frame if it had not ended when the program did."""
-        has_ended = bool(self._numbers.get("journal.ended"))
+        has_ended = bool(self.numbers.get("journal.ended"))
         tables = {table: self._columns(table) for table in SCHEMA if table in self._layouts}
         if has_ended:
             self._remove_own_calls(tables)
@@ -213,7 +267,7 @@ class _Journal:
             "tables": tables,
             "strings": strings,
             "counters": {
-                **{name: value for name, value in self._numbers.items() if "." not in name},
+                **{name: value for name, value in self.numbers.items() if "." not in name},
                 "interrupted": 0 if has_ended else 1,
                 "journal_bytes_cut": bytes_cut,
             },
@@ -222,10 +276,34 @@ class _Journal:
             "details": self._details,
         }
 
+    def window(
+        self, before: Mapping[str, int], start: JournalMark, stop: JournalMark, own_calls: tuple[int, int]
+    ) -> Capture:
+        """See `journal_window`; ``before`` are the counts at the start."""
+        self.numbers |= {"own_calls.thread_id": own_calls[0], "own_calls.from_ns": own_calls[1], "journal.ended": 1}
+        self.numbers |= {"clock.cupti_start_ns": start.cupti_ns, "clock.wall_start_ns": start.wall_ns}
+        self.numbers |= {"clock.cupti_stop_ns": stop.cupti_ns, "clock.wall_stop_ns": stop.wall_ns}
+        self.numbers["clock.uncertainty_ns"] = max(start.uncertainty_ns, stop.uncertainty_ns)
+        capture = self.capture(bytes_cut=0)
+        tables: dict[str, dict[str, npt.NDArray[Any]]] = capture["tables"]
+        for table, columns in tables.items():
+            if "start_ns" in columns:
+                begins = columns["start_ns"] if table != "annotations" else columns["end_ns"]
+                tables[table] = _selected(columns, (begins >= start.cupti_ns) & (columns["start_ns"] <= stop.cupti_ns))
+        spans = tables["annotations"]
+        spans["start_ns"] = np.maximum(spans["start_ns"], start.cupti_ns)
+        spans["end_ns"] = np.minimum(spans["end_ns"], stop.cupti_ns)
+        links = tables.get("external_correlations")
+        if links is not None:
+            calls = tables["api_calls"]["correlation_id"]
+            tables["external_correlations"] = _selected(links, np.isin(links["correlation_id"], calls))
+        capture["counters"] = {name: count - before.get(name, 0) for name, count in capture["counters"].items()}
+        return capture
+
     def _clock(self, tables: dict[str, dict[str, npt.NDArray[Any]]], *, has_ended: bool) -> dict[str, int]:
-        start_ns, wall_start_ns = self._numbers["clock.cupti_start_ns"], self._numbers["clock.wall_start_ns"]
+        start_ns, wall_start_ns = self.numbers["clock.cupti_start_ns"], self.numbers["clock.wall_start_ns"]
         if has_ended:
-            stop_ns, wall_stop_ns = self._numbers["clock.cupti_stop_ns"], self._numbers["clock.wall_stop_ns"]
+            stop_ns, wall_stop_ns = self.numbers["clock.cupti_stop_ns"], self.numbers["clock.wall_stop_ns"]
         else:
             times = [columns[side] for columns in tables.values() for side in ("start_ns", "end_ns") if side in columns]
             stop_ns = max(start_ns, *(int(column.max(initial=start_ns)) for column in times))
@@ -235,27 +313,26 @@ class _Journal:
             "cupti_stop_ns": stop_ns,
             "wall_start_ns": wall_start_ns,
             "wall_stop_ns": wall_stop_ns,
-            "uncertainty_ns": self._numbers["clock.uncertainty_ns"],
+            "uncertainty_ns": self.numbers["clock.uncertainty_ns"],
         }
 
     def _remove_own_calls(self, tables: dict[str, dict[str, npt.NDArray[Any]]]) -> None:
         """Remove the calls that the end of the session made, as ``native/capture/own_calls.h`` does in memory."""
         calls = tables["api_calls"]
-        is_own = (calls["thread_id"] == self._numbers["own_calls.thread_id"]) & (
-            calls["start_ns"] >= self._numbers["own_calls.from_ns"]
+        is_own = (calls["thread_id"] == self.numbers["own_calls.thread_id"]) & (
+            calls["start_ns"] >= self.numbers["own_calls.from_ns"]
         )
         if not is_own.any():
             return
         own = calls["correlation_id"][is_own]
-        tables["api_calls"] = {name: column[~is_own] for name, column in calls.items()}
+        tables["api_calls"] = _selected(calls, ~is_own)
         for table in ("external_correlations", "synchronizations"):
             if table in tables:
-                kept = ~np.isin(tables[table]["correlation_id"], own)
-                tables[table] = {name: column[kept] for name, column in tables[table].items()}
+                tables[table] = _selected(tables[table], ~np.isin(tables[table]["correlation_id"], own))
 
     def _environment(self) -> dict[str, Any]:
         found: dict[str, Any] = {"source": "native"}
-        for name, value in {**self._numbers, **self.texts}.items():
+        for name, value in {**self.numbers, **self.texts}.items():
             room, _, rest = name.partition(".")
             if room == "environment":
                 found[rest] = value
@@ -312,7 +389,7 @@ class _Journal:
 class _Reader:
     """Reads the items of one block in order."""
 
-    def __init__(self, data: bytes, at: int, end: int) -> None:
+    def __init__(self, data: Buffer, at: int, end: int) -> None:
         self._data, self._at, self._end = data, at, end
 
     def take(self, kind: struct.Struct) -> tuple[Any, ...]:

@@ -1,17 +1,24 @@
-"""The annotations of a Python program that `collector run` records: they need no session to name its launches."""
+"""Python programs that `collector run` records: their annotations and steps are parts of that recording."""
 
 from __future__ import annotations
 
 import json
+import mmap
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from collector.errors import NotTracedError
 from collector.runtime.extension import INJECTION_VARIABLE, is_capture_library
 from collector.sources.native import NativeSource, extension_error
 from collector.tracing.annotate import send_annotations_to
 
 if TYPE_CHECKING:
+    from collector._native import _Mark
+    from collector.options import TraceOptions
     from collector.recording.annotation_details import Details
+    from collector.recording.capture import Capture
+    from collector.recording.journal import JournalMark
 
 
 class _RecordedProcess(NativeSource):
@@ -26,3 +33,56 @@ def send_annotations_to_run() -> None:
     """Pass annotations to the recording of `collector run`, if that records this process."""
     if is_capture_library(os.environ.get(INJECTION_VARIABLE, "")) and extension_error() is None:
         send_annotations_to(_RecordedProcess())
+
+
+class RecordedWindow(NativeSource):
+    """A step of a process that `collector run` records: the part of its journal between the begin and the end.
+
+    The recording loses nothing, and gets the annotations of the step. The kinds are those of the recording.
+    """
+
+    def start(self, options: TraceOptions) -> None:
+        """Note the begin. Raises `collector.NotTracedError` if no such recording is open."""
+        mark = self._native.mark(complete=False)
+        if mark is None:
+            raise NotTracedError("`collector run` does not record this process now")
+        # Rows of the step are written after this moment, and so behind these bytes.
+        self._first_byte = Path(os.fsdecode(mark["journal"])).stat().st_size
+        self._start = _instant(mark)
+
+    def stop(self, *, synchronize: bool, timeout_ms: int) -> Capture:
+        """Complete the journal, and return its part."""
+        from collector.recording.journal import journal_window
+
+        mark = self._native.mark(complete=True, synchronize=synchronize, timeout_ms=timeout_ms)
+        if mark is None:
+            raise NotTracedError("`collector run` ended its recording of this process inside the step")
+        own_calls = (mark["own_thread_id"], mark["own_from_ns"])
+        with Path(os.fsdecode(mark["journal"])).open("rb") as file:
+            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        return journal_window(data, self._first_byte, self._start, _instant(mark), own_calls)
+
+    def is_idle(self) -> bool:
+        """Not known."""
+        return False
+
+    def abort(self) -> None:
+        """The recording goes on."""
+
+
+def _instant(mark: _Mark) -> JournalMark:
+    from collector.recording.journal import JournalMark
+
+    return JournalMark(mark["cupti_ns"], mark["wall_ns"], mark["uncertainty_ns"])
+
+
+def window_of_recording(options: TraceOptions) -> RecordedWindow | None:
+    """A step of this process, begun, if `collector run` records it; else None."""
+    if extension_error() is not None:
+        return None
+    window = RecordedWindow()
+    try:
+        window.start(options)
+    except (NotTracedError, OSError):
+        return None
+    return window

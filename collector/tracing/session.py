@@ -33,6 +33,7 @@ from collector.sources import SOURCE_NAMES, open_source
 from collector.tracing import session_slot
 from collector.tracing.annotate import send_annotations_to
 from collector.tracing.nvtx import add_facts, domain_names, prepare
+from collector.tracing.recorded_process import RecordedWindow, window_of_recording
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -388,7 +389,14 @@ class Session(TracedStep):
             use.source = open_source(source) if isinstance(source, str) else source
             if options.journal is not None:
                 options = replace(options, journal=self._journal_path(options.journal, use.source))
-            use.source.start(options)
+            try:
+                use.source.start(options)
+            except SessionActiveError:  # of `collector run`, or of another extension module
+                window = window_of_recording(options)
+                if window is None:
+                    raise
+                use.source = window
+                return  # its annotations are sent to the recording already, and its journal is that of the recording
         except Exception as error:  # whatever it is, the user's program continues
             use.source, self.unavailable = None, _in_words(error)
             self._trouble(error, f"GPU activity is not traced: {self.unavailable}")
@@ -432,7 +440,8 @@ class Session(TracedStep):
     def _stop(self, use: session_slot.Use, at_exit: bool) -> None:
         try:
             if use.source is not None:
-                ended = send_annotations_to(None)
+                is_window = isinstance(use.source, RecordedWindow)
+                ended = None if is_window else send_annotations_to(None)
                 from collector.recording.graph_attribution import attribute_graphs
                 from collector.recording.recording import Recording  # not before: a sub-interpreter may have no numpy
 
@@ -443,8 +452,9 @@ class Session(TracedStep):
                 unseen = add_facts(capture, self.options.nvtx)
                 if unseen:
                     _warn(unseen)
-                capture.setdefault("details", tuple(ended.details))
-                capture["counters"].update({name: count for name, count in ended.counters.items() if count})
+                if ended is not None:
+                    capture.setdefault("details", tuple(ended.details))
+                    capture["counters"].update({name: count for name, count in ended.counters.items() if count})
                 if at_exit:
                     capture["counters"]["open_at_exit"] = 1
                 attribute_graphs(capture)
@@ -562,7 +572,8 @@ class Session(TracedStep):
         try:
             # The source may not have reached the point where it releases CUPTI.
             if use is session_slot.open_use() and use.source is not None:
-                send_annotations_to(None)
+                if not isinstance(use.source, RecordedWindow):
+                    send_annotations_to(None)
                 self.unavailable = self.unavailable or "the step was broken off where it began or ended"
                 use.source.abort()
         finally:

@@ -149,6 +149,23 @@ py::object stop(bool synchronize, int timeout_ms) {
   return out;
 }
 
+py::object mark(bool complete, bool synchronize, int timeout_ms) {
+  std::optional<capture::JournalMark> mark;
+  {
+    const GilRelease release;
+    mark = Session::instance().mark(complete, synchronize, int64_t{timeout_ms} * 1'000'000);
+  }
+  if (!mark) return py::none();
+  py::dict out;
+  out["journal"] = py::bytes(mark->journal);
+  out["cupti_ns"] = mark->time.cupti_ns;
+  out["wall_ns"] = mark->time.wall_ns;
+  out["uncertainty_ns"] = mark->time.uncertainty_ns;
+  out["own_thread_id"] = mark->own_calls.thread_id;
+  out["own_from_ns"] = mark->own_calls.from_ns;
+  return out;
+}
+
 // The library that decodes a recorded buffer: the layouts of a version, or a real libcupti that steps over the records.
 std::shared_ptr<const cupti::Library> library_for(int cuda_version, const std::string& libcupti) {
   if (libcupti.empty()) return cupti::Library::layouts_only(cuda_version);
@@ -253,6 +270,9 @@ PYBIND11_MODULE(_native, m) {
   m.def("start", &start, py::arg("options"), "Opens the session. Raises CaptureError.");
   m.def("stop", &stop, py::arg("synchronize") = true, py::arg("timeout_ms") = 5000,
         "Closes the session; its tables, or None when none is open.");
+  m.def("mark", &mark, py::arg("complete"), py::arg("synchronize") = false, py::arg("timeout_ms") = 5000,
+        "The present instant of the session of `collector run`, whose journal may first be completed; None: there is "
+        "none.");
   m.def(
       "abort", [] { Session::instance().abort(); }, py::call_guard<GilRelease>(),
       "Closes the session without waiting for the GPU, and forgets it.");

@@ -55,7 +55,11 @@ void DecodeThread::run() {
   while (running_.load(std::memory_order_acquire)) {
     wait_for_buffers();
     if (flusher_.has_journal()) flusher_.flush_if_due();
+    const uint64_t updates = updates_wanted_.load(std::memory_order_acquire);
     drain();
+    if (updates == updates_made_.load(std::memory_order_relaxed)) continue;
+    if (flusher_.has_journal()) write_all_to_journal();
+    updates_made_.store(updates, std::memory_order_release);
   }
   drain();
   cpu_ns_ = clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -89,7 +93,10 @@ void DecodeThread::decode(const CompletedBuffer& buffer) {
   } catch (const std::bad_alloc&) {
     out_of_memory_bytes_ += buffer.valid;
   }
-  if (!flusher_.has_journal()) return;
+  if (flusher_.has_journal()) write_all_to_journal();
+}
+
+void DecodeThread::write_all_to_journal() {
   try {
     graphs_.move_to(store_);
     ranges_.move_to(store_, 0);
@@ -97,6 +104,15 @@ void DecodeThread::decode(const CompletedBuffer& buffer) {
     flusher_.give_up("out of memory");
   }
   write_journal(clock_ns(CLOCK_THREAD_CPUTIME_ID));
+}
+
+void DecodeThread::bring_journal_up_to_date(int64_t deadline_ns) {
+  const uint64_t update = updates_wanted_.fetch_add(1, std::memory_order_acq_rel) + 1;
+  ::sem_post(&wake_);
+  while (updates_made_.load(std::memory_order_acquire) < update && clock_ns(CLOCK_MONOTONIC) < deadline_ns) {
+    const timespec pause = timespec_of(kMillisecond / 10);
+    ::nanosleep(&pause, nullptr);
+  }
 }
 
 void DecodeThread::complete_journal() {

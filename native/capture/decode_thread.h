@@ -55,6 +55,9 @@ class DecodeThread {
   std::map<std::string, int64_t> counters() const;
   // Writes the rows that the journal lacks; does nothing without one. Called by the session after the thread has ended.
   void complete_journal();
+  // Has the thread decode what has come back and write all rows that the journal lacks; waits for it until the
+  // deadline.
+  void bring_journal_up_to_date(int64_t deadline_ns);
 
   // CPU time of the thread, available after it has ended.
   int64_t cpu_ns() const { return cpu_ns_; }
@@ -68,6 +71,7 @@ class DecodeThread {
   void drain();
   void decode(const CompletedBuffer& buffer);
   void write_journal(int64_t cpu_ns);
+  void write_all_to_journal();
 
   BufferPools& pools_;
   AnnotationLog& annotations_;
@@ -78,6 +82,8 @@ class DecodeThread {
   BoundedQueue<CompletedBuffer> foreign_buffers_{kForeignBuffers};
   std::atomic<uint64_t> foreign_bytes_lost_{0};
   std::atomic<bool> running_{false};
+  std::atomic<uint64_t> updates_wanted_{0};  // of the journal, by bring_journal_up_to_date
+  std::atomic<uint64_t> updates_made_{0};
   bool forgets_ = false;
   std::thread thread_;
 

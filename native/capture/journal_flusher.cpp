@@ -11,7 +11,10 @@ constexpr int64_t kFlushPeriod = 500 * kMillisecond;  // a journal misses at mos
 
 }  // namespace
 
-void JournalFlusher::reset() { journal_.reset(); }
+void JournalFlusher::reset() {
+  journal_.reset();
+  is_broken_.store(false, std::memory_order_relaxed);
+}
 
 void JournalFlusher::begin(const std::string& path, const cupti::Library& library,
                            const std::map<std::string, std::string>& texts,
@@ -59,10 +62,14 @@ void JournalFlusher::flush_if_due() {
 void JournalFlusher::append(const store::Store& store, AnnotationLog& annotations,
                             const std::map<std::string, int64_t>& numbers) {
   journal_->append(store, annotations, numbers);
+  is_broken_.store(!journal_->trouble().empty(), std::memory_order_relaxed);
 }
 
 void JournalFlusher::forget_rows() { journal_->forget_rows(); }
 
-void JournalFlusher::give_up(const std::string& why) { journal_->give_up(why); }
+void JournalFlusher::give_up(const std::string& why) {
+  journal_->give_up(why);
+  is_broken_.store(true, std::memory_order_relaxed);
+}
 
 }  // namespace collector::capture

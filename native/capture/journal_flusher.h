@@ -2,6 +2,7 @@
 // of finished work. A killed program loses no more than that period.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -26,6 +27,8 @@ class JournalFlusher {
              const std::map<std::string, int64_t>& numbers);
 
   bool has_journal() const { return journal_ != nullptr; }
+  // Whether rows could not be written. Any thread may ask.
+  bool is_broken() const { return is_broken_.load(std::memory_order_relaxed); }
 
   // --- Called by the session. ---
 
@@ -59,6 +62,7 @@ class JournalFlusher {
 
  private:
   std::unique_ptr<Journal> journal_;
+  std::atomic<bool> is_broken_{false};
   int64_t next_flush_ns_ = 0;
   threads::Mutex mutex_;  // never taken in a CUPTI callback
   const cupti::Library* flushed_ GUARDED_BY(mutex_) = nullptr;

@@ -171,6 +171,7 @@ std::optional<Failure> Session::start(const StartOptions& options) {
     return failure;
   }
   holder_ = options.holder;
+  journal_ = options.journal;
   collecting_.store(true, std::memory_order_release);
   flusher_.allow(this->library());
   return std::nullopt;
@@ -337,6 +338,24 @@ std::optional<Capture> Session::stop(bool synchronize, int64_t timeout_ns, Holde
   flusher_.close();
   pools_.release_memory();
   return capture;
+}
+
+std::optional<JournalMark> Session::mark(bool complete, bool synchronize, int64_t timeout_ns) {
+  if (!active()) return std::nullopt;
+  const threads::MutexLock lock(control_);
+  if (!active() || holder_ != Holder::kInjection || flusher_.is_broken()) return std::nullopt;
+  if (!library().has(Feature::kFlushingIsSafe)) return std::nullopt;
+  const int64_t deadline = clock_ns(CLOCK_MONOTONIC) + timeout_ns;
+  JournalMark mark{journal_, {}, {this_thread_id(), cupti_now()}};
+  if (synchronize) synchronize_contexts();
+  const std::optional<Anchor> clocks = read_clocks();
+  if (!clocks) return std::nullopt;
+  mark.time = *clocks;
+  if (complete) {
+    flush(0, deadline);
+    decode_thread_.bring_journal_up_to_date(deadline);
+  }
+  return mark;
 }
 
 void Session::abort() {

@@ -62,6 +62,13 @@ struct Capture {
   int64_t uncertainty_ns() const { return std::max(start.uncertainty_ns, stop.uncertainty_ns); }
 };
 
+// An instant of a session that `collector run` has opened, whose journal has all finished work up to then.
+struct JournalMark {
+  std::string journal;
+  Anchor time;
+  OwnCalls own_calls;
+};
+
 // The annotations of one thread.
 struct ThreadAnnotations {
   ThreadAnnotations() = default;
@@ -85,6 +92,10 @@ class Session {
   // the session is recorded. Waits at most `timeout_ns` for CUPTI to return its buffers.
   // Only the holder ends it.
   std::optional<Capture> stop(bool synchronize, int64_t timeout_ns, Holder holder = Holder::kCaller);
+
+  // The present instant of a session that an injection holds; no value if there is none. With `complete` the journal
+  // has the work up to it, if the library can be flushed safely: as `stop`, it waits for the GPU first.
+  std::optional<JournalMark> mark(bool complete, bool synchronize, int64_t timeout_ns);
 
   // Ends the program's session and discards its records, without waiting for the GPU. For the exit of the interpreter.
   void abort();
@@ -157,6 +168,7 @@ class Session {
   Subscription subscription_ GUARDED_BY(control_);
   Anchor start_ GUARDED_BY(control_){};
   Holder holder_ GUARDED_BY(control_) = Holder::kCaller;
+  std::string journal_ GUARDED_BY(control_);  // its path
 
   BufferPools& pools_ = *new BufferPools();
   AnnotationLog annotations_;

@@ -215,30 +215,87 @@ def test_a_python_program_that_exits(folder):
     assert recording.ledger.complete
 
 
-def test_trace_in_a_recorded_program_warns_and_takes_nothing_from_the_recording(folder):
+def test_a_step_of_a_recorded_program_is_a_part_of_the_recording(folder):
     done = run_python(
         folder,
         """
 import collector
-with collector.trace() as step:
-    launch(b"inside", 5)
-print(step.unavailable)
-try:
-    with collector.trace(strict=True):
-        print("not reached")
-except collector.SessionActiveError as error:
-    print(type(error).__name__)
-launch(b"after", 5)
+with collector.annotate("outer"):
+    launch(b"before", 3)
+    with collector.trace(strict=True) as step:
+        with collector.annotate("inner", flops=8):
+            launch(b"inside", 5)
+        launch(b"inside_outer", 2)
+        with collector.trace() as second:
+            launch(b"inside_outer", 1)
+    launch(b"after", 5)
+for kernel in step.recording.kernels:
+    print(kernel.name, kernel.annotation)
+print(step.ledger.complete, step.ledger.launches_seen, step.ledger.launches_matched, step.ledger.losses())
+print([each.flops for each in step.recording.details], second.unavailable)
+names = [step.recording.strings[number] for number in step.recording.api_calls.name_id]
+print({name: names.count(name) for name in names})
+with collector.trace(strict=True) as empty:
+    pass
+print(len(empty.recording.kernels), len(empty.recording.api_calls), empty.ledger.losses())
 """,
     )
     assert done.returncode == 0, done.stderr
-    unavailable, raised = done.stdout.splitlines()
-    assert "`collector run` records this process" in unavailable
-    assert raised == "SessionActiveError"
-    assert done.stderr.count("CollectorWarning") == 1
+    *kernel_lines, ledger, details, calls, empty = done.stdout.splitlines()
+    assert kernel_lines == ["inside outer/inner"] * 5 + ["inside_outer outer"] * 3
+    assert ledger == "True 8 8 []"
+    assert details.startswith("[8] another session is already tracing in this process")
+    assert calls == "{'cuLaunchKernel': 8, 'cuCtxSynchronize': 3}"
+    assert empty == "0 0 []"
+    assert done.stderr.count("CollectorWarning") == 1  # of the second one
     (recording,) = recordings(folder)
-    assert kernels(recording) == {"work": 10, "inside": 5, "after": 5}
+    assert kernels(recording) == {"work": 10, "before": 3, "inside": 5, "inside_outer": 3, "after": 5}
+    assert recording.annotations_of(recording.kernels)[10:] == ["outer"] * 3 + ["outer/inner"] * 5 + ["outer"] * 8
     assert recording.ledger.complete
+
+
+def test_steps_of_a_long_recording_are_what_was_launched_in_them(folder):
+    """Buffers come back in the middle of steps and between them."""
+    done = run_python(
+        folder,
+        """
+import collector
+wrong = []
+for number in range(60):
+    launch(b"between", 37 * number % 500)
+    with collector.trace(strict=True) as step:
+        launch(b"inside", number * 53 % 700)
+    names = {kernel.name for kernel in step.recording.kernels}
+    if len(step.kernels) != number * 53 % 700 or not names <= {"inside"} or not step.ledger.complete:
+        wrong.append((number, len(step.kernels), names, step.ledger.losses()))
+print(wrong)
+""",
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "[]\n"
+    (recording,) = recordings(folder)
+    assert recording.ledger.complete
+
+
+def test_a_step_after_the_end_of_the_recording_is_one_of_its_own(folder):
+    program = """
+import time
+import collector
+time.sleep(1)
+with collector.trace(strict=True) as step:
+    launch(b"later", 5)
+print(len(step.kernels))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", PYTHON + program],
+        env=injected_environment(folder, COLLECTOR_RUN_DURATION_MS="300"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "5\n"), done.stderr
+    (recording,) = recordings(folder)
+    assert kernels(recording) == {"work": 10}
 
 
 def test_annotations_of_a_recorded_program_need_no_session(folder):
@@ -328,3 +385,32 @@ def test_a_folder_that_becomes_full(folder):
     (journal,) = folder.iterdir()
     assert journal.stat().st_size <= 200_000
     assert collector.load(journal).ledger.losses() != []
+
+
+def test_a_step_of_a_library_that_cannot_be_flushed_is_not_traced(folder):
+    """13.0.48: a flush while the program runs can crash."""
+    done = subprocess.run(
+        [sys.executable, "-c", UNFLUSHABLE],
+        env=injected_environment(folder) | {"PYTHONWARNINGS": "default"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "`collector run` records this process, and its trace has this step" in done.stdout
+    assert done.stderr.count("CollectorWarning") == 1
+    (recording,) = recordings(folder)
+    assert kernels(recording) == {"inside": 1}
+
+
+UNFLUSHABLE = """
+import ctypes, os
+import collector
+from collector.testing import SimulatedGpu
+gpu = SimulatedGpu(api_version=130000).__enter__()  # to the exit of the process, where the recording ends
+assert ctypes.CDLL(os.environ["COLLECTOR_LIBCUDA"]).cuInit(0) == 0
+with collector.trace() as step:
+    gpu.launch("inside")
+    gpu.synchronize()
+print(step.unavailable)
+"""
