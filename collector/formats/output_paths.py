@@ -11,7 +11,7 @@ import os
 import re
 import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -129,23 +129,40 @@ def mark_as_written_here(path: Path) -> None:
         os.setxattr(path, _WRITER, str(os.getpid()).encode())
 
 
-@contextlib.contextmanager
-def one_writer_at_a_time(folder: Path) -> Iterator[None]:
-    """Wait until no other process chooses a name and writes a file in ``folder``, where the file system can tell.
+class FolderLock:
+    """While it is held, no other process chooses a name and writes a file in a folder, if the file system can tell.
 
     Without it, processes that end together would all find that a name is free. The wait ends after `_LONGEST_WAIT_S`: a
-    process that was killed may have left the lock to a child that it forked.
+    process that was killed may have left the lock to a child that it forked. An object rather than a generator, because
+    its destruction unlocks also where a Ctrl-C left the block in the call of its end.
     """
-    with contextlib.ExitStack() as held:
+
+    def __init__(self, folder: Path) -> None:
+        """Nothing is locked yet."""
+        self._folder = folder
+        self._number = -1
+
+    def __enter__(self) -> FolderLock:
         with contextlib.suppress(OSError):  # such as a network file system without locks
-            number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-            held.callback(os.close, number)
-            if _is_locked(number):
-                held.callback(fcntl.flock, number, fcntl.LOCK_UN)
-        yield
+            self._number = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)
+            _wait_for_lock(self._number)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._unlock()
+
+    def __del__(self) -> None:
+        self._unlock()
+
+    def _unlock(self) -> None:
+        if self._number >= 0:
+            with contextlib.suppress(OSError):
+                fcntl.flock(self._number, fcntl.LOCK_UN)  # closing would leave the lock to a child forked meanwhile
+            number, self._number = self._number, -1
+            os.close(number)
 
 
-def _is_locked(number: int) -> bool:
+def _wait_for_lock(number: int) -> None:
     until = time.monotonic() + _LONGEST_WAIT_S
     while time.monotonic() < until:
         try:
@@ -153,8 +170,7 @@ def _is_locked(number: int) -> bool:
         except BlockingIOError:
             time.sleep(_PAUSE_S)
         else:
-            return True
-    return False
+            return
 
 
 _WRITER = "user.collector.writer"

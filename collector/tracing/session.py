@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 from collector.errors import CollectorError, CollectorWarning, NotTracedError, OutputError, SessionActiveError
 from collector.files.atomic_files import check_writable, expanded
 from collector.formats.output_paths import (
+    FolderLock,
     file_of_this_process,
     mark_as_written_here,
-    one_writer_at_a_time,
     rank_of_this_process,
 )
 from collector.formats.registry import output_of
@@ -476,7 +476,7 @@ class Session(TracedStep):
         if self.path is None:
             return is_in_dataset
         try:
-            with one_writer_at_a_time(self.path.parent):
+            with FolderLock(self.path.parent):
                 path = self._find_path()  # again, because another process may have created the file meanwhile
                 if path is not None:
                     self.save(path)
