@@ -162,7 +162,8 @@ def test_a_tool_that_was_there_gets_every_call_with_its_own_handles(tmp_path):
 def test_collector_info_tells_how_ranges_come_to_be_recorded(tmp_path):
     def told(**environment):
         done = run("from collector.cli import main; main(['info'])", **environment)
-        return next(line for line in done.stdout.splitlines() if line.startswith("NVTX: "))
+        lines = (line.removeprefix("· ") for line in done.stdout.splitlines())
+        return next(line for line in lines if line.startswith("NVTX: "))
 
     assert told() == "NVTX: ranges are not recorded: set COLLECTOR_NVTX=1, or call collector.nvtx.arm()"
     assert told(COLLECTOR_NVTX="1") == "NVTX: ranges are recorded"
