@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collector.protos import DeviceStepStats
-from collector.recording.distinct import combination_codes, distinct_codes
+from collector.recording.distinct import distinct_codes
+from collector.recording.first_rows import distinct_rows
 from collector.stepstats.labels import HOST_DEVICE
 
 if TYPE_CHECKING:
@@ -77,9 +78,7 @@ class HostDevices:
         ranges, strings = self._recording.other_ranges, self._recording.strings
         if not len(ranges):
             return []
-        codes = combination_codes([ranges.device_name_id, ranges.thread_id, ranges.thread_name_id])
-        first = np.full(int(codes.max()) + 1, -1, np.int64)
-        first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+        first, _ = distinct_rows([ranges.device_name_id, ranges.thread_id, ranges.thread_name_id])
         first.sort()  # of several names of one thread the first one counts
         columns: tuple[npt.NDArray[Any], ...] = (self._of_ranges, ranges.thread_id, ranges.thread_name_id)
         rows = zip(*(column[first].tolist() for column in columns), strict=True)
