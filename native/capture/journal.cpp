@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstring>
+#include <ctime>
 #include <exception>
 #include <iterator>
 
@@ -118,6 +120,14 @@ void Journal::write_frame(Fill fill) {
 
 void Journal::write(const void* data, size_t bytes) {
   const auto* rest = static_cast<const char*>(data);
+  // A file that becomes too large sends SIGXFSZ, which must not end the program.
+  sigset_t too_large;
+  sigset_t before;
+  sigset_t pending;
+  ::sigemptyset(&too_large);
+  ::sigaddset(&too_large, SIGXFSZ);
+  ::sigpending(&pending);
+  ::pthread_sigmask(SIG_BLOCK, &too_large, &before);
   while (bytes > 0 && file_ >= 0) {
     const ssize_t written = ::write(file_, rest, bytes);
     if (written > 0) {
@@ -127,6 +137,9 @@ void Journal::write(const void* data, size_t bytes) {
       give_up(written == 0 ? "nothing could be written" : std::strerror(errno));
     }
   }
+  const timespec at_once{};
+  if (::sigismember(&pending, SIGXFSZ) == 0) ::sigtimedwait(&too_large, nullptr, &at_once);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 // --- Blocks ------------------------------------------------------------------------------------------------------
