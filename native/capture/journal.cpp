@@ -7,9 +7,10 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <ctime>
 #include <exception>
 #include <iterator>
+
+#include "threads/signals_blocked.h"
 
 namespace collector::capture {
 namespace {
@@ -120,26 +121,17 @@ void Journal::write_frame(Fill fill) {
 
 void Journal::write(const void* data, size_t bytes) {
   const auto* rest = static_cast<const char*>(data);
-  // A file that becomes too large sends SIGXFSZ, which must not end the program.
-  sigset_t too_large;
-  sigset_t before;
-  sigset_t pending;
-  ::sigemptyset(&too_large);
-  ::sigaddset(&too_large, SIGXFSZ);
-  ::sigpending(&pending);
-  ::pthread_sigmask(SIG_BLOCK, &too_large, &before);
-  while (bytes > 0 && file_ >= 0) {
-    const ssize_t written = ::write(file_, rest, bytes);
-    if (written > 0) {
-      rest += written;
-      bytes -= static_cast<size_t>(written);
-    } else if (written == 0 || errno != EINTR) {
-      give_up(written == 0 ? "nothing could be written" : std::strerror(errno));
+  threads::without_signal(SIGXFSZ, [&] {  // a file that becomes too large must not end the program
+    while (bytes > 0 && file_ >= 0) {
+      const ssize_t written = ::write(file_, rest, bytes);
+      if (written > 0) {
+        rest += written;
+        bytes -= static_cast<size_t>(written);
+      } else if (written == 0 || errno != EINTR) {
+        give_up(written == 0 ? "nothing could be written" : std::strerror(errno));
+      }
     }
-  }
-  const timespec at_once{};
-  if (::sigismember(&pending, SIGXFSZ) == 0) ::sigtimedwait(&too_large, nullptr, &at_once);
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  });
 }
 
 // --- Blocks ------------------------------------------------------------------------------------------------------

@@ -32,23 +32,15 @@ constexpr int64_t kEndTimeout = 5'000 * capture::kMillisecond;
 
 // Writes to standard error. On a closed pipe nothing is written, and the SIGPIPE of that does not reach the program.
 void write_error(const char* text, size_t left) {
-  sigset_t pipe;
-  sigset_t before;
-  sigset_t pending;
-  ::sigemptyset(&pipe);
-  ::sigaddset(&pipe, SIGPIPE);
-  ::sigpending(&pending);
-  ::pthread_sigmask(SIG_BLOCK, &pipe, &before);
-  while (left > 0) {
-    const ssize_t written = ::write(STDERR_FILENO, text, left);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) break;
-    text += written;
-    left -= static_cast<size_t>(written);
-  }
-  const timespec at_once{};
-  if (::sigismember(&pending, SIGPIPE) == 0) ::sigtimedwait(&pipe, nullptr, &at_once);
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  threads::without_signal(SIGPIPE, [&] {
+    while (left > 0) {
+      const ssize_t written = ::write(STDERR_FILENO, text, left);
+      if (written < 0 && errno == EINTR) continue;
+      if (written <= 0) break;
+      text += written;
+      left -= static_cast<size_t>(written);
+    }
+  });
 }
 
 // One line on standard error. The program's own buffers are not touched, and nothing is allocated.

@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include <csignal>
+#include <ctime>
 
 namespace collector::threads {
 
@@ -22,5 +23,21 @@ class SignalsBlocked {
  private:
   sigset_t before_;
 };
+
+// Calls `work`, and keeps from the program the signal that a failing call in it sends to this thread, as SIGPIPE.
+template <typename Work>
+void without_signal(int number, Work work) {
+  sigset_t signals;
+  sigset_t before;
+  sigset_t pending;
+  ::sigemptyset(&signals);
+  ::sigaddset(&signals, number);
+  ::sigpending(&pending);
+  ::pthread_sigmask(SIG_BLOCK, &signals, &before);
+  work();
+  const timespec at_once{};
+  if (::sigismember(&pending, number) == 0) ::sigtimedwait(&signals, nullptr, &at_once);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
 
 }  // namespace collector::threads
