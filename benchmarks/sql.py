@@ -68,7 +68,11 @@ BY_HAND = {
         WITH {EDGES}, running AS (
           SELECT run, rank, step, device_id, lead(t) OVER w - t AS length, sum(c) OVER w AS c, sum(n) OVER w AS n
           FROM edges WINDOW w AS (PARTITION BY run, rank, step, device_id ORDER BY t ROWS UNBOUNDED PRECEDING))
-        SELECT run, rank, step, device_id, sum(CASE WHEN c > 0 AND n > 0 THEN length ELSE 0 END)
+        SELECT run, rank, step, device_id, sum(CASE WHEN c + n > 0 THEN length ELSE 0 END) AS busy_ns,
+          sum(CASE WHEN c > 0 THEN length ELSE 0 END) AS compute_ns,
+          sum(CASE WHEN n > 0 THEN length ELSE 0 END) AS communication_ns,
+          sum(CASE WHEN n > 0 AND c = 0 THEN length ELSE 0 END) AS exposed_communication_ns,
+          sum(CASE WHEN c > 0 AND n > 0 THEN length ELSE 0 END) AS compute_communication_ns
         FROM running GROUP BY run, rank, step, device_id""",
     "answer_launch_delays": """
         SELECT k.run, k.rank, k.step, k.device_id, k.stream_id, a.id AS api_row, a.duration_ns AS api_ns,

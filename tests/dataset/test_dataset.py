@@ -20,6 +20,7 @@ pytest.importorskip("pyarrow")
 
 from collector.dataset import Dataset, DatasetWriter
 from collector.dataset.dataset_folder import Part, path_of, tables
+from collector.dataset.dataset_tables import RECORDED_TABLES
 
 
 def answers(step):
@@ -90,7 +91,7 @@ def test_what_a_file_says_beyond_the_columns_is_kept(recorded_traces, tmp_path):
     }
     assert kept == {table: values for table, values in said.items() if values}
     rows = dataset.table("args")
-    assert set(rows["table"].to_pylist()) <= {"kernels", "copies", "memsets", "api_calls", "annotations"}
+    assert set(rows["table"].to_pylist()) <= {table.name for table in RECORDED_TABLES}
 
 
 def test_kernels_say_how_full_they_make_the_device_and_whether_they_use_tensor_cores(build, tmp_path):
