@@ -145,8 +145,8 @@ class _Gaps:
         self, recording: Recording, work: Activities, window: Window, waits: Union, kernel_gap_ns: int
     ) -> None:
         def launched(places: Numbers) -> Numbers:
-            rows = work.at(places).launch_rows()
-            return np.where(rows >= 0, np.append(recording.api_calls.start_ns, 0)[rows], -1)
+            rows, starts = work.at(places).launch_rows(), recording.api_calls.start_ns
+            return np.where(rows >= 0, starts[rows], -1) if len(starts) else rows
 
         bounds = (window.start_ns, window.end_ns)
         times = idle_times(work.start_ns, work.end_ns, bounds, launched, waits)
