@@ -322,7 +322,9 @@ class ProfilerTrace(RecordingSource):
         gpus, gpu_index = distinct_codes(dialect.devices(rows[is_of_gpu]))
         streams, stream_index = distinct_codes(dialect.streams(rows[is_of_gpu]))
         devices = built.name_ids([*self._hosts.devices, *(f"/gpu:{gpu}/annotations" for gpu in gpus.tolist())])
-        threads = built.name_ids([*self._hosts.names, *(f"stream {stream}" for stream in streams.tolist())])
+        threads = built.name_ids(
+            [*self._hosts.names, *(f"annotations of stream {stream}" for stream in streams.tolist())]
+        )
         device_places, thread_places = tracks.copy(), tracks
         device_places[is_of_gpu] = len(found.tracks) + gpu_index
         thread_places[is_of_gpu] = len(found.tracks) + stream_index

@@ -34,7 +34,7 @@ _THREAD = re.compile(r".*\bthread (\d{1,10})\b", re.DOTALL)
 """The name of a host's row. Its number comes last: threads may be called ``thread 0 (python)``."""
 _THREAD_SUFFIX = re.compile(r" \(thread \d{1,10}\)$|^thread \d{1,10}$")
 """The part of a row's name that is no part of its thread's name."""
-_STREAM_ROW = re.compile(r"stream (\d{1,9})")
+_STREAM_ROW = re.compile(r"annotations of stream (\d{1,9})")
 _GPU_TABLES = {"kernel": "kernels", "memcpy": "memcpys", "memset": "memsets", "sync": "synchronizations"}
 _HOST_TABLES = {"op": "annotations", "api": "api_calls", "sync": "api_calls"}
 """Category of a slice -> the table that holds it."""

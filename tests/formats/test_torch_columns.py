@@ -109,7 +109,7 @@ def test_ranges_of_gpus_and_processes_keep_their_rows(tmp_path):
     ]
     step = load_events(tmp_path, events)
     assert sorted(other_ranges(step.recording)) == [
-        ("/gpu:2/annotations", 7, "stream 7", "gpu_user_annotation", "step", 4000, 9000),
+        ("/gpu:2/annotations", 7, "annotations of stream 7", "gpu_user_annotation", "step", 4000, 9000),
         ("/process:11", 5, "loader", "python_function", "load", 1000, 2000),
         ("/profiler", 0, "", "Trace", "PyTorch Profiler", 0, 60_000),
     ]
