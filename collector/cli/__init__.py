@@ -130,7 +130,10 @@ def command_parser(given: Sequence[str] = ()) -> argparse.ArgumentParser:
         prog="collector", description="Trace the work of a GPU, and inspect traces.", formatter_class=_help_formatter
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show program's version number and exit")
-    added = parser.add_subparsers(dest="subcommand", metavar="COMMAND", required=True, parser_class=_Parser)
+    # With a name of theirs, because argparse would format help to find it, with whatever that imports.
+    added = parser.add_subparsers(
+        dest="subcommand", metavar="COMMAND", required=True, parser_class=_Parser, prog=parser.prog
+    )
     asked_for = next((word for word in given if not word.startswith("-")), None)
     names = subcommands()
     for name in [asked_for] if asked_for in names else names:

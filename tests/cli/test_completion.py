@@ -48,6 +48,17 @@ def test_the_other_shells_have_a_script(capsys, shell):
     assert "timeline" in capsys.readouterr().out
 
 
+def test_a_command_on_a_terminal_imports_nothing_for_help():
+    program = """
+import sys
+from collector.cli import command_parser
+sys.stdout.isatty = lambda: True
+assert command_parser(["info"]).parse_args(["info"]).subcommand == "info"
+assert "rich" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 def test_help_on_a_terminal_has_the_words_of_plain_help(capsys, monkeypatch):
     def help_of(*command: str) -> str:
         with pytest.raises(SystemExit):
