@@ -17,7 +17,7 @@
 | ``/gpu:D/graphs`` | launches of CUDA graphs | ``graph 5`` | ``graph 5 = graph 5()`` |
 
 ``op`` is the path of the annotation around the launch. Without an annotation it repeats the second part:
-``sgemm:sgemm``. Of an activity in a CUDA graph ``op`` is the path at the launch, ``<captured_at>``, and the path at the
+``sgemm:sgemm``. The label of a kernel of which neither registers nor launch shape are known is its name. Of an activity in a CUDA graph ``op`` is the path at the launch, ``<captured_at>``, and the path at the
 capture of its node, as far as they are known: ``step/<captured_at>/layer1/conv``. Readers split node names at ``:``, so
 ``:`` in an annotation becomes ``.``. ``shm`` is the sum of static and dynamic shared memory in bytes. A copy or memset
 of unknown size has no ``4096 bytes``. The label of a copy between devices ends with `` gpu:0 to gpu:1``. If two

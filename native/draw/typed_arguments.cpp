@@ -40,8 +40,7 @@ class Writer {
   }
 
   void add_kernel() {
-    const bool has_shape = activity_[Field::kGridX] != 0 || activity_[Field::kBlockX] != 0;
-    if (has_shape || activity_[Field::kRegistersPerThread] != 0) {  // else a file of another program states none
+    if (stepstats::has_launch_shape(activity_)) {
       add_number("registers", Field::kRegistersPerThread);
       add_number("shared_bytes", activity_[Field::kStaticSharedBytes] + activity_[Field::kDynamicSharedBytes]);
       add_triple("grid", Field::kGridX);

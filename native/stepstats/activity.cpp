@@ -131,7 +131,9 @@ void read_gpu_columns(const Node& node, KernelNames& names, Activity& activity) 
   if (columns.kind() == TableKind::kKernel) {
     activity.category = Category::kKernel;
     activity.full_name = names.whole_name(columns[Field::kNameId]);
-    if (activity.full_name.empty()) activity.full_name = node.label.substr(0, node.label.rfind(" regs:"));
+    if (activity.full_name.empty()) {
+      activity.full_name = has_launch_shape(columns) ? node.label.substr(0, node.label.rfind(" regs:")) : node.label;
+    }
     if (activity.full_name == activity.name) activity.full_name = {};
     return;
   }

@@ -22,7 +22,7 @@ void put_call_label(Sink& sink, std::string_view name) {
   sink.put_raw("()");
 }
 
-// "void add<float>(float*) regs:64 shm:0 grid:8,1,1 block:256,1,1"
+// "void add<float>(float*) regs:64 shm:0 grid:8,1,1 block:256,1,1", or the name alone where no launch shape is known.
 struct KernelLabel {
   std::string_view whole_name;
   int64_t registers;
@@ -32,6 +32,7 @@ struct KernelLabel {
   template <typename Sink>
   void put(Sink& sink) const {
     sink.put_raw(whole_name);
+    if (registers == 0 && shape[0] == 0 && shape[3] == 0) return;
     sink.put_raw(" regs:");
     sink.put_decimal(registers);
     sink.put_raw(" shm:");

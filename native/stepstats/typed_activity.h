@@ -27,6 +27,12 @@ class TypedActivity {
   std::array<int64_t, kFields> values_{};
 };
 
+// Whether a kernel's launch shape and registers are known: files of other programs may state none.
+inline bool has_launch_shape(const TypedActivity& kernel) {
+  return kernel[ActivityField::kGridX] != 0 || kernel[ActivityField::kBlockX] != 0 ||
+         kernel[ActivityField::kRegistersPerThread] != 0;
+}
+
 // Whether the table holds neither calls or annotations of a host nor GPU work.
 constexpr bool is_beside_calls(TableKind kind) {
   return kind == TableKind::kSynchronization || kind == TableKind::kOverhead || kind == TableKind::kMemoryOperation ||

@@ -244,7 +244,9 @@ def _gpu_columns(node: Any, name: str, op: str, kernel_names: Sequence[str]) -> 
     details = _details(columns)
     if columns.kind == RecordedActivity.KERNEL:
         whole = demangle(kernel_names[columns.name_id]) if columns.name_id < len(kernel_names) else ""
-        whole = whole or node.timeline_label.rpartition(" regs:")[0] or node.timeline_label
+        has_shape = columns.grid_x or columns.block_x or columns.registers_per_thread
+        named = node.timeline_label.rpartition(" regs:")[0] if has_shape else ""
+        whole = whole or named or node.timeline_label
         return Activity(name, "kernel", "" if whole == name else whole, op, details=details)
     num_bytes = columns.num_bytes if columns.num_bytes else -1
     if columns.kind == RecordedActivity.MEMSET:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+import re
 
 import pytest
 
+import collector
 from collector.protos import NodeExecStats
 from collector.recording.ledger import Ledger
 from collector.recording.recording import Recording
@@ -62,6 +64,20 @@ def test_a_kernel_without_annotation_or_seen_launch(build):
     node = nodes_of(step_stats(build.kernel("sgemm", 10).recording()), "/gpu:0/stream:all")[0]
     assert node.node_name == "sgemm:sgemm"
     assert (node.scheduled_micros, node.scheduled_nanos, node.thread_id) == (0, 0, 0)
+
+
+NO_SHAPE = dict.fromkeys(("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z"), 0)
+
+
+@pytest.mark.parametrize("name", ["_Z3addIfEvPT_i", "odd regs:1 name"])
+def test_a_kernel_whose_file_states_no_launch_shape_has_none_in_its_label(build, tmp_path, name):
+    recording = build.kernel(name, 10, **NO_SHAPE).recording()
+    (node,) = nodes_of(step_stats(recording), "/gpu:0/stream:7")
+    assert node.timeline_label == recording.kernels.demangled_names()[0]
+    collector.chrome_trace(step_stats(recording), tmp_path / "step.json")  # without the names that a recording has
+    text = (tmp_path / "step.json").read_text()
+    assert node.timeline_label in text
+    assert not {"grid", "registers"} & set(re.findall(r"\w+", text))
 
 
 @pytest.mark.parametrize(
