@@ -17,12 +17,13 @@
 | ``/gpu:D/graphs`` | launches of CUDA graphs | ``graph 5`` | ``graph 5 = graph 5()`` |
 
 ``op`` is the path of the annotation around the launch. Without an annotation it repeats the second part:
-``sgemm:sgemm``. The label of a kernel of which neither registers nor launch shape are known is its name. Of an activity in a CUDA graph ``op`` is the path at the launch, ``<captured_at>``, and the path at the
-capture of its node, as far as they are known: ``step/<captured_at>/layer1/conv``. Readers split node names at ``:``, so
-``:`` in an annotation becomes ``.``. ``shm`` is the sum of static and dynamic shared memory in bytes. A copy or memset
-of unknown size has no ``4096 bytes``. The label of a copy between devices ends with `` gpu:0 to gpu:1``. If two
-contexts of a device use one stream number, ``stream:S`` belongs to the context with the lowest number, and
-``stream:S.C`` to every other context C. API names lose their version: ``cudaMemcpy_v3020`` is ``cudaMemcpy``.
+``sgemm:sgemm``. The label of a kernel of which neither registers nor launch shape are known is its name. Of an activity
+in a CUDA graph ``op`` is the path at the launch, ``<captured_at>``, and the path at the capture of its node, as far as
+they are known: ``step/<captured_at>/layer1/conv``. Readers split node names at ``:``, so ``:`` in an annotation becomes
+``.``. ``shm`` is the sum of static and dynamic shared memory in bytes. A copy or memset of unknown size has no ``4096
+bytes``. The label of a copy between devices ends with `` gpu:0 to gpu:1``. If two contexts of a device use one stream
+number, ``stream:S`` belongs to the context with the lowest number, and ``stream:S.C`` to every other context C. API
+names lose their version: ``cudaMemcpy_v3020`` is ``cudaMemcpy``.
 
 ``all_start_micros`` is wall time; start and relative end are truncated to µs and no activity is shorter than 1 µs, as
 in TensorFlow; ``*_nanos`` are exact. ``scheduled_*`` and ``thread_id`` of a device's activity are those of the
