@@ -32,6 +32,7 @@ DRAWN_MS = 800
 STEPS, RANKS, LAYERS = 8, 4, 3
 COMPUTE, COPY, REDUCE = 7, 13, 20
 OF_RANKS = {"ranks"}
+OF_SERVING = {"graphs"}
 SERVED = {"runs", "prof", "perfetto"}
 LABELS = {"before": "batch 32", "now": "batch 64, fused"}
 OF_RUNS = {"compare", "idle", "steps", "memory"}
@@ -52,6 +53,7 @@ def main() -> None:
         "demo": report(options.folder / "demo.html", [options.demo], title="demo step"),
         "runs": report(options.folder / "runs.html", run(options.folder, "now"), before=run(options.folder, "before")),
         "ranks": report(options.folder / "ranks.html", ranks(options.folder), title="four ranks"),
+        "serving": report(options.folder / "serving.html", [serving(options.folder)], title="serving by CUDA graphs"),
     }
     only = set(filter(None, options.only.split(",")))
     with sync_playwright() as playwright:
@@ -62,13 +64,20 @@ def main() -> None:
             )
             for name, path in reports.items():
                 for view in views(page, path):
-                    source = "ranks" if view in OF_RANKS else "runs" if view in OF_RUNS else "demo"
-                    if source == name and (not only or view in only):
+                    if source_of(view) == name and (not only or view in only):
                         draw(page, view, options.out / f"{view}-{theme}.png")
             if not only or only & SERVED:
                 with served(options.folder / "training") as address:
                     draw_served(page, address, options.out, theme)
         browser.close()
+
+
+def source_of(view: str) -> str:
+    """The report from which a view is drawn."""
+    for source, own in (("ranks", OF_RANKS), ("serving", OF_SERVING), ("runs", OF_RUNS)):
+        if view in own:
+            return source
+    return "demo"
 
 
 @contextmanager
@@ -194,6 +203,26 @@ def ranks(folder: Path) -> list[Path]:
                     gpu.launch(name, stream=REDUCE, duration_ns=90_000 - behind_ns, grid=(24, 1, 1))
             gpu.synchronize()
     return paths
+
+
+def serving(folder: Path) -> Path:
+    """Trace answers to requests: a graph that reads the prompt, and one that is launched for each word."""
+    path = folder / "serving.pb"
+    with SimulatedGpu() as gpu, collector.trace(path, strict=True):
+        graphs = {}
+        for name, layers, duration_ns in (("prefill", 4, 60_000), ("decode", 4, 9_000)):
+            with gpu.capture(stream=COMPUTE) as graph, collector.annotate(name):
+                for _ in range(layers):
+                    gpu.launch("_ZN6linear7forwardIfEEvPT_", stream=COMPUTE, duration_ns=duration_ns, grid=(64, 1, 1))
+                    gpu.launch("_ZN4norm5layerIfEEvPT_", stream=COMPUTE, duration_ns=duration_ns // 3, grid=(32, 1, 1))
+            graphs[name] = graph.instantiate()
+        for request in range(3):
+            with collector.annotate(f"request {request}"):
+                graphs["prefill"].launch(stream=COMPUTE)
+                for _ in range(8):
+                    graphs["decode"].launch(stream=COMPUTE)
+                gpu.synchronize()
+    return path
 
 
 if __name__ == "__main__":
