@@ -135,7 +135,7 @@ def run(arguments: argparse.Namespace) -> int:
     _write(arguments.markdown, as_markdown, report)
     _write(arguments.csv, as_csv, report)
     add_to_job_summary(_SUMMARY, as_markdown(report))
-    _annotate("error", troubles)
+    _annotate_errors(troubles)
     status = EXIT_REGRESSION if troubles or report.failures else 0
     if before is not None and _regressed(report, before, arguments):
         status = EXIT_REGRESSION
@@ -186,15 +186,14 @@ def _show(found: Sequence[Regression], notes: Sequence[str], baseline: str | Pat
     print(changes_as_text(found, notes))
     add_to_job_summary(f"{_SUMMARY}: changes", changes_as_markdown(found, notes))
     slower = [each for each in found if each.failed]
-    _annotate(
-        "error",
+    _annotate_errors(
         [f"{each.title} {each.arm} takes {each.decisive.interval.estimate:.3g} times as long" for each in slower],
     )
 
 
-def _annotate(level: str, messages: Sequence[str]) -> None:
-    """Show messages at the job, where the command runs in one."""
-    for line in job_annotations(level, _SUMMARY, list(messages)):
+def _annotate_errors(messages: Sequence[str]) -> None:
+    """Show errors at the job, where the command runs in one."""
+    for line in job_annotations("error", _SUMMARY, messages):
         print(line)
 
 

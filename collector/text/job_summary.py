@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from collector.text import terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 VARIABLES = ("GITHUB_STEP_SUMMARY", "GITHUB_ACTIONS")
 """The file of the summary, and whether the program runs in such a job."""
@@ -35,7 +39,7 @@ def add_to_job_summary(title: str, markdown: str) -> None:
         terminal.report(f"the summary of the job has no {title}: {error.strerror or error}")
 
 
-def job_annotations(level: str, title: str, messages: list[str]) -> list[str]:
+def job_annotations(level: str, title: str, messages: Sequence[str]) -> list[str]:
     """Lines for standard output by which GitHub shows messages at a job; none anywhere else.
 
     Args:
