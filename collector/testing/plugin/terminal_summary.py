@@ -35,8 +35,8 @@ def write_summary(
     lines: list[tuple[str, dict[str, bool]]] = []
     if options.trace and run.unavailable is not None:
         lines.append((f"GPU activity was not traced: {run.unavailable}", {"yellow": True}))
-    for nodeid, error in run.broken:
-        lines.append((f"{nodeid} left its process's CUDA context unusable: {error}", {"red": True}))
+    broken = [f"{nodeid} left its process's CUDA context unusable: {error}" for nodeid, error in run.broken]
+    lines += [(text, {"red": True}) for text in broken]
     lines += [(_counted(text, count), {"yellow": True}) for text, count in sorted(run.remarks.items())]
     lines += [(_counted(text, count), {"red": True, "bold": True}) for text, count in sorted(run.problems.items())]
     kept = sum(entry.trace is not None for entry in run.tests.values())
@@ -52,8 +52,7 @@ def write_summary(
         reporter.write_line(_table(title, top, width=max(reporter._tw.fullwidth, 60), color=reporter.hasmarkup))
     for text, style in lines:
         reporter.write_line(printable_lines(text), **style)
-    troubles = [f"{nodeid} left its process's CUDA context unusable: {error}" for nodeid, error in run.broken]
-    for level, messages in (("error", [*troubles, *sorted(run.problems)]), ("warning", sorted(run.remarks))):
+    for level, messages in (("error", [*broken, *sorted(run.problems)]), ("warning", sorted(run.remarks))):
         for line in job_annotations(level, _SUMMARY, messages):
             reporter.write_line(line)
     add_to_job_summary(
