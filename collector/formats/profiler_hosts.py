@@ -9,6 +9,7 @@ import numpy as np
 
 from collector.formats.chrome_events import text
 from collector.formats.profiler_dialect import row_number
+from collector.recording.first_rows import distinct_rows
 from collector.stepstats.labels import HOST_DEVICE
 
 if TYPE_CHECKING:
@@ -34,14 +35,12 @@ class HostTracks:
         """
         self._dialect = dialect
         found = dialect.found
-        first = np.full(len(found.tracks), -1, np.int64)
         tracks = found.track_numbers(rows)
-        first[tracks[::-1]] = np.arange(len(tracks) - 1, -1, -1)
-        used = np.flatnonzero(first >= 0)
+        first, _ = distinct_rows([tracks])
         named: dict[int | str, str] = {}
         self.devices = [""] * len(found.tracks)
         """The device of each track; empty for tracks without such events."""
-        for track in used[np.argsort(first[used])].tolist():
+        for track in tracks[np.sort(first)].tolist():
             process = found.tracks[track][0]
             key = process if isinstance(process, (int, str)) else str(process)
             if key not in named:
