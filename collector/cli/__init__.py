@@ -62,6 +62,7 @@ def subcommands() -> list[str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command with ``arguments`` (``sys.argv`` without a program name); return its exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    terminal.replace_closed_streams()
     terminal.escape_unknown_characters()
     if not given:
         print(_EXAMPLES, end="")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import sys
+from pathlib import Path
 
 _KEPT = re.compile(r"([\n\t])")
 _STYLES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33}
@@ -32,6 +34,13 @@ def styled(text: str, *styles: str, color: bool) -> str:
     if not color or not text:
         return text
     return f"\x1b[{';'.join(str(_STYLES[style]) for style in styles)}m{text}\x1b[0m"
+
+
+def replace_closed_streams() -> None:
+    """Let what is written to a standard stream that the caller has closed go nowhere; Python has None for it."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 (open until the process ends)
 
 
 def escape_unknown_characters() -> None:

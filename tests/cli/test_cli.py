@@ -269,6 +269,15 @@ def test_info_as_json(monkeypatch, capsys):
     assert {"name": "device 0", "state": "ok", "text": "H100", "remedy": ""} in found["checks"]
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_a_closed_stream_is_no_trouble(closed, tmp_path):
+    (tmp_path / "program.sh").write_text("exit 5")
+    command = f"{sys.executable} -m collector run -q sh program.sh {closed}"
+    assert subprocess.run(["sh", "-c", command], check=False, cwd=tmp_path).returncode == 5
+    info_status = subprocess.run(["sh", "-c", f"{sys.executable} -m collector info {closed}"], check=False).returncode
+    assert info_status == subprocess.run([sys.executable, "-m", "collector", "info"], capture_output=True).returncode
+
+
 def test_a_reader_that_has_seen_enough_is_no_trouble():
     command = f"{sys.executable} -m collector info | true"
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
