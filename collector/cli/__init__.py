@@ -98,6 +98,15 @@ class _Parser(argparse.ArgumentParser):
         """The parsers of the subcommands by name."""
         return next((each.choices for each in self._actions if isinstance(each, argparse._SubParsersAction)), {})
 
+    def print_help(self, file: Any = None) -> None:
+        """Coloured on a terminal; plain in a file or a pipe, or where ``NO_COLOR`` is set."""
+        if (file or sys.stdout).isatty() and not os.environ.get("NO_COLOR"):
+            # Only here: argparse makes a formatter for each argument that is added.
+            from collector.cli._coloured_help import ColouredHelp
+
+            self.formatter_class = ColouredHelp
+        super().print_help(file)
+
     def error(self, message: str) -> NoReturn:
         choice = _CHOICE.search(message)
         if choice:
@@ -128,13 +137,12 @@ class _Version(argparse.Action):
 def command_parser(given: Sequence[str] = ()) -> argparse.ArgumentParser:
     """The parser of the command, with the one subcommand that ``given`` asks for, or with all of them."""
     parser = _Parser(
-        prog="collector", description="Trace the work of a GPU, and inspect traces.", formatter_class=_help_formatter
+        prog="collector",
+        description="Trace the work of a GPU, and inspect traces.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show program's version number and exit")
-    # With a name of theirs, because argparse would format help to find it, with whatever that imports.
-    added = parser.add_subparsers(
-        dest="subcommand", metavar="COMMAND", required=True, parser_class=_Parser, prog=parser.prog
-    )
+    added = parser.add_subparsers(dest="subcommand", metavar="COMMAND", required=True, parser_class=_Parser)
     asked_for = next((word for word in given if not word.startswith("-")), None)
     names = subcommands()
     for name in [asked_for] if asked_for in names else names:
@@ -144,19 +152,10 @@ def command_parser(given: Sequence[str] = ()) -> argparse.ArgumentParser:
             name,
             help=text.partition("\n")[0],
             description=text,
-            formatter_class=_help_formatter,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         module.add_arguments(subparser)
     return parser
-
-
-def _help_formatter(prog: str) -> argparse.HelpFormatter:
-    """Coloured help on a terminal, and plain help in a file or a pipe, or where ``NO_COLOR`` is set."""
-    if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
-        return argparse.RawDescriptionHelpFormatter(prog)
-    from collector.cli._coloured_help import ColouredHelp
-
-    return ColouredHelp(prog)
 
 
 def _load(name: str) -> Subcommand:

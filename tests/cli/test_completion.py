@@ -54,7 +54,7 @@ import sys
 from collector.cli import command_parser
 sys.stdout.isatty = lambda: True
 assert command_parser(["info"]).parse_args(["info"]).subcommand == "info"
-assert "rich" not in sys.modules
+assert not {"rich", "rich_argparse"} & set(sys.modules)
 """
     subprocess.run([sys.executable, "-c", program], check=True)
 
