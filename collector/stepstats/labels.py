@@ -62,7 +62,7 @@ def op_label(path: str, op: str = "", inputs: Sequence[str] = ()) -> str:
 
 def kernel_label(whole_name: str, registers: int, shared_bytes: int, grid: Sequence[int], block: Sequence[int]) -> str:
     """``void add<float>(float*) regs:64 shm:0 grid:8,1,1 block:256,1,1``; the name alone if no shape is known."""
-    if not (registers or grid[0] or block[0]):
+    if not (registers or any(grid) or any(block)):
         return name_in_label(whole_name)
     shape = f"grid:{','.join(map(str, grid))} block:{','.join(map(str, block))}"
     return f"{name_in_label(whole_name)} regs:{registers} shm:{shared_bytes} {shape}"

@@ -32,7 +32,7 @@ struct KernelLabel {
   template <typename Sink>
   void put(Sink& sink) const {
     sink.put_raw(whole_name);
-    if (registers == 0 && shape[0] == 0 && shape[3] == 0) return;
+    if (registers == 0 && shape == decltype(shape){}) return;
     sink.put_raw(" regs:");
     sink.put_decimal(registers);
     sink.put_raw(" shm:");

@@ -29,8 +29,10 @@ class TypedActivity {
 
 // Whether a kernel's launch shape and registers are known: files of other programs may state none.
 inline bool has_launch_shape(const TypedActivity& kernel) {
-  return kernel[ActivityField::kGridX] != 0 || kernel[ActivityField::kBlockX] != 0 ||
-         kernel[ActivityField::kRegistersPerThread] != 0;
+  for (uint32_t place = 0; place < 3; ++place) {
+    if (kernel.at(ActivityField::kGridX, place) != 0 || kernel.at(ActivityField::kBlockX, place) != 0) return true;
+  }
+  return kernel[ActivityField::kRegistersPerThread] != 0;
 }
 
 // Whether the table holds neither calls or annotations of a host nor GPU work.

@@ -244,7 +244,8 @@ def _gpu_columns(node: Any, name: str, op: str, kernel_names: Sequence[str]) -> 
     details = _details(columns)
     if columns.kind == RecordedActivity.KERNEL:
         whole = demangle(kernel_names[columns.name_id]) if columns.name_id < len(kernel_names) else ""
-        has_shape = columns.grid_x or columns.block_x or columns.registers_per_thread
+        sizes = (getattr(columns, f"{of}_{axis}") for of in ("grid", "block") for axis in "xyz")
+        has_shape = columns.registers_per_thread or any(sizes)
         named = node.timeline_label.rpartition(" regs:")[0] if has_shape else ""
         whole = whole or named or node.timeline_label
         return Activity(name, "kernel", "" if whole == name else whole, op, details=details)

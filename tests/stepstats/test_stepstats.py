@@ -80,6 +80,16 @@ def test_a_kernel_whose_file_states_no_launch_shape_has_none_in_its_label(build,
     assert not {"grid", "registers"} & set(re.findall(r"\w+", text))
 
 
+@pytest.mark.parametrize("stated", [*NO_SHAPE, "registers_per_thread"])
+def test_any_part_of_a_launch_shape_is_stated(build, tmp_path, stated):
+    recording = build.kernel("k", 10, **{**NO_SHAPE, stated: 1}).recording()
+    (node,) = nodes_of(step_stats(recording), "/gpu:0/stream:7")
+    assert node.timeline_label.startswith("k regs:")
+    collector.chrome_trace(recording, tmp_path / "step.json")
+    (row,) = collector.load(tmp_path / "step.json").kernels
+    assert getattr(row, stated) == 1
+
+
 @pytest.mark.parametrize(
     ("row", "name", "label"),
     [
