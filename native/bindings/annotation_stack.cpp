@@ -9,10 +9,11 @@
 // places and the stack of the thread are held for as long as a function here uses them.
 #include "bindings/annotation_stack.h"
 
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <list>
-#include <mutex>
+#include <memory>
 #include <new>
 #include <string>
 #include <string_view>
@@ -67,13 +68,26 @@ struct Pushed {
 };
 
 // Places of threads that ended inside an annotation. A thread that ends does not hold the GIL, which releasing needs.
+// Without a lock, because a forked child would wait for ever for one that another thread of its parent held.
 struct Leftover {
-  std::mutex mutex;
   std::vector<Place*> places;
+  Leftover* next;
 };
-Leftover& leftover() {
-  static auto* const leaked = new Leftover();  // threads may end after static objects do
-  return *leaked;
+std::atomic<Leftover*> leftover{nullptr};
+
+void put_aside(const std::vector<Place*>& places) {
+  auto* const left = new Leftover{places, leftover.load(std::memory_order_relaxed)};
+  while (!leftover.compare_exchange_weak(left->next, left, std::memory_order_release, std::memory_order_relaxed)) {
+  }
+}
+
+// Releases what threads have left. Needs the GIL.
+void release_leftover() {
+  std::unique_ptr<Leftover> left(leftover.exchange(nullptr, std::memory_order_acquire));
+  while (left != nullptr) {
+    for (Place* place : left->places) Py_DECREF(place);
+    left.reset(left->next);
+  }
 }
 
 struct ThreadStacks {
@@ -85,9 +99,7 @@ struct ThreadStacks {
   ~ThreadStacks() {
     try {
       for (const Pushed& pushed : stacks) {
-        if (pushed.places.empty()) continue;
-        const std::lock_guard<std::mutex> lock(leftover().mutex);
-        leftover().places.insert(leftover().places.end(), pushed.places.begin(), pushed.places.end());
+        if (!pushed.places.empty()) put_aside(pushed.places);
       }
     } catch (...) {
       return;  // without memory the places are never released
@@ -101,12 +113,7 @@ Pushed& pushed_by(const AnnotationStack& self) {
   for (Pushed& pushed : stacks) {
     if (pushed.stack == self.number) return pushed;
   }
-  std::vector<Place*> released;
-  {
-    const std::lock_guard<std::mutex> lock(leftover().mutex);
-    released.swap(leftover().places);
-  }
-  for (Place* place : released) Py_DECREF(place);
+  release_leftover();
   stacks.remove_if([](const Pushed& each) { return each.places.empty() && each.num_uses == 0; });
   return stacks.emplace_back(Pushed{self.number, {}});
 }
