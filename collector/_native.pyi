@@ -40,6 +40,10 @@ class _NvtxStatus(TypedDict):
     next_tool_trouble: str
     thread_names: dict[int, str]
     failures: int
+    device_names: dict[int, str]
+    context_names: dict[int, str]
+    stream_names: dict[tuple[int, int], str]
+    names_unknown: int
 
 class _Mark(TypedDict):
     journal: bytes
@@ -70,4 +74,5 @@ def push_annotation(path: str, details: int = 0) -> None: ...
 def remove_journal() -> None: ...
 def select_nvtx(all: bool, domains: Sequence[str]) -> None: ...  # noqa: A002
 def start(options: _StartOptions) -> None: ...
+def take_instantiated_graph() -> int: ...
 def stop(synchronize: bool = True, timeout_ms: int = 5000) -> Capture | None: ...

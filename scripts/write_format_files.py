@@ -28,7 +28,10 @@ def run_program(gpu: SimulatedGpu) -> None:
     gpu.memcpy("HtoD", 4096, stream=9, src="pinned")
     gpu.memcpy_peer(0, 1, 8192, stream=13)
     gpu.memset(512, stream=9)
-    gpu.launch_graph(["graph_a", ("graph_b", 3_000)])
+    with gpu.capture() as graph, collector.annotate("captured"):
+        gpu.launch("graph_a")
+        gpu.launch("graph_b", duration_ns=3_000)
+    graph.instantiate().launch()
     event = gpu.record_event(stream=7)
     gpu.wait_event(event, stream=9)
     gpu.free(gpu.malloc(1 << 20, stream=7), stream=7)

@@ -54,7 +54,7 @@ class CaptureBuilder:
 
     def __init__(self) -> None:
         self._tables: dict[str, list[dict[str, npt.NDArray[Any]]]] = defaultdict(list)
-        self._strings: dict[str, int] = {}
+        self._strings: dict[str, int] = {"": 0}
         self._details: dict[Details, int] = {}
         self._ops: list[tuple[Numbers, Sequence[str], Numbers]] = []
         self._links: list[tuple[Numbers, Numbers]] = []

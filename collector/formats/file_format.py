@@ -57,6 +57,7 @@ class StepsWriter(Protocol):
         owner: str,
         together: bool,
         objects: Mapping[str, Sequence[ObjectRow]] | None,
+        texts: Sequence[str],
     ) -> tuple[int, int]:
         """Add a step; see `collector.formats.xspace.XSpaceWriter.add`."""
         ...

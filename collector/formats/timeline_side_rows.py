@@ -36,8 +36,8 @@ _TABLES = {
 }
 _OBJECTS = ("process", "thread", "device", "context", "stream")
 """The arguments of an overhead, by ``CUpti_ActivityObjectKind`` - 1: a stream has a context and a device as well."""
-_NOT_DRAWN = ("domain_name_id", "category_name_id", "payload_text_id")
-"""Texts of NVTX ranges that slices do not have."""
+_TEXTS = {"domain_name_id": "domain", "category_name_id": "category", "payload_text_id": "payload"}
+"""Columns of texts about an NVTX range -> arguments of its slice."""
 _NO_OBJECT = (1 << 32) - 1
 """CUPTI's number of no stream and of no event."""
 
@@ -81,6 +81,19 @@ class SideRows:
         values = self._found.integers(argument, rows, largest)
         return np.where(values < 0, missing, values)
 
+    def texts(self, argument: str, rows: Numbers, built: CaptureBuilder) -> Numbers:
+        """The number of the text that an argument has; that of the empty text for slices without it."""
+        values, places = self._found.values(argument, rows)
+        return built.name_ids([*(text(value) for value in values), ""])[places]
+
+    def of_range(self, rows: Numbers, built: CaptureBuilder) -> dict[str, Column]:
+        """The columns of what a program states of an NVTX range besides its name."""
+        colors, places = self._found.values("color", rows)
+        return {
+            "color": per_place(colors, _address, 0)[places],
+            **{column: self.texts(argument, rows, built) for column, argument in _TEXTS.items()},
+        }
+
     def _waits(self, rows: Numbers, _: CaptureBuilder) -> dict[str, Column]:
         return {
             "sync_type": self._named({name: number for number, name in enumerate(SYNC_TYPES)}, rows),
@@ -113,21 +126,19 @@ class SideRows:
 
     def _nvtx_ranges(self, rows: Numbers, built: CaptureBuilder) -> dict[str, Column]:
         names, index = self._found.names(rows)
-        colors, color_places = self._found.values("color", rows)
         kinds = {name: number for number, name in enumerate(NVTX_RANGE_KINDS)}
         threads = self._stated("thread", rows)
-        none = built.name_ids([""])
         return {
             "name_id": built.name_ids(names)[index],
             "range_kind": self.numbers("kind", kinds, rows),
             "thread_id": threads,
             "end_thread_id": np.where(self._found.has("end_thread", rows), self._stated("end_thread", rows), threads),
-            "color": per_place(colors, _address, 0)[color_places],
-            **{column: np.repeat(none, len(rows)) for column in _NOT_DRAWN},
+            **self.of_range(rows, built),
         }
 
-    def _graph_launches(self, rows: Numbers, _: CaptureBuilder) -> dict[str, Column]:
+    def _graph_launches(self, rows: Numbers, built: CaptureBuilder) -> dict[str, Column]:
         return {
+            "name_id": self.texts("graph_name", rows, built),
             "graph_id": self._stated("graph", rows),
             "num_nodes": self._stated("nodes", rows),
             "stream_id": self._stated("stream", rows),

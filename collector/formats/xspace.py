@@ -90,6 +90,8 @@ class _Part:
     """Added to correlation ids, which each process counts from 1."""
     event_records: dict[int, ObjectRow]
     """Correlation id of a call that recorded a CUDA event -> the row of the event."""
+    texts: Sequence[str]
+    """The strings of the step's recording."""
     flows: dict[tuple[int, int], int]
     """Indices of a device and of a node at an end of a wait's arrow -> the value of XProf's stat ``flow``."""
 
@@ -138,6 +140,7 @@ class XSpaceWriter:
         owner: str = "",
         together: bool = True,
         objects: Mapping[str, Sequence[ObjectRow]] | None = None,
+        texts: Sequence[str] = (),
     ) -> tuple[int, int]:
         """Add a step, or what one rank did in a step: how many nodes are drawn, and how many have no possible time.
 
@@ -148,6 +151,7 @@ class XSpaceWriter:
             owner: put after the names of its GPUs and before those of its threads; each has planes of its own.
             together: the step of this number is one for all owners.
             objects: the rows of `collector.stepstats.object_tables`, where they were recorded.
+            texts: the strings of the step's recording, if it has one.
         """
         objects = objects or {}
         first_ns, last_ns = step_bounds(step) or (self.origin_ns, self.origin_ns)
@@ -166,6 +170,7 @@ class XSpaceWriter:
             causes,
             self._inputs << 32,
             {row["correlation_id"]: row for row in objects.get("cuda_events", ())},
+            texts,
             self._wait_flows(step, objects),
         )
         gpus = [_GPU_DEVICE.fullmatch(device.device) for device in step.dev_stats]
@@ -297,7 +302,7 @@ def xspace(
     bounds = step_bounds(step)
     file = BytesIO()
     with XSpaceWriter(bounds[0] if bounds else 0) as writer:
-        writer.add(step, number=number, objects=objects)
+        writer.add(step, number=number, objects=objects, texts=run_metadata.capture.strings)
         writer.write(file)
     return XSpace.FromString(file.getvalue())
 
@@ -465,7 +470,7 @@ def _add_threads(host: Plane, owner: str, device: DeviceStepStats, place: int, p
     side = _SIDE_DEVICE.search(device.device)
     for node, times, columns, index in timed:
         stats = [host.text("timeline_label", node.timeline_label)] if node.timeline_label else []
-        stats += _stats_of(host, dict(arguments_of(columns)))
+        stats += _stats_of(host, dict(arguments_of(columns, part.texts)))
         event = part.event_records.get(node.correlation_id)
         if event is not None and columns.kind == Activity.API_CALL:
             stats += [host.number("event", event["event_id"]), host.number("stream", event["stream_id"])]

@@ -12,7 +12,7 @@ from collector.formats.file_format import StepsWriter
 from collector.formats.registry import merged_format
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
 from collector.runtime.extension import convert_extension
-from collector.stepstats.object_tables import object_rows_of
+from collector.stepstats.object_tables import object_rows_of, strings_of
 from collector.stepstats.wire import step_stats_of
 from collector.timeline.drawing import remarks_of
 from collector.timeline.object_labels import object_labels
@@ -177,6 +177,7 @@ class _WrittenFile:
             owner=step.owner or step.rank,  # plane names do not contain the rank of a device's name
             together=self._together,
             objects=object_rows_of(message) if is_run_metadata else {},
+            texts=strings_of(message) if is_run_metadata else [],
         )
 
     def finish(self, about: str) -> None:

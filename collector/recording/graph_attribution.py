@@ -44,8 +44,14 @@ _PLACE_BITS = 32
 """Of a node's id: its place in the graph; the other bits are the graph's id."""
 
 
-def attribute_graphs(capture: Capture) -> None:
-    """Fill the columns about graphs of a source's capture, add its ``graph_launches``, and count what is not known."""
+def attribute_graphs(capture: Capture, names: Mapping[int, str] | None = None) -> None:
+    """Fill the columns about graphs of a source's capture, add its ``graph_launches``, and count what is not known.
+
+    Args:
+        capture: what a source returned.
+        names: of executable graphs, as the program gave them. Other graphs have the name of the annotation in which
+            they were instantiated.
+    """
     tables = capture["tables"]
     if "graph_changes" not in tables:  # a source, or an older journal, that follows no graphs
         return
@@ -67,7 +73,26 @@ def attribute_graphs(capture: Capture) -> None:
     }
     whole["graph_degree"] = np.full(num_recorded, DEGREE_WHOLE_GRAPH, _LAUNCH["graph_degree"])
     derived = _launches(works)
-    tables["graph_launches"] = {column: np.concatenate([whole[column], derived[column]]) for column in _LAUNCH}
+    launches = {column: np.concatenate([whole[column], derived[column]]) for column in _LAUNCH}
+    launches["name_id"] = _name_ids(capture, launches["graph_id"], graphs.instantiated_in, names or {})
+    tables["graph_launches"] = launches
+
+
+def _name_ids(
+    capture: Capture, graph_ids: npt.NDArray[Any], instantiated_in: Mapping[int, int], given: Mapping[int, str]
+) -> npt.NDArray[np.uint32]:
+    """The numbers of graphs' names in the capture's strings, to which new ones are added."""
+    annotations = capture["tables"]["annotations"]
+    by_id = first_rows(annotations["external_id"], annotations["start_ns"])
+    strings = {text: number for number, text in enumerate(capture["strings"])}
+    known, places = np.unique(graph_ids, return_inverse=True)
+    rows = look_up(np.array([instantiated_in.get(graph, 0) for graph in known.tolist()], "u8"), *by_id).tolist()
+    paths = ["" if row < 0 else capture["strings"][annotations["name_id"][row]] for row in rows]
+    names = [given.get(graph, path) for graph, path in zip(known.tolist(), paths, strict=True)]
+    number = len(capture["strings"])
+    new = {name: number + place for place, name in enumerate(sorted(set(names) - strings.keys()))}
+    capture["strings"] = [*capture["strings"], *new]
+    return np.array([strings[name] if name in strings else new[name] for name in names], "u4")[places]
 
 
 _LAUNCH = SCHEMA["graph_launches"]
@@ -85,6 +110,8 @@ class _Graphs:
         """Node of an executable graph -> time of each update and the node whose parameters it took over."""
         self.source_of: dict[int, int] = {}
         """Executable graph -> the graph that was instantiated."""
+        self.instantiated_in: dict[int, int] = {}
+        """Executable graph -> the annotation around its instantiation, 0: none."""
         self.num_unseen_updates = 0
         self.updated_unseen_ns: int | None = None
         """The first update that was not reported: later on, captures may be those of other graphs."""
@@ -106,6 +133,7 @@ class _Graphs:
                 graphs.updates_of[node].append((at_ns, original))
             elif change == GRAPH_INSTANTIATED:
                 graphs.source_of[graph] = source
+                graphs.instantiated_in[graph] = annotation
         calls = capture["tables"]["api_calls"]
         first_ids, first = first_rows(calls["correlation_id"], calls["start_ns"])
         graphs.launch_times = first_ids, calls["start_ns"][first]
@@ -199,6 +227,7 @@ def _launches(works: list[Columns]) -> Columns:
     found = {column: rows[column][first] for column in _FROM_FIRST}
     found["end_device_id"] = found["device_id"]
     found["num_nodes"] = np.diff([*first.tolist(), len(order)])
+    found["name_id"] = np.zeros(len(first), "u4")  # see _name_ids
     for column in ("end_ns", "graph_degree"):  # the last degree is that of which least is known
         found[column] = np.maximum.reduceat(rows[column], first) if len(first) else rows[column]
     return {column: found[column].astype(dtype) for column, dtype in _LAUNCH.items()}

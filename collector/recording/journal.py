@@ -382,6 +382,11 @@ class _Journal:
         annotations["end_ns"][annotations["end_ns"] == 0] = last_end_ns
         if (annotations["name_id"] >= len(self._annotation_paths)).any():
             raise ValueError("the name of an annotation is missing")
+        for column in filter(text_column, set(annotations) - {"name_id"}):  # their numbers begin at 1
+            numbers = annotations[column]
+            if (numbers > len(self._annotation_paths)).any():
+                raise ValueError(f"a text of annotations.{column} is missing")
+            annotations[column] = np.where(numbers == 0, 0, numbers.astype("i8") + len(strings) - 1).astype("u4")
         annotations["name_id"] = (annotations["name_id"] + len(strings)).astype("u4")
         strings += self._annotation_paths
 

@@ -183,9 +183,12 @@ LOSSES = {
     "the generator with annotate(), or end the block before the yield",
     "nvtx_copies_missed": "NVTX of {} librar[y|ies] was in use before the handler was armed: [its|their] ranges are "
     "not seen (nvtx_missed in the environment names [it|them])",
-    "nvtx_ranges_lost": "{} NVTX range[|s], mark[|s] or name[|s] could not be kept: there are too many",
+    "nvtx_ranges_lost": "{} NVTX range[|s] or mark[|s] could not be kept: there are too many",
+    "nvtx_names_unknown": "{} name[|s] of CUDA streams or contexts could not be matched with the recorded ones: give "
+    "[it|them] inside a trace, or after the first one",
     "nvtx_failures": "{} NVTX call[|s] could not be recorded: memory ran out",
-    "ranges_without_name": "{} NVTX range[|s] [has|have] no name of [its|their] own: there are too many names",
+    "ranges_without_name": "{} NVTX range[|s] or mark[|s] [has|have] no text of [its|their] own: there are too many "
+    "different ones",
 }
 """Figure -> the line that explains the loss. Other figures are no losses, whatever their value."""
 TIMES_LOST = (

@@ -148,6 +148,7 @@ class Recording(TablesOfRecording):
         strings = tuple(capture["strings"])
         clock = Clock(**{item.name: int(capture["clock"][item.name]) for item in fields(Clock)})
         columns = {name: _checked(name, capture["tables"].get(name), len(strings)) for name in SCHEMA}
+        strings = _with_an_empty_text(columns, strings)
         _close_annotations(columns["annotations"], clock)
         strings = _with_capture_paths(columns, clock, strings)
         split = [_split(name, values, clock, strings) for name, values in columns.items()]
@@ -359,6 +360,23 @@ def _with_capture_paths(
         for path in annotated.paths_with_capture(work["correlation_id"], work["captured_external_id"])
     }
     return (*strings, *sorted(paths - set(strings)))
+
+
+def _with_an_empty_text(columns: dict[str, dict[str, npt.NDArray[Any]]], strings: tuple[str, ...]) -> tuple[str, ...]:
+    """Let the rows of files that lack a column of texts have empty ones; return the strings with an empty text.
+
+    Number 0 is the empty text, except in files of versions before these columns.
+    """
+    if not strings or not strings[0]:
+        return strings
+    number = strings.index("") if "" in strings else len(strings)
+    is_used = False
+    for table, column in LATER_COLUMNS:
+        values = columns[table][column]
+        if text_column(column) and len(values) and not values.any():
+            columns[table][column] = np.full(len(values), number, values.dtype)
+            is_used = True
+    return (*strings, "") if is_used and number == len(strings) else strings
 
 
 def _close_annotations(annotations: dict[str, npt.NDArray[Any]], clock: Clock) -> None:

@@ -148,6 +148,10 @@ SCHEMA: dict[str, dict[str, str]] = {
         "thread_id": "u4",
         "depth": "u2",
         "details_id": "u4",
+        "domain_name_id": "u4",
+        "category_name_id": "u4",
+        "color": "u4",
+        "payload_text_id": "u4",
     },
     "contexts": {
         "device_id": "u4",
@@ -231,6 +235,7 @@ SCHEMA: dict[str, dict[str, str]] = {
         "graph_id": "u4",
         "end_device_id": "u4",
         "graph_degree": "u1",
+        "name_id": "u4",
         "num_nodes": "u4",
     },
     "nvtx_ranges": {
@@ -313,7 +318,12 @@ LATER_COLUMNS = frozenset((
     ("memsets", "graph_degree"),
     ("synchronizations", "event_sync_id"),
     ("annotations", "details_id"),
+    ("annotations", "domain_name_id"),
+    ("annotations", "category_name_id"),
+    ("annotations", "color"),
+    ("annotations", "payload_text_id"),
     ("graph_launches", "graph_degree"),
+    ("graph_launches", "name_id"),
     ("graph_launches", "num_nodes"),
 ))
 """(table, column) that a capture may lack, as older files and sources do; the column is then zero."""

@@ -5,10 +5,13 @@ native/draw/typed_arguments.cpp implements the same for drawn traces.
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from collector.protos import Activity
-from collector.recording.cupti_enums import LAUNCH_TYPES, MEMORY_KINDS
+from collector.recording.cupti_enums import GRAPH_DEGREES, LAUNCH_TYPES, MEMORY_KINDS, NVTX_RANGE_KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 Argument: TypeAlias = "tuple[str, int | str]"
 
@@ -20,8 +23,17 @@ _NONE = 2**32 - 1
 """CUPTI's value for no event or no stream."""
 
 
-def arguments_of(columns: Activity) -> list[Argument]:
-    """Keys and values in display order; three numbers form one text, such as ``8,1,1``."""
+def arguments_of(columns: Activity, texts: Sequence[str] = ()) -> list[Argument]:
+    """Keys and values in display order; three numbers form one text, such as ``8,1,1``.
+
+    ``texts`` are the strings of the recording.
+    """
+    if columns.kind == Activity.ANNOTATION:
+        return _of_range(columns, texts)
+    if columns.kind == Activity.NVTX_RANGE:
+        return [*_of_nvtx_range(columns), *_of_range(columns, texts)]
+    if columns.kind == Activity.GRAPH_LAUNCH:
+        return _of_graph_launch(columns, texts)
     make = {
         Activity.KERNEL: _of_kernel,
         Activity.MEMCPY: _of_copy,
@@ -65,7 +77,45 @@ def _of_memset(columns: Activity) -> list[Argument]:
 
 
 def _of_graph(columns: Activity) -> list[Argument]:
-    return _given(columns, graph="graph_id", graph_node="graph_node_id")
+    return [*_given(columns, graph="graph_id", graph_node="graph_node_id"), *_degree(columns)]
+
+
+def _degree(columns: Activity) -> list[Argument]:
+    degree = name_in(GRAPH_DEGREES, columns.graph_degree)
+    return [("graph_degree", degree)] if degree else []
+
+
+def _of_graph_launch(columns: Activity, texts: Sequence[str]) -> list[Argument]:
+    return [
+        ("graph", columns.graph_id),
+        *_text("graph_name", columns.name_id, texts),
+        *_given(columns, nodes="num_nodes"),
+        ("stream", columns.stream_id),
+        *_degree(columns),
+    ]
+
+
+def _of_nvtx_range(columns: Activity) -> list[Argument]:
+    ends_elsewhere = columns.end_thread_id not in (0, columns.thread_id)
+    return [
+        ("kind", name_in(NVTX_RANGE_KINDS, columns.range_kind)),
+        ("thread", columns.thread_id),
+        *([("end_thread", columns.end_thread_id)] if ends_elsewhere else []),
+    ]
+
+
+def _of_range(columns: Activity, texts: Sequence[str]) -> list[Argument]:
+    """What a program states of its range."""
+    return [
+        *_text("domain", columns.domain_name_id, texts),
+        *_text("category", columns.category_name_id, texts),
+        *_text("payload", columns.payload_text_id, texts),
+        *([("color", hex(columns.color))] if columns.color else []),
+    ]
+
+
+def _text(key: str, number: int, texts: Sequence[str]) -> list[Argument]:
+    return [(key, texts[number])] if number < len(texts) and texts[number] else []
 
 
 def _of_call(columns: Activity) -> list[Argument]:

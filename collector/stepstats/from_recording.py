@@ -144,6 +144,7 @@ def _names(recording: Recording) -> dict[str, list[str]]:
         "short_names": texts(short_name, recording.kernels.name_id),
         "whole_names": texts(lambda name: name_in_label(demangle(name)), recording.kernels.name_id),
         "range_names": texts(str, recording.nvtx_ranges.name_id),
+        "graph_names": texts(str, recording.graph_launches.name_id),
         "other_range_names": texts(str, recording.other_ranges.name_id),
         "api_names": texts(plain_api_name, recording.api_calls.name_id),
         "paths": texts(str, *annotations),

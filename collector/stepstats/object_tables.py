@@ -66,6 +66,18 @@ def object_rows_of(data: bytes | bytearray | memoryview) -> dict[str, list[Objec
     return _parsed(text, strings, clock)
 
 
+def strings_of(data: bytes | bytearray | memoryview) -> list[str]:
+    """The strings of the recording in the wire bytes of a ``RunMetadata``."""
+    captures = (part for number, part in fields_of(memoryview(data)) if number == RunMetadata.CAPTURE_FIELD_NUMBER)
+    return [
+        str(content, "utf-8", "replace")
+        for capture in captures
+        if capture is not None
+        for member, content in fields_of(capture)
+        if member == Capture.STRINGS_FIELD_NUMBER and content is not None
+    ]
+
+
 def _parsed(text: bytes, strings: Sequence[str], clock: bytes) -> dict[str, list[ObjectRow]]:
     if not text:
         return {}

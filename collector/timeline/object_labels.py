@@ -65,6 +65,8 @@ def object_labels(tables: Mapping[str, list[ObjectRow]], provenance: Provenance 
             is_lowest = lowest_context[device, row["stream_id"]] == row["context_id"]
             name = str(row["stream_id"]) if is_lowest else f"{row['stream_id']}.{row['context_id']}"
             labels[f"/gpu:{device}/stream:{name}"] = label
+    for device, name in device_labels(provenance).items():
+        labels[device] = ", ".join(filter(None, (name, labels.get(device, ""))))
     return ObjectLabels(labels, event_records(tables), _collectives(tables.get("collectives", ())), dict(tables))
 
 
@@ -94,11 +96,20 @@ def _arguments_of_collective(row: ObjectRow) -> tuple[tuple[str, str], ...]:
     return tuple((key, str(row[column])) for key, column in _COLLECTIVE_ARGUMENTS.items() if row[column])
 
 
+def device_labels(provenance: Provenance | None) -> dict[str, str]:
+    """The names that the program gave to GPUs and streams, by the device in StepStats."""
+    return _texts_of(provenance, "device_labels")
+
+
 def _device_names(provenance: Provenance | None) -> dict[str, str]:
-    if provenance is None or "devices" not in provenance.environment:
+    return _texts_of(provenance, "devices")
+
+
+def _texts_of(provenance: Provenance | None, key: str) -> dict[str, str]:
+    if provenance is None or key not in provenance.environment:
         return {}
     try:
-        names: Any = json.loads(provenance.environment["devices"])
+        names: Any = json.loads(provenance.environment[key])
     except ValueError:
         return {}
     return {key: name for key, name in names.items() if isinstance(name, str)} if isinstance(names, dict) else {}

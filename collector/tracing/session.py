@@ -32,6 +32,7 @@ from collector.runtime.uncompiled import uncompiled
 from collector.sources import SOURCE_NAMES, open_source
 from collector.tracing import session_slot
 from collector.tracing.annotate import send_annotations_to
+from collector.tracing.graph_names import graph_names
 from collector.tracing.nvtx import add_facts, domain_names, prepare
 from collector.tracing.recorded_process import RecordedWindow, window_of_recording
 
@@ -457,7 +458,7 @@ class Session(TracedStep):
                     capture["counters"].update({name: count for name, count in ended.counters.items() if count})
                 if at_exit:
                     capture["counters"]["open_at_exit"] = 1
-                attribute_graphs(capture)
+                attribute_graphs(capture, graph_names())
                 self._recording = Recording.from_capture(capture)
                 use.source = None
         except Exception as error:

@@ -228,6 +228,18 @@ py::dict nvtx_status() {
   for (const auto& [thread, name] : status.thread_names) thread_names[py::int_(thread)] = shown_text(name);
   out["thread_names"] = thread_names;
   out["failures"] = status.failures;
+  py::dict devices;
+  for (const auto& [device, name] : status.cuda_names.devices) devices[py::int_(device)] = shown_text(name);
+  out["device_names"] = devices;
+  py::dict contexts;
+  for (const auto& [context, name] : status.cuda_names.contexts) contexts[py::int_(context)] = shown_text(name);
+  out["context_names"] = contexts;
+  py::dict streams;
+  for (const auto& [place, name] : status.cuda_names.streams) {
+    streams[py::make_tuple(place.first, place.second)] = shown_text(name);
+  }
+  out["stream_names"] = streams;
+  out["names_unknown"] = status.cuda_names.unknown;
   return out;
 }
 
@@ -307,6 +319,8 @@ PYBIND11_MODULE(_native, m) {
       "select_nvtx", [](bool all, const std::vector<std::string>& domains) { nvtx::select({all, domains}); },
       py::arg("all"), py::arg("domains"),
       "Which NVTX domains the next session records; the default domain is called \"\".");
+  m.def("take_instantiated_graph", &capture::GraphLog::take_instantiated,
+        "The id of the executable CUDA graph that this thread instantiated last in a session, once; 0: none.");
   m.def("nvtx_status", &nvtx_status, "What the NVTX handler has seen in this process.");
   m.def("nvtx_copies", &nvtx_copies, py::call_guard<GilRelease>(),
         "(library, state) of each copy of NVTX in this process: fresh, handled, missed, unknown.");

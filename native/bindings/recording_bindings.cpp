@@ -125,6 +125,7 @@ py::bytes encode_step(const std::map<std::string, GivenTable>& tables, const std
   step.whole_names = texts_at(texts, "whole_names");
   step.api_names = texts_at(texts, "api_names");
   step.range_names = texts_at(texts, "range_names");
+  step.graph_names = texts_at(texts, "graph_names");
   step.other_range_names = texts_at(texts, "other_range_names");
   step.paths = texts_at(texts, "paths");
   step.ops = texts_at(texts, "ops");

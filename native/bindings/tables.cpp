@@ -47,7 +47,14 @@ py::dict api_calls_of(const cupti::Library& library, store::StringTable& strings
 
 py::dict annotations_of(store::StringTable& strings, std::vector<store::AnnotationRow> annotations,
                         const std::vector<std::string>& paths) {
-  for (store::AnnotationRow& row : annotations) row.name_id = strings.intern(paths[row.name_id]);
+  // The numbers of other texts than names begin at 1.
+  const auto shared = [&](uint32_t text) { return text == 0 ? 0 : strings.intern(paths[text - 1]); };
+  for (store::AnnotationRow& row : annotations) {
+    row.name_id = strings.intern(paths[row.name_id]);
+    row.domain_name_id = shared(row.domain_name_id);
+    row.category_name_id = shared(row.category_name_id);
+    row.payload_text_id = shared(row.payload_text_id);
+  }
   return rows_of(annotations);
 }
 

@@ -1,5 +1,6 @@
 #include "capture/annotations.h"
 
+#include <algorithm>
 #include <cstring>
 #include <iterator>
 #include <utility>
@@ -17,6 +18,8 @@ void AnnotationLog::begin(bool follow, bool forget) {
   path_ids_.clear();
   paths_.clear();
   num_range_paths_ = 0;
+  num_range_texts_ = 0;
+  domain_ids_.clear();
   ranges_without_name_ = 0;
   follow_ = follow;
   forget_ = follow && forget;
@@ -47,27 +50,53 @@ uint32_t AnnotationLog::path_of(uint32_t outer, std::string_view name, bool is_r
     ++ranges_without_name_;
     return path_of(kNoPath, kManyNames, is_range);
   }
+  if (is_range) ++num_range_paths_;
+  return add_path(outer, name);
+}
+
+uint32_t AnnotationLog::add_path(uint32_t outer, std::string_view name) {
   const auto id = static_cast<uint32_t>(paths_.size());
   const std::string& path =
       paths_.emplace_back(outer == kNoPath ? std::string(name) : paths_[outer] + "/" + std::string(name));
   path_ids_.emplace(Name{outer, std::string_view(path).substr(path.size() - name.size())}, id);
-  if (is_range) ++num_range_paths_;
   return id;
 }
 
+uint32_t AnnotationLog::text_id(std::string_view text) {
+  if (text.empty()) return 0;
+  if (const auto known = path_ids_.find({kNoPath, text}); known != path_ids_.end()) return known->second + 1;
+  if (num_range_texts_ >= kMostRangeTexts && text != kManyNames) {
+    ++ranges_without_name_;
+    return text_id(kManyNames);
+  }
+  ++num_range_texts_;
+  return add_path(kNoPath, text) + 1;
+}
+
+uint32_t AnnotationLog::domain_id(Owner owner, std::string_view name) {
+  if (name.empty()) return 0;
+  if (owner >= domain_ids_.size()) domain_ids_.resize(size_t{owner} + 1, 0);
+  if (domain_ids_[owner] == 0) domain_ids_[owner] = text_id(name);
+  return domain_ids_[owner];
+}
+
 void AnnotationLog::open(OpenAnnotation& entry, const Place& place, PathCache& cache, int64_t start_ns,
-                         uint32_t thread_id, uint16_t depth, uint32_t details_id) {
+                         uint32_t thread_id, uint16_t depth, uint32_t details_id, const RangeTexts* range) {
   const threads::MutexLock lock(mutex_);
   // The path of an annotation of an earlier session is forgotten.
   const uint32_t outer = place.outer_id >> kRowBits == session_ ? place.outer_path_id : kNoPath;
+  const uint64_t without_name = ranges_without_name_;
   PathCache::Line& line = cache.line_of(outer, place.name);
   if (line.session != session_ || line.outer != outer || line.name != place.name) {
-    const uint64_t before = ranges_without_name_;
     line.path_id = path_of(outer, place.name, entry.owner != kProgram);
-    line.session = before == ranges_without_name_ ? session_ : 0;  // each range without a name is counted
+    line.session = without_name == ranges_without_name_ ? session_ : 0;  // each range without a name is counted
     line.outer = outer;
     line.name = place.name;
   }
+  const uint32_t domain_name_id = range == nullptr ? 0 : domain_id(entry.owner, range->domain);
+  const uint32_t category_name_id = range == nullptr ? 0 : text_id(range->category);
+  const uint32_t payload_text_id = range == nullptr ? 0 : text_id(range->payload);
+  ranges_without_name_ = std::min(ranges_without_name_, without_name + 1);  // one range, whatever it lacks
   entry.path_id = line.path_id;
   entry.id = session_ << kRowBits | (num_forgotten_ + rows_.size() + 1);
   store::AnnotationRow& row = rows_.append();
@@ -78,6 +107,10 @@ void AnnotationLog::open(OpenAnnotation& entry, const Place& place, PathCache& c
   row.thread_id = thread_id;
   row.depth = depth;
   row.details_id = details_id;
+  row.domain_name_id = domain_name_id;
+  row.category_name_id = category_name_id;
+  row.payload_text_id = payload_text_id;
+  row.color = range == nullptr ? 0 : range->color;
 }
 
 void AnnotationLog::close(uint64_t external_id, int64_t end_ns) {

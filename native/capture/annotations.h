@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "capture/open_annotations.h"
+#include "capture/range_texts.h"
 #include "kinds/generated/kinds.h"
 #include "store/chunks.h"
 #include "threads/mutex.h"
@@ -21,7 +22,7 @@ namespace collector::capture {
 // The changes to annotations since the last call of changes().
 struct AnnotationChanges {
   std::vector<store::AnnotationRow> opened;
-  std::vector<std::string> paths;                    // added since then; rows count them from the session's first
+  std::vector<std::string> paths;  // and other texts, added since then; rows count them from the session's first
   std::vector<std::pair<uint64_t, int64_t>> closed;  // row and end_ns of annotations that an earlier call reported
   std::vector<std::string> details;
 };
@@ -43,8 +44,10 @@ struct PathCache {
 // Thread-safe. The lock is never held around a CUPTI call, and never taken in a CUPTI callback.
 class AnnotationLog {
  public:
-  // The number of different paths that ranges may add to a session. A range beyond it is called kManyNames.
+  // The number of different paths that ranges may add to a session, and of their domains, categories and payloads. A
+  // text beyond it is replaced by kManyNames.
   static constexpr size_t kMostRangePaths = size_t{1} << 17;
+  static constexpr size_t kMostRangeTexts = size_t{1} << 17;
   static constexpr std::string_view kManyNames = "(one of too many names)";
 
   // Begins a new session and forgets all rows. Ids never repeat, so that an annotation left open by an earlier session
@@ -53,9 +56,10 @@ class AnnotationLog {
   void begin(bool follow, bool forget = false);
 
   // Records the annotation that begins at `start_ns` in `place`, and sets the id and path of its `entry`. The id is to
-  // be pushed to CUPTI. The entry's owner decides whether its path counts among those of ranges.
+  // be pushed to CUPTI. The entry's owner decides whether its path counts among those of ranges. `range`: what else is
+  // stated of a range; null for the program's annotations.
   void open(OpenAnnotation& entry, const Place& place, PathCache& cache, int64_t start_ns, uint32_t thread_id,
-            uint16_t depth, uint32_t details_id);
+            uint16_t depth, uint32_t details_id, const RangeTexts* range = nullptr);
 
   // Closes an annotation; an annotation of an earlier session is ignored.
   void close(uint64_t external_id, int64_t end_ns);
@@ -70,10 +74,10 @@ class AnnotationLog {
   AnnotationChanges changes();
 
   // Ends the session at `end_ns`, which becomes the end of annotations that are still open. The paths are those that
-  // the rows' name_id counts.
+  // the rows' name_id counts from 0, and their other texts from 1: 0 is none.
   std::vector<store::AnnotationRow> take(int64_t end_ns, std::vector<std::string>& paths);
 
-  // Ranges of the session whose own name was one too many.
+  // Ranges of the session of which a text was one too many.
   uint64_t ranges_without_name();
 
  private:
@@ -91,6 +95,9 @@ class AnnotationLog {
   static constexpr uint32_t kNoPath = UINT32_MAX;
 
   uint32_t path_of(uint32_t outer, std::string_view name, bool is_range) REQUIRES(mutex_);
+  uint32_t add_path(uint32_t outer, std::string_view name) REQUIRES(mutex_);
+  uint32_t text_id(std::string_view text) REQUIRES(mutex_);
+  uint32_t domain_id(Owner owner, std::string_view name) REQUIRES(mutex_);
 
   threads::Mutex mutex_;
   uint64_t session_ GUARDED_BY(mutex_) = 0;
@@ -99,6 +106,8 @@ class AnnotationLog {
   std::deque<std::string> paths_ GUARDED_BY(mutex_);  // a deque never moves its strings
   std::unordered_map<Name, uint32_t, NameHash> path_ids_ GUARDED_BY(mutex_);
   size_t num_range_paths_ GUARDED_BY(mutex_) = 0;
+  size_t num_range_texts_ GUARDED_BY(mutex_) = 0;
+  std::vector<uint32_t> domain_ids_ GUARDED_BY(mutex_);  // by owner; 0: not known yet
   uint64_t ranges_without_name_ GUARDED_BY(mutex_) = 0;
   bool follow_ GUARDED_BY(mutex_) = false;
   bool forget_ GUARDED_BY(mutex_) = false;

@@ -1,5 +1,7 @@
 #include "capture/graph_log.h"
 
+#include <utility>
+
 namespace collector::capture {
 namespace {
 
@@ -7,6 +9,8 @@ using cupti::CuptiFunctions;
 using cupti::GraphChange;
 using cupti::ResourceCallback;
 using cupti::Result;
+
+thread_local uint32_t last_instantiated = 0;
 
 constexpr int kNodeBits = 32;  // of a node's id: its place in the graph
 
@@ -31,6 +35,8 @@ uint64_t id_of_node(const CuptiFunctions& functions, void* node) {
 }
 
 }  // namespace
+
+uint32_t GraphLog::take_instantiated() noexcept { return std::exchange(last_instantiated, 0); }
 
 void GraphLog::begin(bool forget) {
   const threads::MutexLock lock(mutex_);
@@ -61,6 +67,7 @@ void GraphLog::notice(const cupti::Library& library, uint32_t callback_id, const
       row.graph_change = static_cast<uint8_t>(GraphChange::kInstantiated);
       row.graph_id = id_of_executable(functions, graph.graphExec);
       row.original_graph_id = id_of_graph(functions, graph.graph);
+      last_instantiated = row.graph_id;
       break;
     case ResourceCallback::kGraphExecDestroyStarting:
       row.graph_change = static_cast<uint8_t>(GraphChange::kDestroyed);

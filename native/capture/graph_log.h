@@ -32,6 +32,9 @@ class GraphLog {
   void notice(const cupti::Library& library, uint32_t callback_id, const cupti::GraphData& graph, uint64_t annotation,
               uint32_t thread_id) noexcept;
 
+  // The executable graph that this thread instantiated last, once; 0: none since the last call. `notice` saw it.
+  static uint32_t take_instantiated() noexcept;
+
   // Moves the rows that were added since the last call into the store.
   void move_to(store::Store& store);
 

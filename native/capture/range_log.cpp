@@ -13,28 +13,31 @@ void RangeLog::begin(bool forget) {
   texts_.clear();
   num_rows_ = 0;
   lost_.store(0, std::memory_order_relaxed);
+  without_texts_.store(0, std::memory_order_relaxed);
 }
 
-uint32_t RangeLog::text_id(std::string_view text) {
+uint32_t RangeLog::text_id(std::string_view text, bool& is_replaced) {
   if (const auto known = text_ids_.find(text); known != text_ids_.end()) return known->second;
   if (texts_.size() >= kMostTexts && text != AnnotationLog::kManyNames) {
-    lost_.fetch_add(1, std::memory_order_relaxed);
-    return text_id(AnnotationLog::kManyNames);
+    is_replaced = true;
+    return text_id(AnnotationLog::kManyNames, is_replaced);
   }
   const auto id = static_cast<uint32_t>(texts_.size());
   text_ids_.emplace(texts_.emplace_back(text), id);
   return id;
 }
 
-store::NvtxRangeRow RangeLog::row_of(const RangeTexts& texts, uint32_t color, int64_t start_ns, uint32_t thread_id) {
+store::NvtxRangeRow RangeLog::row_of(const RangeTexts& texts, int64_t start_ns, uint32_t thread_id) {
   store::NvtxRangeRow row{};
+  bool is_replaced = false;
   row.start_ns = start_ns;
-  row.name_id = text_id(texts.name);
-  row.domain_name_id = text_id(texts.domain);
-  row.category_name_id = text_id(texts.category);
-  row.payload_text_id = text_id(texts.payload);
-  row.color = color;
+  row.name_id = text_id(texts.name, is_replaced);
+  row.domain_name_id = text_id(texts.domain, is_replaced);
+  row.category_name_id = text_id(texts.category, is_replaced);
+  row.payload_text_id = text_id(texts.payload, is_replaced);
+  row.color = texts.color;
   row.thread_id = thread_id;
+  if (is_replaced) without_texts_.fetch_add(1, std::memory_order_relaxed);
   return row;
 }
 
@@ -47,20 +50,20 @@ bool RangeLog::is_full() {
   return true;
 }
 
-void RangeLog::mark(const RangeTexts& texts, uint32_t color, int64_t at_ns, uint32_t thread_id) {
+void RangeLog::mark(const RangeTexts& texts, int64_t at_ns, uint32_t thread_id) {
   const threads::MutexLock lock(mutex_);
   if (is_full()) return;
-  store::NvtxRangeRow row = row_of(texts, color, at_ns, thread_id);
+  store::NvtxRangeRow row = row_of(texts, at_ns, thread_id);
   row.end_ns = at_ns;
   row.end_thread_id = thread_id;
   row.range_kind = static_cast<uint8_t>(cupti::NvtxRangeKind::kMark);
   ended_.push_back(row);
 }
 
-uint64_t RangeLog::start(const RangeTexts& texts, uint32_t color, int64_t start_ns, uint32_t thread_id) {
+uint64_t RangeLog::start(const RangeTexts& texts, int64_t start_ns, uint32_t thread_id) {
   const threads::MutexLock lock(mutex_);
   if (is_full()) return 0;
-  store::NvtxRangeRow row = row_of(texts, color, start_ns, thread_id);
+  store::NvtxRangeRow row = row_of(texts, start_ns, thread_id);
   row.range_kind = static_cast<uint8_t>(cupti::NvtxRangeKind::kStartEnd);
   open_.emplace(++last_id_, row);
   return last_id_;

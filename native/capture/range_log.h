@@ -11,24 +11,18 @@
 #include <unordered_map>
 #include <vector>
 
+#include "capture/range_texts.h"
 #include "kinds/generated/kinds.h"
 #include "store/store.h"
 #include "threads/mutex.h"
 
 namespace collector::capture {
 
-struct RangeTexts {
-  std::string_view name;
-  std::string_view domain;
-  std::string_view category;
-  std::string_view payload;
-};
-
 // Thread-safe. The lock is never held around a CUPTI call.
 class RangeLog {
  public:
   // Numbers of texts and of rows that a session can keep; beyond the first, texts are replaced by kManyNames, beyond
-  // the second, ranges are counted.
+  // the second, ranges are not kept. Both are counted.
   static constexpr size_t kMostTexts = size_t{1} << 17;
   static constexpr size_t kMostRows = size_t{1} << 22;
 
@@ -36,9 +30,9 @@ class RangeLog {
   void begin(bool forget = false);
 
   // Records a mark.
-  void mark(const RangeTexts& texts, uint32_t color, int64_t at_ns, uint32_t thread_id);
+  void mark(const RangeTexts& texts, int64_t at_ns, uint32_t thread_id);
   // Records a range that begins, and returns its id, which never repeats; 0: there are too many.
-  uint64_t start(const RangeTexts& texts, uint32_t color, int64_t start_ns, uint32_t thread_id);
+  uint64_t start(const RangeTexts& texts, int64_t start_ns, uint32_t thread_id);
   // Returns whether the id is that of an open range of the session.
   bool end(uint64_t id, int64_t end_ns, uint32_t thread_id);
 
@@ -46,13 +40,15 @@ class RangeLog {
   // the ranges that are still open; 0: it goes on.
   void move_to(store::Store& store, int64_t last_ns);
 
-  // The ranges and texts that could not be kept.
+  // The ranges and marks that could not be kept.
   uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }
+  // Those of which a text was replaced.
+  uint64_t without_texts() const { return without_texts_.load(std::memory_order_relaxed); }
 
  private:
-  store::NvtxRangeRow row_of(const RangeTexts& texts, uint32_t color, int64_t start_ns, uint32_t thread_id)
-      REQUIRES(mutex_);
-  uint32_t text_id(std::string_view text) REQUIRES(mutex_);
+  store::NvtxRangeRow row_of(const RangeTexts& texts, int64_t start_ns, uint32_t thread_id) REQUIRES(mutex_);
+  // `is_replaced` becomes true if there are too many texts for this one.
+  uint32_t text_id(std::string_view text, bool& is_replaced) REQUIRES(mutex_);
   bool is_full() REQUIRES(mutex_);
 
   threads::Mutex mutex_;
@@ -64,6 +60,7 @@ class RangeLog {
   std::deque<std::string> texts_ GUARDED_BY(mutex_);  // a deque never moves its strings
   std::unordered_map<std::string_view, uint32_t> text_ids_ GUARDED_BY(mutex_);
   std::atomic<uint64_t> lost_{0};
+  std::atomic<uint64_t> without_texts_{0};
 };
 
 }  // namespace collector::capture

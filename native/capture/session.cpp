@@ -325,7 +325,7 @@ std::optional<Capture> Session::stop(bool synchronize, int64_t timeout_ns, Holde
   capture.counters["buffers_outstanding"] = pools_.current()->outstanding(number_.load(std::memory_order_relaxed));
   capture.counters["records_dropped"] = static_cast<int64_t>(dropped);
   capture.counters["decode_cpu_ns"] = decode_thread_.cpu_ns();
-  if (const uint64_t count = annotations_.ranges_without_name(); count > 0) {
+  if (const uint64_t count = annotations_.ranges_without_name() + ranges_.without_texts(); count > 0) {
     capture.counters["ranges_without_name"] = static_cast<int64_t>(count);
   }
   if (const uint64_t count = graphs_.lost(); count > 0) {
@@ -381,10 +381,11 @@ int64_t Session::cupti_now() const {
   return static_cast<int64_t>(now);
 }
 
-void Session::push(ThreadAnnotations& thread, Owner owner, const Place& place, uint32_t details_id) {
+void Session::push(ThreadAnnotations& thread, Owner owner, const Place& place, uint32_t details_id,
+                   const RangeTexts* range) {
   const auto depth = static_cast<uint16_t>(thread.open.size());
   OpenAnnotation& entry = thread.open.add(owner);
-  annotations_.open(entry, place, thread.paths, cupti_now(), this_thread_id(), depth, details_id);
+  annotations_.open(entry, place, thread.paths, cupti_now(), this_thread_id(), depth, details_id, range);
   const auto push_id = library().cupti().ActivityPushExternalCorrelationId;
   const bool can_pop = library().cupti().ActivityPopExternalCorrelationId != nullptr;
   entry.is_pushed =
@@ -441,12 +442,12 @@ void Session::pop_annotation() {
   if (index < open.size()) pop(open, index);
 }
 
-int Session::push_range(Owner owner, std::string_view name) {
+int Session::push_range(Owner owner, const RangeTexts& texts) {
   if (!active() || this_thread_has_ended) return kNotTracked;
   ThreadAnnotations& thread = this_thread;
   forget_ranges_of_earlier_sessions(thread);
   const size_t level = thread.open.count_of(owner);
-  push(thread, owner, thread.open.place_of_range(name), 0);
+  push(thread, owner, thread.open.place_of_range(texts.name), 0, &texts);
   return static_cast<int>(level);
 }
 
@@ -460,12 +461,12 @@ int Session::pop_range(Owner owner) {
   return static_cast<int>(thread.open.count_of(owner));
 }
 
-void Session::mark(const RangeTexts& texts, uint32_t color) {
-  if (active()) ranges_.mark(texts, color, cupti_now(), this_thread_id());
+void Session::mark(const RangeTexts& texts) {
+  if (active()) ranges_.mark(texts, cupti_now(), this_thread_id());
 }
 
-uint64_t Session::start_range(const RangeTexts& texts, uint32_t color) {
-  return active() ? ranges_.start(texts, color, cupti_now(), this_thread_id()) : 0;
+uint64_t Session::start_range(const RangeTexts& texts) {
+  return active() ? ranges_.start(texts, cupti_now(), this_thread_id()) : 0;
 }
 
 bool Session::end_range(uint64_t id) { return active() && ranges_.end(id, cupti_now(), this_thread_id()); }

@@ -113,13 +113,18 @@ class Session {
   // inside those of others leaves them open. Both return the number of the owner's other open ranges in this thread, or
   // kNotTracked: no session is open, or none of the owner's ranges is open in it.
   static constexpr int kNotTracked = -2;
-  int push_range(Owner owner, std::string_view name);
+  int push_range(Owner owner, const RangeTexts& texts);
   int pop_range(Owner owner);
 
   // Marks, and ranges that begin in one place and end in another. The id of a range is 0 if it is not recorded.
-  void mark(const RangeTexts& texts, uint32_t color);
-  uint64_t start_range(const RangeTexts& texts, uint32_t color);
+  void mark(const RangeTexts& texts);
+  uint64_t start_range(const RangeTexts& texts);
   bool end_range(uint64_t id);
+
+  // The library of the open or the last session; null before the first one, and in a forked child.
+  const cupti::Library* known_library() const {
+    return cupti::forked_after_use() ? nullptr : library_.load(std::memory_order_acquire);
+  }
 
   // Closes the annotations of a thread that ends.
   void leave_thread(OpenAnnotations& open) noexcept;
@@ -152,7 +157,8 @@ class Session {
   // Has CUPTI complete its buffers, and waits for them until the deadline at most.
   void flush(uint32_t forced, int64_t deadline_ns) REQUIRES(control_);
   std::optional<Anchor> read_clocks() const;
-  void push(ThreadAnnotations& thread, Owner owner, const Place& place, uint32_t details_id);
+  void push(ThreadAnnotations& thread, Owner owner, const Place& place, uint32_t details_id,
+            const RangeTexts* range = nullptr);
   void pop(OpenAnnotations& open, size_t index);
   void forget_ranges_of_earlier_sessions(ThreadAnnotations& thread);
   int64_t cupti_now() const;

@@ -73,6 +73,8 @@ CuptiFunctions load_cupti(const Symbols& symbols) {
   symbols.load(f.Subscribe_v2, "cuptiSubscribe_v2");
   symbols.load(f.Unsubscribe, "cuptiUnsubscribe");
   symbols.load(f.EnableCallback, "cuptiEnableCallback");
+  symbols.load(f.GetContextId, "cuptiGetContextId");
+  symbols.load(f.GetStreamIdEx, "cuptiGetStreamIdEx");
   symbols.load(f.GetGraphId, "cuptiGetGraphId");
   symbols.load(f.GetGraphExecId, "cuptiGetGraphExecId");
   symbols.load(f.GetGraphNodeId, "cuptiGetGraphNodeId");

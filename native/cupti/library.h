@@ -45,6 +45,8 @@ struct CuptiFunctions {
   Result (*Subscribe_v2)(void**, SubscriberCallback, void*, SubscriberParams*) = nullptr;
   Result (*Unsubscribe)(void*) = nullptr;
   Result (*EnableCallback)(uint32_t, void*, uint32_t, uint32_t) = nullptr;
+  Result (*GetContextId)(void*, uint32_t*) = nullptr;
+  Result (*GetStreamIdEx)(void*, void*, uint8_t, uint32_t*) = nullptr;
   Result (*GetGraphId)(void*, uint32_t*) = nullptr;
   Result (*GetGraphExecId)(void*, uint32_t*) = nullptr;
   Result (*GetGraphNodeId)(void*, uint64_t*) = nullptr;

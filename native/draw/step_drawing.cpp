@@ -362,7 +362,7 @@ Description& StepDrawing::describe(const Node& node, bool on_gpu) {
     add_label_arguments(description.activity, description.arguments);
     description.texts.clear();
     if (description.activity.is_typed) {
-      add_typed_arguments(description.activity.columns, description.arguments, description.texts);
+      add_typed_arguments(description.activity.columns, step_.kernel_names(), description.arguments, description.texts);
     }
     description.has_own_keys = has_argument(description, kCorrelation) || has_argument(description, kWaited);
   });

@@ -6,6 +6,7 @@
 namespace collector::draw {
 
 using stepstats::ActivityField;
+using stepstats::KernelNames;
 using stepstats::TableKind;
 using stepstats::TypedActivity;
 
@@ -15,8 +16,9 @@ using Field = ActivityField;
 
 class Writer {
  public:
-  Writer(const TypedActivity& activity, std::vector<Argument>& arguments, std::list<std::string>& texts)
-      : activity_(activity), arguments_(arguments), texts_(texts) {}
+  Writer(const TypedActivity& activity, const KernelNames& recorded, std::vector<Argument>& arguments,
+         std::list<std::string>& texts)
+      : activity_(activity), recorded_(recorded), arguments_(arguments), texts_(texts) {}
 
   void add_number(std::string_view key, int64_t number) {
     arguments_.push_back({key, Argument::Kind::kNumber, number, {}});
@@ -28,6 +30,10 @@ class Writer {
   }
   void add_text(std::string_view key, std::string_view text) {
     arguments_.push_back({key, Argument::Kind::kText, 0, text});
+  }
+  void add_recorded_text(std::string_view key, Field field) {
+    const std::string_view text = recorded_.text(activity_[field]);
+    if (!text.empty()) add_text(key, text);
   }
   void own_text(std::string_view key, std::string text) { add_text(key, texts_.emplace_back(std::move(text))); }
   void add_triple(std::string_view key, Field first) {
@@ -102,12 +108,20 @@ class Writer {
     if (activity_[Field::kEndThreadId] != activity_[Field::kThreadId]) {
       add_number_if_any("end_thread", Field::kEndThreadId);
     }
+    add_range();
+  }
+  // What a program states of its range.
+  void add_range() {
+    add_recorded_text("domain", Field::kDomainNameId);
+    add_recorded_text("category", Field::kCategoryNameId);
+    add_recorded_text("payload", Field::kPayloadTextId);
     if (activity_[Field::kColor] != 0) {
       own_text("color", hexadecimal(static_cast<uint64_t>(activity_[Field::kColor])));
     }
   }
   void add_graph_launch() {
     add_number("graph", Field::kGraphId);
+    add_recorded_text("graph_name", Field::kNameId);
     add_number_if_any("nodes", Field::kNumNodes);
     add_number("stream", Field::kStreamId);
     add_degree();
@@ -137,15 +151,16 @@ class Writer {
   }
 
   const TypedActivity& activity_;
+  const KernelNames& recorded_;
   std::vector<Argument>& arguments_;
   std::list<std::string>& texts_;
 };
 
 }  // namespace
 
-void add_typed_arguments(const TypedActivity& activity, std::vector<Argument>& arguments,
+void add_typed_arguments(const TypedActivity& activity, const KernelNames& recorded, std::vector<Argument>& arguments,
                          std::list<std::string>& texts) {
-  Writer writer(activity, arguments, texts);
+  Writer writer(activity, recorded, arguments, texts);
   switch (activity.kind()) {
     case TableKind::kKernel:
       return writer.add_kernel();
@@ -159,6 +174,8 @@ void add_typed_arguments(const TypedActivity& activity, std::vector<Argument>& a
       return writer.add_overhead();
     case TableKind::kMemoryOperation:
       return writer.add_memory_operation();
+    case TableKind::kAnnotation:
+      return writer.add_range();
     case TableKind::kNvtxRange:
       return writer.add_nvtx_range();
     case TableKind::kGraphLaunch:

@@ -6,12 +6,14 @@
 #include <vector>
 
 #include "draw/events.h"
+#include "stepstats/kernel_names.h"
 #include "stepstats/typed_activity.h"
 
 namespace collector::draw {
 
-// `texts` stores the texts that the arguments refer to, and must outlive them.
-void add_typed_arguments(const stepstats::TypedActivity& activity, std::vector<Argument>& arguments,
-                         std::list<std::string>& texts);
+// `recorded` are the texts of the recording. `texts` stores further texts that the arguments refer to. Both must
+// outlive the arguments.
+void add_typed_arguments(const stepstats::TypedActivity& activity, const stepstats::KernelNames& recorded,
+                         std::vector<Argument>& arguments, std::list<std::string>& texts);
 
 }  // namespace collector::draw

@@ -39,6 +39,26 @@ enum class Core : uint32_t {
   kNameOsThreadW,
   kCount
 };
+enum class Cuda : uint32_t {
+  kNameDeviceA = 1,
+  kNameDeviceW,
+  kNameContextA,
+  kNameContextW,
+  kNameStreamA,
+  kNameStreamW,
+  kNameEventA,
+  kNameEventW,
+  kCount
+};
+enum class CudaRuntime : uint32_t {
+  kNameDeviceA = 1,
+  kNameDeviceW,
+  kNameStreamA,
+  kNameStreamW,
+  kNameEventA,
+  kNameEventW,
+  kCount
+};
 enum class Core2 : uint32_t {
   kDomainMarkEx = 1,
   kDomainRangeStartEx,

@@ -52,14 +52,15 @@ std::vector<std::string> Domains::names() {
 void Domains::name_category(const Domain& domain, uint32_t category, std::string_view name) {
   const threads::MutexLock lock(mutex_);
   const std::pair key(domain.owner, category);
-  if (categories_.size() < kMostCategories || categories_.count(key) != 0) categories_[key] = name;
+  const auto known = categories_.find(key);
+  if (category_names_.size() == kMostCategories || (known != categories_.end() && *known->second == name)) return;
+  categories_[key] = &category_names_.emplace_back(name);
 }
 
-std::string Domains::category(const Domain& domain, uint32_t category) {
-  if (category == 0) return {};
+const std::string* Domains::category(const Domain& domain, uint32_t category) {
   const threads::MutexLock lock(mutex_);
   const auto named = categories_.find({domain.owner, category});
-  return named == categories_.end() ? std::to_string(category) : named->second;
+  return named == categories_.end() ? nullptr : named->second;
 }
 
 }  // namespace collector::nvtx

@@ -47,8 +47,8 @@ class Domains {
   // Names a category of a domain; further names than kMostCategories are forgotten.
   static constexpr size_t kMostCategories = 4096;
   void name_category(const Domain& domain, uint32_t category, std::string_view name);
-  // The name of a category, or its number; empty for 0, no category.
-  std::string category(const Domain& domain, uint32_t category);
+  // The name of a category; null if it has none.
+  const std::string* category(const Domain& domain, uint32_t category);
 
   // Records only these domains from now on; `all`: every domain. The name of the default domain is empty.
   void select(bool all, const std::vector<std::string>& names);
@@ -64,7 +64,8 @@ class Domains {
   std::vector<std::string> selected_ GUARDED_BY(mutex_);
   std::deque<Domain> domains_ GUARDED_BY(mutex_);
   std::map<std::string, Domain*, std::less<>> by_name_ GUARDED_BY(mutex_);
-  std::map<std::pair<capture::Owner, uint32_t>, std::string> categories_ GUARDED_BY(mutex_);
+  std::deque<std::string> category_names_ GUARDED_BY(mutex_);  // never removed, because ranges may be using them
+  std::map<std::pair<capture::Owner, uint32_t>, const std::string*> categories_ GUARDED_BY(mutex_);
   std::deque<RegisteredString> strings_ GUARDED_BY(mutex_);
   std::unordered_map<std::string_view, RegisteredString*> by_text_ GUARDED_BY(mutex_);
   Domain* const default_ = &add("");

@@ -4,11 +4,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cinttypes>
 #include <cstdio>
 #include <cstring>
 #include <initializer_list>
 #include <mutex>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 
@@ -31,6 +34,7 @@ constexpr size_t kMostNextRanges = size_t{1} << 16;
 struct Handler {
   Session& session = Session::instance();
   Domains domains;
+  CudaNames cuda_names;
   NextTool next;
   const pid_t process_id = ::getpid();
   RegisteredString no_string{std::string(kNoName), {}};  // that of forked children
@@ -111,22 +115,6 @@ EventAttributes for_next(const EventAttributes* attributes) {
 }
 void* for_next(void* domain) { return domain == nullptr ? nullptr : handler().domains.of(domain).next.load(); }
 
-template <typename NameOf>
-int push(Domain& domain, const NameOf& find_name) noexcept {
-  if (!domain.is_wanted.load(std::memory_order_relaxed) || !handler().session.active()) return kNoPushPopTracking;
-  return guarded([&] {
-    const std::string_view name = find_name();
-    return handler().session.push_range(domain.owner, name.empty() ? kNoName : name);
-  });
-}
-
-int pop(Domain& domain) noexcept {
-  if (!domain.is_wanted.load(std::memory_order_relaxed)) return kNoPushPopTracking;
-  return guarded([&] { return handler().session.pop_range(domain.owner); });
-}
-
-// --- Marks, and ranges that begin in one place and end in another ----------------------------------------------------
-
 // The types of payloads, nvtxPayloadType_t.
 enum PayloadType : int32_t { kUint64 = 1, kInt64 = 2, kDouble = 3, kUint32 = 4, kInt32 = 5, kFloat = 6 };
 
@@ -137,45 +125,94 @@ Value payload_as(uint64_t bytes) {
   return value;
 }
 
-std::string payload_text(const EventAttributes& attributes) {
-  char text[32] = "";
+using NumberText = std::array<char, 32>;
+
+template <typename Value>
+std::string_view written(NumberText& text, const char* format, Value value) {
+  const int size = std::snprintf(text.data(), text.size(), format, value);
+  return {text.data(), static_cast<size_t>(std::max(size, 0))};
+}
+
+std::string_view payload_in(const EventAttributes& attributes, NumberText& text) {
   const uint64_t bytes = attributes.payload;
   switch (attributes.payload_type) {
     case kUint64:
-      return std::to_string(bytes);
+      return written(text, "%" PRIu64, bytes);
     case kInt64:
-      return std::to_string(payload_as<int64_t>(bytes));
+      return written(text, "%" PRId64, payload_as<int64_t>(bytes));
     case kUint32:
-      return std::to_string(payload_as<uint32_t>(bytes));
+      return written(text, "%" PRIu32, payload_as<uint32_t>(bytes));
     case kInt32:
-      return std::to_string(payload_as<int32_t>(bytes));
+      return written(text, "%" PRId32, payload_as<int32_t>(bytes));
     case kDouble:
-      std::snprintf(text, sizeof(text), "%.17g", payload_as<double>(bytes));
-      return text;
+      return written(text, "%.17g", payload_as<double>(bytes));
     case kFloat:
-      std::snprintf(text, sizeof(text), "%.9g", static_cast<double>(payload_as<float>(bytes)));
-      return text;
+      return written(text, "%.9g", static_cast<double>(payload_as<float>(bytes)));
     default:
-      return text;
+      return {};
   }
 }
 
-// Calls record(texts, color) with what a program says of a mark or range.
+// The name of a category, or its number.
+std::string_view category_in(const Domain& domain, uint32_t category, NumberText& text) {
+  if (category == 0) return {};
+  const std::string* const name = handler().domains.category(domain, category);
+  return name != nullptr ? std::string_view(*name) : written(text, "%" PRIu32, category);
+}
+
+// Calls record(texts) with what a program states of a range or mark. Allocates nothing.
 template <typename Record>
 auto with_texts(const Domain& domain, const EventAttributes& attributes, std::string_view name, const Record& record) {
   constexpr int32_t kArgb = 1;
-  const std::string payload = payload_text(attributes);
-  const std::string category = handler().domains.category(domain, attributes.category);
-  const capture::RangeTexts texts{name.empty() ? kNoName : name, domain.name, category, payload};
-  return record(texts, attributes.color_type == kArgb ? attributes.color : 0);
+  NumberText category;
+  NumberText payload;
+  capture::RangeTexts texts;
+  texts.name = name.empty() ? kNoName : name;
+  texts.domain = domain.name;
+  texts.category = category_in(domain, attributes.category, category);
+  texts.payload = payload_in(attributes, payload);
+  texts.color = attributes.color_type == kArgb ? attributes.color : 0;
+  return record(texts);
 }
+
+// --- Ranges that are pushed and popped -------------------------------------------------------------------------------
+
+// `attributes_of` and `find_name` are called only if the range is recorded.
+template <typename AttributesOf, typename NameOf>
+int push(Domain& domain, const AttributesOf& attributes_of, const NameOf& find_name) noexcept {
+  if (!domain.is_wanted.load(std::memory_order_relaxed) || !handler().session.active()) return kNoPushPopTracking;
+  return guarded([&] {
+    const EventAttributes attributes = attributes_of();
+    return with_texts(domain, attributes, find_name(attributes), [&](const capture::RangeTexts& texts) {
+      return handler().session.push_range(domain.owner, texts);
+    });
+  });
+}
+
+int push_ex(Domain& domain, const EventAttributes* attributes) noexcept {
+  return push(domain, [attributes] { return given(attributes); }, name_of);
+}
+
+template <typename Text>
+int push_text(const Text* message, std::string_view (*find_name)(const Text*)) noexcept {
+  return push(
+      handler().domains.default_domain(), [] { return EventAttributes{}; },
+      [&](const EventAttributes&) { return find_name(message); });
+}
+
+int pop(Domain& domain) noexcept {
+  if (!domain.is_wanted.load(std::memory_order_relaxed)) return kNoPushPopTracking;
+  return guarded([&] { return handler().session.pop_range(domain.owner); });
+}
+
+// --- Marks, and ranges that begin in one place and end in another ----------------------------------------------------
 
 template <typename NameOf>
 void mark(Domain& domain, const EventAttributes& attributes, const NameOf& find_name) noexcept {
   if (!domain.is_wanted.load(std::memory_order_relaxed) || !handler().session.active()) return;
   guarded([&] {
-    with_texts(domain, attributes, find_name(), [](const capture::RangeTexts& texts, uint32_t color) {
-      handler().session.mark(texts, color);
+    with_texts(domain, attributes, find_name(), [](const capture::RangeTexts& texts) {
+      handler().session.mark(texts);
       return 0;
     });
     return 0;
@@ -193,9 +230,8 @@ uint64_t start(Domain& domain, const EventAttributes& attributes, const NameOf& 
   uint64_t ours = 0;
   if (domain.is_wanted.load(std::memory_order_relaxed) && self.session.active()) {
     ours = guarded([&] {
-      return with_texts(domain, attributes, find_name(), [&](const capture::RangeTexts& texts, uint32_t color) {
-        return self.session.start_range(texts, color);
-      });
+      return with_texts(domain, attributes, find_name(),
+                        [&](const capture::RangeTexts& texts) { return self.session.start_range(texts); });
     });
   }
   const uint64_t next = start_next();
@@ -233,7 +269,7 @@ int level(int ours, int next) { return ours >= 0 ? ours : next; }
 
 int range_push_ex(const EventAttributes* attributes) {
   Handler& self = handler();
-  const int ours = push(self.domains.default_domain(), [&] { return name_of(given(attributes)); });
+  const int ours = push_ex(self.domains.default_domain(), attributes);
   auto* const next = self.next.core<int(const EventAttributes*)>(Core::kRangePushEx);
   if (next == nullptr) return ours;
   const EventAttributes passed = for_next(attributes);
@@ -242,14 +278,14 @@ int range_push_ex(const EventAttributes* attributes) {
 
 int range_push_a(const char* message) {
   Handler& self = handler();
-  const int ours = push(self.domains.default_domain(), [&] { return name_in(message); });
+  const int ours = push_text<char>(message, name_in);
   auto* const next = self.next.core<int(const char*)>(Core::kRangePushA);
   return next == nullptr ? ours : level(ours, next(message));
 }
 
 int range_push_w(const wchar_t* message) {
   Handler& self = handler();
-  const int ours = push(self.domains.default_domain(), [&] { return wide_name(message); });
+  const int ours = push_text<wchar_t>(message, wide_name);
   auto* const next = self.next.core<int(const wchar_t*)>(Core::kRangePushW);
   return next == nullptr ? ours : level(ours, next(message));
 }
@@ -359,7 +395,7 @@ void name_category_w(uint32_t category, const wchar_t* name) {
 
 int domain_range_push_ex(void* domain, const EventAttributes* attributes) {
   Handler& self = handler();
-  const int ours = push(self.domains.of(domain), [&] { return name_of(given(attributes)); });
+  const int ours = push_ex(self.domains.of(domain), attributes);
   auto* const next = self.next.core2<int(void*, const EventAttributes*)>(Core2::kDomainRangePushEx);
   if (next == nullptr) return ours;
   const EventAttributes passed = for_next(attributes);
@@ -440,6 +476,40 @@ void domain_range_end(void* domain, uint64_t id) {
   if (next != nullptr && next_id != 0) next(for_next(domain), next_id);
 }
 
+// --- Functions of the modules CUDA and CUDART ------------------------------------------------------------------------
+
+void name_device(int device, std::string_view name) { handler().cuda_names.name_device(device, name); }
+void name_context(void* context, std::string_view name) {
+  handler().cuda_names.name_context(context, name, handler().session.known_library());
+}
+void name_stream(void* stream, std::string_view name) {
+  handler().cuda_names.name_stream(stream, name, handler().session.known_library());
+}
+// CUPTI has no number for the handle of an event.
+void name_event(void*, std::string_view) {}
+
+// A function that names an object: `record` keeps the name, and the next tool gets the call.
+template <auto id, typename Object, typename Text, void (*record)(Object, std::string_view)>
+void name_object(Object object, const Text* name) {
+  guarded([&] {
+    if (is_forked_child()) return 0;
+    if constexpr (std::is_same_v<Text, char>) {
+      record(object, name_in(name));
+    } else {
+      record(object, wide_name(name));
+    }
+    return 0;
+  });
+  using Type = void(Object, const Text*);
+  Type* next = nullptr;
+  if constexpr (std::is_same_v<std::remove_const_t<decltype(id)>, Cuda>) {
+    next = handler().next.cuda<Type>(id);
+  } else {
+    next = handler().next.cuda_runtime<Type>(id);
+  }
+  if (next != nullptr) next(object, name);
+}
+
 // --- Functions that only the next tool handles, where they take a handle of ours -------------------------------------
 
 void* domain_resource_create(void* domain, void* attributes) {
@@ -513,6 +583,23 @@ void attach(GetExportTable get_export_table) {
        entry(Core2::kDomainRegisterStringA, domain_register_string_a),
        entry(Core2::kDomainRegisterStringW, domain_register_string_w), entry(Core2::kDomainCreateA, domain_create_a),
        entry(Core2::kDomainCreateW, domain_create_w), entry(Core2::kDomainDestroy, domain_destroy)});
+  install(*tables, Module::kCuda,
+          {entry(Cuda::kNameDeviceA, name_object<Cuda::kNameDeviceA, int, char, name_device>),
+           entry(Cuda::kNameDeviceW, name_object<Cuda::kNameDeviceW, int, wchar_t, name_device>),
+           entry(Cuda::kNameContextA, name_object<Cuda::kNameContextA, void*, char, name_context>),
+           entry(Cuda::kNameContextW, name_object<Cuda::kNameContextW, void*, wchar_t, name_context>),
+           entry(Cuda::kNameStreamA, name_object<Cuda::kNameStreamA, void*, char, name_stream>),
+           entry(Cuda::kNameStreamW, name_object<Cuda::kNameStreamW, void*, wchar_t, name_stream>),
+           entry(Cuda::kNameEventA, name_object<Cuda::kNameEventA, void*, char, name_event>),
+           entry(Cuda::kNameEventW, name_object<Cuda::kNameEventW, void*, wchar_t, name_event>)});
+  using Runtime = CudaRuntime;
+  install(*tables, Module::kCudaRuntime,
+          {entry(Runtime::kNameDeviceA, name_object<Runtime::kNameDeviceA, int, char, name_device>),
+           entry(Runtime::kNameDeviceW, name_object<Runtime::kNameDeviceW, int, wchar_t, name_device>),
+           entry(Runtime::kNameStreamA, name_object<Runtime::kNameStreamA, void*, char, name_stream>),
+           entry(Runtime::kNameStreamW, name_object<Runtime::kNameStreamW, void*, wchar_t, name_stream>),
+           entry(Runtime::kNameEventA, name_object<Runtime::kNameEventA, void*, char, name_event>),
+           entry(Runtime::kNameEventW, name_object<Runtime::kNameEventW, void*, wchar_t, name_event>)});
 }
 
 }  // namespace
@@ -524,6 +611,7 @@ Status status() {
   Status status;
   status.domains = self.domains.names();
   status.failures = self.failures.load(std::memory_order_relaxed);
+  status.cuda_names = self.cuda_names.names(self.session.known_library());
   {
     const std::lock_guard<std::recursive_mutex> attached(self.attaching);
     status.next_tool_trouble = self.next.trouble();

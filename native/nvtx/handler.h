@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "nvtx/abi.h"
+#include "nvtx/cuda_names.h"
 
 // Called by each copy of NVTX at its first call. Returns 1: with 0, NVTX would unmap this library.
 // NOLINTNEXTLINE(readability-identifier-naming): NVTX looks for this name
@@ -30,6 +31,7 @@ struct Status {
   std::vector<std::string> domains;    // "" is the default domain
   std::string next_tool_trouble;       // why the next tool could not be loaded
   std::map<uint32_t, std::string> thread_names;
+  NamedObjects cuda_names;
   uint64_t failures;  // calls that were not recorded because memory ran out
 };
 

@@ -44,6 +44,8 @@ void NextTool::attach(GetExportTable get_export_table, const CallbackTables& tab
   // Before the initialisation NVTX's own functions are in the tables. They must not be called again.
   const std::vector<Function> core_before = functions_of(tables, Module::kCore);
   const std::vector<Function> core2_before = functions_of(tables, Module::kCore2);
+  const std::vector<Function> cuda_before = functions_of(tables, Module::kCuda);
+  const std::vector<Function> cuda_runtime_before = functions_of(tables, Module::kCudaRuntime);
   initialize_(get_export_table);
   const auto keep_changes = [](const std::vector<Function>& before, const std::vector<Function>& after, auto& next) {
     for (size_t i = 0; i < before.size() && i < std::size(next); ++i) {
@@ -52,6 +54,8 @@ void NextTool::attach(GetExportTable get_export_table, const CallbackTables& tab
   };
   keep_changes(core_before, functions_of(tables, Module::kCore), core_);
   keep_changes(core2_before, functions_of(tables, Module::kCore2), core2_);
+  keep_changes(cuda_before, functions_of(tables, Module::kCuda), cuda_);
+  keep_changes(cuda_runtime_before, functions_of(tables, Module::kCudaRuntime), cuda_runtime_);
 }
 
 }  // namespace collector::nvtx

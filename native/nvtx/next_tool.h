@@ -27,6 +27,14 @@ class NextTool {
   Type* core2(Core2 id) const {
     return reinterpret_cast<Type*>(core2_[static_cast<size_t>(id)].load(std::memory_order_relaxed));
   }
+  template <typename Type>
+  Type* cuda(Cuda id) const {
+    return reinterpret_cast<Type*>(cuda_[static_cast<size_t>(id)].load(std::memory_order_relaxed));
+  }
+  template <typename Type>
+  Type* cuda_runtime(CudaRuntime id) const {
+    return reinterpret_cast<Type*>(cuda_runtime_[static_cast<size_t>(id)].load(std::memory_order_relaxed));
+  }
 
   // Why the next tool could not be loaded; empty if it was, or if there is none.
   const std::string& trouble() const { return trouble_; }
@@ -39,6 +47,8 @@ class NextTool {
   std::string trouble_;
   std::atomic<Function> core_[static_cast<size_t>(Core::kCount)] = {};
   std::atomic<Function> core2_[static_cast<size_t>(Core2::kCount)] = {};
+  std::atomic<Function> cuda_[static_cast<size_t>(Cuda::kCount)] = {};
+  std::atomic<Function> cuda_runtime_[static_cast<size_t>(CudaRuntime::kCount)] = {};
 };
 
 }  // namespace collector::nvtx

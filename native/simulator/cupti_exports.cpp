@@ -1,6 +1,7 @@
 // libcupti's functions for tracers.
 #include <cstring>
 
+#include "simulator/device_limits.h"
 #include "simulator/exports.h"
 
 namespace {
@@ -9,12 +10,14 @@ using collector::cupti::ActivityKind;
 using collector::cupti::Attribute;
 using collector::cupti::Result;
 using collector::simulator::CallbackName;
+using collector::simulator::Context;
 using collector::simulator::cupti_call;
 using collector::simulator::function_index;
 using collector::simulator::kCallbackNames;
 using collector::simulator::kFutureKind;
 using collector::simulator::kFutureKindBytes;
 using collector::simulator::kLastKind;
+using collector::simulator::kNullStream;
 using collector::simulator::Logged;
 using collector::simulator::Misuse;
 using collector::simulator::Simulator;
@@ -192,6 +195,23 @@ SIMULATOR_EXPORT uint32_t cuptiEnableAllDomains(uint32_t enable, void* subscribe
   return call(function_index("cuptiEnableAllDomains"), 0, Logged::kYes, [&](Simulator& simulator) {
     simulator.enable_callbacks(enable != 0, subscriber, 1, -1);
     return simulator.enable_callbacks(enable != 0, subscriber, 2, -1);
+  });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiGetContextId(Context* context, uint32_t* id) {
+  return call(function_index("cuptiGetContextId"), 0, Logged::kNo, [&](Simulator&) {
+    if (context == nullptr || id == nullptr) return Result::kInvalidParameter;
+    *id = context->id;
+    return Result::kSuccess;
+  });
+}
+
+// A stream's handle is its number; null is the default stream.
+SIMULATOR_EXPORT uint32_t cuptiGetStreamIdEx(Context*, void* stream, uint8_t, uint32_t* id) {
+  return call(function_index("cuptiGetStreamIdEx"), 0, Logged::kNo, [&](Simulator&) {
+    if (id == nullptr) return Result::kInvalidParameter;
+    *id = stream == nullptr ? kNullStream : static_cast<uint32_t>(reinterpret_cast<uintptr_t>(stream));
+    return Result::kSuccess;
   });
 }
 

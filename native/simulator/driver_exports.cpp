@@ -11,6 +11,7 @@ namespace {
 
 using collector::simulator::Context;
 using collector::simulator::driver_call;
+using collector::simulator::Fault;
 using collector::simulator::function_index;
 using collector::simulator::kClockKhz;
 using collector::simulator::kComputeMajor;
@@ -70,6 +71,12 @@ int device_attribute(int attribute) {
     default:
       return 0;
   }
+}
+
+unsigned long long number_difference(Simulator& simulator) {
+  int64_t difference = 0;
+  simulator.faults.strikes(Fault::kOtherDriverNumbers, &difference);
+  return static_cast<unsigned long long>(difference);
 }
 
 }  // namespace
@@ -199,6 +206,30 @@ SIMULATOR_EXPORT int cuCtxGetDevice(int* device) {
     const auto& contexts = simulator.thread().contexts;
     if (contexts.empty()) return kInvalidContext;
     *device = static_cast<int>(contexts.back()->device);
+    return kSuccess;
+  });
+}
+
+// The driver's numbers are CUPTI's, unless a fault makes them differ.
+SIMULATOR_EXPORT int cuCtxGetId(Context* context, unsigned long long* id) {
+  return driver_call(function_index("cuCtxGetId"), [&](Simulator& simulator) {
+    if (context == nullptr) return kInvalidContext;
+    *id = context->id + number_difference(simulator);
+    return kSuccess;
+  });
+}
+
+SIMULATOR_EXPORT int cuStreamGetCtx(void*, Context** context) {
+  return driver_call(function_index("cuStreamGetCtx"), [&](Simulator& simulator) {
+    const auto& contexts = simulator.thread().contexts;
+    *context = contexts.empty() ? simulator.primary_context(0) : contexts.back();
+    return *context != nullptr ? kSuccess : kInvalidContext;
+  });
+}
+
+SIMULATOR_EXPORT int cuStreamGetId(void* stream, unsigned long long* id) {
+  return driver_call(function_index("cuStreamGetId"), [&](Simulator& simulator) {
+    *id = (stream == nullptr ? kNullStream : reinterpret_cast<uintptr_t>(stream)) + number_difference(simulator);
     return kSuccess;
   });
 }

@@ -36,6 +36,7 @@ enum class Fault : size_t {
   kSecondSubscriber,
   kStubDriver,
   kPoolExhausted,
+  kOtherDriverNumbers,
   kCount,
 };
 
@@ -75,6 +76,8 @@ inline constexpr FaultRow kFaults[] = {
     {"stub_driver", "", 0, true, "every driver function answers 34, as the toolkit's stub libcuda does"},
     {"pool_exhausted", "records per buffer", 100'000, true,
      "device buffers are not recycled: past pool limit x value, records have start = end = 0"},
+    {"other_driver_numbers", "difference", 100, true,
+     "the driver's numbers of contexts and streams differ from CUPTI's"},
 };
 inline constexpr size_t kFaultCount = static_cast<size_t>(Fault::kCount);
 static_assert(sizeof(kFaults) / sizeof(kFaults[0]) == kFaultCount);

@@ -25,14 +25,14 @@ void KernelNames::add_capture(std::string_view capture, std::string_view whole) 
 std::string_view KernelNames::whole_name(int64_t name_id) {
   if (name_id < 0 || static_cast<uint64_t>(name_id) >= names_.size()) return {};
   Name& name = names_[static_cast<size_t>(name_id)];
-  if (!name.is_demangled && name.text.substr(0, 2) == "_Z") {
+  if (!name.is_demangled && name.given.substr(0, 2) == "_Z") {
     int status = 0;
     const std::unique_ptr<char, void (*)(void*)> text(
-        abi::__cxa_demangle(std::string(name.text).c_str(), nullptr, nullptr, &status), std::free);
-    if (status == 0 && text) name.text = demangled_.emplace_back(text.get());
+        abi::__cxa_demangle(std::string(name.given).c_str(), nullptr, nullptr, &status), std::free);
+    if (status == 0 && text) name.whole = demangled_.emplace_back(text.get());
   }
   name.is_demangled = true;
-  return name.text;
+  return name.whole;
 }
 
 }  // namespace collector::stepstats

@@ -1,4 +1,4 @@
-// The whole names of a step's kernels, from its recording.
+// The whole names of a step's kernels, and other texts of its recording.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,16 @@ class KernelNames {
   // The demangled name of a kernel's `name_id`; empty if the step does not contain it. Valid as long as this object.
   std::string_view whole_name(int64_t name_id);
 
+  // The text with a number; empty if the step does not contain it.
+  std::string_view text(int64_t id) const {
+    return id < 0 || static_cast<uint64_t>(id) >= names_.size() ? std::string_view()
+                                                                : names_[static_cast<size_t>(id)].given;
+  }
+
  private:
   struct Name {
-    std::string_view text;
+    std::string_view given;
+    std::string_view whole = given;
     bool is_demangled = false;
   };
   std::vector<Name> names_;

@@ -442,13 +442,17 @@ class HostDevices {
 class SideDevice {
  public:
   SideDevice(const RecordedStep& step, const RecordedTable& table, const char* device, const char* kind_column,
-             std::function<std::string_view(int64_t)> text_of, bool has_end, bool has_correlation = true,
-             const std::function<bool(uint32_t)>& is_shown = nullptr)
+             const std::function<std::string_view(int64_t)>& text_of, bool has_end, bool has_correlation = true)
+      : SideDevice(
+            step, table, device, [kind = table[kind_column], text_of](uint32_t row) { return text_of(kind[row]); },
+            has_end, has_correlation, nullptr) {}
+  SideDevice(const RecordedStep& step, const RecordedTable& table, const char* device,
+             std::function<std::string_view(uint32_t)> name_of, bool has_end, bool has_correlation,
+             const std::function<bool(uint32_t)>& is_shown)
       : activities_(table),
         offset_ns_(step.offset_ns),
-        kind_(table[kind_column]),
         correlation_(has_correlation ? table["correlation_id"] : ColumnView{}),
-        text_of_(std::move(text_of)) {
+        name_of_(std::move(name_of)) {
     times_.add(table, has_end);
     for (const uint32_t row : times_.host_order()) {
       if (!is_shown || is_shown(row)) order_.push_back(row);
@@ -481,7 +485,7 @@ class SideDevice {
   template <typename Sink>
   void put(Sink& sink, uint32_t row) const {
     const NodeTimes times = times_.of(row, offset_ns_);
-    const std::string_view name = text_of_(kind_[row]);
+    const std::string_view name = name_of_(row);
     put_text(sink, kNodeName, name);
     times.put_micros(sink);
     put_message(sink, kLabel, [name](auto& text) { put_call_label(text, name); });
@@ -491,8 +495,8 @@ class SideDevice {
 
   ActivityEncoder activities_;
   int64_t offset_ns_;
-  ColumnView kind_, correlation_;
-  std::function<std::string_view(int64_t)> text_of_;  // the text holds until the next call
+  ColumnView correlation_;
+  std::function<std::string_view(uint32_t)> name_of_;  // the text holds until the next call
   RowTimes times_;
   std::vector<uint32_t> order_;
   std::vector<NodeBytes> bytes_;
@@ -508,11 +512,16 @@ std::vector<SideDevice> graph_devices(const RecordedStep& step) {
   devices.reserve(ids.size());
   for (const int64_t id : ids) {
     const std::string name = "/gpu:" + std::to_string(static_cast<uint32_t>(id)) + "/graphs";
-    const auto text_of = [text = std::string()](int64_t graph) mutable -> std::string_view {
-      return text = "graph " + std::to_string(graph);
+    const auto name_of = [&step, graph = table["graph_id"], name_id = table["name_id"],
+                          text = std::string()](uint32_t row) mutable -> std::string_view {
+      const std::string_view given = text_at(step.graph_names, name_id[row]);
+      text = given;
+      text.append(given.empty() ? "graph " : " (graph ").append(std::to_string(graph[row]));
+      if (!given.empty()) text.push_back(')');
+      return text;
     };
     const auto is_of_device = [device = table["device_id"], id](uint32_t row) { return device[row] == id; };
-    devices.emplace_back(step, table, name.c_str(), "graph_id", text_of, true, true, is_of_device);
+    devices.emplace_back(step, table, name.c_str(), name_of, true, true, is_of_device);
   }
   return devices;
 }

@@ -34,6 +34,7 @@ struct RecordedStep {
   std::vector<std::string> whole_names;  // of kernels, by name_id: "void add<float>(float*)"
   std::vector<std::string> api_names;    // by name_id: "cudaLaunchKernel"
   std::vector<std::string> range_names;  // of NVTX ranges, by name_id
+  std::vector<std::string> graph_names;  // likewise
   std::vector<std::string> other_range_names;
   std::vector<std::string> paths;  // of annotations, by name_id: "layer1/conv"
   std::vector<std::string> ops;    // of annotations, by name_id: as written in node names

@@ -12,7 +12,7 @@ uint32_t StringTable::intern(std::string_view text) {
 }
 
 uint32_t StringTable::confirm_address(const char* text) {
-  if (text == nullptr) return intern("");
+  if (text == nullptr) return 0;
   CacheLine& line = cache_[line_of(text)];
   if (line.address == text && std::strcmp(line.text, text) == 0) {
     line.buffer = buffer_;
@@ -27,6 +27,7 @@ void StringTable::clear() {
   ids_ = {};
   texts_ = {};
   cache_.assign(kCacheLines, CacheLine{});
+  intern({});
 }
 
 }  // namespace collector::store

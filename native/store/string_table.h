@@ -1,4 +1,4 @@
-// Strings by number: each text is stored once, and rows hold its number.
+// Strings by number: each text is stored once, and rows hold its number. The empty text is number 0.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,8 @@ namespace collector::store {
 // Not thread-safe: it belongs to the decode thread.
 class StringTable {
  public:
+  StringTable() { intern({}); }
+
   uint32_t intern(std::string_view text);
 
   // The same for a C string at an address that probably recurs, as the addresses of kernel names do. The address alone

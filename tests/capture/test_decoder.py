@@ -228,7 +228,7 @@ def test_every_kind_is_read_in_every_layout(cuda: int) -> None:
         "context_id": 2,
         "stream_id": 7,
         "correlation_id": 9,
-        "name_id": 0,
+        "name_id": 1,  # 0 is the empty text
         "grid_x": 4,
         "grid_y": 5,
         "grid_z": 6,
@@ -248,7 +248,7 @@ def test_every_kind_is_read_in_every_layout(cuda: int) -> None:
         "priority": -3 if cuda >= 13010 else 0,
         "source_graph_node_id": int.from_bytes([GARBAGE] * 8, "little") if cuda >= 13040 else 0,
     }
-    assert decoded["strings"][0] == "_Z5sgemmPfi"
+    assert decoded["strings"][1] == "_Z5sgemmPfi"
     assert row(decoded, "kernels", 1)["start_ns"] == 900
     peer, copy = row(decoded, "memcpys", 0), row(decoded, "memcpys", 1)  # device 0 comes before device 1
     assert (copy["num_bytes"], copy["copy_kind"], copy["src_kind"], copy["dst_kind"]) == (4096, 1, 2, 3)
@@ -306,7 +306,7 @@ def test_only_a_pool_of_this_process_tells_its_sizes(cuda: int, pool_type: int, 
 def test_only_a_variable_s_name_is_followed(memory_kind: int, name: str) -> None:
     """Other memory's pointer is none of ours, here one that cannot be read."""
     decoded = _native.decode_buffer(memory_operation(13000, memory_kind=memory_kind), 13000)
-    assert decoded["strings"] == [name]
+    assert decoded["strings"] == list(dict.fromkeys(["", name]))
 
 
 @pytest.mark.parametrize(
@@ -323,7 +323,10 @@ def test_overhead_objects_are_told_apart(object_kind: int, expected: dict[str, i
     assert {name: found[name] for name in expected} == expected
 
 
-ADDED_BY_ATTRIBUTION = ("captured_external_id", "graph_degree", "num_nodes")
+ADDED_BY_ATTRIBUTION = {
+    *((table, name) for table in SCHEMA for name in ("captured_external_id", "graph_degree", "num_nodes")),
+    ("graph_launches", "name_id"),
+}
 """Columns that `collector.recording.graph_attribution` fills when the step has ended."""
 
 OF_OTHER_TOOLS = ("collectives", "other_ranges")
@@ -335,7 +338,7 @@ def test_tables_match_the_schema() -> None:
     recorded = {table: columns for table, columns in SCHEMA.items() if table not in OF_OTHER_TOOLS}
     assert list(tables) == list(recorded)
     for table, columns in recorded.items():
-        decoded = {name: dtype for name, dtype in columns.items() if name not in ADDED_BY_ATTRIBUTION}
+        decoded = {name: dtype for name, dtype in columns.items() if (table, name) not in ADDED_BY_ATTRIBUTION}
         assert {name: array.dtype.str.lstrip("<|") for name, array in tables[table].items()} == decoded, table
 
 
@@ -369,8 +372,8 @@ def test_same_address_with_another_text_is_another_name() -> None:
     second = bytearray(kernel(13000))
     struct.pack_into("<Q", second, 104, ctypes.addressof(twin))
     decoded = _native.decode_buffer(kernel(13000) + bytes(second), 13000)
-    assert decoded["tables"]["kernels"]["name_id"].tolist() == [0, 0]
-    assert decoded["strings"] == ["_Z5sgemmPfi"]
+    assert decoded["tables"]["kernels"]["name_id"].tolist() == [1, 1]
+    assert decoded["strings"] == ["", "_Z5sgemmPfi"]
 
 
 def test_null_and_non_utf8_names_are_kept() -> None:

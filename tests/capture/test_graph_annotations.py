@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kept_tables import assert_equal, assert_kept
@@ -142,6 +143,31 @@ def test_each_launch_is_a_row_with_its_nodes() -> None:
         own = [table[table.correlation_id == row.correlation_id] for table in tables]
         assert row.start_ns == min(table.start_ns.min() for table in own)
         assert row.end_ns == max(table.end_ns.max() for table in own)
+
+
+def test_a_launch_has_the_name_of_the_annotation_around_the_instantiation(tmp_path: Path) -> None:
+    with SimulatedGpu() as gpu, collector.trace(strict=True) as step:
+        graph = captured(gpu)
+        with collector.annotate("decode"):
+            named = graph.instantiate()
+        unnamed = graph.instantiate()
+        for executable in (named, unnamed, named):
+            executable.launch()
+    assert step.recording.graph_launches.names() == ["decode", "", "decode"]
+    assert [node.node_name for node in nodes_of(step, "/gpu:0/graphs")] == [
+        f"decode (graph {named.id})",
+        f"graph {unnamed.id}",
+        f"decode (graph {named.id})",
+    ]
+    for suffix in (".pb", ".json", ".gpurec"):
+        step.save(tmp_path / f"step{suffix}")
+        read = collector.load(tmp_path / f"step{suffix}").recording
+        assert read.graph_launches.names() == step.recording.graph_launches.names()
+        assert read.graph_launches.graph_id.tolist() == [named.id, unnamed.id, named.id]
+
+
+def nodes_of(step: collector.Session, device: str) -> list[Any]:
+    return [node for each in step.step_stats.dev_stats if each.device == device for node in each.node_stats]
 
 
 def test_two_instantiations_of_one_capture_have_its_annotation() -> None:

@@ -297,7 +297,9 @@ def test_names_beyond_the_limit_are_counted_and_share_one(gpu, nvtx):
         nvtx.RangePushA(b"7")  # a known one
         nvtx.RangePop()
     assert ranges(step)[most - 1 :] == [str(most - 1), *["(one of too many names)"] * 3, "7"]
-    assert step.ledger.losses() == ["3 NVTX ranges have no name of their own: there are too many names"]
+    assert step.ledger.losses() == [
+        "3 NVTX ranges or marks have no text of their own: there are too many different ones"
+    ]
     with collector.trace() as step:
         nvtx.RangePushA(b"in the next trace")
         nvtx.RangePop()

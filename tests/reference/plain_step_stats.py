@@ -223,7 +223,8 @@ def _graphs(recording: Recording) -> list[tuple[str, list[NodeExecStats], dict[i
     for device_id in sorted({row.device_id for row in recording.graph_launches}):
         nodes = []
         for row in recording.graph_launches:
-            name = f"graph {row.graph_id}"
+            given = recording.strings[row.name_id]
+            name = f"{given} (graph {row.graph_id})" if given else f"graph {row.graph_id}"
             if row.device_id == device_id:
                 nodes.append((row, _node(recording, "graph_launches", row, name, op_label(name))))
         devices.append((f"/gpu:{device_id}/graphs", _in_order(nodes), dict[int, str]()))

@@ -1,4 +1,4 @@
-"""A copy of NVTX in ctypes: what a program that includes the header has inside, with every function of CORE and CORE2.
+"""A copy of NVTX in ctypes: what a program that includes the header has inside, with the functions of all modules.
 
 It shares no code with the product: numbers and layouts are those of NVIDIA's nvtxTypes.h and nvToolsExt.h.
 """
@@ -9,7 +9,7 @@ import ctypes
 from ctypes import c_char_p, c_int, c_int32, c_uint16, c_uint32, c_uint64, c_void_p, c_wchar_p
 from typing import Any
 
-CORE, CORE2 = 1, 5
+CORE, CUDA, CUDA_RUNTIME, CORE2 = 1, 2, 4, 5
 ASCII, UNICODE, REGISTERED = 1, 2, 3
 NOT_TRACKED = -2
 V2_BYTES = 48
@@ -64,7 +64,26 @@ _CORE2 = {
     "DomainCreateW": (13, c_void_p, c_wchar_p),
     "DomainDestroy": (14, None, c_void_p),
 }
-_SIZES = {CORE: 16, CORE2: 16}
+_CUDA = {
+    "NameCuDeviceA": (1, None, c_int, c_char_p),
+    "NameCuDeviceW": (2, None, c_int, c_wchar_p),
+    "NameCuContextA": (3, None, c_void_p, c_char_p),
+    "NameCuContextW": (4, None, c_void_p, c_wchar_p),
+    "NameCuStreamA": (5, None, c_void_p, c_char_p),
+    "NameCuStreamW": (6, None, c_void_p, c_wchar_p),
+    "NameCuEventA": (7, None, c_void_p, c_char_p),
+    "NameCuEventW": (8, None, c_void_p, c_wchar_p),
+}
+_CUDA_RUNTIME = {
+    "NameCudaDeviceA": (1, None, c_int, c_char_p),
+    "NameCudaDeviceW": (2, None, c_int, c_wchar_p),
+    "NameCudaStreamA": (3, None, c_void_p, c_char_p),
+    "NameCudaStreamW": (4, None, c_void_p, c_wchar_p),
+    "NameCudaEventA": (5, None, c_void_p, c_char_p),
+    "NameCudaEventW": (6, None, c_void_p, c_wchar_p),
+}
+_MODULES = {CORE: _CORE, CUDA: _CUDA, CUDA_RUNTIME: _CUDA_RUNTIME, CORE2: _CORE2}
+_SIZES = {CORE: 16, CUDA: 9, CUDA_RUNTIME: 7, CORE2: 16}
 
 _GetTable = ctypes.CFUNCTYPE(c_int, c_uint32, ctypes.POINTER(c_void_p), ctypes.POINTER(c_uint32))
 _GetExportTable = ctypes.CFUNCTYPE(c_void_p, c_uint32)
@@ -101,8 +120,8 @@ class NvtxCopy:
         return 1
 
     def __getattr__(self, name: str) -> Any:
-        module, found = (CORE, _CORE[name]) if name in _CORE else (CORE2, _CORE2[name])
-        number, *signature = found
+        module = next(module for module, functions in _MODULES.items() if name in functions)
+        number, *signature = _MODULES[module][name]
         address = self._functions[module][number]
         # NVTX does nothing where no tool has written a function.
         return ctypes.CFUNCTYPE(*signature)(address) if address else lambda *_: None

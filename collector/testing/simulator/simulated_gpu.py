@@ -56,6 +56,7 @@ from collector.testing.simulator.simulator_library import (
 )
 from collector.testing.simulator.simulator_reports import Call, CallbackLatency, Fault, Misuse, Statistics
 from collector.text.wording import counted
+from collector.tracing.graph_names import forget_graphs
 
 LIBRARY_VARIABLES = ("COLLECTOR_LIBCUPTI", "COLLECTOR_LIBCUDA")
 
@@ -173,6 +174,7 @@ class SimulatedGpu:
                     "It plays 12.0 to 12.6, 12.8, 12.9 and 13.0 to 13.5",
                 )
             SimulatedGpu._active = self
+        forget_graphs()
         self._environment = {name: os.environ.get(name) for name in LIBRARY_VARIABLES}
         os.environ.update(dict.fromkeys(LIBRARY_VARIABLES, str(path)))
         self._loaded = library

@@ -875,6 +875,10 @@ struct AnnotationRow {
   uint32_t name_id;
   uint32_t thread_id;
   uint32_t details_id;
+  uint32_t domain_name_id;
+  uint32_t category_name_id;
+  uint32_t color;
+  uint32_t payload_text_id;
   uint16_t depth;
 };
 template <>
@@ -889,6 +893,10 @@ struct Table<AnnotationRow> {
       {"thread_id", offsetof(AnnotationRow, thread_id), 4, false},
       {"depth", offsetof(AnnotationRow, depth), 2, false},
       {"details_id", offsetof(AnnotationRow, details_id), 4, false},
+      {"domain_name_id", offsetof(AnnotationRow, domain_name_id), 4, false},
+      {"category_name_id", offsetof(AnnotationRow, category_name_id), 4, false},
+      {"color", offsetof(AnnotationRow, color), 4, false},
+      {"payload_text_id", offsetof(AnnotationRow, payload_text_id), 4, false},
   };
 };
 inline bool before(const AnnotationRow& a, const AnnotationRow& b) {

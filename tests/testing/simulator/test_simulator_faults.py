@@ -277,6 +277,17 @@ def test_stub_driver() -> None:
         assert client("cuDriverGetVersion", ctypes.byref(ctypes.c_int())) == 34
 
 
+def test_other_driver_numbers() -> None:
+    with SimulatedGpu() as gpu:
+        client = CuptiClient()
+        theirs, ours = ctypes.c_ulonglong(), ctypes.c_uint32()
+        for difference in (0, 100):
+            client.check("cuStreamGetId", ctypes.c_void_p(9), ctypes.byref(theirs))
+            client.check("cuptiGetStreamIdEx", None, ctypes.c_void_p(9), ctypes.c_uint8(0), ctypes.byref(ours))
+            assert (theirs.value - ours.value, ours.value) == (difference, 9)
+            gpu.inject("other_driver_numbers")
+
+
 def test_faults_end_with_their_simulator() -> None:
     with SimulatedGpu() as gpu:
         gpu.inject("stub_driver")
