@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collector.adapters.keras_steps import keras_names
+    from collector.adapters.torch_graphs import name_torch_graphs
     from collector.adapters.torch_modules import annotate_modules
     from collector.adapters.torch_steps import annotate_torch_ops, annotate_torch_steps
     from collector.adapters.triton_launches import annotate_triton_launches
@@ -25,9 +26,17 @@ _PLACES = {
     "annotate_torch_steps": "collector.adapters.torch_steps",
     "annotate_triton_launches": "collector.adapters.triton_launches",
     "keras_names": "collector.adapters.keras_steps",
+    "name_torch_graphs": "collector.adapters.torch_graphs",
 }
 
-__all__ = ["annotate_modules", "annotate_torch_ops", "annotate_torch_steps", "annotate_triton_launches", "keras_names"]
+__all__ = [
+    "annotate_modules",
+    "annotate_torch_ops",
+    "annotate_torch_steps",
+    "annotate_triton_launches",
+    "keras_names",
+    "name_torch_graphs",
+]
 
 
 def __getattr__(name: str) -> Any:

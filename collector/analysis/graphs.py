@@ -11,7 +11,7 @@ from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.analysis.duration_groups import Keys, duration_groups
 from collector.analysis.evidence import Evidence
-from collector.recording.cupti_enums import DEGREE_WHOLE_GRAPH, GRAPH_DEGREES
+from collector.recording.cupti_enums import DEGREE_WHOLE_GRAPH, GRAPH_DEGREES, GRAPH_INSTANTIATED
 from collector.recording.distinct import combination_codes, grouped_rows
 from collector.recording.intervals import covered_by_group
 
@@ -31,6 +31,12 @@ QUESTION = Question(
     (
         Column("device_id", "number", "CUDA device ordinal."),
         Column("graph_id", "number", "Id of the executable graph."),
+        Column(
+            "name",
+            "text",
+            "Name of the graph: as the program gave it, else the annotation in which it was instantiated; empty: none.",
+        ),
+        Column("source_id", "number", "Id of the graph that was instantiated; 0: it was before the trace."),
         Column("launches", "count", "Number of launches that have work on the device."),
         Column(
             "activities", "count", "Most kernels, copies and memsets of a launch; 0: the graph was recorded as a whole."
@@ -83,6 +89,10 @@ def _part(recording: Recording) -> Part:
     whole_rows = np.flatnonzero(recording.graph_launches.graph_degree == DEGREE_WHOLE_GRAPH)
     launches = _from_nodes(nodes, launch_of, order, bounds).joined(_recorded_whole(recording, whole_rows))
     num_traced = len(bounds) - 1
+    ids, first = np.unique(recording.graph_launches.graph_id, return_index=True)
+    names = dict(zip(ids.tolist(), recording.graph_launches[first].names(), strict=True))
+    changes = recording.graph_changes[recording.graph_changes.graph_change == GRAPH_INSTANTIATED]
+    sources = dict(zip(changes.graph_id.tolist(), changes.original_graph_id.tolist(), strict=True))
     groups = duration_groups([Keys.of(launches.device_id), Keys.of(launches.graph_id)], launches.duration_ns)
     rows = []
     for group in groups:
@@ -90,6 +100,8 @@ def _part(recording: Recording) -> Part:
         rows.append(
             (
                 *group.key,
+                names.get(group.key[1], ""),
+                sources.get(group.key[1], 0),
                 group.num_rows,
                 int(launches.activities[group.rows].max()),
                 group.total_ns,

@@ -28,10 +28,10 @@ def test_durations_and_busy_time_counted_by_hand(build):
     build.kernel("of no graph", 600, 50)
     answer = graphs(build.recording())
     assert list(answer) == [
-        {"device_id": 0, "graph_id": 8, "launches": 2, "activities": 3, "total_ns": 200, "median_ns": 100,
-         "max_ns": 100, "busy_share": 0.7, "annotated": "launch"},
-        {"device_id": 0, "graph_id": 9, "launches": 1, "activities": 1, "total_ns": 30, "median_ns": 30,
-         "max_ns": 30, "busy_share": 1.0, "annotated": "captured"},
+        {"device_id": 0, "graph_id": 8, "name": "", "source_id": 0, "launches": 2, "activities": 3, "total_ns": 200,
+         "median_ns": 100, "max_ns": 100, "busy_share": 0.7, "annotated": "launch"},
+        {"device_id": 0, "graph_id": 9, "name": "", "source_id": 0, "launches": 1, "activities": 1, "total_ns": 30,
+         "median_ns": 30, "max_ns": 30, "busy_share": 1.0, "annotated": "captured"},
     ]  # fmt: skip
     assert answer.totals == {"launches": 3, "total_ns": 230}
     assert [rows["kernels"].tolist() for rows in answer.evidence] == [[0, 1, 2, 3, 4], [5]]
@@ -54,6 +54,22 @@ def test_copies_and_memsets_belong_to_a_launch(build):
 
 def test_a_step_without_graphs_has_no_rows(example):
     assert len(graphs(example)) == 0
+
+
+@pytest.mark.simulator
+@pytest.mark.parametrize("level", ["nodes", "whole"])
+def test_graphs_have_their_names_and_sources(level):
+    with SimulatedGpu() as gpu, collector.trace(strict=True, graphs=level) as step:
+        with gpu.capture() as graph:
+            gpu.launch("a")
+        with collector.annotate("decode"):
+            first = graph.instantiate()
+        for executable in (first, graph.instantiate(), first):
+            executable.launch()
+    assert {row["graph_id"]: (row["name"], row["source_id"], row["launches"]) for row in graphs(step)} == {
+        first.id: ("decode", graph.id, 2),
+        first.id + 2: ("", graph.id, 1),
+    }
 
 
 @pytest.mark.simulator
