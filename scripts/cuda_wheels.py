@@ -36,6 +36,9 @@ COMPILER_HEADERS = "nvidia-cuda-crt==13.5.*"
 """Macros that headers beside cuda.h include; a separate package since 13.0, which also works with 12.x."""
 
 
+CUPY = "cupy-cuda13x==14.2.0"
+
+
 class WheelMissingError(Exception):
     """A wheel is neither in the cache nor available from the package index."""
 
@@ -47,13 +50,18 @@ def cache() -> Path:
     return Path(named) if named else base / "cupti-collector"
 
 
-def unpacked(requirement: str) -> Path:
-    """The folder with the headers and the libcupti of a wheel; downloads it on first use.
+def unpacked(requirement: str, wanted: str = "/include/|/libcupti[.]so", label: str = "") -> Path:
+    """The folder with the files of a wheel whose paths `wanted` is found in; downloads it on first use.
+
+    Args:
+        requirement: the wheel.
+        wanted: a regular expression; by default headers and libcupti.
+        label: added to the folder's name, where the wheel depends on more than the requirement.
 
     Raises:
         WheelMissingError: with the end of pip's output.
     """
-    folder = cache() / requirement.replace("==", "-").removesuffix(".*")
+    folder = cache() / (requirement.replace("==", "-").removesuffix(".*") + label)
     if folder.is_dir():
         return folder
     cache().mkdir(parents=True, exist_ok=True)
@@ -66,8 +74,7 @@ def unpacked(requirement: str) -> Path:
         (wheel,) = Path(scratch).glob("*.whl")
         content = Path(scratch) / "content"
         with zipfile.ZipFile(wheel) as archive:
-            wanted = [name for name in archive.namelist() if "/include/" in name or "/libcupti.so" in name]
-            archive.extractall(content, wanted)
+            archive.extractall(content, [name for name in archive.namelist() if re.search(wanted, name)])
         try:
             content.rename(folder)
         except OSError:  # another process has created it meanwhile
@@ -85,6 +92,14 @@ def include_folders(cuda: str) -> list[Path]:
 def libcupti(cuda: str) -> Path:
     """The libcupti of this CUDA version."""
     return next(unpacked(RELEASES[cuda][0]).glob("nvidia/*/lib/libcupti.so.*"))
+
+
+def cupy_nvtx() -> Path:
+    """A folder for ``sys.path`` that contains CuPy's extension module with its copy of NVTX, and nothing else of CuPy.
+
+    The wheel has 70 MB; the module alone needs neither CUDA nor the rest of CuPy.
+    """
+    return unpacked(CUPY, "cupy_backends/cuda/libs/nvtx[.]", f"-{sys.implementation.cache_tag}")
 
 
 def documented_structs(include: Path) -> dict[str, str]:
