@@ -80,6 +80,10 @@ uint32_t AnnotationLog::domain_id(Owner owner, std::string_view name) {
   return domain_ids_[owner];
 }
 
+AnnotationLog::Statement AnnotationLog::statement_of(Owner owner, const RangeTexts& range) {
+  return {domain_id(owner, range.domain), text_id(range.category), text_id(range.payload), range.color};
+}
+
 void AnnotationLog::open(OpenAnnotation& entry, const Place& place, PathCache& cache, int64_t start_ns,
                          uint32_t thread_id, uint16_t depth, uint32_t details_id, const RangeTexts* range) {
   const threads::MutexLock lock(mutex_);
@@ -93,9 +97,7 @@ void AnnotationLog::open(OpenAnnotation& entry, const Place& place, PathCache& c
     line.outer = outer;
     line.name = place.name;
   }
-  const uint32_t domain_name_id = range == nullptr ? 0 : domain_id(entry.owner, range->domain);
-  const uint32_t category_name_id = range == nullptr ? 0 : text_id(range->category);
-  const uint32_t payload_text_id = range == nullptr ? 0 : text_id(range->payload);
+  const Statement statement = range == nullptr ? Statement() : statement_of(entry.owner, *range);
   ranges_without_name_ = std::min(ranges_without_name_, without_name + 1);  // one range, whatever it lacks
   entry.path_id = line.path_id;
   entry.id = session_ << kRowBits | (num_forgotten_ + rows_.size() + 1);
@@ -107,10 +109,10 @@ void AnnotationLog::open(OpenAnnotation& entry, const Place& place, PathCache& c
   row.thread_id = thread_id;
   row.depth = depth;
   row.details_id = details_id;
-  row.domain_name_id = domain_name_id;
-  row.category_name_id = category_name_id;
-  row.payload_text_id = payload_text_id;
-  row.color = range == nullptr ? 0 : range->color;
+  row.domain_name_id = statement.domain_name_id;
+  row.category_name_id = statement.category_name_id;
+  row.payload_text_id = statement.payload_text_id;
+  row.color = statement.color;
 }
 
 void AnnotationLog::close(uint64_t external_id, int64_t end_ns) {

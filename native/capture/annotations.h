@@ -57,7 +57,7 @@ class AnnotationLog {
 
   // Records the annotation that begins at `start_ns` in `place`, and sets the id and path of its `entry`. The id is to
   // be pushed to CUPTI. The entry's owner decides whether its path counts among those of ranges. `range`: what else is
-  // stated of a range; null for the program's annotations.
+  // stated of a range; null: nothing.
   void open(OpenAnnotation& entry, const Place& place, PathCache& cache, int64_t start_ns, uint32_t thread_id,
             uint16_t depth, uint32_t details_id, const RangeTexts* range = nullptr);
 
@@ -98,10 +98,18 @@ class AnnotationLog {
   uint32_t add_path(uint32_t outer, std::string_view name) REQUIRES(mutex_);
   uint32_t text_id(std::string_view text) REQUIRES(mutex_);
   uint32_t domain_id(Owner owner, std::string_view name) REQUIRES(mutex_);
+  // The columns of a row that state something of a range.
+  struct Statement {
+    uint32_t domain_name_id = 0;
+    uint32_t category_name_id = 0;
+    uint32_t payload_text_id = 0;
+    uint32_t color = 0;
+  };
+  Statement statement_of(Owner owner, const RangeTexts& range) REQUIRES(mutex_);
 
   threads::Mutex mutex_;
   uint64_t session_ GUARDED_BY(mutex_) = 0;
-  store::Blocks blocks_{size_t{2} << 20};
+  store::Blocks blocks_{size_t{2} << 20, store::Blocks::Pages::kAtOnce};
   store::Chunks<store::AnnotationRow> rows_ GUARDED_BY(mutex_){blocks_};
   std::deque<std::string> paths_ GUARDED_BY(mutex_);  // a deque never moves its strings
   std::unordered_map<Name, uint32_t, NameHash> path_ids_ GUARDED_BY(mutex_);

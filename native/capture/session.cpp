@@ -24,7 +24,7 @@ void sleep_ns(int64_t ns) {
   ::nanosleep(&time, nullptr);
 }
 
-uint32_t this_thread_id() {
+uint32_t this_thread_id() noexcept {
   thread_local const auto id = static_cast<uint32_t>(::syscall(SYS_gettid));
   return id;
 }
@@ -42,6 +42,8 @@ void add_names(const std::vector<cupti::Device>& devices, std::map<std::string, 
 }
 
 }  // namespace
+
+ThreadAnnotations::ThreadAnnotations() noexcept : thread_id(this_thread_id()) {}
 
 ThreadAnnotations::~ThreadAnnotations() {
   this_thread_has_ended = true;
@@ -385,7 +387,7 @@ void Session::push(ThreadAnnotations& thread, Owner owner, const Place& place, u
                    const RangeTexts* range) {
   const auto depth = static_cast<uint16_t>(thread.open.size());
   OpenAnnotation& entry = thread.open.add(owner);
-  annotations_.open(entry, place, thread.paths, cupti_now(), this_thread_id(), depth, details_id, range);
+  annotations_.open(entry, place, thread.paths, cupti_now(), thread.thread_id, depth, details_id, range);
   const auto push_id = library().cupti().ActivityPushExternalCorrelationId;
   const bool can_pop = library().cupti().ActivityPopExternalCorrelationId != nullptr;
   entry.is_pushed =
@@ -447,7 +449,7 @@ int Session::push_range(Owner owner, const RangeTexts& texts) {
   ThreadAnnotations& thread = this_thread;
   forget_ranges_of_earlier_sessions(thread);
   const size_t level = thread.open.count_of(owner);
-  push(thread, owner, thread.open.place_of_range(texts.name), 0, &texts);
+  push(thread, owner, thread.open.place_of_range(texts.name), 0, texts.is_name_alone() ? nullptr : &texts);
   return static_cast<int>(level);
 }
 

@@ -71,7 +71,7 @@ struct JournalMark {
 
 // The annotations of one thread.
 struct ThreadAnnotations {
-  ThreadAnnotations() = default;
+  ThreadAnnotations() noexcept;
   ThreadAnnotations(const ThreadAnnotations&) = delete;
   ThreadAnnotations& operator=(const ThreadAnnotations&) = delete;
   ~ThreadAnnotations();
@@ -79,6 +79,7 @@ struct ThreadAnnotations {
   OpenAnnotations open;
   PathCache paths;
   uint32_t session = 0;  // its number when an annotation was last opened or closed here
+  const uint32_t thread_id;
 };
 
 class Session {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cinttypes>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <initializer_list>
@@ -128,7 +128,13 @@ Value payload_as(uint64_t bytes) {
 using NumberText = std::array<char, 32>;
 
 template <typename Value>
-std::string_view written(NumberText& text, const char* format, Value value) {
+std::string_view written(NumberText& text, Value value) {
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
+  return {text.data(), static_cast<size_t>(end - text.data())};
+}
+
+// With so many digits that the number can be read back.
+std::string_view written(NumberText& text, const char* format, double value) {
   const int size = std::snprintf(text.data(), text.size(), format, value);
   return {text.data(), static_cast<size_t>(std::max(size, 0))};
 }
@@ -137,13 +143,13 @@ std::string_view payload_in(const EventAttributes& attributes, NumberText& text)
   const uint64_t bytes = attributes.payload;
   switch (attributes.payload_type) {
     case kUint64:
-      return written(text, "%" PRIu64, bytes);
+      return written(text, bytes);
     case kInt64:
-      return written(text, "%" PRId64, payload_as<int64_t>(bytes));
+      return written(text, payload_as<int64_t>(bytes));
     case kUint32:
-      return written(text, "%" PRIu32, payload_as<uint32_t>(bytes));
+      return written(text, payload_as<uint32_t>(bytes));
     case kInt32:
-      return written(text, "%" PRId32, payload_as<int32_t>(bytes));
+      return written(text, payload_as<int32_t>(bytes));
     case kDouble:
       return written(text, "%.17g", payload_as<double>(bytes));
     case kFloat:
@@ -157,7 +163,7 @@ std::string_view payload_in(const EventAttributes& attributes, NumberText& text)
 std::string_view category_in(const Domain& domain, uint32_t category, NumberText& text) {
   if (category == 0) return {};
   const std::string* const name = handler().domains.category(domain, category);
-  return name != nullptr ? std::string_view(*name) : written(text, "%" PRIu32, category);
+  return name != nullptr ? std::string_view(*name) : written(text, category);
 }
 
 // Calls record(texts) with what a program states of a range or mark. Allocates nothing.
@@ -177,27 +183,30 @@ auto with_texts(const Domain& domain, const EventAttributes& attributes, std::st
 
 // --- Ranges that are pushed and popped -------------------------------------------------------------------------------
 
-// `attributes_of` and `find_name` are called only if the range is recorded.
-template <typename AttributesOf, typename NameOf>
-int push(Domain& domain, const AttributesOf& attributes_of, const NameOf& find_name) noexcept {
-  if (!domain.is_wanted.load(std::memory_order_relaxed) || !handler().session.active()) return kNoPushPopTracking;
+bool is_recorded(const Domain& domain) {
+  return domain.is_wanted.load(std::memory_order_relaxed) && handler().session.active();
+}
+
+int push_ex(Domain& domain, const EventAttributes* attributes) noexcept {
+  if (!is_recorded(domain)) return kNoPushPopTracking;
   return guarded([&] {
-    const EventAttributes attributes = attributes_of();
-    return with_texts(domain, attributes, find_name(attributes), [&](const capture::RangeTexts& texts) {
+    const EventAttributes said = given(attributes);
+    return with_texts(domain, said, name_of(said), [&](const capture::RangeTexts& texts) {
       return handler().session.push_range(domain.owner, texts);
     });
   });
 }
 
-int push_ex(Domain& domain, const EventAttributes* attributes) noexcept {
-  return push(domain, [attributes] { return given(attributes); }, name_of);
-}
-
 template <typename Text>
 int push_text(const Text* message, std::string_view (*find_name)(const Text*)) noexcept {
-  return push(
-      handler().domains.default_domain(), [] { return EventAttributes{}; },
-      [&](const EventAttributes&) { return find_name(message); });
+  const Domain& domain = handler().domains.default_domain();
+  if (!is_recorded(domain)) return kNoPushPopTracking;
+  return guarded([&] {
+    capture::RangeTexts texts;
+    const std::string_view name = find_name(message);
+    texts.name = name.empty() ? kNoName : name;
+    return handler().session.push_range(domain.owner, texts);
+  });
 }
 
 int pop(Domain& domain) noexcept {
@@ -209,7 +218,7 @@ int pop(Domain& domain) noexcept {
 
 template <typename NameOf>
 void mark(Domain& domain, const EventAttributes& attributes, const NameOf& find_name) noexcept {
-  if (!domain.is_wanted.load(std::memory_order_relaxed) || !handler().session.active()) return;
+  if (!is_recorded(domain)) return;
   guarded([&] {
     with_texts(domain, attributes, find_name(), [](const capture::RangeTexts& texts) {
       handler().session.mark(texts);
@@ -228,7 +237,7 @@ uint64_t start(Domain& domain, const EventAttributes& attributes, const NameOf& 
                const Next& start_next) noexcept {
   Handler& self = handler();
   uint64_t ours = 0;
-  if (domain.is_wanted.load(std::memory_order_relaxed) && self.session.active()) {
+  if (is_recorded(domain)) {
     ours = guarded([&] {
       return with_texts(domain, attributes, find_name(),
                         [&](const capture::RangeTexts& texts) { return self.session.start_range(texts); });

@@ -15,7 +15,8 @@ void* Blocks::take() {
   if (stock_.capacity() <= stock_.size() + out_) stock_.reserve(2 * (stock_.size() + out_ + 1));
   void* block = nullptr;
   if (stock_.empty()) {
-    block = ::mmap(nullptr, kBlockBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const int populate = pages_ == Pages::kAtOnce ? MAP_POPULATE : 0;
+    block = ::mmap(nullptr, kBlockBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | populate, -1, 0);
     if (block == MAP_FAILED) throw std::bad_alloc();
   } else {
     block = stock_.back();

@@ -14,8 +14,13 @@ class Blocks {
   static constexpr size_t kBlockBytes = size_t{256} << 10;
   static constexpr size_t kStockBytes = size_t{16} << 20;
 
+  // Whether the system provides the pages of a new block when they are first used, or all at once, which costs less in
+  // total but keeps the rest of a list's last block in memory.
+  enum class Pages { kOnUse, kAtOnce };
+
   // Keeps at most `stock_bytes` of unused blocks.
-  explicit Blocks(size_t stock_bytes = kStockBytes) : stock_blocks_(stock_bytes / kBlockBytes) {}
+  explicit Blocks(size_t stock_bytes = kStockBytes, Pages pages = Pages::kOnUse)
+      : stock_blocks_(stock_bytes / kBlockBytes), pages_(pages) {}
   ~Blocks();
   Blocks(const Blocks&) = delete;
   Blocks& operator=(const Blocks&) = delete;
@@ -28,6 +33,7 @@ class Blocks {
 
  private:
   size_t stock_blocks_;
+  Pages pages_;
   std::vector<void*> stock_;
   size_t out_ = 0;
 };
