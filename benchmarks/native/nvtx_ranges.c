@@ -32,6 +32,20 @@ void create_domain(void) {
 
 double domain_push_pop(int count) { TIMED(count, nvtxDomainRangePushEx(domain, &event); nvtxDomainRangePop(domain)) }
 
+static nvtxEventAttributes_t stated;
+
+void create_statement(void) {
+  stated = event;
+  stated.category = 7;
+  stated.colorType = NVTX_COLOR_ARGB;
+  stated.color = 0xff336699;
+  stated.payloadType = NVTX_PAYLOAD_TYPE_UNSIGNED_INT64;
+  stated.payload.ullValue = 64;
+  nvtxDomainNameCategoryA(domain, 7, "loading");
+}
+
+double stated_push_pop(int count) { TIMED(count, nvtxDomainRangePushEx(domain, &stated); nvtxDomainRangePop(domain)) }
+
 double two_clocks(int count) {
   struct timespec now;
   TIMED(count, clock_gettime(CLOCK_REALTIME, &now); clock_gettime(CLOCK_REALTIME, &now))

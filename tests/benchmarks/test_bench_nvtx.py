@@ -25,6 +25,7 @@ def test_every_row_has_a_figure(root):
         "handler, nothing traced",
         "traced",
         "traced, registered in a domain",
+        "traced, with category, colour and payload",
         "domain left out",
         "libcupti",
     ]
