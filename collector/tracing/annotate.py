@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Mapping
     from types import TracebackType
 
+    from collector._convert import AnnotationStack
     from collector.recording.annotation_details import Details
     from collector.sources import Source
 
@@ -55,11 +56,15 @@ class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):
         ValueError: the name is empty, or a number is negative, not finite or beyond 64 bits.
     """
 
-    __slots__ = ("_noted", "_recorder", "name")
+    __slots__ = ("_noted", "_stack", "name")
 
     name: str
-    _recorder: _Recorder | None
+    _stack: AnnotationStack | None
+    """Of the session in which it was entered last."""
     _noted: _Noted | None
+
+    # After the first trace has begun, ``native/bindings/annotate_methods.cpp`` does the usual cases of these methods.
+    # torch.compile always reads the code here.
 
     if TYPE_CHECKING:
 
@@ -85,28 +90,27 @@ class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):
             except (AttributeError, TypeError):
                 raise TypeError(f"an annotation's name is text, not {type(name).__name__}") from None
             self.name = name
-            self._recorder = None
+            self._stack = None
             self._noted = _note(**noted) if noted else None
 
     def __enter__(self) -> annotate:
         recorder = _recorder  # read once: another thread may end the session at any time
         if recorder is not None and (_is_compiling is None or not _is_compiling()):
-            self._recorder = recorder
+            stack = self._stack = recorder.stack
             try:
                 noted = self._noted
-                recorder.enter(self, self.name, 0 if noted is None and not recorder.stacks else recorder.number(noted))
+                stack.enter(self, self.name, 0 if noted is None and not recorder.stacks else recorder.number(noted))
             except BaseException:
-                recorder.leave(self)  # nobody leaves an annotation whose entry a Ctrl-C interrupted
+                stack.leave(self)  # nobody leaves an annotation whose entry a Ctrl-C interrupted
                 raise
         return self
 
     def __exit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        # The recorder of the entry: the session may have ended, and another may have begun, since then.
-        recorder = self._recorder
-        if recorder is not None:
-            recorder.leave(self)
+        stack = self._stack  # of the entry: the session may have ended, and another may have begun, since then
+        if stack is not None:
+            stack.leave(self)
 
     def __call__(self, function: Function) -> Function:
         """Decorate a function, coroutine function, generator function or asynchronous generator function."""
@@ -183,7 +187,7 @@ _LIMIT = 2**63
 def _copy(annotation: annotate, noted: _Noted | None) -> annotate:
     """A single-use annotation of the same name: the object identifies the block that leaves it."""
     copy = annotate.__new__(annotate)
-    copy.name, copy._noted, copy._recorder = annotation.name, noted, None
+    copy.name, copy._noted, copy._stack = annotation.name, noted, None
     return copy
 
 
@@ -218,14 +222,12 @@ class _Recorder:
         self.details: dict[Details, int] = {}
         """Distinct details of annotations -> their number, from 1 on."""
         calls = getattr(source, "annotation_calls", None)
-        self.stack = load_extension().annotation_stack(
+        self.stack: AnnotationStack = load_extension().annotation_stack(
             source.push_annotation, source.pop_annotation, calls, self._continued, waits_inside, on_first
         )
-        self.enter: Callable[[annotate, str, int], None] = self.stack.enter
-        """Enter an annotation of that name and number of details (0: none) in this context. For `annotate.__enter__`,
-        which it takes for its caller."""
-        self.leave: Callable[[annotate], None] = self.stack.leave
-        """Leave it, in whatever order; nothing happens if it was not entered in this context or thread."""
+        """`enter` enters an annotation of that name and number of details (0: none) in this context; it is for
+        `annotate.__enter__`, which it takes for its caller. `leave` leaves it, in whatever order; nothing happens if it
+        was not entered in this context or thread."""
 
     def number(self, noted: _Noted | None) -> int:
         """The number of the details; new details get a new number."""
@@ -295,12 +297,14 @@ def send_annotations_to(
         The facts about the annotations since the last call.
     """
     global _recorder, _is_compiling
+    from collector.runtime.extension import convert_extension
     from collector.tracing import task_steps
 
     compiler = getattr(sys.modules.get("torch"), "compiler", None)
     _is_compiling = getattr(compiler, "is_dynamo_compiling", None)
     ended = _recorder
     if ended is not None:
+        convert_extension.annotate_in(None, False)
         task_steps.follow(None)
         ended.stack.end()  # ended before it is forgotten: after a Ctrl-C in between, the next call ends it
     if source is None:
@@ -309,6 +313,8 @@ def send_annotations_to(
         recorder = _Recorder(source, stacks, on_first)
         task_steps.follow(recorder.stack)
         _recorder = recorder
+        convert_extension.hasten_annotate(annotate)
+        convert_extension.annotate_in(recorder.stack, stacks)
     if ended is None:
         return Ended({}, {})
     names = ("annotations_mixed", "annotations_unfollowed", "annotations_suspended")
@@ -324,9 +330,11 @@ def forget_annotations() -> None:
     """Pass annotations to no source from now on and call nothing, as in a forked child."""
     global _recorder
     if _recorder is not None:
+        from collector.runtime.extension import convert_extension
         from collector.tracing import task_steps
 
         _recorder.detach()
+        convert_extension.annotate_in(None, False)
         task_steps.follow(None)
     _recorder = None
 

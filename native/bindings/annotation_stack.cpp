@@ -222,11 +222,19 @@ bool pop(const AnnotationStack& self, std::vector<Place*>& pushed) {
   return done;
 }
 
+// The innermost place of the thread but the last `skipped` ones; null: there is none.
+Place* innermost(const std::vector<Place*>& pushed, size_t skipped) {
+  return pushed.size() > skipped ? pushed[pushed.size() - 1 - skipped] : nullptr;
+}
+
 // Gives the thread the names of `place`. `was_left`: a place below the innermost one of the thread was left.
 bool resume(const AnnotationStack& self, std::vector<Place*>& pushed, Place* place, bool was_left = false) {
   const py::object kept = held(place);  // with the places around it
   place = naming(place);
-  if (!was_left && (pushed.empty() ? place == nullptr : pushed.back() == place)) return true;
+  if (!was_left) {
+    if (innermost(pushed, 0) == place) return true;
+    if (!pushed.empty() && innermost(pushed, 1) == place) return pop(self, pushed);  // the usual end of a block
+  }
   std::vector<Place*> names;  // innermost first
   for (; place != nullptr; place = naming(place->outer)) names.push_back(place);
   size_t common = 0;
@@ -244,11 +252,10 @@ bool resume(const AnnotationStack& self, std::vector<Place*>& pushed, Place* pla
   return true;
 }
 
-// Whether a generator enters the annotation for a block in which it may yield: launches meanwhile are its caller's.
-bool waits_inside(const AnnotationStack& self, bool* waits) {
+// Whether a generator, which may be the caller of annotate.__enter__, enters the annotation for a block in which it may
+// yield: launches meanwhile are those of its own caller.
+bool waits_inside(const AnnotationStack& self, PyFrameObject* caller, bool* waits) {
   *waits = false;
-  PyFrameObject* const method = PyEval_GetFrame();  // annotate.__enter__
-  PyFrameObject* const caller = method == nullptr ? nullptr : PyFrame_GetBack(method);
   if (caller == nullptr) return true;
   PyCodeObject* const code = PyFrame_GetCode(caller);
   const bool is_generator =
@@ -262,7 +269,6 @@ bool waits_inside(const AnnotationStack& self, bool* waits) {
     *waits = truth == 1;
     Py_XDECREF(answer);
   }
-  Py_DECREF(caller);
   return done;
 }
 
@@ -322,55 +328,43 @@ void delete_place(PyObject* object) {
   }
 }
 
-PyObject* enter(PyObject* object, PyObject* const* arguments, Py_ssize_t count) {
-  auto& self = *reinterpret_cast<AnnotationStack*>(object);
-  if (count != 3 || !PyUnicode_Check(arguments[1])) {
-    PyErr_SetString(PyExc_TypeError, "enter takes the owner, the name and the number of the details");
-    return nullptr;
-  }
-  const unsigned long details = PyLong_AsUnsignedLong(arguments[2]);
-  if (PyErr_Occurred() != nullptr) return nullptr;
-  if (self.has_ended) Py_RETURN_NONE;
+bool enter(AnnotationStack& self, const void* owner, PyObject* text, uint32_t details, PyFrameObject* caller) {
+  if (self.has_ended) return true;
   if (self.on_first != nullptr) {
     PyObject* const on_first = std::exchange(self.on_first, nullptr);
     PyObject* const done = PyObject_CallNoArgs(on_first);
     Py_DECREF(on_first);
-    if (done == nullptr) return nullptr;
+    if (done == nullptr) return false;
     Py_DECREF(done);
   }
   bool waits = false;
   std::string kept;
   std::string_view name;
   Place* outer = nullptr;
-  if (!waits_inside(self, &waits) || !utf8_of(arguments[1], &name, kept) || !current_place(self, &outer)) {
-    return nullptr;
-  }
+  if (!waits_inside(self, caller, &waits) || !utf8_of(text, &name, kept) || !current_place(self, &outer)) return false;
   const py::object kept_outer = held(outer);
   const PushedHere here(self);
   std::vector<Place*>& pushed = here.places();
-  Place* const around = naming(outer);
-  if (pushed.empty() ? around != nullptr : pushed.back() != around) {
+  if (innermost(pushed, 0) != naming(outer)) {
     ++(pushed.empty() ? self.unfollowed : self.mixed);
-    if (!resume(self, pushed, outer)) return nullptr;
+    if (!resume(self, pushed, outer)) return false;
   }
-  Place* const place = new_place(self, arguments[0], outer, name, static_cast<uint32_t>(details));
-  if (place == nullptr) return nullptr;
+  Place* const place = new_place(self, owner, outer, name, details);
+  if (place == nullptr) return false;
   if (waits) {
     ++self.suspended;
     place->is_silent = true;
   }
   const bool done = (waits || push(self, pushed, place, place->details)) && set_place(place);
   Py_DECREF(place);
-  if (!done) return nullptr;
-  Py_RETURN_NONE;
+  return done;
 }
 
 // Leaves the owner's innermost annotation of this context or, if there is none, of this thread: a generator may be
 // closed in another context than the one in which it began. An annotation that was entered in another thread stays.
-PyObject* leave(PyObject* object, PyObject* owner) {
-  auto& self = *reinterpret_cast<AnnotationStack*>(object);
+bool leave(AnnotationStack& self, const void* owner) {
   Place* place = nullptr;
-  if (!current_place(self, &place)) return nullptr;
+  if (!current_place(self, &place)) return false;
   const py::object kept = held(place);
   const PushedHere here(self);
   std::vector<Place*>& pushed = here.places();
@@ -380,18 +374,38 @@ PyObject* leave(PyObject* object, PyObject* owner) {
     Py_XINCREF(outer);
     const bool done = resume(self, pushed, outer) && set_place(outer);
     Py_XDECREF(outer);
-    if (!done) return nullptr;
-    Py_RETURN_NONE;
+    return done;
   }
   Place* found = place;
   while (found != nullptr && (found->owner != owner || found->is_left)) found = found->outer;
   for (size_t i = pushed.size(); found == nullptr && i-- > 0;) {
     if (pushed[i]->owner == owner && !pushed[i]->is_left) found = pushed[i];
   }
-  if (found == nullptr) Py_RETURN_NONE;
+  if (found == nullptr) return true;
   if (!pushed.empty() && pushed.back() != found && !found->is_silent) ++self.mixed;
   found->is_left = true;
-  if (!resume(self, pushed, place, true)) return nullptr;
+  return resume(self, pushed, place, true);
+}
+
+PyObject* enter_method(PyObject* object, PyObject* const* arguments, Py_ssize_t count) {
+  if (count != 3 || !PyUnicode_Check(arguments[1])) {
+    PyErr_SetString(PyExc_TypeError, "enter takes the owner, the name and the number of the details");
+    return nullptr;
+  }
+  const unsigned long details = PyLong_AsUnsignedLong(arguments[2]);
+  if (PyErr_Occurred() != nullptr) return nullptr;
+  PyFrameObject* const method = PyEval_GetFrame();  // annotate.__enter__
+  const auto caller = py::reinterpret_steal<py::object>(
+      reinterpret_cast<PyObject*>(method == nullptr ? nullptr : PyFrame_GetBack(method)));
+  if (!enter(*reinterpret_cast<AnnotationStack*>(object), arguments[0], arguments[1], static_cast<uint32_t>(details),
+             reinterpret_cast<PyFrameObject*>(caller.ptr()))) {
+    return nullptr;
+  }
+  Py_RETURN_NONE;
+}
+
+PyObject* leave_method(PyObject* object, PyObject* owner) {
+  if (!leave(*reinterpret_cast<AnnotationStack*>(object), owner)) return nullptr;
   Py_RETURN_NONE;
 }
 
@@ -533,6 +547,26 @@ void watch_contexts(const py::object& stack) {
 
 }  // namespace
 
+bool is_annotation_stack(PyObject* object) { return Py_TYPE(object) == stack_type; }
+
+bool enter_annotation(PyObject* stack, PyObject* owner, PyObject* name, PyFrameObject* caller) {
+  try {
+    return enter(*reinterpret_cast<AnnotationStack*>(stack), owner, name, 0, caller);
+  } catch (const std::exception&) {
+    PyErr_NoMemory();
+    return false;
+  }
+}
+
+bool leave_annotation(PyObject* stack, PyObject* owner) {
+  try {
+    return leave(*reinterpret_cast<AnnotationStack*>(stack), owner);
+  } catch (const std::exception&) {
+    PyErr_NoMemory();
+    return false;
+  }
+}
+
 void add_annotation_stack(py::module_& m) {
   static PyType_Slot place_slots[] = {
       {Py_tp_dealloc, reinterpret_cast<void*>(delete_place)},
@@ -543,8 +577,8 @@ void add_annotation_stack(py::module_& m) {
                                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, place_slots};
   place_type = make_type(&place_spec);
   static PyMethodDef methods[] = {
-      {"enter", as_method<enter>(), METH_FASTCALL, "enter(self, owner, name, details)\n\nEnters an annotation."},
-      {"leave", as_method<leave>(), METH_O, "leave(self, owner)\n\nLeaves the owner's innermost annotation."},
+      {"enter", as_method<enter_method>(), METH_FASTCALL, "enter(self, owner, name, details)\n\nEnters an annotation."},
+      {"leave", as_method<leave_method>(), METH_O, "leave(self, owner)\n\nLeaves the owner's innermost annotation."},
       {"resume", as_method<resume_place>(), METH_O,
        "resume(self, place)\n\nGives this thread the names of a value of annotation_place()."},
       {"end", as_method<end>(), METH_NOARGS,

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "bindings/analysis_bindings.h"
+#include "bindings/annotate_methods.h"
 #include "bindings/annotation_stack.h"
 #include "bindings/drawing_arguments.h"
 #include "bindings/gil.h"
@@ -192,6 +193,7 @@ py::dict write_trace(const py::buffer& message, const py::function& write, bool 
 PYBIND11_MODULE(_convert, module) {
   using namespace collector::bindings;
   module.doc() = "Converters on StepStats and RunMetadata wire bytes. Needs no CUDA library.";
+  collector::bindings::add_annotate_methods(module);
   collector::bindings::add_annotation_stack(module);
 
   static py::exception<WireError> wire_error(module, "WireError", PyExc_ValueError);

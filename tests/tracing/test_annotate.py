@@ -523,3 +523,63 @@ def test_bad_details_are_refused_where_they_are_written(given, error, message):
 def test_an_input_is_the_nearest_annotation_of_its_name(path, name, meant):
     known = frozenset(["net", "net/a", "net/b", "net/deep", "net/deep/b", "a", "b", "c"])
     assert resolve(path, [name], known) == [meant]
+
+
+@pytest.mark.parametrize("name", ["", "/", " ", 3, None])
+def test_a_bad_name_is_refused_while_a_trace_is_open(log, name):
+    with pytest.raises((ValueError, TypeError), match="an annotation"):
+        annotate(name)
+
+
+def test_all_ways_to_make_and_enter_an_annotation_agree_while_a_trace_is_open(log):
+    class Named(annotate):
+        __slots__ = ("more",)
+
+    made = [annotate("a"), annotate(name="a"), Named("a"), Named(name="a"), annotate("0a")]
+    made[2].more = "kept"
+    again = annotate("before")
+    again.__init__("a")
+    for number, each in enumerate([*made, again]):
+        with each as entered:
+            assert entered is each
+            log.launch(str(number))
+        assert annotate.__enter__(each) is each
+        log.launch(str(number))
+        assert annotate.__exit__(each, None, None, None) is None
+        assert each.__exit__(None, exc=None, traceback=None) is None
+    paths = ["a", "a", "a", "a", "0a", "a"]
+    assert log.launched == [(str(number), path) for number, path in enumerate(paths) for _ in range(2)]
+    assert made[2].more == "kept"
+    with pytest.raises(TypeError):
+        annotate()
+    with pytest.raises(TypeError):
+        annotate("a", "b")
+    with pytest.raises(TypeError, match="unknown"):
+        annotate("a", unknown=1)
+
+
+def test_an_annotation_without_a_name_is_no_crash(log):
+    with pytest.raises(AttributeError), annotate.__new__(annotate):
+        pass
+    with pytest.raises((AttributeError, TypeError)):
+        annotate.__enter__("text")
+
+
+def test_an_interrupted_entry_is_left_again():
+    class Interrupted(Log):
+        def push_annotation(self, path):
+            super().push_annotation(path)
+            if path == "a":
+                raise KeyboardInterrupt
+
+    source = Interrupted()
+    send_annotations_to(source)
+    try:
+        with pytest.raises(KeyboardInterrupt), annotate("a"):
+            pass
+        with annotate("b"):
+            source.launch("kernel")
+    finally:
+        send_annotations_to(None)
+    assert source.launched == [("kernel", "b")]
+    assert source.stack == []
