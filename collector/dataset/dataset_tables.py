@@ -138,6 +138,7 @@ RECORDED_TABLES = (
     _of_recording("nvtx_ranges", "nvtx_ranges"),
     _of_recording("collectives", "collectives"),
     _of_recording("other_ranges", "other_ranges"),
+    _of_recording("counter_samples", "counter_samples"),
 )
 """The tables that are made of those of a recording."""
 
@@ -198,7 +199,8 @@ COUNTERS = DatasetTable(
         DatasetColumn("unit", TEXT),
     ),
 )
-"""The value that a figure of a device had from ``at_ns`` on, until its next row: the memory of each kind and pool."""
+"""The value that a figure of a device had from ``at_ns`` on, until its next row: the memory of each kind and pool,
+and the figures of ``counter_samples``."""
 TRACE_EVENTS = DatasetTable(
     "trace_events",
     (

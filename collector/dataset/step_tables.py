@@ -16,6 +16,7 @@ from collector.dataset.dataset_arrow import Values, table_of
 from collector.dataset.dataset_tables import ARGS, COUNTERS, RECORDED_TABLES, STEP, STEPS, DatasetTable
 from collector.recording.api_functions import plain_api_name
 from collector.recording.arrow import Texts
+from collector.recording.counter_rows import counters_over_time
 from collector.recording.kernel_names import demangle, short_name
 from collector.recording.nesting import NestedRanges
 from collector.recording.run_label import RunLabel
@@ -88,10 +89,14 @@ def counters_table(recording: Recording, step: int, base_ns: int) -> pa.Table | 
     """The rows of the table ``counters``, one for each time at which a value changed; None: there are none."""
     shift = recording.clock.offset_ns - base_ns
     parts = []
-    for (device, memory, pool), times, held in memory_over_time(recording):
+    changes = [
+        ((device, f"memory {memory}" + (f" pool {pool}" if pool else ""), "bytes"), times, held)
+        for (device, memory, pool), times, held in memory_over_time(recording)
+    ]
+    for (device, name, unit), times, held in [*changes, *counters_over_time(recording)]:
         is_last = np.append(times[1:] != times[:-1], True)[: len(times)]
         count = int(is_last.sum())
-        constants = (("name", f"memory {memory}" + (f" pool {pool}" if pool else "")), ("unit", "bytes"))
+        constants = (("name", name), ("unit", unit))
         values = {
             STEP.name: np.full(count, step, np.int64),
             "device_id": np.full(count, device, np.int64),

@@ -104,6 +104,7 @@ class _DrawnFile:
             labels=shown.labels,
             event_records=shown.event_records,
             collectives=shown.collectives,
+            sampled=shown.counters,
         )
         return slices, untimed
 
@@ -132,6 +133,7 @@ class _DrawnFile:
             labels={},
             event_records=[],
             collectives=NOTHING,
+            sampled=(),
         )
         if self._layout == "sequence":
             first: dict[int, int] = {}

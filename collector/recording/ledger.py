@@ -187,6 +187,8 @@ LOSSES = {
     "nvtx_names_unknown": "{} name[|s] of CUDA streams or contexts could not be matched with the recorded ones: give "
     "[it|them] inside a trace, or after the first one",
     "nvtx_failures": "{} NVTX call[|s] could not be recorded: memory ran out",
+    "counters_not_sampled": "clocks, power and memory of GPUs were not sampled, or not of all (counter_trouble in the "
+    "environment says why)",
     "ranges_without_name": "{} NVTX range[|s] or mark[|s] [has|have] no text of [its|their] own: there are too many "
     "different ones",
 }

@@ -274,6 +274,13 @@ SCHEMA: dict[str, dict[str, str]] = {
         "thread_name_id": "u4",
         "correlation_id": "u4",
     },
+    "counter_samples": {
+        "start_ns": "i8",
+        "device_id": "u4",
+        "name_id": "u4",
+        "sample": "i8",
+        "unit_name_id": "u4",
+    },
 }
 """Table -> column -> numpy dtype. Every source fills exactly these; times are CUPTI's own nanoseconds."""
 
@@ -296,12 +303,13 @@ ORDER: dict[str, tuple[str, ...]] = {
     "nvtx_ranges": ("start_ns", "-end_ns", "thread_id", "name_id"),
     "collectives": ("device_id", "context_id", "stream_id", "start_ns", "correlation_id"),
     "other_ranges": ("device_name_id", "start_ns", "-end_ns", "thread_id", "name_id"),
+    "counter_samples": ("device_id", "name_id", "start_ns"),
 }
 """Table -> the columns by which its rows are sorted, most significant first; ``-``: descending."""
 
 LATER_TABLES = (
     "memory_operations", "contexts", "streams", "devices", "cuda_events", "graph_changes", "graph_launches",
-    "nvtx_ranges", "collectives", "other_ranges",
+    "nvtx_ranges", "collectives", "other_ranges", "counter_samples",
 )
 """Tables that a capture may lack, as older files and sources do; they are then empty."""
 
@@ -774,6 +782,7 @@ class TablesOfRecording:
     nvtx_ranges: Table
     collectives: Table
     other_ranges: Table
+    counter_samples: Table
 
 
 @dataclass(frozen=True)
@@ -798,6 +807,7 @@ class Tables:
     nvtx_ranges: Table
     collectives: Table
     other_ranges: Table
+    counter_samples: Table
 
     def __len__(self) -> int:
         """Rows in all tables together."""
@@ -826,3 +836,4 @@ class TableCounts:
     nvtx_ranges: int = 0
     collectives: int = 0
     other_ranges: int = 0
+    counter_samples: int = 0

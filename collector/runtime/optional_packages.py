@@ -9,6 +9,7 @@ from collector.errors import MissingDependencyError, not_installed
 
 _EXTRAS = {
     "pyarrow": "arrow",
+    "pynvml": "counters",
     "duckdb": "sql",
     "scipy": "bench",
     "shtab": "completion",

@@ -6,7 +6,9 @@ import contextlib
 import ctypes
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+from collector.sources.nvml_card import uuid_text
 
 
 def _libcuda() -> ctypes.CDLL | None:
@@ -45,6 +47,30 @@ def device_names() -> dict[int, str]:
         if cuda.cuDeviceGetName(name, len(name), ordinal) == 0:
             names[ordinal] = name.value.decode(errors="replace")
     return names
+
+
+class DeviceAddress(NamedTuple):
+    """By which a device is known outside of CUDA."""
+
+    uuid: str
+    """``GPU-…`` of the whole card, also where the device is a part of it."""
+    bus_id: str
+    """PCI address, such as ``0000:3B:00.0``."""
+
+
+def device_addresses() -> dict[int, DeviceAddress]:
+    """The devices by ordinal; empty until the program has initialised CUDA."""
+    cuda = _libcuda()
+    if cuda is None:
+        return {}
+    found = {}
+    for ordinal in range(_device_count(cuda)):
+        raw, bus_id = ctypes.create_string_buffer(16), ctypes.create_string_buffer(64)
+        if cuda.cuDeviceGetUuid(raw, ordinal) == 0:
+            with contextlib.suppress(AttributeError):  # only parts of a card (MIG) need it
+                cuda.cuDeviceGetPCIBusId(bus_id, len(bus_id), ordinal)
+            found[ordinal] = DeviceAddress(uuid_text(raw.raw), bus_id.value.decode(errors="replace"))
+    return found
 
 
 def library_versions() -> dict[str, Any]:

@@ -20,7 +20,7 @@ from collector.stepstats.wire import fields_of, is_run_metadata, provenance_of, 
 from collector.text.quantities import time_text
 from collector.text.wording import counted
 from collector.timeline.drawn_files import CHROME, DRAWN_FILES, DrawnFile, Write, drawn_file
-from collector.timeline.object_labels import EventRecord, object_labels
+from collector.timeline.object_labels import EventRecord, SampledCounter, object_labels
 from collector.timeline.op_arguments import NOTHING, OpDetails, op_details
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class View:
     arrows: bool = True
     """Draw an arrow from each call to each activity that it launched, and from the reason of each wait to the wait."""
     counters: bool = True
-    """Draw memory per allocator, bytes in flight per kind of copy, busy streams."""
+    """Draw memory per allocator, bytes in flight per kind of copy, busy streams, and figures that were sampled."""
     label: str = ""
     """Text shown beside each process, such as a rank or a step."""
 
@@ -82,6 +82,8 @@ class DrawingOptions:
     op_details: OpDetails = NOTHING
     collectives: OpDetails = NOTHING
     """In the form of `collector.timeline.op_arguments`."""
+    sampled: Sequence[SampledCounter] = ()
+    """In the form of `collector.timeline.object_labels.ObjectLabels.counters`."""
 
 
 @dataclass(frozen=True)
@@ -198,6 +200,7 @@ def write_trace(step: Any, write: Write, view: View, drawn: DrawnFile = CHROME) 
         event_records=shown.event_records,
         op_details=_op_details_of(step, data, whole),
         collectives=shown.collectives,
+        sampled=shown.counters,
     )
 
     def whole_figures(figures: dict[str, int]) -> dict[str, int]:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 EventRecord = tuple[int, int, int, int, int]
 """Correlation id of the call that recorded a CUDA event, and the event's id, ``event_sync_id``, context and stream."""
 
+SampledCounter = tuple[str, str, str, list[int], list[int]]
+"""Device without prefix (``/gpu:0``), figure, unit, wall times in ns and the values from these times on."""
+
 _COLLECTIVE_ARGUMENTS = {
     "collective": "name",
     "group": "group_name",
@@ -44,6 +47,8 @@ class ObjectLabels:
     """Calls that recorded a CUDA event."""
     collectives: OpDetails = NOTHING
     """What is stated of collectives, by the starts and correlation ids of their kernels."""
+    counters: list[SampledCounter] = field(default_factory=list)
+    """Figures that were sampled."""
     tables: dict[str, list[ObjectRow]] = field(default_factory=dict)
     """For the file's metadata: all objects with all their columns."""
 
@@ -67,7 +72,13 @@ def object_labels(tables: Mapping[str, list[ObjectRow]], provenance: Provenance 
             labels[f"/gpu:{device}/stream:{name}"] = label
     for device, name in device_labels(provenance).items():
         labels[device] = ", ".join(filter(None, (name, labels.get(device, ""))))
-    return ObjectLabels(labels, event_records(tables), _collectives(tables.get("collectives", ())), dict(tables))
+    return ObjectLabels(
+        labels,
+        event_records(tables),
+        _collectives(tables.get("collectives", ())),
+        _counters(tables.get("counter_samples", ())),
+        dict(tables),
+    )
 
 
 def event_records(tables: Mapping[str, Sequence[ObjectRow]]) -> list[EventRecord]:
@@ -76,6 +87,16 @@ def event_records(tables: Mapping[str, Sequence[ObjectRow]]) -> list[EventRecord
         (row["correlation_id"], row["event_id"], row["event_sync_id"], row["context_id"], row["stream_id"])
         for row in tables.get("cuda_events", ())
     ]
+
+
+def _counters(rows: Sequence[ObjectRow]) -> list[SampledCounter]:
+    found: dict[tuple[int, str, str], SampledCounter] = {}
+    for row in sorted(rows, key=lambda row: int(row["start_ns"])):
+        key = row["device_id"], row["name"], row["unit_name"]
+        counter = found.setdefault(key, (f"/gpu:{key[0]}", key[1], key[2], [], []))
+        counter[3].append(row["start_ns"])
+        counter[4].append(row["sample"])
+    return [found[key] for key in sorted(found)]
 
 
 def _collectives(rows: Sequence[ObjectRow]) -> OpDetails:

@@ -80,6 +80,7 @@ def trace(
     journal: str | os.PathLike[str] | None = ...,
     nvtx: bool | str | Iterable[str] | None = ...,
     graphs: str = ...,
+    counters: bool = ...,
     dataset: str | os.PathLike[str] | None = ...,
     label: str = ...,
     git_revision: bool = ...,
@@ -102,6 +103,7 @@ def trace(
     journal: str | os.PathLike[str] | None = None,
     nvtx: bool | str | Iterable[str] | None = None,
     graphs: str = TraceOptions.graphs,
+    counters: bool = False,
     dataset: str | os.PathLike[str] | None = None,
     label: str = "",
     git_revision: bool = False,
@@ -146,6 +148,8 @@ def trace(
             ``COLLECTOR_NVTX=1`` is set.
         graphs: ``nodes`` records every kernel, copy and set of a CUDA graph; ``whole`` records each launch of a graph
             as one activity, at the lowest cost per launch.
+        counters: sample clocks, power, temperature, used memory and throttling of the GPUs 20 times a second, on a
+            thread of its own, as counters of the timeline. Needs nvidia-ml-py.
         dataset: a folder of Parquet files to which every step is added, for questions in SQL over many steps, ranks and
             runs; see `collector.dataset`. Ranks may share the folder. Needs pyarrow.
         label: what you call the run, such as ``"batch 64"``: `collector ui` lists and searches it, and it is written
@@ -153,7 +157,8 @@ def trace(
         git_revision: record the revision of the git repository that the working directory is in, likewise.
 
     Raises:
-        collector.MissingDependencyError: a dataset is asked for, and pyarrow is not installed.
+        collector.MissingDependencyError: a dataset is asked for, and pyarrow is not installed; or counters, and
+            nvidia-ml-py is not.
         collector.UnknownFormatError: no format has the suffix of ``path``.
         ValueError: an option has an invalid value.
         TypeError: an option has the wrong type.
@@ -179,12 +184,15 @@ def trace(
         journal=None if journal is None else expanded(journal),
         nvtx=nvtx if nvtx is None or isinstance(nvtx, bool) else domain_names(nvtx),
         graphs=graphs,
+        counters=bool(counters),
         dataset=None if dataset is None else expanded(dataset),
         label=label,
         git_revision=git_revision,
     )
     if options.dataset is not None:
         optional_package("pyarrow.parquet")
+    if options.counters:
+        optional_package("pynvml")
     if function is None:
         return Session(options)
     if options != TraceOptions():
@@ -397,11 +405,13 @@ class Session(TracedStep):
                 if window is None:
                     raise
                 use.source = window
+                _start_sampler(use, options)
                 return  # its annotations are sent to the recording already, and its journal is that of the recording
         except Exception as error:  # whatever it is, the user's program continues
             use.source, self.unavailable = None, _in_words(error)
             self._trouble(error, f"GPU activity is not traced: {self.unavailable}")
             return
+        _start_sampler(use, options)
         if options.journal is not None:
             use.journal_keeper, use.journal = use.source, options.journal
         check_kinds = functools.partial(_check_kinds, self.options.missing_for_annotations)
@@ -450,6 +460,10 @@ class Session(TracedStep):
                 capture["environment"].setdefault("thread_names", session_slot.thread_names())
                 revision = revision_of_folder() if self.options.git_revision else ""
                 capture["environment"].update(RunLabel(self.options.label, revision).as_environment())
+                if use.sampler is not None:
+                    from collector.tracing.counter_sampler import add_samples
+
+                    add_samples(capture, use.sampler)
                 unseen = add_facts(capture, self.options.nvtx)
                 if unseen:
                     _warn(unseen)
@@ -581,6 +595,9 @@ class Session(TracedStep):
             self._forget(use)
 
     def _forget(self, use: session_slot.Use) -> None:
+        sampler, use.sampler = use.sampler, None
+        if sampler is not None and use.process_id == os.getpid():  # a forked child has no such thread
+            sampler.stop()
         session_slot.release(use)
         use.source = None
         if self._use is use:
@@ -619,6 +636,14 @@ class _Call:
 @uncompiled
 def _new_use(session: Session) -> session_slot.Use:
     return session_slot.Use(session)
+
+
+def _start_sampler(use: session_slot.Use, options: TraceOptions) -> None:
+    if options.counters:
+        from collector.tracing.counter_sampler import CounterSampler
+
+        use.sampler = CounterSampler()
+        use.sampler.start()
 
 
 def _let_go_of_abandoned() -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from collector.options import Source, TraceOptions
     from collector.recording.recording import Recording
+    from collector.tracing.counter_sampler import CounterSampler
 
 
 class OpenSession(Protocol):
@@ -71,6 +72,8 @@ class Use:
         """The source, while it writes a journal."""
         self.journal: Path | None = None
         """The path of the journal."""
+        self.sampler: CounterSampler | None = None
+        """Samples figures of the GPUs."""
         self.is_awaited = False
         """Whether `tell_background` is still to be called."""
 

@@ -150,7 +150,8 @@ py::dict write_trace(const py::buffer& message, const py::function& write, bool 
                      const std::vector<std::tuple<std::string, std::string, std::optional<int64_t>>>& remarks,
                      const std::unordered_map<std::string, std::string>& labels,
                      const EventRecordArguments& event_records, const OpDetailArguments& op_details,
-                     const OpDetailArguments& collectives, const py::function& describe) {
+                     const OpDetailArguments& collectives, const SampledArguments& sampled,
+                     const py::function& describe) {
   const MessageBytes bytes(message);
   DrawingOptions options;
   options.keep_device = predicate(keep_device);
@@ -168,6 +169,7 @@ py::dict write_trace(const py::buffer& message, const py::function& write, bool 
   options.event_records = to_event_records(event_records);
   options.op_details = to_op_details(op_details);
   options.collectives = to_op_details(collectives);
+  options.sampled = to_sampled(sampled);
 
   CallableOutput output(write);
   const std::unique_ptr<TraceWriter> visitor = make_trace_writer(writer, output);
@@ -221,7 +223,7 @@ PYBIND11_MODULE(_convert, module) {
       py::arg("writer"), py::arg("keep_device"), py::arg("keep_name"), py::arg("min_duration_ns"),
       py::arg("window_start_ns"), py::arg("window_end_ns"), py::arg("max_slices"), py::arg("arrows"),
       py::arg("counters"), py::arg("label"), py::arg("base_ns"), py::arg("remarks"), py::arg("labels"),
-      py::arg("event_records"), py::arg("op_details"), py::arg("collectives"), py::arg("describe"),
+      py::arg("event_records"), py::arg("op_details"), py::arg("collectives"), py::arg("sampled"), py::arg("describe"),
       "Draw a message by the writer of a name (see `trace_writers`); returns what was drawn and left out, by "
       "name.\n\n"
       "`write` is called with the file's bytes, piece by piece, as memoryviews valid during the call; "

@@ -3,11 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <tuple>
 #include <vector>
 
 #include "draw/event_records.h"
 #include "draw/op_details.h"
+#include "draw/step_drawing.h"
 
 namespace collector::bindings {
 
@@ -35,6 +37,21 @@ inline draw::OpDetails to_op_details(const OpDetailArguments& arguments) {
     made.runs.push_back({starts[row], durations.at(row), threads.at(row), details.at(row)});
   }
   made.arguments = texts;
+  return made;
+}
+
+// Device, figure, unit, wall times and values of each sampled counter.
+using SampledArguments =
+    std::vector<std::tuple<std::string, std::string, std::string, std::vector<int64_t>, std::vector<int64_t>>>;
+
+inline std::vector<draw::SampledCounter> to_sampled(const SampledArguments& arguments) {
+  std::vector<draw::SampledCounter> made;
+  made.reserve(arguments.size());
+  for (const auto& [device, name, unit, times, values] : arguments) {
+    draw::SampledCounter& counter = made.emplace_back(draw::SampledCounter{device, name, unit, {}});
+    counter.samples.reserve(times.size());
+    for (size_t i = 0; i < times.size(); ++i) counter.samples.push_back({times[i], values.at(i)});
+  }
   return made;
 }
 

@@ -50,7 +50,7 @@ class MergedFile {
       const py::bytes& message, bool is_run_metadata, const std::string& owner, int64_t base_ns, int64_t start_ns,
       int64_t shift_ns, const std::vector<std::tuple<std::string, std::string, std::optional<int64_t>>>& remarks,
       const std::unordered_map<std::string, std::string>& labels, const EventRecordArguments& event_records,
-      const OpDetailArguments& collectives) {
+      const OpDetailArguments& collectives, const SampledArguments& sampled) {
     const std::string_view bytes(message);
     DrawingOptions options;
     options.base_ns = base_ns;
@@ -59,6 +59,7 @@ class MergedFile {
     options.labels = labels;
     options.event_records = to_event_records(event_records);
     options.collectives = to_op_details(collectives);
+    options.sampled = to_sampled(sampled);
     const GilRelease no_gil;
     const MergedTrace::Drawn drawn =
         trace_->add(StepStats(bytes, is_run_metadata), std::move(options), start_ns, owner);
@@ -117,7 +118,7 @@ void bind_merge(py::module_& module) {
            "`owned_devices` are the owner (str) and the device (bytes) of all that will be added: they say the order.")
       .def("add", &MergedFile::add, py::arg("message"), py::kw_only(), py::arg("is_run_metadata"), py::arg("owner"),
            py::arg("base_ns"), py::arg("start_ns"), py::arg("shift_ns"), py::arg("remarks"), py::arg("labels"),
-           py::arg("event_records"), py::arg("collectives"),
+           py::arg("event_records"), py::arg("collectives"), py::arg("sampled"),
            "Draw a step that begins at `start_ns`, moved by `shift_ns`, on an axis that begins at `base_ns`.\n\n"
            "Returns (nodes drawn, nodes without a possible time). `owner` is put before the names of its processes.\n"
            "`remarks` are marks of the step: (name, details, wall time or None for its end).\n"

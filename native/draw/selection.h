@@ -50,6 +50,7 @@ class Selection {
     if (!__builtin_add_overflow(wall_ns, options_.shift_ns, &shifted_ns)) return shifted_ns;
     return options_.shift_ns < 0 ? INT64_MIN + kFarNs : INT64_MAX - kFarNs;
   }
+  bool is_plausible(int64_t wall_ns) const { return wall_ns >= middle_ns_ - kFarNs && wall_ns <= middle_ns_ + kFarNs; }
   bool can_draw_at(int64_t wall_ns) const { return is_plausible(wall_ns) && shifted(wall_ns) >= base_floor_ns_; }
 
   // Whether the span can be drawn. Shifts the span.
@@ -99,7 +100,6 @@ class Selection {
            has_window();
   }
   bool has_window() const { return options_.window_start_ns != INT64_MIN || options_.window_end_ns != INT64_MAX; }
-  bool is_plausible(int64_t wall_ns) const { return wall_ns >= middle_ns_ - kFarNs && wall_ns <= middle_ns_ + kFarNs; }
 
   template <typename Visit>
   void for_each_drawable(const stepstats::Group& group, Visit visit) {

@@ -481,7 +481,11 @@ void StepDrawing::draw_counters(const Group& group) {
   busy_.clear();
   std::vector<Copy> copies;
   copies.swap(copies_);
-  if (busy.empty() && copies.empty()) return;
+  std::vector<const SampledCounter*> sampled;
+  for (const SampledCounter& counter : options_.sampled) {
+    if (counter.device == group.name.unit.substr(group.name.prefix.size())) sampled.push_back(&counter);
+  }
+  if (busy.empty() && copies.empty() && sampled.empty()) return;
   const uint32_t pid = process_pid(group.name.process);
   draw_series(pid, "busy streams", "streams", busy);
   NameTable kinds;  // in order of first use
@@ -496,6 +500,19 @@ void StepDrawing::draw_counters(const Group& group) {
   for (uint32_t kind = 0; kind < kinds.size(); ++kind) {
     draw_series(pid, std::string(kinds[kind]) + " in flight", "bytes", running_total(deltas[kind]));
     deltas[kind] = {};
+  }
+  for (const SampledCounter* counter : sampled) {
+    std::vector<Point> points;
+    points.reserve(counter->samples.size());
+    for (const Point& sample : counter->samples) {
+      if (!selection_.is_plausible(sample.time_ns)) continue;
+      // A value from before the first slice counts from there on.
+      const int64_t wall_ns = selection_.shifted(sample.time_ns);
+      const int64_t time_ns = wall_ns < summary_.base_ns ? 0 : selection_.relative(wall_ns);
+      if (!points.empty() && points.back().time_ns >= time_ns) points.pop_back();  // of one time the last value
+      points.push_back({time_ns, sample.value});
+    }
+    draw_series(pid, counter->name, counter->unit, points);
   }
 }
 

@@ -17,9 +17,18 @@
 #include "draw/event_records.h"
 #include "draw/events.h"
 #include "draw/op_details.h"
+#include "draw/series.h"
 #include "stepstats/step_stats.h"
 
 namespace collector::draw {
+
+// Values of a figure of a device, each from a wall time on.
+struct SampledCounter {
+  std::string device;  // without prefix: "/gpu:0"
+  std::string name;
+  std::string unit;  // empty: none
+  std::vector<Point> samples;
+};
 
 // A remark about the whole step that the drawing shows.
 struct Remark {
@@ -43,6 +52,7 @@ struct DrawingOptions {
   std::unordered_map<std::string, std::string> labels;
   std::vector<EventRecord> event_records;
   OpDetails op_details;
+  std::vector<SampledCounter> sampled;
   OpDetails collectives;  // of their kernels, by start and correlation id; without durations
 
   // The position of the drawing.

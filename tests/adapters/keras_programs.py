@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import warnings
+from importlib.util import find_spec
 from typing import Any
 
-import keras
 import numpy as np
+
+if find_spec("tensorflow") is None:
+    os.environ.setdefault("KERAS_BACKEND", "torch")
+import keras
 
 import collector
 from collector import adapters

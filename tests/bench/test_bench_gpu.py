@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import ctypes
 import inspect
 import json
 import os
@@ -12,6 +11,7 @@ import sys
 from types import ModuleType, SimpleNamespace
 
 import pytest
+from fake_nvml import FakeNvml
 
 from collector.bench import cuda_gpu, roofline
 from collector.bench.benchmark_report import Report
@@ -77,50 +77,13 @@ def test_the_stand_in_takes_what_cuda_python_takes(root, monkeypatch):
         assert stand_in == len(inspect.signature(getattr(driver, name)).parameters), name
 
 
-class FakeNvml:
-    """The C library behind nvidia-ml-py: fills what it is handed by reference."""
-
-    def __init__(self, reasons=0, pids=()):
-        self.reasons, self.pids, self.asked = reasons, list(pids), []
-
-    def function(self, name):
-        def call(*arguments):
-            self.asked.append(name)
-            references = [each._obj for each in arguments if hasattr(each, "_obj")]
-            if name == "nvmlDeviceGetComputeRunningProcesses_v3":
-                (count,) = references
-                if arguments[2] is None or count.value < len(self.pids):
-                    count.value = len(self.pids)
-                    return 7 if self.pids else 0  # insufficient size
-                for slot, pid in zip(arguments[2], self.pids, strict=False):
-                    slot.pid = pid
-                count.value = len(self.pids)
-                return 0
-            values = {
-                "nvmlDeviceGetCurrentClocksThrottleReasons": self.reasons,
-                "nvmlDeviceGetTemperature": 55,
-                "nvmlDeviceGetPowerUsage": 345_600,
-                "nvmlDeviceGetClockInfo": 1_980,
-            }
-            for each in references:
-                if name in values:
-                    each.value = values[name]
-            if name == "nvmlDeviceGetHandleByUUID":
-                assert ctypes.cast(arguments[0], ctypes.c_char_p).value == b"GPU-1"
-            return 0
-
-        return call
-
-
 @pytest.fixture
 def nvml(monkeypatch):
     """Makes nvidia-ml-py talk to a `FakeNvml`, and opens a card with it."""
     module = pytest.importorskip("pynvml")
 
     def make(**options):
-        library = FakeNvml(**options)
-        monkeypatch.setattr(module, "_nvmlGetFunctionPointer", library.function)
-        monkeypatch.setattr(module, "nvmlInitWithFlags", lambda flags: None)
+        library = FakeNvml(cards={"GPU-1": 1_980}, **options).install(monkeypatch, module)
         return library, _Nvml.open("GPU-1")
 
     return make

@@ -329,7 +329,7 @@ ADDED_BY_ATTRIBUTION = {
 }
 """Columns that `collector.recording.graph_attribution` fills when the step has ended."""
 
-OF_OTHER_TOOLS = ("collectives", "other_ranges")
+OF_OTHER_TOOLS = ("collectives", "other_ranges", "counter_samples")
 """Tables that only files of other tools fill."""
 
 

@@ -123,7 +123,7 @@ def test_the_journal_holds_what_the_recording_does(gpu, tmp_path):
     copy = tmp_path / "copy.journal"
     copy.write_bytes(data)
     found, whole = Recording.load(copy), step.recording
-    of_other_programs = {"graph_changes", "nvtx_ranges", "collectives", "other_ranges"}
+    of_other_programs = {"graph_changes", "nvtx_ranges", "collectives", "other_ranges", "counter_samples"}
     unasked = {"overheads", *of_other_programs, *(record.table for record in RECORDS if record.option not in kinds)}
     for table in SCHEMA:
         ours, theirs = getattr(found, table), getattr(whole, table)
