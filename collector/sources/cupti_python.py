@@ -289,8 +289,10 @@ class _AnnotationLog:
             )
             for one in sorted(self._all, key=lambda one: (one.start_ns, one.external_id))
         ]
-        table = np.array(rows, dtype=list(SCHEMA["annotations"].items()))
-        return {column: table[column].copy() for column in SCHEMA["annotations"]}
+        own = ("start_ns", "end_ns", "external_id", "name_id", "thread_id", "depth", "details_id")
+        table = np.array(rows, dtype=[(column, SCHEMA["annotations"][column]) for column in own])
+        others = {column: np.zeros(len(rows), dtype) for column, dtype in SCHEMA["annotations"].items()}  # of NVTX
+        return others | {column: table[column].copy() for column in own}
 
 
 _pushed = threading.local()  # .stack: the annotations that this thread has pushed to CUPTI, in any session
