@@ -150,6 +150,23 @@ def test_instantiating_takes_two_ids_and_reports_every_node_as_created_and_as_co
     assert (graph.id, executable.id, graph.clone().id) == (1, 2, 4)
 
 
+def test_a_clone_takes_one_id_and_reports_every_node_as_created_and_as_copied(watched: Any) -> None:
+    gpu, watcher = watched
+    graph = captured(gpu)
+    watcher.take()
+    copy = graph.clone()
+    seen = watcher.take()
+    assert seen[0] == (GRAPH_CREATED, 2)
+    assert [each for each in seen if each[0] in (NODE_CREATED, NODE_CLONED)] == [
+        (NODE_CREATED, node_id(2, 0)),
+        (NODE_CLONED, node_id(2, 0), node_id(1, 0)),
+        (NODE_CREATED, node_id(2, 1)),
+        (NODE_CLONED, node_id(2, 1), node_id(1, 1)),
+    ]
+    assert seen[-1] == (GRAPH_CLONED,)
+    assert (copy.id, captured(gpu).id) == (2, 3)
+
+
 def test_destroying_an_executable_graph_reports_both_of_its_graphs_and_then_their_nodes(watched: Any) -> None:
     gpu, watcher = watched
     executable = captured(gpu).instantiate()

@@ -1,0 +1,127 @@
+"""Launches of CUDA graphs and NVTX ranges in drawn files: slices, arguments, arrows, and tfprof's figures."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import collector
+from collector import _native, profiler
+from collector.recording.recording import Recording
+from collector.stepstats.from_recording import run_metadata, serialized
+from collector.testing import SimulatedGpu
+from tests.support.nvtx_copy import NvtxCopy, attributes
+
+pytestmark = pytest.mark.simulator
+
+ANY = {"account_type_regexes": [".*"], "start_name_regexes": [".*"], "show_name_regexes": [".*"]}
+ALL = {**ANY, "select": ["micros", "occurrence"], "output": "none", "max_depth": 100}
+
+
+@pytest.fixture
+def recording() -> Recording:
+    nvtx = NvtxCopy(_native.capture_library())
+    domain = nvtx.DomainCreateA(b"serving")
+    with SimulatedGpu() as gpu, collector.trace(strict=True) as step:
+        with gpu.capture(stream=9) as graph, collector.annotate("model"):
+            gpu.launch("gemm", stream=9, duration_ns=4_000)
+            gpu.memcpy("HtoD", 4096, stream=9)
+            gpu.launch("relu", stream=9, duration_ns=2_000)
+        with collector.annotate("decode"):
+            executable = graph.instantiate()
+        for request in range(2):
+            nvtx.DomainRangePushEx(domain, attributes(b"request", payload_type=1, payload=request))
+            executable.launch(stream=9)
+            nvtx.DomainRangePop(domain)
+        nvtx.DomainMarkEx(domain, attributes(b"done"))
+    return step.recording
+
+
+def slices(recording: Recording) -> list[tuple[str, dict[str, Any]]]:
+    """The track of each slice, and the slice."""
+    events = json.loads(collector.chrome_trace(serialized(recording)))["traceEvents"]
+    tracks = {(event["pid"], event["tid"]): event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    return [(tracks[event["pid"], event["tid"]], event) for event in events if event["ph"] == "X"]
+
+
+def test_a_graph_s_slice_encloses_the_nodes_of_its_launch(recording: Recording) -> None:
+    drawn = slices(recording)
+    launches = [event for track, event in drawn if track == "graphs"]
+    assert [event["name"] for event in launches] == [f"decode (graph {recording.kernels.graph_id[0]})"] * 2
+    for launch in launches:
+        arguments = launch["args"]
+        assert (arguments["graph_name"], arguments["nodes"], arguments["graph_degree"]) == ("decode", 3, "captured")
+        own = [
+            event
+            for track, event in drawn
+            if track == "stream 9" and event["args"]["correlation"] == arguments["correlation"]
+        ]
+        assert [event["name"] for event in own] == ["gemm", "MEMCPYHtoD", "relu"]
+        assert {event["args"]["graph"] for event in own} == {arguments["graph"]}
+        assert len({event["args"]["graph_node"] for event in own}) == 3
+        assert {event["args"]["op"] for event in own} == {"request/<captured_at>/model"}
+        assert launch["ts"] == own[0]["ts"]
+        assert launch["ts"] + launch["dur"] == pytest.approx(own[-1]["ts"] + own[-1]["dur"])
+
+
+def test_arrows_lead_from_the_call_to_the_graph_and_to_each_of_its_nodes(recording: Recording) -> None:
+    events = json.loads(collector.chrome_trace(serialized(recording)))["traceEvents"]
+    tracks = {(event["pid"], event["tid"]): event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    ends: dict[int, list[str]] = {}
+    for event in events:
+        if event["ph"] in "sf" and event["name"] == "launch":
+            ends.setdefault(event["id"], []).append(tracks[event["pid"], event["tid"]])
+    to = sorted(track for _, track in ends.values())
+    assert to == sorted(2 * ["graphs", *3 * ["stream 9"]])
+
+
+def test_ranges_show_what_they_state(recording: Recording) -> None:
+    drawn = slices(recording)
+    requests = [event["args"] for _, event in drawn if event["name"] == "request"]
+    assert [(each["domain"], each["payload"]) for each in requests] == [("serving", "0"), ("serving", "1")]
+    (mark,) = [event["args"] for track, event in drawn if track == "nvtx"]
+    assert (mark["kind"], mark["domain"]) == ("Mark", "serving")
+
+
+@pytest.mark.viewer
+def test_perfetto_shows_the_same(perfetto: Any, recording: Recording, tmp_path: Any) -> None:
+    query = """select track.name, slice.name, args.key, args.display_value from slice
+               join track on slice.track_id = track.id join args using (arg_set_id)"""
+    arrows = "select slice.name, count(*) from flow join slice on slice.id = slice_in group by 1"
+    collector.chrome_trace(serialized(recording), tmp_path / "step.pftrace")
+    view = perfetto(tmp_path / "step.pftrace", query, arrows)
+    assert (view.load_errors, view.problems) == ([], {})
+    shown: dict[str, dict[str, str]] = {}
+    for _, slice_name, key, value in view.answers[0]:
+        shown.setdefault(slice_name, {})[key.rpartition(".")[2]] = value
+    name = f"decode (graph {recording.kernels.graph_id[0]})"
+    graph = shown[name]
+    assert graph.items() >= {"graph_name": "decode", "nodes": "3", "graph_degree": "captured"}.items()
+    assert shown["request"].items() >= {"domain": "serving", "payload": "1"}.items()
+    assert dict(view.answers[1]) == {name: 2, "gemm": 2, "MEMCPYHtoD": 2, "relu": 2}
+
+
+def test_the_profilers_times_are_the_same_without_graphs_and_ranges(recording: Recording) -> None:
+    def times(metadata: Any) -> dict[str, tuple[int, int, int]]:
+        own = profiler.Profiler()
+        own.add_recorded_step(0, metadata)
+        found = {}
+
+        def visit(node: Any) -> None:
+            found[node.name] = (node.accelerator_exec_micros, node.cpu_exec_micros, node.exec_micros)
+            for child in node.children:
+                visit(child)
+
+        visit(own.profile_name_scope(ALL))
+        return found
+
+    whole, plain = run_metadata(recording), run_metadata(recording)
+    for device in list(plain.step_stats.dev_stats):
+        if device.device in ("/gpu:0/graphs", "/cpu:0/nvtx"):
+            plain.step_stats.dev_stats.remove(device)
+        for node in device.node_stats:
+            node.ClearField("activity")
+    assert len(whole.step_stats.dev_stats) == len(plain.step_stats.dev_stats) + 2
+    assert times(whole) == times(plain)
