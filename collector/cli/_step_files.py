@@ -43,7 +43,7 @@ def load_steps(paths: Sequence[Path]) -> list[Step]:
     with progress("reading") as report:
         for place, path in enumerate(paths):
             report(f"reading {path.name}", place, len(paths))
-            steps.append(load(path))
+            steps.append(load(path).columns_alone())  # the files of all ranks together may exceed the memory
             report(f"reading {path.name}", place + 1, len(paths))
     for step in steps:
         if step.warning:

@@ -10,6 +10,7 @@ Each form is made of the other when it is asked for, and then kept.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections import Counter
 from dataclasses import replace
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
     from collector.recording.recording import Recording
     from collector.recording.table import Table
     from collector.stepstats.object_tables import ObjectRow
+
+_PREFIX = re.compile(r"((?:/job:[^/]+/replica:\d+/task:\d+)?)/(?!job:)")
+"""What stands before the names of devices: ``/job:worker/replica:0/task:3`` or nothing."""
 
 
 class TracedStep:
@@ -71,6 +75,10 @@ class TracedStep:
     def recorded(self) -> Recording | None:
         """The recording, where the step is made of one; None where its StepStats are the truth."""
         return None if "run_metadata" in self.__dict__ else self.recording  # the caller may have changed these
+
+    def columns_alone(self) -> TracedStep:
+        """The same step without the bytes of its file, where its recording states all of them; else itself."""
+        return self
 
     def object_rows(self) -> dict[str, list[ObjectRow]]:
         """The rows of `OBJECT_TABLES`, where the StepStats do not hold them: those of objects and of collectives."""
@@ -188,6 +196,8 @@ class StepSource:
     """Whether columns are the truth, of which StepStats are made."""
     counts_cut_files = False
     """Whether the recording's ledger counts that the file was cut off."""
+    device_prefix = ""
+    """Put before the names of devices where StepStats are made of columns."""
     has_more_columns = False
     """Whether columns say what a message made of the same file does not."""
 
@@ -205,6 +215,10 @@ class StepSource:
 
     def sums(self) -> CallSums | None:
         """The sums by call path of a profile without start times; None where there are columns or messages."""
+        return None
+
+    def prefix_beside(self, recording: Recording) -> str | None:
+        """The prefix of all device names, where this and the recording state all of the step; else None."""
         return None
 
     def unread(self) -> Mapping[str, int]:
@@ -226,8 +240,9 @@ class RecordingSource(StepSource):
     is_recording = True
     counts_cut_files = True
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: Recording, device_prefix: str = "") -> None:
         self._recording = recording
+        self.device_prefix = device_prefix
 
     def recording(self) -> Recording:
         """See `StepSource`."""
@@ -237,13 +252,13 @@ class RecordingSource(StepSource):
         """See `StepSource`."""
         from collector.stepstats.from_recording import run_metadata
 
-        return run_metadata(self._recording)
+        return run_metadata(self._recording, self.device_prefix)
 
     def wire(self) -> tuple[bytes, bool]:
         """See `StepSource`."""
         from collector.stepstats.from_recording import serialized
 
-        return serialized(self._recording), True
+        return serialized(self._recording, self.device_prefix), True
 
     def size(self) -> str:
         """See `StepSource`."""
@@ -274,6 +289,17 @@ class WireSource(StepSource):
     def wire(self) -> tuple[bytes, bool]:
         """See `StepSource`."""
         return self._data, self._is_run_metadata
+
+    def prefix_beside(self, recording: Recording) -> str | None:
+        """See `StepSource`."""
+        from collector.stepstats.to_recording import has_recording
+
+        if not self._is_run_metadata or not has_recording(self._data):
+            return None
+        if recording.ledger.source_counters.get("nodes_without_columns"):
+            return None
+        prefixes = {match[1] if (match := _PREFIX.match(name)) else None for name in self.device_names()}
+        return prefixes.pop() if len(prefixes) == 1 else None
 
     def device_names(self) -> list[str]:
         """See `StepSource`."""
@@ -347,6 +373,7 @@ class Step(TracedStep):
     ) -> None:
         """Hold what was read, and make nothing of it yet."""
         self._source = source
+        self.device_prefix = source.device_prefix
         self.kind = kind
         """RunMetadata, StepStats, recording, journal, collector timeline, TensorFlow timeline, Chrome trace, …"""
         self.path = path
@@ -412,6 +439,22 @@ class Step(TracedStep):
     def recorded(self) -> Recording | None:
         """See `TracedStep`."""
         return super().recorded if self.is_recording else None
+
+    def columns_alone(self) -> Step:
+        """See `TracedStep`."""
+        if self.is_recording or self.sums is not None or self.unread or "run_metadata" in self.__dict__:
+            return self
+        prefix = self._source.prefix_beside(self.recording)
+        if prefix is None:
+            return self
+        return Step(
+            RecordingSource(self.recording, prefix),
+            kind=self.kind,
+            path=self.path,
+            rank=self.rank,
+            world_size=self.world_size,
+            process=self.process,
+        )
 
     @property
     def has_more_columns(self) -> bool:  # type: ignore[override]  # a constant of other steps

@@ -18,7 +18,7 @@ from collector.web.opened_runs import OpenedRun, OpenedRuns, RefusedError
 from collector.web.perfetto_files import PerfettoFiles, content_type
 from collector.web.perfetto_traces import perfetto_trace, trace_shift
 from collector.web.profile_answers import profile_answer, profile_choices
-from collector.web.report_data import FORMAT, described_step, together_data
+from collector.web.report_data import FORMAT, described_step, findings_of, together_data
 from collector.web.report_file import asset
 from collector.web.request_guard import RequestGuard
 from collector.web.run_folder import ID, RunFolder
@@ -184,7 +184,9 @@ class _Answers:
 
         def compute(run: OpenedRun) -> dict[str, Any]:
             with shared_values():
-                described = described_step(run.step, run.run.name, run.lanes, steps(run.step).windows)
+                described = described_step(
+                    run.step, run.run.name, run.lanes, steps(run.step).windows, findings_of(run.step)
+                )
             return {**described, "slices": min(run.lanes.num_slices, MOST_SLICES), "keys": keys()}
 
         return self._of_run(request, "step", compute)

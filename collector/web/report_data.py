@@ -91,6 +91,7 @@ def step_data(step: TracedStep, name: str) -> StepData:
         step: a loaded step or an ended session.
         name: how people tell it from others: its file's name.
     """
+    findings = findings_of(step)  # before the values that questions share: both together take much memory
     with shared_values():
         lanes = lanes_of(step.recording)
         answers = {}
@@ -108,10 +109,12 @@ def step_data(step: TracedStep, name: str) -> StepData:
                         "cli": cli,
                         "sql": sql_command(answer, file_argument(name)),
                     }
-        return StepData({**described_step(step, name, lanes, marks), "answers": answers}, lanes)
+        return StepData({**described_step(step, name, lanes, marks, findings), "answers": answers}, lanes)
 
 
-def described_step(step: TracedStep, name: str, lanes: Lanes, marks: Sequence[Window]) -> dict[str, Any]:
+def described_step(
+    step: TracedStep, name: str, lanes: Lanes, marks: Sequence[Window], findings: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
     """The data of a step without its answers and lanes; `marks` are its marked steps."""
     recording = step.recording
     return {
@@ -128,7 +131,7 @@ def described_step(step: TracedStep, name: str, lanes: Lanes, marks: Sequence[Wi
             field: [time - lanes.start_ns for time in times] for field, times in times_of_losses(recording).items()
         },
         "ledger": [[name, value] for name, value in recording.ledger.as_dict().items() if value],
-        "findings": _findings(step),
+        "findings": findings,
         "memory": memory_curves(recording),
         "marks": [[each.start_ns - lanes.start_ns, each.end_ns - lanes.start_ns] for each in marks],
         "lanes": [
@@ -298,11 +301,13 @@ def _verdict(devices: Answer, idle: Answer) -> str:
     )
 
 
-def _findings(step: TracedStep) -> list[dict[str, Any]]:
+def findings_of(step: TracedStep) -> list[dict[str, Any]]:
+    """The advice about a step."""
     from collector.profiler.advice.recording_columns import RecordingStep
     from collector.profiler.advice.step_advice import advise
     from collector.profiler.step_reader import read_step
 
+    step = step.columns_alone()
     recorded = step.recorded
     found = advise(read_step(step) if recorded is None else RecordingStep.of(recorded, step.device_prefix))
     return [

@@ -197,10 +197,14 @@ py::tuple read_activities(const py::buffer& message, bool is_run_metadata, int64
     const GilRelease no_gil;
     read_typed_rows(bytes, is_run_metadata, offset_ns, rows);
   }
+  const py::object zeros = py::module_::import("numpy").attr("zeros");  // pages of zeros take no memory until written
   py::list tables;
   for (TypedTable& table : rows.tables) {
     py::list columns;
-    for (TypedTable::Column& column : table.columns) columns.append(moved_array<uint8_t>(std::move(column.values)));
+    for (TypedTable::Column& column : table.columns) {
+      columns.append(column.values.empty() ? zeros(table.num_rows * column.width, "uint8")
+                                           : py::object(moved_array<uint8_t>(std::move(column.values))));
+    }
     tables.append(std::move(columns));
   }
   return py::make_tuple(tables, py::bytes(rows.capture), rows.without_columns);

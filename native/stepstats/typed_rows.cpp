@@ -92,6 +92,10 @@ class Reader {
     void append() {
       for (size_t place = 0; place < row.size(); ++place) {
         TypedTable::Column& column = table->columns[place];
+        if (column.values.empty()) {
+          if (row[place] == 0) continue;
+          column.values.resize(table->num_rows * column.width);
+        }
         const char* const bytes = reinterpret_cast<const char*>(&row[place]);  // the lowest bytes come first
         column.values.insert(column.values.end(), bytes, bytes + column.width);
       }

@@ -12,6 +12,7 @@ from collector.recording.recording import Recording
 from collector.recording.schema import SCHEMA
 from collector.sources.replay import ReplaySource
 from collector.stepstats import from_recording, wire
+from collector.stepstats.from_recording import serialized
 from collector.timeline import chrome_trace
 
 START_NS = 1_700_000_000_000_000_000
@@ -236,3 +237,48 @@ def test_times_that_count_from_nothing_are_kept_by_the_clock(tmp_path):
     found = collector.load(tmp_path / "a.pb").recording
     assert (found.kernels.start_ns + found.clock.offset_ns).tolist() == [-7]
     assert np.all(found.kernels.start_ns > 0)
+
+
+def test_a_file_of_ours_is_let_go_once_its_columns_are_read(recording, tmp_path):
+    """The columns alone are the same step, with the rank that its devices state."""
+    for prefix in ("", "/job:worker/replica:0/task:3"):
+        (tmp_path / "a.pb").write_bytes(serialized(recording, prefix))
+        step = collector.load(tmp_path / "a.pb")
+        alone = step.columns_alone()
+        assert not step.is_recording
+        assert alone.is_recording
+        assert alone.recording is step.recording
+        assert (alone.path, alone.device_prefix) == (step.path, prefix)
+        assert alone.serialized() == step.serialized()
+        assert alone.ledger == step.ledger
+
+
+def test_a_file_that_holds_more_than_columns_is_kept(recording, tmp_path):
+    """The bytes are the truth with a node that another program added, a changed message, damage, or no capture."""
+    message = RunMetadata.FromString(serialized(recording))
+    changed = collector.load(_written(tmp_path / "a.pb", message))
+    changed.run_metadata.step_stats.dev_stats[0].node_stats[0].node_name = "other"
+    assert changed.columns_alone() is changed
+    message.step_stats.dev_stats.add(device="/host:0").node_stats.add(node_name="added", all_start_micros=5)
+    added = collector.load(_written(tmp_path / "b.pb", message))
+    assert added.columns_alone() is added
+    (tmp_path / "c.pb").write_bytes((tmp_path / "a.pb").read_bytes()[:-3])
+    damaged = collector.load(tmp_path / "c.pb")
+    assert damaged.columns_alone() is damaged
+    message.ClearField("capture")
+    strange = collector.load(_written(tmp_path / "d.pb", message))
+    assert strange.columns_alone() is strange
+
+
+def _written(path, message):
+    path.write_bytes(message.SerializeToString())
+    return path
+
+
+def test_a_column_that_is_not_zero_from_the_second_row_on(build, tmp_path):
+    for place, registers in enumerate((0, 0, 40, 0, 7)):
+        build.kernel("gemm", 1000 * place + 1, registers_per_thread=registers)
+    build.recording().save(tmp_path / "a.pb")
+    kernels = collector.load(tmp_path / "a.pb").recording.kernels
+    assert kernels.registers_per_thread.tolist() == [0, 0, 40, 0, 7]
+    assert kernels.grid_y.tolist() == build.recording().kernels.grid_y.tolist()

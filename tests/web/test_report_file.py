@@ -25,8 +25,12 @@ from collector.analysis.idle import CAUSES, idle
 from collector.analysis.questions import QUESTIONS
 from collector.cli import main
 from collector.formats.step import RecordingSource, Step
+from collector.profiler import step_reader
+from collector.profiler.advice.step_advice import advise
+from collector.profiler.step_reader import read_step
+from collector.stepstats.from_recording import serialized
 from collector.text.quantities import time_text
-from collector.web.report_data import MOST_ROWS
+from collector.web.report_data import MOST_ROWS, findings_of
 from collector.web.report_file import asset, write_report
 from collector.web.report_lanes import BINS, FULL, lanes_of
 
@@ -264,9 +268,6 @@ def test_why_nothing_was_traced_is_said_without_the_home_folder(build, tmp_path)
 
 
 def test_findings_are_those_of_the_advice_with_its_losses(build, tmp_path):
-    from collector.profiler.advice.step_advice import advise
-    from collector.profiler.step_reader import read_step
-
     for number in range(5):
         build.launch(number + 1, 1000 * number)
         build.kernel("k", 1000 * number + 600, 100, correlation_id=number + 1)
@@ -276,6 +277,19 @@ def test_findings_are_those_of_the_advice_with_its_losses(build, tmp_path):
     [found] = page_of(tmp_path / "step.html")["steps"]
     assert [each["line"] for each in found["findings"]] == [each.line for each in advise(read_step(recording))]
     assert any("dropped" in each["line"] for each in found["findings"])
+
+
+def test_findings_of_a_rank_name_its_devices(build, tmp_path, monkeypatch):
+    """Findings of a ``.pb`` file follow from its columns, and are those of its StepStats."""
+    build.counters["records_dropped"] = 3
+    for number in range(40):
+        build.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 1000 * number + 5, 900)
+    path = tmp_path / "rank3.pb"
+    path.write_bytes(serialized(build.recording(), "/job:worker/replica:0/task:3"))
+    wanted = [each.line for each in advise(read_step(path))]
+    assert any("/job:worker/replica:0/task:3/gpu:0" in line for line in wanted)
+    monkeypatch.setattr(step_reader, "read_step", lambda _: pytest.fail("the StepStats were read"))
+    assert [each["line"] for each in findings_of(collector.load(path))] == wanted
 
 
 def test_a_report_cannot_be_read_back_and_says_so(small, tmp_path):
