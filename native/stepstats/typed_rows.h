@@ -14,8 +14,8 @@ namespace collector::stepstats {
 // One table to read, and its rows.
 struct TypedTable {
   struct Column {
-    uint32_t field;  // field number in Activity
-    uint8_t width;   // of one value in bytes
+    uint32_t field;            // field number in Activity
+    uint8_t width;             // of one value in bytes
     std::vector<char> values;  // empty as long as all of them are 0: many columns of real steps are
   };
   uint32_t kind;  // Activity.Kind

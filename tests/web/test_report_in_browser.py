@@ -9,6 +9,7 @@ from report_pages import page_of
 
 import collector
 from collector.analysis.questions import QUESTIONS
+from collector.formats.step import RecordingSource, Step
 from collector.text.terminal import printable
 from collector.web.report_file import write_report
 
@@ -113,7 +114,7 @@ def test_views_and_help_are_reached_by_keys(report_page, reports):
 def test_the_timeline_moves_by_keys_and_by_dragging(report_page, reports):
     step, path = reports(RECORDED[0])
     report_page.open(path, "view=timeline")
-    canvas = report_page.page.locator("canvas")
+    canvas = report_page.page.locator(".lanes [tabindex]")
     canvas.focus()
     report_page.page.keyboard.press("+")
     length = step.recording.clock.window_ns
@@ -133,6 +134,32 @@ def test_the_timeline_moves_by_keys_and_by_dragging(report_page, reports):
     assert abs(int(chosen["to"]) - length * 0.5) < length / 100
 
 
+def test_the_mouse_on_the_lanes(report_page, build, tmp_path):
+    """Pointing at a slice names it with its times, a click shows it, the wheel zooms, a double click shows the step."""
+    build.kernel("gemm", 400_000, 200_000).kernel("tail", 900_000, 100_000)
+    path = tmp_path / "step.html"
+    write_report(path, [("step", Step(RecordingSource(build.recording())))])
+    report_page.open(path, "view=timeline").drawn()
+    box = report_page.page.locator(".lanes canvas").bounding_box()
+    mouse = report_page.page.mouse
+    mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 22 + 36)
+    assert report_page.page.locator(".hovered").inner_text() == "gemm\n200,000 ns\nfrom 400,000 ns"
+    mouse.down()
+    mouse.up()
+    assert report_page.chosen() == {"view": "timeline", "from": "200000", "to": "800000"}
+    report_page.page.keyboard.down("Control")
+    mouse.wheel(0, -200)
+    report_page.page.keyboard.up("Control")
+    report_page.page.wait_for_function("() => !location.hash.includes('from=200000&')")
+    chosen = report_page.chosen()
+    assert 200_000 < int(chosen["from"]) < int(chosen["to"]) < 800_000
+    mouse.dblclick(box["x"] + box["width"] * 0.5, box["y"] + 10)
+    mouse.dblclick(box["x"] + box["width"] * 0.99, box["y"] + 36)
+    assert report_page.chosen() == {"view": "timeline"}
+    mouse.move(box["x"] + box["width"] * 0.5, box["y"] - 50)
+    assert report_page.page.locator(".hovered").count() == 0
+
+
 def test_names_of_strangers_do_nothing(report_page, build, tmp_path):
     names = ["</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "a\0b", EVIL, "javascript:alert(1)"]
     for number, name in enumerate(names):
@@ -140,8 +167,6 @@ def test_names_of_strangers_do_nothing(report_page, build, tmp_path):
         build.annotation(name, 100 * number, 50, number + 100, number + 1)
         build.kernel(name, 100 * number + 30, 50, correlation_id=number + 1)
     path = tmp_path / "hostile.html"
-    from collector.formats.step import RecordingSource, Step
-
     write_report(path, [(names[1], Step(RecordingSource(build.recording())))], title=names[0])
     for view in report_page.open(path).views():
         report_page.open(path, f"view={view}")

@@ -50,7 +50,7 @@ export function App({ page }) {
         event.preventDefault();
         /** @type {HTMLElement | null} */ (document.querySelector("input.search"))?.focus();
       } else if (event.key === "?") setHelp(!help);
-      else if (event.key === "t") /** @type {HTMLElement | null} */ (document.querySelector(".lanes canvas"))?.focus();
+      else if (event.key === "t") /** @type {HTMLElement | null} */ (document.querySelector(".lanes [tabindex]"))?.focus();
       else if (chosenView) open(chosenView.name);
       else if (event.key === "J" && place + 1 < page.steps.length) openStep(place + 1);
       else if (event.key === "K" && place > 0) openStep(place - 1);

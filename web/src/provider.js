@@ -22,6 +22,8 @@ import { askBytes, loadServedPage } from "./server.js";
  *   refused: Record<string, string>, compare?: Comparison | null, tables?: import("./views/listing.js").PageTable[]}} Page
  *   `tables`: of a page about no single step. */
 /** @typedef {{lane: Float64Array, start: Float64Array, length: Float64Array, name: Float64Array}} Slices */
+/** @typedef {{bins: Uint8Array, slices: Slices, first: Uint32Array}} LaneData `bins`: the busy share of each part of the
+ *   step, lane after lane; `first`: the first slice of each lane. */
 
 /** @param {string} name @returns {Promise<Uint8Array>} */
 async function island(name) {
@@ -52,19 +54,32 @@ function drawn(step, place, kind) {
   return step.id ? askBytes(`/api/runs/${step.id}/${kind}`) : island(`${kind}-${place}`);
 }
 
-/** Of each lane the busy share of each part of the step. @param {Step} step @param {number} place */
-export function loadBins(step, place) {
-  return drawn(step, place, "bins");
-}
-
 /** The slices of a step, lane after lane and by their starts; times in ns since the step began.
  * @param {Step} step @param {number} place @returns {Promise<Slices>} */
-export async function loadSlices(step, place) {
+async function loadSlices(step, place) {
   const bytes = await drawn(step, place, "slices");
   const count = bytes.length / 17;
   const [lane, start, length, name] = columnsOf(bytes, 0, count, [2, 6, 6, 3]);
   for (let row = 1; row < count; row++) if (lane[row] === lane[row - 1]) start[row] += start[row - 1];
   return { lane, start, length, name };
+}
+
+/** By the lanes of the step. @type {WeakMap<object, Promise<LaneData>>} */
+const loadedLanes = new WeakMap();
+
+/** What the lanes of a step show, loaded once. @param {Step} step @param {number} place @returns {Promise<LaneData>} */
+export function loadLanes(step, place) {
+  let found = loadedLanes.get(step.lanes);
+  if (!found) {
+    found = Promise.all([drawn(step, place, "bins"), loadSlices(step, place)]).then(([bins, slices]) => {
+      const first = new Uint32Array(step.lanes.length + 1);
+      for (const lane of slices.lane) first[lane + 1]++;
+      for (let lane = 0; lane < step.lanes.length; lane++) first[lane + 1] += first[lane];
+      return { bins, slices, first };
+    });
+    loadedLanes.set(step.lanes, found);
+  }
+  return found;
 }
 
 /** The rows from which the page answers about parts of a step whose `rows` say what they are.

@@ -41,3 +41,32 @@ export function aboutWindow(answer, part, kept) {
   if (answer.part) return "These are the figures of the window: whatever overlaps it counts whole.";
   return "These are the figures of the whole step, whatever window is chosen.";
 }
+
+/** @typedef {{start: number, end: number}} Part */
+
+const SHORTEST = 10; // ns: no window is shorter
+
+/** A window between two times of a step of a length. @param {{length_ns: number}} step @param {number} from @param {number} to @returns {Part} */
+export function between({ length_ns }, from, to) {
+  const start = Math.max(0, Math.min(from, length_ns - SHORTEST));
+  return { start, end: Math.min(length_ns, Math.max(to, start + SHORTEST)) };
+}
+
+/** A window with a part of the step in its middle. @param {{length_ns: number}} step @param {number} start @param {number} end @returns {Part} */
+export function around(step, start, end) {
+  const room = Math.max(end - start, SHORTEST);
+  return { start: Math.max(0, start - room), end: Math.min(step.length_ns, end + room) };
+}
+
+/** A window so many times as long, in which a time stays where it is; null: the whole step.
+ * @param {{length_ns: number}} step @param {Part} part @param {number} time @param {number} factor */
+export function zoomed(step, part, time, factor) {
+  if ((part.end - part.start) * factor >= step.length_ns) return null;
+  return between(step, time - (time - part.start) * factor, time + (part.end - time) * factor);
+}
+
+/** A window of the same length, earlier or later. @param {{length_ns: number}} step @param {Part} part @param {number} by */
+export function moved(step, part, by) {
+  const kept = Math.max(-part.start, Math.min(by, step.length_ns - part.end));
+  return between(step, part.start + kept, part.end + kept);
+}

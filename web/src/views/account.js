@@ -1,7 +1,7 @@
 // What to look at first, and how far all of it can be trusted.
 import { html } from "htm/preact";
 import { useState } from "preact/hooks";
-import { around } from "../lanes.js";
+import { around } from "../window.js";
 import { exact, printable, timeText } from "../numbers.js";
 import { loadLicences } from "../provider.js";
 import { address, chosenWindow } from "../state.js";

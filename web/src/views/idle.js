@@ -1,9 +1,9 @@
 // Where the devices were idle, and why: sums, and each gap; a click on a gap chooses its window.
 import { html } from "htm/preact";
-import { around, Lanes } from "../lanes.js";
+import { Lanes } from "../lanes.js";
 import { chosenWindow, chooseWindow } from "../state.js";
 import { AnswerTable } from "../table.js";
-import { inWindow, timesOf } from "../window.js";
+import { around, inWindow, timesOf } from "../window.js";
 import { turned } from "./overview.js";
 
 /** @param {import("../views.js").Shown} props */

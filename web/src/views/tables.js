@@ -2,11 +2,11 @@
 import { html } from "htm/preact";
 import { useMemo, useState } from "preact/hooks";
 import { hasAllSlices, kernelsWithin } from "../kernels_within.js";
-import { around, longestOf, useLaneData } from "../lanes.js";
+import { longestOf, useLaneData } from "../lane_data.js";
 import { printable } from "../numbers.js";
 import { AnswerTable, heading, titled } from "../table.js";
 import { chosenWindow, OF_A_TABLE, open, state, turnTo } from "../state.js";
-import { inWindow, timesOf } from "../window.js";
+import { around, inWindow, timesOf } from "../window.js";
 
 /** @typedef {import("../provider.js").Answer} Answer */
 

@@ -1,0 +1,59 @@
+// A chart of uPlot in an element: its colours are the page's, its width is that of the element, and keys act on it.
+import { useEffect, useRef, useState } from "preact/hooks";
+import uPlot from "uplot";
+
+/** @param {string} name of a property of the page's style */
+export function colour(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+/** An axis in the colours of the page. @param {Record<string, any>} others */
+export function axisOf(others) {
+  const line = { stroke: colour("--pico-muted-border-color"), width: 1 };
+  return { stroke: colour("--pico-color"), grid: line, ticks: line, font: "12px system-ui, sans-serif", ...others };
+}
+
+/** Makes a chart, and makes it again when the colours of the page or what it depends on change.
+ * @param {() => {options: Record<string, any>, data: any}} made options without a width @param {any[]} on
+ * @returns {[import("preact").RefObject<HTMLElement | null>, import("preact").RefObject<any>]} where it goes, and the chart */
+export function usePlot(made, on) {
+  const place = useRef(/** @type {HTMLElement | null} */ (null));
+  const plot = useRef(/** @type {any} */ (null));
+  const [theme, setTheme] = useState(0);
+  useEffect(() => {
+    const element = /** @type {HTMLElement} */ (place.current);
+    const width = () => Math.max(element.clientWidth, 200);
+    const dark = matchMedia("(prefers-color-scheme: dark)");
+    const change = () => setTheme((before) => before + 1);
+    dark.addEventListener("change", change);
+    const { options, data } = made();
+    plot.current = new uPlot(/** @type {any} */ ({ width: width(), legend: { show: false }, ...options }), data, element);
+    const watch = new ResizeObserver(() => plot.current?.setSize({ width: width(), height: options.height }));
+    watch.observe(element);
+    return () => {
+      watch.disconnect();
+      dark.removeEventListener("change", change);
+      plot.current.destroy();
+      plot.current = null;
+    };
+  }, [...on, theme]);
+  return [place, plot];
+}
+
+/** Takes the part of a chart that was marked by dragging, which is marked no longer.
+ * @param {any} plot @param {(part: {start: number, end: number}) => void} then called unless hardly anything was marked */
+export function takeMarked(plot, then) {
+  const { left, width } = plot.select;
+  if (width <= 3) return;
+  plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+  then({ start: plot.posToVal(left, "x"), end: plot.posToVal(left + width, "x") });
+}
+
+/** Listens to keys that have a meaning, pressed alone. @param {Record<string, () => void>} meanings */
+export function onKeys(meanings) {
+  return (/** @type {KeyboardEvent} */ event) => {
+    if (!meanings[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    meanings[event.key]();
+  };
+}
