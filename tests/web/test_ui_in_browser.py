@@ -219,13 +219,13 @@ def test_perfetto_has_the_slices_of_the_window_and_follows_it(ui, serving, folde
     frame.wait_for_selector(".pf-track")
     assert frame.evaluate(PERFETTO_COUNT) == part.slices
     frame.wait_for_function(f"() => Math.abs(({PERFETTO_WINDOW})()[1] - {end - start}) < 2000")
-    pinned = frame.evaluate(PERFETTO_PINNED)
-    assert pinned
-    assert all(name.startswith("stream 7 ") for name in pinned)
+    frame.wait_for_function(f"() => ({PERFETTO_PINNED})().length === 1")
+    assert frame.evaluate(PERFETTO_PINNED)[0].startswith("stream 7 ")
     begin, _ = frame.evaluate(PERFETTO_WINDOW)
     assert abs(begin - (start + shift)) < 2000
     ui.page.get_by_role("button", name="the whole step").click()
     frame.wait_for_function(f"async () => await ({PERFETTO_COUNT})() === {whole.slices}")
+    frame.wait_for_function(f"() => ({PERFETTO_PINNED})().length === 1")
     assert not frame.query_selector(".pf-modal-dialog, .modal-dialog")
 
 

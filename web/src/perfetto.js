@@ -58,6 +58,32 @@ function isDrawn(frame) {
   return Boolean(frame?.contentDocument?.querySelector(".pf-track"));
 }
 
+/** Traces in Perfetto's page whose headings are not pinned any more. @type {WeakSet<object>} */
+const withoutHeadings = new WeakSet();
+
+/** Whether streams of a trace that has just been shown are pinned, without their headings: these have the same names, by
+ * which the command pins, and are empty rows. @param {HTMLIFrameElement | null} frame */
+function arePinned(frame) {
+  const trace = /** @type {any} */ (frame?.contentWindow)?.app?.trace;
+  const tracks = trace?.workspaces?.currentWorkspace;
+  if (!tracks?.pinnedTracks?.length || withoutHeadings.has(trace)) return false;
+  for (const track of tracks.flatTracks ?? []) if (track.isSummary && track.isPinned) track.unpin();
+  withoutHeadings.add(trace);
+  return true;
+}
+
+/** Looks until something is so, or not for long enough. @param {() => boolean} isSo @param {() => void} then
+ * @returns {() => void} ends the looking */
+function lookUntil(isSo, then) {
+  let looks = 0;
+  const timer = setInterval(() => {
+    if (!isSo() && ++looks < LOOKS) return;
+    clearInterval(timer);
+    then();
+  }, LOOK_MS);
+  return () => clearInterval(timer);
+}
+
 /** @param {{step: Step}} props */
 export function Perfetto({ step }) {
   const [sent, setSent] = useState(/** @type {{part: Part | null} | null} */ (null));
@@ -112,13 +138,10 @@ function Frame({ step, sent, say }) {
     const range = part ?? sent.part;
     if (!shown || !range) return;
     const seconds = (/** @type {number} */ time) => (time + shift) / 1e9;
-    let looks = 0;
-    const timer = setInterval(() => {
-      if (!isDrawn(frame.current) && ++looks < LOOKS) return; // until then the page refuses to move
-      clearInterval(timer);
+    return lookUntil(() => isDrawn(frame.current), () => { // until then the page refuses to move
       post({ perfetto: { timeStart: seconds(range.start), timeEnd: seconds(range.end), viewPercentage: 1 } });
-    }, LOOK_MS);
-    return () => clearInterval(timer);
+    });
   }, [shown, shift, part?.start, part?.end]);
+  useEffect(() => (shown ? lookUntil(() => arePinned(frame.current), () => {}) : undefined), [shown]);
   return html`<iframe ref=${frame} class="perfetto" title="Perfetto" src=${`/perfetto/index.html${ROUTE}&startupCommands=${pin}`}></iframe>`;
 }
