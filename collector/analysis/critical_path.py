@@ -46,6 +46,7 @@ KINDS = {
     "launch_latency": "The activity had been launched and had not begun.",
     "kernel_gap": "The activity before it on its stream had ended a short time before.",
     "dependency": "Other work it waited for had ended, or the activity before it on its stream a longer time before.",
+    "event_wait": "Its stream waited for an event whose record is not known, or the activity for its launch.",
     "synchronize": "The work that the host waited for had ended, and its call had not returned.",
     "host": "The host did something other than wait for a device.",
     "unknown": "The recording does not contain what the activity waited for.",
@@ -228,9 +229,10 @@ def _segments(recording: Recording, kernel_gap_ns: int) -> _Segments:
 
 def _losses(edges: PathEdges) -> list[str]:
     work = edges.work
+    waits = "{:,} wait[|s] of streams for an event without a known record (kind cuda_events): not followed"
     early = int(((edges.launches >= 0) & (edges.called_ns > work.start_ns)).sum())
     sentences = {
-        "{:,} wait[|s] of streams for an event whose record is not known: not part of the path": edges.unknown_events,
+        waits: edges.unknown_events,
         "{:,} activit[y|ies] without a recorded call: the path does not continue on the host": int(
             (edges.launches < 0).sum()
         ),

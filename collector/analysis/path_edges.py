@@ -37,7 +37,7 @@ class StreamWaits(NamedTuple):
     """Stream that waited: all work that was launched into it later waited."""
     called_ns: Numbers
     sources: Numbers
-    """Stream for which it waited."""
+    """Stream for which it waited; -1: not known."""
     recorded_ns: Numbers
     """Time of the call that recorded the event: the wait is for work launched into the source before this time."""
 
@@ -130,10 +130,12 @@ class PathEdges:
         call_rows = self._recording.launch_rows(waits.correlation_id)
         calls = np.where(call_rows >= 0, np.append(self._recording.api_calls.start_ns, 0)[call_rows], waits.start_ns)
         found: list[tuple[int, int, int, int]] = []
-        is_known = records >= 0
         columns = (waits.context_id, waits.stream_id, calls, records)
-        for context, stream, called_ns, record in zip(*(each[is_known].tolist() for each in columns), strict=True):
+        for context, stream, called_ns, record in zip(*(each.tolist() for each in columns), strict=True):
             targets = self._streams_of(context, stream)
+            if record < 0:
+                found += [(target, called_ns, NONE, NONE) for target in targets]
+                continue
             sources = self._streams_of(int(events.context_id[record]), int(events.stream_id[record]))
             found += [
                 (target, called_ns, source, int(self._recorded_ns[record]))
@@ -141,7 +143,7 @@ class PathEdges:
                 for source in sources
                 if len(targets) == 1 or self.streams[target].device == self.streams[source].device
             ]
-        return StreamWaits(*np.array(found, np.int64).reshape(-1, 4).T.copy()), int((~is_known).sum())
+        return StreamWaits(*np.array(found, np.int64).reshape(-1, 4).T.copy()), int((records < 0).sum())
 
     def _waits_of_host(self) -> HostWaits:
         """The synchronising calls, and the calls of copies that returned after their copy."""

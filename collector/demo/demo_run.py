@@ -9,6 +9,7 @@ from collector.demo.cuda_demo_gpu import CudaDemoGpu
 from collector.demo.demo_step import train_step
 from collector.demo.simulated_demo_gpu import SimulatedDemoGpu
 from collector.errors import UnavailableError
+from collector.options import KINDS
 from collector.sources import open_source
 from collector.tracing.session import Session, trace
 
@@ -27,7 +28,7 @@ def run_demo(path: Path | None = None, *, simulate: bool = False) -> tuple[Sessi
     """
     with _open_gpu(simulate=simulate) as gpu:
         train_step(gpu)  # the first run compiles, loads and warms up
-        with trace(path, strict=True) as step:
+        with trace(path, kinds=(*KINDS, "cuda_events"), strict=True) as step:
             train_step(gpu)
     return step, gpu.description
 

@@ -73,10 +73,20 @@ class EventEdges {
     for (size_t wait = 0; wait < waits.streams.size; ++wait) {
       const int64_t target = streams.first_launched(waits.streams[wait], waits.called_at[wait]);
       if (target == kNone) continue;
+      if (waits.sources[wait] == kNone) {
+        with_unknown_.push_back(target);
+        continue;
+      }
       const int64_t source = streams.last_launched(waits.sources[wait], waits.recorded_at[wait], INT64_MAX, target);
       if (source != kNone) edges_.emplace_back(target, source);
     }
     std::sort(edges_.begin(), edges_.end());
+    std::sort(with_unknown_.begin(), with_unknown_.end());
+  }
+
+  // Whether a wait of its stream was for an event whose record is unknown.
+  bool has_unknown_source(int64_t target) const {
+    return std::binary_search(with_unknown_.begin(), with_unknown_.end(), target);
   }
 
   template <typename Visit>
@@ -87,6 +97,7 @@ class EventEdges {
 
  private:
   std::vector<std::pair<int64_t, int64_t>> edges_;  // target, source
+  std::vector<int64_t> with_unknown_;
 };
 
 // The nodes of each launch of a graph in order of their ends.
@@ -178,12 +189,13 @@ class Walk {
       return kNone;
     }
     if (cause.row == kNone) {
-      add(SegmentKind::kLaunchLatency, cause.met, row);
+      add(events_.has_unknown_source(row) ? SegmentKind::kEventWait : SegmentKind::kLaunchLatency, cause.met, row);
       return back_along_host(row);
     }
     const int64_t end = std::min(activities_.times.ends[place(cause.row)], now_);
     const bool is_short = cause.is_before && length_of(end, now_) <= kernel_gap_ns_;
-    add(is_short ? SegmentKind::kKernelGap : SegmentKind::kDependency, end, row);
+    const bool is_unclear = cause.is_before && events_.has_unknown_source(row);
+    add(is_short ? SegmentKind::kKernelGap : is_unclear ? SegmentKind::kEventWait : SegmentKind::kDependency, end, row);
     return cause.row;
   }
 

@@ -16,9 +16,10 @@ enum class SegmentKind : uint8_t {
   kLaunchLatency = 1,  // the activity had been launched and had not begun
   kKernelGap = 2,      // the activity before it on its stream had ended a short time before
   kDependency = 3,     // other work that it waited for had ended, or the activity before it on its stream long before
-  kSynchronize = 4,    // the work that the host waited for had ended, and the call had not returned
-  kHost = 5,           // the host did something other than wait for a device
-  kUnknown = 6,        // the prerequisite of the following activity is unknown
+  kEventWait = 4,      // the stream waited for an event whose record is unknown, or for the launch
+  kSynchronize = 5,    // the work that the host waited for had ended, and the call had not returned
+  kHost = 6,           // the host did something other than wait for a device
+  kUnknown = 7,        // the prerequisite of the following activity is unknown
 };
 
 // The activities of all devices, in order of their starts. Streams are numbered from 0 over all devices.
@@ -32,11 +33,11 @@ struct PathActivities {
   size_t size() const { return times.size(); }
 };
 
-// Waits of streams for the work in another stream.
+// Waits of streams for events.
 struct StreamWaits {
   Column<int64_t> streams;
   Column<int64_t> called_at;    // work launched later into `streams` waits
-  Column<int64_t> sources;      // stream for which it waits
+  Column<int64_t> sources;      // stream for whose work it waits; kNone: unknown
   Column<int64_t> recorded_at;  // work launched earlier into `sources` is awaited
 };
 
@@ -68,6 +69,9 @@ struct Path {
 // 2. the work for which a wait of its stream waited
 // 3. the node of its graph launch that ended last before it
 // 4. the call that launched it
+//
+// Where a wait of its stream was for an event whose record is unknown, and neither 2 nor 3 was met last nor the
+// activity before it shortly before, the time up to its start is kEventWait: what was awaited may have ended last.
 //
 // From a call the path goes back along its thread to the last call that had to wait for a device, and continues with
 // the work for which that call waited. `first` is the begin of the path: no later than any call and activity.

@@ -175,10 +175,30 @@ def test_what_is_not_known_is_said(build):
     answer = critical_path(build.recording())
     assert by_kind(build.recording()) == {"host": 285, "compute": 50}
     assert answer.losses[-3:] == (
-        "1 wait of streams for an event whose record is not known: not part of the path",
+        "1 wait of streams for an event without a known record (kind cuda_events): not followed",
         "1 activity without a recorded call: the path does not continue on the host",
         "1 activity began before the call, as the clocks disagree: the call counts from the start on",
     )
+
+
+def test_a_wait_for_an_unknown_event_is_no_launch_latency(build):
+    """The time before an activity that a wait may explain has a kind of its own, unless something known explains it."""
+    build.kernel("other", 40, 460, stream_id=8, correlation_id=1)
+    build.call("cudaLaunchKernel", 10, 5, correlation_id=1)
+    wait_for_event(build, 20, 7, 2, 99)
+    build.call("cudaLaunchKernel", 30, 5, correlation_id=3).kernel("first", 501, 99, correlation_id=3)
+    build.call("cudaLaunchKernel", 40, 5, correlation_id=4).kernel("second", 605, 95, correlation_id=4)
+    wait_for_event(build, 50, 7, 5, 98)
+    build.call("cudaLaunchKernel", 60, 5, correlation_id=6).kernel("third", 5000, 100, correlation_id=6)
+    recording = build.recording()
+    assert by_kind(recording) == {
+        "event_wait": (5000 - 700) + (501 - 30),
+        "compute": 99 + 95 + 100,
+        "host": 30 - 10,
+        "kernel_gap": 5,
+    }
+    assert by_kind(recording, kernel_gap_ns=5000)["kernel_gap"] == 5 + 5000 - 700
+    assert "2 waits of streams for an event without a known record" in critical_path(recording).losses[-1]
 
 
 def test_an_id_of_two_records_is_no_edge(example_builder):
@@ -188,7 +208,7 @@ def test_an_id_of_two_records_is_no_edge(example_builder):
     record_event(example_builder, 200, 9, 11, 78)
     wait_for_event(example_builder, 215, 7, 12, 77)
     answer = critical_path(example_builder.recording())
-    assert "1 wait of streams for an event whose record is not known: not part of the path" in answer.losses
+    assert "1 wait of streams for an event without a known record (kind cuda_events): not followed" in answer.losses
     wait_for_event(example_builder, 215, 7, 13, 78)
     assert by_kind(example_builder.recording())["communication"] == 160
 

@@ -103,6 +103,20 @@ TEST_CASE("a wait of the host that had to wait leads to what it waited for") {
             path.kinds.begin())] == 0);
 }
 
+TEST_CASE("time that a wait for an unknown event may explain is neither latency nor a dependency") {
+  Given given;
+  given.activity(100, 150, 0, 10);
+  given.activity(160, 200, 0, 20);
+  given.waiting = {0, 0};
+  given.called_at = {5, 15};
+  given.sources = {kNone, kNone};
+  given.recorded_at = {kNone, kNone};
+  CHECK(time_of(given.path(0, 5), SegmentKind::kEventWait) == 90 + 10);
+  CHECK(time_of(given.path(0), SegmentKind::kEventWait) == 90);
+  given.sources[0] = 1;
+  CHECK(time_of(given.path(0), SegmentKind::kLaunchLatency) == 90);
+}
+
 TEST_CASE("activities in no order are refused") {
   Given given;
   given.activity(100, 150, 0, 10);
