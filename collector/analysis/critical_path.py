@@ -64,7 +64,7 @@ _FIGURES = (
     Column("share", "share", "total_ns divided by the length of the path."),
     Column("longest_ns", "ns", "Longest of these segments."),
 )
-_KIND = Column("kind", "text", "Kind of the segment: " + ", ".join(KINDS) + ".")
+_KIND = Column("kind", "text", " ".join(f"{kind}: {meaning}" for kind, meaning in KINDS.items()))
 _NAME = Column(
     "name", "text", "Kernel or copy that ran or was about to begin; for the host the function that it called."
 )

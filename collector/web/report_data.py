@@ -296,7 +296,7 @@ def _verdict(devices: Answer, idle: Answer) -> str:
         return f"{sentence}."
     cause, cause_ns = causes[0]
     return (
-        f"{sentence}; most of the idle time, {time_text(cause_ns)} of {time_text(idle.totals['idle_ns'])}: "
+        f"{sentence}; the largest part of the idle time, {time_text(cause_ns)} of {time_text(idle.totals['idle_ns'])}: "
         f"{CAUSES[cause][0].lower()}{CAUSES[cause][1:]}"
     )
 

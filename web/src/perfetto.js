@@ -61,13 +61,15 @@ function isDrawn(frame) {
 /** Traces in Perfetto's page whose headings are not pinned any more. @type {WeakSet<object>} */
 const withoutHeadings = new WeakSet();
 
-/** Whether streams of a trace that has just been shown are pinned, without their headings: these have the same names, by
- * which the command pins, and are empty rows. @param {HTMLIFrameElement | null} frame */
+/** Whether streams of a trace that has just been shown are pinned, in their order and without their headings: these have
+ * the same names, by which the command pins, and are empty rows. @param {HTMLIFrameElement | null} frame */
 function arePinned(frame) {
   const trace = /** @type {any} */ (frame?.contentWindow)?.app?.trace;
   const tracks = trace?.workspaces?.currentWorkspace;
   if (!tracks?.pinnedTracks?.length || withoutHeadings.has(trace)) return false;
-  for (const track of tracks.flatTracks ?? []) if (track.isSummary && track.isPinned) track.unpin();
+  const pinned = (tracks.flatTracksOrdered ?? []).filter((/** @type {any} */ each) => each.isPinned);
+  for (const track of pinned) track.unpin();
+  for (const track of pinned) if (!track.isSummary) track.pin();
   withoutHeadings.add(trace);
   return true;
 }

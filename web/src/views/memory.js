@@ -21,7 +21,7 @@ function MemoryCurve({ curve, step }) {
   }, [curve]);
   const part = chosenWindow.value ?? { start: 0, end: step.length_ns };
   return html`
-    <h2>${printable(curve.name)} over time</h2>
+    <h2>${printable(curve.name)} memory over time</h2>
     <p class="definition">Memory that was allocated in the step and held; drag to choose a window.</p>
     <${Chart} x=${x} series=${series} unit="bytes" ticks="ns" range=${part} label="Memory held over time." onWindow=${chooseWindow}
       at=${(/** @type {number} */ place) => html`<strong>${shown(series[0].values[place], "bytes")}</strong> (${exact(series[0].values[place], "bytes")}) from ${timeText(x[place])} on`} />`;

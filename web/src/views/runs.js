@@ -23,7 +23,7 @@ const COLUMNS = [
   ["length_ns", "ns", "Length of the step."],
   ["busy_share", "share", "Share of the step in which anything ran, over all devices."],
   ["kernels", "count", "Number of kernels."],
-  ["most_idle", "text", "Main cause of the idle time."],
+  ["idle_cause", "text", "Cause of the largest part of the idle time."],
 ];
 
 /** Digits of a revision that tell it from others. */
