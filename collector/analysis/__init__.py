@@ -18,7 +18,7 @@ from collector.analysis.concurrency import concurrency
 from collector.analysis.copies import copies
 from collector.analysis.critical_path import critical_path
 from collector.analysis.graphs import graphs
-from collector.analysis.idle import idle, idle_gaps
+from collector.analysis.idle import idle, idle_gaps, idle_ops
 from collector.analysis.kernels import kernels
 from collector.analysis.launches import launch_delays, launches
 from collector.analysis.memory import memory
@@ -48,6 +48,7 @@ __all__ = [
     "graphs",
     "idle",
     "idle_gaps",
+    "idle_ops",
     "kernels",
     "launch_delays",
     "launches",

@@ -8,14 +8,17 @@ device. The parts of all gaps add up to the idle time to the nanosecond.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from collector.analysis.activities import Activities, by_device
+from collector.analysis.annotation_paths import annotation_paths
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
+from collector.analysis.duration_groups import Keys, duration_groups
 from collector.analysis.evidence import activities_of, one_row_of_each
+from collector.analysis.ops import NO_ANNOTATION
 from collector.analysis.shared_values import is_sharing, shared
 from collector.recording.api_functions import ApiRole, ids_with_role
 from collector.recording.distinct import descending_order
@@ -64,6 +67,21 @@ QUESTION = Question(
         *_CAUSE_COLUMNS,
     ),
     summed=("window_ns", "idle_ns", "gaps", *(column.name for column in _CAUSE_COLUMNS)),
+)
+OPS = Question(
+    "idle_ops",
+    "Idle time by the annotation of the launch of the activity that ended each gap. If several activities ended it at "
+    "once, the first of their annotations in the order of the alphabet counts.",
+    (
+        Column("device_id", "number", "CUDA device ordinal."),
+        Column(
+            "path", "text", f"Path of the annotation; {NO_ANNOTATION}: the launch had none, or nothing ended the gap."
+        ),
+        Column("gaps", "count", "Number of gaps."),
+        Column("idle_ns", "ns", "Sum of their lengths."),
+        *_CAUSE_COLUMNS,
+    ),
+    summed=("gaps", "idle_ns", *(column.name for column in _CAUSE_COLUMNS)),
 )
 GAPS = Question(
     "idle_gaps",
@@ -138,6 +156,44 @@ def idle_gaps(steps: Asked, *, window: str = "step", kernel_gap_ns: int = KERNEL
     return GAPS.ask(steps, ask)
 
 
+def idle_ops(steps: Asked, *, window: str = "step", kernel_gap_ns: int = KERNEL_GAP_NS) -> Answer:
+    """Idle time by the annotation before whose work each device was idle, the longest first.
+
+    Arguments and errors are those of `idle`.
+    """
+
+    def ask(recording: Recording) -> Part:
+        paths, index = annotation_paths(recording)
+        texts = [path or NO_ANNOTATION for path in [*paths, ""]]
+        path_of_row = np.append(index, len(paths))  # the last one is that of work without an annotation
+        windows: list[Window] = []
+        rows: list[tuple[Any, ...]] = []
+        evidence: list[dict[str, Numbers]] = []
+        for device, own_window, gaps in _devices(recording, window, kernel_gap_ns):
+            windows.append(own_window)
+            ended = gaps.all_that_ended()
+            of_work = path_of_row[recording.annotation_rows(ended.work.correlation_id)]
+            keys = Keys.of(np.append(of_work, len(paths)), texts.__getitem__)
+            codes = np.full(len(gaps.starts), keys.codes[-1])
+            if len(ended.firsts):
+                codes[gaps.ended_by_row >= 0] = np.minimum.reduceat(keys.codes[:-1], ended.firsts)
+            for each in duration_groups([Keys(keys.values, codes)], gaps.ends - gaps.starts):
+                causes = gaps.by_cause[:, each.rows].sum(axis=1).tolist()
+                rows.append((device, *each.key, each.num_rows, each.total_ns, *causes))
+                evidence.append(gaps.rows_that_ended(each.rows))
+        return Part(rows, windows, evidence)
+
+    return OPS.ask(steps, ask)
+
+
+class _Ended(NamedTuple):
+    """All activities that ended gaps, gap after gap."""
+
+    work: Activities
+    firsts: Numbers
+    """Place of the first one of each gap that was ended."""
+
+
 class _Gaps:
     """The gaps of one device with the cause of each."""
 
@@ -157,6 +213,7 @@ class _Gaps:
         self.ended_by_row = np.where(ended_by >= 0, first.row, -1)
         """The row of that activity there; -1: nothing ended it."""
         is_short = self.ends - self.starts <= kernel_gap_ns
+        self._work, self._ended_by = work, ended_by
         parts = {
             "synchronize": causes.synchronizing,
             "host": causes.unlaunched,
@@ -168,6 +225,24 @@ class _Gaps:
         }
         self.by_cause: Numbers = np.stack([parts[cause] for cause in CAUSES])
         """A row for each cause, a column for each gap."""
+
+    def all_that_ended(self) -> _Ended:
+        """The activities that began when a gap ended, of which there may be several for each gap."""
+        is_ended = self._ended_by >= 0
+        first = self._ended_by[is_ended]
+        counts = np.searchsorted(self._work.start_ns, self.ends[is_ended], side="right") - first
+        firsts = np.cumsum(counts) - counts
+        places = np.repeat(first - firsts, counts) + np.arange(counts.sum())
+        return _Ended(self._work.at(places), firsts)
+
+    def rows_that_ended(self, gaps: Numbers) -> dict[str, Numbers]:
+        """For some gaps: table -> the rows of the first activity that ended each."""
+        ended = gaps[self.ended_by_row[gaps] >= 0]
+        return {
+            name: np.sort(self.ended_by_row[ended[own]])
+            for place, name in enumerate(ACTIVITY_TABLES)
+            if (own := self.ended_by_table[ended] == place).any()
+        }
 
 
 def _devices(recording: Recording, window: str, kernel_gap_ns: int) -> Iterable[tuple[int, Window, _Gaps]]:

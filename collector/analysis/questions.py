@@ -15,7 +15,7 @@ from collector.analysis.copies import copies
 from collector.analysis.critical_path import QUESTIONS as CRITICAL_PATH_BY
 from collector.analysis.critical_path import critical_path
 from collector.analysis.graphs import graphs
-from collector.analysis.idle import idle, idle_gaps
+from collector.analysis.idle import idle, idle_gaps, idle_ops
 from collector.analysis.kernels import QUESTIONS as KERNELS_BY
 from collector.analysis.kernels import kernels
 from collector.analysis.launches import launch_delays, launches
@@ -70,6 +70,7 @@ QUESTIONS: Mapping[str, NamedQuestion] = {
     "streams": NamedQuestion(streams, in_overview=False),
     "overlap": NamedQuestion(overlap, by=tuple(OVERLAP_BY), has_window=True, in_overview=False),
     "idle": NamedQuestion(idle, has_window=True),
+    "idle_ops": NamedQuestion(idle_ops, has_window=True, in_overview=False),
     "idle_gaps": NamedQuestion(idle_gaps, has_window=True, in_overview=False),
     "critical_path": NamedQuestion(critical_path, by=tuple(CRITICAL_PATH_BY), in_overview=False),
     "kernels": NamedQuestion(kernels, by=tuple(KERNELS_BY), of_sums=True),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from collector.analysis import idle, idle_gaps
+from collector.analysis import idle, idle_gaps, idle_ops
 from collector.analysis.idle import CAUSES
+from collector.analysis.ops import NO_ANNOTATION
 
 RECORDED = {
     "hta/v100_rank1of2_profile_memory": (732_352_000, 599_837_000, 110_046_000, 22_469_000, 0, 0),
@@ -107,3 +108,25 @@ def test_causes_add_up_to_the_idle_time_whatever_happened(build):
         assert all(sum(by_cause(gap).values()) == gap["idle_ns"] == gap["end_ns"] - gap["start_ns"] for gap in gaps)
 
     check()
+
+
+def test_idle_time_by_the_annotation_that_ended_it(build):
+    """Of two annotations at once the first in order counts; a tail and work without an annotation have none."""
+    names = {1: "b", 2: "a", 3: "b", 4: None}
+    for correlation, name in names.items():
+        if name:
+            build.annotation(name, 10 * correlation, 5, 100 + correlation, correlation)
+        build.call("cudaLaunchKernel", 10 * correlation, 5, correlation_id=correlation)
+    build.kernel("k", 1000, 500, correlation_id=1, stream_id=8).kernel("k", 1000, 200, correlation_id=2)
+    build.kernel("k", 9000, 500, correlation_id=3).kernel("k", 10_000, 500, correlation_id=4)
+    recording = build.recording()
+    answer = idle_ops(recording)
+    length = recording.clock.window_ns
+    found = {row["path"]: (row["gaps"], row["idle_ns"]) for row in answer}
+    assert found == {NO_ANNOTATION: (2, 500 + length - 10_500), "b": (1, 7500), "a": (1, 1000)}
+    assert [row["path"] for row in answer] == [NO_ANNOTATION, "b", "a"]
+    assert by_cause(list(answer)[1]) == {"dependency": 7500}
+    assert [{table: rows.tolist() for table, rows in each.items()} for each in answer.evidence][1] == {"kernels": [1]}
+    whole = idle(recording)
+    assert all(answer.totals[name] == whole.totals[name] for name in answer.totals)
+    assert [row["path"] for row in idle_ops(recording, window="span")] == ["b", NO_ANNOTATION]

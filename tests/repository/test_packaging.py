@@ -147,3 +147,9 @@ def test_wheel_works_in_an_environment_of_its_own(distributions: tuple[Path, Pat
     trace = (tmp_path / "demo.json").read_text()
     assert "/gpu:0/stream:7" in trace
     assert "/gpu:0/memcpy" in trace
+    report = run(tmp_path / "venv/bin/collector", "report", tmp_path / "demo.json", "-o", "demo.html", cwd=tmp_path)
+    assert report.returncode == 0, report.stderr
+    assert "Content-Security-Policy" in (tmp_path / "demo.html").read_text("utf-8")
+    served = run(tmp_path / "venv/bin/collector", "ui", "--no-browser", cwd=tmp_path)
+    assert served.returncode == 2
+    assert "cupti-collector[ui]" in served.stderr

@@ -31,7 +31,17 @@ console.log(JSON.stringify(parts.map((part) => {
 })));
 """
 FOLLOWING = {
-    *("devices", "concurrency", "streams", "overlap/device", "overlap/stream", "overlap/group", "idle", "idle_gaps"),
+    *(
+        "devices",
+        "concurrency",
+        "streams",
+        "overlap/device",
+        "overlap/stream",
+        "overlap/group",
+        "idle",
+        "idle_ops",
+        "idle_gaps",
+    ),
     *(f"kernels/{by}" for by in ("name", "whole_name", "op", "shape", "stream")),
     *("tensor_cores/use", "tensor_cores/name", "occupancy", "ops", "copies", "launches", "launch_delays", "calls"),
     *("queue/stream", "queue/depth", "annotation_times/name", "annotation_times/path", "tracing_cost"),
@@ -158,7 +168,7 @@ def test_nothing_ran_in_a_part(build, tmp_path):
 def test_what_was_launched_under_an_annotation_before_the_step_is_not_asked_by_annotation(build, tmp_path):
     build.annotation("train", -50, 90, 1, 1).kernel("gemm", 10, 20, correlation_id=1).kernel("norm", 50, 20)
     step = written(tmp_path / "step.html", build.recording())
-    held_to_python(tmp_path / "step.html", step, [(0, 40)], besides=("kernels", "ops"))
+    held_to_python(tmp_path / "step.html", step, [(0, 40)], besides=("kernels", "ops", "idle_ops"))
     assert "kernels/name" in of_parts(tmp_path / "step.html", [(0, 40)])[0]
     assert "kernels/op" not in of_parts(tmp_path / "step.html", [(0, 40)])[0]
 

@@ -4,7 +4,7 @@
 import { ascending, byCodePoints, figuresOf, groupedBy, longestFirst, lowerMedian, ratio, rowOf, shared } from "./groups.js";
 import { clipped, gapsBetween, lengthOf, overlap, sweep, timesAlone, timesByNumber, union, without } from "./intervals.js";
 import { memoryByOp, memoryByPool } from "./memory.js";
-import { annotationPathTimes, ops } from "./ops.js";
+import { annotationPathTimes, NO_ANNOTATION, ops, pathsOf } from "./ops.js";
 import { within } from "../window.js";
 
 /** @typedef {import("../provider.js").Answer} Answer */
@@ -192,7 +192,7 @@ function streams(_, asked) {
   });
 }
 
-/** The gaps of each device with their causes. @param {Asked} asked */
+/** The gaps of each device with their causes, and the rows of the activities that ended them. @param {Asked} asked */
 function gaps(asked) {
   const { rows: { work, calls }, cut } = asked;
   const waits = union(cut.calls.filter((row) => calls.waits[row]).map((row) => timesOf(calls, row)));
@@ -203,11 +203,12 @@ function gaps(asked) {
       /** @type {Row} */
       const gap = {
         device_id: device, start_ns: start - cut.part.start, end_ns: end - cut.part.start, idle_ns: idle, synchronize_ns: 0, host_ns: 0,
-        launch_latency_ns: 0, kernel_gap_ns: 0, dependency_ns: 0, no_launch_ns: 0, tail_ns: 0,
+        launch_latency_ns: 0, kernel_gap_ns: 0, dependency_ns: 0, no_launch_ns: 0, tail_ns: 0, ended: [],
       };
       // If several activities end the gap at once, the earliest launch counts; it is unknown if one of them is unknown.
       let launched = Infinity;
       for (let place = endedBy; place >= 0 && place < own.length && work.start[own[place]] === end; place++) {
+        gap.ended.push(own[place]);
         const call = work.call[own[place]];
         launched = Math.min(launched, call ? calls.start[call - 1] : -1);
       }
@@ -244,6 +245,19 @@ function idle(whole, asked) {
   return gaps(asked).map(({ device, gaps: own }) => Object.fromEntries(whole.columns.map(({ name }) => [name,
     name === "device_id" ? device : name === "window_ns" ? part.end - part.start : name === "gaps" ? own.length
     : own.reduce((sum, each) => sum + each[name], 0)])));
+}
+
+/** @param {Answer} whole @param {Asked} asked */
+function idleOps(whole, asked) {
+  const paths = pathsOf(asked);
+  const { work } = asked.rows;
+  const pathOf = (/** @type {number[]} */ ended) =>
+    ended.map((row) => paths.get(work.annotation[row] - 1) || NO_ANNOTATION).sort(byCodePoints)[0] ?? NO_ANNOTATION;
+  return gaps(asked).flatMap(({ device, gaps: own }) => [...groupedBy(own, (each) => pathOf(each.ended))]
+    .map(([path, found]) => /** @type {Row} */ (Object.fromEntries(whole.columns.map(({ name }) => [name,
+      name === "device_id" ? device : name === "path" ? path : name === "gaps" ? found.length
+      : found.reduce((sum, each) => sum + each[name], 0)]))))
+    .sort((one, other) => other.idle_ns - one.idle_ns || byCodePoints(one.path, other.path)));
 }
 
 /** @param {Answer} _ @param {Asked} asked */
@@ -423,6 +437,7 @@ const QUESTIONS = {
   "overlap/stream": { rows: overlapByStream },
   "overlap/group": { rows: overlapByGroup, needs: ["overlap/group"] },
   idle: { rows: idle },
+  idle_ops: { rows: idleOps, needs: ["annotation_times/name"], named: true },
   idle_gaps: { rows: idleGaps },
   ...Object.fromEntries(["name", "whole_name", "shape", "stream"].map((by) =>
     [`kernels/${by}`, { rows: kernels, needs: [`kernels/${by}`, "tensor_cores/use"] }])),

@@ -8,7 +8,7 @@ import { turned } from "./overview.js";
 
 /** @param {import("../views.js").Shown} props */
 export function Idle({ step, place }) {
-  const { idle, idle_gaps: gaps } = step.answers;
+  const { idle, idle_ops: ops, idle_gaps: gaps } = step.answers;
   const part = chosenWindow.value;
   const show = (/** @type {number} */ row) => {
     const times = timesOf(gaps, row);
@@ -17,5 +17,6 @@ export function Idle({ step, place }) {
   return html`
     <${AnswerTable} answer=${turned(idle)} title="Causes" least part=${part} />
     <${Lanes} step=${step} place=${place} />
+    ${ops && html`<${AnswerTable} answer=${ops} title="By annotation" least part=${part} />`}
     ${gaps && html`<${AnswerTable} answer=${gaps} title="Gaps" isDefined=${false} kept=${inWindow(gaps, part)} part=${part} onRow=${show} rowHelp="show this gap" />`}`;
 }

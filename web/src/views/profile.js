@@ -6,7 +6,7 @@ import { select } from "d3-selection";
 import { printable, shown } from "../numbers.js";
 import { ask, withOptions } from "../server.js";
 import { state, turnTo } from "../state.js";
-import { AnswerTable } from "../table.js";
+import { AnswerTable, heading } from "../table.js";
 
 /** @typedef {import("../provider.js").Answer} Answer */
 /** @typedef {Record<string, string>} Options */
@@ -31,7 +31,7 @@ function question() {
 /** @param {{run: import("../server.js").Run}} props */
 export function Profile({ run }) {
   const [choices, setChoices] = useState(/** @type {Choices | null} */ (null));
-  const [found, setFound] = useState(/** @type {ProfileAnswer | null} */ (null));
+  const [found, setFound] = useState(/** @type {{path: string, answer: ProfileAnswer} | null} */ (null));
   const [why, setWhy] = useState("");
   const asked = question();
   const path = withOptions(`/api/runs/${run.id}/profile`, asked);
@@ -39,18 +39,19 @@ export function Profile({ run }) {
   useEffect(() => {
     let is = true;
     setWhy("");
-    ask(path).then((answer) => is && setFound(answer), (error) => { if (is) { setFound(null); setWhy(error.message); } });
+    ask(path).then((answer) => is && setFound({ path, answer }), (error) => { if (is) { setFound(null); setWhy(error.message); } });
     return () => { is = false; };
   }, [path, run.version]);
+  const answer = found?.answer;
   if (!choices) return html`<p class="state" role=${why ? "alert" : "status"}>${why ? printable(why) : "Loading …"}</p>`;
   return html`
     <${Question} key=${state.value.prof} choices=${choices} asked=${asked} />
     ${why && html`<p class="state" role="alert">${printable(why)}</p>`}
-    ${found && html`
-      ${found.measure && asked.view !== "op" && html`<${Icicle} answer=${found} />`}
-      <${AnswerTable} answer=${found} title=${`The ${asked.view} view`} />
-      <details class="same"><summary>as collector prof prints it</summary><pre>${printable(found.text).replaceAll("\\n", "\n")}</pre></details>`}
-    ${!found && !why && html`<p class="state" role="status">Loading …</p>`}`;
+    ${found?.path !== path && !why && html`<p class="state" role="status">Loading …</p>`}
+    ${answer && html`
+      ${answer.measure && asked.view !== "op" && html`<p class="definition">The widths are ${heading(answer.measure)}.</p><${Icicle} answer=${answer} />`}
+      <${AnswerTable} answer=${answer} title=${`The ${asked.view} view`} />
+      <details class="same"><summary>as collector prof prints it</summary><pre>${printable(answer.text).replaceAll("\\n", "\n")}</pre></details>`}`;
 }
 
 /** @param {Options} asked */

@@ -157,7 +157,7 @@ function Together({ runs }) {
   const [first, second] = [meant(runs, before), meant(runs, now)];
   const field = (/** @type {string} */ label, /** @type {string} */ value, /** @type {(text: string) => void} */ set, /** @type {Run[]} */ found) => html`
     <label>${label} <input type="text" list="runs" value=${value} placeholder="name or regular expression"
-      onInput=${(/** @type {any} */ event) => set(event.target.value)} /> <small>${value ? `${grouped(found.length)} runs` : ""}</small></label>`;
+      onInput=${(/** @type {any} */ event) => set(event.target.value)} /> <small>${value ? `${grouped(found.length)} run${found.length === 1 ? "" : "s"}` : ""}</small></label>`;
   const show = (/** @type {string} */ view, /** @type {Run[]} */ chosen, /** @type {number} */ count) =>
     open(view, { runs: chosen.map((run) => run.id).join(","), before: count ? String(count) : "", step: "0", from: "", to: "" });
   return html`
