@@ -434,6 +434,14 @@ def test_every_view_of_a_step_that_lost_records(report_page, small, tmp_path):
     assert "⚠ incomplete" in report_page.page.inner_text("header")
 
 
+def test_headings_of_a_table_differ(report_page, small, tmp_path):
+    """The time in calls of a function is not headed as the function is."""
+    report_page.open(written(tmp_path / "step.html", small.recording()), "view=launches").drawn()
+    headings = [each.strip() for each in report_page.page.locator("thead th").all_inner_texts()]
+    assert {"api", "api time"} <= set(headings)
+    assert len(headings) == len(set(headings))
+
+
 def test_graphs_have_a_view_where_there_are_some(report_page, small, tmp_path):
     assert "graphs" not in report_page.open(written(tmp_path / "none.html", small.recording())).views()
     for number, start in enumerate((500_000, 600_000)):

@@ -19,9 +19,12 @@ const SIGNS = { slower: "▲", faster: "▼", new: "+", gone: "−", outlier: "�
 /** Says that no column is hidden. */
 const NONE = "-";
 
-/** @param {string} name The name of a column whose values say their unit. */
-export function heading(name) {
-  return name.replace(/_ns$/, "").replace(/^num_/, "").replaceAll("_", " ");
+/** @param {string} name The name of a column whose values say their unit, unless that tells it from others.
+ * @param {{name: string}[]} others */
+export function heading(name, others = []) {
+  const stem = name.replace(/_ns$/, "");
+  const isTold = stem === name || !others.some((other) => [stem, `${stem}_bytes`].includes(other.name));
+  return `${stem.replace(/^num_/, "").replaceAll("_", " ")}${isTold ? "" : " time"}`;
 }
 
 /** The title of an answer. @param {string} question */
@@ -191,7 +194,7 @@ export function AnswerTable({ answer, title, kept = null, note = "", least = fal
       <div class="scrolled" tabindex="0" role="region" aria-label=${`${label}: table`}>
         <table>
           <thead>
-            <tr>${columns.map((column) => html`<${Head} column=${column} sorting=${sorting} fixed=${plain} />`)}</tr>
+            <tr>${columns.map((column) => html`<${Head} column=${column} others=${answer.columns} sorting=${sorting} fixed=${plain} />`)}</tr>
           </thead>
           <tbody>
             ${cut.map((line) => ("group" in line ? html`
@@ -225,11 +228,11 @@ export function AnswerTable({ answer, title, kept = null, note = "", least = fal
     </section>`;
 }
 
-/** @param {{column: any, sorting: any, fixed: boolean}} props */
-function Head({ column, sorting, fixed }) {
+/** @param {{column: any, others: any[], sorting: any, fixed: boolean}} props */
+function Head({ column, others, sorting, fixed }) {
   const is = sorting?.id === column.name ? (sorting.desc ? "descending" : "ascending") : undefined;
   const figure = column.unit === "text" ? "" : "figure";
-  if (fixed) return html`<th scope="col" class=${figure} title=${column.meaning}>${heading(column.name)}</th>`;
+  if (fixed) return html`<th scope="col" class=${figure} title=${column.meaning}>${heading(column.name, others)}</th>`;
   // A click leads through these in turn, and back to the order of the answer.
   const turns = column.unit === "text" ? ["ascending", "descending"] : ["descending", "ascending"];
   const next = turns[is ? turns.indexOf(is) + 1 : 0];
@@ -237,7 +240,7 @@ function Head({ column, sorting, fixed }) {
   return html`
     <th scope="col" class=${figure} aria-sort=${is}>
       <button class="heading" title=${column.meaning} onClick=${() => choose({ sort })}>
-        ${heading(column.name)}<span aria-hidden="true">${is === "descending" ? " ▼" : is === "ascending" ? " ▲" : ""}</span>
+        ${heading(column.name, others)}<span aria-hidden="true">${is === "descending" ? " ▼" : is === "ascending" ? " ▲" : ""}</span>
       </button>
     </th>`;
 }
@@ -312,7 +315,7 @@ function Tools({ answer, rows, columns, hidden }) {
         <summary>columns</summary>
         <ul>${answer.columns.map((column) => html`
           <li><label title=${column.meaning}><input type="checkbox" checked=${!hidden.has(column.name)}
-            onChange=${() => toggle(column.name)} /> ${heading(column.name)}</label></li>`)}</ul>
+            onChange=${() => toggle(column.name)} /> ${heading(column.name, answer.columns)}</label></li>`)}</ul>
       </details>
       <span class="copy">copy as ${["CSV", "Markdown", "JSON"].map((form) => html`
         <button class="quiet" onClick=${() => copy(form)}>${form}</button>`)}</span>
