@@ -48,7 +48,7 @@ export function Lanes({ step, place, kinds, hint = true }) {
       },
     };
     return { options, data: [[part.start, part.end], [null, null]] };
-  }, [step, rows]);
+  }, [rows]); // and not whenever the answers of the step are those of another window
   useEffect(() => plot.current?.setScale("x", { min: part.start, max: part.end }), [data, picked, part.start, part.end]);
   useEffect(() => {
     const wheel = (/** @type {WheelEvent} */ event) => {
@@ -58,7 +58,7 @@ export function Lanes({ step, place, kinds, hint = true }) {
     };
     element.current?.addEventListener("wheel", wheel, { passive: false });
     return () => element.current?.removeEventListener("wheel", wheel);
-  }, [step]);
+  }, [rows]);
   const width = plot.current?.over.clientWidth ?? 1;
   const nsOfPixel = (part.end - part.start) / width;
   const hovered = over && data && sliceAt(step, data, rows[over.row]?.at, part.start + over.x * nsOfPixel, nsOfPixel);
