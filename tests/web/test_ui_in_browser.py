@@ -195,7 +195,7 @@ PERFETTO_WINDOW = """() => {
   const shown = window.app.trace.timeline.visibleWindow;
   return [Number(shown.start.integral), shown.duration];
 }"""
-PERFETTO_PINNED = "() => window.app.trace.workspaces.currentWorkspace.pinnedTracks.map(track => track.name)"
+PERFETTO_PINNED = "() => window.app.trace?.workspaces.currentWorkspace.pinnedTracks.map(track => track.name) ?? []"
 
 
 def test_perfetto_has_the_slices_of_the_window_and_follows_it(ui, serving, folder):

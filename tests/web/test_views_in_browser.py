@@ -448,7 +448,7 @@ def test_graphs_have_a_view_where_there_are_some(report_page, small, tmp_path):
         small.kernel("node", start, 100 + number, correlation_id=20 + number, graph_id=8)
     path = written(tmp_path / "graphs.html", small.recording())
     lawful_in_both_themes(report_page.open(path), ["graphs"])
-    assert [row[:5] for row in report_page.table("Graphs")] == [["0", "8", "2", "1", "201 ns"]]
+    assert [row[:6] for row in report_page.table("Graphs")] == [["0", "8", "0", "2", "1", "201 ns"]]
 
 
 def test_every_view_of_an_empty_step(report_page, build, tmp_path):
