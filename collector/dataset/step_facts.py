@@ -31,6 +31,7 @@ FACTS: Mapping[str, tuple[str, str]] = {
     "step_concurrency": ("concurrency", ""),
     "step_streams": ("streams", ""),
     "step_idle": ("idle", ""),
+    "step_idle_ops": ("idle_ops", ""),
     "step_gaps": ("idle_gaps", ""),
     "step_path": ("critical_path", "kind"),
     "step_kernel_names": ("kernels", "name"),
