@@ -64,9 +64,10 @@ struct Slice {
   int64_t duration_ns;
   std::string_view name;  // arbitrary bytes
   stepstats::Category category;
+  uint32_t color;  // 0xAARRGGBB, as the program stated it; 0: none
   const Argument* arguments;
   size_t num_arguments;
-  // Slices of one step with the same number other than 0 have the same name and category, and their first
+  // Slices of one step with the same number other than 0 have the same name, category and colour, and their first
   // `num_alike_arguments` arguments are equal. A visitor may write these parts once and copy them.
   uint32_t alike;
   size_t num_alike_arguments;

@@ -62,6 +62,14 @@ std::string without_colons(std::string_view name) {
   return op;
 }
 
+// The colour of an NVTX range; 0: none.
+uint32_t color_of(const Activity& activity) {
+  if (!activity.is_typed) return 0;
+  const TableKind kind = activity.columns.kind();
+  const bool is_range = kind == TableKind::kAnnotation || kind == TableKind::kNvtxRange;
+  return is_range ? static_cast<uint32_t>(activity.columns[stepstats::ActivityField::kColor]) : 0;
+}
+
 struct Copy {
   std::string_view kind;
   Interval interval;
@@ -299,6 +307,7 @@ void StepDrawing::draw_node(const Group& group, const Node& node, const Span& sp
   }
   slice.name = activity.name.empty() ? std::string_view("(no name)") : activity.name;
   slice.category = activity.category;
+  slice.color = color_of(activity);
   slice.alike = description.alike;
   slice.num_alike_arguments = description.num_label_arguments;
   add_own_arguments(node, span, description);

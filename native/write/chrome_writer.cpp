@@ -1,6 +1,8 @@
 #include "write/chrome_writer.h"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "write/json.h"
 
@@ -30,6 +32,44 @@ constexpr std::array<std::string_view, kCategories> kCategoryText = {
     R"(,"cat":"overhead","cname":"terrible")",
     R"(,"cat":"other")",
 };
+
+// Colours that Catapult has names for; a trace cannot state others.
+struct NamedColor {
+  std::string_view name;
+  int red, green, blue;
+};
+constexpr NamedColor kColors[] = {
+    {"black", 0, 0, 0},
+    {"grey", 221, 221, 221},
+    {"white", 255, 255, 255},
+    {"generic_work", 125, 125, 125},
+    {"terrible", 180, 0, 0},
+    {"rail_animation", 244, 74, 63},
+    {"bad", 180, 125, 0},
+    {"rail_idle", 238, 142, 0},
+    {"yellow", 255, 255, 0},
+    {"olive", 100, 100, 0},
+    {"good", 0, 125, 0},
+    {"rail_load", 13, 168, 97},
+    {"background_memory_dump", 0, 180, 180},
+    {"rail_response", 67, 135, 253},
+    {"vsync_highlight_color", 0, 0, 255},
+    {"detailed_memory_dump", 180, 0, 180},
+};
+
+// The name of the nearest colour to 0xAARRGGBB.
+std::string_view color_name(uint32_t color) {
+  const auto part = [color](int shift) { return static_cast<int>(color >> shift & 0xFF); };
+  const auto distance = [&](const NamedColor& named) {
+    const int red = named.red - part(16);
+    const int green = named.green - part(8);
+    const int blue = named.blue - part(0);
+    return red * red + green * green + blue * blue;
+  };
+  return std::min_element(std::begin(kColors), std::end(kColors),
+                          [&](const NamedColor& a, const NamedColor& b) { return distance(a) < distance(b); })
+      ->name;
+}
 
 constexpr std::string_view kFlowStart = R"({"ph":"s","id":)";
 constexpr std::string_view kFlowEnd = R"({"ph":"f","bp":"e","id":)";
@@ -188,6 +228,11 @@ void ChromeWriter::append_start(Output& output, const Slice& slice) {
   output.append("{\"ph\":\"X\",\"name\":");
   append_json_string(output, slice.name);
   output.append(kCategoryText[static_cast<size_t>(slice.category)]);
+  if (slice.color != 0) {  // only ops and other ranges, whose categories have no colour, state one
+    output.append(",\"cname\":\"");
+    output.append(color_name(slice.color));
+    output.append('"');
+  }
 }
 
 void ChromeWriter::append_arguments(Output& output, const Slice& slice, size_t first, size_t end) {

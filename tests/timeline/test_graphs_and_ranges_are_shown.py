@@ -85,6 +85,28 @@ def test_ranges_show_what_they_state(recording: Recording) -> None:
     assert (mark["kind"], mark["domain"]) == ("Mark", "serving")
 
 
+@pytest.mark.parametrize(
+    ("color", "name"),
+    [
+        (0xFFFF0000, "terrible"),
+        (0xFF008000, "good"),
+        (0xFF0000FF, "vsync_highlight_color"),
+        (0x00010101, "black"),
+        (0xFFF8F8F8, "white"),
+    ],
+)
+def test_a_range_of_a_colour_has_the_nearest_one_that_chrome_knows(color: int, name: str) -> None:
+    nvtx = NvtxCopy(_native.capture_library())
+    with SimulatedGpu(), collector.trace(strict=True) as step:
+        nvtx.RangePushEx(attributes(b"range", color_type=1, color=color))
+        nvtx.RangePop()
+        nvtx.MarkEx(attributes(b"mark", color_type=1, color=color))
+        nvtx.RangePushEx(attributes(b"plain", color=color))  # of no type of colours
+        nvtx.RangePop()
+    shown = {event["name"]: event.get("cname") for _, event in slices(step.recording)}
+    assert (shown["range"], shown["mark"], shown["plain"]) == (name, name, None)
+
+
 @pytest.mark.viewer
 def test_perfetto_shows_the_same(perfetto: Any, recording: Recording, tmp_path: Any) -> None:
     query = """select track.name, slice.name, args.key, args.display_value from slice
