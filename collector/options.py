@@ -91,6 +91,8 @@ class TraceOptions:
     """Record the Python stack at every annotation, for the profiler's code view."""
     journal: Path | None = None
     """A file to which records are appended while the step is open, in case the program ends before the step."""
+    stream: bool = False
+    """Keep no record in memory: the journal, in segments, is the result."""
     nvtx: bool | tuple[str, ...] | None = None
     """Whether NVTX ranges are recorded, or the domains whose ranges are; None: if the handler is armed."""
     graphs: str = "nodes"
@@ -105,6 +107,9 @@ class TraceOptions:
     """Record the revision of the git repository that the program runs in."""
     share_subscription: bool = field(default=False, kw_only=True)
     """Collect even if another client in this process holds CUPTI's only subscription (set if torch's is idle)."""
+
+    segment_bytes: int = field(default=64 << 20, kw_only=True)
+    """Bytes of a segment of a streamed journal."""
 
     def __post_init__(self) -> None:
         """Raise ValueError for impossible values."""
@@ -127,6 +132,10 @@ class TraceOptions:
         unknown = [kind for kind in self.kinds if kind not in known]
         if unknown:
             raise ValueError(f"unknown kind {unknown[0]!r}: choose from {', '.join(known)}")
+        if self.stream and self.journal is None:
+            raise ValueError("stream=True writes all records into a journal: name one (journal=...)")
+        if self.stream and self.dataset is not None:
+            raise ValueError("a streamed step is added to no dataset: save the journal there when it has ended")
         if not self.kinds:
             raise ValueError("kinds is empty: nothing would be recorded")
         for name, least, most in _LIMITS:

@@ -17,6 +17,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from collector.cli._size_arguments import size_argument
 from collector.errors import CollectorError
 from collector.text import terminal
 from collector.text.wording import counted
@@ -52,6 +53,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--delay", type=_seconds, default=0.0, metavar="S", help="begin S seconds after CUDA's initialisation"
     )
     parser.add_argument("--duration", type=_seconds, default=0.0, metavar="S", help="end S seconds after the begin")
+    parser.add_argument(
+        "--max-size",
+        type=size_argument,
+        default=0,
+        metavar="SIZE",
+        help="disk for the records of each process while it runs, such as 512MB: older records are removed",
+    )
     parser.add_argument("-q", "--quiet", action="store_true", help="no summary")
     parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, metavar="MODULE", help="a Python module to run")
     parser.add_argument("program", nargs=argparse.REMAINDER, help="the program and its arguments")
@@ -114,7 +122,7 @@ def _options(arguments: argparse.Namespace) -> RunOptions:
         raise CollectorError(str(error)) from None
     domains = tuple(arguments.nvtx_domains.split(",")) if arguments.nvtx_domains else ()
     nvtx = arguments.nvtx or bool(domains)
-    return RunOptions(kinds, nvtx, domains, arguments.delay, arguments.duration)
+    return RunOptions(kinds, nvtx, domains, arguments.delay, arguments.duration, arguments.max_size)
 
 
 def _finish(folder: Path, arguments: argparse.Namespace, *, as_dataset: bool) -> None:

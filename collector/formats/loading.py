@@ -12,27 +12,60 @@ from typing import TYPE_CHECKING
 from collector.errors import InvalidFileError
 from collector.files.atomic_files import expanded
 from collector.formats.file_content import content_of
+from collector.formats.journal_format import read_part, read_segments
 from collector.formats.registry import check_head, format_of, readable, readable_sentence, refuse_foreign
-from collector.formats.step import MessageSource, Step
+from collector.formats.step import MessageSource, RecordingSource, Step
+from collector.recording.journal_segments import is_journal, segments_of
 
 if TYPE_CHECKING:
     import os
+    from pathlib import Path
 
     from collector.formats.file_content import FileContent
 
 
-def load(path: str | os.PathLike[str]) -> Step:
+def load(path: str | os.PathLike[str], *, window: tuple[float | None, float | None] | None = None) -> Step:
     """Read one trace, whose format is recognised by its content, not by its name. Gzip is decompressed.
 
     Of a damaged file the intact part is read, and `Step.skipped` and `Step.warning` state the missing part.
     Times are those of the file: a Chrome trace without a stated base may have any origin. Columns and messages are
     computed when they are first requested.
 
+    Args:
+        path: the file, or the folder of a journal that is cut into segments.
+        window: the part of the trace to keep, in seconds from its start; either end may be None. Of a journal only this
+            part is ever in memory, however long the journal is.
+
     Raises:
         collector.InvalidFileError: the file is missing, is not a trace, or nothing in it can be read. The message is
             one line that names the file and the place.
+        ValueError: the window ends before it begins.
     """
-    content = content_of(expanded(path), check_head, readable_sentence())
+    name = expanded(path)
+    window_ns = _window_ns(window)
+    if name.is_dir() and segments_of(name):
+        return read_segments(name, window_ns)
+    if window_ns == (None, None):
+        return _load(name)
+    if is_journal(name):
+        return read_part(name, window_ns)
+    step = _load(name)
+    start_ns = step.recording.clock.cupti_start_ns
+    first, last = (None if side is None else start_ns + side for side in window_ns)
+    return Step(
+        RecordingSource(step.recording.between(first, last)), kind=step.kind, path=step.path, skipped=step.skipped
+    )
+
+
+def _window_ns(window: tuple[float | None, float | None] | None) -> tuple[int | None, int | None]:
+    first, last = window or (None, None)
+    if first is not None and last is not None and last < first:
+        raise ValueError(f"the window ends at {last} s, before it begins at {first} s")
+    return None if first is None else round(first * 1e9), None if last is None else round(last * 1e9)
+
+
+def _load(name: Path) -> Step:
+    content = content_of(name, check_head, readable_sentence())
     refuse_foreign(content.head, content.name)
     if content.is_blank:
         return _empty(content)

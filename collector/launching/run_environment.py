@@ -38,6 +38,8 @@ class RunOptions:
     """From CUDA's initialisation in each process to the begin."""
     duration_s: float = 0
     """From the begin to the end; 0: to the end of the process."""
+    max_bytes: int = 0
+    """The disk that the latest records of each process may take; 0: all records are kept."""
 
 
 def run_environment(
@@ -75,6 +77,7 @@ def run_environment(
         "VARIABLES": ",".join(dict.fromkeys((*RANK_VARIABLES, *variables))),
         "DELAY_MS": _milliseconds(options.delay_s),
         "DURATION_MS": _milliseconds(options.duration_s),
+        "MAX_BYTES": str(options.max_bytes or ""),
     }
     # Those of a `collector run` around this one are replaced as a whole.
     environment = {name: value for name, value in before.items() if not name.startswith(_PREFIX)}

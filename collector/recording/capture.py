@@ -6,7 +6,7 @@ step and determines the losses.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,11 +18,24 @@ if TYPE_CHECKING:
     from collector.recording.row_arguments import RowArguments
 
 
+class Part(NamedTuple):
+    """The place of a capture in a longer recording."""
+
+    begin_ns: int | None
+    """What happened after this time, CUPTI's ns, is in the capture or a later part; None: it is the first part."""
+    first_annotation: int
+    """The number of the first annotation that began in this part."""
+    is_continued: bool
+    """Whether there is a later part, which may have the activities of launches of this one."""
+
+
 class _Details(TypedDict, total=False):
     details: Sequence[Details]
     """The details of annotations, at index ``details_id`` - 1; the session adds them."""
     launch_figures: Mapping[str, int]
     """`collector.recording.ledger.LAUNCH_FIGURES` of a file that has them, so that they are not counted again."""
+    part: Part
+    """Present where the capture is a part of a longer recording."""
     arguments: RowArguments
     """Arguments of rows from the file of another program that have no column."""
 

@@ -33,6 +33,7 @@ from collector.files.atomic_files import atomic_write, expanded
 from collector.files.unpacking import check_size
 from collector.recording import journal
 from collector.recording.column_packing import Constants, Packing, pack, unpack
+from collector.recording.journal_segments import load_segments
 from collector.recording.ledger import LAUNCH_FIGURES
 from collector.recording.recording import Recording
 from collector.recording.row_arguments import ArgumentColumn, RowArguments
@@ -100,7 +101,8 @@ def save_recording(recording: Recording, path: str | os.PathLike[str]) -> None:
             table: [{"name": name, "texts": column.texts} for name, column in columns.items()]
             for table, columns in arguments.items()
         }
-    if not recording.ledger.source_counters.get("rows_cut"):  # of a part they are those of the whole
+    # Of a part they are those of the whole, and cannot be counted again where that was a part itself.
+    if not recording.ledger.source_counters.get("rows_cut") or recording.ledger.launches_cut:
         meta["launch_figures"] = {name: getattr(recording.ledger, name) for name in LAUNCH_FIGURES}
     with atomic_write(path) as file, zipfile.ZipFile(file, "w") as archive:
         _add(archive, "meta.json", json.dumps(meta, sort_keys=True, default=str).encode())
@@ -126,6 +128,8 @@ def load_recording(path: str | os.PathLike[str], data: bytes | None = None) -> R
     name = expanded(path)
     if data is None:
         try:
+            if name.is_dir():
+                return load_segments(name)
             data = name.read_bytes()
         except OSError as error:
             raise InvalidFileError(f"{name}: {error.strerror or error}") from error
@@ -215,7 +219,7 @@ def _of_members(members: _Members) -> Recording:
     if num_lost:
         meta["counters"]["tables_cut_off"] = num_lost
     elif "launch_figures" in meta:
-        capture["launch_figures"] = {name: int(meta["launch_figures"][name]) for name in LAUNCH_FIGURES}
+        capture["launch_figures"] = {name: int(meta["launch_figures"].get(name, 0)) for name in LAUNCH_FIGURES}
     if arguments := _arguments(members, meta):
         capture["arguments"] = RowArguments(lambda: arguments)
     return Recording.from_capture(capture)  # type: ignore[arg-type]

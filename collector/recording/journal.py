@@ -1,10 +1,10 @@
 """Journals: the records of an open session in a file, in case the program ends before the session does.
 
 ``trace(journal=...)`` lets the native source write a journal while the step is open, and the programs of
-``collector run`` write one each; ``native/capture/journal.h`` describes the format. A journal consists of frames, each
-of which adds rows, names and counts. The last frame of a session that ended says so. If there is none, records that
-CUPTI had not delivered when the program ended are missing, and the ledger reports this; the last frame may then be
-truncated.
+``collector run`` write one each; ``native/capture/journal_format.h`` describes the format. A journal consists of
+frames, each of which adds rows, names and counts. The last frame of a session that ended says so. If there is none,
+records that CUPTI had not delivered when the program ended are missing, and the ledger reports this; the last frame may
+then be truncated. `collector.recording.journal_segments` reads journals that are cut into segments.
 """
 
 from __future__ import annotations
@@ -13,14 +13,17 @@ import contextlib
 import json
 import os
 import struct
-from collections import defaultdict
-from collections.abc import Callable, Container, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from collector.errors import InvalidFileError
+from collector.recording.annotation_numbers import ANNOTATION_BITS
+from collector.recording.capture import Part
 from collector.recording.graph_attribution import attribute_graphs
+from collector.recording.packed_rows import unpack_rows
 from collector.recording.recording import Recording
 from collector.recording.schema import ACTIVITY_TABLES, SCHEMA
 from collector.recording.text_columns import text_column
@@ -35,16 +38,21 @@ if TYPE_CHECKING:
     from collector.recording.capture import Capture
 
     Buffer: TypeAlias = bytes | mmap.mmap
+    Columns: TypeAlias = dict[str, npt.NDArray[Any]]
 
 MAGIC = b"GPUJRNL"
 """The first bytes of a journal; one byte with the version follows."""
-VERSION = 1
+VERSION = 2
+HEAD_BYTES = len(MAGIC) + 1
 
-_FRAME = struct.Struct("<IIQ")  # a mark, 0, bytes
+_FRAME = struct.Struct("<IIQ")  # a mark, flags, bytes
 _FRAME_MARK = 0x4D415246
+_RETOLD = 1
+"""The flag of a frame that tells again what earlier segments have told."""
 _BLOCK = struct.Struct("<IIQ")  # kind, count, bytes
 _BLOCK_KINDS = (
     "texts", "numbers", "layout", "callback_names", "strings", "rows", "annotation_paths", "annotation_ends", "details",
+    "packed_rows",
 )  # fmt: skip
 """The names of the block kinds in the order of their numbers, which start at 1."""
 _U32 = struct.Struct("<I")
@@ -54,8 +62,19 @@ _END = struct.Struct("<Qq")
 _COLUMN = struct.Struct("<III")  # offset, bytes, whether signed
 _KEY_COLUMNS = ("device_id", "context_id", "stream_id")
 _KEPT_BEFORE_WINDOW = ("annotations", "contexts", "streams", "devices", "graph_changes")
-"""Tables of which rows from before a window count in it: annotations are numbered by their rows, and objects stay."""
+"""Tables of which rows from before a window count in it: annotations may be open in it, and objects stay."""
+_RETOLD_TABLES = _KEPT_BEFORE_WINDOW
+_TIMED_TABLES = tuple(
+    table for table, columns in SCHEMA.items() if "start_ns" in columns and table not in _KEPT_BEFORE_WINDOW
+)
+_MOST_NS = 1 << 62
+"""Times that any clock can have are smaller, and so are their sums."""
+_WINDOW_MARGIN_NS = 2_000_000_000
+"""Rows this close to a window are read as well: calls of its kernels, and kernels of its calls."""
 _DAMAGE = (struct.error, ValueError, LookupError, TypeError, OverflowError, RecursionError)
+
+WindowNs = tuple[int | None, int | None]
+"""A part of a recording, from its start on, in ns; either end may be open."""
 
 
 def load_journal(name: Path, data: bytes) -> Recording:
@@ -64,28 +83,52 @@ def load_journal(name: Path, data: bytes) -> Recording:
     Raises:
         collector.InvalidFileError: another version, or not even a complete beginning.
     """
-    head = len(MAGIC) + 1
-    if not 1 <= int.from_bytes(data[len(MAGIC) : head], "big") <= VERSION:
-        raise InvalidFileError(
-            f"{name}: a journal of version {data[len(MAGIC)] if len(data) >= head else '?'}, "
-            f"this program reads version {VERSION}",
-            "Read it with the version of cupti-collector that wrote it",
-        )
-    journal = _Journal(data)
-    at = head
+    return load_files([(name, data)], name)
+
+
+def load_files(files: Iterable[tuple[Path, Buffer]], name: Path, window_ns: WindowNs = (None, None)) -> Recording:
+    """Read the complete parts of the segments of one journal, or of a journal that is one file.
+
+    Args:
+        files: the names and contents of segments, in order.
+        name: of the journal, for errors.
+        window_ns: the part that is kept. Other rows are dropped block by block, so that they are never in memory
+            together.
+
+    Raises:
+        collector.InvalidFileError: no file is of a known version and has a complete beginning.
+    """
+    journal = _Journal(window_ns)
+    bytes_cut, problem = 0, InvalidFileError(f"{name}: there is no segment of a journal in this folder")
+    for path, data in files:
+        try:
+            check_version(path, data)
+            bytes_cut += journal.take_file(data)
+        except InvalidFileError as error:
+            bytes_cut, problem = bytes_cut + len(data), error
+        except _DAMAGE as error:
+            bytes_cut += len(data)
+            problem = InvalidFileError(f"{path}: a journal without even a whole beginning ({error})")
+    if not journal.num_files:
+        raise problem
     try:
-        at = journal.take_frame(at)
-    except _DAMAGE as error:
-        raise InvalidFileError(f"{name}: a journal without even a whole beginning ({error})") from error
-    with contextlib.suppress(*_DAMAGE):
-        while at < len(data):
-            at = journal.take_frame(at)
-    try:
-        capture = journal.capture(bytes_cut=len(data) - at)
+        capture = journal.capture(bytes_cut=bytes_cut)
         attribute_graphs(capture)
-        return Recording.from_capture(capture)
+        _begin_with_step(capture)
+        recording = Recording.from_capture(capture)
+        return recording if window_ns == (None, None) else recording.between(*journal.window_bounds())
     except _DAMAGE as error:
         raise InvalidFileError(f"{name}: a damaged journal ({' '.join(str(error).split())})") from error
+
+
+def check_version(name: Path, data: Buffer) -> None:
+    """Raise `collector.InvalidFileError` if the journal is of a version that is not known."""
+    version = data[len(MAGIC)] if len(data) >= HEAD_BYTES else None
+    if version is None or not 1 <= version <= VERSION:
+        raise InvalidFileError(
+            f"{name}: a journal of version {'?' if version is None else version}, this program reads version {VERSION}",
+            "Read it with the version of cupti-collector that wrote it",
+        )
 
 
 class JournalMark(NamedTuple):
@@ -97,15 +140,17 @@ class JournalMark(NamedTuple):
 
 
 def journal_window(
-    data: Buffer, first_byte: int, start: JournalMark, stop: JournalMark, own_calls: tuple[int, int]
+    files: Iterable[Buffer], first_byte: int, start: JournalMark, stop: JournalMark, own_calls: tuple[int, int]
 ) -> Capture:
-    """The part of an open session between two instants, of its journal ``data``.
+    """The part of an open session between two instants, of the files of its journal.
 
     Annotations that were open at the start begin there, those that are open at the end end there.
 
     Args:
-        data: the journal, which has all rows up to the end.
-        first_byte: its size at the start: rows from there on may be of the window, the others are not.
+        files: the journal, or its segments from the one on that was written at the start; they have all rows up to the
+            end.
+        first_byte: the size of the first of them at the start: rows from there on may be of the window, the others are
+            not.
         start: the first instant.
         stop: the last one.
         own_calls: the thread whose calls from a time on are the collector's own, and that time.
@@ -113,14 +158,12 @@ def journal_window(
     Raises:
         collector.InvalidFileError: the journal is damaged.
     """
-    journal = _Journal(data)
-    at, before = len(MAGIC) + 1, dict[str, int]()
-    with contextlib.suppress(*_DAMAGE):  # the end of the file, or a frame that is being written
-        while at < len(data):
-            is_before = at < first_byte
-            at = journal.take_frame(at, kept_rows=_KEPT_BEFORE_WINDOW if is_before else None)
-            before = dict(journal.numbers) if is_before else before
+    journal = _Journal()
+    before = dict[str, int]()
     try:
+        for number, data in enumerate(files):
+            journal.take_file(data, first_byte if number == 0 else 0)
+            before = dict(journal.numbers_before) if number == 0 else before
         return journal.window(before, start, stop, own_calls)
     except _DAMAGE as error:
         raise InvalidFileError(f"the journal of this process is damaged ({error})") from error
@@ -134,19 +177,55 @@ class JournalProcess(NamedTuple):
     """Variables of its environment."""
 
 
-def process_of(data: bytes) -> JournalProcess:
+def process_of(data: Buffer) -> JournalProcess:
     """What the first frame of the journal ``data`` states about its process."""
-    journal = _Journal(data)
+    journal = _Journal()
     with contextlib.suppress(*_DAMAGE):
-        journal.take_frame(len(MAGIC) + 1)
+        journal.take_frame(data, HEAD_BYTES)
     process_id = journal.texts.get("process.id", "")
     stated = (name.partition(".") for name in journal.texts)
     variables = {name: journal.texts[f"{room}.{name}"] for room, _, name in stated if room == "variable"}
     return JournalProcess(int(process_id) if process_id.isdecimal() else None, variables)
 
 
+class SegmentSpan(NamedTuple):
+    """The times of a segment's rows, CUPTI's ns."""
+
+    session_start_ns: int
+    first_ns: int
+    last_ns: int
+    is_closed: bool
+    """Whether these are the times of all its rows; a segment that was not closed states none."""
+
+
+def span_of(data: Buffer) -> SegmentSpan:
+    """The times of a segment, without reading its rows. Raises one of the errors of damaged files."""
+    journal, at, last = _Journal(), HEAD_BYTES, HEAD_BYTES
+    journal.take_frame(data, HEAD_BYTES)
+    session_start_ns = journal.numbers["clock.cupti_start_ns"]
+    while at + _FRAME.size <= len(data):
+        last, (mark, _, num_bytes) = at, _FRAME.unpack_from(data, at)
+        at += _FRAME.size + int(num_bytes)
+        if mark != _FRAME_MARK or at > len(data):
+            return SegmentSpan(session_start_ns, 0, 0, is_closed=False)
+    journal.take_frame(data, last, kept_rows=())
+    numbers = journal.numbers
+    is_closed = bool(numbers.get("segment.closed") or numbers.get("journal.ended"))
+    first, final = numbers.get("segment.first_ns", 0), numbers.get("segment.last_ns", 0)
+    return SegmentSpan(session_start_ns, first, final, is_closed and "segment.last_ns" in numbers)
+
+
 def _selected(columns: dict[str, npt.NDArray[Any]], mask: npt.NDArray[np.bool_]) -> dict[str, npt.NDArray[Any]]:
     return {name: column[mask] for name, column in columns.items()}
+
+
+def _distinct(columns: Columns, by: tuple[str, ...]) -> Columns:
+    """The rows without those that repeat an earlier one in these columns."""
+    if not len(columns[by[0]]):
+        return columns
+    _, first = np.unique(np.rec.fromarrays([columns[name] for name in by]), return_index=True)
+    first.sort()
+    return {name: column[first] for name, column in columns.items()}
 
 
 def holds_records(path: Path) -> bool:
@@ -155,7 +234,7 @@ def holds_records(path: Path) -> bool:
     It does if there is a second complete frame: the first frame only describes how to read the others.
     """
     with contextlib.suppress(OSError, struct.error), path.open("rb") as file:
-        end = len(MAGIC) + 1
+        end = HEAD_BYTES
         for _ in range(2):
             file.seek(end)
             mark, _, num_bytes = _FRAME.unpack(file.read(_FRAME.size))
@@ -166,46 +245,147 @@ def holds_records(path: Path) -> bool:
     return False
 
 
+def _begin_with_step(capture: Capture) -> None:
+    """Let what was told again begin with the step: annotations that were open, and graphs that existed."""
+    if "part" not in capture:
+        return
+    tables: dict[str, Columns] = capture["tables"]
+    for table in ("annotations", "graph_changes"):
+        if table in tables:
+            columns = tables[table]
+            columns["start_ns"] = np.maximum(columns["start_ns"], capture["clock"]["cupti_start_ns"])
+            if "end_ns" in columns:
+                columns["end_ns"] = np.maximum(columns["end_ns"], columns["start_ns"])
+
+
+class _Rows(NamedTuple):
+    """The rows of one block."""
+
+    key: tuple[int, int, int]
+    num_rows: int
+    columns: Mapping[str, npt.NDArray[Any]] | npt.NDArray[Any]
+    """By name."""
+
+
 class _Journal:
     """The capture that the frames of a journal add up to."""
 
-    def __init__(self, data: Buffer) -> None:
-        self._data = data
+    def __init__(self, window_ns: WindowNs = (None, None)) -> None:
+        self._window_ns = window_ns
         self.texts: dict[str, str] = {}
         self.numbers: dict[str, int] = {}
+        self.numbers_before: dict[str, int] = {}
+        """The numbers before the first kept byte of the last file."""
         self._layouts: dict[str, np.dtype[Any]] = {}
         self._callback_names: dict[tuple[int, int], str] = {}
         self._strings: list[str] = []
-        self._rows: dict[str, list[tuple[tuple[int, int, int], npt.NDArray[Any]]]] = defaultdict(list)
+        self._rows: dict[str, list[_Rows]] = defaultdict(list)
         self._annotation_paths: list[str] = []
         self._annotation_ends: list[tuple[int, int]] = []
         self._details: list[Any] = []
+        self._kept_rows: Container[str] | None = None
+        self._is_retold = False
+        self._num_rows = Counter[str]()
+        """Rows read, without those that were told again."""
+        self._first_part: Part | None = None
+        """The begin of the first segment, if it is a later one of its session."""
+        self._rows_before = Counter[str]()
+        """Rows of segments before the first."""
+        self.num_files = 0
+        """Of which the beginning could be read."""
+        self._last_segment = 0
+        self._has_gap = False
+        self._missing = Counter[str]()
+        """Rows of segments that are missing or damaged."""
 
-    def take_frame(self, at: int, kept_rows: Container[str] | None = None) -> int:
+    def take_file(self, data: Buffer, first_byte: int = 0) -> int:
+        """Add all complete frames of one file; return the number of bytes behind them.
+
+        Of frames before ``first_byte`` only the tables of `_KEPT_BEFORE_WINDOW` count.
+
+        Raises:
+            ValueError: not even the first frame is complete, or it is of another session.
+        """
+        at = self._take_head(data)
+        with contextlib.suppress(*_DAMAGE):
+            while at < len(data):
+                if at < first_byte:
+                    at = self.take_frame(data, at, kept_rows=_KEPT_BEFORE_WINDOW)
+                    self.numbers_before = dict(self.numbers)
+                else:
+                    at = self.take_frame(data, at)
+        return len(data) - at
+
+    def _take_head(self, data: Buffer) -> int:
+        """Add the first frame of a file; skip the second if it tells again what the file before has told."""
+        session = self.numbers.get("clock.cupti_start_ns"), self.texts.get("process.id")
+        counters, self.numbers = self.numbers, {}
+        try:
+            at = self.take_frame(data, HEAD_BYTES)
+        finally:
+            numbers, self.numbers = self.numbers, counters
+        number = numbers.get("segment.number", 0)
+        if self.num_files and (numbers.get("clock.cupti_start_ns"), self.texts.get("process.id")) != session:
+            raise ValueError("it is of another session")
+        prefix = "segment.rows_before."
+        before = Counter({name.removeprefix(prefix): n for name, n in numbers.items() if name.startswith(prefix)})
+        if not self.num_files:
+            self._rows_before = before
+            if number > 1:
+                begin_ns = numbers.get("segment.begin_ns", numbers["clock.cupti_start_ns"])
+                self._first_part = Part(begin_ns, before["annotations"] + 1, is_continued=False)
+        follows = self.num_files > 0 and number == self._last_segment + 1 and bool(counters.get("segment.closed"))
+        if self.num_files and not follows:
+            self._has_gap = True
+        self._missing = before - self._rows_before - self._num_rows
+        self.num_files += 1
+        self._last_segment = number
+        for name in ("segment.closed", "journal.ended", "clock.cupti_stop_ns", "clock.wall_stop_ns"):
+            counters.pop(name, None)
+        self.numbers |= numbers
+        if follows and self._is_retold_frame(data, at):
+            return self._end_of_frame(data, at)
+        return at
+
+    @staticmethod
+    def _is_retold_frame(data: Buffer, at: int) -> bool:
+        return at + _FRAME.size <= len(data) and bool(_FRAME.unpack_from(data, at)[1] & _RETOLD)
+
+    @staticmethod
+    def _end_of_frame(data: Buffer, at: int) -> int:
+        mark, _, num_bytes = _FRAME.unpack_from(data, at)
+        end = at + _FRAME.size + int(num_bytes)
+        if mark != _FRAME_MARK:
+            raise ValueError(f"no frame at byte {at}")
+        if end > len(data):
+            raise ValueError("the frame is cut off")
+        return end
+
+    def take_frame(self, data: Buffer, at: int, kept_rows: Container[str] | None = None) -> int:
         """Add the frame at byte ``at``; return the start of the next. A damaged frame raises and adds nothing.
 
         ``kept_rows``: the tables whose rows are added; None: all.
         """
         self._kept_rows = kept_rows
-        mark, _, num_bytes = _FRAME.unpack_from(self._data, at)
+        self._is_retold = self._is_retold_frame(data, at)
+        end = self._end_of_frame(data, at)
         at += _FRAME.size
-        end = int(at + num_bytes)
-        if mark != _FRAME_MARK:
-            raise ValueError(f"no frame at byte {at - _FRAME.size}")
-        if end > len(self._data):
-            raise ValueError("the frame is cut off")
-        additions: list[Callable[[], object]] = []
+        additions: list[Callable[[], object]] = [self._forget_texts] if self._is_retold else []
         while at < end:
-            kind, count, num_bytes = _BLOCK.unpack_from(self._data, at)
+            kind, count, num_bytes = _BLOCK.unpack_from(data, at)
             at += _BLOCK.size
             if at + num_bytes > end or not 1 <= kind <= len(_BLOCK_KINDS):
                 raise ValueError(f"no block at byte {at - _BLOCK.size}")
-            reader = _Reader(self._data, at, at + num_bytes)
+            reader = _Reader(data, at, at + num_bytes)
             additions.append(getattr(self, f"_read_{_BLOCK_KINDS[kind - 1]}")(reader, count))
             at += num_bytes
         for add in additions:
             add()
         return end
+
+    def _forget_texts(self) -> None:
+        """All texts are told again."""
+        self._strings, self._annotation_paths, self._details = [], [], []
 
     def _read_texts(self, reader: _Reader, count: int) -> Callable[[], object]:
         found = {reader.text(): reader.text() for _ in range(count)}
@@ -248,22 +428,61 @@ class _Journal:
 
     def _read_rows(self, reader: _Reader, count: int) -> Callable[[], object]:
         table, key = reader.text(), reader.take(_KEY)
+        return self._addition(table, key, count, lambda layout: reader.rows(layout, count))
+
+    def _read_packed_rows(self, reader: _Reader, count: int) -> Callable[[], object]:
+        table, key = reader.text(), reader.take(_KEY)
+        return self._addition(table, key, count, lambda layout: reader.packed_rows(layout, count))
+
+    def _addition(
+        self, table: str, key: tuple[Any, ...], count: int, read: Callable[[np.dtype[Any]], Any]
+    ) -> Callable[[], object]:
+        is_retold = self._is_retold
+
+        def note() -> None:
+            self._num_rows[table] += 0 if is_retold else count
+
         if self._kept_rows is not None and table not in self._kept_rows:
-            return lambda: None
-        rows = reader.rows(self._layouts[table], count)
-        return lambda: self._rows[table].append((key, rows))
+            return note
+        rows = _Rows((key[0], key[1], key[2]), count, read(self._layouts[table]))
+        if self._is_far_from_window(table, rows):
+            return note
+
+        def add() -> None:
+            note()
+            self._rows[table].append(rows)
+
+        return add
+
+    def window_bounds(self) -> WindowNs:
+        """The window in CUPTI's ns."""
+        start_ns = self.numbers["clock.cupti_start_ns"]
+        first, last = (None if side is None else start_ns + side for side in self._window_ns)
+        return first, last
+
+    def _is_far_from_window(self, table: str, rows: _Rows) -> bool:
+        """Whether no row can be needed for the window."""
+        names = self._layouts[table].names or ()
+        if self._window_ns == (None, None) or "start_ns" not in names:
+            return False
+        first, last = self.window_bounds()
+        begins, ends = rows.columns["start_ns"], rows.columns["end_ns" if "end_ns" in names else "start_ns"]
+        if last is not None and bool((begins > last + _WINDOW_MARGIN_NS).all()):
+            return True
+        if first is None or table in _KEPT_BEFORE_WINDOW:
+            return False
+        return bool((np.maximum(begins, ends) < first - _WINDOW_MARGIN_NS).all())
 
     def capture(self, bytes_cut: int) -> Capture:
         """The capture of the session, which ends with the last frame if it had not ended when the program did."""
-        has_ended = bool(self.numbers.get("journal.ended"))
+        has_ended = bool(self.numbers.get("journal.ended") or self.numbers.get("segment.closed"))
         tables = {table: self._columns(table) for table in SCHEMA if table in self._layouts}
-        if has_ended:
-            self._remove_own_calls(tables)
+        self._remove_own_calls(tables)
         strings = [*self._strings]
         self._name_calls(tables["api_calls"], strings)
         clock = self._clock(tables, has_ended=has_ended)
         self._end_annotations(tables["annotations"], strings, clock["cupti_stop_ns"] if has_ended else 0)
-        return {
+        capture: Capture = {
             "tables": tables,
             "strings": strings,
             "counters": {
@@ -275,6 +494,23 @@ class _Journal:
             "environment": self._environment(),
             "details": self._details,
         }
+        if forgotten := self._rows_before.total():
+            capture["counters"]["rows_forgotten"] = forgotten
+        if self._window_ns == (None, None) and (missing := self._missing.total()):
+            capture["counters"]["rows_missing"] = missing
+        if (part := self._part()) is not None:
+            capture["part"] = part
+        return capture
+
+    def _part(self) -> Part | None:
+        """The place of what was read in the session; None: it is the whole."""
+        begin_ns, end_ns = self.window_bounds()
+        first_annotation = 1
+        if self._first_part is not None:
+            first_annotation = self._first_part.first_annotation
+            begin_ns = self._first_part.begin_ns if begin_ns is None else begin_ns
+        is_continued = end_ns is not None or bool(self.numbers.get("segment.closed"))
+        return Part(begin_ns, first_annotation, is_continued) if begin_ns is not None or is_continued else None
 
     def window(
         self, before: Mapping[str, int], start: JournalMark, stop: JournalMark, own_calls: tuple[int, int]
@@ -284,6 +520,9 @@ class _Journal:
         self.numbers |= {"clock.cupti_start_ns": start.cupti_ns, "clock.wall_start_ns": start.wall_ns}
         self.numbers |= {"clock.cupti_stop_ns": stop.cupti_ns, "clock.wall_stop_ns": stop.wall_ns}
         self.numbers["clock.uncertainty_ns"] = max(start.uncertainty_ns, stop.uncertainty_ns)
+        self._first_part = None  # the window is later
+        self._rows_before.clear()
+        self.numbers.pop("segment.closed", None)
         capture = self.capture(bytes_cut=0)
         tables: dict[str, dict[str, npt.NDArray[Any]]] = capture["tables"]
         for table, columns in tables.items():
@@ -302,26 +541,38 @@ class _Journal:
 
     def _clock(self, tables: dict[str, dict[str, npt.NDArray[Any]]], *, has_ended: bool) -> dict[str, int]:
         start_ns, wall_start_ns = self.numbers["clock.cupti_start_ns"], self.numbers["clock.wall_start_ns"]
+        if self._first_part is not None and self._first_part.begin_ns is not None:  # it begins with its first row
+            begin_ns = self._first_part.begin_ns
+            begins = [t["start_ns"][t["start_ns"] > 0] for name, t in tables.items() if name in _TIMED_TABLES]
+            begin_ns = min(begin_ns, *(int(column.min(initial=begin_ns)) for column in begins))
+            start_ns, wall_start_ns = begin_ns, wall_start_ns + begin_ns - start_ns
         if has_ended:
             stop_ns, wall_stop_ns = self.numbers["clock.cupti_stop_ns"], self.numbers["clock.wall_stop_ns"]
         else:
             times = [columns[side] for columns in tables.values() for side in ("start_ns", "end_ns") if side in columns]
             stop_ns = max(start_ns, *(int(column.max(initial=start_ns)) for column in times))
             wall_stop_ns = wall_start_ns + stop_ns - start_ns
+        uncertainty_ns = self.numbers["clock.uncertainty_ns"]
+        if not all(0 <= time < _MOST_NS for time in (start_ns, stop_ns, wall_start_ns, wall_stop_ns, uncertainty_ns)):
+            raise ValueError("its clocks are impossible")
         return {
             "cupti_start_ns": start_ns,
             "cupti_stop_ns": stop_ns,
             "wall_start_ns": wall_start_ns,
             "wall_stop_ns": wall_stop_ns,
-            "uncertainty_ns": self.numbers["clock.uncertainty_ns"],
+            "uncertainty_ns": uncertainty_ns,
         }
 
     def _remove_own_calls(self, tables: dict[str, dict[str, npt.NDArray[Any]]]) -> None:
-        """Remove the calls that the end of the session made, as ``native/capture/own_calls.h`` does in memory."""
+        """Remove the calls of the collector itself, as ``native/capture/own_calls.h`` does in memory."""
         calls = tables["api_calls"]
-        is_own = (calls["thread_id"] == self.numbers["own_calls.thread_id"]) & (
-            calls["start_ns"] >= self.numbers["own_calls.from_ns"]
-        )
+        is_own = np.zeros(len(calls["thread_id"]), bool)
+        if "own_calls.thread_id" in self.numbers:
+            is_own |= (calls["thread_id"] == self.numbers["own_calls.thread_id"]) & (
+                calls["start_ns"] >= self.numbers["own_calls.from_ns"]
+            )
+        if decode_thread_id := self.numbers.get("own_calls.decode_thread_id"):
+            is_own |= calls["thread_id"] == decode_thread_id
         if not is_own.any():
             return
         own = calls["correlation_id"][is_own]
@@ -338,23 +589,31 @@ class _Journal:
                 found[rest] = value
         for flag in ("simulated", "shared_subscription"):
             found[flag] = bool(found.get(flag))
+        threads = {
+            name.removeprefix("thread."): text for name, text in self.texts.items() if name.startswith("thread.")
+        }
+        if threads:
+            found["thread_names"] = {int(number): name for number, name in threads.items()}
         devices = (name.partition(".") for name in self.texts)
         found["devices"] = {int(rest): self.texts[f"device.{rest}"] for room, _, rest in devices if room == "device"}
         return found
 
-    def _columns(self, table: str) -> dict[str, npt.NDArray[Any]]:
-        parts = self._rows[table]
-        layout = self._layouts[table]
+    def _columns(self, table: str) -> Columns:
+        parts = self._rows.pop(table, [])
+        names = self._layouts[table].names or ()
         columns = {}
         for column, dtype in SCHEMA[table].items():
-            if column not in (layout.names or ()):
-                continue
-            values = [rows[column] for _, rows in parts]
-            columns[column] = np.concatenate(values).astype(dtype, casting="equiv") if values else np.zeros(0, dtype)
+            if column in names:
+                values = [rows.columns[column] for rows in parts]
+                columns[column] = (
+                    np.concatenate(values).astype(dtype, casting="equiv") if values else np.zeros(0, dtype)
+                )
         if table in ACTIVITY_TABLES:
-            counts = [len(rows) for _, rows in parts]
+            counts = [rows.num_rows for rows in parts]
             for at, column in enumerate(_KEY_COLUMNS):
-                columns[column] = np.repeat(np.array([key[at] for key, _ in parts], "u4"), counts)
+                columns[column] = np.repeat(np.array([rows.key[at] for rows in parts], "u4"), counts)
+        if self._has_gap and table in _RETOLD_TABLES:
+            columns = _distinct(columns, by=("external_id",) if table == "annotations" else tuple(columns))
         if table != "annotations":  # their names are in a list of their own
             for column, indices in columns.items():
                 if text_column(column) and (indices >= len(self._strings)).any():
@@ -378,7 +637,13 @@ class _Journal:
         """
         if self._annotation_ends:
             rows, ends = zip(*self._annotation_ends, strict=True)
-            annotations["end_ns"][np.array(rows, "i8")] = ends
+            numbers = (annotations["external_id"] & np.uint64((1 << ANNOTATION_BITS) - 1)) - np.uint64(1)
+            order = np.argsort(numbers, kind="stable")
+            at = np.searchsorted(numbers, np.array(rows, "u8"), sorter=order)
+            is_known = at < len(order)
+            at = order[np.where(is_known, at, 0)] if len(order) else at
+            is_known[is_known] = numbers[at[is_known]] == np.array(rows, "u8")[is_known]  # else of an earlier segment
+            annotations["end_ns"][at[is_known]] = np.array(ends, "i8")[is_known]
         annotations["end_ns"][annotations["end_ns"] == 0] = last_end_ns
         if (annotations["name_id"] >= len(self._annotation_paths)).any():
             raise ValueError("the name of an annotation is missing")
@@ -406,6 +671,9 @@ class _Reader:
 
     def rows(self, layout: np.dtype[Any], count: int) -> npt.NDArray[Any]:
         return np.frombuffer(self._data, layout, count, self._pass(count * layout.itemsize))
+
+    def packed_rows(self, layout: np.dtype[Any], count: int) -> Columns:
+        return unpack_rows(self._data, self._at, self._end, layout, count)
 
     def _bytes(self, count: int) -> bytes:
         begin = self._pass(count)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from collector.protos import Provenance
+    from collector.recording.capture import Part
 
     Columns = Mapping[str, npt.NDArray[Any]]
 
@@ -39,6 +40,12 @@ class Ledger(TableCounts):
     """Launches that succeeded but have no recorded activity."""
     kernels_without_launch: int = 0
     """Kernels whose launch was not recorded, although API calls were."""
+    launches_cut: int = 0
+    """Launches at the edges of a part of a longer recording whose call or activities are in another part."""
+    rows_forgotten: int = 0
+    """Rows of earlier parts that the recording has removed to keep within its size or time."""
+    rows_missing: int = 0
+    """Rows of segments of the journal that are missing or damaged."""
     correlations_unmatched: int = 0
     """External correlation records of ours whose id belongs to no known annotation."""
     graphs_before_trace: int = 0
@@ -157,6 +164,7 @@ LOSSES = {
     "nothing_recorded": "nothing was recorded: no activity of the enabled kinds happened in this process",
     "open_at_exit": "the step was still open when the interpreter ended, and ends there",
     "interrupted": "this is the journal of a step that had not ended: records that had not reached it are missing",
+    "rows_missing": "{} row[|s] [is|are] in segments of the journal that are missing or damaged",
     "tables_cut_off": "{} table[|s] [is|are] missing: the recording's file is cut off",
     "records_dropped": "CUPTI dropped {} record[|s]: make more or larger buffers (max_buffers, buffer_bytes)",
     "buffers_declined": "{} buffer request[|s] [was|were] declined: raise max_buffers",
@@ -212,6 +220,7 @@ LAUNCH_FIGURES = (
     "launches_captured",
     "launches_without_kernel",
     "kernels_without_launch",
+    "launches_cut",
     "correlations_unmatched",
 )
 """The figures for which each row is matched with others."""
@@ -248,7 +257,11 @@ class LaunchFates(NamedTuple):
 
 
 def reconcile(
-    activities: Sequence[Columns], kernels: Columns, api_calls: Columns, strings: Sequence[str]
+    activities: Sequence[Columns],
+    kernels: Columns,
+    api_calls: Columns,
+    strings: Sequence[str],
+    part: Part | None = None,
 ) -> dict[str, int]:
     """Match launches with activities; return the ledger's launch figures by name.
 
@@ -257,17 +270,31 @@ def reconcile(
         kernels: the kernels among them.
         api_calls: every API call, including the rows that were set apart.
         strings: the texts that ``name_id`` refers to.
+        part: the place in a longer recording. Of launches before its begin, and of the last ones of a part that is
+            continued, the call or the activities may be in another part.
     """
     fates = LaunchFates.of(activities, api_calls, strings)
     known = api_calls["correlation_id"]
-    orphans = ~are_among(kernels["correlation_id"], known) if len(known) else np.zeros(0, bool)
+    orphans = ~are_among(kernels["correlation_id"], known) if len(known) else np.zeros(len(kernels["start_ns"]), bool)
+    without, cut = fates.without_activity, 0
+    if part is not None:
+        is_cut, is_cut_off = np.full(len(orphans), part.is_continued), np.full(len(without), part.is_continued)
+        if part.begin_ns is not None:
+            later = known[api_calls["start_ns"] >= part.begin_ns]
+            # Correlation ids are in the order of the calls.
+            is_cut |= kernels["correlation_id"] < later.min() if len(later) else True
+            is_cut_off |= fates.launched_at < part.begin_ns
+        is_cut, is_cut_off = is_cut & orphans, is_cut_off & without
+        cut = len(np.unique(kernels["correlation_id"][is_cut])) + int(is_cut_off.sum())
+        orphans, without = orphans & ~is_cut, without & ~is_cut_off
     return {
         "launches_seen": len(fates.launched_at),
         "launches_matched": int(fates.matched.sum()),
         "launches_failed": int(fates.failed.sum()),
         "launches_captured": int(fates.captured.sum()),
-        "launches_without_kernel": int(fates.without_activity.sum()),
+        "launches_without_kernel": int(without.sum()),
         "kernels_without_launch": int(orphans.sum()),
+        "launches_cut": cut,
     }
 
 

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collector.recording.annotation_details import Details
+from collector.recording.annotation_numbers import ANNOTATION_BITS
 from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND
 from collector.recording.distinct import are_among
 from collector.recording.first_rows import first_rows, look_up
 from collector.recording.launch_annotations import LaunchAnnotations
-from collector.recording.ledger import LOSSES, Ledger, reconcile
+from collector.recording.ledger import LAUNCH_FIGURES, LOSSES, Ledger, reconcile
 from collector.recording.possible_times import is_possible
 from collector.recording.row_arguments import RowArguments
 from collector.recording.schema import (
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from collector.recording.capture import Capture
+    from collector.recording.capture import Capture, Part
 
 __all__ = ["SCHEMA", "Clock", "Recording", "Tables"]
 
@@ -156,7 +157,7 @@ class Recording(TablesOfRecording):
         counters = {name: int(value) for name, value in capture["counters"].items()}
         launch_figures = capture.get("launch_figures")
         if launch_figures is None:
-            launch_figures = _launch_figures(columns, strings)
+            launch_figures = _launch_figures(columns, strings, capture.get("part"))
         ledger = _balance(columns, kept, (len(invalid), len(early), len(late)), counters, launch_figures)
         details = [Details.from_fields(each) for each in capture.get("details", ())]
         if (columns["annotations"]["details_id"] > len(details)).any():
@@ -213,7 +214,7 @@ class Recording(TablesOfRecording):
 
     def to_capture(self) -> Capture:
         """The recording in the form in which a source returns it: every row, including those set apart."""
-        return {
+        capture: Capture = {
             "tables": {name: _joined([getattr(part, name) for part in self.parts]).columns for name in SCHEMA},
             "strings": list(self.strings),
             "counters": dict(self.counters),
@@ -222,6 +223,9 @@ class Recording(TablesOfRecording):
             "details": self.details,
             "arguments": self.arguments,
         }
+        if self.ledger.launches_cut:  # they cannot be counted again
+            capture["launch_figures"] = {name: getattr(self.ledger, name) for name in LAUNCH_FIGURES}
+        return capture
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the recording to ``path`` in the format of its suffix, completely or not at all.
@@ -447,12 +451,16 @@ def _is_ordered(keys: list[npt.NDArray[Any]], rows_at_once: int = 1 << 16) -> bo
     return True
 
 
-def _launch_figures(columns: Mapping[str, Mapping[str, npt.NDArray[Any]]], strings: tuple[str, ...]) -> dict[str, int]:
+def _launch_figures(
+    columns: Mapping[str, Mapping[str, npt.NDArray[Any]]], strings: tuple[str, ...], part: Part | None
+) -> dict[str, int]:
     activities = [columns[name] for name in (*ACTIVITY_TABLES, "graph_launches")]
     external = columns["external_correlations"]
     ours = external["external_id"][external["external_kind"] == ANNOTATION_EXTERNAL_KIND]
+    if part is not None:
+        ours = ours[ours & np.uint64((1 << ANNOTATION_BITS) - 1) >= part.first_annotation]
     return {
-        **reconcile(activities, columns["kernels"], columns["api_calls"], strings),
+        **reconcile(activities, columns["kernels"], columns["api_calls"], strings, part),
         "correlations_unmatched": int((~are_among(ours, columns["annotations"]["external_id"])).sum()),
     }
 

@@ -14,6 +14,9 @@ from collector.errors import CuptiUnusableError, NotTracedError, error_of_kind
 from collector.runtime.interpreters import is_main_interpreter
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from collector._native import _StartOptions
     from collector.options import TraceOptions
     from collector.recording.annotation_details import Details
     from collector.recording.capture import Capture
@@ -75,6 +78,21 @@ class NativeSource:
 
     def start(self, options: TraceOptions) -> None:
         """Subscribe and enable the kinds of ``options``, or raise the matching `collector.CollectorError`."""
+        self._subscribe(
+            options,
+            {
+                "kinds": list(options.kinds),
+                # Absolute, because the program may change its folder; as bytes, because the name may be in any
+                # encoding.
+                "journal": b"" if options.journal is None else os.fsencode(options.journal.absolute()),
+                "journal_only": options.stream,
+                "segment_bytes": options.segment_bytes if options.stream else 0,
+            },
+        )
+        self._keeps_journal = options.journal is not None
+
+    def _subscribe(self, options: TraceOptions, others: _StartOptions) -> None:
+        """Start with ``options``, except for the journal and the kinds, which are among the ``others``."""
         wanted = options.nvtx
         self._native.select_nvtx(wanted is None or wanted is True, wanted if isinstance(wanted, tuple) else ())
         try:
@@ -83,23 +101,29 @@ class NativeSource:
                     "libcupti": "",
                     "libcuda": "",
                     "search_roots": search_roots(),
-                    "kinds": list(options.kinds),
                     "buffer_bytes": options.buffer_bytes,
                     "max_buffers": options.max_buffers,
                     "share_subscription": options.share_subscription,
-                    # Absolute, because the program may change its folder; as bytes, because the name may be in any
-                    # encoding.
-                    "journal": b"" if options.journal is None else os.fsencode(options.journal.absolute()),
+                    **others,
                 }
             )
         except self._native.CaptureError as error:
             raise error_of_kind(error.kind, error.cause, error.remedy) from None
-        self._keeps_journal = options.journal is not None
 
     def note_details(self, details: Details) -> None:
         """Store the details of annotations, in the order of their numbers; a journal gets them at once."""
         if self._keeps_journal:
             self._native.note_details(json.dumps(details))
+
+    def note_facts(self, texts: Mapping[str, str], counters: Mapping[str, int]) -> None:
+        """State facts in the journal of the open session."""
+        self._native.note_facts(
+            {
+                name.encode(errors="replace").decode(): text.encode(errors="replace").decode()
+                for name, text in texts.items()
+            },
+            counters,
+        )
 
     def journal_trouble(self) -> str:
         """The error of the journal of the current or last session; ``""`` if there is none."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import mmap
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,24 +42,28 @@ class RecordedWindow(NativeSource):
 
     def start(self, options: TraceOptions) -> None:
         """Note the begin. Raises `collector.NotTracedError` if no such recording is open."""
-        mark = self._native.mark(complete=False)
+        mark = self._native.mark("as is")
         if mark is None:
             raise NotTracedError("`collector run` does not record this process now")
         # Rows of the step are written after this moment, and so behind these bytes.
-        self._first_byte = Path(os.fsdecode(mark["journal"])).stat().st_size
+        self._segment = mark["segment"]
+        self._first_byte = _file_of(mark).stat().st_size
         self._start = _instant(mark)
 
     def stop(self, *, synchronize: bool, timeout_ms: int) -> Capture:
         """Complete the journal, and return its part."""
         from collector.recording.journal import journal_window
+        from collector.recording.journal_segments import contents_of, segment_number, segments_of
 
-        mark = self._native.mark(complete=True, synchronize=synchronize, timeout_ms=timeout_ms)
+        mark = self._native.mark("complete", synchronize=synchronize, timeout_ms=timeout_ms)
         if mark is None:
             raise NotTracedError("`collector run` ended its recording of this process inside the step")
         own_calls = (mark["own_thread_id"], mark["own_from_ns"])
-        with Path(os.fsdecode(mark["journal"])).open("rb") as file:
-            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        return journal_window(data, self._first_byte, self._start, _instant(mark), own_calls)
+        files = [_file_of(mark)] if not mark["segment"] else segments_of(_path_of(mark), self._segment)
+        if mark["segment"] and segment_number(files[0]) != self._segment:
+            raise NotTracedError("the step is longer than the recording of this process keeps: its begin is removed")
+        contents = [contents_of(path) for path in files]
+        return journal_window(contents, self._first_byte, self._start, _instant(mark), own_calls)
 
     def is_idle(self) -> bool:
         """Not known."""
@@ -68,6 +71,15 @@ class RecordedWindow(NativeSource):
 
     def abort(self) -> None:
         """The recording goes on."""
+
+
+def _path_of(mark: _Mark) -> Path:
+    return Path(os.fsdecode(mark["journal"]))
+
+
+def _file_of(mark: _Mark) -> Path:
+    """The file that is being written."""
+    return _path_of(mark) / f"{mark['segment']:06d}.journal" if mark["segment"] else _path_of(mark)
 
 
 def _instant(mark: _Mark) -> JournalMark:

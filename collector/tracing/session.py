@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from collector.errors import CollectorError, CollectorWarning, NotTracedError, OutputError, SessionActiveError
 from collector.files.atomic_files import check_writable, expanded
+from collector.formats.conversion import Conversion
 from collector.formats.output_paths import (
     FolderLock,
     file_of_this_process,
@@ -30,8 +31,9 @@ from collector.runtime.interpreters import check_main_interpreter
 from collector.runtime.optional_packages import optional_package
 from collector.runtime.uncompiled import uncompiled
 from collector.sources import SOURCE_NAMES, open_source
+from collector.sources.native import NativeSource
 from collector.tracing import session_slot
-from collector.tracing.annotate import send_annotations_to
+from collector.tracing.annotate import Ended, send_annotations_to
 from collector.tracing.graph_names import graph_names
 from collector.tracing.nvtx import add_facts, domain_names, prepare
 from collector.tracing.recorded_process import RecordedWindow, window_of_recording
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
+    from collector.recording.capture import Capture
     from collector.recording.recording import Recording
     from collector.sources import Source
 
@@ -78,6 +81,7 @@ def trace(
     job: str = ...,
     stacks: bool = ...,
     journal: str | os.PathLike[str] | None = ...,
+    stream: bool = ...,
     nvtx: bool | str | Iterable[str] | None = ...,
     graphs: str = ...,
     counters: bool = ...,
@@ -101,6 +105,7 @@ def trace(
     job: str = TraceOptions.job,
     stacks: bool = False,
     journal: str | os.PathLike[str] | None = None,
+    stream: bool = False,
     nvtx: bool | str | Iterable[str] | None = None,
     graphs: str = TraceOptions.graphs,
     counters: bool = False,
@@ -143,6 +148,9 @@ def trace(
         journal: a file for the records of the open step, in case the program is killed or crashes. `collector.load` and
             every command read it. It is deleted when the step has ended and its results are saved; an existing journal
             is never overwritten. Only the native source writes journals.
+        stream: keep no record in memory, so that a step of any length takes the same. ``journal`` is then the name of a
+            folder of segments, which stays and which `collector.load` reads; `Session.recording` loads it when it is
+            asked for, and another process writes ``path`` from it.
         nvtx: record the NVTX ranges of the program and its libraries as annotations, or only those of some domains
             (``""`` is the default domain). By default ranges are recorded if `collector.nvtx.arm` was called, or
             ``COLLECTOR_NVTX=1`` is set.
@@ -182,6 +190,7 @@ def trace(
         job=job,
         stacks=stacks,
         journal=None if journal is None else expanded(journal),
+        stream=stream,
         nvtx=nvtx if nvtx is None or isinstance(nvtx, bool) else domain_names(nvtx),
         graphs=graphs,
         counters=bool(counters),
@@ -218,6 +227,7 @@ class Session(TracedStep):
         self._use: session_slot.Use | None = None  # the use that traces
         self._entered: list[session_slot.Use] = []  # by `with`: a second one while the first is open traces nothing
         self._recording: Recording | None = None
+        self._streamed: Path | None = None  # the journal that is the result of the last step
         self._writable = True
         self._number = -1
         """Of the last step, counted from 0: ``{step}`` in paths."""
@@ -316,6 +326,10 @@ class Session(TracedStep):
     @property
     def recording(self) -> Recording:
         """The recording; empty if nothing could be traced. Raises `NotTracedError` before the step has ended."""
+        if self._recording is None and self._streamed is not None:
+            from collector.recording.recording import Recording
+
+            self._recording = Recording.load(self._streamed)
         if self._recording is None:
             if self._use is not None:
                 raise NotTracedError("the step is still being traced: its results are there when the block has ended")
@@ -386,6 +400,7 @@ class Session(TracedStep):
 
     def _forget_results(self, unavailable: str | None = None) -> None:
         self.unavailable, self._recording, self._writable = unavailable, None, True
+        self._streamed = None
         self.__dict__.pop("run_metadata", None)
 
     def _start(self, use: session_slot.Use) -> None:
@@ -453,6 +468,9 @@ class Session(TracedStep):
             if use.source is not None:
                 is_window = isinstance(use.source, RecordedWindow)
                 ended = None if is_window else send_annotations_to(None)
+                if self.options.stream and not is_window:
+                    self._stop_stream(use, ended, at_exit)
+                    return
                 from collector.recording.graph_attribution import attribute_graphs
                 from collector.recording.recording import Recording  # not before: a sub-interpreter may have no numpy
 
@@ -481,6 +499,27 @@ class Session(TracedStep):
         finally:
             self._release(use)
 
+    def _stop_stream(self, use: session_slot.Use, ended: Ended | None, at_exit: bool) -> None:
+        """End the recording, whose journal is the result, and gets the facts that only this process knows."""
+        assert isinstance(use.source, NativeSource)
+        environment: dict[str, Any] = {"source": "native", "thread_names": session_slot.thread_names()}
+        counters: dict[str, int] = {} if ended is None else {k: n for k, n in ended.counters.items() if n}
+        revision = revision_of_folder() if self.options.git_revision else ""
+        label = RunLabel(self.options.label, revision).as_environment()
+        unseen = add_facts(cast("Capture", {"environment": environment, "counters": counters}), self.options.nvtx)
+        if unseen:
+            _warn(unseen)
+        if at_exit:
+            counters["open_at_exit"] = 1
+        texts = {f"thread.{number}": name for number, name in environment["thread_names"].items()}
+        texts |= {
+            f"environment.{name}": text for name, text in {**environment, **label}.items() if isinstance(text, str)
+        }
+        use.source.note_facts(texts, counters)
+        use.source.stop(synchronize=self.options.synchronize, timeout_ms=self.options.timeout_ms)
+        use.source = None
+        self._streamed = use.journal
+
     def _save_at_end(self) -> bool:
         """Write the requested file; return whether the step's results are saved."""
         if self.unavailable is not None:
@@ -493,7 +532,9 @@ class Session(TracedStep):
         try:
             with FolderLock(self.path.parent):
                 path = self._find_path()  # again, because another process may have created the file meanwhile
-                if path is not None:
+                if path is not None and self._streamed is not None:
+                    Conversion(self._streamed, path).wait()
+                elif path is not None:
                     self.save(path)
                     mark_as_written_here(path)
         except Exception as error:
@@ -530,6 +571,8 @@ class Session(TracedStep):
                     "Read it (collector timeline does) and take it away, or name another file",
                 )
         except CollectorError as error:
+            if self.options.stream:
+                raise
             self._trouble(error, f"no journal is kept: {error}")
             return None
         return journal
@@ -541,6 +584,10 @@ class Session(TracedStep):
         if keeper is None or journal is None:
             return
         trouble = keeper.journal_trouble()
+        if self.options.stream:
+            if trouble:
+                _warn(f"the journal {journal} broke off before the step ended: {trouble}")
+            return
         is_empty = keep and trouble and not _holds_records(journal)
         if is_empty or not keep:
             keeper.remove_journal()
@@ -576,7 +623,7 @@ class Session(TracedStep):
 
     def end_at_exit(self, use: session_slot.Use) -> None:
         """End ``use`` at the exit of the interpreter; the requested file is saved."""
-        is_kept = self.options.path is not None or self.options.dataset is not None
+        is_kept = self.options.path is not None or self.options.dataset is not None or self.options.stream
         if use.has_begun and not use.is_ending and is_kept:
             self._end(use, None, at_exit=True)
         else:

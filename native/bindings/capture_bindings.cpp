@@ -14,6 +14,7 @@
 #include "bindings/tables.h"
 #include "capture/decode_benchmark.h"
 #include "capture/decoder.h"
+#include "capture/packed_rows.h"
 #include "capture/session.h"
 #include "cupti/activity_kinds.h"
 #include "cupti/library.h"
@@ -99,6 +100,21 @@ capture::StartOptions start_options(const py::dict& options) {
       out.share_subscription = item.second.cast<bool>();
     } else if (name == "journal") {
       out.journal = item.second.cast<std::string>();
+    } else if (name == "journal_only") {
+      out.journal_only = item.second.cast<bool>();
+    } else if (name == "segment_bytes") {
+      out.segments.segment_bytes = item.second.cast<uint64_t>();
+    } else if (name == "segment_ns") {
+      out.segments.segment_ns = item.second.cast<int64_t>();
+    } else if (name == "total_bytes") {
+      out.segments.total_bytes = item.second.cast<uint64_t>();
+    } else if (name == "total_ns") {
+      out.segments.total_ns = item.second.cast<int64_t>();
+    } else if (name == "is_recorder") {
+      out.watch = item.second.cast<bool>();
+      out.holder = out.watch ? capture::Holder::kRecorder : capture::Holder::kCaller;
+    } else if (name == "texts") {
+      out.journal_texts = item.second.cast<std::map<std::string, std::string>>();
     } else {
       throw py::value_error("unknown option: " + name);
     }
@@ -117,11 +133,12 @@ void start(const py::dict& options) {
   if (failure) throw CaptureError(*failure);
 }
 
-py::object stop(bool synchronize, int timeout_ms) {
+py::object stop(bool synchronize, int timeout_ms, bool is_recorder) {
   std::optional<capture::Capture> capture;
   {
     const GilRelease release;
-    capture = Session::instance().stop(synchronize, int64_t{timeout_ms} * 1'000'000);
+    capture = Session::instance().stop(synchronize, int64_t{timeout_ms} * 1'000'000,
+                                       is_recorder ? capture::Holder::kRecorder : capture::Holder::kCaller);
   }
   if (!capture) return py::none();
   py::dict out = tables_of(*capture->library, *capture->store, std::move(capture->annotations),
@@ -149,21 +166,62 @@ py::object stop(bool synchronize, int timeout_ms) {
   return out;
 }
 
-py::object mark(bool complete, bool synchronize, int timeout_ms) {
+Session::Completeness completeness_of(const std::string& name) {
+  if (name == "as is") return Session::Completeness::kAsIs;
+  if (name == "complete") return Session::Completeness::kComplete;
+  if (name == "cut") return Session::Completeness::kCut;
+  if (name == "running") return Session::Completeness::kRunning;
+  throw py::value_error("unknown completeness: " + name);
+}
+
+py::object mark(const std::string& wanted, bool synchronize, int timeout_ms) {
+  const Session::Completeness completeness = completeness_of(wanted);
   std::optional<capture::JournalMark> mark;
   {
     const GilRelease release;
-    mark = Session::instance().mark(complete, synchronize, int64_t{timeout_ms} * 1'000'000);
+    mark = Session::instance().mark(completeness, synchronize, int64_t{timeout_ms} * 1'000'000);
   }
   if (!mark) return py::none();
   py::dict out;
   out["journal"] = py::bytes(mark->journal);
+  out["segment"] = mark->segment;
   out["cupti_ns"] = mark->time.cupti_ns;
   out["wall_ns"] = mark->time.wall_ns;
   out["uncertainty_ns"] = mark->time.uncertainty_ns;
   out["own_thread_id"] = mark->own_calls.thread_id;
   out["own_from_ns"] = mark->own_calls.from_ns;
   return out;
+}
+
+py::object watched_state() {
+  const std::optional<capture::WatchedState> state = Session::instance().watched_state();
+  if (!state) return py::none();
+  py::dict out;
+  out["rows"] = state->rows;
+  out["outstanding"] = state->outstanding;
+  out["error"] = state->error;
+  out["error_function"] = Session::instance().callback_name(state->error_domain, state->error_callback);
+  out["is_broken"] = Session::instance().is_journal_broken();
+  return out;
+}
+
+py::object pack_rows(const py::buffer& rows, size_t row_bytes,
+                     const std::vector<std::tuple<uint32_t, uint8_t, bool>>& columns) {
+  const py::buffer_info info = rows.request();
+  std::vector<store::Column> described;
+  for (const auto& [offset, bytes, is_signed] : columns) {
+    if (offset + bytes > row_bytes) throw py::value_error("a column ends behind its row");
+    described.push_back({"", offset, bytes, is_signed});
+  }
+  if (row_bytes == 0) throw py::value_error("rows without bytes");
+  std::vector<char> packed;
+  const auto count = static_cast<size_t>(info.size * info.itemsize) / row_bytes;
+  capture::RowPacker packer;
+  if (!packer.pack({static_cast<const char*>(info.ptr), count, row_bytes, described.data(), described.size()},
+                   packed)) {
+    return py::none();
+  }
+  return py::bytes(packed.data(), packed.size());
 }
 
 // The library that decodes a recorded buffer: the layouts of a version, or a real libcupti that steps over the records.
@@ -280,11 +338,21 @@ PYBIND11_MODULE(_native, m) {
       [](const std::vector<std::string>& search_roots) { return cupti::Library::candidates({"", "", search_roots}); },
       py::arg("search_roots"), "The existing files among which a search for libcupti chooses, best first.");
   m.def("start", &start, py::arg("options"), "Opens the session. Raises CaptureError.");
-  m.def("stop", &stop, py::arg("synchronize") = true, py::arg("timeout_ms") = 5000,
-        "Closes the session; its tables, or None when none is open.");
-  m.def("mark", &mark, py::arg("complete"), py::arg("synchronize") = false, py::arg("timeout_ms") = 5000,
-        "The present instant of the session of `collector run`, whose journal may first be completed; None: there is "
-        "none.");
+  m.def("stop", &stop, py::arg("synchronize") = true, py::arg("timeout_ms") = 5000, py::arg("is_recorder") = false,
+        "Closes the session of a trace or of a recorder; its tables, or None when none is open.");
+  m.def("mark", &mark, py::arg("wanted"), py::arg("synchronize") = false, py::arg("timeout_ms") = 5000,
+        "The present instant of the session of `collector run` or of a recorder, and how much of the work up to then "
+        "is to be in its journal: as is, complete, cut (in closed segments), running (also unfinished kernels, once). "
+        "None: there is none.");
+  m.def(
+      "note_facts",
+      [](const std::map<std::string, std::string>& texts, const std::map<std::string, int64_t>& numbers) {
+        Session::instance().note_facts(texts, numbers);
+      },
+      py::arg("texts"), py::arg("numbers"), "States facts in the journal of the open session.");
+  m.def("watched_state", &watched_state, "What is known of the launches of a recorder; None: none is open.");
+  m.def("pack_rows", &pack_rows, py::arg("rows"), py::arg("row_bytes"), py::arg("columns"),
+        "The packed rows of a journal; None where they would not be smaller. A column is (offset, bytes, is_signed).");
   m.def(
       "abort", [] { Session::instance().abort(); }, py::call_guard<GilRelease>(),
       "Closes the session without waiting for the GPU, and forgets it.");

@@ -5,10 +5,12 @@
 #include <iterator>
 #include <utility>
 
+#include "capture/journal_format.h"
+
 namespace collector::capture {
 
 // The high bits of an id are the session's number, the low bits the row's number + 1.
-constexpr int kRowBits = 40;
+constexpr int kRowBits = journal_format::kAnnotationBits;
 constexpr uint64_t kRowMask = (uint64_t{1} << kRowBits) - 1;
 
 void AnnotationLog::begin(bool follow, bool forget) {
@@ -27,6 +29,8 @@ void AnnotationLog::begin(bool follow, bool forget) {
   num_reported_ = 0;
   num_paths_reported_ = 0;
   changes_ = {};
+  open_rows_.clear();
+  told_details_.clear();
   if (forget_) changes_.details = std::exchange(early_details_, {});
 }
 
@@ -140,12 +144,32 @@ AnnotationChanges AnnotationLog::changes() {
   for (size_t row = num_reported_; row < rows_.size(); ++row) changes.opened.push_back(rows_[row]);
   changes.paths.assign(paths_.begin() + static_cast<std::ptrdiff_t>(num_paths_reported_), paths_.end());
   if (forget_) {
+    for (const auto& [row, end_ns] : changes.closed) {
+      const auto ended = open_rows_.find(row);
+      if (ended == open_rows_.end()) continue;
+      ended->second.end_ns = end_ns;
+      changes.left.push_back(ended->second);
+      open_rows_.erase(ended);
+    }
+    for (const store::AnnotationRow& row : changes.opened) {
+      if (row.end_ns == 0) open_rows_.emplace((row.external_id & kRowMask) - 1, row);
+    }
+    told_details_.insert(told_details_.end(), changes.details.begin(), changes.details.end());
     num_forgotten_ += rows_.size();
     rows_.clear();
   }
   num_reported_ = rows_.size();
   num_paths_reported_ = paths_.size();
   return changes;
+}
+
+ToldAnnotations AnnotationLog::told() {
+  const threads::MutexLock lock(mutex_);
+  ToldAnnotations told;
+  for (const auto& [number, row] : open_rows_) told.open.push_back(row);
+  told.paths.assign(paths_.begin(), paths_.begin() + static_cast<std::ptrdiff_t>(num_paths_reported_));
+  told.details = told_details_;
+  return told;
 }
 
 std::vector<store::AnnotationRow> AnnotationLog::take(int64_t end_ns, std::vector<std::string>& paths) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -24,6 +25,14 @@ struct AnnotationChanges {
   std::vector<store::AnnotationRow> opened;
   std::vector<std::string> paths;  // and other texts, added since then; rows count them from the session's first
   std::vector<std::pair<uint64_t, int64_t>> closed;  // row and end_ns of annotations that an earlier call reported
+  std::vector<std::string> details;
+  std::vector<store::AnnotationRow> left;  // those that an earlier call reported as open, with their ends
+};
+
+// What a new segment of a journal tells again: all that changes() has returned up to now and later rows refer to.
+struct ToldAnnotations {
+  std::vector<store::AnnotationRow> open;
+  std::vector<std::string> paths;
   std::vector<std::string> details;
 };
 
@@ -73,6 +82,9 @@ class AnnotationLog {
 
   AnnotationChanges changes();
 
+  // Only for a session that forgets its rows.
+  ToldAnnotations told();
+
   // Ends the session at `end_ns`, which becomes the end of annotations that are still open. The paths are those that
   // the rows' name_id counts from 0, and their other texts from 1: 0 is none.
   std::vector<store::AnnotationRow> take(int64_t end_ns, std::vector<std::string>& paths);
@@ -121,6 +133,8 @@ class AnnotationLog {
   bool forget_ GUARDED_BY(mutex_) = false;
   size_t num_forgotten_ GUARDED_BY(mutex_) = 0;  // rows of the session that were removed, all of them before rows_
   std::vector<std::string> early_details_ GUARDED_BY(mutex_);
+  std::map<uint64_t, store::AnnotationRow> open_rows_ GUARDED_BY(mutex_);  // by number, of forgotten ones
+  std::vector<std::string> told_details_ GUARDED_BY(mutex_);
   size_t num_reported_ GUARDED_BY(mutex_) = 0;        // rows in rows_ that changes() has already returned
   size_t num_paths_reported_ GUARDED_BY(mutex_) = 0;  // likewise
   AnnotationChanges changes_ GUARDED_BY(mutex_);      // only `closed` and `details`; opened annotations are in rows_

@@ -1,10 +1,13 @@
 #include "capture/decode_thread.h"
 
 #include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <ctime>
 #include <new>
+#include <string>
 
 #include "capture/clocks.h"
 #include "threads/signals_blocked.h"
@@ -37,6 +40,15 @@ void DecodeThread::prepare(size_t buffer_bytes, uint32_t max_buffers) {
 void DecodeThread::start(const cupti::Library& library) {
   store_.clear();
   decoder_.emplace(library, store_);
+  library_ = &library;
+  has_named_devices_ = false;
+  calling_thread_id_ = 0;
+  cut_wanted_.store(false, std::memory_order_relaxed);
+  {
+    const threads::MutexLock lock(facts_mutex_);
+    noted_texts_.clear();
+    noted_numbers_.clear();
+  }
   out_of_memory_bytes_ = 0;
   running_.store(true, std::memory_order_release);
   const threads::SignalsBlocked no_signals;  // the program's signal handlers must not run on the decode thread
@@ -57,8 +69,12 @@ void DecodeThread::run() {
     if (flusher_.has_journal()) flusher_.flush_if_due();
     const uint64_t updates = updates_wanted_.load(std::memory_order_acquire);
     drain();
+    if (flusher_.has_journal() && forgets_) flusher_.cut_if_due(store_, annotations_);
     if (updates == updates_made_.load(std::memory_order_relaxed)) continue;
-    if (flusher_.has_journal()) write_all_to_journal();
+    if (flusher_.has_journal()) {
+      write_all_to_journal();
+      if (cut_wanted_.exchange(false) && forgets_) flusher_.cut(store_, annotations_);
+    }
     updates_made_.store(updates, std::memory_order_release);
   }
   drain();
@@ -93,20 +109,42 @@ void DecodeThread::decode(const CompletedBuffer& buffer) {
   } catch (const std::bad_alloc&) {
     out_of_memory_bytes_ += buffer.valid;
   }
-  if (flusher_.has_journal()) write_all_to_journal();
+  if (!flusher_.has_journal()) return;
+  name_devices();
+  write_all_to_journal();
+  if (forgets_) flusher_.cut_if_due(store_, annotations_);
+}
+
+// The program has initialised CUDA before it can cause a record. A killed program's journal needs the names before the
+// end. The calls appear in the trace; OwnCalls removes them.
+void DecodeThread::name_devices() {
+  if (has_named_devices_ || decoder_->counts().records == 0) return;
+  has_named_devices_ = true;
+  calling_thread_id_ = static_cast<uint32_t>(::syscall(SYS_gettid));
+  try {
+    std::map<std::string, std::string> texts;
+    for (const cupti::Device& device : library_->devices()) {
+      texts["device." + std::to_string(device.ordinal)] = device.name;
+    }
+    flusher_.state(texts, {{"own_calls.decode_thread_id", calling_thread_id_}});
+  } catch (const std::bad_alloc&) {
+    flusher_.give_up("out of memory");
+  }
 }
 
 void DecodeThread::write_all_to_journal() {
   try {
     graphs_.move_to(store_);
     ranges_.move_to(store_, 0);
+    state_facts();
   } catch (const std::bad_alloc&) {
     flusher_.give_up("out of memory");
   }
   write_journal(clock_ns(CLOCK_THREAD_CPUTIME_ID));
 }
 
-void DecodeThread::bring_journal_up_to_date(int64_t deadline_ns) {
+void DecodeThread::bring_journal_up_to_date(int64_t deadline_ns, bool cut) {
+  if (cut) cut_wanted_.store(true);
   const uint64_t update = updates_wanted_.fetch_add(1, std::memory_order_acq_rel) + 1;
   ::sem_post(&wake_);
   while (updates_made_.load(std::memory_order_acquire) < update && clock_ns(CLOCK_MONOTONIC) < deadline_ns) {
@@ -116,7 +154,27 @@ void DecodeThread::bring_journal_up_to_date(int64_t deadline_ns) {
 }
 
 void DecodeThread::complete_journal() {
-  if (flusher_.has_journal()) write_journal(cpu_ns_);
+  if (!flusher_.has_journal()) return;
+  write_journal(cpu_ns_);
+  state_facts();
+}
+
+void DecodeThread::note_facts(const std::map<std::string, std::string>& texts,
+                              const std::map<std::string, int64_t>& numbers) {
+  const threads::MutexLock lock(facts_mutex_);
+  for (const auto& [name, text] : texts) noted_texts_[name] = text;
+  for (const auto& [name, number] : numbers) noted_numbers_[name] = number;
+}
+
+void DecodeThread::state_facts() {
+  std::map<std::string, std::string> texts;
+  std::map<std::string, int64_t> numbers;
+  {
+    const threads::MutexLock lock(facts_mutex_);
+    texts.swap(noted_texts_);
+    numbers.swap(noted_numbers_);
+  }
+  if (!texts.empty() || !numbers.empty()) flusher_.state(texts, numbers);
 }
 
 void DecodeThread::write_journal(int64_t cpu_ns) {
@@ -127,6 +185,7 @@ void DecodeThread::write_journal(int64_t cpu_ns) {
   } catch (const std::bad_alloc&) {
     flusher_.give_up("out of memory");
   }
+  if (watch_.is_watching()) watch_.notice(store_);
   if (!forgets_) return;
   store_.clear_rows();  // also those that a broken journal does not have: nothing else reads them
   flusher_.forget_rows();

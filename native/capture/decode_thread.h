@@ -16,10 +16,12 @@
 #include "capture/decoder.h"
 #include "capture/graph_log.h"
 #include "capture/journal_flusher.h"
+#include "capture/launch_watch.h"
 #include "capture/queues.h"
 #include "capture/range_log.h"
 #include "cupti/library.h"
 #include "store/store.h"
+#include "threads/mutex.h"
 
 namespace collector::capture {
 
@@ -57,10 +59,21 @@ class DecodeThread {
   void complete_journal();
   // Has the thread decode what has come back and write all rows that the journal lacks; waits for it until the
   // deadline.
-  void bring_journal_up_to_date(int64_t deadline_ns);
+  // `cut`: and begin a new segment, so that what is written is in closed ones.
+  void bring_journal_up_to_date(int64_t deadline_ns, bool cut = false);
+
+  // Has the thread state facts in the journal, with the next rows. Any thread may call it.
+  void note_facts(const std::map<std::string, std::string>& texts, const std::map<std::string, int64_t>& numbers)
+      EXCLUDES(facts_mutex_);
 
   // CPU time of the thread, available after it has ended.
   int64_t cpu_ns() const { return cpu_ns_; }
+
+  // The thread if it made API calls of its own, else 0. Available after it has ended.
+  uint32_t calling_thread_id() const { return calling_thread_id_; }
+
+  // What LaunchWatch tells, if the session is watched.
+  LaunchWatch& watch() { return watch_; }
 
  private:
   // The maximum number of another client's buffers that the library may hold when our callbacks replace that client's.
@@ -70,6 +83,8 @@ class DecodeThread {
   void wait_for_buffers();
   void drain();
   void decode(const CompletedBuffer& buffer);
+  void name_devices();
+  void state_facts() EXCLUDES(facts_mutex_);
   void write_journal(int64_t cpu_ns);
   void write_all_to_journal();
 
@@ -84,11 +99,19 @@ class DecodeThread {
   std::atomic<bool> running_{false};
   std::atomic<uint64_t> updates_wanted_{0};  // of the journal, by bring_journal_up_to_date
   std::atomic<uint64_t> updates_made_{0};
+  std::atomic<bool> cut_wanted_{false};
+  threads::Mutex facts_mutex_;  // never taken in a CUPTI callback
+  std::map<std::string, std::string> noted_texts_ GUARDED_BY(facts_mutex_);
+  std::map<std::string, int64_t> noted_numbers_ GUARDED_BY(facts_mutex_);
   bool forgets_ = false;
   std::thread thread_;
 
   store::Store store_;
   std::optional<Decoder> decoder_;
+  const cupti::Library* library_ = nullptr;
+  LaunchWatch watch_;
+  bool has_named_devices_ = false;
+  uint32_t calling_thread_id_ = 0;
   uint64_t late_buffers_ = 0;  // returned between the last session and this one
   uint64_t out_of_memory_bytes_ = 0;
   int64_t cpu_ns_ = 0;

@@ -4,16 +4,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <exception>
 #include <iterator>
+#include <set>
+#include <type_traits>
 
 #include "threads/signals_blocked.h"
 
 namespace collector::capture {
 namespace {
+
+using journal_format::FrameFlag;
+using journal_format::kFrame;
+using journal_format::kMagic;
 
 constexpr size_t kFrameHead = 16;
 constexpr size_t kBlockHead = 16;
@@ -79,13 +86,37 @@ void Journal::begin(const cupti::Library& library, const std::map<std::string, s
   });
 }
 
-void Journal::append(const store::Store& store, AnnotationLog& annotations,
+void Journal::retell(const store::Store& store, const ToldAnnotations& annotations, const RetoldRows& rows) {
+  std::vector<store::AnnotationRow> spans = annotations.open;
+  std::set<uint64_t> told;
+  for (const store::AnnotationRow& row : spans) told.insert(row.external_id);
+  const auto tell = [&](const store::AnnotationRow& row) {
+    if (told.insert(row.external_id).second) spans.push_back(row);
+  };
+  for (const store::AnnotationRow& row : rows.ended) tell(row);
+  rows.graphs.each_annotation(tell);
+  std::vector<store::GraphChangeRow> changes;
+  rows.graphs.each_change([&](const store::GraphChangeRow& row) { changes.push_back(row); });
+  write_frame(
+      [&] {
+        put_text_block(Block::kStrings, store.strings.texts(), 0);
+        strings_written_ = store.strings.texts().size();
+        put_text_block(Block::kAnnotationPaths, annotations.paths, 0);
+        put_text_block(Block::kDetails, annotations.details, 0);
+        put_retold(spans);
+        put_retold(changes);
+        put_retold(std::vector<store::ContextRow>(rows.contexts.begin(), rows.contexts.end()));
+        put_retold(std::vector<store::StreamObjectRow>(rows.streams.begin(), rows.streams.end()));
+        put_retold(std::vector<store::DeviceRow>(rows.devices.begin(), rows.devices.end()));
+      },
+      FrameFlag::kRetold);
+}
+
+void Journal::append(const store::Store& store, const AnnotationChanges& annotations,
                      const std::map<std::string, int64_t>& numbers) {
   write_frame([&] {
-    const auto& strings = store.strings.texts();
-    begin_block(Block::kStrings, strings.size() - strings_written_);
-    for (; strings_written_ < strings.size(); ++strings_written_) put_text(strings[strings_written_]);
-    end_block();
+    put_text_block(Block::kStrings, store.strings.texts(), strings_written_);
+    strings_written_ = store.strings.texts().size();
     for (const auto& [key, stream] : store.streams()) {
       stream.rows.each([this, &place = key](const auto& rows) { put_rows(place, rows); });
     }
@@ -95,8 +126,7 @@ void Journal::append(const store::Store& store, AnnotationLog& annotations,
   });
 }
 
-void Journal::finish(const std::map<std::string, std::string>& texts, std::map<std::string, int64_t> numbers) {
-  numbers["journal.ended"] = 1;
+void Journal::state(const std::map<std::string, std::string>& texts, const std::map<std::string, int64_t>& numbers) {
   write_frame([&] {
     put_texts(texts);
     put_numbers(numbers);
@@ -104,7 +134,7 @@ void Journal::finish(const std::map<std::string, std::string>& texts, std::map<s
 }
 
 template <typename Fill>
-void Journal::write_frame(Fill fill) {
+void Journal::write_frame(Fill fill, FrameFlag flag) {
   if (file_ < 0) return;
   if (!is_still_open() && !open_again()) return;
   try {
@@ -112,6 +142,7 @@ void Journal::write_frame(Fill fill) {
     fill();
     const uint64_t bytes = frame_.size() - kFrameHead;
     std::memcpy(frame_.data(), &kFrame, sizeof(kFrame));
+    std::memcpy(frame_.data() + 4, &flag, sizeof(flag));
     std::memcpy(frame_.data() + 8, &bytes, sizeof(bytes));
     write(frame_.data(), frame_.size());
   } catch (const std::exception& error) {  // no memory for the frame
@@ -127,6 +158,7 @@ void Journal::write(const void* data, size_t bytes) {
       if (written > 0) {
         rest += written;
         bytes -= static_cast<size_t>(written);
+        num_bytes_ += static_cast<size_t>(written);
       } else if (written == 0 || errno != EINTR) {
         give_up(written == 0 ? "nothing could be written" : std::strerror(errno));
       }
@@ -153,6 +185,8 @@ void Journal::begin_block(Block kind, size_t count) {
   put_value(uint64_t{0});
 }
 
+void Journal::change_block_kind(Block kind) { std::memcpy(frame_.data() + block_begin_, &kind, sizeof(kind)); }
+
 void Journal::end_block() {
   const uint64_t bytes = frame_.size() - block_begin_ - kBlockHead;
   std::memcpy(frame_.data() + block_begin_ + 8, &bytes, sizeof(bytes));
@@ -173,23 +207,63 @@ void Journal::put_layout() {
   end_block();
 }
 
+// The earliest start and the latest end of rows that have these times. Times that CUPTI did not give are 0.
 template <typename Row>
-void Journal::put_rows(const store::StreamKey& key, const store::Chunks<Row>& rows) {
-  constexpr std::string_view kTable = store::Table<Row>::kName;
-  size_t& written = rows_written_[{kTable, key}];
-  if (written == rows.size()) return;
-  begin_block(Block::kRows, rows.size() - written);
-  put_text(kTable);
+void Journal::note_times(const Row* rows, size_t count) {
+  const auto& columns = store::Table<Row>::kColumns;
+  if (columns[0].name != "start_ns" || columns[1].name != "end_ns") return;
+  const auto* at = reinterpret_cast<const char*>(rows);
+  for (size_t i = 0; i < count; ++i, at += sizeof(Row)) {
+    int64_t start_ns = 0;
+    int64_t end_ns = 0;
+    std::memcpy(&start_ns, at + columns[0].offset, sizeof(start_ns));
+    std::memcpy(&end_ns, at + columns[1].offset, sizeof(end_ns));
+    if (start_ns > 0 && (first_ns_ == 0 || start_ns < first_ns_)) first_ns_ = start_ns;
+    last_ns_ = std::max({last_ns_, start_ns, end_ns});
+    if (!std::is_same_v<Row, store::AnnotationRow>) decoded_ns_ = std::max(decoded_ns_, start_ns);
+  }
+}
+
+template <typename Row>
+void Journal::put_run(const store::StreamKey& key, const Row* rows, size_t count) {
+  for (; count > journal_format::kMostPackedRows; count -= journal_format::kMostPackedRows) {
+    put_block(key, rows, journal_format::kMostPackedRows);
+    rows += journal_format::kMostPackedRows;
+  }
+  put_block(key, rows, count);
+}
+
+template <typename Row>
+void Journal::put_block(const store::StreamKey& key, const Row* rows, size_t count) {
+  const auto& columns = store::Table<Row>::kColumns;
+  begin_block(Block::kPackedRows, count);
+  put_text(store::Table<Row>::kName);
   put_value(key.device_id);
   put_value(key.context_id);
   put_value(key.stream_id);
+  if (!packer_.pack({reinterpret_cast<const char*>(rows), count, sizeof(Row), columns, std::size(columns)}, frame_)) {
+    change_block_kind(Block::kRows);
+    put(rows, count * sizeof(Row));
+  }
+  end_block();
+}
+
+template <typename Row>
+void Journal::put_rows(const store::StreamKey& key, const store::Chunks<Row>& rows) {
+  size_t& written = rows_written_[{store::Table<Row>::kName, key}];
   while (written < rows.size()) {
     size_t count = 0;
     const Row* const run = rows.run(written, count);
-    put(run, count * sizeof(Row));
+    put_run(key, run, count);
+    note_times(run, count);
+    num_rows_[store::Table<Row>::kName] += count;
     written += count;
   }
-  end_block();
+}
+
+template <typename Row>
+void Journal::put_retold(const std::vector<Row>& rows) {
+  if (!rows.empty()) put_run({}, rows.data(), rows.size());
 }
 
 void Journal::put_callback_names(const cupti::Library& library) {
@@ -209,17 +283,12 @@ void Journal::put_callback_names(const cupti::Library& library) {
   end_block();
 }
 
-void Journal::put_annotations(AnnotationLog& annotations) {
-  const AnnotationChanges changes = annotations.changes();
-  begin_block(Block::kAnnotationPaths, changes.paths.size());
-  for (const std::string& path : changes.paths) put_text(path);
-  end_block();
+void Journal::put_annotations(const AnnotationChanges& changes) {
+  put_text_block(Block::kAnnotationPaths, changes.paths, 0);
   if (!changes.opened.empty()) {
-    begin_block(Block::kRows, changes.opened.size());
-    put_text(store::Table<store::AnnotationRow>::kName);
-    for (int part = 0; part < 3; ++part) put_value(uint32_t{0});
-    put(changes.opened.data(), changes.opened.size() * sizeof(store::AnnotationRow));
-    end_block();
+    put_run({}, changes.opened.data(), changes.opened.size());
+    note_times(changes.opened.data(), changes.opened.size());
+    num_rows_[store::Table<store::AnnotationRow>::kName] += changes.opened.size();
   }
   begin_block(Block::kAnnotationEnds, changes.closed.size());
   for (const auto& [row, end_ns] : changes.closed) {
@@ -227,8 +296,14 @@ void Journal::put_annotations(AnnotationLog& annotations) {
     put_value(end_ns);
   }
   end_block();
-  begin_block(Block::kDetails, changes.details.size());
-  for (const std::string& details : changes.details) put_text(details);
+  put_text_block(Block::kDetails, changes.details, 0);
+}
+
+template <typename Texts>
+void Journal::put_text_block(Block kind, const Texts& texts, size_t first) {
+  if (first == texts.size()) return;
+  begin_block(kind, texts.size() - first);
+  for (size_t i = first; i < texts.size(); ++i) put_text(texts[i]);
   end_block();
 }
 

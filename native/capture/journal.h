@@ -1,17 +1,6 @@
-// The journal: the records of an open session in a file that outlives the process, in case the program ends before the
-// session does (killed, out of memory, crashed). collector/recording/journal.py reads it.
-//
-// The file is kMagic followed by frames. Every frame is complete, except that the last one may be truncated if the
-// process was killed while writing it. The number "journal.ended" of the last frame is 1 if the session ended; before
-// that frame the file is a journal of a session that had not ended.
-//
-//   frame   u32 kFrame, u32 0, u64 bytes of the rest; then blocks
-//   block   u32 kind (Journal::Block), u32 count, u64 bytes of the rest; then `count` items of that kind
-//   text    u32 bytes, then the text
-//
-// Numbers are little-endian and unaligned. Rows are stored as they are in memory; a block of the first frame gives the
-// name, offset and size of their columns. Items are appended to those of earlier frames; a fact replaces the earlier
-// fact of the same name.
+// One file of a journal: the records of an open session, in a file that outlives the process in case the program ends
+// before the session does (killed, out of memory, crashed). journal_format.h explains the format;
+// collector/recording/journal.py reads it.
 #pragma once
 
 #include <sys/types.h>
@@ -25,6 +14,9 @@
 #include <vector>
 
 #include "capture/annotations.h"
+#include "capture/journal_format.h"
+#include "capture/packed_rows.h"
+#include "capture/retold_rows.h"
 #include "cupti/library.h"
 #include "kinds/generated/kinds.h"
 #include "store/store.h"
@@ -34,22 +26,6 @@ namespace collector::capture {
 // Any failure ends only the journal, not the session; `trouble` contains its cause. Not thread-safe.
 class Journal {
  public:
-  static constexpr std::string_view kMagic{"GPUJRNL\1", 8};  // the last byte is the version
-  static constexpr uint32_t kFrame = 0x4d415246;
-
-  enum class Block : uint32_t {
-    kTexts = 1,            // name text, value text
-    kNumbers = 2,          // name text, i64
-    kLayout = 3,           // of one table: its name text, u32 bytes of a row; then `count` times column name text,
-                           // u32 offset, u32 bytes, u32 whether signed
-    kCallbackNames = 4,    // u32 domain, u32 id, name text
-    kStrings = 5,          // text; name_id counts them
-    kRows = 6,             // table name text, u32 device, u32 context, u32 stream; then `count` rows
-    kAnnotationPaths = 7,  // text; an annotation's name_id counts them
-    kAnnotationEnds = 8,   // u64 number of the annotation's row, i64 end_ns
-    kDetails = 9,          // text: JSON of an annotation's metadata; details_id counts these from 1
-  };
-
   // Creates the file, which must not exist yet.
   explicit Journal(const std::string& path);
   ~Journal();
@@ -60,14 +36,18 @@ class Journal {
   void begin(const cupti::Library& library, const std::map<std::string, std::string>& texts,
              const std::map<std::string, int64_t>& numbers);
 
+  // Writes a frame with the texts and rows that earlier segments have told; see journal_format.h.
+  void retell(const store::Store& store, const ToldAnnotations& annotations, const RetoldRows& rows);
+
   // Writes a frame with the rows and texts added since the last frame.
-  void append(const store::Store& store, AnnotationLog& annotations, const std::map<std::string, int64_t>& numbers);
+  void append(const store::Store& store, const AnnotationChanges& annotations,
+              const std::map<std::string, int64_t>& numbers);
 
   // The rows written so far have been removed from the store.
   void forget_rows() { rows_written_.clear(); }
 
-  // Writes the last frame, by which a reader knows that the session has ended. The facts replace those of before.
-  void finish(const std::map<std::string, std::string>& texts, std::map<std::string, int64_t> numbers);
+  // Writes a frame with facts, which replace those of before.
+  void state(const std::map<std::string, std::string>& texts, const std::map<std::string, int64_t>& numbers);
 
   // Closes the file, which stays.
   void close();
@@ -80,19 +60,42 @@ class Journal {
 
   const std::string& trouble() const { return trouble_; }
 
+  // The bytes written.
+  uint64_t num_bytes() const { return num_bytes_; }
+  // The rows written of each table, without those told again.
+  const std::map<std::string_view, uint64_t>& num_rows() const { return num_rows_; }
+  // The earliest start and the latest end of these rows; 0 without rows.
+  int64_t first_ns() const { return first_ns_; }
+  int64_t last_ns() const { return last_ns_; }
+  // The latest start of those that are no annotations; 0 without rows.
+  int64_t decoded_ns() const { return decoded_ns_; }
+
  private:
+  using Block = journal_format::Block;
+
   template <typename Row>
   void put_layout();
   template <typename Row>
   void put_rows(const store::StreamKey& key, const store::Chunks<Row>& rows);
+  template <typename Row>
+  void put_run(const store::StreamKey& key, const Row* rows, size_t count);
+  template <typename Row>
+  void put_block(const store::StreamKey& key, const Row* rows, size_t count);
+  template <typename Row>
+  void put_retold(const std::vector<Row>& rows);
+  template <typename Row>
+  void note_times(const Row* rows, size_t count);
   void put_callback_names(const cupti::Library& library);
-  void put_annotations(AnnotationLog& annotations);
+  void put_annotations(const AnnotationChanges& annotations);
+  template <typename Texts>
+  void put_text_block(Block kind, const Texts& texts, size_t first);
   void put_texts(const std::map<std::string, std::string>& texts);
   void put_numbers(const std::map<std::string, int64_t>& numbers);
   bool is_still_open() const;
   bool open_again();
 
   void begin_block(Block kind, size_t count);
+  void change_block_kind(Block kind);
   void end_block();
   void put(const void* data, size_t bytes);
   void put_text(std::string_view text);
@@ -101,7 +104,7 @@ class Journal {
     put(&value, sizeof(value));
   }
   template <typename Fill>
-  void write_frame(Fill fill);
+  void write_frame(Fill fill, journal_format::FrameFlag flag = journal_format::FrameFlag::kNone);
   void write(const void* data, size_t bytes);
 
   std::string path_;
@@ -112,6 +115,12 @@ class Journal {
   std::string trouble_;
   std::vector<char> frame_;
   size_t block_begin_ = 0;
+  RowPacker packer_;
+  uint64_t num_bytes_ = 0;
+  std::map<std::string_view, uint64_t> num_rows_;
+  int64_t first_ns_ = 0;
+  int64_t last_ns_ = 0;
+  int64_t decoded_ns_ = 0;
   std::map<std::pair<std::string_view, store::StreamKey>, size_t> rows_written_;
   size_t strings_written_ = 0;
 };

@@ -16,10 +16,10 @@ void JournalFlusher::reset() {
   is_broken_.store(false, std::memory_order_relaxed);
 }
 
-void JournalFlusher::begin(const std::string& path, const cupti::Library& library,
+void JournalFlusher::begin(const std::string& path, const SegmentLimits& limits, const cupti::Library& library,
                            const std::map<std::string, std::string>& texts,
                            const std::map<std::string, int64_t>& numbers) {
-  journal_ = std::make_unique<Journal>(path);
+  journal_ = std::make_unique<JournalSegments>(path, limits);
   journal_->begin(library, texts, numbers);
 }
 
@@ -62,7 +62,24 @@ void JournalFlusher::flush_if_due() {
 void JournalFlusher::append(const store::Store& store, AnnotationLog& annotations,
                             const std::map<std::string, int64_t>& numbers) {
   journal_->append(store, annotations, numbers);
-  is_broken_.store(!journal_->trouble().empty(), std::memory_order_relaxed);
+  note_trouble();
+}
+
+void JournalFlusher::note_trouble() { is_broken_.store(!journal_->trouble().empty(), std::memory_order_relaxed); }
+
+void JournalFlusher::state(const std::map<std::string, std::string>& texts,
+                           const std::map<std::string, int64_t>& numbers) {
+  journal_->state(texts, numbers);
+}
+
+void JournalFlusher::cut(const store::Store& store, AnnotationLog& annotations) {
+  journal_->cut(store, annotations);
+  note_trouble();
+}
+
+void JournalFlusher::cut_if_due(const store::Store& store, AnnotationLog& annotations) {
+  journal_->cut_if_due(store, annotations);
+  note_trouble();
 }
 
 void JournalFlusher::forget_rows() { journal_->forget_rows(); }

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "capture/annotations.h"
-#include "capture/journal.h"
+#include "capture/journal_segments.h"
 #include "cupti/library.h"
 #include "store/store.h"
 #include "threads/mutex.h"
@@ -23,12 +23,14 @@ class JournalFlusher {
   void reset();
 
   // Creates the journal's file and writes its first frame. Failures are reported by trouble().
-  void begin(const std::string& path, const cupti::Library& library, const std::map<std::string, std::string>& texts,
-             const std::map<std::string, int64_t>& numbers);
+  void begin(const std::string& path, const SegmentLimits& limits, const cupti::Library& library,
+             const std::map<std::string, std::string>& texts, const std::map<std::string, int64_t>& numbers);
 
   bool has_journal() const { return journal_ != nullptr; }
   // Whether rows could not be written. Any thread may ask.
   bool is_broken() const { return is_broken_.load(std::memory_order_relaxed); }
+  // The number of the segment that is written; 0: the journal is one file. Any thread may ask while a session is open.
+  uint32_t segment_number() const { return journal_ ? journal_->segment_number() : 0; }
 
   // --- Called by the session. ---
 
@@ -57,11 +59,18 @@ class JournalFlusher {
   void append(const store::Store& store, AnnotationLog& annotations, const std::map<std::string, int64_t>& numbers);
   // The rows written so far have been removed from the store.
   void forget_rows();
+  // States facts that were not known at the begin.
+  void state(const std::map<std::string, std::string>& texts, const std::map<std::string, int64_t>& numbers);
+  // Begins a new segment, now or if one is due. The store's rows are written and forgotten.
+  void cut(const store::Store& store, AnnotationLog& annotations);
+  void cut_if_due(const store::Store& store, AnnotationLog& annotations);
   // Ends the journal early: the frames already written stay, and trouble() contains the reason.
   void give_up(const std::string& why);
 
  private:
-  std::unique_ptr<Journal> journal_;
+  void note_trouble();
+
+  std::unique_ptr<JournalSegments> journal_;
   std::atomic<bool> is_broken_{false};
   int64_t next_flush_ns_ = 0;
   threads::Mutex mutex_;  // never taken in a CUPTI callback

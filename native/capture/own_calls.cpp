@@ -7,7 +7,8 @@ namespace collector::capture {
 void remove_own_calls(store::Store& store, OwnCalls own) {
   std::unordered_set<uint32_t> correlations;
   store.rows.of<store::ApiCallRow>().remove_if([&](const store::ApiCallRow& row) {
-    const bool is_own = row.thread_id == own.thread_id && row.start_ns >= own.from_ns;
+    const bool is_own = (row.thread_id == own.thread_id && row.start_ns >= own.from_ns) ||
+                        (own.decode_thread_id != 0 && row.thread_id == own.decode_thread_id);
     if (is_own) correlations.insert(row.correlation_id);
     return is_own;
   });

@@ -118,7 +118,7 @@ void Session::begin_journal(const StartOptions& options) {
   std::map<std::string, std::string> texts = options.journal_texts;
   texts.emplace("environment.cupti_path", library().portable_path());
   add_names(library().devices(), texts);
-  flusher_.begin(options.journal, library(), texts,
+  flusher_.begin(options.journal, options.segments, library(), texts,
                  {{"clock.cupti_start_ns", start_.cupti_ns},
                   {"clock.wall_start_ns", start_.wall_ns},
                   {"clock.uncertainty_ns", start_.uncertainty_ns},
@@ -148,6 +148,9 @@ std::optional<Failure> Session::start(const StartOptions& options) {
     if (holder_ == Holder::kInjection) {
       return Failure{cupti::FailureKind::kAlreadyActive,
                      "`collector run` records this process, and its trace has this step", "Leave one of the two out"};
+    }
+    if (holder_ == Holder::kRecorder) {
+      return Failure{cupti::FailureKind::kAlreadyActive, "`collector.record` records this process", "Stop it first"};
     }
     return Failure{cupti::FailureKind::kAlreadyActive, "a session is already open in this process", "Close it first"};
   }
@@ -188,7 +191,7 @@ std::optional<Failure> Session::start_tracing(const StartOptions& options) {
                                         on_resource)) {
     return failure;
   }
-  const std::optional<Anchor> clocks = read_clocks();
+  const std::optional<Anchor> clocks = read_clocks(library());
   if (!clocks) return Failure{cupti::FailureKind::kCuptiCall, "CUPTI's clock cannot be read (cuptiGetTimestamp)", ""};
   start_ = *clocks;
   size_t before_us = 0;  // drops before the session belong to no session; reading resets their count
@@ -204,6 +207,7 @@ std::optional<Failure> Session::start_tracing(const StartOptions& options) {
                    ""};
   }
   decode_thread_.forget_written_rows(options.journal_only);
+  decode_thread_.watch().begin(library(), options.watch);
   decode_thread_.start(library());
   accepting_.store(true, std::memory_order_release);
   return subscription_.enable(options.kinds);
@@ -222,19 +226,6 @@ void Session::roll_back() {
 }
 
 // --- Stop --------------------------------------------------------------------------------------------------------
-
-std::optional<Anchor> Session::read_clocks() const {
-  std::optional<Anchor> best;
-  for (int attempt = 0; attempt < 5; ++attempt) {
-    uint64_t cupti_ns = 0;
-    const int64_t before = clock_ns(CLOCK_REALTIME);
-    if (library().cupti().GetTimestamp(&cupti_ns) != Result::kSuccess) return std::nullopt;
-    const int64_t after = clock_ns(CLOCK_REALTIME);
-    const Anchor anchor{static_cast<int64_t>(cupti_ns), before + (after - before) / 2, (after - before) / 2 + 1};
-    if (!best || anchor.uncertainty_ns < best->uncertainty_ns) best = anchor;
-  }
-  return best;
-}
 
 void Session::synchronize_contexts() const {
   const cupti::DriverFunctions& driver = library().driver();
@@ -300,7 +291,7 @@ std::optional<Capture> Session::stop(bool synchronize, int64_t timeout_ns, Holde
   if (synchronize) synchronize_contexts();
   end_collecting();
   capture.start = start_;
-  capture.stop = read_clocks().value_or(start_);
+  capture.stop = read_clocks(library()).value_or(start_);
 
   // First the records of finished work; then, with all kinds disabled, all others.
   library().cupti().ActivityFlushAll(0);
@@ -313,6 +304,7 @@ std::optional<Capture> Session::stop(bool synchronize, int64_t timeout_ns, Holde
   accepting_.store(false, std::memory_order_release);
   subscription_.close();
   decode_thread_.stop();
+  capture.own_calls.decode_thread_id = decode_thread_.calling_thread_id();
   graphs_.move_to(decode_thread_.store());
   ranges_.move_to(decode_thread_.store(), capture.stop.cupti_ns);
   decode_thread_.complete_journal();
@@ -342,21 +334,37 @@ std::optional<Capture> Session::stop(bool synchronize, int64_t timeout_ns, Holde
   return capture;
 }
 
-std::optional<JournalMark> Session::mark(bool complete, bool synchronize, int64_t timeout_ns) {
+void Session::note_facts(const std::map<std::string, std::string>& texts,
+                         const std::map<std::string, int64_t>& numbers) {
+  if (active()) decode_thread_.note_facts(texts, numbers);
+}
+
+std::optional<WatchedState> Session::watched_state() {
+  if (!active() || !decode_thread_.watch().is_watching()) return std::nullopt;
+  return decode_thread_.watch().state();
+}
+
+std::string Session::callback_name(uint32_t domain, uint32_t callback_id) const {
+  const cupti::Library* const library = library_.load(std::memory_order_acquire);
+  if (library == nullptr || callback_id == 0) return "";
+  return library->callback_name(static_cast<cupti::CallbackDomain>(domain), callback_id);
+}
+
+std::optional<JournalMark> Session::mark(Completeness wanted, bool synchronize, int64_t timeout_ns) {
   if (!active()) return std::nullopt;
   const threads::MutexLock lock(control_);
-  if (!active() || holder_ != Holder::kInjection || flusher_.is_broken()) return std::nullopt;
+  if (!active() || holder_ == Holder::kCaller || flusher_.is_broken()) return std::nullopt;
   if (!library().has(Feature::kFlushingIsSafe)) return std::nullopt;
   const int64_t deadline = clock_ns(CLOCK_MONOTONIC) + timeout_ns;
-  JournalMark mark{journal_, {}, {this_thread_id(), cupti_now()}};
+  JournalMark mark{journal_, flusher_.segment_number(), {}, {this_thread_id(), cupti_now()}};
   if (synchronize) synchronize_contexts();
-  const std::optional<Anchor> clocks = read_clocks();
+  const std::optional<Anchor> clocks = read_clocks(library());
   if (!clocks) return std::nullopt;
   mark.time = *clocks;
-  if (complete) {
-    flush(0, deadline);
-    decode_thread_.bring_journal_up_to_date(deadline);
-  }
+  if (wanted == Completeness::kAsIs) return mark;
+  flush(wanted == Completeness::kRunning ? 1 : 0, deadline);
+  decode_thread_.bring_journal_up_to_date(deadline, wanted >= Completeness::kCut);
+  mark.segment = flusher_.segment_number();
   return mark;
 }
 

@@ -21,6 +21,7 @@
 #include <string_view>
 #include <vector>
 
+#include "capture/anchor.h"
 #include "capture/annotations.h"
 #include "capture/buffer_pools.h"
 #include "capture/decode_thread.h"
@@ -37,13 +38,6 @@
 #include "threads/mutex.h"
 
 namespace collector::capture {
-
-// One instant on CUPTI's clock and on the wall clock.
-struct Anchor {
-  int64_t cupti_ns;
-  int64_t wall_ns;         // CLOCK_REALTIME
-  int64_t uncertainty_ns;  // the wall time is within this distance of the CUPTI time
-};
 
 // A finished session. Its store belongs to the decode thread and is valid until the next start.
 struct Capture {
@@ -62,9 +56,11 @@ struct Capture {
   int64_t uncertainty_ns() const { return std::max(start.uncertainty_ns, stop.uncertainty_ns); }
 };
 
-// An instant of a session that `collector run` has opened, whose journal has all finished work up to then.
+// An instant of a session that `collector run` or `collector.record` has opened, whose journal has all finished work up
+// to then.
 struct JournalMark {
   std::string journal;
+  uint32_t segment;  // the number of the one that is written; 0: the journal is one file
   Anchor time;
   OwnCalls own_calls;
 };
@@ -94,9 +90,27 @@ class Session {
   // Only the holder ends it.
   std::optional<Capture> stop(bool synchronize, int64_t timeout_ns, Holder holder = Holder::kCaller);
 
-  // The present instant of a session that an injection holds; no value if there is none. With `complete` the journal
-  // has the work up to it, if the library can be flushed safely: as `stop`, it waits for the GPU first.
-  std::optional<JournalMark> mark(bool complete, bool synchronize, int64_t timeout_ns);
+  // How much of the work up to a mark is in the journal.
+  enum class Completeness : uint8_t {
+    kAsIs,      // what has come back by itself
+    kComplete,  // all finished work
+    kCut,       // and it is in closed segments
+    kRunning,   // and so is the work that is running: CUPTI hands it out once, without its end
+  };
+
+  // The present instant of a session that an injection or a recorder holds; no value if there is none, or if its
+  // library cannot be flushed safely. `synchronize`: as `stop`, it waits for the GPU first.
+  std::optional<JournalMark> mark(Completeness wanted, bool synchronize, int64_t timeout_ns);
+
+  // States facts in the journal of an open session.
+  void note_facts(const std::map<std::string, std::string>& texts, const std::map<std::string, int64_t>& numbers);
+
+  // What is known of the launches of a session that is watched; no value if none is open.
+  std::optional<WatchedState> watched_state();
+  // The name of an API function in the library of the last session.
+  std::string callback_name(uint32_t domain, uint32_t callback_id) const;
+  // Whether rows of the session cannot be written any more.
+  bool is_journal_broken() const { return flusher_.is_broken(); }
 
   // Ends the program's session and discards its records, without waiting for the GPU. For the exit of the interpreter.
   void abort();
@@ -157,7 +171,6 @@ class Session {
   void synchronize_contexts() const;
   // Has CUPTI complete its buffers, and waits for them until the deadline at most.
   void flush(uint32_t forced, int64_t deadline_ns) REQUIRES(control_);
-  std::optional<Anchor> read_clocks() const;
   void push(ThreadAnnotations& thread, Owner owner, const Place& place, uint32_t details_id,
             const RangeTexts* range = nullptr);
   void pop(OpenAnnotations& open, size_t index);

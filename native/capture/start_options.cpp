@@ -11,6 +11,9 @@ void check(const StartOptions& options) {
   if (options.max_buffers < 1 || options.max_buffers > 65536) {
     throw std::invalid_argument("max_buffers must be 1 to 65536");
   }
+  if ((options.segments.has_segments() || options.watch) && !(options.journal_only && !options.journal.empty())) {
+    throw std::invalid_argument("segments need a journal that is the only result");
+  }
 }
 
 }  // namespace collector::capture

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "capture/journal_segments.h"
 #include "cupti/library.h"
 #include "kinds/generated/kinds.h"
 
@@ -16,6 +17,7 @@ namespace collector::capture {
 enum class Holder : uint8_t {
   kCaller,     // the program, by collector.trace
   kInjection,  // `collector run`, for a program that imports nothing
+  kRecorder,   // the program, by collector.record
 };
 
 struct StartOptions {
@@ -33,6 +35,10 @@ struct StartOptions {
   // The journal is the only result: the session does not start without it, and rows are removed from memory once they
   // are written.
   bool journal_only = false;
+  // How the journal is cut into segments, which journal_only must go with.
+  SegmentLimits segments;
+  // Watch for launches that do not finish and for errors, which journal_only must go with.
+  bool watch = false;
   Holder holder = Holder::kCaller;
 };
 

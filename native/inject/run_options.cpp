@@ -15,6 +15,7 @@ namespace collector::inject {
 namespace {
 
 constexpr int64_t kNsPerMs = 1'000'000;
+constexpr uint64_t kSegmentsInRing = 8;
 
 std::string variable(const char* name) {
   const char* const value = ::secure_getenv(name);
@@ -31,15 +32,16 @@ std::vector<std::string> split(std::string_view text, char separator) {
   return parts;
 }
 
-int64_t milliseconds(const char* name) {
-  constexpr int64_t kMost = INT64_MAX / kNsPerMs;
+int64_t number(const char* name, const char* unit, size_t most_digits) {
   const std::string text = variable(name);
   if (text.empty()) return 0;
-  if (text.find_first_not_of("0123456789") != std::string::npos || text.size() > 12 || std::stoll(text) > kMost) {
-    throw std::invalid_argument(std::string(name) + " is no number of milliseconds: " + text);
+  if (text.find_first_not_of("0123456789") != std::string::npos || text.size() > most_digits) {
+    throw std::invalid_argument(std::string(name) + " is no number of " + unit + ": " + text);
   }
-  return std::stoll(text) * kNsPerMs;
+  return std::stoll(text);
 }
+
+int64_t milliseconds(const char* name) { return number(name, "milliseconds", 12) * kNsPerMs; }
 
 }  // namespace
 
@@ -56,6 +58,10 @@ RunOptions run_options() {
     if (!value.empty()) options.start.journal_texts["variable." + name] = value;
   }
   options.start.journal_only = true;
+  if (const int64_t most = number("COLLECTOR_RUN_MAX_BYTES", "bytes", 18); most > 0) {
+    options.start.segments.total_bytes = static_cast<uint64_t>(most);
+    options.start.segments.segment_bytes = options.start.segments.total_bytes / kSegmentsInRing + 1;
+  }
   options.start.holder = capture::Holder::kInjection;
   options.delay_ns = milliseconds("COLLECTOR_RUN_DELAY_MS");
   options.duration_ns = milliseconds("COLLECTOR_RUN_DURATION_MS");

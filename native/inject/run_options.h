@@ -16,6 +16,7 @@ namespace collector::inject {
 //   COLLECTOR_RUN_NVTX          names of the NVTX domains to record, separated by commas; unset: all
 //   COLLECTOR_RUN_SITES         folders that may hold NVIDIA's wheels, separated by colons
 //   COLLECTOR_RUN_VARIABLES     names of variables whose values the journal states, separated by commas
+//   COLLECTOR_RUN_MAX_BYTES     keep the latest records of each process, in segments of this size together
 //   COLLECTOR_RUN_DELAY_MS      begin this long after CUDA's initialisation
 //   COLLECTOR_RUN_DURATION_MS   end this long after the begin
 inline constexpr const char* kFolderVariable = "COLLECTOR_RUN_FOLDER";

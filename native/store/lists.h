@@ -22,6 +22,10 @@ class Lists<RowTypes<Rows...>> {
   Chunks<Row>& of() {
     return std::get<Chunks<Row>>(lists_);
   }
+  template <typename Row>
+  const Chunks<Row>& of() const {
+    return std::get<Chunks<Row>>(lists_);
+  }
 
   // Calls visit(list) for each list in order.
   template <typename Visit>

@@ -417,6 +417,6 @@ def test_damaged_anywhere_it_gives_a_recording_or_one_clear_error(small, at, val
 
 def test_one_of_another_version(small):
     data, path = small
-    path.write_bytes(data[:7] + b"\x02" + data[8:])
-    with pytest.raises(InvalidFileError, match="a journal of version 2, this program reads version 1"):
+    path.write_bytes(data[:7] + b"\x03" + data[8:])
+    with pytest.raises(InvalidFileError, match="a journal of version 3, this program reads version 2"):
         collector.load(path)

@@ -13,6 +13,7 @@ from injected_programs import injected_environment, launching_program
 
 import collector
 from collector.recording.recording import Recording
+from collector.recording.schema import SCHEMA
 
 pytestmark = [pytest.mark.simulator, pytest.mark.slow]
 
@@ -416,3 +417,73 @@ with collector.trace() as step:
     gpu.synchronize()
 print(step.unavailable)
 """
+
+
+def folder_bytes(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def test_a_ring_keeps_the_latest_records_and_says_what_it_removed(folder):
+    """Zero rows are unaccounted for: those that are there and those that were removed are all that were launched."""
+    limit = 2_000_000
+    assert run(folder, "exit", "300000", COLLECTOR_RUN_MAX_BYTES=str(limit)).returncode == 7
+    assert folder_bytes(folder) <= limit
+    (recording,) = recordings(folder)
+    ledger = recording.ledger
+    assert 10_000 < len(recording.kernels) < 300_000
+    assert ledger.losses() == []
+    calls = {name: recording.api_calls.names().count(name) for name in set(recording.api_calls.names())}
+    others = sum(count for name, count in calls.items() if name != "cuLaunchKernel")
+    assert ledger.rows_forgotten + len(recording.kernels) + calls["cuLaunchKernel"] <= 600_000 + others + 5_000
+    assert ledger.rows_forgotten + sum(len(getattr(recording, table)) for table in SCHEMA) >= 600_000
+    ids = recording.kernels.correlation_id.astype("i8")
+    assert (ids[1:] - ids[:-1] > 0).all()
+    assert int(ids[-1]) > 300_000  # the latest ones
+
+
+def test_segments_of_a_killed_program(folder):
+    assert run(folder, "kill", "50000", COLLECTOR_RUN_MAX_BYTES="100000000", **FLUSHED).returncode == -signal.SIGKILL
+    (recording,) = recordings(folder)
+    assert kernels(recording) == {"work": 50_000}
+    assert recording.ledger.losses() == [NOT_ENDED]
+    assert recording.environment["devices"] == {0: "Simulated GPU"}
+
+
+def test_a_step_in_a_ring_is_a_window_of_its_segments(folder):
+    program = """
+import collector
+for number in range(20):
+    launch(b"between", 500)
+    with collector.trace(strict=True) as step:
+        launch(b"inside", 700)
+    assert {kernel.name for kernel in step.recording.kernels} == {"inside"}
+    assert len(step.kernels) == 700 and step.ledger.complete, step.ledger.losses()
+with collector.trace() as long:
+    for _ in range(3000):
+        launch(b"inside", 30)
+print(long.unavailable)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", PYTHON + program],
+        env=injected_environment(folder, COLLECTOR_RUN_MAX_BYTES="200000"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "longer than the recording of this process keeps" in done.stdout
+    assert recordings(folder)[0].ledger.losses() == []
+
+
+@pytest.mark.parametrize("size", ["much", "-1"])
+def test_an_impossible_size_is_one_line(folder, size):
+    done = run(folder, "exit", COLLECTOR_RUN_MAX_BYTES=size)
+    assert (done.returncode, done.stdout) == (7, "")
+    (line,) = done.stderr.splitlines()
+    assert "COLLECTOR_RUN_MAX_BYTES" in line
+
+
+def test_each_launch_takes_few_bytes_of_the_file(folder):
+    assert run(folder, "exit", "200000").returncode == 7
+    (journal,) = folder.iterdir()
+    assert journal.stat().st_size / 200_000 < 60

@@ -1,0 +1,112 @@
+"""Journals that are cut into segments: a folder of files of which each is a journal that can be read by itself."""
+
+from __future__ import annotations
+
+import mmap
+import re
+import struct
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from collector.errors import InvalidFileError
+from collector.recording.journal import MAGIC, check_version, load_files, process_of, span_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from collector.recording.journal import Buffer, JournalProcess, WindowNs
+    from collector.recording.recording import Recording
+
+_NAME = re.compile(r"(\d{6,})\.journal")
+
+
+def segment_number(path: Path) -> int:
+    """The number in the name of a segment; 0 if it is no segment's name."""
+    match = _NAME.fullmatch(path.name)
+    return int(match[1]) if match else 0
+
+
+def segments_of(folder: Path, first: int = 0) -> list[Path]:
+    """The segments in a folder from number ``first`` on, in order. Empty: it is no journal."""
+    numbered = sorted((segment_number(path), path) for path in folder.iterdir() if segment_number(path))
+    return [path for number, path in numbered if number >= first]
+
+
+def load_segments(folder: Path, window_ns: WindowNs = (None, None)) -> Recording:
+    """Read a journal that is a folder of segments, or a part of it.
+
+    One segment is in memory at a time besides the rows that are kept; segments without rows of the window are not read.
+
+    Raises:
+        collector.InvalidFileError: there is no segment, or one that is not readable.
+    """
+    return load_files(_contents(_in_window(segments_of(folder), window_ns)), folder, window_ns)
+
+
+def load_journal_file(path: Path, window_ns: WindowNs) -> Recording:
+    """Read a part of a journal that is one file, of which only that part is in memory.
+
+    Raises:
+        collector.InvalidFileError: it is not readable.
+    """
+    return load_files(_contents([path]), path, window_ns)
+
+
+def process_of_segments(folder: Path) -> JournalProcess:
+    """What the first segment in a folder states about its process."""
+    for _, data in _contents(segments_of(folder)[:1]):
+        return process_of(data)
+    raise InvalidFileError(f"{folder}: there is no segment of a journal in this folder")
+
+
+def is_journal(path: Path) -> bool:
+    """Whether a file begins as journals do."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return False
+
+
+def contents_of(path: Path) -> Buffer:
+    """The bytes of a file, mapped where that is possible."""
+    with path.open("rb") as file:
+        try:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except ValueError:  # it is empty
+            return b""
+
+
+def _contents(paths: list[Path]) -> Iterator[tuple[Path, Buffer]]:
+    """The segments that exist: a recorder may be removing the oldest."""
+    found = False
+    for path in paths:
+        try:
+            data = contents_of(path)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise InvalidFileError(f"{path}: {error.strerror or error}") from error
+        if not data and found:  # a segment that was being begun when the program ended
+            continue
+        found = True
+        yield path, data
+
+
+def _in_window(paths: list[Path], window_ns: WindowNs) -> list[Path]:
+    if window_ns == (None, None) or not paths:
+        return paths
+    first, last = window_ns
+    kept = []
+    for path, data in _contents(paths):
+        check_version(path, data)
+        try:
+            span = span_of(data)
+        except (struct.error, ValueError, LookupError):
+            continue  # not even a beginning
+        start = span.session_start_ns
+        is_before = span.is_closed and first is not None and span.last_ns < start + first
+        is_after = span.is_closed and last is not None and span.first_ns > start + last
+        if path == paths[-1] or not (is_before or is_after):  # the last one has the facts of the end
+            kept.append(path)
+    return kept

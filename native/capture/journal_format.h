@@ -1,0 +1,91 @@
+// The format of journals, for the writer (journal.h, packed_rows.h) and its twin, the reader
+// (collector/recording/journal.py, packed_rows.py).
+//
+// A journal is kMagic followed by frames. Every frame is complete, except that the last one may be truncated if the
+// process was killed while writing it.
+//
+//   frame   u32 kFrame, u32 flags (FrameFlag), u64 bytes of the rest; then blocks
+//   block   u32 kind (Block), u32 count, u64 bytes of the rest; then `count` items of that kind
+//   text    u32 bytes, then the text
+//
+// Numbers are little-endian and unaligned. A block of the first frame gives the name, offset and size of the columns of
+// each table. Items are appended to those of earlier frames; a fact (a text or a number) replaces the earlier fact of
+// the same name.
+//
+// The number "journal.ended" of the last frame is 1 if the session ended; before that frame the file is a journal of a
+// session that had not ended.
+//
+// Rows
+//
+// Rows are written as they are in memory (kRows) or packed (kPackedRows), whichever is smaller: a frame with few rows
+// has them as they are. Packed rows are stored column by column. Each column takes its values as 64-bit numbers (signed
+// columns are sign-extended), and all arithmetic is modulo 2^64:
+//
+//   u8 coding (Coding), u8 width, u64 base; kDifferences: u64 first value
+//   then the residuals of `width` bytes each (0 to 8; 0: all of them are 0), as many as rows, or one less for
+//   kDifferences, where the first row has none
+//
+//   kValues        value = base + residual
+//   kDifferences   value = value of the row before + base + residual
+//   kFromColumn    value = value of the same row in the column before + base + residual
+//
+// A block has at most kMostPackedRows of them. The writer takes the coding that needs the smallest width. The base is
+// the smallest number of the coding, so that residuals are small. Most columns of a launch are constant within a block
+// (no residuals), times are differences of 2 or 3 bytes to the row before, and ends are 1 or 2 bytes from their starts.
+// The reader needs no loop over rows.
+//
+// Segments
+//
+// A journal of a long session may be cut into segments. Its name is then that of a folder, whose files are named
+// 000001.journal, 000002.journal, and so on, and the oldest may have been removed. Each segment is a journal that can
+// be read by itself. Its first frame has the number "segment.number" and, from the second segment on, the CUPTI time of
+// its begin ("segment.begin_ns") and for each table the number of rows in earlier segments
+// ("segment.rows_before.TABLE"). What happened after the begin is in this segment or a later one. From the second
+// segment on the second frame has the flag kRetold: it tells again what earlier segments have told and later rows refer
+// to: all texts (strings, annotation paths, details, from number 0 on), annotations that are open, changes of graphs
+// that exist, contexts, streams and devices. A reader that has read the segment before skips it. The last frame of a
+// segment that was closed has the number "segment.closed" = 1, the clocks of that time, the counters up to then, and
+// the earliest start and the latest end of its rows of activities
+// ("segment.first_ns", "segment.last_ns"). Counters are those of the session, not of the segment.
+//
+// Annotations are numbered in their external_id, whose low kAnnotationBits are the number of the annotation's row in
+// the session, from 1 on.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace collector::capture::journal_format {
+
+// The last byte is the version. Version 1 had no packed rows, flags and segments.
+inline constexpr std::string_view kMagic{"GPUJRNL\2", 8};
+inline constexpr uint32_t kFrame = 0x4d415246;
+inline constexpr int kAnnotationBits = 40;
+inline constexpr uint32_t kMostPackedRows = 4096;  // of a block
+
+enum class FrameFlag : uint32_t {
+  kNone = 0,
+  kRetold = 1,
+};
+
+enum class Block : uint32_t {
+  kTexts = 1,            // name text, value text
+  kNumbers = 2,          // name text, i64
+  kLayout = 3,           // of one table: its name text, u32 bytes of a row; then `count` times column name text,
+                         // u32 offset, u32 bytes, u32 whether signed
+  kCallbackNames = 4,    // u32 domain, u32 id, name text
+  kStrings = 5,          // text; name_id counts them
+  kRows = 6,             // table name text, u32 device, u32 context, u32 stream; then `count` rows
+  kAnnotationPaths = 7,  // text; an annotation's name_id counts them
+  kAnnotationEnds = 8,   // u64 number of the annotation's row, from 0 on, i64 end_ns
+  kDetails = 9,          // text: JSON of an annotation's metadata; details_id counts these from 1
+  kPackedRows = 10,      // as kRows, but the rows are packed
+};
+
+enum class Coding : uint8_t {
+  kValues = 0,
+  kDifferences = 1,
+  kFromColumn = 2,
+};
+
+}  // namespace collector::capture::journal_format

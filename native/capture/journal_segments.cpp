@@ -1,0 +1,165 @@
+#include "capture/journal_segments.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <optional>
+#include <utility>
+
+#include "capture/anchor.h"
+#include "capture/clocks.h"
+
+namespace collector::capture {
+
+JournalSegments::JournalSegments(std::string path, const SegmentLimits& limits)
+    : path_(std::move(path)), limits_(limits) {
+  if (!limits_.has_segments()) {
+    file_ = std::make_unique<Journal>(path_);
+    return;
+  }
+  is_folder_ours_ = ::mkdir(path_.c_str(), 0755) == 0;
+  if (is_folder_ours_) {
+    open(1);
+  } else {
+    trouble_ = std::strerror(errno);
+  }
+}
+
+std::string JournalSegments::name_of(uint32_t number) const {
+  std::array<char, 32> name{};
+  std::snprintf(name.data(), name.size(), "/%06u.journal", number);
+  return path_ + name.data();
+}
+
+void JournalSegments::open(uint32_t number) {
+  file_ = std::make_unique<Journal>(name_of(number));
+  opened_ns_ = clock_ns(CLOCK_MONOTONIC);
+  number_.store(number, std::memory_order_release);
+}
+
+void JournalSegments::begin(const cupti::Library& library, const std::map<std::string, std::string>& texts,
+                            const std::map<std::string, int64_t>& numbers) {
+  library_ = &library;
+  texts_ = texts;
+  numbers_ = numbers;
+  if (file_) write_head();
+}
+
+void JournalSegments::write_head() {
+  std::map<std::string, int64_t> all = numbers_;
+  if (limits_.has_segments()) all["segment.number"] = segment_number();
+  if (begin_ns_ != 0) all["segment.begin_ns"] = begin_ns_;
+  for (const auto& [table, rows] : rows_before_) all["segment.rows_before." + table] = static_cast<int64_t>(rows);
+  file_->begin(*library_, texts_, all);
+  head_bytes_ = file_->num_bytes();
+}
+
+void JournalSegments::append(const store::Store& store, AnnotationLog& annotations,
+                             const std::map<std::string, int64_t>& numbers) {
+  if (!file_) return;
+  const AnnotationChanges changes = annotations.changes();
+  if (limits_.has_segments()) {
+    retold_.notice(store);
+    retold_.notice(changes.opened);
+    retold_.notice(changes.left);
+    counters_ = numbers;
+  }
+  file_->append(store, changes, numbers);
+  retold_.forget_annotations(file_->decoded_ns());
+}
+
+void JournalSegments::forget_rows() {
+  if (file_) file_->forget_rows();
+}
+
+void JournalSegments::state(const std::map<std::string, std::string>& texts,
+                            const std::map<std::string, int64_t>& numbers) {
+  for (const auto& [name, text] : texts) texts_[name] = text;
+  for (const auto& [name, number] : numbers) numbers_[name] = number;
+  if (file_) file_->state(texts, numbers);
+}
+
+void JournalSegments::cut_if_due(const store::Store& store, AnnotationLog& annotations) {
+  if (!limits_.has_segments() || !file_ || !trouble().empty()) return;
+  const bool has_rows = !file_->num_rows().empty();
+  const bool is_full = limits_.segment_bytes != 0 && file_->num_bytes() - head_bytes_ >= limits_.segment_bytes;
+  const bool is_old = limits_.segment_ns != 0 && clock_ns(CLOCK_MONOTONIC) - opened_ns_ >= limits_.segment_ns;
+  if (is_full || (is_old && has_rows)) {
+    cut(store, annotations);
+  } else {
+    remove_old_segments();
+  }
+}
+
+void JournalSegments::cut(const store::Store& store, AnnotationLog& annotations) {
+  if (!limits_.has_segments() || !file_ || !trouble().empty()) return;
+  std::map<std::string, int64_t> numbers = counters_;
+  numbers["segment.closed"] = 1;
+  numbers["segment.first_ns"] = file_->first_ns();
+  numbers["segment.last_ns"] = file_->last_ns();
+  if (const std::optional<Anchor> now = read_clocks(*library_)) {
+    begin_ns_ = now->cupti_ns;
+    numbers["clock.cupti_stop_ns"] = now->cupti_ns;
+    numbers["clock.wall_stop_ns"] = now->wall_ns;
+  }
+  file_->state({}, numbers);
+  file_->close();
+  if (!trouble().empty()) return;
+  for (const auto& [table, rows] : file_->num_rows()) rows_before_[std::string(table)] += rows;
+  closed_.push_back({segment_number(), file_->num_bytes(), clock_ns(CLOCK_MONOTONIC)});
+  open(segment_number() + 1);
+  write_head();
+  file_->retell(store, annotations.told(), retold_);
+  head_bytes_ = file_->num_bytes();
+  remove_old_segments();
+}
+
+void JournalSegments::remove_old_segments() {
+  const int64_t now = clock_ns(CLOCK_MONOTONIC);
+  // Room is left for the segment that is being written.
+  uint64_t bytes = file_->num_bytes() + limits_.segment_bytes;
+  for (const Closed& segment : closed_) bytes += segment.bytes;
+  while (!closed_.empty()) {
+    const bool is_old = limits_.total_ns != 0 && now - closed_.front().closed_ns > limits_.total_ns;
+    const bool is_beyond = limits_.total_bytes != 0 && bytes > limits_.total_bytes;
+    if (!is_old && !is_beyond) return;
+    bytes -= closed_.front().bytes;
+    ::unlink(name_of(closed_.front().number).c_str());
+    closed_.pop_front();
+  }
+}
+
+void JournalSegments::finish(const std::map<std::string, std::string>& texts, std::map<std::string, int64_t> numbers) {
+  if (!file_) return;
+  numbers["journal.ended"] = 1;
+  if (limits_.has_segments()) {
+    numbers["segment.first_ns"] = file_->first_ns();
+    numbers["segment.last_ns"] = file_->last_ns();
+  }
+  file_->state(texts, numbers);
+}
+
+void JournalSegments::close() {
+  if (file_) file_->close();
+}
+
+void JournalSegments::remove() {
+  if (file_) file_->remove();
+  if (!is_folder_ours_) return;
+  for (const Closed& segment : closed_) ::unlink(name_of(segment.number).c_str());
+  closed_.clear();
+  ::rmdir(path_.c_str());
+  is_folder_ours_ = false;
+}
+
+void JournalSegments::give_up(const std::string& why) {
+  trouble_ = why;
+  if (file_) file_->give_up(why);
+}
+
+}  // namespace collector::capture

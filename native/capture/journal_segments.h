@@ -1,0 +1,97 @@
+// A journal: one file or, for long sessions, a folder of segments of which the oldest may be removed again.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "capture/annotations.h"
+#include "capture/journal.h"
+#include "capture/retold_rows.h"
+#include "cupti/library.h"
+#include "store/store.h"
+
+namespace collector::capture {
+
+// When a segment is closed, and which ones are removed. 0: no limit.
+struct SegmentLimits {
+  uint64_t segment_bytes = 0;  // of a segment, besides what it tells again
+  int64_t segment_ns = 0;      // from the begin of a segment to its end
+  uint64_t total_bytes = 0;    // of all segments
+  int64_t total_ns = 0;        // since the end of a segment
+
+  bool has_segments() const { return segment_bytes != 0 || segment_ns != 0; }
+};
+
+// The owner sees to it that a session whose journal has segments forgets its rows. Any failure ends only the journal;
+// `trouble` contains its cause. Not thread-safe, except for segment_number().
+class JournalSegments {
+ public:
+  // Creates the file or the folder, which must not exist yet.
+  JournalSegments(std::string path, const SegmentLimits& limits);
+
+  // Writes the first frame of this and of all later segments.
+  void begin(const cupti::Library& library, const std::map<std::string, std::string>& texts,
+             const std::map<std::string, int64_t>& numbers);
+
+  // Writes a frame with the rows and texts added since the last frame. The numbers are counters.
+  void append(const store::Store& store, AnnotationLog& annotations, const std::map<std::string, int64_t>& numbers);
+
+  // The rows written so far have been removed from the store.
+  void forget_rows();
+
+  // States facts that were not known at the begin.
+  void state(const std::map<std::string, std::string>& texts, const std::map<std::string, int64_t>& numbers);
+
+  // Begins a new segment if the present one has reached a limit; removes the segments beyond the limits.
+  void cut_if_due(const store::Store& store, AnnotationLog& annotations);
+  // Begins a new segment, if the journal has segments.
+  void cut(const store::Store& store, AnnotationLog& annotations);
+
+  // Writes the last frame.
+  void finish(const std::map<std::string, std::string>& texts, std::map<std::string, int64_t> numbers);
+  void close();
+  // Deletes the journal, if this object created it.
+  void remove();
+  void give_up(const std::string& why);
+
+  const std::string& trouble() const { return trouble_.empty() && file_ ? file_->trouble() : trouble_; }
+
+  // The number of the segment that is written; 0: the journal is one file. Any thread may ask.
+  uint32_t segment_number() const { return number_.load(std::memory_order_acquire); }
+
+ private:
+  struct Closed {
+    uint32_t number;
+    uint64_t bytes;
+    int64_t closed_ns;  // on CLOCK_MONOTONIC
+  };
+
+  std::string name_of(uint32_t number) const;
+  void open(uint32_t number);
+  void write_head();
+  void remove_old_segments();
+
+  std::string path_;
+  SegmentLimits limits_;
+  bool is_folder_ours_ = false;
+  std::string trouble_;
+  const cupti::Library* library_ = nullptr;
+  std::map<std::string, std::string> texts_;
+  std::map<std::string, int64_t> numbers_;
+  std::map<std::string, int64_t> counters_;  // of the last frame
+  std::unique_ptr<Journal> file_;
+  std::atomic<uint32_t> number_{0};
+  uint64_t head_bytes_ = 0;  // of the segment: what it began with
+  int64_t opened_ns_ = 0;
+  int64_t begin_ns_ = 0;  // on CUPTI's clock, of a later segment
+  std::deque<Closed> closed_;
+  std::map<std::string, uint64_t> rows_before_;
+  RetoldRows retold_;
+};
+
+}  // namespace collector::capture

@@ -1,0 +1,356 @@
+"""Journals that are cut into segments: each is readable by itself, together they are the whole."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import collector
+from collector.errors import CollectorWarning, InvalidFileError
+from collector.options import TraceOptions
+from collector.recording.journal_segments import segments_of
+from collector.recording.recording import Recording
+from collector.recording.schema import SCHEMA
+from collector.testing import SimulatedGpu
+from collector.tracing.session import Session
+
+pytestmark = pytest.mark.simulator
+
+
+@pytest.fixture
+def gpu():
+    """A simulated GPU which the test must not have misused."""
+    with SimulatedGpu(cuda="13.5") as simulated:
+        yield simulated
+        assert simulated.misuse() == {}
+
+
+def streamed(journal: Path, **options: object) -> Session:
+    settings: dict = {"journal": journal, "stream": True, "strict": True, "segment_bytes": 1 << 12, **options}
+    return Session(TraceOptions(**settings, buffer_bytes=1 << 13))
+
+
+def launch_in_pieces(gpu: SimulatedGpu, pieces: int = 30, launches: int = 40) -> None:
+    """Launches that come back in many buffers, in annotations that are open across segments."""
+    with collector.annotate("outer", flops=3):
+        for piece in range(pieces):
+            with collector.annotate(f"piece{piece % 3}", flops=piece % 5):
+                for number in range(launches):
+                    gpu.launch(f"kernel{number % 5}", stream=7 + number % 2, grid=(piece + 1, 1, 1))
+            gpu.synchronize()
+
+
+def test_segments_together_are_the_whole(gpu, tmp_path):
+    journal = tmp_path / "run.journal"
+    step = streamed(journal)
+    with step:
+        launch_in_pieces(gpu)
+    assert len(segments_of(journal)) > 5
+    recording = step.recording
+    assert len(recording.kernels) == recording.ledger.launches_seen == recording.ledger.launches_matched == 1200
+    assert recording.ledger.losses() == []
+    names = [f"kernel{number % 5}" for number in range(40)] * 30
+    by_call = np.argsort(recording.kernels.correlation_id)
+    assert [recording.kernels[int(at)].name for at in by_call] == names
+    paths = [f"outer/piece{piece % 3}" for piece in range(30) for _ in range(40)]
+    found = recording.annotations_of(recording.kernels)
+    assert [found[at] for at in by_call] == paths
+    assert len(recording.annotations) == 31
+    assert (recording.annotations.end_ns > recording.annotations.start_ns).all()
+    assert [recording.details[number - 1].flops for number in recording.annotations.details_id] == [
+        3,
+        *(piece % 5 for piece in range(30)),
+    ]
+    assert recording.environment["devices"] == {0: "Simulated GPU"}
+    assert collector.load(journal).kind == "journal"
+    assert len(Recording.load(journal).kernels) == 1200
+    assert list(tmp_path.iterdir()) == [journal]
+
+
+def test_each_segment_is_readable_by_itself(gpu, tmp_path):
+    journal = tmp_path / "run.journal"
+    with streamed(journal):
+        launch_in_pieces(gpu)
+    whole = Recording.load(journal)
+    kernels, calls, forgotten = 0, 0, 0
+    for number, path in enumerate(segments_of(journal)):
+        part = Recording.load(path)
+        assert part.ledger.losses() == [], path
+        assert part.ledger.interrupted == 0
+        assert part.environment["devices"] == {0: "Simulated GPU"}
+        assert (part.ledger.rows_forgotten > 0) == (number > 0)
+        assert part.ledger.rows_forgotten >= forgotten + kernels + calls - forgotten
+        kernels, calls = kernels + len(part.kernels), calls + len(part.api_calls)
+        # Launches whose call is in the segment before have no name here, and are counted.
+        known = [path for path in part.annotations_of(part.kernels) if path]
+        assert len(known) >= len(part.kernels) - part.ledger.launches_cut - part.ledger.rows_forgotten
+        assert set(known) <= {"outer/piece0", "outer/piece1", "outer/piece2"}
+    assert kernels == len(whole.kernels) == 1200
+    # The last segment tells which calls of the end are the collector's own; they may be in the one before.
+    assert len(whole.api_calls) <= calls <= len(whole.api_calls) + 2
+
+
+@pytest.mark.parametrize("lost", [1, 4, [3, 4]], ids=str)
+def test_a_missing_segment_is_a_loss_with_its_number_of_rows(gpu, tmp_path, lost):
+    journal = tmp_path / "run.journal"
+    with streamed(journal):
+        launch_in_pieces(gpu)
+    whole = Recording.load(journal)
+    segments = segments_of(journal)
+    removed = [segments[number] for number in np.atleast_1d(lost)]
+    for path in removed:
+        path.unlink()
+    found = Recording.load(journal)
+    assert found.ledger.rows_missing > 0
+    tables = {name: len(getattr(whole, name)) - len(getattr(found, name)) for name in SCHEMA}
+    # The annotations of the gap that are open behind it are told again.
+    assert sum(tables.values()) <= found.ledger.rows_missing <= sum(tables.values()) + 31
+    assert any("segments of the journal that are missing" in line for line in found.ledger.losses())
+    assert len(set(found.annotations.external_id.tolist())) == len(found.annotations)
+    assert set(found.annotations_of(found.kernels)) <= {*whole.annotations_of(whole.kernels), ""}
+
+
+def test_the_begin_of_a_ring_is_no_loss(gpu, tmp_path):
+    journal = tmp_path / "run.journal"
+    with streamed(journal):
+        launch_in_pieces(gpu)
+    whole = Recording.load(journal)
+    for path in segments_of(journal)[:4]:
+        path.unlink()
+    found = Recording.load(journal)
+    assert found.ledger.losses() == []
+    assert found.ledger.rows_missing == 0
+    assert found.ledger.rows_forgotten > 0
+    assert len(found.kernels) < len(whole.kernels)
+    assert found.clock.cupti_start_ns <= int(found.kernels.start_ns.min())
+    assert found.ledger.early == found.ledger.late == 0
+    # All that is missing is stated: kernels of forgotten rows, and launches on the edge.
+    assert found.ledger.launches_seen + found.ledger.launches_cut >= len(set(found.kernels.correlation_id.tolist()))
+    assert set(found.annotations_of(found.kernels)) <= {"outer/piece0", "outer/piece1", "outer/piece2", ""}
+    (tmp_path / "part.gpurec").unlink(missing_ok=True)
+    found.save(tmp_path / "part.gpurec")
+    assert Recording.load(tmp_path / "part.gpurec").ledger.losses() == []
+
+
+def test_graphs_and_objects_are_told_again(tmp_path):
+    """Launches of a graph that was captured in the first segment have the path of its capture in the last."""
+    journal = tmp_path / "run.journal"
+    kinds = (*TraceOptions.kinds, "contexts", "streams", "devices")
+    with SimulatedGpu(cuda="13.0") as gpu, streamed(journal, kinds=kinds) as step:
+        with gpu.capture() as graph, collector.annotate("forward"):
+            gpu.launch("captured")
+        executable = graph.instantiate()
+        graph.destroy()
+        for _ in range(60):
+            for _ in range(30):
+                executable.launch()
+            gpu.synchronize()
+    assert len(segments_of(journal)) > 4
+    assert step.ledger.losses() == []
+    assert set(step.recording.kernels.annotations()) == {"<captured_at>/forward"}
+    last = next(part for path in reversed(segments_of(journal)) if len((part := Recording.load(path)).kernels) > 10)
+    assert set(last.kernels.annotations()) == {"<captured_at>/forward"}
+    for table in ("contexts", "streams", "devices"):
+        assert len(getattr(last, table)) == len(getattr(step.recording, table)) > 0
+
+
+def test_a_window_is_read_from_the_segments_that_have_it(gpu, tmp_path):
+    journal = tmp_path / "run.journal"
+    with streamed(journal):
+        for _ in range(8):
+            launch_in_pieces(gpu, pieces=4)
+            gpu.advance(5_000_000_000)
+    whole = Recording.load(journal)
+    start = whole.clock.cupti_start_ns
+    segments = segments_of(journal)
+    for begin, end in [(9.0, 14.0), (None, 4.0), (30.0, None), (12.0, 12.1)]:
+        part = collector.load(journal, window=(begin, end)).recording
+        first = None if begin is None else start + round(begin * 1e9)
+        last = None if end is None else start + round(end * 1e9)
+        expected = whole.between(first, last)
+        assert part.kernels.correlation_id.tolist() == expected.kernels.correlation_id.tolist()
+        assert part.annotations_of(part.kernels) == expected.annotations_of(expected.kernels)
+        assert len(part.api_calls) == len(expected.api_calls)
+    segments[0].write_bytes(b"GPUJRNL\2 unreadable")  # it is not needed for a window behind it
+    assert len(collector.load(journal, window=(9.0, 14.0)).recording.kernels) > 0
+
+
+def test_a_window_of_a_journal_in_one_file(gpu, tmp_path):
+    with collector.trace(journal=tmp_path / "step.journal") as step:
+        for _ in range(5):
+            launch_in_pieces(gpu, pieces=2)
+            gpu.advance(4_000_000_000)
+        gpu.synchronize()
+        for _ in range(300):
+            (tmp_path / "copy.journal").write_bytes((tmp_path / "step.journal").read_bytes())
+            if len(collector.load(tmp_path / "copy.journal").recording.kernels) == 400:
+                break
+            time.sleep(0.1)
+    part = collector.load(tmp_path / "copy.journal", window=(3.9, 8.5)).recording
+    start = step.recording.clock.cupti_start_ns
+    expected = step.recording.between(start + 3_900_000_000, start + 8_500_000_000)
+    assert part.kernels.correlation_id.tolist() == expected.kernels.correlation_id.tolist()
+    assert 0 < len(part.kernels) < 400
+
+
+def test_a_window_must_not_end_before_it_begins(tmp_path):
+    with pytest.raises(ValueError, match="ends at 1 s, before it begins at 2 s"):
+        collector.load(tmp_path, window=(2, 1))
+
+
+def test_a_folder_without_segments(tmp_path):
+    with pytest.raises(InvalidFileError, match="Is a directory"):
+        collector.load(tmp_path)
+    with pytest.raises(InvalidFileError, match="there is no segment of a journal in this folder"):
+        Recording.load(tmp_path)
+
+
+def test_a_segment_of_another_session_is_left_out(gpu, tmp_path):
+    for name in ("first.journal", "second.journal"):
+        with streamed(tmp_path / name):
+            launch_in_pieces(gpu, pieces=10)
+    number = len(segments_of(tmp_path / "first.journal")) + 1
+    foreign = segments_of(tmp_path / "second.journal")[-1]
+    foreign.rename(tmp_path / "first.journal" / f"{number:06d}.journal")
+    assert len(Recording.load(tmp_path / "first.journal").kernels) == 400
+
+
+def test_a_killed_program_leaves_its_segments_and_the_names_of_its_devices(tmp_path):
+    program = f"""
+import os, signal, time
+from pathlib import Path
+import collector
+from collector.options import TraceOptions
+from collector.testing import SimulatedGpu
+from collector.tracing.session import Session
+gpu = SimulatedGpu().__enter__()
+journal = Path({str(tmp_path / "run.journal")!r})
+options = TraceOptions(journal=journal, stream=True, segment_bytes=1 << 12, buffer_bytes=1 << 13)
+Session(options).__enter__()
+for _ in range(20):
+    for number in range(50):
+        gpu.launch("kernel")
+    gpu.synchronize()
+time.sleep(1.5)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    recording = Recording.load(tmp_path / "run.journal")
+    assert len(recording.kernels) == 1000
+    assert recording.ledger.interrupted == 1
+    assert recording.environment["devices"] == {0: "Simulated GPU"}
+    assert "cuDeviceGetName" not in recording.api_calls.names()
+
+
+@pytest.mark.slow
+def test_cut_anywhere_in_the_last_segments_it_is_readable(gpu, tmp_path):
+    """A program may be killed at every point of a rotation."""
+    journal = tmp_path / "run.journal"
+    with streamed(journal):
+        launch_in_pieces(gpu, pieces=8)
+    segments = segments_of(journal)
+    kernels = set()
+    for path in segments[:0:-1]:
+        data = path.read_bytes()
+        for length in range(len(data), -1, -max(1, len(data) // 60)):
+            path.write_bytes(data[:length])
+            recording = Recording.load(journal)
+            kernels.add(len(recording.kernels))
+            assert recording.ledger.rows_missing == 0
+        path.unlink()
+    assert max(kernels) == 320
+    assert min(kernels) < 80
+
+
+def test_a_path_is_written_by_another_process(gpu, tmp_path):
+    with collector.trace(
+        tmp_path / "step.gpurec", journal=tmp_path / "run.journal", stream=True, label="a run"
+    ) as step:
+        launch_in_pieces(gpu, pieces=3)
+    recording = collector.load(tmp_path / "step.gpurec").recording
+    assert len(recording.kernels) == 120
+    assert recording.environment["label"] == "a run"
+    assert os.getpid() in {int(thread) for thread in recording.environment["thread_names"]}
+    assert (tmp_path / "run.journal").is_dir()
+    names = step.recording.environment["thread_names"]
+    assert {str(thread): name for thread, name in names.items()} == recording.environment["thread_names"]
+
+
+def test_a_stream_needs_a_journal_and_a_source_that_keeps_one(gpu, tmp_path):
+    with pytest.raises(ValueError, match="name one"):
+        collector.trace(stream=True)
+    (tmp_path / "run.journal").mkdir()
+    step = collector.trace(journal=tmp_path / "run.journal", stream=True)
+    with pytest.warns(CollectorWarning, match=r"not traced: .*run\.journal"), step:
+        gpu.launch("kernel")
+    assert list((tmp_path / "run.journal").iterdir()) == []
+
+
+def test_a_full_disk_ends_the_stream_with_one_warning(tmp_path):
+    program = f"""
+import resource, warnings
+import collector
+from collector.testing import SimulatedGpu
+with SimulatedGpu() as gpu, warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    with collector.trace(journal={str(tmp_path / "run.journal")!r}, stream=True, buffer_bytes=8192) as step:
+        gpu.launch("kernel")
+        gpu.synchronize()
+        resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))
+        for _ in range(5000):
+            gpu.launch("kernel")
+        gpu.synchronize()
+print(*(warning.message for warning in told), sep="\\n")
+print(0 < len(step.recording.kernels) < 5001, step.ledger.interrupted)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    warning, kept = done.stdout.splitlines()
+    assert warning.endswith("broke off before the step ended: File too large")
+    assert kept == "True 1"
+
+
+def test_memory_is_bounded_and_disk_is_not(gpu, tmp_path):
+    """The rows of a step are in the journal alone, and every launch takes less than 60 bytes there."""
+
+    def resident() -> int:
+        return int(re.search(r"VmRSS:\s+(\d+)", Path("/proc/self/status").read_text())[1])  # type: ignore[index]
+
+    with collector.trace(journal=tmp_path / "run.journal", stream=True):
+        for _ in range(20):
+            for _ in range(1000):
+                gpu.launch("kernel", launch="runtime")
+            gpu.synchronize()
+        before = resident()
+        for _ in range(100):
+            for _ in range(1000):
+                gpu.launch("kernel", launch="runtime")
+            gpu.synchronize()
+        after = resident()
+    assert after - before < 8_000  # kilobytes; 100,000 launches take more than 12,000 as rows
+    num_bytes = sum(path.stat().st_size for path in segments_of(tmp_path / "run.journal"))
+    assert num_bytes / 120_000 < 60
+
+
+def test_a_forked_child_leaves_the_segments_alone(gpu, tmp_path):
+    with streamed(tmp_path / "run.journal") as step:
+        gpu.launch("kernel")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            child = os.fork()
+        if child == 0:
+            step.__exit__(None, None, None)
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        launch_in_pieces(gpu, pieces=4)
+    assert len(step.recording.kernels) == 161
