@@ -43,10 +43,12 @@ if TYPE_CHECKING:
     from collector.recording.recording import Recording
     from collector.timeline import Timeline, chrome_trace
     from collector.tracing import nvtx
+    from collector.tracing.recorder import Recorder, record
     from collector.tracing.session import Session, trace
 
 _LAZY = {
     "Ledger": "collector.recording.ledger",
+    "Recorder": "collector.tracing.recorder",
     "Recording": "collector.recording.recording",
     "Session": "collector.tracing.session",
     "Timeline": "collector.timeline",
@@ -55,6 +57,7 @@ _LAZY = {
     "load": "collector.formats.loading",
     "load_ipython_extension": "collector.tracing.cell_magic",
     "merge": "collector.merging.merged_trace",
+    "record": "collector.tracing.recorder",
     "trace": "collector.tracing.session",
 }
 """Public name -> the module that is imported at its first use."""
@@ -74,6 +77,7 @@ __all__ = [
     "NotTracedError",
     "OutputError",
     "PermissionDeniedError",
+    "Recorder",
     "Recording",
     "Session",
     "SessionActiveError",
@@ -88,6 +92,7 @@ __all__ = [
     "load",
     "merge",
     "nvtx",
+    "record",
     "trace",
 ]
 

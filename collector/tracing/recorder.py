@@ -1,0 +1,487 @@
+"""The flight recorder: the last seconds of GPU work, always at hand, written out when something goes wrong.
+
+>>> import collector
+>>> recorder = collector.record(keep="30s")
+>>> train()
+>>> recorder.dump("slow_step.pftrace")
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import re
+import shutil
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from collector.errors import CollectorError, CollectorWarning, NotTracedError, OutputError, SessionActiveError
+from collector.files.atomic_files import expanded
+from collector.formats.conversion import Conversion
+from collector.formats.registry import output_of
+from collector.options import KINDS, TraceOptions
+from collector.recording.journal_segments import segment_number, segments_of
+from collector.sources.native import NativeSource
+from collector.text.sizes import bytes_of
+from collector.tracing import session_slot
+from collector.tracing.annotate import send_annotations_to
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from types import TracebackType
+
+    from collector._native import _Mark, _StartOptions
+    from collector.recording.capture import Capture
+
+_SEGMENTS = 8
+"""The segments that the kept part is cut into: a dump has up to one more than was asked for."""
+_SHORTEST_S = 0.5
+_LEAST_BYTES = 1 << 16
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|sec|m|min|h)")
+_SECONDS = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600}
+_WATCH_PERIOD_S = 0.25
+_AUTOMATIC_DUMPS = 5
+"""Dumps that triggers make in one process: a program that fails in a loop must not fill the disk."""
+_HERE = str(Path(__file__).parent.parent)
+
+
+@dataclass(frozen=True)
+class Keep:
+    """How much a recorder keeps: a time, or a size on disk."""
+
+    seconds: float = 0
+    num_bytes: int = 0
+
+    @classmethod
+    def of(cls, text: str) -> Keep:
+        """Read ``30s``, ``5min`` or ``512MB``. Raises ValueError for anything else."""
+        match = _DURATION.fullmatch(text.strip())
+        if match:
+            seconds = float(match[1]) * _SECONDS[match[2]]
+            if seconds < _SHORTEST_S:
+                raise ValueError(f"keep={text!r}: at least {_SHORTEST_S} s are kept")
+            return cls(seconds=seconds)
+        try:
+            num_bytes = bytes_of(text)
+        except ValueError:
+            raise ValueError(f"keep={text!r} is neither a time, such as 30s, nor a size, such as 512MB") from None
+        if num_bytes < _LEAST_BYTES:
+            raise ValueError(f"keep={text!r}: at least {_LEAST_BYTES >> 10} KB are kept")
+        return cls(num_bytes=num_bytes)
+
+    def limits(self) -> _StartOptions:
+        """The options of the native session."""
+        if self.num_bytes:
+            return {"total_bytes": self.num_bytes, "segment_bytes": self.num_bytes // _SEGMENTS}
+        total_ns = round(self.seconds * 1e9)
+        return {"total_ns": total_ns, "segment_ns": total_ns // _SEGMENTS}
+
+
+class Dump:
+    """What a recorder had at one time."""
+
+    def __init__(self, journal: Path, reason: str, conversion: Conversion | None) -> None:
+        """Hold the facts."""
+        self.journal = journal
+        """The folder of the dumped segments, which `collector.load` and every command read."""
+        self.reason = reason
+        self._conversion = conversion
+
+    @property
+    def path(self) -> Path:
+        """The file that was asked for, which may still be being written, or the journal."""
+        return self.journal if self._conversion is None else self._conversion.target
+
+    def wait(self, timeout_s: float | None = None) -> Path:
+        """Wait until the file is there; return its path. Raises `collector.OutputError` if it cannot be written."""
+        if self._conversion is not None:
+            self._conversion.wait(timeout_s)
+        return self.path
+
+    def __repr__(self) -> str:
+        return f"<Dump {self.path}: {self.reason}>"
+
+
+class _RecorderSource(NativeSource):
+    """The native source, in a session of the recorder."""
+
+    def begin(self, journal: Path, keep: Keep, kinds: Sequence[str], settings: TraceOptions) -> None:
+        """Subscribe, and record into segments in ``journal``."""
+        self._subscribe(
+            settings,
+            {
+                "kinds": list(kinds),
+                "journal": os.fsencode(journal),
+                "journal_only": True,
+                "is_recorder": True,
+                "texts": {"process.id": str(os.getpid())},
+                **keep.limits(),
+            },
+        )
+        self._keeps_journal = True
+
+    def stop(self, *, synchronize: bool, timeout_ms: int) -> Capture:
+        """End; the capture is empty."""
+        capture: Capture | None = self._native.stop(synchronize, timeout_ms, is_recorder=True)
+        if capture is None:
+            raise NotTracedError("the recorder had ended already")
+        return capture
+
+    def cut(self, *, running: bool = False) -> int:
+        """Close the present segment; return the number of the next one. ``running``: hand out unfinished kernels."""
+        mark: _Mark | None = self._native.mark("running" if running else "cut")
+        if mark is None:
+            raise NotTracedError("the recorder writes nothing any more")
+        return mark["segment"]
+
+    def state(self) -> Any:
+        """See ``_native.watched_state``."""
+        return self._native.watched_state()
+
+
+class Recorder:
+    """A recorder that is running, made by `record`. A context manager."""
+
+    def __init__(self, keep: Keep, folder: Path, kinds: Sequence[str], hang_s: float | None, suffix: str) -> None:
+        """Hold the options; nothing happens yet."""
+        self.keep = keep
+        self.folder = folder
+        """The folder of the dumps."""
+        self.unavailable: str | None = None
+        """The reason why nothing is recorded; None if the recorder runs."""
+        self.dumps: list[Dump] = []
+        """The dumps that were made, the latest last."""
+        self._kinds, self._hang_s, self._suffix = kinds, hang_s, suffix
+        self._source: _RecorderSource | None = None
+        self._process_id = os.getpid()
+        self._ring = Path()
+        self._dumping = threading.Lock()
+        self._ended = threading.Event()
+        self._hooks: list[Callable[[], None]] = []
+        self._automatic = 0
+        self._thread: threading.Thread | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it records now, in this process."""
+        return self._source is not None and self._process_id == os.getpid()
+
+    def dump(self, path: str | os.PathLike[str] | None = None, *, reason: str = "asked for") -> Dump | None:
+        """Write what is kept; the program, and the recorder, go on.
+
+        Args:
+            path: the file, whose suffix is the format, written by another process; `Dump.wait` waits for it. None: the
+                segments themselves, in a folder of `folder`.
+            reason: of the dump, for its name and `Dump.reason`.
+
+        Returns:
+            The dump; None, with one warning, if nothing can be written. Of two dumps at a time the second waits.
+
+        Raises:
+            collector.UnknownFormatError: no format has the suffix of ``path``.
+        """
+        target = None if path is None else expanded(path).absolute()
+        if target is not None:
+            output_of(target)
+        if not self.is_running:
+            _warn(f"nothing is dumped: {self.unavailable or 'the recorder does not run in this process'}")
+            return None
+        with self._dumping:
+            try:
+                return self._dump(target, reason)
+            except (CollectorError, OSError) as error:
+                cause = error.strerror if isinstance(error, OSError) else str(error)
+                _warn(f"nothing is dumped: {cause}")
+                return None
+
+    def _dump(self, target: Path | None, reason: str, *, running: bool = False) -> Dump:
+        assert self._source is not None
+        threads = {f"thread.{number}": name for number, name in session_slot.thread_names().items()}
+        self._source.note_facts(threads, {})
+        next_segment = self._source.cut(running=running)
+        name = f"{re.sub(r'[^A-Za-z0-9]+', '-', reason).strip('-')[:40]}-{os.getpid()}-{len(self.dumps) + 1}"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        journal = self.folder / f"{name}.journal"
+        while journal.exists():
+            name += "x"
+            journal = self.folder / f"{name}.journal"
+        partial = Path(tempfile.mkdtemp(prefix=".dump-", dir=self.folder))
+        try:
+            copied = 0
+            for segment in segments_of(self._ring):
+                if segment_number(segment) < next_segment:
+                    with contextlib.suppress(FileNotFoundError):  # the ring has removed it meanwhile
+                        _link_or_copy(segment, partial / segment.name)
+                        copied += 1
+            if not copied:
+                raise OutputError("there is no record yet")
+            partial.chmod(0o755)
+            partial.rename(journal)
+        except BaseException:
+            shutil.rmtree(partial, ignore_errors=True)
+            raise
+        if target is None and self._suffix:
+            target = self.folder / f"{name}{self._suffix}"
+        dump = Dump(journal, reason, None if target is None else Conversion(journal, target))
+        self.dumps.append(dump)
+        return dump
+
+    def dump_after(self, reason: str) -> Dump | None:
+        """Dump for a trigger; one line on standard error says where. Raises nothing."""
+        if self._automatic >= _AUTOMATIC_DUMPS or not self.is_running:
+            return None
+        self._automatic += 1
+        with contextlib.suppress(Exception), warnings.catch_warnings():
+            warnings.simplefilter("always")
+            dump = self.dump(reason=reason)
+            if dump is not None:
+                _say(f"{reason}: the last of what the GPU did is in {dump.path}")
+            return dump
+        return None
+
+    def stop(self) -> None:
+        """End the recording; dumps stay, the ring goes."""
+        if not self.is_running:
+            return
+        self._ended.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+        with self._dumping:
+            source, self._source = self._source, None
+            if source is None:
+                return
+            send_annotations_to(None)
+            for restore in reversed(self._hooks):
+                restore()
+            self._hooks.clear()
+            with contextlib.suppress(NotTracedError):
+                source.stop(synchronize=False, timeout_ms=TraceOptions.timeout_ms)
+            trouble = source.journal_trouble()
+            shutil.rmtree(self._ring.parent, ignore_errors=True)
+        _running.pop("recorder", None)
+        atexit.unregister(self.stop)
+        if trouble:
+            _warn(f"the recorder could not write any more: {trouble}")
+
+    def __enter__(self) -> Recorder:
+        return self
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if exc is not None and isinstance(exc, Exception):
+            self.dump_after(f"{type(exc).__name__}")
+        self.stop()
+
+    def _begin(self, strict: bool) -> None:
+        try:
+            if _running.setdefault("recorder", self) is not self:
+                raise SessionActiveError("this process has a recorder already", "Use that one: collector.record() once")
+            self._ring = (
+                Path(tempfile.mkdtemp(prefix=".collector-ring-", dir=_ring_parent(self.folder))) / "ring.journal"
+            )
+            source = _RecorderSource()
+            source.begin(self._ring, self.keep, self._kinds, TraceOptions())
+        except (CollectorError, OSError) as error:
+            if _running.get("recorder") is self:
+                del _running["recorder"]
+            if self._ring.name:
+                shutil.rmtree(self._ring.parent, ignore_errors=True)
+            self.unavailable = " ".join(str(error).split())
+            if strict:
+                raise
+            _warn(f"nothing is recorded: {self.unavailable}")
+            return
+        self._source = source
+        send_annotations_to(source)
+        atexit.register(self.stop)
+        self._hook_exceptions()
+        self._thread = threading.Thread(target=self._watch, name="collector recorder", daemon=True)
+        self._thread.start()
+
+    def _hook_exceptions(self) -> None:
+        """Dump before an uncaught exception is reported; what others have hooked goes on as before."""
+        before, before_in_thread = sys.excepthook, threading.excepthook
+
+        def hook(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+            if issubclass(kind, Exception):
+                self.dump_after(f"uncaught {kind.__name__}")
+            before(kind, error, traceback)
+
+        def hook_in_thread(arguments: threading.ExceptHookArgs) -> None:
+            if issubclass(arguments.exc_type, Exception):
+                self.dump_after(f"uncaught {arguments.exc_type.__name__}")
+            before_in_thread(arguments)
+
+        def restore() -> None:
+            if sys.excepthook is hook:
+                sys.excepthook = before
+            if threading.excepthook is hook_in_thread:
+                threading.excepthook = before_in_thread
+
+        sys.excepthook, threading.excepthook = hook, hook_in_thread
+        self._hooks.append(restore)
+
+    def _watch(self) -> None:
+        """Look for errors and hangs until the end."""
+        has_failed, rows, quiet_since, is_told = False, -1, time.monotonic(), False
+        while not self._ended.wait(_WATCH_PERIOD_S):
+            source = self._source
+            state = None if source is None or not self.is_running else source.state()
+            if state is None:
+                return
+            if state["is_broken"]:
+                _say("the recorder cannot write any more (is the disk full?): it keeps what it has")
+                return
+            if state["error"] and not has_failed:
+                has_failed = True
+                self.dump_after(f"CUDA error {state['error']} of {state['error_function']}")
+            if state["rows"] != rows:
+                rows, quiet_since, is_told = state["rows"], time.monotonic(), False
+            elif self._hang_s is not None and not is_told and time.monotonic() - quiet_since >= self._hang_s:
+                is_told = True
+                if state["outstanding"]:
+                    with contextlib.suppress(Exception):
+                        self._look_at_hang(self._hang_s)
+
+    def _look_at_hang(self, seconds: float) -> None:
+        """Dump if launches are outstanding that are not part of a graph's capture; say which kernels run."""
+        with self._dumping:
+            if self._source is None or self._automatic >= _AUTOMATIC_DUMPS:
+                return
+            dump = self._dump(None, f"no GPU work ended for {seconds:g} s", running=True)
+            kernels = _running_kernels(dump.journal)
+            if kernels is None:
+                self.dumps.remove(dump)
+                with contextlib.suppress(OutputError):
+                    dump.wait()
+                shutil.rmtree(dump.journal, ignore_errors=True)
+                if dump.path != dump.journal:
+                    dump.path.unlink(missing_ok=True)
+                return
+            self._automatic += 1
+        which = f"; running: {', '.join(kernels)}" if kernels else ""
+        _say(f"{dump.reason} although work was launched{which}. The last of what the GPU did is in {dump.path}")
+
+
+def record(
+    keep: str = "30s",
+    *,
+    folder: str | os.PathLike[str] = "collector-dumps",
+    kinds: Iterable[str] = KINDS,
+    hang: float | None = 30.0,
+    suffix: str = "",
+    strict: bool = False,
+) -> Recorder:
+    """Record all GPU work of this process from now on, and keep the latest part of it.
+
+    The records are in a ring of files, not in memory. They are written out by `Recorder.dump`, and by themselves when
+    an exception is not caught, when a call returns a CUDA error after which the context is lost, and when launched work
+    does not end. The program goes on in each case. `collector.trace` works as always: its step is a part of this
+    recording.
+
+    A second recorder, or a process where nothing can be traced, gets one warning and a recorder that does nothing;
+    `Recorder.unavailable` has the reason.
+
+    Args:
+        keep: a time (``30s``, ``5min``) or a size on disk (``512MB``).
+        folder: the folder of dumps, made with the first of them.
+        kinds: the kinds of activity, as of `collector.trace`.
+        hang: the seconds without any record, while launches are outstanding, that count as a hang; None: never.
+        suffix: the format of dumps that the recorder makes by itself, such as ``.pftrace``; by default they are
+            journals, which need no conversion.
+        strict: raise a `collector.CollectorError` instead of warning.
+
+    Raises:
+        ValueError: an option has an invalid value.
+    """
+    kept = Keep.of(keep)
+    names = (kinds,) if isinstance(kinds, str) else tuple(kinds)
+    TraceOptions(kinds=names)
+    if hang is not None and not hang > 0:
+        raise ValueError(f"hang is {hang}: a number of seconds above 0 is needed, or None")
+    if suffix:
+        output_of(Path(f"dump{suffix}"))
+    recorder = Recorder(kept, expanded(folder).absolute(), names, hang, suffix)
+    recorder._begin(strict)
+    return recorder
+
+
+def open_recorder() -> Recorder | None:
+    """The recorder that runs in this process: for tests, and for what controls the process from outside."""
+    recorder = _running.get("recorder")
+    return recorder if recorder is not None and recorder.is_running else None
+
+
+_running: dict[str, Recorder] = {}
+"""The recorder of the process. A dictionary, because no signal can interrupt its insertion."""
+
+
+def _forget_in_child() -> None:
+    """After a fork the recorder is the parent's."""
+    for recorder in _running.values():
+        for restore in reversed(recorder._hooks):
+            restore()
+        atexit.unregister(recorder.stop)
+    _running.clear()
+
+
+os.register_at_fork(after_in_child=_forget_in_child)
+
+
+def _ring_parent(folder: Path) -> Path:
+    """The folder of the ring: on the file system of the dumps, so that segments can be linked."""
+    while not folder.is_dir():
+        folder = folder.parent
+    return folder if os.access(folder, os.W_OK) else Path(tempfile.gettempdir())
+
+
+def _link_or_copy(source: Path, target: Path) -> None:
+    """Segments that are closed never change: a second name is as good as a copy."""
+    try:
+        os.link(source, target)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        shutil.copyfile(source, target)
+
+
+def _running_kernels(journal: Path) -> list[str] | None:
+    """The names of kernels that have begun and not ended, or else of those that wait; None: nothing is outstanding."""
+    import numpy as np
+
+    from collector.recording.journal_segments import load_segments
+    from collector.recording.ledger import LaunchFates
+    from collector.recording.schema import ACTIVITY_TABLES
+
+    recording = load_segments(journal)
+    tables = list(recording.parts)
+    activities = [
+        {"correlation_id": np.concatenate([getattr(part, name).correlation_id for part in tables])}
+        for name in (*ACTIVITY_TABLES, "graph_launches")
+    ]
+    unended = recording.invalid.kernels
+    begun = unended[unended.start_ns > 0]
+    names = list(dict.fromkeys((begun if len(begun) else unended).names()))
+    fates = LaunchFates.of(activities, recording.api_calls.columns, recording.strings)
+    return names if names or fates.without_activity.any() else None
+
+
+def _say(text: str) -> None:
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        print(f"collector: {text}", file=sys.stderr, flush=True)
+
+
+def _warn(message: str) -> None:
+    """Warn at the caller's line, the first one outside this package."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, CollectorWarning, stacklevel=level)

@@ -1,0 +1,330 @@
+"""The flight recorder: what went before is written out when something goes wrong, and the program goes on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from pathlib import Path
+
+import pytest
+
+import collector
+from collector.errors import CollectorWarning, SessionActiveError, UnknownFormatError
+from collector.recording.recording import Recording
+from collector.testing import SimulatedGpu
+from collector.tracing.recorder import Keep, Recorder, open_recorder
+
+pytestmark = pytest.mark.simulator
+
+
+@pytest.fixture
+def gpu():
+    """A simulated GPU which the test must not have misused."""
+    with SimulatedGpu() as simulated:
+        yield simulated
+        assert simulated.misuse() == {}
+
+
+def waited_for(recorder: Recorder, count: int = 1) -> None:
+    """Until there are that many dumps; the test's time limit ends the wait."""
+    while len(recorder.dumps) < count:
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds", "num_bytes"),
+    [("30s", 30, 0), ("1.5 min", 90, 0), ("2h", 7200, 0), ("512MB", 0, 512 << 20), ("1GiB", 0, 1 << 30)],
+)
+def test_what_is_kept(text, seconds, num_bytes):
+    assert Keep.of(text) == Keep(seconds, num_bytes)
+
+
+@pytest.mark.parametrize("text", ["", "soon", "0s", "10", "-5s", "3 parsecs"])
+def test_what_cannot_be_kept(text):
+    with pytest.raises(ValueError, match="keep="):
+        Keep.of(text)
+
+
+def test_a_dump_has_what_went_before_and_the_recorder_goes_on(gpu, tmp_path):
+    with collector.record(folder=tmp_path / "dumps", strict=True) as recorder:
+        assert open_recorder() is recorder
+        with collector.annotate("outer"):
+            for _ in range(100):
+                gpu.launch("kernel")
+            gpu.synchronize()
+            first = recorder.dump()
+            for _ in range(50):
+                gpu.launch("later")
+            gpu.synchronize()
+        second = recorder.dump(tmp_path / "second.json", reason="a reason")
+        assert second.wait() == tmp_path / "second.json"
+    found = Recording.load(first.journal)
+    assert [kernel.name for kernel in found.kernels] == ["kernel"] * 100
+    assert set(found.annotations_of(found.kernels)) == {"outer"}
+    assert found.ledger.losses() == []
+    assert found.environment["thread_names"][os.getpid()]
+    assert len(collector.load(second.path).recording.kernels) == 150
+    assert len(Recording.load(second.journal).kernels) == 150
+    assert recorder.dumps == [first, second]
+    assert second.reason == "a reason"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["dumps", "second.json"]  # the ring is gone
+    assert open_recorder() is None
+
+
+def test_a_ring_keeps_the_latest_and_counts_the_rest(gpu, tmp_path):
+    with collector.record(keep="64KB", folder=tmp_path, strict=True) as recorder:
+        for piece in range(60):
+            for number in range(200):
+                gpu.launch("kernel", duration_ns=1000 + 37 * (number * piece % 97))
+            gpu.synchronize()
+            recorder._source.cut()
+        recording = Recording.load(recorder.dump().journal)
+    assert 0 < len(recording.kernels) < 12_000
+    assert recording.ledger.losses() == []
+    assert recording.ledger.rows_forgotten > 0
+    assert int(recording.kernels.correlation_id.max()) >= 12_000
+
+
+def test_a_ring_of_time_forgets_what_is_old(gpu, tmp_path):
+    with collector.record(keep="1s", folder=tmp_path, strict=True) as recorder:
+        gpu.launch("old")
+        gpu.synchronize()
+        recorder._source.cut()
+        deadline = time.monotonic() + 60
+        while "old" in kernels_of(recorder) and time.monotonic() < deadline:
+            time.sleep(0.3)
+            gpu.launch("new")
+            gpu.synchronize()
+        assert kernels_of(recorder) == {"new"}
+
+
+def kernels_of(recorder: Recorder) -> set[str]:
+    dump = recorder.dump()
+    assert dump is not None
+    return {kernel.name for kernel in Recording.load(dump.journal).kernels}
+
+
+def test_a_trace_is_a_part_of_the_recording(gpu, tmp_path):
+    with collector.record(folder=tmp_path, strict=True) as recorder:
+        gpu.launch("before")
+        gpu.synchronize()
+        with collector.trace(strict=True) as step, collector.annotate("inside"):
+            gpu.launch("traced")
+        gpu.launch("after")
+        gpu.synchronize()
+        assert [kernel.name for kernel in step.kernels] == ["traced"]
+        assert step.recording.annotations_of(step.recording.kernels) == ["inside"]
+        assert step.ledger.complete
+        assert kernels_of(recorder) == {"before", "traced", "after"}
+    with collector.trace(strict=True) as step:
+        gpu.launch("alone")
+    assert len(step.kernels) == 1
+
+
+def test_a_second_recorder_does_nothing(gpu, tmp_path):
+    with collector.record(folder=tmp_path, strict=True) as recorder:
+        with pytest.warns(CollectorWarning, match="nothing is recorded: .*has a recorder already") as warned:
+            second = collector.record(folder=tmp_path)
+        assert len(warned) == 1
+        assert second.unavailable
+        with pytest.warns(CollectorWarning, match="nothing is dumped: .*has a recorder already"):
+            assert second.dump() is None
+        second.stop()
+        with pytest.raises(SessionActiveError):
+            collector.record(folder=tmp_path, strict=True)
+        gpu.launch("kernel")
+        gpu.synchronize()
+        assert kernels_of(recorder) == {"kernel"}
+    with collector.record(folder=tmp_path, strict=True):
+        pass
+
+
+def test_a_recorder_in_a_trace_gives_one_warning(gpu, tmp_path):
+    with collector.trace(strict=True) as step:
+        with pytest.warns(CollectorWarning, match="nothing is recorded: a session is already open"):
+            recorder = collector.record(folder=tmp_path)
+        gpu.launch("kernel")
+    assert len(step.kernels) == 1
+    assert not recorder.is_running
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_dumps_at_one_time(gpu, tmp_path):
+    with collector.record(folder=tmp_path, strict=True) as recorder:
+        gpu.launch("kernel")
+        gpu.synchronize()
+        stop = threading.Event()
+
+        def launch() -> None:
+            while not stop.is_set():
+                gpu.launch("more")
+
+        threads = [threading.Thread(target=launch)]
+        threads += [threading.Thread(target=recorder.dump) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads[1:]:
+            thread.join()
+        stop.set()
+        threads[0].join()
+        gpu.synchronize()
+    assert len({dump.journal for dump in recorder.dumps}) == 6
+    for dump in recorder.dumps:
+        recording = Recording.load(dump.journal)
+        assert "kernel" in {kernel.name for kernel in recording.kernels}
+        assert recording.ledger.losses() == []
+
+
+def test_a_dump_of_an_unknown_format(gpu, tmp_path):
+    with collector.record(folder=tmp_path, strict=True) as recorder, pytest.raises(UnknownFormatError):
+        recorder.dump(tmp_path / "dump.nonsense")
+
+
+@pytest.mark.parametrize("folder", ["file", "missing/file"])
+def test_a_folder_that_cannot_be_made_is_one_warning(gpu, tmp_path, folder):
+    with collector.record(folder=tmp_path / folder / "dumps", strict=True) as recorder:
+        (tmp_path / folder).parent.mkdir(exist_ok=True)
+        (tmp_path / folder).write_text("in the way")
+        gpu.launch("kernel")
+        with pytest.warns(CollectorWarning, match="nothing is dumped: ") as warned:
+            assert recorder.dump() is None
+    assert len(warned) == 1
+
+
+PROGRAM = """
+import os, sys, threading, time
+import collector
+from collector.testing import SimulatedGpu
+gpu = SimulatedGpu().__enter__()
+recorder = collector.record(folder=sys.argv[1], hang=0.6, strict=True)
+with collector.annotate("step"):
+    for _ in range(20):
+        gpu.launch("kernel")
+    gpu.synchronize()
+"""
+
+
+def run(tmp_path: Path, end: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", PROGRAM + end, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+
+
+def only_dump(folder: Path) -> Recording:
+    (journal,) = folder.iterdir()
+    return Recording.load(journal)
+
+
+@pytest.mark.parametrize(
+    ("end", "status", "reason"),
+    [
+        ("raise KeyError('lost')", 1, "uncaught KeyError"),
+        ("t = threading.Thread(target=lambda: 1 / 0); t.start(); t.join()", 0, "uncaught ZeroDivisionError"),
+        ("with recorder: raise RuntimeError('lost')", 1, "RuntimeError"),
+    ],
+)
+def test_an_exception_that_is_not_caught(tmp_path, end, status, reason):
+    done = run(tmp_path, end)
+    assert done.returncode == status, done.stderr
+    assert f"collector: {reason}: the last of what the GPU did is in {tmp_path}" in done.stderr
+    assert "Traceback" in done.stderr  # the exception is reported as always
+    assert [kernel.name for kernel in only_dump(tmp_path).kernels] == ["kernel"] * 20
+
+
+def test_an_end_without_trouble_leaves_nothing(tmp_path):
+    done = run(tmp_path, "sys.exit(4)")
+    assert (done.returncode, done.stderr) == (4, "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_kernel_that_never_ends(tmp_path):
+    end = """
+gpu.launch("never_ends", duration_ns=3_600_000_000_000)
+while not recorder.dumps:
+    time.sleep(0.05)
+"""
+    done = run(tmp_path, end)
+    assert done.returncode == 0, done.stderr
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("collector: no GPU work ended for 0.6 s although work was launched; running: never_ends. ")
+    recording = only_dump(tmp_path)
+    assert [kernel.name for kernel in recording.kernels] == ["kernel"] * 20
+    assert [kernel.name for kernel in recording.invalid.kernels] == ["never_ends"]
+
+
+def test_a_pause_and_a_slow_kernel_are_no_hang(tmp_path):
+    """Nothing is outstanding in the pause; while kernels end, nothing hangs."""
+    end = """
+time.sleep(1.5)
+for _ in range(8):
+    gpu.launch("slow", duration_ns=200_000_000)
+gpu.synchronize()
+time.sleep(1.5)
+print(recorder.dumps)
+"""
+    done = run(tmp_path, end)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[]\n", "")
+
+
+def test_a_launch_that_is_captured_is_no_hang(tmp_path):
+    end = """
+with gpu.capture() as graph:
+    gpu.launch("captured")
+time.sleep(2)
+print(recorder.dumps, recorder._source.state()["outstanding"])
+"""
+    done = run(tmp_path, end)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("[] ")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_fork_has_no_recorder(tmp_path):
+    end = """
+import warnings
+warnings.simplefilter("ignore", DeprecationWarning)
+child = os.fork()
+if child == 0:
+    print(recorder.is_running, collector.tracing.recorder.open_recorder(), flush=True)
+    raise KeyError("in the child")
+os.waitpid(child, 0)
+print(recorder.is_running, len(recorder.dumps))
+"""
+    done = run(tmp_path, end)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "False None\nTrue 0\n"
+    assert "the last of what the GPU did" not in done.stderr
+
+
+def test_a_full_disk_is_one_line_and_the_program_goes_on(tmp_path):
+    end = """
+import resource
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+deadline = time.monotonic() + 60
+while recorder._source.state() and not recorder._source.state()["is_broken"] and time.monotonic() < deadline:
+    for number in range(500):
+        gpu.launch("kernel", duration_ns=1000 + number * number)
+    gpu.synchronize()
+time.sleep(1)
+recorder.stop()
+print("done")
+"""
+    done = run(tmp_path, end)
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+    assert done.stderr.count("the recorder cannot write any more") == 1
+
+
+def test_without_a_gpu_there_is_one_warning(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLLECTOR_LIBCUDA", "/nowhere/libcuda.so")
+    monkeypatch.setenv("COLLECTOR_LIBCUPTI", "/nowhere/libcupti.so")
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        recorder = collector.record(folder=tmp_path)
+        recorder.stop()
+    assert len(told) == 1
+    assert recorder.unavailable
+    assert list(tmp_path.iterdir()) == []
