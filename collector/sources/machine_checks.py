@@ -84,7 +84,8 @@ def _libraries(found: Mapping[str, Any]) -> Iterator[Check]:
         yield Check("driver", OK, f"{found['driver_path']} (CUDA {cuda_text(found.get('driver_version'))})")
     if found.get("cupti_path"):
         version = f"CUDA {cuda_text(found.get('cuda_version'))}, API version {found.get('cupti_api_version')}"
-        yield Check("libcupti", OK, f"{found['cupti_path']} ({version})")
+        reason = f"; taken because: {found['cupti_reason']}" if found.get("cupti_reason") else ""
+        yield Check("libcupti", OK, f"{found['cupti_path']} ({version}{reason})")
     features = found.get("features") or {}
     for name, wanted in (("features", True), ("without", False)):
         if text := ", ".join(sorted(each for each, there in features.items() if bool(there) is wanted)):
@@ -111,6 +112,7 @@ def _candidates(found: Mapping[str, Any], environment: Mapping[str, str]) -> Ite
         yield Check(
             "COLLECTOR_LIBCUPTI", FAILED, f"names {named}, which is not there", "Correct it, or unset it to search"
         )
+    passed_over = {Path(path).resolve(): cause for path, cause in found.get("cupti_passed_over") or ()}
     candidates = {Path(path).resolve(): path for path in reversed(cupti_candidates())}  # of links to a file the first
     for file, path in reversed(candidates.items()):
         reasons = []
@@ -118,6 +120,8 @@ def _candidates(found: Mapping[str, Any], environment: Mapping[str, str]) -> Ite
             reasons.append("COLLECTOR_LIBCUPTI names it")
         if found.get("cupti_path") and file == Path(found["cupti_path"]).resolve():
             reasons.append("taken")
+        if file in passed_over:
+            reasons.append(f"passed over: {passed_over[file]}")
         what = ", ".join([*([file.name] if file.name != Path(path).name else []), *reasons])
         yield Check("libcupti found", NOTE, f"{path} ({what})" if what else path)
     if not candidates and not found.get("cupti_path"):

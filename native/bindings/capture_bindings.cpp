@@ -59,6 +59,8 @@ py::dict probe(const std::string& libcupti, const std::string& libcuda, const st
   out["driver_path"] = library.driver_path();
   out["driver_version"] = library.driver_version();
   out["cupti_path"] = library.cupti_path();
+  out["cupti_reason"] = library.cupti_reason();
+  out["cupti_passed_over"] = library.passed_over();
   out["cupti_api_version"] = library.api_version();
   out["cuda_version"] = library.cuda_version();
   out["simulated"] = library.simulated();

@@ -12,11 +12,19 @@
 #include <optional>
 
 #include "cupti/fork.h"
+#include "cupti/trial.h"
 #include "cupti/version_checks.h"
 #include "threads/mutex.h"
 
 namespace collector::cupti {
 namespace {
+
+// The folder of a toolkit that holds the libraries of this machine's architecture.
+#if defined(__aarch64__)
+constexpr const char* kToolkitTarget = "/targets/sbsa-linux/lib/";
+#else
+constexpr const char* kToolkitTarget = "/targets/x86_64-linux/lib/";
+#endif
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
@@ -183,7 +191,11 @@ class Finder {
     // call.
     const bool is_13_2 =
         symbols.find("cuptiActivityEnable_v2") != nullptr && symbols.find("cuptiIsTracingSessionRunning") == nullptr;
-    if (auto failure = check_before_first_call(library.cupti_path_, is_13_2, library.driver_version_)) return failure;
+    if (needs_trial(is_13_2, library.driver_version_)) {
+      if (auto failure = check_trial(library.cupti_path_, try_in_child(library.driver_path_, library.cupti_path_))) {
+        return failure;
+      }
+    }
     uint32_t api_version = 0;
     if (const Result result = library.cupti_.GetVersion(&api_version); result != Result::kSuccess) {
       return describe("cuptiGetVersion", result, library.text_of(result));
@@ -228,20 +240,34 @@ class Finder {
         return Failure{FailureKind::kCuptiNotFound, "cannot load " + paths_.libcupti + " (" + loader_error() + ")",
                        "Correct COLLECTOR_LIBCUPTI, or unset it to search"};
       }
+      library.cupti_reason_ = "COLLECTOR_LIBCUPTI names it";
       return load_cupti_file(library, handle, paths_.libcupti);
     }
     for (const std::string& candidate : candidates(library.driver_version_)) {
       // A copy that is already mapped must be reused: a second copy in one process collides with it.
       void* handle = ::dlopen(candidate.c_str(), RTLD_NOW | RTLD_NOLOAD);
-      if (handle != nullptr) return load_cupti_file(library, handle, candidate);
+      if (handle == nullptr) continue;
+      library.cupti_reason_ = "this process had loaded it already";
+      return load_cupti_file(library, handle, candidate);
     }
     std::string last_error = "none in site-packages, CUDA_HOME, /usr/local/cuda or on the loader path";
+    std::optional<Failure> first_failure;
     for (const std::string& candidate : candidates(library.driver_version_)) {
       if (candidate.find('/') != std::string::npos && !is_file(candidate)) continue;
       void* handle = ::dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL);
-      if (handle != nullptr) return load_cupti_file(library, handle, candidate);
-      last_error = loader_error();
+      if (handle == nullptr) {
+        last_error = loader_error();
+        continue;
+      }
+      library.cupti_reason_ = first_failure ? "the first that can be used" : "the first that was found";
+      std::optional<Failure> failure = load_cupti_file(library, handle, candidate);
+      if (!failure) return std::nullopt;
+      // Nothing holds a pointer into it yet: at most its version was asked for.
+      ::dlclose(handle);
+      library.passed_over_.emplace_back(candidate, failure->cause);
+      if (!first_failure) first_failure = std::move(failure);
     }
+    if (first_failure) return first_failure;
     return Failure{
         FailureKind::kCuptiNotFound, "no libcupti was found (" + last_error + ")",
         library.driver_version_ >= 13000 ? "pip install nvidia-cuda-cupti" : "pip install nvidia-cuda-cupti-cu12"};
@@ -272,7 +298,7 @@ class Finder {
 
   static void append_toolkit(const std::string& home, const std::vector<int>& majors, std::vector<std::string>& out) {
     for (const int major : majors) {
-      for (const char* folder : {"/extras/CUPTI/lib64/", "/lib64/", "/targets/x86_64-linux/lib/"}) {
+      for (const char* folder : {"/extras/CUPTI/lib64/", "/lib64/", kToolkitTarget}) {
         out.push_back(home + folder + "libcupti.so." + std::to_string(major));
       }
     }

@@ -134,6 +134,10 @@ class Library {
   const CuptiFunctions& cupti() const { return cupti_; }
   const DriverFunctions& driver() const { return driver_; }
   const std::string& cupti_path() const { return cupti_path_; }
+  // Why this libcupti was taken, as a clause: "COLLECTOR_LIBCUPTI names it".
+  const std::string& cupti_reason() const { return cupti_reason_; }
+  // The libcuptis that were found before it and cannot be used, each with the cause.
+  const std::vector<std::pair<std::string, std::string>>& passed_over() const { return passed_over_; }
   // The path without the folders that identify the machine, for files: see collector/text/library_path.py.
   std::string portable_path() const;
   const std::string& driver_path() const { return driver_path_; }
@@ -171,6 +175,8 @@ class Library {
   CuptiFunctions cupti_;
   DriverFunctions driver_;
   std::string cupti_path_;
+  std::string cupti_reason_;
+  std::vector<std::pair<std::string, std::string>> passed_over_;
   std::string driver_path_;
   uint32_t api_version_ = 0;
   int cuda_version_ = 0;

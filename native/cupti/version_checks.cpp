@@ -42,11 +42,14 @@ std::optional<Failure> check_driver(const std::string& path, int result, int dri
   return std::nullopt;
 }
 
-std::optional<Failure> check_before_first_call(const std::string& path, bool is_cuda_13_2, int driver_version) {
-  if (!is_cuda_13_2 || driver_version >= 13020) return std::nullopt;
+bool needs_trial(bool is_cuda_13_2, int driver_version) { return is_cuda_13_2 && driver_version < 13020; }
+
+std::optional<Failure> check_trial(const std::string& path, const std::string& outcome) {
+  if (outcome.empty()) return std::nullopt;
   return Failure{FailureKind::kCuptiUnusable,
-                 path + " is of CUDA 13.2, which crashes on any call when the driver is older",
-                 "Install another libcupti (pip install 'nvidia-cuda-cupti!=13.2.*'), or a driver for CUDA 13.2"};
+                 path + " is of CUDA 13.2, newer than the driver, and a process that called it " + outcome,
+                 "Install a driver for CUDA 13.2; or name another libcupti in COLLECTOR_LIBCUPTI, in a program that does "
+                 "not load this one itself"};
 }
 
 std::optional<Failure> check_cupti(const std::string& path, uint32_t api_version, bool allow_untested) {

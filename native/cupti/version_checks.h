@@ -19,9 +19,12 @@ int cuda_version_of(uint32_t api_version);
 // call.
 std::optional<Failure> check_driver(const std::string& path, int result, int driver_version);
 
-// Checks the libcupti at `path`, of which not even the version may be asked for: libcupti 13.2 crashes on any call when
-// the driver is older.
-std::optional<Failure> check_before_first_call(const std::string& path, bool is_cuda_13_2, int driver_version);
+// Whether a libcupti may crash on its first call, so that another process has to try it: 13.2 does with some drivers that
+// are older than itself.
+bool needs_trial(bool is_cuda_13_2, int driver_version);
+
+// Judges the libcupti at `path` by the outcome of its trial (see try_in_child).
+std::optional<Failure> check_trial(const std::string& path, const std::string& outcome);
 
 // Checks the version of the libcupti at `path`. `allow_untested` permits versions above kNewestKnownCuda.
 std::optional<Failure> check_cupti(const std::string& path, uint32_t api_version, bool allow_untested);

@@ -75,6 +75,7 @@ Simulator& Simulator::current() {
   if (simulator != nullptr) return *simulator;
   SimConfig config{};
   config.cuda = environment_number("COLLECTOR_SIMULATED_CUDA", 13000);
+  config.driver_version = environment_number("COLLECTOR_SIMULATED_DRIVER", 0);
   config.devices = environment_number("COLLECTOR_SIMULATED_DEVICES", 1);
   config.start_ns = -1;
   config.api_call_ns = 4000;

@@ -77,7 +77,7 @@ class Simulator {
   Simulator(const SimConfig& config, Release release);
 
   // The current simulator. If there is none, one is opened from the environment (COLLECTOR_SIMULATED_CUDA,
-  // COLLECTOR_SIMULATED_DEVICES).
+  // COLLECTOR_SIMULATED_DRIVER, COLLECTOR_SIMULATED_DEVICES).
   static Simulator& current();
   static void open(const SimConfig& config, Release release);
   void close();

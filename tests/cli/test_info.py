@@ -23,6 +23,7 @@ def test_it_tells_driver_libcupti_features_and_devices(cuda, version, capsys):
     assert rows["simulated"].startswith("yes")
     assert f"(CUDA {version})" in rows["driver"]
     assert f"(CUDA {version}, API version" in rows["libcupti"]
+    assert rows["libcupti"].endswith("taken because: COLLECTOR_LIBCUPTI names it)")
     assert (rows["device 0"], rows["device 1"]) == ("Some card", "Some card")
     assert rows.get("features") or rows.get("without")
 
@@ -33,6 +34,7 @@ def test_it_tells_that_13_2_is_not_called_under_an_older_driver(capsys):
         assert gpu.misuse() == {}
     assert rows["tracing"].startswith("unavailable: ")
     assert "13.2" in rows["tracing"]
+    assert "cuptiGetVersion answers 999" in rows["tracing"]
 
 
 def test_it_tells_of_a_missing_libcupti(capsys, tmp_path, monkeypatch):

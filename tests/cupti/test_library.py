@@ -119,14 +119,110 @@ def test_older_libcupti_is_refused(tmp_path: Path, driver: str) -> None:
     assert "older than CUDA 12.0" in error.cause
 
 
-def test_13_2_with_an_older_driver_is_never_called() -> None:
-    """libcupti 13.2 recurses without end on any call when the driver is missing or does not suit."""
+def of_13_2(get_version: str) -> str:
+    """A stand-in that is recognised as libcupti 13.2 by its functions; ``get_version`` is the body of its first call."""
+    others = "".join(f"unsigned {name}() {{ return 0; }}\n" for name in [*REQUIRED, "cuptiActivityEnable_v2"])
+    return (
+        "#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\n"
+        f"unsigned cuptiGetVersion(unsigned *v) {{ *v = 130202u; {get_version} }}\n" + others
+    )
+
+
+RECURSES = "volatile unsigned w[512]; w[0] = 1; return cuptiGetVersion(v) + w[0];"
+
+
+def test_13_2_with_an_older_driver_is_never_called_by_this_process() -> None:
+    """libcupti 13.2 recurses without end on any call when the driver is missing or does not suit: a child tries it."""
     with SimulatedGpu(cuda="13.2", driver="13.0") as gpu:
         error = failure_of_start()
         assert error.kind == "cupti-unusable"
-        assert "13.2" in error.cause
+        assert "is of CUDA 13.2, newer than the driver" in error.cause
+        assert "cuptiGetVersion answers 999" in error.cause
         assert [name for name in gpu.statistics().calls if name.startswith("cupti")] == []
         assert gpu.misuse() == {}
+
+
+def test_13_2_that_crashes_under_an_older_driver_crashes_another_process(tmp_path: Path, driver: str) -> None:
+    cupti = build(tmp_path, "libcupti_crashes.so", of_13_2(RECURSES))
+    error = failure_of_start(libcuda=driver, libcupti=cupti)
+    assert error.kind == "cupti-unusable"
+    assert "a process that called it was killed by signal 11" in error.cause
+    assert "COLLECTOR_LIBCUPTI" in error.remedy
+
+
+def test_13_2_that_ends_its_process_is_told(tmp_path: Path, driver: str) -> None:
+    cupti = build(tmp_path, "libcupti_exits.so", of_13_2("_exit(7);"))
+    assert "ended with status 7" in failure_of_start(libcuda=driver, libcupti=cupti).cause
+
+
+def test_13_2_that_works_under_an_older_driver_is_used(tmp_path: Path, driver: str) -> None:
+    """Drivers differ in this: what is tried is believed, not the version number."""
+    cupti = build(tmp_path, "libcupti_works.so", of_13_2("return 0;"))
+    found = _native.probe(libcuda=driver, libcupti=cupti)
+    assert found["cuda_version"] == 13020
+    assert found["cupti_path"] == cupti
+
+
+def test_a_libcupti_is_tried_once_in_a_process(tmp_path: Path, driver: str) -> None:
+    trials = tmp_path / "trials"
+    cupti = build(
+        tmp_path, "libcupti_counts.so", of_13_2(f'FILE *f = fopen("{trials}", "a"); fputs("x", f); fclose(f); abort();')
+    )
+    for _ in range(3):
+        assert "signal 6" in failure_of_start(libcuda=driver, libcupti=cupti).cause
+    assert trials.read_text() == "x"
+
+
+def test_a_trial_inherits_no_tool_of_this_process(
+    tmp_path: Path, driver: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process that the driver makes load this library would try the same libcupti, and so on."""
+    seen = tmp_path / "seen"
+    asked = " ".join(
+        f'fprintf(f, "%s ", getenv("{name}") ? "set" : "unset");'
+        for name in ("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", "LD_PRELOAD", "COLLECTOR_KEPT")
+    )
+    for name in ("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", "COLLECTOR_KEPT"):
+        monkeypatch.setenv(name, "/nowhere/tool.so")
+    cupti = build(
+        tmp_path, "libcupti_looks.so", of_13_2(f'FILE *f = fopen("{seen}", "w"); {asked} fclose(f); return 999;')
+    )
+    assert "cuptiGetVersion answers 999" in failure_of_start(libcuda=driver, libcupti=cupti).cause
+    assert seen.read_text() == "unset unset unset set "
+
+
+def test_a_trial_is_judged_where_the_program_ignores_its_children(tmp_path: Path, driver: str) -> None:
+    """The kernel reaps the children of such a program, and their status is lost."""
+    works = build(tmp_path, "libcupti_works.so", of_13_2("return 0;"))
+    crashes = build(tmp_path, "libcupti_crashes.so", of_13_2(RECURSES))
+    program = f"""
+import os, signal
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+os.close(0), os.close(2)
+from collector import _native
+print(_native.probe(libcuda={driver!r}, libcupti={works!r})["cuda_version"])
+print(_native.probe(libcuda={driver!r}, libcupti={crashes!r})["error"])
+"""
+    printed = subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.PIPE, text=True).stdout
+    assert printed.split() == ["13020", "cupti-unusable"]
+
+
+def test_an_unusable_libcupti_is_passed_over_for_the_next(
+    tmp_path: Path, driver: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("COLLECTOR_LIBCUPTI", "CUDA_HOME", "CUDA_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    paths = []
+    for root, source in (("first", of_13_2(RECURSES)), ("second", cupti_stand_in(130101))):
+        folder = tmp_path / root / "nvidia" / "cu13" / "lib"
+        folder.mkdir(parents=True)
+        paths.append(build(folder, "libcupti.so.13", source))
+    found = _native.probe("", driver, [str(tmp_path / "first"), str(tmp_path / "second")])
+    assert found["cupti_path"] == paths[1]
+    assert found["cupti_reason"] == "the first that can be used"
+    ((path, cause),) = found["cupti_passed_over"]
+    assert path == paths[0]
+    assert "killed by signal 11" in cause
 
 
 def test_13_2_with_its_driver_is_used() -> None:

@@ -46,10 +46,15 @@ TEST_CASE("a driver that fails, or succeeds without a version, is refused with i
   }
 }
 
-TEST_CASE("libcupti 13.2 is called only with a driver of its version or a later one") {
-  CHECK(check_before_first_call("libcupti.so.13", true, 13000).value().kind == FailureKind::kCuptiUnusable);
-  CHECK_FALSE(check_before_first_call("libcupti.so.13", true, 13020).has_value());
-  CHECK_FALSE(check_before_first_call("libcupti.so.13", false, 13000).has_value());
+TEST_CASE("libcupti 13.2 is tried in another process unless the driver is of its version or a later one") {
+  CHECK(needs_trial(true, 13000));
+  CHECK_FALSE(needs_trial(true, 13020));
+  CHECK_FALSE(needs_trial(false, 13000));
+  CHECK_FALSE(check_trial("libcupti.so.13", "").has_value());
+  const std::optional<Failure> failure = check_trial("libcupti.so.13", "was killed by signal 11");
+  REQUIRE(failure.has_value());
+  CHECK(failure->kind == FailureKind::kCuptiUnusable);
+  CHECK(contains(failure->cause, "was killed by signal 11"));
 }
 
 TEST_CASE("API versions have CUDA versions, and unknown ones that of the version before") {

@@ -175,8 +175,14 @@ class SimulatedGpu:
                 )
             SimulatedGpu._active = self
         forget_graphs()
-        self._environment = {name: os.environ.get(name) for name in LIBRARY_VARIABLES}
-        os.environ.update(dict.fromkeys(LIBRARY_VARIABLES, str(path)))
+        # A child process that opens the library meets a GPU of the same versions.
+        versions = {
+            "COLLECTOR_SIMULATED_CUDA": str(self._config.cuda),
+            "COLLECTOR_SIMULATED_DRIVER": str(self._config.driver_version),
+        }
+        told = {**dict.fromkeys(LIBRARY_VARIABLES, str(path)), **versions}
+        self._environment = {name: os.environ.get(name) for name in told}
+        os.environ.update(told)
         self._loaded = library
 
     def __exit__(

@@ -1,0 +1,137 @@
+#include "cupti/trial.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <map>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "threads/mutex.h"
+
+extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX lets programs declare it
+
+namespace collector::cupti {
+namespace {
+
+constexpr std::chrono::seconds kLimit{30};
+constexpr std::string_view kProgram = "/cupti_trial";
+constexpr std::string_view kSurvived = "ok";
+
+// The program lies beside the library that holds this function.
+std::string program_path() {
+  Dl_info info{};
+  if (::dladdr(reinterpret_cast<const void*>(&try_in_child), &info) == 0 || info.dli_fname == nullptr) return "";
+  const std::string library = info.dli_fname;
+  return library.substr(0, library.rfind('/')) + std::string(kProgram);
+}
+
+// This process's environment without the tools that the driver or the loader would put into the child.
+std::vector<char*> environment_of_child() {
+  constexpr std::array<std::string_view, 4> kTools{"CUDA_INJECTION64_PATH=", "NVTX_INJECTION64_PATH=", "LD_PRELOAD=",
+                                                   "LD_AUDIT="};
+  std::vector<char*> kept;
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+    const std::string_view text = *variable;
+    bool is_tool = false;
+    for (const std::string_view tool : kTools) is_tool = is_tool || text.substr(0, tool.size()) == tool;
+    if (!is_tool) kept.push_back(*variable);
+  }
+  kept.push_back(nullptr);
+  return kept;
+}
+
+struct Output {
+  std::string text;
+  bool is_complete;  // the child closed it before the limit
+};
+
+// What the child writes until it closes its output, or until the limit. The output tells more than the exit status,
+// which the program's own wait for children can take away.
+Output output_of(int fd) {
+  const auto deadline = std::chrono::steady_clock::now() + kLimit;
+  std::string text;
+  for (;;) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
+    if (left <= 0) return {text, false};
+    pollfd ready{fd, POLLIN, 0};
+    const int count = ::poll(&ready, 1, static_cast<int>(left));
+    if (count <= 0) {
+      if (count < 0 && errno != EINTR) return {text, false};
+      continue;
+    }
+    std::array<char, 256> part{};
+    const ssize_t bytes = ::read(fd, part.data(), part.size());
+    if (bytes < 0 && errno == EINTR) continue;
+    if (bytes <= 0) return {text, true};
+    text.append(part.data(), static_cast<size_t>(bytes));
+  }
+}
+
+std::string how_it_ended(int status) {
+  if (WIFSIGNALED(status)) return "was killed by signal " + std::to_string(WTERMSIG(status));
+  if (WIFEXITED(status)) return "ended with status " + std::to_string(WEXITSTATUS(status));
+  return "ended";
+}
+
+std::string run_trial(const std::string& libcuda, const std::string& libcupti) {
+  const std::string program = program_path();
+  if (program.empty() || ::access(program.c_str(), X_OK) != 0) return "was not tried: " + program + " is missing";
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return std::string("was not tried: ") + std::strerror(errno);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  // First, because the pipe has the number of standard input or standard error in a program that closed them.
+  ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  std::array<std::string, 3> texts{program, libcuda, libcupti};
+  std::array<char*, 4> arguments{texts[0].data(), texts[1].data(), texts[2].data(), nullptr};
+  std::vector<char*> environment = environment_of_child();
+  pid_t child = 0;
+  const int error = ::posix_spawn(&child, program.c_str(), &actions, nullptr, arguments.data(), environment.data());
+  ::posix_spawn_file_actions_destroy(&actions);
+  ::close(ends[1]);
+  if (error != 0) {
+    ::close(ends[0]);
+    return std::string("was not tried: ") + std::strerror(error);
+  }
+  const Output output = output_of(ends[0]);
+  ::close(ends[0]);
+  if (!output.is_complete) ::kill(child, SIGKILL);
+  int status = 0;
+  pid_t waited = 0;
+  do {
+    waited = ::waitpid(child, &status, 0);
+  } while (waited < 0 && errno == EINTR);
+  if (output.text == kSurvived) return "";
+  if (!output.is_complete) return "gave no answer within " + std::to_string(kLimit.count()) + " seconds";
+  return (waited == child ? how_it_ended(status) : "ended") + (output.text.empty() ? "" : " (" + output.text + ")");
+}
+
+}  // namespace
+
+std::string try_in_child(const std::string& libcuda, const std::string& libcupti) {
+  struct Verdicts {
+    threads::Mutex mutex;
+    std::map<std::pair<std::string, std::string>, std::string> by_files GUARDED_BY(mutex);
+  };
+  static auto& verdicts = *new Verdicts;
+  const threads::MutexLock lock(verdicts.mutex);
+  const auto [found, is_new] = verdicts.by_files.try_emplace({libcuda, libcupti});
+  if (is_new) found->second = run_trial(libcuda, libcupti);
+  return found->second;
+}
+
+}  // namespace collector::cupti
