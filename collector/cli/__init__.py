@@ -19,6 +19,7 @@ import os
 import pkgutil
 import re
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast
 
 from collector.errors import CollectorError
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 EXIT_TROUBLE = 2
 """Exit status for a file or an argument that cannot be used."""
 _EXIT_INTERRUPTED = 130
+_ISOLATED = "--isolated"
+"""Option before the subcommand: the project's options are not read."""
 _EXAMPLES = """\
 collector demo -o step.pb                   trace a training-like step, on a simulated GPU if there is no other
 collector summary step.pb                   busy time, kernels, time by annotation, copies, losses
@@ -68,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(_EXAMPLES, end="")
         return 0
     try:
-        parsed = command_parser(given).parse_args(given)
+        parsed = _parsed(given)
         status = _load(parsed.subcommand).run(parsed)
         sys.stdout.flush()
     except CollectorError as error:
@@ -80,6 +83,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return status
+
+
+def _parsed(given: Sequence[str]) -> argparse.Namespace:
+    """The parsed arguments, with the options that the project of the working directory states."""
+    parser = command_parser(given)
+    names = subcommands()
+    command = next((word for word in given if not word.startswith("-")), "")
+    if command in names and _ISOLATED not in given[: given.index(command)]:
+        from collector.cli import _project_options
+
+        project = _project_options.project_options(Path.cwd(), names)
+        if project is not None:
+            _project_options.apply(
+                project, command, parser.subcommand_parsers[command], given[given.index(command) + 1 :]
+            )
+    return cast("argparse.Namespace", parser.parse_args(given))
 
 
 class _Parser(argparse.ArgumentParser):
@@ -134,7 +153,7 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def command_parser(given: Sequence[str] = ()) -> argparse.ArgumentParser:
+def command_parser(given: Sequence[str] = ()) -> _Parser:
     """The parser of the command, with the one subcommand that ``given`` asks for, or with all of them."""
     parser = _Parser(
         prog="collector",
@@ -142,6 +161,7 @@ def command_parser(given: Sequence[str] = ()) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show program's version number and exit")
+    parser.add_argument(_ISOLATED, action="store_true", help="take no options from [tool.collector] of pyproject.toml")
     added = parser.add_subparsers(dest="subcommand", metavar="COMMAND", required=True, parser_class=_Parser)
     asked_for = next((word for word in given if not word.startswith("-")), None)
     names = subcommands()

@@ -120,7 +120,7 @@ def test_older_libcupti_is_refused(tmp_path: Path, driver: str) -> None:
 
 
 def of_13_2(get_version: str) -> str:
-    """A stand-in that is recognised as libcupti 13.2 by its functions; ``get_version`` is the body of its first call."""
+    """A stand-in that has the functions of libcupti 13.2; ``get_version`` is the body of the first that is called."""
     others = "".join(f"unsigned {name}() {{ return 0; }}\n" for name in [*REQUIRED, "cuptiActivityEnable_v2"])
     return (
         "#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\n"
@@ -173,9 +173,7 @@ def test_a_libcupti_is_tried_once_in_a_process(tmp_path: Path, driver: str) -> N
     assert trials.read_text() == "x"
 
 
-def test_a_trial_inherits_no_tool_of_this_process(
-    tmp_path: Path, driver: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_trial_inherits_no_tool_of_this_process(tmp_path: Path, driver: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another process that the driver makes load this library would try the same libcupti, and so on."""
     seen = tmp_path / "seen"
     asked = " ".join(

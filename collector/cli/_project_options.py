@@ -1,0 +1,178 @@
+"""Values of options that a project states: tables ``[tool.collector.COMMAND]`` of its ``pyproject.toml``.
+
+The file is the first ``pyproject.toml`` with a table ``[tool.collector]`` in the working directory or a folder above
+it. A key is the long name of an option without the dashes; what is given on the command line wins.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from collector.errors import CollectorError, MissingDependencyError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+_FILE = "pyproject.toml"
+_TABLE = "tool.collector"
+
+
+class ProjectOptions(NamedTuple):
+    """The options that a project states for its commands."""
+
+    file: Path
+    by_command: Mapping[str, Mapping[str, Any]]
+
+
+def project_options(folder: Path, commands: Sequence[str]) -> ProjectOptions | None:
+    """What the project of ``folder`` states; None if there is no such project or it states nothing.
+
+    Raises:
+        CollectorError: the file is no TOML, or its table names no command.
+    """
+    for parent in (folder, *folder.parents):
+        file = parent / _FILE
+        try:
+            content = file.read_bytes()
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise CollectorError(f"cannot read {file}: {error.strerror}", "Correct it, or use --isolated") from None
+        if b"collector" not in content:
+            continue
+        stated = _parsed(file, content).get("tool", {}).get("collector")
+        if stated is not None:
+            return ProjectOptions(file, _checked(file, stated, commands))
+    return None
+
+
+def _parsed(file: Path, content: bytes) -> dict[str, Any]:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        try:
+            import tomli as tomllib
+        except ImportError:
+            raise MissingDependencyError(
+                f"{file} states options of collector, and tomli, which reads it, is not installed", "pip install tomli"
+            ) from None
+    try:
+        return tomllib.loads(content.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise CollectorError(f"{file} is not valid TOML: {error}", "Correct it, or use --isolated") from None
+
+
+def _checked(file: Path, stated: Any, commands: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
+    if not isinstance(stated, dict):
+        raise CollectorError(f"{_TABLE} in {file} is not a table", f"Write [{_TABLE}.COMMAND] with options below it")
+    for name, options in stated.items():
+        if name not in commands:
+            raise CollectorError(
+                f"[{_TABLE}.{name}] in {file} is no command of collector{_suggestion(name, commands)}",
+                f"Use [{_TABLE}.COMMAND], for example [{_TABLE}.summary]",
+            )
+        if not isinstance(options, dict):
+            raise CollectorError(
+                f"{_TABLE}.{name} in {file} is not a table", f"Write [{_TABLE}.{name}] with options below it"
+            )
+    return stated
+
+
+def apply(project: ProjectOptions, command: str, parser: argparse.ArgumentParser, given: Sequence[str]) -> None:
+    """Make the values that the project states the defaults of the command's parser.
+
+    Args:
+        project: what the project states.
+        command: the name of the subcommand.
+        parser: its parser.
+        given: its arguments on the command line. What they give, or what excludes what they give, is left alone.
+
+    Raises:
+        CollectorError: a key is no option of the command, or a value is none of the option.
+    """
+    actions = dict(_options_of(parser))
+    values: dict[str, Any] = {}
+    stated: list[argparse.Action] = []
+    for key, value in project.by_command.get(command, {}).items():
+        action = actions.get(key)
+        place = f"{key} of [{_TABLE}.{command}] in {project.file}"
+        if action is None:
+            raise CollectorError(
+                f"{place} is no option of collector {command}{_suggestion(key, list(actions))}",
+                f"See collector {command} --help",
+            )
+        values |= _default(action, value, place)
+        stated.append(action)
+    for action in stated:
+        action.required = False
+    names = _given_names(parser, given) if values else set()
+    for action in stated:
+        if action.dest in values and not names & {action.dest, *_excluded_by(action, parser)}:
+            parser.set_defaults(**{action.dest: values[action.dest]})
+
+
+def _given_names(parser: argparse.ArgumentParser, given: Sequence[str]) -> set[str]:
+    """The variables that these arguments set."""
+    defaults = [(action, action.default) for action in parser._actions]
+    for action, _ in defaults:
+        action.default = argparse.SUPPRESS
+    try:
+        return set(vars(parser.parse_known_args(given)[0]))
+    finally:
+        for action, default in defaults:
+            action.default = default
+
+
+def _excluded_by(action: argparse.Action, parser: argparse.ArgumentParser) -> set[str]:
+    """The variables of the options that exclude this one."""
+    groups = [group for group in parser._mutually_exclusive_groups if action in group._group_actions]
+    return {other.dest for group in groups for other in group._group_actions}
+
+
+def _options_of(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.Action]]:
+    """The options by their long names; those that print something and end are none."""
+    for action in parser._actions:
+        if action.default is argparse.SUPPRESS:
+            continue
+        for name in action.option_strings:
+            if name.startswith("--"):
+                yield name[2:], action
+
+
+def _default(action: argparse.Action, value: Any, place: str) -> dict[str, Any]:
+    """The value as the command line would give it, by the name of its variable."""
+    if action.nargs == 0:
+        if not isinstance(value, bool):
+            raise CollectorError(f"{place} is {value!r}, and it takes true or false", "Correct it")
+        if isinstance(action, argparse.BooleanOptionalAction):
+            return {action.dest: value}
+        return {action.dest: action.const} if value else {}
+    if action.nargs in (None, "?") and not isinstance(action, argparse._AppendAction):
+        return {action.dest: _converted(action, value, place)}
+    given = value if isinstance(value, list) else [value]
+    return {action.dest: [_converted(action, each, place) for each in given]}
+
+
+def _converted(action: argparse.Action, value: Any, place: str) -> Any:
+    if isinstance(value, (bool, list, dict)):
+        raise CollectorError(f"{place} is {value!r}, and it takes one value", "Write a text or a number")
+    convert = action.type if callable(action.type) else str
+    try:
+        converted = convert(str(value))
+    except (ValueError, TypeError, argparse.ArgumentTypeError):
+        raise CollectorError(f"{place} is {value!r}, which is no value of it", "Correct it") from None
+    if action.choices is not None and converted not in action.choices:
+        raise CollectorError(
+            f"{place} is {value!r}{_suggestion(str(value), [str(each) for each in action.choices])}",
+            f"It takes {', '.join(str(each) for each in action.choices)}",
+        )
+    return converted
+
+
+def _suggestion(given: str, known: Sequence[str]) -> str:
+    similar = difflib.get_close_matches(given, known, n=1)
+    return f"; did you mean {similar[0]}?" if similar else ""
