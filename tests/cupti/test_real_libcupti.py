@@ -17,6 +17,8 @@ import pytest
 pytest.importorskip("collector._native", reason="the native extension is not built")
 
 WALKABLE = ["12.0", "12.3", "12.4", "12.6", "12.8", "12.9", "13.0", "13.1"]
+
+
 # The newest alone where quick is asked for: each takes a compiler and a process.
 @pytest.fixture(
     scope="module", params=[*(pytest.param(cuda, marks=pytest.mark.slow) for cuda in WALKABLE[:-1]), WALKABLE[-1]]

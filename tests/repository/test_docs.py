@@ -2,8 +2,8 @@
 
 Every page is run from top to bottom as one reader would, in one interpreter, on a simulated GPU. A block that needs
 what this machine has not says so in the comment above it: `<!-- not run: needs PyTorch -->`. Python that is a file of
-the reader's says its name, `<!-- file: train.py -->`; commands whose output is compared have `<!-- checked -->` above. A page whose examples
-open a simulated GPU themselves says `<!-- page: opens its own simulated GPU -->`.
+the reader's says its name, `<!-- file: train.py -->`; commands whose output is compared have `<!-- checked -->` above.
+A page whose examples open a simulated GPU themselves says `<!-- page: opens its own simulated GPU -->`.
 """
 
 from __future__ import annotations
