@@ -54,7 +54,7 @@ NOT_EMULATED = (
     "tests/capture/test_out_of_memory.py::test_a_session_that_gets_no_thread_leaves_the_programs_signals_alone",
     "tests/capture/test_buffers.py::test_other_buffer_options_at_every_session_leave_nothing_behind",
 )
-"""Tests of limits of memory and threads, which the emulator does not enforce, and of memory, to which it adds its own."""
+"""Tests of limits of memory and threads, which the emulator ignores, and of memory, to which it adds its own."""
 MARKS = "not (viewer or slow or gpu)"
 WALKED = ("12.3", "12.4", "12.6", "12.8", "12.9", "13.0", "13.1")
 """The CUDA versions whose libcupti steps over records without a driver, as far as it exists for aarch64."""

@@ -38,8 +38,8 @@ std::string program_path() {
 
 // This process's environment without the tools that the driver or the loader would put into the child.
 std::vector<char*> environment_of_child() {
-  constexpr std::array<std::string_view, 4> kTools{"CUDA_INJECTION64_PATH=", "NVTX_INJECTION64_PATH=", "LD_PRELOAD=",
-                                                   "LD_AUDIT="};
+  constexpr std::array<std::string_view, 4> kTools{
+      "CUDA_INJECTION64_PATH=", "NVTX_INJECTION64_PATH=", "LD_PRELOAD=", "LD_AUDIT="};
   std::vector<char*> kept;
   for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
     const std::string_view text = *variable;

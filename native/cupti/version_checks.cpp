@@ -46,10 +46,11 @@ bool needs_trial(bool is_cuda_13_2, int driver_version) { return is_cuda_13_2 &&
 
 std::optional<Failure> check_trial(const std::string& path, const std::string& outcome) {
   if (outcome.empty()) return std::nullopt;
-  return Failure{FailureKind::kCuptiUnusable,
-                 path + " is of CUDA 13.2, newer than the driver, and a process that called it " + outcome,
-                 "Install a driver for CUDA 13.2; or name another libcupti in COLLECTOR_LIBCUPTI, in a program that does "
-                 "not load this one itself"};
+  return Failure{
+      FailureKind::kCuptiUnusable,
+      path + " is of CUDA 13.2, newer than the driver, and a process that called it " + outcome,
+      "Install a driver for CUDA 13.2; or name another libcupti in COLLECTOR_LIBCUPTI, in a program that does "
+      "not load this one itself"};
 }
 
 std::optional<Failure> check_cupti(const std::string& path, uint32_t api_version, bool allow_untested) {

@@ -19,8 +19,8 @@ int cuda_version_of(uint32_t api_version);
 // call.
 std::optional<Failure> check_driver(const std::string& path, int result, int driver_version);
 
-// Whether a libcupti may crash on its first call, so that another process has to try it: 13.2 does with some drivers that
-// are older than itself.
+// Whether a libcupti may crash on its first call, so that another process has to try it: 13.2 does with some drivers
+// that are older than itself.
 bool needs_trial(bool is_cuda_13_2, int driver_version);
 
 // Judges the libcupti at `path` by the outcome of its trial (see try_in_child).

@@ -6,13 +6,14 @@
 
 #include "cupti/version_checks.h"
 
-using collector::cupti::check_before_first_call;
 using collector::cupti::check_cupti;
 using collector::cupti::check_driver;
+using collector::cupti::check_trial;
 using collector::cupti::cuda_version_of;
 using collector::cupti::Failure;
 using collector::cupti::FailureKind;
 using collector::cupti::kNewestKnownCuda;
+using collector::cupti::needs_trial;
 
 namespace {
 
