@@ -13,7 +13,6 @@
 namespace {
 
 using collector::cupti::ActivityKind;
-using collector::cupti::Result;
 
 constexpr size_t kBufferBytes = 64 << 10;
 alignas(8) std::array<uint8_t, kBufferBytes> buffer;
@@ -42,17 +41,12 @@ void call(void* library, const char* name, bool must_answer, Arguments... argume
   if (must_answer && result != 0) end(std::string(name) + " answers " + std::to_string(result), 1);
 }
 
-}  // namespace
-
-int main(int count, char** arguments) {
-  const rlimit no_core{0, 0};
-  ::setrlimit(RLIMIT_CORE, &no_core);
-  if (count != 3) end("two libraries have to be named", 2);
-  void* const driver = ::dlopen(arguments[1], RTLD_NOW | RTLD_LOCAL);
+[[noreturn]] void call_as_a_session_does(const char* libcuda, const char* libcupti) {
+  void* const driver = ::dlopen(libcuda, RTLD_NOW | RTLD_LOCAL);
   if (driver == nullptr) end("the driver cannot be loaded", 1);
   int driver_version = 0;
   call(driver, "cuDriverGetVersion", true, &driver_version);
-  void* const cupti = ::dlopen(arguments[2], RTLD_NOW | RTLD_LOCAL);
+  void* const cupti = ::dlopen(libcupti, RTLD_NOW | RTLD_LOCAL);
   if (cupti == nullptr) end("it cannot be loaded", 1);
   uint32_t version = 0;
   call(cupti, "cuptiGetVersion", true, &version);
@@ -70,4 +64,17 @@ int main(int count, char** arguments) {
   call(cupti, "cuptiActivityFlushAll", false, 0U);
   if (subscriber != nullptr) call(cupti, "cuptiUnsubscribe", false, subscriber);
   end("ok", 0);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  const rlimit no_core{0, 0};
+  ::setrlimit(RLIMIT_CORE, &no_core);
+  if (count != 3) return 2;
+  try {
+    call_as_a_session_does(arguments[1], arguments[2]);
+  } catch (...) {
+    return 3;
+  }
 }
