@@ -28,13 +28,22 @@ _OUTSIDE = re.compile(r"\[([^\]]+)\]\(\.\./((?!CONTRIBUTING|CHANGELOG|RELEASING)
 """A link from a page of this folder to another file of the repository."""
 
 
-def _keep_inside(_app, _name, source):
+def _keep_inside(_app, name, source):
     """Name files of the repository that are not on the site, and link the pages beside this folder in it."""
-    text = _OUTSIDE.sub(r"\1 (`\2`)", source[0]) if "](../../" not in source[0] else source[0]
-    text = re.sub(r"\]\(\.\./(CONTRIBUTING|CHANGELOG|RELEASING)\.md", r"](\1.md", text)
-    source[0] = text.replace("](docs/", "](")
+    text = source[0]
+    if "/" not in name:
+        text = _OUTSIDE.sub(r"\1 (`\2`)", text)
+        text = re.sub(r"\]\(\.\./(CONTRIBUTING|CHANGELOG|RELEASING)\.md", r"](\1.md", text).replace("](docs/", "](")
+    source[0] = text
+
+
+def _keep_whole(_app, what, _name, _value, _options, lines):
+    """Keep a colon in the description of an attribute: napoleon would take what is before it for a type."""
+    if what == "attribute" and lines:
+        lines[0] = lines[0].replace(": ", " – ")  # noqa: RUF001 (a dash is meant)
 
 
 def setup(app):
     """Called by Sphinx."""
     app.connect("source-read", _keep_inside)
+    app.connect("autodoc-process-docstring", _keep_whole, priority=100)

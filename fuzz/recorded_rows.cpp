@@ -130,6 +130,7 @@ RecordedRows::RecordedRows(std::string_view message, bool is_run_metadata, int64
   read_typed_rows(message, is_run_metadata, offset_ns, rows_);
   for (TypedTable& table : rows_.tables) {
     for (TypedTable::Column& column : table.columns) {
+      if (column.values.empty()) column.values.resize(table.num_rows * sizeof(int64_t));  // zeros take no memory
       require(column.values.size() == table.num_rows * sizeof(int64_t), "columns of different lengths");
       const auto field = static_cast<ActivityField>(column.field);
       if (field == ActivityField::kNameId) change_all(column, [](uint64_t id) { return id % kNames; });

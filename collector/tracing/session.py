@@ -506,7 +506,9 @@ class Session(TracedStep):
         counters: dict[str, int] = {} if ended is None else {k: n for k, n in ended.counters.items() if n}
         revision = revision_of_folder() if self.options.git_revision else ""
         label = RunLabel(self.options.label, revision).as_environment()
-        unseen = add_facts(cast("Capture", {"environment": environment, "counters": counters}), self.options.nvtx)
+        unseen = add_facts(
+            cast("Capture", {"environment": environment, "counters": counters, "tables": {}}), self.options.nvtx
+        )
         if unseen:
             _warn(unseen)
         if at_exit:

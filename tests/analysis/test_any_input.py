@@ -9,6 +9,7 @@ import pytest
 
 from collector.analysis.questions import QUESTIONS
 from collector.recording.schema import SCHEMA
+from collector.recording.text_columns import text_column
 
 pytestmark = pytest.mark.slow
 
@@ -144,7 +145,8 @@ def test_whatever_the_columns_hold_there_is_an_answer(hypothesis, build, name):
             for place, (column, dtype) in enumerate(SCHEMA[table].items()):
                 limits = np.iinfo(np.dtype(dtype))
                 row[column] = min(max(drawn[place % len(drawn)], limits.min), limits.max)
-            row["name_id"] = row.get("name_id", 0) % len(NAMES)
+            row["name_id"] = row.get("name_id", 0)
+            row |= {column: value % len(NAMES) for column, value in row.items() if text_column(column)}
             row |= {"details_id": 0} if "details_id" in row else {}
             if is_in_the_step and "start_ns" in row:
                 row["start_ns"] = made.clock["cupti_start_ns"] + row["start_ns"] % 1000
