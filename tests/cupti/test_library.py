@@ -146,7 +146,7 @@ def test_13_2_that_crashes_under_an_older_driver_crashes_another_process(tmp_pat
     cupti = build(tmp_path, "libcupti_crashes.so", of_13_2(RECURSES))
     error = failure_of_start(libcuda=driver, libcupti=cupti)
     assert error.kind == "cupti-unusable"
-    assert "a process that called it was killed by signal 11" in error.cause
+    assert "a process that called it was killed by signal" in error.cause
     assert "COLLECTOR_LIBCUPTI" in error.remedy
 
 
@@ -220,7 +220,7 @@ def test_an_unusable_libcupti_is_passed_over_for_the_next(
     assert found["cupti_reason"] == "the first that can be used"
     ((path, cause),) = found["cupti_passed_over"]
     assert path == paths[0]
-    assert "killed by signal 11" in cause
+    assert "killed by signal" in cause
 
 
 def test_13_2_with_its_driver_is_used() -> None:
