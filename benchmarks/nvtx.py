@@ -30,6 +30,9 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "tests" / "support"))
+from nvtx_headers import include_folder  # noqa: E402
+
 MODES = (
     "no tool",
     "handler, nothing traced",
@@ -45,17 +48,6 @@ LOOPS = {
     "domain left out": "domain_push_pop",
 }
 """The loops of modes whose ranges are not plain ones."""
-
-
-def include_folder() -> Path | None:
-    """The folder of NVTX's header: of NVIDIA's wheel, or of a CUDA toolkit."""
-    try:
-        files = metadata.files("nvidia-nvtx") or []
-    except metadata.PackageNotFoundError:
-        files = []
-    found = [Path(str(file.locate())).parent.parent for file in files if file.name == "nvToolsExt.h"]
-    toolkit = Path(os.environ.get("CUDA_HOME", "/usr/local/cuda")) / "include"
-    return next((folder for folder in [*found, toolkit] if (folder / "nvtx3/nvToolsExt.h").exists()), None)
 
 
 def compiled(folder: Path) -> Path:

@@ -13,7 +13,6 @@ standard error and exit status 2.
 from __future__ import annotations
 
 import argparse
-import difflib
 import importlib
 import os
 import pkgutil
@@ -24,6 +23,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast
 
 from collector.errors import CollectorError
 from collector.text import terminal
+from collector.text.wording import suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -129,18 +129,12 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         choice = _CHOICE.search(message)
         if choice:
-            message += _suggested(choice["given"], re.findall(r"[^\s,']+", choice["known"]))
+            message += suggestion(choice["given"], re.findall(r"[^\s,']+", choice["known"]))
         self.exit(EXIT_TROUBLE, f"collector: {terminal.printable(message)} (see: {self.prog} --help)\n")
 
     def _similar_option(self, unknown: Sequence[str]) -> str:
         known = sorted(set(_OPTION.findall(self.format_help())))
-        return next((_suggested(word.partition("=")[0], known) for word in unknown if word.startswith("--")), "")
-
-
-def _suggested(given: str, known: Sequence[str]) -> str:
-    """A question with the valid word that is most similar to ``given``, if there is any."""
-    similar = difflib.get_close_matches(given, known, n=1)
-    return f"; did you mean {similar[0]}?" if similar else ""
+        return next((suggestion(word.partition("=")[0], known) for word in unknown if word.startswith("--")), "")
 
 
 class _Version(argparse.Action):

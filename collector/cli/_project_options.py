@@ -7,12 +7,12 @@ it. A key is the long name of an option without the dashes; what is given on the
 from __future__ import annotations
 
 import argparse
-import difflib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from collector.errors import CollectorError, MissingDependencyError
+from collector.text.wording import suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -72,7 +72,7 @@ def _checked(file: Path, stated: Any, commands: Sequence[str]) -> Mapping[str, M
     for name, options in stated.items():
         if name not in commands:
             raise CollectorError(
-                f"[{_TABLE}.{name}] in {file} is no command of collector{_suggestion(name, commands)}",
+                f"[{_TABLE}.{name}] in {file} is no command of collector{suggestion(name, commands)}",
                 f"Use [{_TABLE}.COMMAND], for example [{_TABLE}.summary]",
             )
         if not isinstance(options, dict):
@@ -102,7 +102,7 @@ def apply(project: ProjectOptions, command: str, parser: argparse.ArgumentParser
         place = f"{key} of [{_TABLE}.{command}] in {project.file}"
         if action is None:
             raise CollectorError(
-                f"{place} is no option of collector {command}{_suggestion(key, list(actions))}",
+                f"{place} is no option of collector {command}{suggestion(key, list(actions))}",
                 f"See collector {command} --help",
             )
         values |= _default(action, value, place)
@@ -167,12 +167,7 @@ def _converted(action: argparse.Action, value: Any, place: str) -> Any:
         raise CollectorError(f"{place} is {value!r}, which is no value of it", "Correct it") from None
     if action.choices is not None and converted not in action.choices:
         raise CollectorError(
-            f"{place} is {value!r}{_suggestion(str(value), [str(each) for each in action.choices])}",
+            f"{place} is {value!r}{suggestion(str(value), [str(each) for each in action.choices])}",
             f"It takes {', '.join(str(each) for each in action.choices)}",
         )
     return converted
-
-
-def _suggestion(given: str, known: Sequence[str]) -> str:
-    similar = difflib.get_close_matches(given, known, n=1)
-    return f"; did you mean {similar[0]}?" if similar else ""

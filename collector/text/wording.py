@@ -1,8 +1,13 @@
-"""Sentences with a count in them."""
+"""Sentences with a count in them, and the question whether another word was meant."""
 
 from __future__ import annotations
 
+import difflib
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _CHOICE = re.compile(r"\[([^\[\]|]*)\|([^\[\]|]*)\]")
 
@@ -16,3 +21,13 @@ def counted(text: str, count: int) -> str:
     '2,000 records'
     """
     return _CHOICE.sub(lambda choice: choice[1] if count == 1 else choice[2], text).format(count)
+
+
+def suggestion(given: str, known: Sequence[str]) -> str:
+    """Return the end of a message: a question with the word of ``known`` that is most similar to ``given``, if any.
+
+    >>> suggestion("mempcy", ["kernel", "memcpy"])
+    '; did you mean memcpy?'
+    """
+    similar = difflib.get_close_matches(given, known, n=1)
+    return f"; did you mean {similar[0]}?" if similar else ""

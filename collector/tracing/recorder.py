@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from collector.errors import CollectorError, CollectorWarning, NotTracedError, OutputError, SessionActiveError
+from collector.errors import CollectorError, NotTracedError, OutputError, SessionActiveError
 from collector.files.atomic_files import expanded
 from collector.formats.conversion import Conversion
 from collector.formats.registry import output_of
@@ -32,6 +32,7 @@ from collector.sources.native import NativeSource
 from collector.text.sizes import bytes_of
 from collector.tracing import session_slot
 from collector.tracing.annotate import send_annotations_to
+from collector.tracing.caller_warnings import warn_caller
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -49,7 +50,6 @@ _SECONDS = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600}
 _WATCH_PERIOD_S = 0.25
 _AUTOMATIC_DUMPS = 5
 """Dumps that triggers make in one process: a program that fails in a loop must not fill the disk."""
-_HERE = str(Path(__file__).parent.parent)
 
 
 @dataclass(frozen=True)
@@ -191,14 +191,14 @@ class Recorder:
         if target is not None:
             output_of(target)
         if not self.is_running:
-            _warn(f"nothing is dumped: {self.unavailable or 'the recorder does not run in this process'}")
+            warn_caller(f"nothing is dumped: {self.unavailable or 'the recorder does not run in this process'}")
             return None
         with self._dumping:
             try:
                 return self._dump(target, reason)
             except (CollectorError, OSError) as error:
                 cause = error.strerror if isinstance(error, OSError) else str(error)
-                _warn(f"nothing is dumped: {cause}")
+                warn_caller(f"nothing is dumped: {cause}")
                 return None
 
     def _dump(self, target: Path | None, reason: str, *, running: bool = False) -> Dump:
@@ -268,7 +268,7 @@ class Recorder:
         _running.pop("recorder", None)
         atexit.unregister(self.stop)
         if trouble:
-            _warn(f"the recorder could not write any more: {trouble}")
+            warn_caller(f"the recorder could not write any more: {trouble}")
 
     def __enter__(self) -> Recorder:
         return self
@@ -297,7 +297,7 @@ class Recorder:
             self.unavailable = " ".join(str(error).split())
             if strict:
                 raise
-            _warn(f"nothing is recorded: {self.unavailable}")
+            warn_caller(f"nothing is recorded: {self.unavailable}")
             return
         self._source = source
         send_annotations_to(source)
@@ -477,11 +477,3 @@ def _running_kernels(journal: Path) -> list[str] | None:
 def _say(text: str) -> None:
     with contextlib.suppress(OSError, ValueError, AttributeError):
         print(f"collector: {text}", file=sys.stderr, flush=True)
-
-
-def _warn(message: str) -> None:
-    """Warn at the caller's line, the first one outside this package."""
-    frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, CollectorWarning, stacklevel=level)

@@ -5,15 +5,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import sys
 import threading
-import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
-from collector.errors import CollectorError, CollectorWarning, NotTracedError, OutputError, SessionActiveError
+from collector.errors import CollectorError, NotTracedError, OutputError, SessionActiveError
 from collector.files.atomic_files import check_writable, expanded
 from collector.formats.conversion import Conversion
 from collector.formats.output_paths import (
@@ -34,6 +32,7 @@ from collector.sources import SOURCE_NAMES, open_source
 from collector.sources.native import NativeSource
 from collector.tracing import session_slot
 from collector.tracing.annotate import Ended, send_annotations_to
+from collector.tracing.caller_warnings import warn_caller
 from collector.tracing.graph_names import graph_names
 from collector.tracing.nvtx import add_facts, domain_names, prepare
 from collector.tracing.recorded_process import RecordedWindow, window_of_recording
@@ -57,7 +56,6 @@ def _names(kinds: str | Iterable[str]) -> tuple[str, ...]:
     return names
 
 
-_HERE = str(Path(__file__).parent.parent)
 _WARNED_LOSSES = ("annotations_mixed", "annotations_unfollowed", "annotations_suspended")
 """Losses of which a warning is given at the end, because the program can be changed."""
 
@@ -448,7 +446,7 @@ class Session(TracedStep):
             if exc is None:
                 raise
             with contextlib.suppress(Exception):
-                _warn(f"the trace of a step that raised is incomplete: {error}")
+                warn_caller(f"the trace of a step that raised is incomplete: {error}")
         finally:
             session_slot.tell_background(use, self)
 
@@ -461,7 +459,7 @@ class Session(TracedStep):
             self._end_journal(use, keep=not in_place)
         losses = () if self._recording is None else self.ledger.explained_losses()
         for line in (line for name, line in losses if name in _WARNED_LOSSES):
-            _warn(line)
+            warn_caller(line)
 
     def _stop(self, use: session_slot.Use, at_exit: bool) -> None:
         try:
@@ -484,7 +482,7 @@ class Session(TracedStep):
                     add_samples(capture, use.sampler)
                 unseen = add_facts(capture, self.options.nvtx)
                 if unseen:
-                    _warn(unseen)
+                    warn_caller(unseen)
                 if ended is not None:
                     capture.setdefault("details", tuple(ended.details))
                     capture["counters"].update({name: count for name, count in ended.counters.items() if count})
@@ -510,7 +508,7 @@ class Session(TracedStep):
             cast("Capture", {"environment": environment, "counters": counters, "tables": {}}), self.options.nvtx
         )
         if unseen:
-            _warn(unseen)
+            warn_caller(unseen)
         if at_exit:
             counters["open_at_exit"] = 1
         texts = {f"thread.{number}": name for number, name in environment["thread_names"].items()}
@@ -588,24 +586,24 @@ class Session(TracedStep):
         trouble = keeper.journal_trouble()
         if self.options.stream:
             if trouble:
-                _warn(f"the journal {journal} broke off before the step ended: {trouble}")
+                warn_caller(f"the journal {journal} broke off before the step ended: {trouble}")
             return
         is_empty = keep and trouble and not _holds_records(journal)
         if is_empty or not keep:
             keeper.remove_journal()
         if is_empty:
-            _warn(f"the journal {journal} broke off before anything was in it: {trouble}")
+            warn_caller(f"the journal {journal} broke off before anything was in it: {trouble}")
         elif trouble:
             kept = "; it contains the records until then" if keep else ""
-            _warn(f"the journal {journal} broke off before the step ended: {trouble}{kept}")
+            warn_caller(f"the journal {journal} broke off before the step ended: {trouble}{kept}")
         elif keep:
-            _warn(f"the records are in the journal {journal}")
+            warn_caller(f"the records are in the journal {journal}")
 
     def _trouble(self, error: Exception, message: str) -> None:
         """Report ``error`` as the options require: raised, or as a warning."""
         if self.options.strict:
             raise error
-        _warn(message)
+        warn_caller(message)
 
     @uncompiled
     def abandon(self, use: session_slot.Use) -> None:
@@ -706,7 +704,8 @@ def _let_go_of_abandoned() -> None:
         return
     session.abandon(use)
     if use.has_begun and not use.is_ending:
-        _warn(f"a trace ({use.path or 'in memory'}) was never ended and nothing refers to its session: it is lost")
+        place = use.path or "in memory"
+        warn_caller(f"a trace ({place}) was never ended and nothing refers to its session: it is lost")
 
 
 def _nothing() -> Recording:
@@ -727,7 +726,7 @@ def _holds_records(journal: Path) -> bool:
 def _check_kinds(missing: str) -> None:
     """Warn at the first annotation if the trace will not contain its name."""
     if missing:
-        _warn(f"annotations name nothing in this trace: add {missing} to its kinds")
+        warn_caller(f"annotations name nothing in this trace: add {missing} to its kinds")
 
 
 def _in_words(error: Exception) -> str:
@@ -736,12 +735,4 @@ def _in_words(error: Exception) -> str:
 
 @functools.cache
 def _warn_once(message: str) -> None:
-    _warn(message)
-
-
-def _warn(message: str) -> None:
-    """Warn at the caller's line, the first one outside this package."""
-    frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, CollectorWarning, stacklevel=level)
+    warn_caller(message)

@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import sys
 import textwrap
-from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -21,6 +20,7 @@ from typing import Any
 import pytest
 
 from collector.tracing.nvtx import NEXT_TOOL_VARIABLE, VARIABLE
+from tests.support.nvtx_headers import include_folder
 
 pytestmark = pytest.mark.simulator
 
@@ -133,7 +133,7 @@ def cupy(load_script: Any) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def c_program(root: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    compiler, include = shutil.which("cc"), include_folder()
+    compiler, include = shutil.which("cc"), include_folder("nvToolsExtCuda.h")
     if compiler is None or include is None:
         pytest.skip("NVIDIA'S HEADER WAS NOT TRIED: a compiler or nvtx3/nvToolsExt.h is missing")
     folder = tmp_path_factory.mktemp("forms")
@@ -150,17 +150,6 @@ def c_program(root: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
     command = [compiler, "-shared", "-fPIC", f"-I{folder}", f"-I{include}", "-o", library, source, "-ldl"]
     subprocess.run(command, check=True, env=bare)
     return {"FORMS_LIBRARY": str(library)}
-
-
-def include_folder() -> Path | None:
-    """The folder of NVTX's header: of NVIDIA's wheel, or of a CUDA toolkit."""
-    try:
-        files = metadata.files("nvidia-nvtx") or []
-    except metadata.PackageNotFoundError:
-        files = []
-    found = [Path(str(file.locate())).parent.parent for file in files if file.name == "nvToolsExt.h"]
-    toolkit = Path(os.environ.get("CUDA_HOME", "/usr/local/cuda")) / "include"
-    return next((folder for folder in [*found, toolkit] if (folder / "nvtx3/nvToolsExtCuda.h").exists()), None)
 
 
 def seen(root: Path, program: dict[str, str], environment: dict[str, str], arm: str, domains: Any = None) -> Any:

@@ -6,12 +6,11 @@ import os
 import shutil
 import subprocess
 import sys
-from importlib import metadata
-from pathlib import Path
 
 import pytest
 
 from collector.tracing.nvtx import NEXT_TOOL_VARIABLE, VARIABLE
+from tests.support.nvtx_headers import include_folder
 
 pytestmark = [pytest.mark.simulator, pytest.mark.slow]
 
@@ -29,17 +28,6 @@ with SimulatedGpu() as gpu:
         print(kernel.name, "=", kernel.annotation)
 print(step.ledger.losses(), [state for library, state in collector.nvtx.copies() if library == sys.argv[1]])
 """
-
-
-def include_folder() -> Path | None:
-    """The folder of NVTX's header: of NVIDIA's wheel, or of a CUDA toolkit."""
-    try:
-        files = metadata.files("nvidia-nvtx") or []
-    except metadata.PackageNotFoundError:
-        files = []
-    found = [Path(str(file.locate())).parent.parent for file in files if file.name == "nvToolsExt.h"]
-    toolkit = Path(os.environ.get("CUDA_HOME", "/usr/local/cuda")) / "include"
-    return next((folder for folder in [*found, toolkit] if (folder / "nvtx3/nvToolsExt.h").exists()), None)
 
 
 @pytest.mark.parametrize("language", ["c", "c++"])

@@ -8,16 +8,14 @@ from typing import Any
 import pytest
 
 import collector
-from collector import _native, profiler
+from collector import _native
 from collector.recording.recording import Recording
 from collector.stepstats.from_recording import run_metadata, serialized
 from collector.testing import SimulatedGpu
 from tests.support.nvtx_copy import NvtxCopy, attributes
+from tests.support.profiler_times import times_by_scope
 
 pytestmark = pytest.mark.simulator
-
-ANY = {"account_type_regexes": [".*"], "start_name_regexes": [".*"], "show_name_regexes": [".*"]}
-ALL = {**ANY, "select": ["micros", "occurrence"], "output": "none", "max_depth": 100}
 
 
 @pytest.fixture
@@ -126,19 +124,6 @@ def test_perfetto_shows_the_same(perfetto: Any, recording: Recording, tmp_path: 
 
 
 def test_the_profilers_times_are_the_same_without_graphs_and_ranges(recording: Recording) -> None:
-    def times(metadata: Any) -> dict[str, tuple[int, int, int]]:
-        own = profiler.Profiler()
-        own.add_recorded_step(0, metadata)
-        found = {}
-
-        def visit(node: Any) -> None:
-            found[node.name] = (node.accelerator_exec_micros, node.cpu_exec_micros, node.exec_micros)
-            for child in node.children:
-                visit(child)
-
-        visit(own.profile_name_scope(ALL))
-        return found
-
     whole, plain = run_metadata(recording), run_metadata(recording)
     for device in list(plain.step_stats.dev_stats):
         if device.device in ("/gpu:0/graphs", "/cpu:0/nvtx"):
@@ -146,4 +131,4 @@ def test_the_profilers_times_are_the_same_without_graphs_and_ranges(recording: R
         for node in device.node_stats:
             node.ClearField("activity")
     assert len(whole.step_stats.dev_stats) == len(plain.step_stats.dev_stats) + 2
-    assert times(whole) == times(plain)
+    assert times_by_scope(whole) == times_by_scope(plain)

@@ -8,12 +8,9 @@ import numpy as np
 import pytest
 
 import collector
-from collector import profiler
 from collector.formats.xspace import xspace
 from collector.stepstats.from_recording import run_metadata, serialized
-
-ANY = {"account_type_regexes": [".*"], "start_name_regexes": [".*"], "show_name_regexes": [".*"]}
-ALL = {**ANY, "select": ["micros", "occurrence"], "output": "none", "max_depth": 100}
+from tests.support.profiler_times import times_by_scope
 
 
 @pytest.fixture
@@ -148,19 +145,6 @@ def test_an_xspace_has_them_as_stats(recording):
 
 
 def test_the_profilers_times_are_the_same_without_them(recording):
-    def times(metadata):
-        own = profiler.Profiler()
-        own.add_recorded_step(0, metadata)
-        found = {}
-
-        def visit(node):
-            found[node.name] = (node.accelerator_exec_micros, node.cpu_exec_micros, node.exec_micros)
-            for child in node.children:
-                visit(child)
-
-        visit(own.profile_name_scope(ALL))
-        return found
-
     whole, plain = run_metadata(recording), run_metadata(recording)
     for device in list(plain.step_stats.dev_stats):
         if device.device.startswith("/cpu:0/"):
@@ -168,7 +152,7 @@ def test_the_profilers_times_are_the_same_without_them(recording):
         for node in device.node_stats:
             node.ClearField("activity")
     assert len(whole.step_stats.dev_stats) == len(plain.step_stats.dev_stats) + 3
-    assert times(whole) == times(plain)
+    assert times_by_scope(whole) == times_by_scope(plain)
 
 
 def test_a_window_and_a_limit_keep_the_columns(recording):
