@@ -11,7 +11,8 @@ build can take the suffix of the host, and such a module can be imported nowhere
 
 The time stamps are the last commit's (SOURCE_DATE_EPOCH), so that two builds of one commit are equal byte for byte. The
 wheels of this machine's architecture are installed into new environments, where the demo and the quick tests have to
-pass. Prints a table, writes OUT/SHA256SUMS, and ends with 1 if anything failed.
+pass. Prints a table, writes the bill of materials (OUT/*.cdx.json) and OUT/SHA256SUMS, and ends with 1 if anything
+failed.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+import write_sbom
+from write_sbom import ROOT
+
 BUILD = ROOT / "build" / "dist"
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 GLIBC = {"x86_64": "2.17", "aarch64": "2.28"}
@@ -43,6 +46,8 @@ ELF_MACHINES = {"x86_64": 62, "aarch64": 183}
 EXTENSION_MODULES = ("_native", "_convert")
 DEMANGLER = "cp-demangle.o"
 """The member of libstdc++.a that reads mangled names; it needs nothing but the C library."""
+MADE = ("*.whl", "*.tar.gz", "*.cdx.json", "SHA256SUMS")
+"""What stands in the folder of distributions at the end."""
 CHECKOUT_ONLY = "tests/kinds/test_kinds.py::test_outputs_are_current"
 """A test that compares files of the package's sources."""
 QUICK = "not (simulator or viewer or slow or gpu)"
@@ -141,6 +146,16 @@ def demangler(arch: str) -> Path:
     return folder / DEMANGLER
 
 
+def build_environment(host: Path, folder: Path) -> Path:
+    """Make the environment ``folder`` with what a build needs, unless it is there; return its Python."""
+    python = folder / "bin" / "python"
+    if not python.exists():
+        run(host, "-m", "venv", folder)
+        run(python, "-m", "pip", "install", "--quiet", "--upgrade", "pip")
+        run(python, "-m", "pip", "install", "--quiet", "scikit-build-core>=0.11", "pybind11>=2.13", "cmake", "ninja")
+    return python
+
+
 def build_sdist(tools: Path, out: Path, epoch: str) -> tuple[Path, Path]:
     """The source distribution and the folder of its unpacked content."""
     run(tools / "python", "-m", "build", "--sdist", "--outdir", out, ROOT, SOURCE_DATE_EPOCH=epoch)
@@ -156,12 +171,7 @@ def build_sdist(tools: Path, out: Path, epoch: str) -> tuple[Path, Path]:
 def build_wheel(wheel: Wheel, tools: Path, source: Path, out: Path, epoch: str) -> Path:
     """Build one wheel from the sources and repair its tag; return its path in `out`."""
     assert wheel.interpreter is not None
-    environment = BUILD / f"env-{wheel.version}"
-    python = environment / "bin" / "python"
-    if not python.exists():
-        run(wheel.interpreter, "-m", "venv", environment)
-        run(python, "-m", "pip", "install", "--quiet", "--upgrade", "pip")
-        run(python, "-m", "pip", "install", "--quiet", "scikit-build-core>=0.11", "pybind11>=2.13", "cmake", "ninja")
+    python = build_environment(wheel.interpreter, BUILD / f"env-{wheel.version}")
     raw = BUILD / f"raw-{wheel.tag}-{wheel.arch}"
     shutil.rmtree(raw, ignore_errors=True)
     wrappers = BUILD / "zig"
@@ -249,6 +259,17 @@ def try_in(wheel: Wheel, tried: Path) -> str:
     return printed.strip().splitlines()[-1].strip("= ")
 
 
+def write_bill(sdist: Path, wheels: Sequence[Wheel], out: Path) -> None:
+    """Write the bill of materials of the distributions, with the versions of what was compiled in."""
+    versions = {"gcc": run("g++", "-dumpfullversion").strip()}
+    environments = [BUILD / f"env-{wheel.version}" for wheel in wheels if wheel.path]
+    if environments:
+        stated = "from importlib.metadata import version; print(version('pybind11'))"
+        versions["pybind11"] = run(environments[0] / "bin" / "python", "-c", stated).strip()
+    stated_versions = [f"{name}={version}" for name, version in versions.items()]
+    write_sbom.main([str(out / sdist.name.replace(".tar.gz", ".cdx.json")), *stated_versions])
+
+
 def sha256(path: Path) -> str:
     """The checksum of a file, in hexadecimal digits."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
@@ -305,7 +326,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser.parse_args(argv)
     out = args.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
-    for old in [*out.glob("*.whl"), *out.glob("*.tar.gz"), *out.glob("SHA256SUMS")]:
+    for old in [path for made in MADE for path in out.glob(made)]:
         old.unlink()
     epoch = source_date_epoch()
     try:
@@ -325,7 +346,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(printed_row(wheel), flush=True)
     print("\n| CPython | architecture | wheel | quick tests | time |\n| --- | --- | --- | --- | --- |")
     print("\n".join(map(printed_row, wheels)))
-    made = sorted(path for path in out.iterdir() if path.name != "SHA256SUMS")
+    write_bill(sdist, wheels, out)
+    made = sorted(path for pattern in MADE for path in out.glob(pattern))
     sums = "".join(f"{sha256(path)}  {path.name}\n" for path in made)
     (out / "SHA256SUMS").write_text(sums, encoding="utf-8")
     print("\n" + sums, end="")

@@ -27,7 +27,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import cuda_wheels
-from build_wheels import ROOT, StepError, Wheel, check_libraries, copy_without_package, interpreter, run
+from build_wheels import (
+    ROOT,
+    StepError,
+    Wheel,
+    build_environment,
+    check_libraries,
+    copy_without_package,
+    interpreter,
+    run,
+)
 
 BUILD = ROOT / "build" / "aarch64"
 SYSTEM = BUILD / "root"
@@ -105,12 +114,7 @@ def build() -> str:
     if host is None:
         raise StepError(f"a cross build needs the headers of Python {VERSION}, and there is no python{VERSION} here")
     wheel = Wheel(VERSION, "aarch64", host)
-    environment = BUILD / "env"
-    python = environment / "bin" / "python"
-    if not python.exists():
-        run(host, "-m", "venv", environment)
-        run(python, "-m", "pip", "install", "--quiet", "--upgrade", "pip")
-        run(python, "-m", "pip", "install", "--quiet", "scikit-build-core>=0.11", "pybind11>=2.13", "cmake", "ninja")
+    python = build_environment(host, BUILD / "env")
     out = BUILD / "out"
     shutil.rmtree(out, ignore_errors=True)
     run(
