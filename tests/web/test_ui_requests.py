@@ -16,6 +16,7 @@ from hostile_names import EVIL
 from collector.errors import CollectorError
 from collector.web.page_server import Served, page_server
 from collector.web.run_folder import RunFolder
+from tests.support.file_permissions import permissions_hold
 
 httpx = pytest.importorskip("httpx")
 pytest.importorskip("starlette")
@@ -261,10 +262,15 @@ class TestFiles:
         (folder / "step.gpurec").symlink_to(tmp_path / "secret.gpurec")
         assert is_refusal(client.ask(f"/api/runs/{run['id']}"))
 
-    @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
     def test_a_folder_without_permission_is_a_row(self, client, folder):
         (folder / "closed").mkdir(mode=0)
-        assert client.runs()["closed"]["refused"] == "a folder that cannot be read: Permission denied"
+        with permissions_hold():
+            assert client.runs()["closed"]["refused"] == "a folder that cannot be read: Permission denied"
+
+    def test_a_file_without_permission_is_a_row(self, client, folder):
+        (folder / "step.gpurec").chmod(0)
+        with permissions_hold():
+            assert "Permission denied" in client.runs()["step.gpurec"]["refused"]
 
     def test_names_are_data(self, client, folder, step):
         names = ["</script><script>alert(1)", EVIL.replace("/", "_")[:100], "a\nb", "=1+1"]
