@@ -52,6 +52,13 @@ CAUSES = {
 """Cause -> its meaning."""
 
 _CAUSE_COLUMNS = tuple(Column(f"{cause}_ns", "ns", meaning) for cause, meaning in CAUSES.items())
+_TRACER_COLUMN = Column(
+    "tracer_ns",
+    "ns",
+    "Time of the gaps in which CUPTI itself ran, by its overhead records, whatever the cause of the gap; 0 without such "
+    "records.",
+)
+_TIME_COLUMNS = (*_CAUSE_COLUMNS, _TRACER_COLUMN)
 _DEFINITION = (
     "A device is idle while no kernel, copy or memset runs on it; each gap is attributed to the reason why the "
     "activity that ended it did not start earlier, and the causes add up to the idle time."
@@ -64,9 +71,9 @@ QUESTION = Question(
         Column("window_ns", "ns", "Length of the window."),
         Column("idle_ns", "ns", "Time of the window in which nothing ran on the device."),
         Column("gaps", "count", "Number of gaps."),
-        *_CAUSE_COLUMNS,
+        *_TIME_COLUMNS,
     ),
-    summed=("window_ns", "idle_ns", "gaps", *(column.name for column in _CAUSE_COLUMNS)),
+    summed=("window_ns", "idle_ns", "gaps", *(column.name for column in _TIME_COLUMNS)),
 )
 OPS = Question(
     "idle_ops",
@@ -79,9 +86,9 @@ OPS = Question(
         ),
         Column("gaps", "count", "Number of gaps."),
         Column("idle_ns", "ns", "Sum of their lengths."),
-        *_CAUSE_COLUMNS,
+        *_TIME_COLUMNS,
     ),
-    summed=("gaps", "idle_ns", *(column.name for column in _CAUSE_COLUMNS)),
+    summed=("gaps", "idle_ns", *(column.name for column in _TIME_COLUMNS)),
 )
 GAPS = Question(
     "idle_gaps",
@@ -91,9 +98,9 @@ GAPS = Question(
         Column("start_ns", "ns", "Begin of the gap, counted from the beginning of the step."),
         Column("end_ns", "ns", "End of the gap, counted from the beginning of the step."),
         Column("idle_ns", "ns", "Length of the gap."),
-        *_CAUSE_COLUMNS,
+        *_TIME_COLUMNS,
     ),
-    summed=("idle_ns", *(column.name for column in _CAUSE_COLUMNS)),
+    summed=("idle_ns", *(column.name for column in _TIME_COLUMNS)),
 )
 
 
@@ -115,7 +122,7 @@ def idle(steps: Asked, *, window: str = "step", kernel_gap_ns: int = KERNEL_GAP_
             windows.append(own_window)
             devices.append(device)
             length = int(gaps.ends.sum() - gaps.starts.sum())
-            rows.append((device, own_window.length_ns, length, len(gaps.starts), *gaps.by_cause.sum(axis=1).tolist()))
+            rows.append((device, own_window.length_ns, length, len(gaps.starts), *gaps.times.sum(axis=1).tolist()))
         return Part(rows, windows, activities_of(recording, [{"device_id": device} for device in devices]))
 
     return QUESTION.ask(steps, ask)
@@ -144,7 +151,7 @@ def idle_gaps(steps: Asked, *, window: str = "step", kernel_gap_ns: int = KERNEL
             ended_by.append(gaps.ended_by_row)
             began = recording.clock.cupti_start_ns
             times = (gaps.starts - began, gaps.ends - began, gaps.ends - gaps.starts)
-            own = (np.full(len(gaps.starts), device), *times, *gaps.by_cause)
+            own = (np.full(len(gaps.starts), device), *times, *gaps.times)
             for name, values in zip(columns, own, strict=True):
                 columns[name].append(values)
         joined = {name: np.concatenate(parts or [np.zeros(0, np.int64)]) for name, parts in columns.items()}
@@ -178,8 +185,8 @@ def idle_ops(steps: Asked, *, window: str = "step", kernel_gap_ns: int = KERNEL_
             if len(ended.firsts):
                 codes[gaps.ended_by_row >= 0] = np.minimum.reduceat(keys.codes[:-1], ended.firsts)
             for each in duration_groups([Keys(keys.values, codes)], gaps.ends - gaps.starts):
-                causes = gaps.by_cause[:, each.rows].sum(axis=1).tolist()
-                rows.append((device, *each.key, each.num_rows, each.total_ns, *causes))
+                own_times = gaps.times[:, each.rows].sum(axis=1).tolist()
+                rows.append((device, *each.key, each.num_rows, each.total_ns, *own_times))
                 evidence.append(gaps.rows_that_ended(each.rows))
         return Part(rows, windows, evidence)
 
@@ -198,7 +205,13 @@ class _Gaps:
     """The gaps of one device with the cause of each."""
 
     def __init__(
-        self, recording: Recording, work: Activities, window: Window, waits: Union, kernel_gap_ns: int
+        self,
+        recording: Recording,
+        work: Activities,
+        window: Window,
+        waits: Union,
+        tracer: Union,
+        kernel_gap_ns: int,
     ) -> None:
         def launched(places: Numbers) -> Numbers:
             rows, starts = work.at(places).launch_rows(), recording.api_calls.start_ns
@@ -223,8 +236,9 @@ class _Gaps:
             "no_launch": causes.unknown,
             "tail": causes.tail,
         }
-        self.by_cause: Numbers = np.stack([parts[cause] for cause in CAUSES])
-        """A row for each cause, a column for each gap."""
+        by_cause = [parts[cause] for cause in CAUSES]
+        self.times: Numbers = np.stack([*by_cause, tracer.covered(self.starts, self.ends)])
+        """A row for each of `_TIME_COLUMNS`, a column for each gap."""
 
     def all_that_ended(self) -> _Ended:
         """The activities that began when a gap ended, of which there may be several for each gap."""
@@ -259,7 +273,8 @@ def _each_device(recording: Recording, window: str, kernel_gap_ns: int) -> Itera
     calls = recording.api_calls
     is_wait = np.isin(calls.name_id, ids_with_role(recording.strings, ApiRole.WAIT))
     waits = Union.of(calls.start_ns[is_wait], calls.end_ns[is_wait])
+    tracer = Union.of(recording.overheads.start_ns, recording.overheads.end_ns)
     return (
-        (device, own_window, _Gaps(recording, work, own_window, waits, kernel_gap_ns))
+        (device, own_window, _Gaps(recording, work, own_window, waits, tracer, kernel_gap_ns))
         for device, work, own_window in by_device(recording, window)
     )

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from collector.profiler.api import Profiler
+    from collector.profiler.model import Model
     from collector.profiler.reporter import Message
 
 _UNITS = {"microseconds": ("ns", 1000), "bytes": ("bytes", 1), "count": ("count", 1)}
@@ -73,7 +74,7 @@ def profile_answer(profiler: Profiler, name: str, view: str, words: Mapping[str,
     options = parse_options([f"-{option}={value}" for option, value in words.items()], Options())
     report = profiler.reporter.ask(view, options)
     measures = [attribute for attribute in MEASURES if attribute in options.select]
-    answer = _table(report.message, view, measures)
+    answer = _table(report.message, view, measures, _notes(profiler.model, options.step))
     said = " ".join(f"-{option} {shlex.quote(value)}" for option, value in words.items() if value)
     source = "" if profiler.recorded else "--profile_path="
     return {
@@ -89,7 +90,7 @@ def _arguments(words: Mapping[str, str], options: Options) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in options.items() if name in words)
 
 
-def _table(message: Message, view: str, measures: list[str]) -> Answer:
+def _table(message: Message, view: str, measures: list[str], notes: tuple[str, ...]) -> Answer:
     rows = list(_rows(message))
     columns = [
         Column("path", "text", "Name of the node, the type or the line of code."),
@@ -106,7 +107,26 @@ def _table(message: Message, view: str, measures: list[str]) -> Answer:
             columns.append(Column(f"{prefix}{attribute}", unit, of + comment))
             figures = [getattr(node, f"{prefix}{counter}") * factor for node, _ in rows]
             values[f"{prefix}{attribute}"] = values_of(figures, unit)
-    return Answer(f"prof_{view}", f"The {view} view of tfprof, in the order of its tree.", tuple(columns), values)
+    definition = f"The {view} view of tfprof, in the order of its tree."
+    return Answer(f"prof_{view}", definition, tuple(columns), values, notes=notes)
+
+
+def _notes(model: Model, step: int) -> tuple[str, ...]:
+    """What the command says beside its answer: tfprof's notice, and how much of the profile ran in each step."""
+    notes = [" ".join(model.notice.split())] if model.notice else []
+    nodes = len(model.nodes)
+    shares = [_ran(model, each) / nodes for each in sorted(model.steps) if nodes and step in (-1, each)]
+    if shares and min(shares) < 1:
+        least, most = f"{min(shares):.1%}", f"{max(shares):.1%}"
+        share = least if least == most else f"{least} to {most}"
+        steps = "the step" if len(shares) == 1 else f"each of the {len(shares)} steps"
+        notes.append(f"{share} of the profile's nodes ran in {steps}.")
+    return tuple(notes)
+
+
+def _ran(model: Model, step: int) -> int:
+    """The number of nodes that ran in a step."""
+    return sum(step in node.executions for node in model.nodes.values())
 
 
 def _rows(root: Message) -> Iterator[tuple[Any, int]]:

@@ -55,6 +55,19 @@ def test_each_gap_with_its_causes_the_longest_first(example):
     assert ended_by == [["F"], ["A"], [], ["D"], ["G1"]]
 
 
+def test_the_time_in_which_the_tracer_itself_ran(build, start_ns):
+    """Overheads that lie in gaps, that overlap each other, and that run beside kernels."""
+    build.kernel("k", 1000, 500).kernel("l", 2000, 500)
+    for begin, end in ((900, 1100), (1600, 1800), (1700, 1900), (2100, 2200)):
+        build.raw("overheads", start_ns=start_ns + begin, end_ns=start_ns + end, overhead_kind=1 << 16)
+    recording = build.recording()
+    gaps = {row["start_ns"]: row["tracer_ns"] for row in idle_gaps(recording)}
+    assert gaps == {0: 100, 1500: 300, 2500: 0}
+    for answer in (idle(recording), idle_ops(recording)):
+        assert answer.totals["tracer_ns"] == 400
+        assert sum(sum(by_cause(row).values()) for row in answer) == answer.totals["idle_ns"]
+
+
 def test_work_whose_call_was_not_recorded(build):
     build.kernel("k", 1000, 500, correlation_id=9)
     (row,) = idle(build.recording())

@@ -134,6 +134,26 @@ def test_the_timeline_moves_by_keys_and_by_dragging(report_page, reports):
     assert abs(int(chosen["to"]) - length * 0.5) < length / 100
 
 
+def test_a_finger_marks_a_window_on_the_lanes(report_page, reports):
+    step, path = reports(RECORDED[0])
+    report_page.open(path, "view=timeline").drawn()
+    box = report_page.page.locator(".lanes [tabindex]").bounding_box()
+    finger = report_page.page.context.new_cdp_session(report_page.page)
+
+    def touch(kind, *shares):
+        points = [{"x": box["x"] + box["width"] * share, "y": box["y"] + 40} for share in shares]
+        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    touch("touchStart", 0.25)
+    for share in (0.3, 0.4, 0.5):
+        touch("touchMove", share)
+    touch("touchEnd")
+    report_page.page.wait_for_function("() => location.hash.includes('from=')")
+    chosen, length = report_page.chosen(), step.recording.clock.window_ns
+    assert abs(int(chosen["from"]) - length * 0.25) < length / 100
+    assert abs(int(chosen["to"]) - length * 0.5) < length / 100
+
+
 def test_the_mouse_on_the_lanes(report_page, build, tmp_path):
     """Pointing at a slice names it with its times, a click shows it, the wheel zooms, a double click shows the step."""
     build.kernel("gemm", 400_000, 200_000).kernel("tail", 900_000, 100_000)

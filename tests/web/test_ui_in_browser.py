@@ -265,6 +265,11 @@ def test_the_views_of_tfprof_are_asked_for_by_a_form(ui, serving, folder):
     ui.page.wait_for_function(f"expected => ({said})() === expected", arg=report.text.strip())
     ui.page.get_by_label("preset").select_option("Profile Time and Memory")
     ui.page.wait_for_function("() => location.hash.includes('code')")
+    chosen = "() => document.querySelector('label:has(select option[value=\"-1\"]) select').selectedOptions[0].text"
+    ui.page.wait_for_function(f"() => ({chosen})() === 'Profile Time and Memory'")
+    ui.page.get_by_label("max depth").fill("4")
+    ui.page.get_by_role("button", name="Profile").click()
+    ui.page.wait_for_function(f"() => ({chosen})() === '…'")
     ui.page.get_by_role("button", name="reset").click()
     ui.page.wait_for_selector("section[aria-label='The scope view'] tbody tr")
 

@@ -13,7 +13,9 @@ import collector
 from collector.profiler.api import Profiler
 from collector.profiler.commands import OPTIONS, parse
 from collector.profiler.profile_options import Options
+from collector.protos import RunMetadata
 from collector.web.page_server import Served, page_server
+from collector.web.profile_answers import profile_answer
 from collector.web.run_folder import PROFILE, RunFolder
 
 httpx = pytest.importorskip("httpx")
@@ -105,6 +107,25 @@ def test_a_profile_of_profile_context_has_the_views_and_no_timeline(steps, tmp_p
     listed, [again] = ask(None, query("scope", {"select": "micros"}), profiles=[other])
     assert listed[0]["name"] == "elsewhere"
     assert again["text"] == answer["text"]
+
+
+def test_what_the_command_says_beside_its_answer_stands_in_the_page(tmp_path):
+    """The share of the nodes that ran in the step that is asked for, and tfprof's notice."""
+    profiler = Profiler()
+    for step, names in ((1, "ab"), (2, "abcd")):
+        metadata = RunMetadata()
+        device = metadata.step_stats.dev_stats.add(device="/job:localhost/replica:0/task:0/gpu:0")
+        for name in names:
+            device.node_stats.add(node_name=name, all_start_micros=1, op_end_rel_micros=1, all_end_rel_micros=1)
+        profiler.add_step(step, metadata)
+    (tmp_path / "profile_2").write_bytes(profiler.serialize_to_string())
+    asked = [query("op", {"select": "micros", "step": step}) for step in ("-1", "1", "2")]
+    _, [both, first, second] = ask(tmp_path, *asked)
+    assert both["notes"] == ["50.0% to 100.0% of the profile's nodes ran in each of the 2 steps."]
+    assert first["notes"] == ["50.0% of the profile's nodes ran in the step."]
+    assert second["notes"] == []
+    [notice] = profile_answer(profiler, "run", "op", {"step": "2"})["notes"]  # which a profile does not keep
+    assert notice.startswith("Found accelerator operation but misses accelerator stream stats!")
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ export function usePlot(made, on) {
     dark.addEventListener("change", change);
     const { options, data } = made();
     plot.current = new uPlot(/** @type {any} */ ({ width: width(), legend: { show: false }, ...options }), data, element);
+    if (options.cursor?.drag?.x) markByTouch(plot.current);
     const watch = new ResizeObserver(() => plot.current?.setSize({ width: width(), height: options.height }));
     watch.observe(element);
     return () => {
@@ -38,6 +39,31 @@ export function usePlot(made, on) {
     };
   }, [...on, theme]);
   return [place, plot];
+}
+
+/** Lets a finger mark a part of a chart as a mouse does, which is all that uPlot listens to; moving up and down scrolls the page.
+ * @param {any} plot */
+function markByTouch(plot) {
+  const { over } = plot;
+  /** @type {{id: number, left: number} | null} */
+  let begun = null;
+  over.style.touchAction = "pan-y";
+  const leftOf = (/** @type {PointerEvent} */ event) => Math.max(0, Math.min(event.clientX - over.getBoundingClientRect().left, over.clientWidth));
+  const mark = (/** @type {PointerEvent} */ event, /** @type {boolean} */ isDone) => {
+    if (begun?.id !== event.pointerId) return;
+    const [left, right] = [begun.left, leftOf(event)].sort((one, other) => one - other);
+    plot.setSelect({ left, top: 0, width: right - left, height: over.clientHeight }, isDone);
+    if (isDone) begun = null;
+  };
+  over.addEventListener("pointerdown", (/** @type {PointerEvent} */ event) => {
+    if (event.pointerType === "touch" && event.isPrimary) begun = { id: event.pointerId, left: leftOf(event) };
+  });
+  over.addEventListener("pointermove", (/** @type {PointerEvent} */ event) => mark(event, false));
+  over.addEventListener("pointerup", (/** @type {PointerEvent} */ event) => mark(event, true));
+  over.addEventListener("pointercancel", () => {
+    begun = null;
+    plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+  });
 }
 
 /** Takes the part of a chart that was marked by dragging, which is marked no longer.

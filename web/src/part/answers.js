@@ -194,8 +194,9 @@ function streams(_, asked) {
 
 /** The gaps of each device with their causes, and the rows of the activities that ended them. @param {Asked} asked */
 function gaps(asked) {
-  const { rows: { work, calls }, cut } = asked;
+  const { rows: { work, calls, overheads }, cut } = asked;
   const waits = union(cut.calls.filter((row) => calls.waits[row]).map((row) => timesOf(calls, row)));
+  const tracer = union(cut.overheads.map((row) => timesOf(overheads, row)));
   return byDevice(asked).map(([device, own]) => ({
     device,
     gaps: gapsBetween(own.map((row) => timesOf(work, row)), cut.part).map(({ start, end, endedBy }) => {
@@ -203,7 +204,8 @@ function gaps(asked) {
       /** @type {Row} */
       const gap = {
         device_id: device, start_ns: start - cut.part.start, end_ns: end - cut.part.start, idle_ns: idle, synchronize_ns: 0, host_ns: 0,
-        launch_latency_ns: 0, kernel_gap_ns: 0, dependency_ns: 0, no_launch_ns: 0, tail_ns: 0, ended: [],
+        launch_latency_ns: 0, kernel_gap_ns: 0, dependency_ns: 0, no_launch_ns: 0, tail_ns: 0,
+        tracer_ns: coveredBy(tracer, start, end), ended: [],
       };
       // If several activities end the gap at once, the earliest launch counts; it is unknown if one of them is unknown.
       let launched = Infinity;

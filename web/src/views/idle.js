@@ -1,6 +1,7 @@
 // Where the devices were idle, and why: sums, and each gap; a click on a gap chooses its window.
 import { html } from "htm/preact";
 import { Lanes } from "../lanes.js";
+import { timeText } from "../numbers.js";
 import { chosenWindow, chooseWindow } from "../state.js";
 import { AnswerTable } from "../table.js";
 import { around, inWindow, timesOf } from "../window.js";
@@ -16,6 +17,7 @@ export function Idle({ step, place }) {
   };
   return html`
     <${AnswerTable} answer=${turned(idle)} title="Causes" least part=${part} />
+    ${Number(idle.totals.tracer_ns) > 0 && html`<p class="note">CUPTI itself ran for ${timeText(Number(idle.totals.tracer_ns))} of the idle time: column tracer of the gaps.</p>`}
     <${Lanes} step=${step} place=${place} />
     ${ops && html`<${AnswerTable} answer=${ops} title="By annotation" least part=${part} />`}
     ${gaps && html`<${AnswerTable} answer=${gaps} title="Gaps" isDefined=${false} kept=${inWindow(gaps, part)} part=${part} onRow=${show} rowHelp="show this gap" />`}`;

@@ -88,7 +88,7 @@ function innermost(ops) {
 
 /** The causes of idle time as rows, the largest first. @param {import("../provider.js").Answer} idle */
 export function turned(idle) {
-  const causes = idle.columns.filter((each) => each.unit === "ns" && !["window_ns", "idle_ns"].includes(each.name));
+  const causes = idle.columns.filter((each) => each.unit === "ns" && !["window_ns", "idle_ns", "tracer_ns"].includes(each.name));
   const rows = causes
     .map((each) => ({ name: each.name.replace(/_ns$/, "").replaceAll("_", " "), meaning: each.meaning, total: idle.totals[each.name] }))
     .filter((each) => Number(each.total) > 0)

@@ -59,6 +59,16 @@ function put(asked) {
   turnTo({ prof: JSON.stringify(asked), q: "", sort: "" });
 }
 
+/** The place of the preset that is asked for; -1: none of them. @param {Choices} choices @param {Options} asked */
+function presetAt(choices, asked) {
+  return choices.presets.findIndex(([, view, options]) => {
+    /** @type {Options} */
+    const preset = { ...FIRST, ...options, view };
+    return [...new Set([...Object.keys(preset), ...Object.keys(asked)])].every((name) =>
+      (preset[name] ?? choices.defaults[name]) === (asked[name] ?? choices.defaults[name]));
+  });
+}
+
 /** @param {{choices: Choices, asked: Options}} props */
 function Question({ choices, asked }) {
   const [draft, setDraft] = useState(asked);
@@ -78,10 +88,11 @@ function Question({ choices, asked }) {
     <form class="question" onSubmit=${(/** @type {Event} */ event) => { event.preventDefault(); put(draft); }}>
       <div class="choice"><span>view</span>${choices.views.map((view) => html`
         <button type="button" class="quiet" aria-pressed=${view === asked.view} onClick=${() => put({ ...draft, view })}>${view}</button>`)}
-        <label>preset <select onChange=${(/** @type {any} */ event) => {
+        <label>preset <select value=${String(presetAt(choices, asked))} onChange=${(/** @type {any} */ event) => {
           const preset = choices.presets[Number(event.target.value)];
           if (preset) put({ ...preset[2], view: preset[1] });
-        }}><option value="">…</option>${choices.presets.map(([name], at) => html`<option value=${String(at)}>${name}</option>`)}</select></label>
+        }}><option value="-1">…</option>${choices.presets.map(([name], at) => html`
+          <option value=${String(at)} selected=${at === presetAt(choices, asked)}>${name}</option>`)}</select></label>
         <button type="button" class="quiet" onClick=${() => turnTo({ prof: "", q: "", sort: "" })}>reset</button></div>
       <fieldset><legend>select</legend>${choices.attributes.map((name) => html`
         <label><input type="checkbox" checked=${chosen.has(name)} onChange=${() => toggle(name)} /> ${name.replaceAll("_", " ")}</label>`)}</fieldset>
