@@ -274,6 +274,60 @@ def test_the_views_of_tfprof_are_asked_for_by_a_form(ui, serving, folder):
     ui.page.wait_for_selector("section[aria-label='The scope view'] tbody tr")
 
 
+def test_every_field_of_the_form_is_the_option_of_the_command(ui, serving, shared, tmp_path):
+    """Each field and box of the form by itself, on a profile that TensorFlow's own inputs make."""
+    from collector.profiler.api import Profiler
+    from collector.profiler.attributes import ATTRIBUTES, ORDERS
+    from collector.profiler.commands import OPTIONS, parse
+    from collector.profiler.profile_options import Options
+
+    inputs = shared / "data" / "tf" / "inputs" / "mlp_adam"
+    made = Profiler(inputs / "graph.pb.gz")
+    made.add_step(0, inputs / "run_meta_0.pb.gz")
+    made.add_op_log(inputs / "op_log_default_trace.pb.gz")
+    (tmp_path / "profile_0").write_bytes(made.serialize_to_string())
+    profiler = Profiler.from_profile(tmp_path / "profile_0")
+    first = {"select": "micros", "order_by": "micros", "max_depth": "10000", "account_displayed_op_only": "true"}
+    texts = set()
+
+    def text_of(view, **changed):
+        words = [f"-{name}={value}" for name, value in {**first, **changed}.items()]
+        return profiler.reporter.ask(view, parse([view, *words], Options()).options).text.strip()
+
+    def profile(view, **changed):
+        """Ask, and wait until the page shows the command's text."""
+        ui.page.get_by_role("button", name="Profile").click()
+        expected = text_of(view, **changed)
+        shown = "expected => [...document.querySelectorAll('pre')].some(each => each.textContent.trim() === expected)"
+        ui.page.wait_for_function(shown, arg=expected)
+        texts.add(expected)
+        ui.page.get_by_role("button", name="reset").click()
+
+    ui.open(serving(profiles=[tmp_path / "profile_0"]))
+    form = ui.page.locator("form.question")
+    form.wait_for()
+    for view in ("scope", "graph", "op", "code"):
+        form.get_by_role("button", name=view, exact=True).click()
+        profile(view)
+    attributes = [name for name in ATTRIBUTES if name != "micros"]
+    for name in attributes:
+        form.locator("fieldset").get_by_label(name.replace("_", " "), exact=True).check()
+        profile("scope", select=f"micros,{name}")
+    for name in ORDERS:
+        form.get_by_label("order by").select_option(name)
+        profile("scope", order_by=name)
+    form.get_by_label("account displayed only").uncheck()
+    profile("scope", account_displayed_op_only="false")
+    values = {"max_depth": "2", "step": "0", "start_name_regexes": "Adam.*", "account_type_regexes": "MatMul,Add.*"}
+    fields = [name for name in OPTIONS if name not in ("select", "order_by", "output", "account_displayed_op_only")]
+    for name in fields:
+        form.locator("details").evaluate_all("all => all.forEach(each => { each.open = true; })")
+        value = values.get(name, ".*gradients.*" if name.endswith("_regexes") else "1")
+        form.locator(f"input[name={name}]").fill(value)
+        profile("scope", **{name: value})
+    assert len(texts) > 4 + len(attributes) + 5  # most of them change the answer, and not the page alone
+
+
 def lawful_in_both_themes(ui, views, chosen):
     """Opens each view of what is chosen, and holds it to axe's rules in the light and in the dark theme."""
     for view in views:
