@@ -71,8 +71,8 @@ def ranks(steps: Asked, *, by: str = "rank", clock_offsets: ClockOffsets = "esti
     Args:
         steps: the steps of at least two ranks.
         by: ``rank``, or ``collective`` for each of them, those that cost most first.
-        clock_offsets: ``estimate``: from the ends of collectives; rank -> ns that its clock is ahead; None: clocks are
-            believed, as on one machine they can be.
+        clock_offsets: ``estimate``: from the ends of collectives; rank -> ns that the wall clock of its machine is
+            ahead; None: clocks are believed, as on one machine they can be.
 
     Raises:
         collector.CollectorError: there are no two ranks whose clocks are known to each other; the message says why.
