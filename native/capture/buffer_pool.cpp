@@ -1,6 +1,7 @@
 #include "capture/buffer_pool.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -12,12 +13,19 @@ namespace {
 // Bytes that are zeroed behind the end that CUPTI reports, because CUPTI may have begun to write a record there.
 constexpr size_t kBehindEnd = 1024;
 
+// Returning the pages of a buffer must not take those of the next one, which CUPTI may be writing to.
+size_t in_whole_pages(size_t num_bytes) {
+  const auto page_bytes = static_cast<size_t>(::sysconf(_SC_PAGESIZE));  // 64 KiB on some aarch64 systems
+  return (num_bytes + page_bytes - 1) / page_bytes * page_bytes;
+}
+
 }  // namespace
 
 BufferPool::BufferPool(size_t buffer_bytes, uint32_t max_buffers)
     : buffer_bytes_(buffer_bytes),
+      spacing_(in_whole_pages(buffer_bytes)),
       max_buffers_(max_buffers),
-      reserved_bytes_(buffer_bytes * max_buffers + kScratchBytes * (kScratchBuffers + 1)),
+      reserved_bytes_(spacing_ * max_buffers + kScratchBytes * (kScratchBuffers + 1)),
       sessions_(std::make_unique<std::atomic<uint32_t>[]>(slots())),
       ready_(max_buffers),
       released_(max_buffers),
@@ -84,7 +92,7 @@ uint8_t* BufferPool::acquire_scratch(uint32_t session) noexcept {
 
 void BufferPool::complete(uint8_t* data, size_t valid) noexcept {
   const auto offset = static_cast<size_t>(data - base_);
-  const size_t pooled_bytes = buffer_bytes_ * max_buffers_;
+  const size_t pooled_bytes = spacing_ * max_buffers_;
   if (offset < pooled_bytes) {
     const uint32_t slot = slot_of(data);
     if (data != buffer(slot)) return;
@@ -133,7 +141,7 @@ void BufferPool::release_pages(uint32_t kept) noexcept {
     if (!ready_.pop(slot)) return;
     ready_count_.fetch_sub(1, std::memory_order_relaxed);
     // If the system refuses, the buffer keeps its pages, which are already zero.
-    ::madvise(buffer(slot), buffer_bytes_, MADV_DONTNEED);
+    ::madvise(buffer(slot), spacing_, MADV_DONTNEED);
     released_.push(slot);
     released_count_.fetch_add(1, std::memory_order_relaxed);
   }
@@ -168,7 +176,7 @@ bool BufferPool::is_in_use() const noexcept {
 
 uint64_t BufferPool::mapped_bytes() const {
   const int64_t used = int64_t{fresh_.load(std::memory_order_relaxed)};
-  return static_cast<uint64_t>(used - released_count_.load(std::memory_order_relaxed)) * buffer_bytes_;
+  return static_cast<uint64_t>(used - released_count_.load(std::memory_order_relaxed)) * spacing_;
 }
 
 }  // namespace collector::capture

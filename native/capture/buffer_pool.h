@@ -79,15 +79,16 @@ class BufferPool {
   static constexpr uint32_t kLowWater = 2;  // within a session, another buffer is mapped when fewer are ready
 
   uint32_t slots() const { return max_buffers_ + kScratchBuffers; }
-  uint8_t* buffer(uint32_t slot) const { return base_ + size_t{slot} * buffer_bytes_; }
+  uint8_t* buffer(uint32_t slot) const { return base_ + size_t{slot} * spacing_; }
   uint8_t* scratch(uint32_t index) const { return buffer(max_buffers_) + kScratchBytes * index; }
   uint32_t slot_of(const uint8_t* data) const {
-    return static_cast<uint32_t>(static_cast<size_t>(data - base_) / buffer_bytes_);
+    return static_cast<uint32_t>(static_cast<size_t>(data - base_) / spacing_);
   }
   bool take_unmapped(uint32_t& slot) noexcept;
   void map_one() noexcept;
 
   size_t buffer_bytes_;
+  size_t spacing_;  // from one buffer to the next: whole pages
   uint32_t max_buffers_;
   size_t reserved_bytes_;
   uint8_t* base_;  // max_buffers_ buffers, then the scratch buffers, then the shared scratch buffer

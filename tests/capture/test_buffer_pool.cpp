@@ -2,7 +2,11 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstddef>
 #include <cstring>
+#include <thread>
+#include <vector>
 
 #include "capture/buffer_pool.h"
 #include "capture/buffer_pools.h"
@@ -48,6 +52,27 @@ TEST_CASE("a buffer comes back zeroed, with the session that it was handed to") 
   pool.recycle(*done);
   CHECK(pool.acquire(8) == data);
   CHECK(is_zero(data, kBytes));
+}
+
+TEST_CASE("pages that are returned are of no other buffer, whatever the size of buffers") {
+  for (const size_t num_bytes : {size_t{4096}, size_t{4104}, size_t{70'000}}) {
+    BufferPool pool(num_bytes, 3);
+    std::vector<uint8_t*> out;
+    while (uint8_t* const data = pool.acquire(1)) out.push_back(data);
+    REQUIRE(out.size() == 3);
+    for (uint8_t* const idle : out) {
+      for (uint8_t* const data : out) std::memset(data, 0xAB, num_bytes);
+      pool.complete(idle, num_bytes);
+      pool.recycle(*pool.take_completed());
+      pool.release_pages(0);
+      for (const uint8_t* const data : out) {
+        if (data == idle) continue;
+        CHECK(std::count(data, data + num_bytes, 0xAB) == static_cast<std::ptrdiff_t>(num_bytes));
+      }
+      CHECK(pool.acquire(1) == idle);
+      CHECK(is_zero(idle, num_bytes));
+    }
+  }
 }
 
 TEST_CASE("what is no buffer that is out is not taken back") {
@@ -118,4 +143,45 @@ TEST_CASE("a pool whose buffers are out outlives sessions with other options") {
   const BufferPools::Use use(pools);
   REQUIRE(use.of(held) != nullptr);
   CHECK(use.of(held)->outstanding(1) == 1);
+}
+
+TEST_CASE("threads that fill buffers and one that reads them lose none and mix none") {
+  constexpr uint32_t kBuffers = 6;
+  constexpr size_t kSmall = 4096;
+  constexpr int kThreads = 4;
+  BufferPool pool(kSmall, kBuffers);
+  std::atomic<uint64_t> filled{0};
+  std::atomic<int> running{kThreads};
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&pool, &filled, &running, thread] {
+      for (int round = 0; round < 3000; ++round) {
+        if (uint8_t* const data = pool.acquire(1)) {
+          std::memset(data, thread + 1, kSmall);
+          pool.complete(data, kSmall);
+          filled.fetch_add(1, std::memory_order_relaxed);
+        } else if (uint8_t* const scratch = pool.acquire_scratch(1)) {
+          pool.complete(scratch, 8);
+        }
+      }
+      --running;
+    });
+  }
+  uint64_t read = 0;
+  uint64_t mixed = 0;
+  for (bool is_last = false; !is_last;) {
+    is_last = running.load() == 0;
+    while (const auto done = pool.take_completed()) {
+      const uint8_t* const data = done->data;
+      mixed += data[0] == 0 || std::count(data, data + kSmall, data[0]) != static_cast<std::ptrdiff_t>(kSmall);
+      pool.recycle(*done);
+      pool.keep_ready();
+      ++read;
+    }
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(read == filled);
+  CHECK(mixed == 0);
+  CHECK(pool.outstanding(1) == 0);
+  for (uint32_t i = 0; i < kBuffers; ++i) CHECK(pool.acquire(2) != nullptr);
 }
