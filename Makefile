@@ -265,10 +265,13 @@ asan: $(VENV)/.dev
 	  LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $(LIBSTDCXX)" \
 	  $(PYTEST) -n $(JOBS) --dist loadfile $(ASAN_TESTS) $(PYTEST_ARGS)
 
+DOCTEST := $(wildcard /usr/include/doctest/doctest.h /usr/local/include/doctest/doctest.h)
 # It knows no threads that are started in a forked child; the converters use one thread, and are slow to fuzz here.
 tsan: $(VENV)/.dev
 	$(call overlay,tsan,-DCOLLECTOR_SANITIZE=thread -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g1" \
-	  -DCOLLECTOR_CONVERTERS=$(TSAN_CONVERTERS))
+	  -DCOLLECTOR_CONVERTERS=$(TSAN_CONVERTERS) $(if $(DOCTEST),-DCOLLECTOR_CPP_TESTS=ON))
+	$(if $(DOCTEST),$(CMAKE) --build build/tsan --target lock_free_tests,@echo "!!! THE QUEUES WERE NOT RUN UNDER THREADSANITIZER: doctest is missing" >&2)
+	$(if $(DOCTEST),TSAN_OPTIONS=halt_on_error=1 build/tsan/lock_free_tests)
 	@ls build/tsan/site/collector/_convert*.so >/dev/null 2>&1 || cp \
 	  "$$(PYTHONSAFEPATH=1 $(BIN)/python -c 'from collector import _convert; print(_convert.__file__)')" build/tsan/site/collector/
 	$(INSTRUMENTED)/tsan/site COLLECTOR_SANITIZED=thread \

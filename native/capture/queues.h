@@ -10,6 +10,11 @@
 namespace collector::capture {
 
 // A stack of small numbers. The buffer that came back last, whose memory is warmest, goes out first.
+//
+// On a processor with weak ordering: only read-modify-write operations change the head, so each of them continues the
+// release sequence of every push before it. A pop that reads the head with acquire therefore sees what all these pushes
+// wrote: the links, and what their threads did to the buffers. The link that a pop reads may already be that of a later
+// push of the same number; then the head has changed since, its count differs, and the exchange fails.
 class IndexStack {
  public:
   explicit IndexStack(uint32_t capacity) : next_(std::make_unique<std::atomic<uint32_t>[]>(capacity)) {}
@@ -45,6 +50,13 @@ class IndexStack {
 
 // A first-in-first-out queue for many producers and many consumers, after Dmitry Vyukov's bounded queue. `Capacity`
 // must be at least the number of items that can be queued at once; then push never fails.
+//
+// On a processor with weak ordering: the turn of a cell is stored with release and read with acquire, which hands the
+// value to the consumer, and the empty cell to the producer one lap later. Between a producer's or consumer's read of
+// the turn and its own store nobody else writes the cell, because the exchange of the position gave it to this thread.
+// Positions are read with acquire and changed with release for another reason: a thread could otherwise read a turn
+// that is out of date, and take a queue for full that is not. The position that a producer reads tells it what the
+// producers before it knew, and one of them, or itself, got its item from the consumer that had emptied this cell.
 template <typename Value>
 class BoundedQueue {
  public:
@@ -57,12 +69,12 @@ class BoundedQueue {
   }
 
   bool push(const Value& value) noexcept {
-    size_t at = tail_.load(std::memory_order_relaxed);
+    size_t at = tail_.load(std::memory_order_acquire);
     for (;;) {
       Cell& cell = cells_[at & mask_];
       const size_t turn = cell.turn.load(std::memory_order_acquire);
       if (turn == at) {
-        if (tail_.compare_exchange_weak(at, at + 1, std::memory_order_relaxed)) {
+        if (tail_.compare_exchange_weak(at, at + 1, std::memory_order_acq_rel, std::memory_order_acquire)) {
           cell.value = value;
           cell.turn.store(at + 1, std::memory_order_release);
           return true;
@@ -70,18 +82,18 @@ class BoundedQueue {
       } else if (turn < at) {
         return false;  // full
       } else {
-        at = tail_.load(std::memory_order_relaxed);
+        at = tail_.load(std::memory_order_acquire);
       }
     }
   }
 
   bool pop(Value& value) noexcept {
-    size_t at = head_.load(std::memory_order_relaxed);
+    size_t at = head_.load(std::memory_order_acquire);
     for (;;) {
       Cell& cell = cells_[at & mask_];
       const size_t turn = cell.turn.load(std::memory_order_acquire);
       if (turn == at + 1) {
-        if (head_.compare_exchange_weak(at, at + 1, std::memory_order_relaxed)) {
+        if (head_.compare_exchange_weak(at, at + 1, std::memory_order_acq_rel, std::memory_order_acquire)) {
           value = cell.value;
           cell.turn.store(at + mask_ + 1, std::memory_order_release);
           return true;
@@ -89,7 +101,7 @@ class BoundedQueue {
       } else if (turn < at + 1) {
         return false;  // empty, or the producer has not finished yet
       } else {
-        at = head_.load(std::memory_order_relaxed);
+        at = head_.load(std::memory_order_acquire);
       }
     }
   }

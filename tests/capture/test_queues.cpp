@@ -2,7 +2,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
+#include <numeric>
 #include <thread>
 #include <vector>
 
@@ -47,6 +49,69 @@ TEST_CASE("an index of a stack is never out twice") {
   for (uint32_t index; stack.pop(index);) left.push_back(index);
   std::sort(left.begin(), left.end());
   CHECK(left == std::vector<uint32_t>{0, 1, 2, 3});
+}
+
+TEST_CASE("what a thread wrote before a push is seen after the pop") {
+  // Plain memory, which ThreadSanitizer would report if the orders of the stack alone did not hand it over.
+  constexpr uint32_t kIndices = 3;
+  IndexStack stack(kIndices);
+  std::vector<uint64_t> owned(kIndices, 0);
+  for (uint32_t index = 0; index < kIndices; ++index) stack.push(index);
+  std::atomic<uint64_t> taken{0};
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 20'000; ++round) {
+        uint32_t index;
+        if (!stack.pop(index)) continue;
+        ++owned[index];
+        taken.fetch_add(1, std::memory_order_relaxed);
+        stack.push(index);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(std::accumulate(owned.begin(), owned.end(), uint64_t{0}) == taken);
+}
+
+TEST_CASE("a queue is never full for as many items as it has room for") {
+  // Items go round between two queues, as buffers do: each thread takes one from the first and returns it by the
+  // second.
+  constexpr uint32_t kItems = 4;
+  BoundedQueue<uint32_t*> ready(kItems);
+  BoundedQueue<uint32_t*> done(kItems);
+  std::vector<uint32_t> items(kItems, 0);
+  for (uint32_t& item : items) REQUIRE(ready.push(&item));
+  std::atomic<bool> is_ended{false};
+  std::atomic<int> refused{0};
+  std::atomic<uint64_t> passed{0};
+  std::thread consumer([&] {
+    for (bool is_last = false; !is_last;) {
+      is_last = is_ended.load();
+      uint32_t* item;
+      while (done.pop(item)) {
+        ++*item;  // plain memory: the queues hand it over
+        if (!ready.push(item)) ++refused;
+      }
+    }
+  });
+  std::vector<std::thread> producers;
+  for (int thread = 0; thread < 3; ++thread) {
+    producers.emplace_back([&] {
+      for (int round = 0; round < 20'000; ++round) {
+        uint32_t* item;
+        if (!ready.pop(item)) continue;
+        ++*item;
+        passed.fetch_add(1, std::memory_order_relaxed);
+        if (!done.push(item)) ++refused;
+      }
+    });
+  }
+  for (std::thread& producer : producers) producer.join();
+  is_ended = true;
+  consumer.join();
+  CHECK(refused == 0);
+  CHECK(std::accumulate(items.begin(), items.end(), uint64_t{0}) == 2 * passed);
 }
 
 TEST_CASE("a queue returns the first value first, and refuses what has no room") {
