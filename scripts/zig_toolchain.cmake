@@ -1,6 +1,6 @@
 # Compiles with zig's C++ compiler, which carries the symbol versions of old C libraries and a C++ library of its own, so
-# that a wheel runs on every Linux with that C library or a newer one. COLLECTOR_ZIG is the zig program and
-# COLLECTOR_ZIG_TARGET its target, for example x86_64-linux-gnu.2.17; scripts/build_wheels.py sets both.
+# that a wheel runs on every Linux with that C library or a newer one. COLLECTOR_ZIG_WRAPPERS is the folder of programs that
+# call zig, and COLLECTOR_ZIG_TARGET its target, for example x86_64-linux-gnu.2.17; scripts/build_wheels.py sets both.
 set(CMAKE_SYSTEM_NAME Linux)
 string(REGEX REPLACE "-.*" "" CMAKE_SYSTEM_PROCESSOR "$ENV{COLLECTOR_ZIG_TARGET}")
 set(COLLECTOR_ZIG_WRAPPERS "$ENV{COLLECTOR_ZIG_WRAPPERS}")
