@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from collector.timeline import Timeline, chrome_trace
     from collector.tracing import nvtx
     from collector.tracing.recorder import Recorder, record
+    from collector.tracing.schedule import every, schedule
     from collector.tracing.session import Session, trace
 
 _LAZY = {
@@ -54,10 +55,12 @@ _LAZY = {
     "Timeline": "collector.timeline",
     "TraceOptions": "collector.options",
     "chrome_trace": "collector.timeline",
+    "every": "collector.tracing.schedule",
     "load": "collector.formats.loading",
     "load_ipython_extension": "collector.tracing.cell_magic",
     "merge": "collector.merging.merged_trace",
     "record": "collector.tracing.recorder",
+    "schedule": "collector.tracing.schedule",
     "trace": "collector.tracing.session",
 }
 """Public name -> the module that is imported at its first use."""
@@ -89,10 +92,12 @@ __all__ = [
     "adapters",
     "annotate",
     "chrome_trace",
+    "every",
     "load",
     "merge",
     "nvtx",
     "record",
+    "schedule",
     "trace",
 ]
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from collector.recording.schema import KINDS, KINDS_ON_REQUEST
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from collector.recording.capture import Capture
@@ -105,6 +106,10 @@ class TraceOptions:
     """The name of the run for people, in lists of many runs."""
     git_revision: bool = False
     """Record the revision of the git repository that the program runs in."""
+    schedule: Callable[[int], Any] | None = None
+    """The action in each step of the session; None: the session is one step."""
+    on_window: Callable[[Any], object] | None = None
+    """Called with the session after each window of the schedule."""
     share_subscription: bool = field(default=False, kw_only=True)
     """Collect even if another client in this process holds CUPTI's only subscription (set if torch's is idle)."""
 
@@ -136,6 +141,12 @@ class TraceOptions:
             raise ValueError("stream=True writes all records into a journal: name one (journal=...)")
         if self.stream and self.dataset is not None:
             raise ValueError("a streamed step is added to no dataset: save the journal there when it has ended")
+        if self.schedule is not None and not callable(self.schedule):
+            raise TypeError(f"schedule takes a function of the step, not {self.schedule!r}: see collector.schedule")
+        if self.schedule is not None and self.stream:
+            raise ValueError("stream=True keeps one long step, and a schedule makes many short ones: choose one")
+        if self.on_window is not None and not (self.schedule and callable(self.on_window)):
+            raise ValueError("on_window is a function that is called after each window of a schedule (schedule=...)")
         if not self.kinds:
             raise ValueError("kinds is empty: nothing would be recorded")
         for name, least, most in _LIMITS:

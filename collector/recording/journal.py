@@ -22,6 +22,7 @@ import numpy as np
 from collector.errors import InvalidFileError
 from collector.recording.annotation_numbers import ANNOTATION_BITS
 from collector.recording.capture import Part
+from collector.recording.capture_window import Instant
 from collector.recording.graph_attribution import attribute_graphs
 from collector.recording.packed_rows import unpack_rows
 from collector.recording.recording import Recording
@@ -131,16 +132,8 @@ def check_version(name: Path, data: Buffer) -> None:
         )
 
 
-class JournalMark(NamedTuple):
-    """One instant of an open session, on CUPTI's clock and on the wall clock."""
-
-    cupti_ns: int
-    wall_ns: int
-    uncertainty_ns: int
-
-
 def journal_window(
-    files: Iterable[Buffer], first_byte: int, start: JournalMark, stop: JournalMark, own_calls: tuple[int, int]
+    files: Iterable[Buffer], first_byte: int, start: Instant, stop: Instant, own_calls: tuple[int, int]
 ) -> Capture:
     """The part of an open session between two instants, of the files of its journal.
 
@@ -512,9 +505,7 @@ class _Journal:
         is_continued = end_ns is not None or bool(self.numbers.get("segment.closed"))
         return Part(begin_ns, first_annotation, is_continued) if begin_ns is not None or is_continued else None
 
-    def window(
-        self, before: Mapping[str, int], start: JournalMark, stop: JournalMark, own_calls: tuple[int, int]
-    ) -> Capture:
+    def window(self, before: Mapping[str, int], start: Instant, stop: Instant, own_calls: tuple[int, int]) -> Capture:
         """See `journal_window`; ``before`` are the counts at the start."""
         self.numbers |= {"own_calls.thread_id": own_calls[0], "own_calls.from_ns": own_calls[1], "journal.ended": 1}
         self.numbers |= {"clock.cupti_start_ns": start.cupti_ns, "clock.wall_start_ns": start.wall_ns}
@@ -536,6 +527,7 @@ class _Journal:
         if links is not None:
             calls = tables["api_calls"]["correlation_id"]
             tables["external_correlations"] = _selected(links, np.isin(links["correlation_id"], calls))
+        capture["part"] = Part(start.cupti_ns, 1, is_continued=False)
         capture["counters"] = {name: count - before.get(name, 0) for name, count in capture["counters"].items()}
         return capture
 

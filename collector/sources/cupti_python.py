@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
     from collector.options import TraceOptions
     from collector.recording.capture import Capture
+    from collector.recording.capture_window import Instant
 
 _THREAD_ID_IS_THE_SYSTEMS = 1
 _ATTRIBUTE_ZEROED_OUT_BUFFER = 5
@@ -168,6 +169,12 @@ class CuptiPythonSource:
                 **library_versions(),
             },
         }
+
+    def instant(self) -> Instant:
+        """The present instant of the session."""
+        from collector.recording.capture_window import Instant
+
+        return Instant(*self._both_clocks())
 
     def abort(self) -> None:
         """Disable and unsubscribe; the records are discarded."""

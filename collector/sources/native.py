@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collector.options import TraceOptions
     from collector.recording.annotation_details import Details
     from collector.recording.capture import Capture
+    from collector.recording.capture_window import Instant
 
 
 @functools.cache
@@ -142,6 +143,13 @@ class NativeSource:
         if capture is None:
             raise NotTracedError("the native session had ended already")
         return capture
+
+    def instant(self) -> Instant | None:
+        """The present instant of the open session; None if there is none."""
+        from collector.recording.capture_window import Instant
+
+        found = self._native.instant()
+        return None if found is None else Instant(*found)
 
     def is_idle(self) -> bool:
         """Whether CUPTI has not requested a buffer since the start, i.e. nothing was recorded."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collector.options import TraceOptions
     from collector.recording.annotation_details import Details
     from collector.recording.capture import Capture
-    from collector.recording.journal import JournalMark
+    from collector.recording.capture_window import Instant
 
 
 class _RecordedProcess(NativeSource):
@@ -82,10 +82,10 @@ def _file_of(mark: _Mark) -> Path:
     return _path_of(mark) / f"{mark['segment']:06d}.journal" if mark["segment"] else _path_of(mark)
 
 
-def _instant(mark: _Mark) -> JournalMark:
-    from collector.recording.journal import JournalMark
+def _instant(mark: _Mark) -> Instant:
+    from collector.recording.capture_window import Instant
 
-    return JournalMark(mark["cupti_ns"], mark["wall_ns"], mark["uncertainty_ns"])
+    return Instant(mark["cupti_ns"], mark["wall_ns"], mark["uncertainty_ns"])
 
 
 def window_of_recording(options: TraceOptions) -> RecordedWindow | None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
 import os
 import threading
+import weakref
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -36,6 +38,7 @@ from collector.tracing.caller_warnings import warn_caller
 from collector.tracing.graph_names import graph_names
 from collector.tracing.nvtx import add_facts, domain_names, prepare
 from collector.tracing.recorded_process import RecordedWindow, window_of_recording
+from collector.tracing.scheduled_windows import ScheduledWindows, check_path_of_windows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,6 +57,18 @@ def _names(kinds: str | Iterable[str]) -> tuple[str, ...]:
         if not isinstance(name, str):
             raise TypeError(f"kinds takes names, not {name!r}")
     return names
+
+
+_MOST_WARNINGS = 16
+"""Different reasons that are warned of while a session follows a schedule."""
+_following: weakref.WeakSet[Session] = weakref.WeakSet()
+"""The sessions that follow a schedule."""
+
+
+@atexit.register  # after that of `session_slot`, and so called before it
+def _end_schedules() -> None:
+    for session in list(_following):
+        session._leave_schedule(None)
 
 
 _WARNED_LOSSES = ("annotations_mixed", "annotations_unfollowed", "annotations_suspended")
@@ -86,6 +101,8 @@ def trace(
     dataset: str | os.PathLike[str] | None = ...,
     label: str = ...,
     git_revision: bool = ...,
+    schedule: Callable[[int], Any] | None = ...,
+    on_window: Callable[[Session], object] | None = ...,
 ) -> Session: ...
 
 
@@ -110,6 +127,8 @@ def trace(
     dataset: str | os.PathLike[str] | None = None,
     label: str = "",
     git_revision: bool = False,
+    schedule: Callable[[int], Any] | None = None,
+    on_window: Callable[[Session], object] | None = None,
 ) -> Session | Function:
     """Return a session that traces the GPU work of a block or a function.
 
@@ -131,7 +150,8 @@ def trace(
             Perfetto trace, both also with ``.gz``; ``.pb`` and ``.pbtxt`` RunMetadata; ``.gpurec`` the recording. An
             existing file is replaced (for a link, the file that it points to); ``~`` is the home folder. Of several
             ranks or processes, each writes its own file: `Session.path`. ``{rank}``, ``{pid}``, ``{host}``, ``{step}``
-            (the use of this session, counted from 0) and ``{env:VARIABLE}`` are filled in, in all paths.
+            (the use of this session, counted from 0; with a schedule, the first step of the window) and
+            ``{env:VARIABLE}`` are filled in, in all paths.
         strict: raise a `collector.CollectorError` instead of warning.
         source: ``auto``, ``native``, ``cupti-python``, or a `collector.sources.Source`.
         synchronize: wait at the end for unfinished work of the devices, so that the trace contains it.
@@ -161,6 +181,11 @@ def trace(
         label: what you call the run, such as ``"batch 64"``: `collector ui` lists and searches it, and it is written
             into every file of the trace.
         git_revision: record the revision of the git repository that the working directory is in, likewise.
+        schedule: trace chosen steps of the block, each of which ends with a call of `Session.step`; see
+            `collector.schedule` and `collector.every`. The steps that follow one another are a window. Each window has
+            results and a file of its own, if ``{step}`` is in the name; else all windows are in one file, which is
+            written at the end.
+        on_window: called with the session after each window, while the session has its results.
 
     Raises:
         collector.MissingDependencyError: a dataset is asked for, and pyarrow is not installed; or counters, and
@@ -195,7 +220,11 @@ def trace(
         dataset=None if dataset is None else expanded(dataset),
         label=label,
         git_revision=git_revision,
+        schedule=schedule,
+        on_window=on_window,
     )
+    if target is not None and schedule is not None:
+        check_path_of_windows(target, schedule)
     if options.dataset is not None:
         optional_package("pyarrow.parquet")
     if options.counters:
@@ -229,6 +258,10 @@ class Session(TracedStep):
         self._writable = True
         self._number = -1
         """Of the last step, counted from 0: ``{step}`` in paths."""
+        self._windows: ScheduledWindows | None = None
+        """The windows of the schedule that the session follows now."""
+        self._told: set[str] = set()
+        """The reasons of windows that were not traced: each is one warning."""
 
     def _state(self) -> str:
         if self._use:
@@ -238,6 +271,9 @@ class Session(TracedStep):
     # The begin and end of a step are excluded from torch.compile as a whole. These two methods cannot be excluded,
     # because then a Ctrl-C between them and their callers would go unnoticed.
     def __enter__(self) -> Session:
+        if self.options.schedule is not None:
+            self._enter_schedule(self.options.schedule)
+            return self
         use = _new_use(self)
         try:
             self._begin(use, by_with=True)
@@ -250,6 +286,9 @@ class Session(TracedStep):
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
         use = None
+        if self.options.schedule is not None:
+            self._leave_schedule(exc)
+            return
         try:
             use = self._last_entered()
             if use is not None:
@@ -269,6 +308,121 @@ class Session(TracedStep):
         """Like `__exit__`: nothing is awaited."""
         self.__exit__(exc_type, exc, traceback)
 
+    def start(self) -> Session:
+        """Begin, as the block of a ``with`` does, where a block does not fit; `stop` ends."""
+        return self.__enter__()
+
+    def stop(self) -> None:
+        """End what `start` began.
+
+        Raises:
+            collector.CollectorError: nothing was begun.
+        """
+        if self._windows is None and self._last_entered() is None:
+            raise CollectorError("stop() was called, but the session was not started", "Call start() before it")
+        self.__exit__(None, None, None)
+
+    @uncompiled
+    def step(self) -> None:
+        """A step of the program has ended, and the next one begins: follow the schedule.
+
+        Raises:
+            collector.CollectorError: the session has no schedule, or is not open.
+        """
+        if self.options.schedule is None:
+            raise CollectorError(
+                "step() was called, but this session has no schedule",
+                "Write collector.trace(schedule=collector.schedule(...)), or trace each step with a block",
+            )
+        if self._windows is None:
+            raise CollectorError(
+                "step() was called, but the session is not open",
+                "Call it inside `with collector.trace(...) as session`",
+            )
+        self._windows.next_step()
+
+    @uncompiled
+    def _enter_schedule(self, schedule: Callable[[int], Any]) -> None:
+        if self._windows is not None:
+            raise SessionActiveError("this session follows its schedule already", "Leave its block first")
+        self._told.clear()
+        self._windows = ScheduledWindows(schedule, self, self.options.path)
+        _following.add(self)
+        try:
+            self._windows.next_step()
+        except BaseException:
+            self._leave_schedule(None)
+            raise
+
+    @uncompiled
+    def _leave_schedule(self, exc: BaseException | None) -> None:
+        windows = self._windows
+        _following.discard(self)
+        try:
+            if windows is not None and windows.process_id == os.getpid():
+                try:
+                    windows.end(exc)
+                finally:
+                    self._save_windows(windows, exc)
+        finally:
+            self._windows = None
+
+    def _save_windows(self, windows: ScheduledWindows, exc: BaseException | None) -> None:
+        """Write the file of all windows, where they are in one."""
+        if windows.files is None:
+            return
+        try:
+            self.path = windows.files.write(self.options.rank)
+        except Exception as error:
+            message = f"the trace is not saved: {_in_words(error)}{windows.files.remains()}"
+            if exc is None:
+                self._trouble(error, message)
+            else:
+                warn_caller(message)
+
+    def open_window(self, step: int) -> None:
+        """Begin to record. For `collector.tracing.scheduled_windows`."""
+        self._number = step - 1
+        use = _new_use(self)
+        try:
+            self._begin(use, by_with=True)
+        except BaseException:
+            self.abandon(use)
+            raise
+
+    def begin_window(self, step: int) -> None:
+        """Forget what was recorded to warm up. For `collector.tracing.scheduled_windows`."""
+        self._number = step
+        use = self._last_entered()
+        if use is None or use.source is None:
+            return
+        if isinstance(use.source, RecordedWindow):
+            with contextlib.suppress(CollectorError, OSError):  # the end will find the cause
+                use.source.start(self.options)
+        elif (instant := getattr(use.source, "instant", None)) is not None:
+            use.begin = instant()
+
+    def close_window(self, exc: BaseException | None) -> None:
+        """End and save. For `collector.tracing.scheduled_windows`."""
+        use = self._last_entered()
+        if use is None:
+            return
+        try:
+            self._end(use, exc)
+        finally:
+            self.abandon(use)
+        if self.options.on_window is not None and self.unavailable is None:
+            self.options.on_window(self)
+
+    def drop_window(self) -> None:
+        """End without results. For `collector.tracing.scheduled_windows`."""
+        use = self._last_entered()
+        if use is not None:
+            use.has_begun = False  # there is nothing to keep
+            reason = self.unavailable
+            self.abandon(use)
+            self.unavailable = reason
+
     def __del__(self) -> None:
         use = getattr(self, "_use", None)
         if use is not None:
@@ -282,6 +436,8 @@ class Session(TracedStep):
         """
         import inspect
 
+        if self.options.schedule is not None:
+            raise TypeError("a schedule counts the steps of a block: write `with collector.trace(..., schedule=...)`")
         if inspect.isasyncgenfunction(function):
 
             @functools.wraps(function)
@@ -469,6 +625,7 @@ class Session(TracedStep):
                 if self.options.stream and not is_window:
                     self._stop_stream(use, ended, at_exit)
                     return
+                from collector.recording.capture_window import begin_at
                 from collector.recording.graph_attribution import attribute_graphs
                 from collector.recording.recording import Recording  # not before: a sub-interpreter may have no numpy
 
@@ -489,6 +646,8 @@ class Session(TracedStep):
                 if at_exit:
                     capture["counters"]["open_at_exit"] = 1
                 attribute_graphs(capture, graph_names())
+                if use.begin is not None:
+                    begin_at(capture, use.begin)
                 self._recording = Recording.from_capture(capture)
                 use.source = None
         except Exception as error:
@@ -528,6 +687,13 @@ class Session(TracedStep):
         if not self._writable:
             return False
         if self.path is None:
+            return is_in_dataset
+        if self._windows is not None and self._windows.files is not None:
+            try:
+                self._windows.files.add(self, self._number)
+            except Exception as error:
+                self._trouble(error, f"the trace is not saved: {_in_words(error)}")
+                return False
             return is_in_dataset
         try:
             with FolderLock(self.path.parent):
@@ -603,7 +769,11 @@ class Session(TracedStep):
         """Report ``error`` as the options require: raised, or as a warning."""
         if self.options.strict:
             raise error
-        warn_caller(message)
+        if self._windows is None:
+            warn_caller(message)
+        elif str(error) not in self._told and len(self._told) < _MOST_WARNINGS:
+            self._told.add(str(error))
+            warn_caller(message)
 
     @uncompiled
     def abandon(self, use: session_slot.Use) -> None:

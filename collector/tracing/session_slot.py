@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from collector.options import Source, TraceOptions
+    from collector.recording.capture_window import Instant
     from collector.recording.recording import Recording
     from collector.tracing.counter_sampler import CounterSampler
 
@@ -72,6 +73,8 @@ class Use:
         """The source, while it writes a journal."""
         self.journal: Path | None = None
         """The path of the journal."""
+        self.begin: Instant | None = None
+        """The begin of the results, where the session began earlier to warm up."""
         self.sampler: CounterSampler | None = None
         """Samples figures of the GPUs."""
         self.is_awaited = False

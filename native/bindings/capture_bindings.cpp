@@ -195,6 +195,12 @@ py::object mark(const std::string& wanted, bool synchronize, int timeout_ms) {
   return out;
 }
 
+py::object instant() {
+  const std::optional<capture::Anchor> anchor = Session::instance().instant();
+  if (!anchor) return py::none();
+  return py::make_tuple(anchor->cupti_ns, anchor->wall_ns, anchor->uncertainty_ns);
+}
+
 py::object watched_state() {
   const std::optional<capture::WatchedState> state = Session::instance().watched_state();
   if (!state) return py::none();
@@ -346,6 +352,7 @@ PYBIND11_MODULE(_native, m) {
         "The present instant of the session of `collector run` or of a recorder, and how much of the work up to then "
         "is to be in its journal: as is, complete, cut (in closed segments), running (also unfinished kernels, once). "
         "None: there is none.");
+  m.def("instant", &instant, "(CUPTI ns, wall ns, uncertainty ns) in the open session; None: none is open.");
   m.def(
       "note_facts",
       [](const std::map<std::string, std::string>& texts, const std::map<std::string, int64_t>& numbers) {

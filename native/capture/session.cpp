@@ -334,6 +334,8 @@ std::optional<Capture> Session::stop(bool synchronize, int64_t timeout_ns, Holde
   return capture;
 }
 
+std::optional<Anchor> Session::instant() const { return active() ? read_clocks(library()) : std::nullopt; }
+
 void Session::note_facts(const std::map<std::string, std::string>& texts,
                          const std::map<std::string, int64_t>& numbers) {
   if (active()) decode_thread_.note_facts(texts, numbers);

@@ -102,6 +102,9 @@ class Session {
   // library cannot be flushed safely. `synchronize`: as `stop`, it waits for the GPU first.
   std::optional<JournalMark> mark(Completeness wanted, bool synchronize, int64_t timeout_ns);
 
+  // The present instant of an open session, whoever holds it; no value if there is none.
+  std::optional<Anchor> instant() const;
+
   // States facts in the journal of an open session.
   void note_facts(const std::map<std::string, std::string>& texts, const std::map<std::string, int64_t>& numbers);
 

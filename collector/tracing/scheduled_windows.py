@@ -1,0 +1,154 @@
+"""The windows of a session that follows a schedule, and the file that holds them together."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from collector.errors import OutputError
+from collector.formats.output_paths import (
+    FolderLock,
+    file_of_this_process,
+    filled_path,
+    mark_as_written_here,
+    placeholders_of,
+)
+from collector.formats.registry import merged_suffixes, suffix_of
+from collector.tracing.schedule import Action, Schedule, action_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from collector.formats.step import TracedStep
+
+
+class WindowedSession(Protocol):
+    """The methods of `collector.tracing.session.Session` that this module uses."""
+
+    def open_window(self, step: int) -> None:
+        """Begin to record, in this step."""
+
+    def begin_window(self, step: int) -> None:
+        """Let the results begin now."""
+
+    def close_window(self, exc: BaseException | None) -> None:
+        """End and save."""
+
+    def drop_window(self) -> None:
+        """End without results."""
+
+
+def check_path_of_windows(path: Path, schedule: Callable[[int], Any]) -> None:
+    """Raise ValueError if the windows of a schedule cannot be saved as ``path``."""
+    if _is_file_of_one_window(path, schedule) or suffix_of(path.name) in merged_suffixes():
+        return
+    raise ValueError(
+        f"the windows of the schedule cannot be in one file {path.name}: put {{step}} into its name, so that each has "
+        f"a file of its own, or take a format that holds several steps ({', '.join(sorted(merged_suffixes()))})"
+    )
+
+
+def _is_file_of_one_window(path: Path, schedule: Callable[[int], Any]) -> bool:
+    return "step" in placeholders_of(path) or (isinstance(schedule, Schedule) and schedule.has_one_window)
+
+
+class ScheduledWindows:
+    """The place of a session in its schedule."""
+
+    def __init__(self, schedule: Callable[[int], Any], session: WindowedSession, path: Path | None) -> None:
+        """Begin before the first step. ``path`` is that of the session."""
+        self._schedule, self._session = schedule, session
+        self._step = -1
+        self._action = Action.NONE
+        self._is_open = self._has_begun = False
+        self.process_id = os.getpid()
+        is_merged = path is not None and not _is_file_of_one_window(path, schedule)
+        self.files = MergedWindows(path) if path is not None and is_merged else None
+        """What is written at the end, where all windows are in one file."""
+
+    def next_step(self) -> None:
+        """End the step, if one has begun, and begin the next one."""
+        if self.process_id != os.getpid():  # only the parent records
+            return
+        if self._action is Action.RECORD_AND_SAVE:
+            self._close(None)
+        self._step += 1
+        before, self._action = self._action, action_of(self._schedule(self._step))
+        if before is Action.RECORD and self._action < Action.RECORD:  # the schedule did not name a last step
+            self._close(None)
+        if self._action is Action.NONE:
+            self._drop()
+            return
+        is_new = not self._is_open
+        if is_new:
+            self._is_open = True
+            self._session.open_window(self._step)
+        if self._action >= Action.RECORD and not self._has_begun:
+            self._has_begun = True
+            if is_new:
+                return
+            self._session.begin_window(self._step)
+
+    def end(self, exc: BaseException | None) -> None:
+        """End what is open; the window is saved as far as it was recorded."""
+        if self._has_begun:
+            self._close(exc)
+        else:
+            self._drop()
+
+    def _close(self, exc: BaseException | None) -> None:
+        self._is_open = self._has_begun = False
+        self._session.close_window(exc)
+
+    def _drop(self) -> None:
+        if self._is_open:
+            self._is_open = self._has_begun = False
+            self._session.drop_window()
+
+
+class MergedWindows:
+    """The windows of one file, each in a file of a hidden folder until the last one has ended."""
+
+    def __init__(self, path: Path) -> None:
+        """Nothing is made yet."""
+        self._path = path
+        self._folder: Path | None = None
+        self._files: list[Path] = []
+
+    def add(self, step: TracedStep, number: int) -> None:
+        """Write a window. Raises `collector.OutputError` if that is impossible."""
+        if self._folder is None:
+            parent = filled_path(self._path, None, 0).absolute().parent
+            try:
+                self._folder = Path(tempfile.mkdtemp(prefix=".collector-windows-", dir=parent))
+            except OSError as error:
+                raise OutputError(f"cannot make a folder in {parent}: {error.strerror or error}") from error
+        file = self._folder / f"step{number}.pb"
+        step.save(file)
+        self._files.append(file)
+
+    def write(self, rank: int | None) -> Path | None:
+        """Write the file; return its path, or None if no window was recorded.
+
+        Raises:
+            collector.CollectorError: it cannot be written. The windows then stay where they are.
+        """
+        from collector.merging.merged_trace import merge
+
+        if self._folder is None:
+            return None
+        folder = self._path.absolute().parent
+        with FolderLock(folder):
+            path, _ = file_of_this_process(self._path, rank, 0)
+            merge(self._files, path)
+            mark_as_written_here(path)
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder = None
+        return path
+
+    def remains(self) -> str:
+        """Where the windows are, as the end of a message."""
+        return "" if self._folder is None else f"; the windows are in {self._folder}, which `collector merge` reads"
