@@ -22,6 +22,7 @@ from collector.analysis.idle import idle, idle_gaps, idle_ops
 from collector.analysis.kernels import kernels
 from collector.analysis.launches import launch_delays, launches
 from collector.analysis.memory import memory
+from collector.analysis.memory_growth import memory_growth
 from collector.analysis.occupancy import occupancy
 from collector.analysis.ops import ops
 from collector.analysis.overlap import overlap
@@ -54,6 +55,7 @@ __all__ = [
     "launches",
     "ledger",
     "memory",
+    "memory_growth",
     "occupancy",
     "ops",
     "overlap",

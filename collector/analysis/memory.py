@@ -108,7 +108,15 @@ def memory_places(recording: Recording) -> tuple[list[tuple[int, str, str]], Num
     ], place_of_row
 
 
-class _Lifetimes(NamedTuple):
+def allocating_paths(recording: Recording) -> tuple[list[str], Numbers]:
+    """Paths of annotations, and for each row of ``memory_operations`` the index of the path in which it was called."""
+    paths, index = annotation_paths(recording)
+    annotations = recording.annotation_rows(recording.memory_operations.correlation_id)
+    path_of_row: Numbers = np.where(annotations >= 0, np.append(index, 0)[annotations], len(paths))
+    return [path or NO_ANNOTATION for path in [*paths, ""]], path_of_row
+
+
+class Lifetimes(NamedTuple):
     """Every allocation with its release. Rows are those of ``memory_operations``."""
 
     allocated: Numbers
@@ -121,7 +129,7 @@ class _Lifetimes(NamedTuple):
     """Rows that release an address without a recorded allocation."""
 
     @classmethod
-    def of(cls, recording: Recording) -> tuple[_Lifetimes, list[str]]:
+    def of(cls, recording: Recording) -> tuple[Lifetimes, list[str]]:
         """Pair allocations with releases by device and address."""
         table = recording.memory_operations
         rows = rows_by_address(recording)
@@ -146,11 +154,23 @@ class _Lifetimes(NamedTuple):
         }
         return lifetimes, [counted(text, count) for text, count in lost.items() if count]
 
+    @property
+    def is_freed(self) -> npt.NDArray[np.bool_]:
+        """Whether each allocation ended in the recording."""
+        freed: npt.NDArray[np.bool_] = self.freed_ns != _NEVER
+        return freed
+
+    def where(self, mask: npt.NDArray[np.bool_], unknown_mask: npt.NDArray[np.bool_]) -> Lifetimes:
+        """Some of the allocations, and some of the releases of unknown memory."""
+        return Lifetimes(
+            self.allocated[mask], self.freed_ns[mask], self.freed_by[mask], self.unknown_frees[unknown_mask]
+        )
+
     def changes(self, recording: Recording) -> tuple[Numbers, Numbers]:
         """Times at which the held memory changed, on the recording's clock, and the bytes held from then on."""
         table = recording.memory_operations
         sizes, starts = table.num_bytes[self.allocated].astype(np.int64), table.start_ns[self.allocated]
-        is_freed = self.freed_ns != _NEVER
+        is_freed = self.is_freed
         times = np.concatenate([self.freed_ns[is_freed], starts])
         order = np.argsort(times, kind="stable")  # releases first
         return times[order], np.cumsum(np.concatenate([-sizes[is_freed], sizes])[order])
@@ -160,7 +180,7 @@ class _Held(NamedTuple):
     """The memory of one kind on one device, or of one pool, over time."""
 
     place: tuple[int, str, str]
-    lifetimes: _Lifetimes
+    lifetimes: Lifetimes
     high_water: int
     high_water_ns: int
     """First moment of the high water, on the recording's clock."""
@@ -168,7 +188,7 @@ class _Held(NamedTuple):
     """Whether each allocation was held at that moment."""
 
     @classmethod
-    def of(cls, place: tuple[int, str, str], lifetimes: _Lifetimes, recording: Recording) -> _Held:
+    def of(cls, place: tuple[int, str, str], lifetimes: Lifetimes, recording: Recording) -> _Held:
         """Find the time of the largest total. Memory released at a time does not count at that time."""
         times, held = lifetimes.changes(recording)
         if not len(held):
@@ -182,17 +202,12 @@ class _Held(NamedTuple):
 
 def _held(recording: Recording) -> tuple[list[_Held], list[str]]:
     """The memory of each device, kind and pool, and the losses."""
-    lifetimes, losses = _Lifetimes.of(recording)
+    lifetimes, losses = Lifetimes.of(recording)
     places, place_of_row = memory_places(recording)
     found = []
     for number, place in enumerate(places):
         is_own = place_of_row[lifetimes.allocated] == number
-        own = _Lifetimes(
-            lifetimes.allocated[is_own],
-            lifetimes.freed_ns[is_own],
-            lifetimes.freed_by[is_own],
-            lifetimes.unknown_frees[place_of_row[lifetimes.unknown_frees] == number],
-        )
+        own = lifetimes.where(is_own, place_of_row[lifetimes.unknown_frees] == number)
         if len(own.allocated) or len(own.unknown_frees):
             found.append(_Held.of(place, own, recording))
     return found, losses
@@ -221,7 +236,7 @@ def _by_pool(recording: Recording) -> Part:
                 int(sizes.sum()),
                 each.high_water,
                 each.high_water_ns - recording.clock.cupti_start_ns,
-                int(sizes[own.freed_ns == _NEVER].sum()),
+                int(sizes[~own.is_freed].sum()),
                 int(np.minimum(table.pool_used_bytes[used].max(), LARGEST_BYTES)),
                 int(np.minimum(table.pool_bytes[used].max(), LARGEST_BYTES)),
             )
@@ -233,10 +248,7 @@ def _by_pool(recording: Recording) -> Part:
 def _by_op(recording: Recording) -> Part:
     held, losses = _held(recording)
     table = recording.memory_operations
-    paths, index = annotation_paths(recording)
-    annotations = recording.annotation_rows(table.correlation_id)
-    path_of_row = np.where(annotations >= 0, np.append(index, 0)[annotations], len(paths))
-    paths = [path or NO_ANNOTATION for path in [*paths, ""]]
+    paths, path_of_row = allocating_paths(recording)
     rows: list[tuple[Any, ...]] = []
     evidence = []
     for each in held:

@@ -21,6 +21,8 @@ from collector.analysis.kernels import kernels
 from collector.analysis.launches import launch_delays, launches
 from collector.analysis.memory import QUESTIONS as MEMORY_BY
 from collector.analysis.memory import memory
+from collector.analysis.memory_growth import QUESTIONS as MEMORY_GROWTH_BY
+from collector.analysis.memory_growth import memory_growth
 from collector.analysis.occupancy import occupancy
 from collector.analysis.ops import ops
 from collector.analysis.overlap import QUESTIONS as OVERLAP_BY
@@ -83,6 +85,7 @@ QUESTIONS: Mapping[str, NamedQuestion] = {
     "calls": NamedQuestion(calls),
     "annotation_times": NamedQuestion(annotation_times, by=tuple(ANNOTATION_TIMES_BY), in_overview=False),
     "memory": NamedQuestion(memory, by=tuple(MEMORY_BY), in_overview=False),
+    "memory_growth": NamedQuestion(memory_growth, by=tuple(MEMORY_GROWTH_BY), in_overview=False),
     "occupancy": NamedQuestion(occupancy, in_overview=False),
     "tensor_cores": NamedQuestion(tensor_cores, by=tuple(TENSOR_CORES_BY), in_overview=False),
     "steps": NamedQuestion(steps, in_overview=False),

@@ -24,6 +24,18 @@ MARK = r"(profiler_?|train(ing)?_?)?(step|iteration|iter|batch)[ _#:=-]*[0-9]*"
 """The whole name of an annotation that marks a step: ``ProfilerStep#3``, ``step 12``, ``iteration_7``."""
 
 
+def mark_pattern(mark: str) -> re.Pattern[str]:
+    """The compiled pattern of marks.
+
+    Raises:
+        ValueError: it is no regular expression.
+    """
+    try:
+        return re.compile(mark, re.IGNORECASE)
+    except re.error as error:
+        raise ValueError(f"the mark {mark!r} is no regular expression: {error}") from error
+
+
 def mark_rows(recording: Recording, paths: list[str], index: Numbers, mark: re.Pattern[str]) -> Numbers:
     """Rows in `Recording.all_annotations` of the annotations that mark steps, in order of time.
 

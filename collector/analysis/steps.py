@@ -14,7 +14,7 @@ from collector.analysis.annotation_paths import annotation_paths
 from collector.analysis.answer import Column, Window
 from collector.analysis.asked import Part, Question
 from collector.analysis.evidence import Evidence
-from collector.analysis.step_marks import MARK, mark_rows, path_within, places_launched_in
+from collector.analysis.step_marks import MARK, mark_pattern, mark_rows, path_within, places_launched_in
 from collector.recording.distinct import distinct_codes
 from collector.recording.kernel_names import short_name
 from collector.recording.kind_names import copy_kind_name
@@ -77,10 +77,7 @@ def steps(steps: Asked, *, first_apart: bool = True, mark: str = MARK) -> Answer
     Raises:
         ValueError: the mark is no regular expression.
     """
-    try:
-        pattern = re.compile(mark, re.IGNORECASE)
-    except re.error as error:
-        raise ValueError(f"the mark {mark!r} is no regular expression: {error}") from error
+    pattern = mark_pattern(mark)
     return QUESTION.ask_together(steps, lambda recordings: _part(recordings, pattern, first_apart=first_apart))
 
 

@@ -44,6 +44,7 @@ FACTS: Mapping[str, tuple[str, str]] = {
     "step_annotations": ("annotation_times", "name"),
     "step_queue": ("queue", "stream"),
     "step_memory": ("memory", "pool"),
+    "step_memory_growth": ("memory_growth", "step"),
     "step_occupancy": ("occupancy", ""),
     "step_tensor_cores": ("tensor_cores", "name"),
     "step_marks": ("steps", ""),

@@ -45,6 +45,7 @@ def test_answers_of_views_are_the_native_ones(annotated_dataset):
     assert {view for view in rows if not rows[view]} == {
         "answer_graphs",
         "answer_memory",
+        "answer_memory_growth",
         "answer_tracing_cost",
         "CUPTI_ACTIVITY_KIND_MEMORY2",
         "CUPTI_ACTIVITY_KIND_MEMSET",

@@ -54,7 +54,7 @@ export const VIEWS = [
   { name: "steps", title: "Steps", is: (page, step) => "steps" in page.answers || "steps" in step.answers, show: Steps },
   { name: "compare", title: "Compare", is: (page) => Boolean(page.compare) || "compare" in page.refused, show: Compare },
   tables("ranks", "Ranks", ["ranks"]),
-  tables("memory", "Memory", ["memory"], MemoryCurves),
+  tables("memory", "Memory", ["memory", "memory_growth"], MemoryCurves),
   { name: "findings", title: "Findings", is: () => true, show: Findings },
   { name: "trust", title: "Trust", is: () => true, show: Trust },
 ];

@@ -1,0 +1,254 @@
+"""Memory that each step allocated and kept, and the annotations that keep more in every step."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from collector.analysis.annotation_paths import annotation_paths
+from collector.analysis.answer import Column, Window
+from collector.analysis.asked import Part, Question, question_by
+from collector.analysis.memory import Lifetimes, allocating_paths, memory_places
+from collector.analysis.ops import NO_ANNOTATION
+from collector.analysis.step_marks import MARK, mark_pattern, mark_rows, path_within
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from collector.analysis.answer import Answer
+    from collector.analysis.asked import Asked
+    from collector.recording.recording import Recording
+
+    Numbers = npt.NDArray[np.int64]
+
+BEFORE = "(allocated before the recording)"
+"""The path, among those that grew, of memory that was released and whose allocation was not recorded."""
+_DEFINITION = (
+    "The growth of a step is the memory that it allocated minus the memory that it released, for each kind of memory "
+    "and each pool. Memory that was allocated before the recording counts where it is released, with the size that the "
+    "release states. Operations between steps belong to no step."
+)
+_PLACE = (
+    Column("device_id", "number", "CUDA device ordinal."),
+    Column("memory", "text", "Kind of memory: Device, Pinned, Managed, …"),
+    Column("pool", "text", "Address of the memory pool; empty: none."),
+)
+QUESTIONS = {
+    "step": Question(
+        "memory_growth",
+        _DEFINITION,
+        (
+            Column("mark_number", "number", "Number of the marked step in its recording, from 0."),
+            Column("name", "text", "Annotation that marks the step; empty: the step is the whole recording."),
+            *_PLACE,
+            Column("allocations", "count", "Number of allocations in the step."),
+            Column("releases", "count", "Number of releases in the step."),
+            Column("allocated_bytes", "bytes", "Sum of the sizes of the allocations."),
+            Column("released_bytes", "bytes", "Sum of the sizes of what was released."),
+            Column("growth_bytes", "bytes", "allocated_bytes minus released_bytes; negative: the step released more."),
+            Column("high_water_bytes", "bytes", "Largest amount held in the step of what the recording allocated."),
+            Column("end_bytes", "bytes", "Amount held at the end of the step of what the recording allocated."),
+        ),
+        summed=("allocations", "releases", "allocated_bytes", "released_bytes", "growth_bytes"),
+    ),
+    "op": Question(
+        "memory_growth",
+        f"The growth of all steps together, by the annotation of the allocation. {_DEFINITION} The first step, which "
+        "warms up, is left out where there are others.",
+        (
+            *_PLACE,
+            Column(
+                "path",
+                "text",
+                f"Path of the annotation inside the step; {NO_ANNOTATION} for allocations outside of annotations; "
+                f"{BEFORE} for releases of what was allocated before.",
+            ),
+            Column("growth_bytes", "bytes", "Sum of the growth of the steps; negative: they released more."),
+            Column("growing_steps", "count", "Number of steps that allocated more there than they released."),
+            Column("steps", "count", "Number of steps that were compared."),
+            Column("bytes_per_step", "bytes", "growth_bytes divided by the number of steps, rounded down."),
+            Column("verdict", "text", "every step, some steps, or no step grew; empty: there is only one step."),
+        ),
+        summed=("growth_bytes",),
+    ),
+}
+
+
+def memory_growth(steps: Asked, *, by: str = "step", first_apart: bool = True, mark: str = MARK) -> Answer:
+    """Memory that each step allocated and did not release, or the annotations whose memory grew from step to step.
+
+    A recording whose steps are marked by annotations counts as these steps, as in `steps`; any other recording is one
+    step. Memory operations are recorded on request only: kind ``memory_operations``.
+
+    Args:
+        steps: a recording, a loaded step or an ended session, or several in the order in which they ran.
+        by: ``step``, or ``op`` for the growth of all steps by allocating annotation.
+        first_apart: by ``op``, leave out the first step of all, and the first marked one of a recording.
+        mark: regular expression for the whole name of an annotation that marks a step.
+
+    Raises:
+        ValueError: ``by`` has another value, or the mark is no regular expression.
+    """
+    question = question_by(QUESTIONS, by, "growth of memory is")
+    pattern = mark_pattern(mark)
+    if by == "step":
+        return question.ask(steps, lambda recording: _by_step(recording, pattern))
+    return question.ask_together(steps, lambda recordings: _by_op(recordings, pattern, first_apart=first_apart))
+
+
+class _Steps(NamedTuple):
+    """The steps of a recording, in order of time."""
+
+    names: list[str]
+    """Names of their marks; one empty name: the step is the whole recording."""
+    starts: Numbers
+    ends: Numbers
+    """The first moment after each step."""
+    marks: frozenset[str]
+    """Paths of the marks."""
+
+    @classmethod
+    def of(cls, recording: Recording, mark: re.Pattern[str]) -> _Steps:
+        """Find the marks."""
+        paths, index = annotation_paths(recording)
+        rows = mark_rows(recording, paths, index, mark)
+        if not len(rows):
+            clock = recording.clock
+            return cls([""], np.array([clock.cupti_start_ns]), np.array([clock.cupti_stop_ns + 1]), frozenset())
+        table = recording.all_annotations
+        names = [recording.strings[name_id] for name_id in table.name_id[rows].tolist()]
+        marks = frozenset(paths[index[row]] for row in rows.tolist())
+        return cls(names, table.start_ns[rows], table.end_ns[rows], marks)
+
+    def places(self, times: Numbers) -> Numbers:
+        """For each time the index of its step; -1: it is in none."""
+        place = np.searchsorted(self.starts, times, side="right") - 1
+        found: Numbers = np.where((place >= 0) & (times < self.ends[np.maximum(place, 0)]), place, -1)
+        return found
+
+    def windows(self) -> list[Window]:
+        """The times of the steps; a recording as a whole ends with its clock."""
+        ends = self.ends if self.marks else self.ends - 1
+        return [Window("step", *bounds) for bounds in zip(self.starts.tolist(), ends.tolist(), strict=True)]
+
+
+class _Changes(NamedTuple):
+    """Allocations and releases as changes of the held memory."""
+
+    row: Numbers
+    """Row of ``memory_operations``; -1: memory at an address that was allocated again, whose release was not seen."""
+    step: Numbers
+    """Index of its step; -1: in none."""
+    place: Numbers
+    """Index of its kind of memory and pool."""
+    is_release: npt.NDArray[np.bool_]
+    num_bytes: Numbers
+    """Negative for releases."""
+    allocated_by: Numbers
+    """Row of the allocation; -1: not recorded."""
+
+    @classmethod
+    def of(cls, recording: Recording, lifetimes: Lifetimes, places: Numbers, steps: _Steps) -> _Changes:
+        """Find the changes; ``places`` are those of the rows of ``memory_operations``."""
+        table = recording.memory_operations
+        sizes = table.num_bytes.astype(np.int64)
+        freed = np.flatnonzero(lifetimes.freed_by >= 0)
+        reused = np.flatnonzero((lifetimes.freed_by < 0) & lifetimes.is_freed)
+        released = lifetimes.allocated[np.concatenate([freed, reused])]
+        released_ns = lifetimes.freed_ns[np.concatenate([freed, reused])]
+        unknown = lifetimes.unknown_frees
+        none = np.full(len(reused), -1)
+        is_release = np.ones(len(lifetimes.allocated) + len(released) + len(unknown), bool)
+        is_release[: len(lifetimes.allocated)] = False
+        times = np.concatenate([table.start_ns[lifetimes.allocated], released_ns, table.start_ns[unknown]])
+        return cls(
+            np.concatenate([lifetimes.allocated, lifetimes.freed_by[freed], none, unknown]),
+            steps.places(times),
+            places[np.concatenate([lifetimes.allocated, released, unknown])],
+            is_release,
+            np.concatenate([sizes[lifetimes.allocated], -sizes[released], -sizes[unknown]]),
+            np.concatenate([lifetimes.allocated, released, np.full(len(unknown), -1)]),
+        )
+
+
+def _by_step(recording: Recording, mark: re.Pattern[str]) -> Part:
+    lifetimes, losses = Lifetimes.of(recording)
+    places, place_of_row = memory_places(recording)
+    steps = _Steps.of(recording, mark)
+    changes = _Changes.of(recording, lifetimes, place_of_row, steps)
+    none = np.zeros(len(lifetimes.unknown_frees), bool)
+    curves = {
+        number: lifetimes.where(place_of_row[lifetimes.allocated] == number, none).changes(recording)
+        for number in np.unique(changes.place).tolist()
+    }
+    rows: list[tuple[Any, ...]] = []
+    evidence = []
+    for step, name in enumerate(steps.names):
+        for number, curve in curves.items():
+            chosen = np.flatnonzero((changes.step == step) & (changes.place == number))
+            sizes, is_release = changes.num_bytes[chosen], changes.is_release[chosen]
+            grown, released = int(sizes[~is_release].sum()), -int(sizes[is_release].sum())
+            high, end = _held_between(*curve, int(steps.starts[step]), int(steps.ends[step]))
+            counts = (int((~is_release).sum()), int(is_release.sum()))
+            rows.append((step, name, *places[number], *counts, grown, released, grown - released, high, end))
+            evidence.append({"memory_operations": np.unique(changes.row[chosen][changes.row[chosen] >= 0])})
+    return Part(rows, steps.windows(), evidence, losses)
+
+
+def _held_between(times: Numbers, held: Numbers, start_ns: int, end_ns: int) -> tuple[int, int]:
+    """The largest amount in a period, and the amount at its end. An amount holds from its time to the next."""
+    first, after = (int(np.searchsorted(times, each, side="left")) for each in (start_ns, end_ns))
+    last_of_time = np.append(times[1:] != times[:-1], True)[: len(times)]  # releases come first at a time
+    before = int(held[first - 1]) if first else 0
+    inside = held[first:after][last_of_time[first:after]]
+    end = int(held[after - 1]) if after else 0
+    return max(before, int(inside.max(initial=0))), end
+
+
+def _by_op(recordings: Sequence[Recording], mark: re.Pattern[str], *, first_apart: bool) -> Part:
+    losses: list[str] = []
+    windows: list[Window] = []
+    found: dict[tuple[Any, ...], dict[int, int]] = {}
+    rows_of: dict[tuple[Any, ...], list[Numbers]] = {}
+    compared: list[int] = []
+    is_alone = len(recordings) == 1
+    total = 0
+    for number, recording in enumerate(recordings):
+        lifetimes, own_losses = Lifetimes.of(recording)
+        losses += own_losses if is_alone else [f"step {number}: {loss}" for loss in own_losses]
+        places, place_of_row = memory_places(recording)
+        steps = _Steps.of(recording, mark)
+        changes = _Changes.of(recording, lifetimes, place_of_row, steps)
+        paths, path_of_row = allocating_paths(recording)
+        inner = [path_within(path, steps.marks) or NO_ANNOTATION for path in paths]
+        is_apart = first_apart and (number == 0 or bool(steps.marks)) and (len(steps.names) > 1 or not is_alone)
+        first = int(is_apart)
+        compared += range(total + first, total + len(steps.names))
+        windows += steps.windows()[first:]
+        chosen = np.flatnonzero(changes.step >= first)
+        by_key: dict[tuple[Any, ...], list[int]] = {}
+        path_of_change = np.where(
+            changes.allocated_by >= 0, np.append(path_of_row, 0)[changes.allocated_by], len(inner)
+        )
+        for change, path in zip(chosen.tolist(), path_of_change[chosen].tolist(), strict=True):
+            key = (*places[changes.place[change]], [*inner, BEFORE][path])
+            by_key.setdefault(key, []).append(change)
+        for key, own in by_key.items():
+            sums = found.setdefault(key, {})
+            for step, num_bytes in zip(changes.step[own].tolist(), changes.num_bytes[own].tolist(), strict=True):
+                sums[total + step] = sums.get(total + step, 0) + num_bytes
+            rows_of.setdefault(key, []).append(changes.row[own][changes.row[own] >= 0])
+        total += len(steps.names)
+    rows = [_row(key, sums, len(compared)) for key, sums in found.items()]
+    evidence = [{"memory_operations": np.unique(np.concatenate(rows_of[key]))} for key in found]
+    part = Part.ordered(rows, evidence, lambda row: (-row[4], *row[:4]))
+    return Part(part.rows, windows, part.evidence if is_alone else (), losses)
+
+
+def _row(key: tuple[Any, ...], sums: dict[int, int], compared: int) -> tuple[Any, ...]:
+    growth, growing = sum(sums.values()), sum(each > 0 for each in sums.values())
+    verdict = "every step" if growing == compared else "some steps" if growing else "no step"
+    return (*key, growth, growing, compared, growth // compared, verdict if compared > 1 else "")

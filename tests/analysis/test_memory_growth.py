@@ -1,0 +1,172 @@
+"""Growth of memory from step to step, and the annotations that keep it."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from collector.analysis import memory, memory_growth
+from collector.analysis.memory_growth import BEFORE
+from collector.analysis.ops import NO_ANNOTATION
+from collector.recording.cupti_enums import ALLOCATION, RELEASE
+
+
+def operation(build, at, num_bytes, address, **values):
+    """An allocation, or where the size is negative a release."""
+    row = {"memory_kind": 3, "correlation_id": at + 1, "num_bytes": abs(num_bytes)}
+    row["operation"] = ALLOCATION if num_bytes > 0 else RELEASE
+    start_ns = build.clock["cupti_start_ns"] + at
+    return build.raw("memory_operations", start_ns=start_ns, address=address, **(row | values))
+
+
+@pytest.fixture
+def leaking(build):
+    """Four steps of 100 ns: each keeps 10 bytes under layer/cache; the first keeps 1000 under layer/weights."""
+    for step in range(4):
+        at = 100 * step
+        build.annotation(f"step {step}", at, 100, 50 + step)
+        build.annotation(f"step {step}/layer/cache", at + 10, 5, 60 + step, at + 11)
+        build.annotation(f"step {step}/layer/work", at + 20, 20, 70 + step, at + 21, at + 31)
+        operation(build, at + 10, 10, 100 + step)
+        operation(build, at + 20, 500, 7)
+        operation(build, at + 30, -500, 7)
+    operation(build, 5, 1000, 8)
+    build.annotation("step 0/layer/weights", 4, 4, 80, 6)
+    return build
+
+
+def test_steps_of_the_worked_example(leaking):
+    answer = memory_growth(leaking.recording())
+    assert [(row["mark_number"], row["name"], row["growth_bytes"]) for row in answer] == [
+        (0, "step 0", 1010),
+        (1, "step 1", 10),
+        (2, "step 2", 10),
+        (3, "step 3", 10),
+    ]
+    assert answer["end_bytes"].tolist() == [1010, 1020, 1030, 1040]
+    assert answer["high_water_bytes"].tolist() == [1510, 1520, 1530, 1540]
+    assert answer["allocations"].tolist() == [3, 2, 2, 2]
+    assert answer["releases"].tolist() == [1] * 4
+    assert answer.totals["growth_bytes"] == memory(leaking.recording())["end_bytes"].sum() == 1040
+    assert [window.length_ns for window in answer.windows] == [100] * 4
+    assert sorted(row for each in answer.evidence for row in each["memory_operations"].tolist()) == list(range(13))
+
+
+def test_annotations_that_keep_memory_in_every_step_after_the_first(leaking):
+    answer = memory_growth(leaking.recording(), by="op")
+    columns = ("path", "growth_bytes", "growing_steps", "steps", "bytes_per_step", "verdict")
+    assert [tuple(row[name] for name in columns) for row in answer] == [
+        ("layer/cache", 30, 3, 3, 10, "every step"),
+        ("layer/work", 0, 0, 3, 0, "no step"),
+    ]
+    (first, *_) = memory_growth(leaking.recording(), by="op", first_apart=False)
+    assert (first["path"], first["growth_bytes"], first["verdict"]) == ("layer/weights", 1000, "some steps")
+
+
+def test_a_release_counts_in_the_step_in_which_it_happens_and_for_the_annotation_that_allocated(leaking):
+    operation(leaking, 350, -10, 101)
+    assert memory_growth(leaking.recording())["growth_bytes"].tolist() == [1010, 10, 10, 0]
+    (row, *_) = memory_growth(leaking.recording(), by="op")
+    assert (row["path"], row["growth_bytes"], row["growing_steps"], row["verdict"]) == (
+        "layer/cache", 20, 2, "some steps",
+    )  # fmt: skip
+
+
+def test_operations_between_steps_belong_to_none(build):
+    build.annotation("step 0", 0, 50, 50).annotation("step 1", 100, 50, 51)
+    for at, num_bytes, address in ((10, 10, 1), (50, 20, 2), (99, 40, 3), (100, 80, 4), (149, -80, 4), (150, 160, 5)):
+        operation(build, at, num_bytes, address)
+    answer = memory_growth(build.recording())
+    assert answer["growth_bytes"].tolist() == [10, 0]
+    assert answer["end_bytes"].tolist() == [10, 70]
+    assert answer["high_water_bytes"].tolist() == [10, 150]
+
+
+def test_a_recording_without_marks_is_one_step_and_several_are_compared(build):
+    def step(kept, *, releases):
+        own = type(build)()
+        operation(own, 0, kept, 1)
+        if releases:
+            operation(own, 10, -releases, 2)
+        return own.recording()
+
+    recordings = [step(100, releases=0), step(30, releases=30), step(30, releases=10)]
+    answer = memory_growth(recordings)
+    assert (answer["step"].tolist(), answer["growth_bytes"].tolist()) == ([0, 1, 2], [100, 0, 20])
+    assert set(answer["name"]) == {""}
+    by_op = memory_growth(recordings, by="op")
+    assert [(row["path"], row["growth_bytes"], row["verdict"]) for row in by_op] == [
+        (NO_ANNOTATION, 60, "every step"),
+        (BEFORE, -40, "no step"),
+    ]
+    assert by_op.losses[-1] == "step 2: 1 release of memory whose allocation was not recorded"
+    (alone,) = memory_growth(recordings[0], by="op")
+    assert (alone["growth_bytes"], alone["steps"], alone["verdict"]) == (100, 1, "")
+
+
+def test_memory_at_an_address_that_is_allocated_again_was_released_then(build):
+    operation(operation(build, 0, 100, 1), 10, 300, 1)
+    answer = memory_growth(build.recording())
+    assert (answer["growth_bytes"].tolist(), answer["releases"].tolist()) == ([300], [1])
+    assert answer.losses == ("1 allocation at an address in use, whose release was not recorded",)
+
+
+def test_kinds_devices_and_pools_are_apart(build):
+    operation(build, 0, 100, 1)
+    operation(build, 5, 7, 1, device_id=1)
+    operation(build, 10, 50, 9, memory_kind=2)
+    found = {(row["device_id"], row["memory"]): row["growth_bytes"] for row in memory_growth(build.recording())}
+    assert found == {(0, "Device"): 100, (0, "Pinned"): 50, (1, "Device"): 7}
+    assert len(memory_growth(build.recording(), by="op")) == 3
+
+
+def test_nothing_was_recorded_and_bad_arguments(build):
+    for by in ("step", "op"):
+        assert len(memory_growth(build.recording(), by=by)) == len(memory_growth([], by=by)) == 0
+    with pytest.raises(ValueError, match="counted by step, op"):
+        memory_growth(build.recording(), by="pool")
+    with pytest.raises(ValueError, match="no regular expression"):
+        memory_growth(build.recording(), mark="(")
+
+
+def test_growth_is_that_of_a_slow_count(build):
+    hypothesis = pytest.importorskip("hypothesis")
+    st = hypothesis.strategies
+    operations = st.lists(
+        st.tuples(st.integers(0, 99), st.integers(1, 9), st.integers(1, 5), st.booleans()),
+        max_size=40,
+        unique_by=lambda each: each[0],
+    )
+
+    @hypothesis.given(operations, st.lists(st.integers(1, 98), min_size=1, max_size=3, unique=True))
+    def check(operations, cuts):
+        made = type(build)()
+        bounds = [0, *sorted(cuts), 100]
+        for number, (start, end) in enumerate(itertools.pairwise(bounds)):
+            made.annotation(f"step {number}", start, end - start, 500 + number)
+        growth, held, ends, highs = [0] * (len(bounds) - 1), {}, [], []
+        operations = sorted(operations)
+        for at, num_bytes, address, is_allocation in operations:
+            operation(made, at, num_bytes if is_allocation else -num_bytes, address)
+        for number, (start, end) in enumerate(itertools.pairwise(bounds)):
+            high = sum(held.values())
+            for _, num_bytes, address, is_allocation in (each for each in operations if start <= each[0] < end):
+                before = held.pop(address, None)
+                if is_allocation:
+                    held[address] = num_bytes
+                    growth[number] += num_bytes - (before or 0)
+                else:
+                    growth[number] -= num_bytes if before is None else before
+                high = max(high, sum(held.values()))
+            highs.append(high)
+            ends.append(sum(held.values()))
+        answer = memory_growth(made.recording())
+        if operations:
+            assert answer["growth_bytes"].tolist() == growth
+            assert answer["end_bytes"].tolist() == ends
+            assert answer["high_water_bytes"].tolist() == highs
+            by_op = memory_growth(made.recording(), by="op", first_apart=False)
+            assert by_op.totals == {"growth_bytes": sum(growth)}
+
+    check()
