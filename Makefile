@@ -176,7 +176,7 @@ build/protobuf: $(VENV)/.test
 # What can only be seen beside the frameworks themselves; elsewhere these tests skip. TensorFlow and PyTorch want a venv each.
 FRAMEWORK_TESTS := $(patsubst %,tests/%.py,tracing/test_torch testing/plugin/test_plugin_torch bench/test_bench_torch \
   profiler/test_profiler_in_keras profiler/test_profiler_page profiler/test_tensorflow_reads_recorded \
-  profiler/test_tensorflow_users adapters/test_adapters_torch adapters/test_adapters_keras adapters/test_adapters_triton)
+  profiler/test_tensorflow_users $(addprefix adapters/test_adapters_,torch torch_graphs keras triton))
 TORCH ?= torch
 TENSORFLOW ?= tensorflow-cpu
 

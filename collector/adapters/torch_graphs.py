@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from collector.adapters.installed_hooks import InstalledHooks
 from collector.errors import UnavailableError
@@ -40,15 +41,19 @@ def name_torch_graphs(name: Callable[[Any], str] | None = None) -> InstalledHook
             "collector.annotate(), whose name its launches then have",
         )
 
-    def forget(_: Any) -> None:
+    captured_by: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+
+    def begin(graph: Any) -> None:
         _native.take_instantiated_graph()  # another library's
+        if name is None:
+            captured_by[graph] = _capturing_function()  # it may be instantiated elsewhere
 
     def note(graph: Any) -> None:
         graph_id = _native.take_instantiated_graph()
         if graph_id:
-            name_graph(graph_id, str(name(graph)) if name else _capturing_function())
+            name_graph(graph_id, str(name(graph)) if name else captured_by.get(graph) or _capturing_function())
 
-    return InstalledHooks([register_capture(forget).remove, register_instantiate(note).remove])
+    return InstalledHooks([register_capture(begin).remove, register_instantiate(note).remove])
 
 
 def _capturing_function() -> str:

@@ -1,12 +1,15 @@
-"""Names of CUDA graphs from the hooks that newer versions of PyTorch have, called as torch.cuda.graphs calls them."""
+"""Names of CUDA graphs from PyTorch's hooks: those of a stand-in, and where it is installed those of PyTorch."""
 
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+from programs import results_of
 
 import collector
 from collector import adapters
@@ -15,6 +18,10 @@ from collector.testing import SimulatedGpu
 from collector.testing.simulator.simulated_graph import SimulatedGraph
 
 pytestmark = pytest.mark.simulator
+
+
+class Graph:
+    """A graph whose name nobody asks for."""
 
 
 class Graphs(ModuleType):
@@ -73,7 +80,7 @@ def test_a_function_names_graphs(graphs: Graphs) -> None:
 
 def test_the_default_name_is_the_function_that_captures(graphs: Graphs) -> None:
     def capture_decoder(gpu: SimulatedGpu) -> SimulatedGraph:
-        return graphs.capture(gpu, None)
+        return graphs.capture(gpu, Graph())
 
     with SimulatedGpu() as gpu, adapters.name_torch_graphs(), collector.trace(strict=True) as step:
         capture_decoder(gpu).launch()
@@ -88,10 +95,10 @@ def test_a_graph_of_another_library_is_not_named(graphs: Graphs) -> None:
                 gpu.launch("gemm")
             other = captured.instantiate()
         # What PyTorch instantiates while nothing is traced has no id that is known.
-        graphs.capture(gpu, None)
+        graphs.capture(gpu, Graph())
         with collector.trace(strict=True) as step:
             other.launch()
-            graphs.capture(gpu, None).launch()
+            graphs.capture(gpu, Graph()).launch()
     assert names(step) == ["", "torch's"]
 
 
@@ -99,3 +106,16 @@ def test_an_older_pytorch_is_told_so(graphs: Graphs) -> None:
     del graphs.register_graph_instantiate_hook
     with pytest.raises(UnavailableError, match="this PyTorch has no hooks of CUDA graphs"):
         adapters.name_torch_graphs()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("torch") is None, reason="NO GRAPH OF PYTORCH WAS NAMED: it is not installed")
+def test_captures_instantiations_and_replays_of_pytorch_itself() -> None:
+    seen = results_of(str(Path(__file__).with_name("torch_graph_programs.py")))
+    if not seen:
+        pytest.skip("NO GRAPH OF PYTORCH WAS NAMED: this version has no hooks of graphs")
+    first, instantiated_at_its_replay = seen["captured_by_a_function"]
+    assert first == instantiated_at_its_replay
+    assert first.startswith("capture_decoder (torch_graph_programs.py:")
+    assert seen["named_by_a_function"] == [["batch of 8", "batch of 16", "warm up", "batch of 8"], 0]
+    assert seen["a_name_that_raises"] == [["decode"], 1]
