@@ -14,6 +14,29 @@
 #include <unistd.h>
 
 typedef void *Handle;
+#ifdef DRIVER
+/* Linked to no driver, as a program with a static runtime library is: that loads the driver when it is first used. */
+#include <dlfcn.h>
+static void *driver_function(const char *name) {
+  void *const driver = dlopen(DRIVER, RTLD_NOW | RTLD_LOCAL);
+  void *const found = driver ? dlsym(driver, name) : 0;
+  if (found == 0) exit(73);
+  return found;
+}
+#define CALL(name, parameters, ...) \
+  static int name parameters { return ((int(*) parameters)driver_function(#name))(__VA_ARGS__); }
+CALL(cuInit, (unsigned flags), flags)
+CALL(cuDeviceGet, (int *device, int ordinal), device, ordinal)
+CALL(cuDevicePrimaryCtxRetain, (Handle *context, int device), context, device)
+CALL(cuCtxSetCurrent, (Handle context), context)
+CALL(cuCtxSynchronize, (void), )
+CALL(cuModuleLoadData, (Handle *module, const void *image), module, image)
+CALL(cuModuleGetFunction, (Handle *function, Handle module, const char *name), function, module, name)
+CALL(cuLaunchKernel,
+     (Handle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+      unsigned shared_bytes, Handle stream, void **parameters, void **extra),
+     function, gx, gy, gz, bx, by, bz, shared_bytes, stream, parameters, extra)
+#else
 int cuInit(unsigned flags);
 int cuDeviceGet(int *device, int ordinal);
 int cuDevicePrimaryCtxRetain(Handle *context, int device);
@@ -23,6 +46,7 @@ int cuModuleLoadData(Handle *module, const void *image);
 int cuModuleGetFunction(Handle *function, Handle module, const char *name);
 int cuLaunchKernel(Handle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                    unsigned shared_bytes, Handle stream, void **parameters, void **extra);
+#endif
 
 static Handle context;
 

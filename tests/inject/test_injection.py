@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -58,6 +60,29 @@ def test_a_program_that_ends_well_leaves_all_its_records(folder, end):
     assert recording.ledger.launches_matched == recording.ledger.launches_seen == 100
     assert recording.environment["devices"] == {0: "Simulated GPU"}
     assert recording.clock.cupti_stop_ns >= int(recording.kernels.end_ns.max())
+
+
+def test_a_program_that_loads_its_driver_leaves_all_its_records(folder):
+    """As a program does that has the runtime library linked statically."""
+    program = launching_program(is_linked=False)
+    done = subprocess.run([program], env=injected_environment(folder), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (7, "", "")
+    (recording,) = recordings(folder)
+    assert kernels(recording) == {"work": 100}
+    assert recording.ledger.complete
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="ONLY ROOT CAN MAKE A PROGRAM OF ANOTHER USER")
+def test_a_program_of_another_user_is_not_touched(folder):
+    """A set-uid program: neither the driver nor the library of ours trusts the variables of whoever started it."""
+    with tempfile.TemporaryDirectory() as place:
+        Path(place).chmod(0o755)
+        program = Path(shutil.copy(launching_program(), place))
+        os.chown(program, 65534, -1)
+        program.chmod(0o4755)
+        done = subprocess.run([program], env=injected_environment(folder), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (7, "", "")
+    assert list(folder.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -20,15 +20,17 @@ INJECTION_VARIABLE = "CUDA_INJECTION64_PATH"
 
 
 @cache
-def launching_program() -> Path:
-    """The compiled program, which links the simulator as its libcuda and nothing of ours."""
+def launching_program(*, is_linked: bool = True) -> Path:
+    """The compiled program, which knows nothing of ours. Its libcuda is the simulator: linked, or loaded when it runs."""
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("PROGRAMS THAT IMPORT NOTHING NOT TESTED: there is no C compiler")
     folder = Path(mkdtemp(prefix="launching-program-"))
     program, driver = folder / "program", library_path()
-    link = [f"-L{driver.parent}", f"-l:{driver.name}", f"-Wl,-rpath,{driver.parent}", "-lpthread"]
-    command = [compiler, "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-o", program, SOURCE, *link]
+    link = [f"-L{driver.parent}", f"-l:{driver.name}", f"-Wl,-rpath,{driver.parent}"]
+    if not is_linked:
+        link = [f'-DDRIVER="{driver}"', "-ldl"]
+    command = [compiler, "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-o", program, SOURCE, *link, "-lpthread"]
     subprocess.run(command, check=True)
     return program
 
