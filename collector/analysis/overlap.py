@@ -11,10 +11,11 @@ from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question, question_by
 from collector.analysis.device_times import device_times, ratio
 from collector.analysis.evidence import activities_of
-from collector.analysis.stream_numbers import StreamNumbers
+from collector.analysis.stream_numbers import STREAM_NAME, StreamNumbers
 from collector.recording.collective_rows import collective_rows
 from collector.recording.distinct import distinct_codes
 from collector.recording.intervals import GroupTimes, Union
+from collector.recording.stream_names import stream_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -74,6 +75,7 @@ QUESTIONS = {
             _DEVICE,
             Column("context_id", "number", "CUPTI's context id."),
             Column("stream_id", "number", "CUPTI's stream id; -1: several streams at once."),
+            STREAM_NAME,
             *_COMMUNICATION,
             Column("exposed_alone_ns", "ns", "Exposed time in which no other stream communicated."),
         ),
@@ -141,10 +143,13 @@ def _by_device(recording: Recording, window: str) -> Part:
 
 
 def _by_stream(recording: Recording, window: str) -> Part:
-    def streams(_: int, collectives: Activities) -> tuple[Sequence[_Key], Numbers]:
-        return StreamNumbers.of(recording, collectives)
+    names = stream_names(recording)
 
-    return _by_key(recording, window, streams, (SEVERAL, SEVERAL))
+    def streams(_: int, collectives: Activities) -> tuple[Sequence[_Key], Numbers]:
+        known, numbers = StreamNumbers.of(recording, collectives)
+        return [(*stream, names.get(stream, "")) for stream in known], numbers
+
+    return _by_key(recording, window, streams, (SEVERAL, SEVERAL, ""))
 
 
 def _by_group(recording: Recording, window: str) -> Part:

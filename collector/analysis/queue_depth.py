@@ -16,6 +16,7 @@ from collector.analysis.stream_numbers import Stream, StreamNumbers
 from collector.analysis.streams import STREAM_COLUMNS
 from collector.recording.distinct import grouped_rows
 from collector.recording.intervals import times_by_number
+from collector.recording.stream_names import stream_names
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
@@ -83,19 +84,21 @@ class _Queue(NamedTuple):
 
 def _part(recording: Recording, by: str) -> Part:
     known, called = _queued(recording)
-    rows: list[tuple[float, ...]] = []
+    names = stream_names(recording)
+    rows: list[tuple[float | str, ...]] = []
     queues: list[_Queue] = []
     for each in _queues(recording, known, called):
+        key = (*each.stream, names.get(each.stream, ""))
         by_depth = each.by_depth.tolist()
         length = sum(by_depth)
         if by == "stream":
             mean = ratio(sum(depth * duration for depth, duration in enumerate(by_depth)), length)
             deepest = max((depth for depth, duration in enumerate(by_depth) if duration), default=0)
             figures = (len(each.work), length, by_depth[0], ratio(by_depth[0], length), mean, deepest)
-            found: list[tuple[float, ...]] = [(*each.stream, *figures)]
+            found: list[tuple[float | str, ...]] = [(*key, *figures)]
         else:
             lasted = ((depth, duration) for depth, duration in enumerate(by_depth) if duration)
-            found = [(*each.stream, depth, duration, ratio(duration, length)) for depth, duration in lasted]
+            found = [(*key, depth, duration, ratio(duration, length)) for depth, duration in lasted]
         rows += found
         queues += [each] * len(found)
     losses = repetitions(recording)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from collector.analysis.answer import Column
 from collector.analysis.shared_values import shared
 from collector.recording.schema import ACTIVITY_TABLES
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from collector.recording.table import Table
 
     Numbers = npt.NDArray[np.int64]
+
+
+STREAM_NAME = Column("stream_name", "text", "Name that the program gave the stream, for example by NVTX; empty: none.")
 
 
 class Stream(NamedTuple):

@@ -11,8 +11,9 @@ from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.analysis.device_times import ratio
 from collector.analysis.evidence import activities_of
-from collector.analysis.stream_numbers import StreamNumbers
+from collector.analysis.stream_numbers import STREAM_NAME, StreamNumbers
 from collector.recording.intervals import GroupTimes
+from collector.recording.stream_names import stream_names
 
 if TYPE_CHECKING:
     from collector.analysis.answer import Answer
@@ -23,6 +24,7 @@ STREAM_COLUMNS = (
     Column("device_id", "number", "CUDA device ordinal."),
     Column("context_id", "number", "CUPTI's context id."),
     Column("stream_id", "number", "CUPTI's stream id."),
+    STREAM_NAME,
 )
 QUESTION = Question(
     "streams",
@@ -56,6 +58,7 @@ def streams(steps: Asked) -> Answer:
 
 
 def _part(recording: Recording) -> Part:
+    names = stream_names(recording)
     rows, windows, places = [], [], []
     for _device, work, window in by_device(recording, "step"):
         windows.append(window)
@@ -69,6 +72,6 @@ def _part(recording: Recording) -> Part:
             covered, alone = int(times.covered[number]), int(times.alone[number])
             shared = covered - alone
             figures = (int(counts[number]), int(totals[number]), covered, ratio(covered, busy_ns), alone, shared)
-            rows.append((*known[number], *figures, ratio(shared, covered)))
+            rows.append((*known[number], names.get(known[number], ""), *figures, ratio(shared, covered)))
             places.append({f"{name}_id": value for name, value in known[number]._asdict().items()})
     return Part(rows, windows, activities_of(recording, places), repetitions(recording))

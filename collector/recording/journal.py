@@ -27,6 +27,7 @@ from collector.recording.graph_attribution import attribute_graphs
 from collector.recording.packed_rows import unpack_rows
 from collector.recording.recording import Recording
 from collector.recording.schema import ACTIVITY_TABLES, SCHEMA
+from collector.recording.stream_names import device_labels
 from collector.recording.text_columns import text_column
 
 if TYPE_CHECKING:
@@ -484,7 +485,7 @@ class _Journal:
                 "journal_bytes_cut": bytes_cut,
             },
             "clock": clock,
-            "environment": self._environment(),
+            "environment": self._environment(tables),
             "details": self._details,
         }
         if forgotten := self._rows_before.total():
@@ -573,7 +574,7 @@ class _Journal:
             if table in tables:
                 tables[table] = _selected(tables[table], ~np.isin(tables[table]["correlation_id"], own))
 
-    def _environment(self) -> dict[str, Any]:
+    def _environment(self, tables: Mapping[str, Columns]) -> dict[str, Any]:
         found: dict[str, Any] = {"source": "native"}
         for name, value in {**self.numbers, **self.texts}.items():
             room, _, rest = name.partition(".")
@@ -581,14 +582,23 @@ class _Journal:
                 found[rest] = value
         for flag in ("simulated", "shared_subscription"):
             found[flag] = bool(found.get(flag))
-        threads = {
-            name.removeprefix("thread."): text for name, text in self.texts.items() if name.startswith("thread.")
+        if threads := self._names("thread"):
+            found["thread_names"] = threads
+        found["devices"] = self._names("device")
+        streams = {
+            (int(context), int(stream)): text
+            for name, text in self.texts.items()
+            if name.startswith("nvtx.stream.")
+            for context, _, stream in [name.removeprefix("nvtx.stream.").partition(".")]
         }
-        if threads:
-            found["thread_names"] = {int(number): name for number, name in threads.items()}
-        devices = (name.partition(".") for name in self.texts)
-        found["devices"] = {int(rest): self.texts[f"device.{rest}"] for room, _, rest in devices if room == "device"}
+        if labels := device_labels(tables, self._names("nvtx.device"), self._names("nvtx.context"), streams):
+            found["device_labels"] = labels
         return found
+
+    def _names(self, room: str) -> dict[int, str]:
+        """The texts of numbered objects."""
+        prefix = f"{room}."
+        return {int(name.removeprefix(prefix)): text for name, text in self.texts.items() if name.startswith(prefix)}
 
     def _columns(self, table: str) -> Columns:
         parts = self._rows.pop(table, [])

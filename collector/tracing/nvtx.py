@@ -110,7 +110,9 @@ def add_facts(capture: Capture, wanted: bool | tuple[str, ...] | None) -> str:
     if status["next_tool_trouble"]:
         environment["nvtx_next_tool"] = status["next_tool_trouble"]
     environment["thread_names"] = {**environment.get("thread_names", {}), **_own_threads(status["thread_names"])}
-    labels = _device_labels(capture, status)
+    from collector.recording.stream_names import device_labels  # not before: it needs numpy
+
+    labels = device_labels(capture["tables"], status["device_names"], status["context_names"], status["stream_names"])
     if labels:
         environment["device_labels"] = labels
     if status["names_unknown"]:
@@ -122,29 +124,6 @@ def add_facts(capture: Capture, wanted: bool | tuple[str, ...] | None) -> str:
     capture["counters"]["nvtx_copies_missed"] = len(missed)
     was = counted("[was|were]", len(missed))
     return f"NVTX of {', '.join(missed)} {was} in use before the handler was armed: those ranges are not seen"
-
-
-def _device_labels(capture: Capture, status: Mapping[str, Any]) -> dict[str, str]:
-    """The names that the program gave to GPUs, streams and their contexts, by the device in StepStats."""
-    streams, contexts = status["stream_names"], status["context_names"]
-    if not (streams or contexts or status["device_names"]):
-        return {}
-    from collector.recording.schema import ACTIVITY_TABLES
-
-    columns = ("device_id", "stream_id", "context_id")
-    tables = [table for name in ACTIVITY_TABLES if (table := capture["tables"].get(name))]
-    places = {place for table in tables for place in zip(*(table[column].tolist() for column in columns), strict=True)}
-    used = {device for device, _, _ in places}
-    labels = {f"/gpu:{device}": name for device, name in status["device_names"].items() if device in used}
-    before = None
-    for device, stream, context in sorted(places):
-        named = [streams.get((context, stream), ""), f"context {contexts[context]}" if contexts.get(context) else ""]
-        label = ", ".join(filter(None, named))
-        if label:
-            suffix = f".{context}" if (device, stream) == before else ""  # as StepStats tell contexts apart
-            labels[f"/gpu:{device}/stream:{stream}{suffix}"] = label
-        before = device, stream
-    return labels
 
 
 def _own_threads(names: dict[int, str]) -> dict[int, str]:

@@ -21,6 +21,7 @@ from collector.recording.api_functions import ApiRole, ids_with_role
 from collector.recording.cupti_enums import ALLOCATION
 from collector.recording.first_rows import distinct_rows
 from collector.recording.schema import ACTIVITY_TABLES
+from collector.recording.stream_names import stream_names
 from collector.web.answer_commands import answer_options
 from collector.web.byte_planes import byte_planes
 
@@ -60,6 +61,7 @@ def part_rows(recording: Recording) -> PartRows | None:
     began = recording.clock.cupti_start_ns
     work = Activities.of(whole)
     streams, stream_numbers = StreamNumbers.of(whole, work)
+    names = stream_names(whole)
     calls, annotations, overheads = whole.api_calls, whole.annotations, whole.overheads
     external, memory = whole.external_correlations, rows_by_address(whole)
     operations = whole.memory_operations[memory]
@@ -124,7 +126,7 @@ def part_rows(recording: Recording) -> PartRows | None:
         "tables": [],
         "kinds": kinds,
         "kind_keys": list(KINDS),
-        "streams": [list(stream) for stream in streams],
+        "streams": [[*stream, names.get(stream, "")] for stream in streams],
         "memory_places": [list(place) for place in memory_places_of_step],
         "whole_paths": has_whole_paths(whole),
         "outside": _is_annotated_outside(recording),

@@ -17,6 +17,7 @@ from collector.recording.kernel_names import short_name
 from collector.recording.kind_names import copy_kind_name
 from collector.recording.nesting import NestedRanges
 from collector.recording.schema import ACTIVITY_TABLES
+from collector.recording.stream_names import stream_names
 from collector.web.byte_planes import byte_planes
 
 if TYPE_CHECKING:
@@ -201,6 +202,9 @@ def _devices(recording: Recording, work: Activities, names: _Names) -> Iterator[
     named = [tables[name](getattr(recording, name)) for name in ACTIVITY_TABLES]
     firsts = np.cumsum([0, *map(len, named)])[:-1]
     name_of = np.concatenate([np.zeros(0, np.uint32), *named])
+    names_of_streams: dict[tuple[int, int], list[str]] = {}
+    for (device, _, stream), stream_name in sorted(stream_names(recording).items()):
+        names_of_streams.setdefault((device, stream), []).append(stream_name)
     for device, own in work.by_device():
         nothing = np.zeros(0, np.uint32)
         yield Lane("device", f"GPU {device}", own.start_ns, own.end_ns, nothing, device)
@@ -209,7 +213,8 @@ def _devices(recording: Recording, work: Activities, names: _Names) -> Iterator[
         order, bounds = grouped_rows(codes, len(streams))
         for stream, begin, end in zip(streams.tolist(), bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
             rows = order[begin:end]
-            name = f"GPU {device} stream {stream}"
+            label = ", ".join(names_of_streams.get((device, stream), ()))
+            name = f"GPU {device} stream {stream}" + (f" ({label})" if label else "")
             yield Lane("stream", name, own.start_ns[rows], own.end_ns[rows], places[rows], device, stream)
 
 

@@ -43,6 +43,7 @@ void DecodeThread::start(const cupti::Library& library) {
   library_ = &library;
   has_named_devices_ = false;
   calling_thread_id_ = 0;
+  names_version_ = 0;
   cut_wanted_.store(false, std::memory_order_relaxed);
   {
     const threads::MutexLock lock(facts_mutex_);
@@ -156,7 +157,19 @@ void DecodeThread::bring_journal_up_to_date(int64_t deadline_ns, bool cut) {
 void DecodeThread::complete_journal() {
   if (!flusher_.has_journal()) return;
   write_journal(cpu_ns_);
+  names_version_ = 0;  // numbers that were unknown when an object was named may be known by now
+  note_names();
   state_facts();
+}
+
+void DecodeThread::note_names() {
+  const StatedNames* const names = names_.load(std::memory_order_acquire);
+  if (names == nullptr) return;
+  const uint64_t version = names->version();
+  if (version == 0 || version == names_version_) return;
+  names_version_ = version;
+  const Names found = names->names();
+  note_facts(found.texts, found.numbers);
 }
 
 void DecodeThread::note_facts(const std::map<std::string, std::string>& texts,
@@ -167,6 +180,7 @@ void DecodeThread::note_facts(const std::map<std::string, std::string>& texts,
 }
 
 void DecodeThread::state_facts() {
+  if (has_named_devices_) note_names();  // from then on its calls are known as the thread's own
   std::map<std::string, std::string> texts;
   std::map<std::string, int64_t> numbers;
   {

@@ -19,6 +19,7 @@
 #include "capture/launch_watch.h"
 #include "capture/queues.h"
 #include "capture/range_log.h"
+#include "capture/stated_names.h"
 #include "cupti/library.h"
 #include "store/store.h"
 #include "threads/mutex.h"
@@ -66,6 +67,9 @@ class DecodeThread {
   void note_facts(const std::map<std::string, std::string>& texts, const std::map<std::string, int64_t>& numbers)
       EXCLUDES(facts_mutex_);
 
+  // Names that the thread states in journals; they must outlive it. Any thread may call it.
+  void set_stated_names(const StatedNames* names) { names_.store(names, std::memory_order_release); }
+
   // CPU time of the thread, available after it has ended.
   int64_t cpu_ns() const { return cpu_ns_; }
 
@@ -85,6 +89,7 @@ class DecodeThread {
   void decode(const CompletedBuffer& buffer);
   void name_devices();
   void state_facts() EXCLUDES(facts_mutex_);
+  void note_names() EXCLUDES(facts_mutex_);
   void write_journal(int64_t cpu_ns);
   void write_all_to_journal();
 
@@ -103,6 +108,8 @@ class DecodeThread {
   threads::Mutex facts_mutex_;  // never taken in a CUPTI callback
   std::map<std::string, std::string> noted_texts_ GUARDED_BY(facts_mutex_);
   std::map<std::string, int64_t> noted_numbers_ GUARDED_BY(facts_mutex_);
+  std::atomic<const StatedNames*> names_{nullptr};
+  uint64_t names_version_ = 0;  // of the names that the journal has
   bool forgets_ = false;
   std::thread thread_;
 

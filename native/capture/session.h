@@ -108,6 +108,9 @@ class Session {
   // States facts in the journal of an open session.
   void note_facts(const std::map<std::string, std::string>& texts, const std::map<std::string, int64_t>& numbers);
 
+  // Names that journals state; they must stay.
+  void set_stated_names(const StatedNames* names) { decode_thread_.set_stated_names(names); }
+
   // What is known of the launches of a session that is watched; no value if none is open.
   std::optional<WatchedState> watched_state();
   // The name of an API function in the library of the last session.

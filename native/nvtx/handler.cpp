@@ -39,7 +39,8 @@ struct Handler {
   const pid_t process_id = ::getpid();
   RegisteredString no_string{std::string(kNoName), {}};  // that of forked children
   std::atomic<uint64_t> failures{0};
-  std::recursive_mutex attaching;  // the next tool may call NVTX, too, while it attaches
+  std::atomic<uint64_t> names_version{0};  // of the names of threads and of CUDA's objects
+  std::recursive_mutex attaching;          // the next tool may call NVTX, too, while it attaches
   threads::Mutex mutex;
   std::vector<std::string> libraries GUARDED_BY(mutex);
   std::map<uint32_t, std::string> thread_names GUARDED_BY(mutex);
@@ -312,6 +313,7 @@ void name_thread(uint32_t thread_id, std::string_view name) {
   const threads::MutexLock lock(self.mutex);
   if (self.thread_names.size() < kMostThreadNames || self.thread_names.count(thread_id) != 0) {
     self.thread_names[thread_id] = name;
+    self.names_version.fetch_add(1, std::memory_order_release);
   }
 }
 
@@ -507,6 +509,7 @@ void name_object(Object object, const Text* name) {
     } else {
       record(object, wide_name(name));
     }
+    handler().names_version.fetch_add(1, std::memory_order_release);
     return 0;
   });
   using Type = void(Object, const Text*);
@@ -564,6 +567,38 @@ std::string path_of(const void* address) {
   return ::dladdr(address, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "";
 }
 
+// --- Names for journals ----------------------------------------------------------------------------------------------
+
+uint64_t names_version() { return handler().names_version.load(std::memory_order_acquire); }
+
+// Programs may name any number as a thread: only those that exist in this process are stated.
+bool is_own_thread(uint32_t thread_id) {
+  return ::access(("/proc/self/task/" + std::to_string(thread_id)).c_str(), F_OK) == 0;
+}
+
+capture::Names stated_names() {
+  Handler& self = handler();
+  capture::Names names;
+  {
+    const threads::MutexLock lock(self.mutex);
+    for (const auto& [thread, name] : self.thread_names) {
+      if (!name.empty() && is_own_thread(thread)) names.texts["thread." + std::to_string(thread)] = name;
+    }
+  }
+  const NamedObjects objects = self.cuda_names.names(self.session.known_library());
+  for (const auto& [device, name] : objects.devices) names.texts["nvtx.device." + std::to_string(device)] = name;
+  for (const auto& [context, name] : objects.contexts) names.texts["nvtx.context." + std::to_string(context)] = name;
+  for (const auto& [place, name] : objects.streams) {
+    names.texts["nvtx.stream." + std::to_string(place.first) + "." + std::to_string(place.second)] = name;
+  }
+  names.numbers["nvtx_names_unknown"] = static_cast<int64_t>(objects.unknown);
+  return names;
+}
+
+constexpr capture::StatedNames kStatedNames{names_version, stated_names};
+
+// ---------------------------------------------------------------------------------------------------------------------
+
 void attach(GetExportTable get_export_table) {
   const auto* const tables = static_cast<const CallbackTables*>(get_export_table(kCallbackTables));
   if (tables == nullptr || tables->struct_size < sizeof(CallbackTables)) return;
@@ -573,6 +608,7 @@ void attach(GetExportTable get_export_table) {
     const threads::MutexLock lock(self.mutex);
     self.libraries.push_back(path_of(reinterpret_cast<const void*>(get_export_table)));
   }
+  self.session.set_stated_names(&kStatedNames);
   self.next.attach(get_export_table, *tables);
   install(*tables, Module::kCore,
           {entry(Core::kMarkEx, mark_ex), entry(Core::kMarkA, mark_a), entry(Core::kMarkW, mark_w),

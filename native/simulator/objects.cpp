@@ -9,8 +9,10 @@ namespace {
 
 using cupti::ActivityKind;
 
-// The driver makes this many streams of its own in each context. Their numbers are far from those of programs' streams.
+// The driver makes this many streams with each context. The second is the default stream; the others are its own, with
+// numbers far from those of programs' streams.
 constexpr uint32_t kDriverStreams = 8;
+constexpr uint32_t kDefaultStream = 1;
 constexpr uint32_t kFirstDriverStream = 0xF000'0000;
 constexpr int8_t kDriverPriority = -5;  // of one of them
 
@@ -36,11 +38,14 @@ store::StreamObjectRow row_of(uint32_t context_id, uint32_t stream_id) {
 }
 
 store::StreamObjectRow row_of_driver_stream(uint32_t context_id, uint32_t number) {
+  if (number == kDefaultStream) return row_of(context_id, kNullStream);
+  const bool is_last = number + 1 == kDriverStreams;
   store::StreamObjectRow row{};
   row.context_id = context_id;
   row.stream_id = kFirstDriverStream + context_id * kDriverStreams + number;
-  row.priority = number + 1 == kDriverStreams ? kDriverPriority : int8_t{0};
-  row.stream_flag = static_cast<uint8_t>(cupti::StreamFlag::kNonBlocking);
+  row.priority = is_last ? kDriverPriority : int8_t{0};
+  row.stream_flag =
+      static_cast<uint8_t>(number == 0 || is_last ? cupti::StreamFlag::kDefault : cupti::StreamFlag::kNonBlocking);
   return row;
 }
 
@@ -122,7 +127,7 @@ void Simulator::use_stream(uint32_t context_id, uint32_t stream_id) {
     write(record_of<cupti::Context>(row_of(context, pid)), buffer_of(thread()));
   }
   if (makes_context && enabled(ActivityKind::kStream)) write_driver_streams(context_id);
-  if (makes_stream && enabled(ActivityKind::kStream)) {
+  if (makes_stream && stream_id != kNullStream && enabled(ActivityKind::kStream)) {
     write(record_of<cupti::Stream>(row_of(context_id, stream_id)), buffer_of(thread()));
   }
 }
@@ -154,6 +159,7 @@ void Simulator::dump(ActivityKind kind) {
     case ActivityKind::kStream:
       for (const Context* context : contexts) write_driver_streams(context->id);
       for (const auto& [context_id, stream_id] : streams) {
+        if (stream_id == kNullStream) continue;
         write(record_of<cupti::Stream>(row_of(context_id, stream_id)), buffer_of(thread()));
       }
       break;

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 from kept_tables import assert_equal, assert_kept, journal_with
 
@@ -15,7 +14,7 @@ from collector.testing import SimulatedGpu
 pytestmark = pytest.mark.simulator
 
 KINDS_WITH_STREAMS = (*KINDS, "streams")
-NON_BLOCKING, NULL = 2, 3
+DEFAULT, NON_BLOCKING, NULL = 1, 2, 3
 FIRST_DRIVER_STREAM = 0xF0000000
 """The simulator's streams from here on are those that the driver makes in each context."""
 
@@ -30,21 +29,25 @@ def test_streams_from_before_the_step_and_in_it_are_recorded(cuda: str, tmp_path
             gpu.launch("old", stream=7)
             event = gpu.record_event(stream=9)
             gpu.wait_event(event, stream=11)
-            journal = journal_with(tmp_path / "step.journal", "streams", 20, tmp_path / "copy.journal")
+            journal = journal_with(tmp_path / "step.journal", "streams", 19, tmp_path / "copy.journal")
         assert gpu.misuse() == {}
     streams = step.recording.streams
     is_of_driver = streams.stream_id >= FIRST_DRIVER_STREAM
-    assert np.bincount(streams.context_id[is_of_driver]).tolist() == [0, 8, 8]
-    assert sorted(streams.priority[is_of_driver].tolist()) == [-5] * 2 + [0] * 14
+    own = streams[is_of_driver]
+    for context in (1, 2):  # a real card showed eight streams per context, of which one is the default stream
+        of_context = own[own.context_id == context]
+        assert of_context.priority.tolist() == [0, 0, 0, 0, 0, 0, -5]
+        assert of_context.stream_flag.tolist() == [DEFAULT, *[NON_BLOCKING] * 5, DEFAULT]
     streams = streams[~is_of_driver]
     assert list(zip(streams.context_id.tolist(), streams.stream_id.tolist(), strict=True)) == [
         (1, 7),
         (1, 9),
         (1, 11),
+        (2, 7),
         (2, 13),
     ]
-    assert streams.priority.tolist() == [0, -1, -1, -1]
-    assert streams.stream_flag.tolist() == [NULL, NON_BLOCKING, NON_BLOCKING, NON_BLOCKING]
+    assert streams.priority.tolist() == [0, -1, -1, 0, -1]
+    assert streams.stream_flag.tolist() == [NULL, NON_BLOCKING, NON_BLOCKING, NULL, NON_BLOCKING]
     assert step.ledger.complete
     assert_equal(journal.streams, step.recording.streams)
     assert_kept(step.recording, "streams", tmp_path)

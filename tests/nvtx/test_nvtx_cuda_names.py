@@ -18,8 +18,10 @@ from cupti_client import CuptiClient
 
 import collector
 from collector import _native
+from collector.dataset import Dataset, DatasetWriter
 from collector.recording.recording import Recording
 from collector.testing import SimulatedGpu
+from collector.web.report_lanes import lanes_of
 from tests.support.nvtx_copy import NvtxCopy
 
 pytestmark = pytest.mark.simulator
@@ -128,6 +130,32 @@ def test_labels_survive_files(gpu: SimulatedGpu, nvtx: NvtxCopy, tmp_path: Path,
     step.save(tmp_path / f"step{suffix}")
     collector.load(tmp_path / f"step{suffix}").save(tmp_path / "again.json")
     assert "stream 41 (kept)" in tracks(tmp_path / "again.json")
+
+
+@pytest.mark.parametrize("suffix", [".gpurec", ".pb", ".json"])
+def test_a_stream_has_its_name_wherever_streams_are_shown(
+    gpu: SimulatedGpu, nvtx: NvtxCopy, tmp_path: Path, suffix: str
+) -> None:
+    with collector.trace(strict=True) as step:
+        nvtx.NameCudaStreamA(43, b"compute")
+        gpu.launch("ncclDevKernel_AllReduce", stream=43)
+        gpu.launch("kernel", stream=44)
+        gpu.launch("kernel", stream=43, context=gpu.create_context())
+    step.save(tmp_path / f"step{suffix}")
+    recording = collector.load(tmp_path / f"step{suffix}").recording
+    names = [(43, "compute"), (44, ""), (43, "")]
+    for answer in (collector.analysis.streams(recording), collector.analysis.queue(recording)):
+        assert [(row["stream_id"], row["stream_name"]) for row in answer] == names
+    (communication,) = collector.analysis.overlap(recording, by="stream")
+    assert communication["stream_name"] == "compute"
+    lanes = [lane.name for lane in lanes_of(recording).lanes if lane.kind == "stream"]
+    assert lanes == ["GPU 0 stream 43 (compute)", "GPU 0 stream 44"]
+    pytest.importorskip("duckdb")
+    with DatasetWriter(tmp_path / "runs", run="one") as writer:
+        writer.write(recording)
+    for view in ("answer_streams", "answer_queue"):
+        found = Dataset(tmp_path / "runs").sql(f"SELECT stream_name FROM {view} ORDER BY context_id, stream_id")
+        assert found["stream_name"].tolist() == ["compute", "", ""]
 
 
 def test_the_name_stands_beside_the_other_properties_of_a_stream(

@@ -7,11 +7,13 @@ import json
 import pytest
 
 import collector
+from collector.dataset import Dataset, DatasetWriter
 from collector.formats.xspace import xspace
 from collector.options import KINDS, KINDS_ON_REQUEST
 from collector.stepstats.from_recording import run_metadata, serialized
 from collector.stepstats.object_tables import object_rows, object_rows_of
 from collector.testing import SimulatedGpu
+from collector.web.report_lanes import lanes_of
 
 pytestmark = pytest.mark.simulator
 
@@ -38,7 +40,7 @@ def test_wire_bytes_have_the_rows_of_the_recording(step):
     assert set(rows) == {"devices", "contexts", "streams", "cuda_events"}
     assert object_rows_of(serialized(step.recording)) == rows
     assert rows["devices"][0]["name"] == "Simulated GPU"
-    program, driver = [7, 9], 8  # each context has streams of the driver's own
+    program, driver = [7, 9], 7  # each context has streams of the driver's own
     assert [row["stream_id"] for row in rows["streams"]][:2] == program
     assert len(rows["streams"]) == len(program) + driver
 
@@ -83,6 +85,27 @@ def test_without_a_table_of_devices_the_label_is_their_name():
     threads, labels = names_and_labels(json.loads(collector.chrome_trace(traced))["traceEvents"])
     assert "stream 9" in threads
     assert labels == {"Simulated GPU"}
+
+
+def test_streams_on_which_nothing_ran_are_shown_nowhere(step, tmp_path):
+    streams = step.recording.streams.stream_id.tolist()
+    assert len(streams) == 9
+    shown = sorted({7, 9} & set(streams))
+    threads, _ = names_and_labels(json.loads(collector.chrome_trace(step))["traceEvents"])
+    assert sorted(name.split()[1] for name in threads if name.startswith("stream ")) == ["7", "9"]
+    assert [row["stream_id"] for row in collector.analysis.streams(step)] == shown
+    assert [lane.stream_id for lane in lanes_of(step.recording).lanes if lane.kind == "stream"] == shown
+    gpu = next(plane for plane in xspace(run_metadata(step.recording)).planes if plane.name == "/device:GPU:0")
+    assert [stat for stat in stats_of(gpu, gpu.stats) if stat.startswith("stream ")] == [
+        "stream 7 of context 1",
+        "stream 9 of context 1",
+    ]
+    assert {line.name for line in gpu.lines} == {"Stream #7(Compute)", "Stream #9(Compute)"}
+    pytest.importorskip("duckdb")
+    with DatasetWriter(tmp_path / "runs", run="one") as writer:
+        writer.write(step.recording)
+    rows = Dataset(tmp_path / "runs").sql("SELECT stream_id FROM answer_streams ORDER BY stream_id")
+    assert rows["stream_id"].tolist() == shown
 
 
 @pytest.mark.viewer

@@ -117,8 +117,8 @@ function byStream({ rows: { work } }, own) {
 
 /** @param {Asked} asked @param {number} stream */
 function streamKeys({ info }, stream) {
-  const [device_id, context_id, stream_id] = info.streams[stream];
-  return { device_id, context_id, stream_id };
+  const [device_id, context_id, stream_id, stream_name] = info.streams[stream];
+  return { device_id, context_id, stream_id, stream_name };
 }
 
 /** Communication by a key of its activities; the rows of each device are in the given order.
@@ -157,7 +157,7 @@ function communication(asked, keyOf, columnsOf, order, several) {
 /** @param {Answer} _ @param {Asked} asked */
 function overlapByStream(_, asked) {
   return communication(asked, (row) => asked.rows.work.stream[row], (stream) => streamKeys(asked, stream),
-    (one, other) => one.context_id - other.context_id || one.stream_id - other.stream_id, { context_id: -1, stream_id: -1 });
+    (one, other) => one.context_id - other.context_id || one.stream_id - other.stream_id, { context_id: -1, stream_id: -1, stream_name: "" });
 }
 
 /** @param {Answer} whole @param {Asked} asked */

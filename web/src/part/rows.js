@@ -5,7 +5,7 @@ import { columnsOf } from "../byte_planes.js";
 /** @typedef {{start: number, end: number}} Part */
 /** @typedef {Record<string, Float64Array>} Table Its columns by name. */
 /** @typedef {{tables: [string, number, Record<string, number>][], kinds: number[][], kind_keys: string[],
- *   streams: [number, number, number][], memory_places: [number, string, string][], whole_paths: boolean,
+ *   streams: [number, number, number, string][], memory_places: [number, string, string][], whole_paths: boolean,
  *   outside: boolean, activity_tables: string[]}} RowsInfo */
 /** @typedef {{work: Table, calls: Table, annotations: Table, externals: Table, overheads: Table, memory: Table}} Rows */
 /** @typedef {{part: Part, work: number[], calls: number[], annotations: number[], overheads: number[], memory: number[],
