@@ -10,5 +10,7 @@ set(CMAKE_RANLIB "${COLLECTOR_ZIG_WRAPPERS}/zig-ranlib" CACHE FILEPATH "" FORCE)
 # The linker strips: the host's `strip` knows no other architecture. Paths of the build stay out of the libraries.
 set(CMAKE_STRIP "/bin/true" CACHE FILEPATH "" FORCE)
 set(CMAKE_CXX_FLAGS_INIT "-ffile-prefix-map=${CMAKE_SOURCE_DIR}=.")
-set(CMAKE_SHARED_LINKER_FLAGS_INIT "-s")
-set(CMAKE_MODULE_LINKER_FLAGS_INIT "-s")
+# The unwinder of the system instead of zig's own: when Python ends while a thread is in our code, glibc unwinds its frames
+# with libgcc_s, whose state no other unwinder understands.
+set(CMAKE_SHARED_LINKER_FLAGS_INIT "-s $ENV{COLLECTOR_LIBGCC}")
+set(CMAKE_MODULE_LINKER_FLAGS_INIT "-s $ENV{COLLECTOR_LIBGCC}")

@@ -6,9 +6,9 @@
 
 namespace collector::bindings {
 
-// In a capsule called kAnnotationCalls. The functions may throw std::bad_alloc.
+// In a capsule called kAnnotationCalls. The functions throw nothing; push returns false if there is no memory.
 struct AnnotationCalls {
-  void (*push)(const char* path, size_t size, uint32_t details);
+  bool (*push)(const char* path, size_t size, uint32_t details);
   void (*pop)();
 };
 

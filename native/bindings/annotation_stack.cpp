@@ -164,13 +164,9 @@ Place* naming(Place* place) {
 bool call_push(const AnnotationStack& self, std::string_view path, uint32_t details) {
   if (self.is_detached) return true;
   if (self.calls != nullptr) {
-    try {
-      self.calls->push(path.data(), path.size(), details);
-    } catch (const std::exception& error) {
-      PyErr_SetString(PyExc_MemoryError, error.what());
-      return false;
-    }
-    return true;
+    const bool is_done = self.calls->push(path.data(), path.size(), details);
+    if (!is_done) PyErr_NoMemory();
+    return is_done;
   }
   PyObject* const text = PyUnicode_FromStringAndSize(path.data(), static_cast<Py_ssize_t>(path.size()));
   if (text == nullptr) return false;

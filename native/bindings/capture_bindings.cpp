@@ -14,6 +14,7 @@
 #include "bindings/tables.h"
 #include "capture/decode_benchmark.h"
 #include "capture/decoder.h"
+#include "capture/described_exception.h"
 #include "capture/packed_rows.h"
 #include "capture/session.h"
 #include "cupti/activity_kinds.h"
@@ -336,6 +337,17 @@ PYBIND11_MODULE(_native, m) {
     }
   });
 
+  py::register_local_exception_translator([](std::exception_ptr raised) {
+    using Kind = capture::DescribedException::Kind;
+    const capture::DescribedException found = capture::described(raised);
+    if (found.kind == Kind::kOther) std::rethrow_exception(raised);
+    if (found.kind == Kind::kNoMemory) {
+      PyErr_NoMemory();
+    } else {
+      PyErr_SetString(PyExc_ValueError, found.text.c_str());
+    }
+  });
+
   Session::instance();  // created here, under the GIL, so that no fork can interrupt its creation
 
   m.def("probe", &probe, py::arg("libcupti") = "", py::arg("libcuda") = "",
@@ -375,7 +387,12 @@ PYBIND11_MODULE(_native, m) {
   m.def("pop_annotation", [] { Session::instance().pop_annotation(); });
   static const AnnotationCalls annotation_calls = {
       [](const char* path, size_t size, uint32_t details) {
-        Session::instance().push_annotation({path, size}, details);
+        try {
+          Session::instance().push_annotation({path, size}, details);
+        } catch (...) {  // it throws nothing else, and of a type that may not be ours
+          return false;
+        }
+        return true;
       },
       [] { Session::instance().pop_annotation(); },
   };

@@ -16,7 +16,7 @@ from collector.cli import main
 from collector.formats.file_content import FileContent
 from collector.recording.cupti_enums import COPY_KINDS
 from collector.recording.intervals import Union
-from tests.support.recorded_traces import read_nsys
+from tests.support.recorded_traces import database_in, read_nsys
 
 RECORDINGS = {
     "h100_2gpu_1s": (1632, 2092, 4368),
@@ -365,8 +365,7 @@ def test_kept_columns_need_bounded_memory(export, monkeypatch):
 @pytest.mark.parametrize("name", RECORDINGS)
 def test_a_recorded_export_keeps_all_its_columns(recorded, name):
     recording = recorded(name).recording
-    database = sqlite3.connect(":memory:")
-    database.deserialize(gzip.decompress(recorded(name).path.read_bytes()))
+    database = database_in(recorded(name).path)
     rows = database.execute("SELECT * FROM CUPTI_ACTIVITY_KIND_KERNEL ORDER BY start")
     names = [column[0] for column in rows.description]
     kept = recording.arguments.tables.get("kernels", {})

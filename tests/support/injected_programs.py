@@ -21,7 +21,7 @@ INJECTION_VARIABLE = "CUDA_INJECTION64_PATH"
 
 @cache
 def launching_program(*, is_linked: bool = True) -> Path:
-    """The compiled program, which knows nothing of ours. Its libcuda is the simulator: linked, or loaded when it runs."""
+    """A program that knows nothing of ours; its libcuda is the simulator, linked or loaded when it runs."""
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("PROGRAMS THAT IMPORT NOTHING NOT TESTED: there is no C compiler")

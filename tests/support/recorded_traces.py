@@ -6,10 +6,12 @@ microseconds, never binary floats, rounded half-even to nanoseconds; no event is
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import re
 import sqlite3
+import tempfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -187,9 +189,19 @@ def process_of(global_id: int | None) -> int:
     return 0 if global_id is None else (global_id >> 24) & 0xFFFFFF
 
 
-def read_nsys(path: Path) -> Trace:
+def database_in(path: Path) -> sqlite3.Connection:
+    """The database of a compressed file, in memory: Python 3.10 can read one from a file only."""
     database = sqlite3.connect(":memory:")
-    database.deserialize(gzip.decompress(path.read_bytes()))
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(gzip.decompress(path.read_bytes()))
+        file.flush()
+        with contextlib.closing(sqlite3.connect(file.name)) as stored:
+            stored.backup(database)
+    return database
+
+
+def read_nsys(path: Path) -> Trace:
+    database = database_in(path)
     database.row_factory = sqlite3.Row
     tables = {row["name"] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     texts = dict(database.execute("SELECT id, value FROM StringIds").fetchall())
