@@ -255,7 +255,7 @@ class TimelineColumns:
         }
         thread_of = np.zeros(max(self._places, default=0) + 1, np.int64)
         thread_of[list(threads)] = list(threads.values())
-        self._add_side_rows(built, index)
+        self._add_side_rows(built, index, categories)
         on_thread = self._has_track(threads)
         for table in dict.fromkeys(_HOST_TABLES.values()):
             of_table = np.array([_HOST_TABLES.get(category) == table for category in categories] + [False], bool)
@@ -297,12 +297,19 @@ class TimelineColumns:
         stream = _STREAM_ROW.fullmatch(place.row) if place.device.endswith("/annotations") else None
         return self._threads.get(place.row) if stream is None else int(stream[1])
 
-    def _add_side_rows(self, built: CaptureBuilder, index: Numbers) -> None:
-        """Add the slices of devices that show one table; they are marked with -1 in ``index``."""
+    def _add_side_rows(self, built: CaptureBuilder, index: Numbers, categories: list[str]) -> None:
+        """Add the slices of devices that show one table; they are marked with -1 in ``index``.
+
+        Nodes of graphs, which are drawn inside their launch, are those of streams.
+        """
+        are_nodes = np.array([category in _GPU_TABLES for category in categories] + [False], bool)
         table_of = {track: table for track, place in self._places.items() if (table := side_table(place.device))}
         for table in dict.fromkeys(table_of.values()):
             tracks = [track for track in table_of if table_of[track] == table]
             own = np.flatnonzero(self._has_track(tracks) & (index >= 0))
+            if table == "graph_launches":
+                index[own[are_nodes[index[own]]]] = -1
+                own = own[index[own] >= 0]
             rows = self._rows[own]
             columns = self._times(rows) | {"correlation_id": self._correlations(rows)}
             columns |= self._side.columns(table, rows, built)

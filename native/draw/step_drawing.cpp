@@ -1,6 +1,7 @@
 #include "draw/step_drawing.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -41,6 +42,8 @@ namespace {
 // Arguments that do not come from a node's label.
 constexpr std::string_view kCorrelation = "correlation";
 constexpr std::string_view kWaited = "waited_ns";
+// Arguments of a graph's nodes.
+constexpr std::string_view kGraphNode = "graph_node";
 // Arguments of calls that record a CUDA event.
 constexpr std::string_view kEventKey = "event";
 constexpr std::string_view kStreamKey = "stream";
@@ -68,6 +71,11 @@ uint32_t color_of(const Activity& activity) {
   const TableKind kind = activity.columns.kind();
   const bool is_range = kind == TableKind::kAnnotation || kind == TableKind::kNvtxRange;
   return is_range ? static_cast<uint32_t>(activity.columns[stepstats::ActivityField::kColor]) : 0;
+}
+
+// The track with the launches of a GPU's CUDA graphs.
+bool shows_graphs(const Group& group) {
+  return group.name.on_gpu && group.name.kind == DeviceKind::kOther && group.name.track == "graphs";
 }
 
 struct Copy {
@@ -109,6 +117,24 @@ class StepDrawing {
   uint32_t process_pid(std::string_view name, std::string_view label = {});
   void draw_group(const Group& group);
   void draw_node(const Group& group, const Node& node, const Span& span, uint64_t ordinal);
+  void draw_slice(const Group& group, const Node& node, const Span& span, uint64_t ordinal, uint32_t tid);
+  // A node of a group, to be drawn later.
+  struct Reference {
+    const Group* group;
+    Span span;
+    uint64_t ordinal;
+    std::string_view message;
+    int64_t correlation_id;
+    size_t launch;  // of a graph's node: the index of the launch
+  };
+  // Calls visit(reference) for each drawn node of a group, in the order of the message.
+  template <typename Visit>
+  void for_each_reference(const Group& group, Visit visit);
+  std::vector<Reference> references_of(const Group& group);
+  void draw_graphs(const Group& group);
+  std::vector<Reference> graph_nodes_of(const Group& group, const std::vector<Reference>& launches);
+  void draw_graph_node(const Reference& reference, uint32_t tid);
+  uint32_t begin_process(const Group& group);
   Rows& thread_of(uint32_t thread_id);
   uint32_t tid_for(const Group& group, Rows& rows, const Interval& interval);
   Description& describe(const Node& node, bool on_gpu);
@@ -134,6 +160,7 @@ class StepDrawing {
 
   TrackOrder order_;
   std::set<uint32_t> begun_pids_;
+  uint64_t num_planned_ = 0;  // slices that will have been drawn
   uint32_t next_counter_id_ = 0;
   uint32_t pid_ = 0;                            // of the current group; 0: not begun
   Rows rows_;                                   // of a group without threads
@@ -159,7 +186,7 @@ Summary StepDrawing::draw() {
     summary_.flows += next_flow_id_ - options_.first_flow_id;
   }
   visitor_.on_begin(summary_);
-  summary_.slices = 0;
+  num_planned_ = std::exchange(summary_.slices, 0);
   const bool counts = options_.counters && summary_.left_out == 0;
   for (size_t i = 0; i < groups.size(); ++i) {
     const Group& group = groups[i];
@@ -228,17 +255,30 @@ void StepDrawing::draw_group(const Group& group) {
     }
   }
   if (group.name.kind == DeviceKind::kStream) busy_.emplace_back();
+  if (shows_graphs(group)) return draw_graphs(group);
   if (group.in_order) {
     selection_.for_each_selected(
         group, [&](const Node& node, const Span& span, uint64_t ordinal) { draw_node(group, node, span, ordinal); });
     return;
   }
-  struct Reference {
-    Span span;
-    uint64_t ordinal;
-    std::string_view message;
-  };
-  std::vector<Reference> references;
+  std::vector<Reference> references = references_of(group);
+  // On a thread, an enclosing slice comes before the slices inside it.
+  const bool longer_first = !group.name.on_gpu;
+  std::sort(references.begin(), references.end(), [longer_first](const Reference& a, const Reference& b) {
+    if (a.span.start_ns != b.span.start_ns) return a.span.start_ns < b.span.start_ns;
+    if (longer_first && a.span.duration_ns != b.span.duration_ns) return a.span.duration_ns > b.span.duration_ns;
+    return a.ordinal < b.ordinal;
+  });
+  Node node;
+  for (const Reference& reference : references) {
+    step_.read_node(reference.message, node);
+    Selection::find_activity(group, reference.ordinal, node);
+    draw_node(group, node, reference.span, reference.ordinal);
+  }
+}
+
+template <typename Visit>
+void StepDrawing::for_each_reference(const Group& group, Visit visit) {
   uint64_t next_ordinal = group.first_ordinal;
   Node node;
   for (const Device* device : group.parts) {
@@ -248,31 +288,134 @@ void StepDrawing::draw_group(const Group& group) {
       Selection::find_activity(group, ordinal, node);
       Span span = span_of(node);
       if (selection_.can_draw(span) && selection_.is_selected(group, node, span, ordinal))
-        references.push_back({span, ordinal, message});
+        visit(Reference{&group, span, ordinal, message, node.correlation_id, 0});
     });
-  }
-  // On a thread, an enclosing slice comes before the slices inside it.
-  const bool longer_first = !group.name.on_gpu;
-  std::sort(references.begin(), references.end(), [longer_first](const Reference& a, const Reference& b) {
-    if (a.span.start_ns != b.span.start_ns) return a.span.start_ns < b.span.start_ns;
-    if (longer_first && a.span.duration_ns != b.span.duration_ns) return a.span.duration_ns > b.span.duration_ns;
-    return a.ordinal < b.ordinal;
-  });
-  for (const Reference& reference : references) {
-    step_.read_node(reference.message, node);
-    Selection::find_activity(group, reference.ordinal, node);
-    draw_node(group, node, reference.span, reference.ordinal);
   }
 }
 
-void StepDrawing::draw_node(const Group& group, const Node& node, const Span& span, uint64_t ordinal) {
-  if (pid_ == 0) pid_ = process_pid(group.name.process, label_of(group, group.name.unit));
+std::vector<StepDrawing::Reference> StepDrawing::references_of(const Group& group) {
+  std::vector<Reference> references;
+  for_each_reference(group, [&](const Reference& reference) { references.push_back(reference); });
+  return references;
+}
+
+// --- graphs ---
+
+// Each launch encloses its nodes. Launches that overlap have rows of their own, and so have nodes that overlap others
+// of their launch.
+void StepDrawing::draw_graphs(const Group& group) {
+  const auto starts_earlier = [](const Reference& a, const Reference& b) {
+    if (a.span.start_ns != b.span.start_ns) return a.span.start_ns < b.span.start_ns;
+    if (a.span.duration_ns != b.span.duration_ns) return a.span.duration_ns > b.span.duration_ns;
+    return a.ordinal < b.ordinal;
+  };
+  std::vector<Reference> launches = references_of(group);
+  std::sort(launches.begin(), launches.end(), starts_earlier);
+  std::vector<Reference> nodes = graph_nodes_of(group, launches);
+  std::sort(nodes.begin(), nodes.end(), [&](const Reference& a, const Reference& b) {
+    return a.launch != b.launch ? a.launch < b.launch : starts_earlier(a, b);
+  });
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> tids;  // by the row of launches and the row of their nodes
+  const auto tid_of = [&](uint32_t row, uint32_t node_row) {
+    uint32_t& tid = tids[{row, node_row}];
+    if (tid == 0) {
+      tid = order_.take_tid("", group.device);
+      std::string name = rows_.name;
+      if (tids.size() > 1) name.append(" lane ").append(std::to_string(tids.size()));
+      visitor_.on_track({begin_process(group), tid, name, group.device, 0, node_row == 0, false});
+    }
+    return tid;
+  };
+  Node node;
+  auto next = nodes.begin();
+  for (size_t launch = 0; launch < launches.size(); ++launch) {
+    const Reference& reference = launches[launch];
+    const uint32_t row = rows_.lanes.place(reference.span.start_ns + 1, reference.span.end_ns());
+    step_.read_node(reference.message, node);
+    Selection::find_activity(group, reference.ordinal, node);
+    draw_slice(group, node, reference.span, reference.ordinal, tid_of(row, 0));
+    Lanes node_rows;
+    for (; next != nodes.end() && next->launch == launch; ++next) {
+      draw_graph_node(*next, tid_of(row, node_rows.place(next->span.start_ns + 1, next->span.end_ns())));
+    }
+  }
+}
+
+// The drawn nodes of these launches, which are slices of streams, too. None if they would exceed the number of slices.
+std::vector<StepDrawing::Reference> StepDrawing::graph_nodes_of(const Group& group,
+                                                                const std::vector<Reference>& launches) {
+  std::vector<Reference> nodes;
+  if (summary_.left_out != 0) return nodes;
+  std::unordered_map<int64_t, size_t> launch_of;
+  for (size_t i = 0; i < launches.size(); ++i) {
+    if (launches[i].correlation_id != 0) launch_of.emplace(launches[i].correlation_id, i);
+  }
+  if (launch_of.empty()) return nodes;
+  for (const Group& stream : selection_.groups()) {
+    if (stream.name.kind != DeviceKind::kStream || stream.name.unit != group.name.unit) continue;
+    for_each_reference(stream, [&](Reference reference) {
+      const auto found = launch_of.find(reference.correlation_id);
+      if (found == launch_of.end()) return;
+      const Span& launch = launches[found->second].span;
+      if (reference.span.start_ns < launch.start_ns || reference.span.end_ns() > launch.end_ns()) return;
+      reference.launch = found->second;
+      nodes.push_back(reference);
+    });
+  }
+  if (nodes.size() > options_.max_slices - std::min(num_planned_, options_.max_slices)) return {};
+  num_planned_ += nodes.size();
+  return nodes;
+}
+
+void StepDrawing::draw_graph_node(const Reference& reference, uint32_t tid) {
+  Node node;
+  step_.read_node(reference.message, node);
+  Selection::find_activity(*reference.group, reference.ordinal, node);
+  const Activity& activity = describe(node, true).activity;
+  Argument arguments[2]{};
+  size_t num_arguments = 0;
+  if (!reference.group->name.stream.empty()) {
+    arguments[num_arguments++] = {kStreamKey, Argument::Kind::kText, 0, reference.group->name.stream};
+  }
+  if (activity.is_typed) {
+    const auto number = static_cast<int64_t>(activity.columns[stepstats::ActivityField::kGraphNodeId]);
+    if (number != 0) arguments[num_arguments++] = {kGraphNode, Argument::Kind::kNumber, number, {}};
+  }
   Slice slice{};
   slice.pid = pid_;
+  slice.tid = tid;
+  slice.start_ns = selection_.relative(reference.span.start_ns);
+  slice.duration_ns = reference.span.duration_ns;
+  slice.name = activity.name.empty() ? std::string_view("(no name)") : activity.name;
+  slice.category = activity.category;
+  slice.arguments = arguments;
+  slice.num_arguments = num_arguments;
+  visitor_.on_slice(slice);
+  ++summary_.slices;
+}
+
+// --- slices ---
+
+uint32_t StepDrawing::begin_process(const Group& group) {
+  if (pid_ == 0) pid_ = process_pid(group.name.process, label_of(group, group.name.unit));
+  return pid_;
+}
+
+void StepDrawing::draw_node(const Group& group, const Node& node, const Span& span, uint64_t ordinal) {
+  begin_process(group);
+  const int64_t start_ns = selection_.relative(span.start_ns);
+  const Interval interval{start_ns, start_ns + span.duration_ns};
+  draw_slice(group, node, span, ordinal,
+             tid_for(group, group.has_threads ? thread_of(node.thread_id) : rows_, interval));
+}
+
+void StepDrawing::draw_slice(const Group& group, const Node& node, const Span& span, uint64_t ordinal, uint32_t tid) {
+  Slice slice{};
+  slice.pid = pid_;
+  slice.tid = tid;
   slice.start_ns = selection_.relative(span.start_ns);
   slice.duration_ns = span.duration_ns;
   const Interval interval{slice.start_ns, slice.start_ns + slice.duration_ns};
-  slice.tid = tid_for(group, group.has_threads ? thread_of(node.thread_id) : rows_, interval);
   Description& description = describe(node, group.name.on_gpu);
   const Activity& activity = description.activity;
   if (group.name.on_gpu) {
