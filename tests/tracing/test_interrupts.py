@@ -59,6 +59,9 @@ class Interrupt:
     def __call__(self, frame: FrameType, event: str, _: Any) -> Interrupt | None:
         if frame.f_code.co_filename not in OURS:
             return None
+        if event == "call" and frame.f_lasti >= 0 and sys.version_info < (3, 11):
+            # A generator goes on. What a trace function raises then passes by all its handlers; no signal does.
+            return self
         if event in ("call", "line") and not _is_finalizing(frame):
             if self.count == self.at:
                 self.where = (
