@@ -17,6 +17,7 @@ from collector.errors import InvalidFileError
 from collector.options import GRAPH_KIND, KINDS, KINDS_ON_REQUEST
 from collector.recording.recording import Recording
 from collector.recording.schema import SCHEMA
+from collector.recording.text_columns import text_column
 from collector.testing import SimulatedGpu
 
 
@@ -40,14 +41,14 @@ def run_program(gpu: SimulatedGpu) -> None:
 
 
 def columns_of(recording: Recording) -> dict[str, dict[str, list[Any]]]:
-    """Table -> column -> values, names as text."""
+    """Table -> column -> values, those of texts as text."""
     tables = {}
     for name in SCHEMA:
         table = getattr(recording, name)
-        columns = {column: values.tolist() for column, values in table.columns.items()}
-        if "name_id" in columns:
-            columns["name_id"] = table.recorded_names()
-        tables[name] = columns
+        tables[name] = {
+            column: table.texts(column) if text_column(column) else values.tolist()
+            for column, values in table.columns.items()
+        }
     return tables
 
 

@@ -11,6 +11,7 @@ There is one module per question. Each question takes a recording, a loaded step
 from collector.analysis.annotation_times import annotation_times
 from collector.analysis.answer import Answer, Column, Window
 from collector.analysis.api_calls import calls
+from collector.analysis.backward import backward
 from collector.analysis.between import between
 from collector.analysis.busy_time import devices
 from collector.analysis.compare import compare
@@ -39,6 +40,7 @@ __all__ = [
     "Column",
     "Window",
     "annotation_times",
+    "backward",
     "between",
     "calls",
     "compare",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from collector.analysis.annotation_times import QUESTIONS as ANNOTATION_TIMES_BY
 from collector.analysis.annotation_times import annotation_times
 from collector.analysis.api_calls import calls
+from collector.analysis.backward import backward
 from collector.analysis.busy_time import devices
 from collector.analysis.concurrency import concurrency
 from collector.analysis.copies import copies
@@ -77,6 +78,7 @@ QUESTIONS: Mapping[str, NamedQuestion] = {
     "critical_path": NamedQuestion(critical_path, by=tuple(CRITICAL_PATH_BY), in_overview=False),
     "kernels": NamedQuestion(kernels, by=tuple(KERNELS_BY), of_sums=True),
     "ops": NamedQuestion(ops, of_sums=True),
+    "backward": NamedQuestion(backward, in_overview=False),
     "copies": NamedQuestion(copies),
     "launches": NamedQuestion(launches),
     "queue": NamedQuestion(queue, by=tuple(QUEUE_BY), in_overview=False),

@@ -37,6 +37,7 @@ FACTS: Mapping[str, tuple[str, str]] = {
     "step_kernel_names": ("kernels", "name"),
     "step_kernels": ("kernels", "shape"),
     "step_ops": ("ops", ""),
+    "step_backward": ("backward", ""),
     "step_copies": ("copies", ""),
     "step_launches": ("launches", ""),
     "step_graphs": ("graphs", ""),

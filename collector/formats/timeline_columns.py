@@ -283,6 +283,7 @@ class TimelineColumns:
                     depth=depths,
                     details_id=built.details_ids(details)[places] if details else places,
                     **self._side.of_range(rows, built),
+                    **self._side.of_op(rows, built),
                 )
         others = np.flatnonzero(index == (categories.index("other") if "other" in categories else -2))
         self._add_other_ranges(built, others, thread_of)

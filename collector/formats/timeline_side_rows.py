@@ -94,6 +94,11 @@ class SideRows:
             **{column: self.texts(argument, rows, built) for column, argument in _TEXTS.items()},
         }
 
+    def of_op(self, rows: Numbers, built: CaptureBuilder) -> dict[str, Column]:
+        """The columns of what PyTorch's autograd states of an op."""
+        numbers = self._found.integers("seq", rows, _COUNT)
+        return {"op_sequence": np.maximum(numbers + 1, 0), "shapes_text_id": self.texts("shapes", rows, built)}
+
     def _waits(self, rows: Numbers, _: CaptureBuilder) -> dict[str, Column]:
         return {
             "sync_type": self._named({name: number for number, name in enumerate(SYNC_TYPES)}, rows),

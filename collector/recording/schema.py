@@ -152,6 +152,8 @@ SCHEMA: dict[str, dict[str, str]] = {
         "category_name_id": "u4",
         "color": "u4",
         "payload_text_id": "u4",
+        "op_sequence": "u8",
+        "shapes_text_id": "u4",
     },
     "contexts": {
         "device_id": "u4",
@@ -330,6 +332,8 @@ LATER_COLUMNS = frozenset((
     ("annotations", "category_name_id"),
     ("annotations", "color"),
     ("annotations", "payload_text_id"),
+    ("annotations", "op_sequence"),
+    ("annotations", "shapes_text_id"),
     ("graph_launches", "graph_degree"),
     ("graph_launches", "name_id"),
     ("graph_launches", "num_nodes"),
@@ -757,6 +761,8 @@ ACTIVITY_FIELDS = {
     "payload_text_id": 67,
     "device_name_id": 68,
     "thread_name_id": 69,
+    "op_sequence": 70,
+    "shapes_text_id": 71,
 }
 """Column -> its number in the message Activity."""
 

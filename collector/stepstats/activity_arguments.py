@@ -29,7 +29,7 @@ def arguments_of(columns: Activity, texts: Sequence[str] = ()) -> list[Argument]
     ``texts`` are the strings of the recording.
     """
     if columns.kind == Activity.ANNOTATION:
-        return _of_range(columns, texts)
+        return [*_of_range(columns, texts), *_of_op(columns, texts)]
     if columns.kind == Activity.NVTX_RANGE:
         return [*_of_nvtx_range(columns), *_of_range(columns, texts)]
     if columns.kind == Activity.GRAPH_LAUNCH:
@@ -112,6 +112,12 @@ def _of_range(columns: Activity, texts: Sequence[str]) -> list[Argument]:
         *_text("payload", columns.payload_text_id, texts),
         *([("color", hex(columns.color))] if columns.color else []),
     ]
+
+
+def _of_op(columns: Activity, texts: Sequence[str]) -> list[Argument]:
+    """What PyTorch's autograd states of its op."""
+    number = [("seq", columns.op_sequence - 1)] if columns.op_sequence else []
+    return [*number, *_text("shapes", columns.shapes_text_id, texts)]
 
 
 def _text(key: str, number: int, texts: Sequence[str]) -> list[Argument]:

@@ -54,6 +54,7 @@ py::dict annotations_of(store::StringTable& strings, std::vector<store::Annotati
     row.domain_name_id = shared(row.domain_name_id);
     row.category_name_id = shared(row.category_name_id);
     row.payload_text_id = shared(row.payload_text_id);
+    row.shapes_text_id = shared(row.shapes_text_id);
   }
   return rows_of(annotations);
 }

@@ -85,7 +85,9 @@ uint32_t AnnotationLog::domain_id(Owner owner, std::string_view name) {
 }
 
 AnnotationLog::Statement AnnotationLog::statement_of(Owner owner, const RangeTexts& range) {
-  return {domain_id(owner, range.domain), text_id(range.category), text_id(range.payload), range.color};
+  return {
+      domain_id(owner, range.domain), text_id(range.category), text_id(range.payload), range.color, range.op_sequence,
+      text_id(range.shapes)};
 }
 
 void AnnotationLog::open(OpenAnnotation& entry, const Place& place, PathCache& cache, int64_t start_ns,
@@ -117,6 +119,8 @@ void AnnotationLog::open(OpenAnnotation& entry, const Place& place, PathCache& c
   row.category_name_id = statement.category_name_id;
   row.payload_text_id = statement.payload_text_id;
   row.color = statement.color;
+  row.op_sequence = statement.op_sequence;
+  row.shapes_text_id = statement.shapes_text_id;
 }
 
 void AnnotationLog::close(uint64_t external_id, int64_t end_ns) {

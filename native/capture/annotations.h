@@ -116,6 +116,8 @@ class AnnotationLog {
     uint32_t category_name_id = 0;
     uint32_t payload_text_id = 0;
     uint32_t color = 0;
+    uint64_t op_sequence = 0;
+    uint32_t shapes_text_id = 0;
   };
   Statement statement_of(Owner owner, const RangeTexts& range) REQUIRES(mutex_);
 

@@ -119,6 +119,11 @@ class Writer {
       own_text("color", hexadecimal(static_cast<uint64_t>(activity_[Field::kColor])));
     }
   }
+  // What PyTorch's autograd states of its op.
+  void add_op() {
+    if (activity_[Field::kOpSequence] != 0) add_number("seq", activity_[Field::kOpSequence] - 1);
+    add_recorded_text("shapes", Field::kShapesTextId);
+  }
   void add_graph_launch() {
     add_number("graph", Field::kGraphId);
     add_recorded_text("graph_name", Field::kNameId);
@@ -175,7 +180,8 @@ void add_typed_arguments(const TypedActivity& activity, const KernelNames& recor
     case TableKind::kMemoryOperation:
       return writer.add_memory_operation();
     case TableKind::kAnnotation:
-      return writer.add_range();
+      writer.add_range();
+      return writer.add_op();
     case TableKind::kNvtxRange:
       return writer.add_nvtx_range();
     case TableKind::kGraphLaunch:

@@ -84,6 +84,8 @@ std::string_view wide_name(const wchar_t* text) {
   return buffer_is_gone ? std::string_view() : name_in(text, buffer.text);
 }
 
+OpText wide_op(const wchar_t* text) { return {wide_name(text)}; }
+
 // The attributes that a program gave, with zero for those beyond its `size`.
 EventAttributes given(const EventAttributes* attributes) {
   EventAttributes copy{};
@@ -199,13 +201,15 @@ int push_ex(Domain& domain, const EventAttributes* attributes) noexcept {
 }
 
 template <typename Text>
-int push_text(const Text* message, std::string_view (*find_name)(const Text*)) noexcept {
+int push_text(const Text* message, OpText (*read)(const Text*)) noexcept {
   const Domain& domain = handler().domains.default_domain();
   if (!is_recorded(domain)) return kNoPushPopTracking;
   return guarded([&] {
     capture::RangeTexts texts;
-    const std::string_view name = find_name(message);
-    texts.name = name.empty() ? kNoName : name;
+    const OpText op = read(message);
+    texts.name = op.name.empty() ? kNoName : op.name;
+    texts.op_sequence = op.sequence;
+    texts.shapes = op.shapes;
     return handler().session.push_range(domain.owner, texts);
   });
 }
@@ -288,14 +292,14 @@ int range_push_ex(const EventAttributes* attributes) {
 
 int range_push_a(const char* message) {
   Handler& self = handler();
-  const int ours = push_text<char>(message, name_in);
+  const int ours = push_text<char>(message, op_in);
   auto* const next = self.next.core<int(const char*)>(Core::kRangePushA);
   return next == nullptr ? ours : level(ours, next(message));
 }
 
 int range_push_w(const wchar_t* message) {
   Handler& self = handler();
-  const int ours = push_text<wchar_t>(message, wide_name);
+  const int ours = push_text<wchar_t>(message, wide_op);
   auto* const next = self.next.core<int(const wchar_t*)>(Core::kRangePushW);
   return next == nullptr ? ours : level(ours, next(message));
 }

@@ -1,5 +1,6 @@
 #include "nvtx/texts.h"
 
+#include <charconv>
 #include <cstdint>
 #include <cstring>
 
@@ -30,14 +31,34 @@ void append_utf8(std::string& to, uint32_t character) {
   }
 }
 
+std::string_view shortened(std::string_view text) {
+  if (text.size() <= kLongestName) return text;
+  size_t end = kLongestName;
+  while (end > kLongestName - 4 && continues_character(text[end])) --end;
+  return text.substr(0, end);
+}
+
+// The part of `text` after `key`; empty: the key is not in it.
+std::string_view after(std::string_view text, std::string_view key) {
+  const size_t at = text.find(key);
+  return at == std::string_view::npos ? std::string_view() : text.substr(at + key.size());
+}
+
+// The list that the text begins with; empty: it begins with none, or the list does not end.
+std::string_view list_in(std::string_view text) {
+  size_t depth = 0;
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '[') ++depth;
+    if (text[at] == ']' && --depth == 0) return text.substr(0, at + 1);
+    if (depth == 0) break;
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string_view name_in(std::string_view text) {
-  if (text.size() > kLongestName) {
-    size_t end = kLongestName;
-    while (end > kLongestName - 4 && continues_character(text[end])) --end;
-    text = text.substr(0, end);
-  }
+  text = shortened(text);
   for (size_t comma = text.find(','); comma != std::string_view::npos; comma = text.find(',', comma + 1)) {
     const std::string_view rest = text.substr(comma);
     for (const std::string_view number : {", seq = ", ", op_id = ", ", sizes = ", ", input_op_ids = "}) {
@@ -50,6 +71,20 @@ std::string_view name_in(std::string_view text) {
 std::string_view name_in(const char* text) {
   if (text == nullptr) return {};
   return name_in(std::string_view(text, ::strnlen(text, kLongestName + 1)));
+}
+
+OpText op_in(const char* text) {
+  if (text == nullptr) return {};
+  const std::string_view whole = shortened(std::string_view(text, ::strnlen(text, kLongestName + 1)));
+  OpText op{name_in(whole)};
+  const std::string_view stated = whole.substr(op.name.size());
+  if (stated.empty()) return op;
+  const std::string_view sequence = after(stated, ", seq = ");
+  uint64_t number = 0;
+  const auto read = std::from_chars(sequence.data(), sequence.data() + sequence.size(), number);
+  if (read.ec == std::errc() && number < UINT64_MAX) op.sequence = number + 1;
+  op.shapes = list_in(after(stated, ", sizes = "));
+  return op;
 }
 
 std::string_view name_in(const wchar_t* text, std::string& buffer) {

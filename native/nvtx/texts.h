@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cwchar>
 #include <string>
 #include <string_view>
@@ -18,6 +19,15 @@ std::string_view name_in(std::string_view text);
 
 // The same of a C string; null is the empty text. Reads no further than necessary.
 std::string_view name_in(const char* text);
+
+// A text of torch.autograd.profiler.emit_nvtx: `aten::add, seq = 1, op_id = 5, sizes = [[4]]`. Any other text is a name
+// alone.
+struct OpText {
+  std::string_view name;
+  uint64_t sequence = 0;    // seq plus 1; 0: none
+  std::string_view shapes;  // `[[4]]`; empty: none, or the text was cut inside
+};
+OpText op_in(const char* text);
 
 // The same of a wide text, as UTF-8 in `buffer`. Values that are no characters become U+FFFD.
 std::string_view name_in(const wchar_t* text, std::string& buffer);

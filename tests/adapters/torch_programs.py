@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 import collector
-from collector import adapters
+from collector import adapters, analysis
 from collector.testing import SimulatedGpu
 
 gpu: SimulatedGpu
@@ -173,13 +173,25 @@ def training() -> list[Any]:
     return [paths, type(iter(loader)).__next__ is before]
 
 
-def ops() -> str:
-    """A build without CUDA says why there are no names of ops."""
+def ops() -> Any:
+    """PyTorch's own ranges of ops, through NVTX; a build without CUDA says why there are none."""
+    torch.cuda.synchronize = lambda *_: None  # the only call of it that needs a device
+    block = Block()
     try:
-        with adapters.annotate_torch_ops():
-            return "ranges"
+        with adapters.annotate_torch_ops(), collector.trace() as step:
+            block(torch.ones(2, 4)).sum().backward()
     except collector.CollectorError as error:
         return str(error)
+    table = step.recording.annotations
+    (addmm,) = (row for row in table if row.name.endswith("aten::addmm"))
+    links = [[row["path"], row["node"], row["runs"]] for row in analysis.backward(step)]
+    times = [[row["forward_activities"], row["backward_activities"]] for row in analysis.backward(step)]
+    return {
+        "names": names(step),
+        "addmm": [table.text(addmm.shapes_text_id), addmm.op_sequence],
+        "links": sorted(links),
+        "times": times,
+    }
 
 
 SCENARIOS = (

@@ -211,7 +211,7 @@ def test_marks_beyond_the_limit_of_texts_are_counted_once_each(gpu: SimulatedGpu
 def test_files_of_versions_without_these_columns_have_empty_texts(recording: Recording) -> None:
     capture = recording.to_capture()
     strings = list(capture["strings"])
-    for column in ("domain_name_id", "category_name_id", "color", "payload_text_id"):
+    for column in ("domain_name_id", "category_name_id", "color", "payload_text_id", "op_sequence", "shapes_text_id"):
         del capture["tables"]["annotations"][column]
     assert strings[0] == ""
     names = capture["tables"]["annotations"]["name_id"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import threading
 import time
@@ -222,6 +223,65 @@ def test_odd_texts_become_names(gpu, nvtx):
         nvtx.RangePushW("\ud800 alone")
         nvtx.RangePop()
     assert ranges(step) == [*texts.values(), "\N{REPLACEMENT CHARACTER} alone"]
+
+
+def test_numbers_and_shapes_of_pytorchs_ops_are_columns(gpu, nvtx):
+    texts = {
+        b"aten::addmm, seq = 0, op_id = 5, sizes = [[4], [2, 4], []], input_op_ids = [(0,-1)]": (
+            1,
+            "[[4], [2, 4], []]",
+        ),
+        b"aten::cat, op_id = 6, sizes = [[[2, 3], [2, 3]]]": (0, "[[[2, 3], [2, 3]]]"),
+        b"MulBackward0, seq = 18446744073709551614": (2**64 - 1, ""),
+        b"too large, seq = 18446744073709551615": (0, ""),
+        b"no number, seq = x, sizes = 4": (0, ""),
+        b"cut, seq = 7, sizes = [[%s]]" % (b"1, " * 400): (8, ""),
+        b"empty, sizes = []": (0, "[]"),
+        b"forward, backward": (0, ""),
+    }
+    with collector.trace() as step:
+        for text in texts:
+            nvtx.RangePushA(text)
+            nvtx.RangePop()
+    table = step.recording.annotations
+    assert list(zip(table.op_sequence.tolist(), table.texts("shapes_text_id"), strict=True)) == list(texts.values())
+    assert step.ledger.losses() == []
+
+
+def run_ops(gpu, nvtx):
+    nvtx.RangePushA(b"aten::addmm, seq = 3, op_id = 5, sizes = [[4], [2, 4]]")
+    nvtx.RangePushA(b"plain")
+    gpu.launch("gemm")
+    nvtx.RangePop()
+    nvtx.RangePop()
+
+
+def ops_in(recording):
+    table = recording.annotations
+    return sorted(zip(table.names(), table.op_sequence.tolist(), table.texts("shapes_text_id"), strict=True))
+
+
+OPS = [("aten::addmm", 4, "[[4], [2, 4]]"), ("aten::addmm/plain", 0, "")]
+
+
+def test_numbers_and_shapes_are_in_every_file(gpu, nvtx, tmp_path):
+    with collector.trace() as step:
+        run_ops(gpu, nvtx)
+    for suffix in ("gpurec", "pb", "json"):
+        step.save(tmp_path / f"step.{suffix}")
+        assert ops_in(collector.load(tmp_path / f"step.{suffix}").recording) == OPS, suffix
+    events = json.loads((tmp_path / "step.json").read_text())["traceEvents"]
+    arguments = {event["name"]: event["args"] for event in events if event.get("cat") == "op"}
+    assert arguments["aten::addmm"].items() >= {"seq": 3, "shapes": "[[4], [2, 4]]"}.items()
+    assert not {"seq", "shapes"} & arguments["aten::addmm/plain"].keys()
+    step.save(tmp_path / "step.pftrace")
+    assert b"[[4], [2, 4]]" in (tmp_path / "step.pftrace").read_bytes()
+
+
+def test_numbers_and_shapes_are_in_journals(gpu, nvtx, tmp_path):
+    with collector.trace(journal=tmp_path / "journal", stream=True):
+        run_ops(gpu, nvtx)
+    assert ops_in(collector.load(tmp_path / "journal").recording) == OPS
 
 
 def test_a_handle_stays_valid_after_its_domain_was_destroyed(gpu, nvtx):

@@ -101,7 +101,7 @@ COLUMNS = """
   return_value external_id external_kind depth details_id sync_type event_id overhead_kind object_kind operation
   address pool_type pool_address pool_bytes pool_used_bytes event_sync_id priority
   end_device_id num_nodes source_graph_node_id captured_external_id graph_degree end_thread_id range_kind domain_name_id
-  category_name_id color payload_text_id
+  category_name_id color payload_text_id device_name_id thread_name_id op_sequence shapes_text_id
 """
 COLUMN_NUMBERS = {name: number for number, name in enumerate(COLUMNS.split(), start=2)}
 KIND_NUMBERS = {

@@ -46,6 +46,7 @@ export const VIEWS = [
   { name: "idle", title: "Idle", is: (_, step) => "idle" in step.answers, show: Idle },
   tables("kernels", "Kernels", ["kernels", "tensor_cores", "occupancy"]),
   { name: "ops", title: "Ops", is: (_, step) => "ops" in step.answers, show: Icicle },
+  tables("backward", "Backward", ["backward"]),
   tables("copies", "Copies", ["copies"]),
   tables("launches", "Launches", ["launches", "calls", "queue", "launch_delays"]),
   tables("streams", "Streams", ["streams", "concurrency", "overlap"]),

@@ -97,6 +97,8 @@ enum class ActivityField : uint32_t {
   kPayloadTextId = 67,
   kDeviceNameId = 68,
   kThreadNameId = 69,
+  kOpSequence = 70,
+  kShapesTextId = 71,
 };
 
 struct ActivityColumn {
@@ -172,6 +174,8 @@ inline constexpr ActivityColumn kActivityColumns[] = {
     {"payload_text_id", ActivityField::kPayloadTextId},
     {"device_name_id", ActivityField::kDeviceNameId},
     {"thread_name_id", ActivityField::kThreadNameId},
+    {"op_sequence", ActivityField::kOpSequence},
+    {"shapes_text_id", ActivityField::kShapesTextId},
 };
 
 constexpr std::string_view copy_kind_text(int64_t value) {

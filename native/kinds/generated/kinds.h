@@ -872,6 +872,7 @@ struct AnnotationRow {
   int64_t start_ns;
   int64_t end_ns;
   uint64_t external_id;
+  uint64_t op_sequence;
   uint32_t name_id;
   uint32_t thread_id;
   uint32_t details_id;
@@ -879,6 +880,7 @@ struct AnnotationRow {
   uint32_t category_name_id;
   uint32_t color;
   uint32_t payload_text_id;
+  uint32_t shapes_text_id;
   uint16_t depth;
 };
 template <>
@@ -897,6 +899,8 @@ struct Table<AnnotationRow> {
       {"category_name_id", offsetof(AnnotationRow, category_name_id), 4, false},
       {"color", offsetof(AnnotationRow, color), 4, false},
       {"payload_text_id", offsetof(AnnotationRow, payload_text_id), 4, false},
+      {"op_sequence", offsetof(AnnotationRow, op_sequence), 8, false},
+      {"shapes_text_id", offsetof(AnnotationRow, shapes_text_id), 4, false},
   };
 };
 inline bool before(const AnnotationRow& a, const AnnotationRow& b) {

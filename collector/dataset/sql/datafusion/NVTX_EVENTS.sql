@@ -23,6 +23,8 @@ FROM (
     "t3"."category_name",
     "t3"."color",
     "t3"."payload",
+    "t3"."op_sequence",
+    "t3"."shapes",
     "t3"."parent_id",
     "t3"."path",
     "t3"."details",

@@ -43,6 +43,8 @@ FROM (
     `t1`.`category_name`,
     `t1`.`color`,
     `t1`.`payload`,
+    `t1`.`op_sequence`,
+    `t1`.`shapes`,
     `t1`.`parent_id`,
     `t1`.`path`,
     `t1`.`details`,
