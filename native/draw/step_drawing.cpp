@@ -378,7 +378,7 @@ void StepDrawing::draw_graph_node(const Reference& reference, uint32_t tid) {
     arguments[num_arguments++] = {kStreamKey, Argument::Kind::kText, 0, reference.group->name.stream};
   }
   if (activity.is_typed) {
-    const auto number = static_cast<int64_t>(activity.columns[stepstats::ActivityField::kGraphNodeId]);
+    const int64_t number = activity.columns[stepstats::ActivityField::kGraphNodeId];
     if (number != 0) arguments[num_arguments++] = {kGraphNode, Argument::Kind::kNumber, number, {}};
   }
   Slice slice{};

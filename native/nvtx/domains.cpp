@@ -3,8 +3,15 @@
 #include <algorithm>
 
 #include "capture/annotations.h"
+#include "nvtx/texts.h"
 
 namespace collector::nvtx {
+namespace {
+
+// XLA's ranges are in this domain. Their texts are titles.
+constexpr std::string_view kXlaDomain = "TSL";
+
+}  // namespace
 
 Domain& Domains::add(std::string_view name) {
   const threads::MutexLock lock(mutex_);
@@ -20,14 +27,24 @@ Domain& Domains::add(std::string_view name) {
 
 Domain& Domains::create(std::string_view name) { return add(name); }
 
-RegisteredString& Domains::register_string(std::string_view name) {
+RegisteredString& Domains::register_string(const Domain& domain, std::string_view text) {
   const threads::MutexLock lock(mutex_);
-  if (const auto known = by_text_.find(name); known != by_text_.end()) return *known->second;
+  if (const auto known = by_text_.find(text); known != by_text_.end()) return *known->second;
   if (strings_.size() == kMostStrings) return strings_.back();
   RegisteredString& string = strings_.emplace_back();
+  const std::string_view name = domain.name == kXlaDomain ? name_in_title(text) : text;
   string.name = strings_.size() == kMostStrings ? capture::AnnotationLog::kManyNames : name;
-  by_text_.emplace(string.name, &string);
+  if (string.name != text) string.title = text;
+  by_text_.emplace(string.title.empty() ? string.name : string.title, &string);
+  handles_.insert(&string);
   return string;
+}
+
+std::string_view Domains::text_of(const void* handle) {
+  const threads::MutexLock lock(mutex_);
+  if (handles_.count(handle) == 0) return {};
+  const auto& string = *static_cast<const RegisteredString*>(handle);
+  return string.title.empty() ? string.name : string.title;
 }
 
 bool Domains::is_selected(const std::string& name) const {

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct Domain {
 // Never freed.
 struct RegisteredString {
   std::string name;
+  std::string title;                 // the whole text, if the name is only a part of it
   std::atomic<void*> next{nullptr};  // likewise
 };
 
@@ -42,7 +44,9 @@ class Domains {
   Domain& of(void* handle) { return handle == nullptr ? *default_ : *static_cast<Domain*>(handle); }
 
   Domain& create(std::string_view name);
-  RegisteredString& register_string(std::string_view name);
+  RegisteredString& register_string(const Domain& domain, std::string_view text);
+  // The text of a handle; empty if it is none of ours.
+  std::string_view text_of(const void* handle);
 
   // Names a category of a domain; further names than kMostCategories are forgotten.
   static constexpr size_t kMostCategories = 4096;
@@ -68,6 +72,7 @@ class Domains {
   std::map<std::pair<capture::Owner, uint32_t>, const std::string*> categories_ GUARDED_BY(mutex_);
   std::deque<RegisteredString> strings_ GUARDED_BY(mutex_);
   std::unordered_map<std::string_view, RegisteredString*> by_text_ GUARDED_BY(mutex_);
+  std::unordered_set<const void*> handles_ GUARDED_BY(mutex_);  // of strings
   Domain* const default_ = &add("");
 
   Domain& add(std::string_view name);

@@ -18,6 +18,7 @@
 #include "capture/session.h"
 #include "nvtx/domains.h"
 #include "nvtx/next_tool.h"
+#include "nvtx/payload_schemas.h"
 #include "nvtx/texts.h"
 #include "threads/mutex.h"
 
@@ -34,10 +35,11 @@ constexpr size_t kMostNextRanges = size_t{1} << 16;
 struct Handler {
   Session& session = Session::instance();
   Domains domains;
+  PayloadSchemas schemas;
   CudaNames cuda_names;
   NextTool next;
   const pid_t process_id = ::getpid();
-  RegisteredString no_string{std::string(kNoName), {}};  // that of forked children
+  RegisteredString no_string{std::string(kNoName), {}, {}};  // that of forked children
   std::atomic<uint64_t> failures{0};
   std::atomic<uint64_t> names_version{0};  // of the names of threads and of CUDA's objects
   std::recursive_mutex attaching;          // the next tool may call NVTX, too, while it attaches
@@ -108,12 +110,14 @@ std::string_view name_of(const EventAttributes& attributes) {
   }
 }
 
-// The attributes for the next tool, which has handles of its own.
+// The attributes for the next tool, which has handles of its own. Structured payloads contain handles of ours, and the
+// next tool knows no schema: it does not get them.
 EventAttributes for_next(const EventAttributes* attributes) {
   EventAttributes copy = given(attributes);
   if (copy.message_type == MessageType::kRegistered && copy.message.registered != nullptr) {
     copy.message.registered = static_cast<RegisteredString*>(copy.message.registered)->next.load();
   }
+  if (copy.payload_type == kExtendedPayload) copy.payload_type = copy.reserved = 0;
   return copy;
 }
 void* for_next(void* domain) { return domain == nullptr ? nullptr : handler().domains.of(domain).next.load(); }
@@ -142,7 +146,34 @@ std::string_view written(NumberText& text, const char* format, double value) {
   return {text.data(), static_cast<size_t>(std::max(size, 0))};
 }
 
-std::string_view payload_in(const EventAttributes& attributes, NumberText& text) {
+// The texts of structured payloads, behind the whole text of a title of which only a part is the range's name.
+std::string_view structured_payload_in(const Domain& domain, const EventAttributes& attributes) {
+  constexpr int32_t kMostPayloads = 16;
+  thread_local Buffer buffer;
+  if (buffer_is_gone) return {};
+  std::string& text = buffer.text;
+  text.clear();
+  if (attributes.message_type == MessageType::kRegistered && attributes.message.registered != nullptr) {
+    text = static_cast<const RegisteredString*>(attributes.message.registered)->title;
+  }
+  const auto* const data = reinterpret_cast<const PayloadData*>(attributes.payload);
+  if (attributes.payload_type != kExtendedPayload || data == nullptr) return text;
+  for (int32_t i = 0; i < std::min(attributes.reserved, kMostPayloads); ++i) {
+    const size_t before = text.size();
+    if (before > 0) text.append(", ");
+    const size_t begin = text.size();
+    handler().schemas.append_text(domain, data[i], handler().domains, text);
+    if (text.size() == begin) text.resize(before);
+  }
+  return name_in(std::string_view(text));
+}
+
+bool has_title(const EventAttributes& attributes) {
+  return attributes.message_type == MessageType::kRegistered && attributes.message.registered != nullptr &&
+         !static_cast<const RegisteredString*>(attributes.message.registered)->title.empty();
+}
+
+std::string_view payload_in(const Domain& domain, const EventAttributes& attributes, NumberText& text) {
   const uint64_t bytes = attributes.payload;
   switch (attributes.payload_type) {
     case kUint64:
@@ -157,8 +188,10 @@ std::string_view payload_in(const EventAttributes& attributes, NumberText& text)
       return written(text, "%.17g", payload_as<double>(bytes));
     case kFloat:
       return written(text, "%.9g", static_cast<double>(payload_as<float>(bytes)));
+    case kExtendedPayload:
+      return structured_payload_in(domain, attributes);
     default:
-      return {};
+      return has_title(attributes) ? structured_payload_in(domain, attributes) : std::string_view();
   }
 }
 
@@ -179,7 +212,7 @@ auto with_texts(const Domain& domain, const EventAttributes& attributes, std::st
   texts.name = name.empty() ? kNoName : name;
   texts.domain = domain.name;
   texts.category = category_in(domain, attributes.category, category);
-  texts.payload = payload_in(attributes, payload);
+  texts.payload = payload_in(domain, attributes, payload);
   texts.color = attributes.color_type == kArgb ? attributes.color : 0;
   return record(texts);
 }
@@ -429,7 +462,7 @@ void* register_string(void* domain, const Text* text, std::string_view (*find_na
   Handler& self = handler();
   if (is_forked_child()) return &self.no_string;
   return guarded([&]() -> void* {
-    RegisteredString& string = self.domains.register_string(find_name(text));
+    RegisteredString& string = self.domains.register_string(self.domains.of(domain), find_name(text));
     auto* const next = self.next.core2<void*(void*, const Text*)>(id);
     if (next != nullptr) string.next.store(next(for_next(domain), text));
     return &string;
@@ -571,6 +604,36 @@ std::string path_of(const void* address) {
   return ::dladdr(address, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "";
 }
 
+// --- Functions of the extension for structured payloads --------------------------------------------------------------
+
+uint64_t register_schema(void* domain, const SchemaAttributes* attributes) {
+  Handler& self = handler();
+  if (is_forked_child()) return 0;
+  return guarded([&] { return self.schemas.add_schema(self.domains.of(domain), attributes); });
+}
+
+uint64_t register_enum(void* domain, const EnumAttributes* attributes) {
+  Handler& self = handler();
+  if (is_forked_child()) return 0;
+  return guarded([&] { return self.schemas.add_enum(self.domains.of(domain), attributes); });
+}
+
+void attach_payloads(const ExtensionModule& module) {
+  if (module.struct_size < sizeof(ExtensionModule) || module.module_id != kPayloadModule ||
+      module.compatibility < kFirstCompatibility || module.compatibility > kLastCompatibility ||
+      module.num_segments == 0 || module.segments == nullptr) {
+    return;
+  }
+  const ExtensionSegment& segment = module.segments[0];
+  const auto set = [&segment](PayloadFunction id, auto* function) {
+    if (static_cast<size_t>(id) < segment.num_slots) {
+      segment.slots[static_cast<size_t>(id)] = reinterpret_cast<intptr_t>(function);
+    }
+  };
+  set(PayloadFunction::kSchemaRegister, register_schema);
+  set(PayloadFunction::kEnumRegister, register_enum);
+}
+
 // --- Names for journals ----------------------------------------------------------------------------------------------
 
 uint64_t names_version() { return handler().names_version.load(std::memory_order_acquire); }
@@ -674,6 +737,11 @@ Status status() {
 std::string library_path() { return path_of(reinterpret_cast<const void*>(&InitializeInjectionNvtx2)); }
 
 }  // namespace collector::nvtx
+
+int InitializeInjectionNvtxExtension(collector::nvtx::ExtensionModule* module) {
+  if (module != nullptr) collector::nvtx::attach_payloads(*module);
+  return 1;
+}
 
 int InitializeInjectionNvtx2(collector::nvtx::GetExportTable get_export_table) {
   if (get_export_table != nullptr) {

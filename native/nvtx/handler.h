@@ -12,10 +12,15 @@
 
 #include "nvtx/abi.h"
 #include "nvtx/cuda_names.h"
+#include "nvtx/payload_abi.h"
 
 // Called by each copy of NVTX at its first call. Returns 1: with 0, NVTX would unmap this library.
 // NOLINTNEXTLINE(readability-identifier-naming): NVTX looks for this name
 extern "C" int InitializeInjectionNvtx2(collector::nvtx::GetExportTable get_export_table);
+
+// Called by each copy of NVTX's extensions at its first call. Returns 1.
+// NOLINTNEXTLINE(readability-identifier-naming): NVTX looks for this name
+extern "C" int InitializeInjectionNvtxExtension(collector::nvtx::ExtensionModule* module);
 
 namespace collector::nvtx {
 

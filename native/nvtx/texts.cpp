@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 
 namespace collector::nvtx {
 namespace {
@@ -66,6 +67,28 @@ std::string_view name_in(std::string_view text) {
     }
   }
   return text;
+}
+
+std::string_view name_in_title(std::string_view text) {
+  const auto starts_with = [text](std::string_view start) { return text.substr(0, start.size()) == start; };
+  // The value of a key up to the next key, which may be any of `ends`, because values contain commas.
+  const auto value = [text](std::string_view key, std::initializer_list<std::string_view> ends) -> std::string_view {
+    const size_t found = text.find(key);
+    if (found == std::string_view::npos) return {};
+    const size_t begin = found + key.size();
+    for (const std::string_view end : ends) {
+      if (const size_t at = text.find(end, begin); at != std::string_view::npos) return text.substr(begin, at - begin);
+    }
+    return {};
+  };
+  std::string_view name;
+  if (starts_with("Thunk:#")) {
+    name = value("#name=", {",hlo_op="});
+    if (name.empty()) name = value("hlo_op=", {",unique_hlo_op_id=", "#"});
+  } else if (starts_with("XlaModule:#")) {
+    name = value("hlo_module=", {",program_id=", "#"});
+  }
+  return name.empty() ? text : name;
 }
 
 std::string_view name_in(const char* text) {

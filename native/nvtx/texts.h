@@ -17,6 +17,11 @@ constexpr size_t kLongestName = 1024;
 // different.
 std::string_view name_in(std::string_view text);
 
+// The name in the title of one of XLA's ranges: the op of `Thunk:#name=jit(step)/dot,hlo_op=dot.3,unique_hlo_op_id=3#`,
+// which has none if the program gave it none, and the module of `XlaModule:#hlo_module=jit_step,program_id=7#`. Of
+// every other text all of it.
+std::string_view name_in_title(std::string_view text);
+
 // The same of a C string; null is the empty text. Reads no further than necessary.
 std::string_view name_in(const char* text);
 
