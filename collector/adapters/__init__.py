@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collector.adapters.keras_steps import keras_names
     from collector.adapters.torch_graphs import name_torch_graphs
+    from collector.adapters.torch_memory import record_torch_memory
     from collector.adapters.torch_modules import annotate_modules
     from collector.adapters.torch_steps import annotate_torch_ops, annotate_torch_steps
     from collector.adapters.triton_launches import annotate_triton_launches
@@ -27,6 +28,7 @@ _PLACES = {
     "annotate_triton_launches": "collector.adapters.triton_launches",
     "keras_names": "collector.adapters.keras_steps",
     "name_torch_graphs": "collector.adapters.torch_graphs",
+    "record_torch_memory": "collector.adapters.torch_memory",
 }
 
 __all__ = [
@@ -36,6 +38,7 @@ __all__ = [
     "annotate_triton_launches",
     "keras_names",
     "name_torch_graphs",
+    "record_torch_memory",
 ]
 
 

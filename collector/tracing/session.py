@@ -39,6 +39,7 @@ from collector.tracing.graph_names import graph_names
 from collector.tracing.nvtx import add_facts, domain_names, prepare
 from collector.tracing.recorded_process import RecordedWindow, window_of_recording
 from collector.tracing.scheduled_windows import ScheduledWindows, check_path_of_windows
+from collector.tracing.stated_counters import add_stated_counters
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -637,6 +638,7 @@ class Session(TracedStep):
                     from collector.tracing.counter_sampler import add_samples
 
                     add_samples(capture, use.sampler)
+                add_stated_counters(capture)
                 unseen = add_facts(capture, self.options.nvtx)
                 if unseen:
                     warn_caller(unseen)

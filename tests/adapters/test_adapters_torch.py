@@ -77,3 +77,9 @@ def test_ops_have_names_shapes_and_links_to_their_backward_passes(seen):
     assert ["aten::linear/aten::addmm", "AddmmBackward0", 1] in seen["ops"]["links"]
     assert ["Launch", "LaunchBackward", 1] in seen["ops"]["links"]
     assert [1, 1] in seen["ops"]["times"]
+
+
+def test_the_history_of_the_allocator_is_counters(seen):
+    series, asked = seen["memory"]
+    assert series == {"allocated (torch)": [100, 128], "reserved (torch)": [2 << 20]}
+    assert asked == [["all", None, "python", 1000], [None, "all", "all", 2**63 - 1]]

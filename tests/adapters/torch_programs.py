@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import time
 import warnings
 from typing import Any
 
@@ -15,6 +16,7 @@ import torch
 
 import collector
 from collector import adapters, analysis
+from collector.recording.counter_rows import counters_over_time
 from collector.testing import SimulatedGpu
 
 gpu: SimulatedGpu
@@ -194,14 +196,33 @@ def ops() -> Any:
     }
 
 
+def memory() -> Any:
+    """PyTorch's own functions of the history, above stand-ins for those in C++."""
+    asked, entries = [], []
+    blocks = [{"state": "active_allocated", "requested_size": 100}]
+    torch._C._cuda_record_memory_history = lambda *options: asked.append(options[:4])
+    torch._C._cuda_memorySnapshot = lambda _: {
+        "segments": [{"device": 0, "total_size": 2 << 20, "blocks": list(blocks)}],
+        "device_traces": [list(entries)],
+    }
+    torch.cuda.is_initialized = lambda: True
+    with adapters.record_torch_memory(max_entries=1000), collector.trace() as step:
+        gpu.launch("gemm")
+        blocks.append({"state": "active_allocated", "requested_size": 28})
+        entries.append({"action": "alloc", "time_us": time.time_ns() // 1000, "size": 28})
+        gpu.launch("gemm")
+    series = {name: held.tolist() for (_, name, _), _, held in counters_over_time(step.recording)}
+    return [series, asked]
+
+
 SCENARIOS = (
-    modules, inside_an_annotation, removed, failing, two_traces, copied, compiled, training, ops,
+    modules, inside_an_annotation, removed, failing, two_traces, copied, compiled, training, ops, memory,
 )  # fmt: skip
 
 if __name__ == "__main__":
     warnings.simplefilter("error", collector.CollectorWarning)
     found = {}
-    with SimulatedGpu() as gpu:
+    with SimulatedGpu(real_time=True) as gpu:
         for scenario in SCENARIOS:
             found[scenario.__name__] = scenario()
     print(json.dumps(found))

@@ -1,0 +1,111 @@
+"""The memory of PyTorch's allocator as counters: what tensors have of it, and what it reserved from CUDA."""
+
+from __future__ import annotations
+
+import time
+from array import array
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from collector.adapters.installed_hooks import InstalledHooks
+from collector.tracing.stated_counters import state_counters
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+ALLOCATED, RESERVED = "allocated (torch)", "reserved (torch)"
+_CHANGES: Mapping[str, tuple[str, int]] = {
+    "alloc": (ALLOCATED, 1),
+    "free_requested": (ALLOCATED, -1),
+    "segment_alloc": (RESERVED, 1),
+    "segment_map": (RESERVED, 1),
+    "segment_free": (RESERVED, -1),
+    "segment_unmap": (RESERVED, -1),
+}
+"""Action of PyTorch's history -> the counter that it changes, and in which direction. Others change neither."""
+
+
+class MemorySeries(NamedTuple):
+    """One counter of one device; see `collector.recording.counter_rows.SampledSeries`."""
+
+    device: int
+    name: str
+    times: array[int]
+    """Wall time in ns, ascending."""
+    values: array[int]
+    unit: str = "bytes"
+
+
+def record_torch_memory(*, max_entries: int = 100_000) -> InstalledHooks:
+    """Add to each trace the memory that tensors have, and the memory that PyTorch's allocator reserved, as counters.
+
+    PyTorch itself writes the history of its allocator, without stacks, and keeps its newest entries; this replaces the
+    settings of an earlier ``torch.cuda.memory._record_memory_history``. A trace that ends reads the history as
+    ``torch.cuda.memory._snapshot`` returns it.
+
+    Args:
+        max_entries: allocations and releases that PyTorch keeps. If a trace has more, its counters begin later.
+
+    Returns:
+        The hooks, which can be removed; this ends the history.
+    """
+    from torch.cuda import memory
+
+    memory._record_memory_history(enabled="all", context=None, stacks="python", max_entries=max_entries)
+    since_ns = time.time_ns()
+
+    def state() -> list[MemorySeries]:
+        import torch
+
+        return memory_series(memory._snapshot(), since_ns, max_entries) if torch.cuda.is_initialized() else []
+
+    return InstalledHooks([lambda: memory._record_memory_history(enabled=None), state_counters(state)])
+
+
+def memory_series(snapshot: Mapping[str, Any], since_ns: int, max_entries: int) -> list[MemorySeries]:
+    """The counters of a snapshot of PyTorch, each going back from its value in the snapshot.
+
+    Args:
+        snapshot: of ``torch.cuda.memory._snapshot``. What is allocated are the sizes that tensors requested, since the
+            history states these; ``torch.cuda.memory_allocated`` rounds them up.
+        since_ns: wall time at which the history began, in ns.
+        max_entries: entries of each device that PyTorch keeps. With fewer of them the history is whole, and a counter
+            has a value from ``since_ns`` on; otherwise from the earliest entry on.
+    """
+    found = []
+    for device, entries in enumerate(snapshot["device_traces"]):
+        segments = [segment for segment in snapshot["segments"] if segment["device"] == device]
+        if not entries and not segments:
+            continue
+        held = {ALLOCATED: sum(map(_requested, segments)), RESERVED: sum(each["total_size"] for each in segments)}
+        begins_ns = since_ns if len(entries) < max_entries else None
+        found += [_series(device, name, entries, value, begins_ns) for name, value in held.items()]
+    return found
+
+
+def _requested(segment: Mapping[str, Any]) -> int:
+    """The bytes that tensors requested in a segment."""
+    blocks: Iterable[Mapping[str, Any]] = segment["blocks"]
+    return sum(block["requested_size"] for block in blocks if block["state"] == "active_allocated")
+
+
+def _series(
+    device: int, name: str, entries: Iterable[Mapping[str, Any]], value: int, begins_ns: int | None
+) -> MemorySeries:
+    changes = []
+    for entry in entries:
+        counter, sign = _CHANGES.get(entry["action"], ("", 0))
+        if counter == name:
+            changes.append((int(entry["time_us"]) * 1000, sign * int(entry["size"])))
+    held = value - sum(change for _, change in changes)
+    series = MemorySeries(device, name, array("q"), array("q"))
+    if begins_ns is not None and (not changes or begins_ns < changes[0][0]):
+        series.times.append(begins_ns)
+        series.values.append(held)
+    for at_ns, change in changes:
+        held += change
+        if series.times and at_ns <= series.times[-1]:  # of changes in one microsecond the last counts
+            series.values[-1] = held
+        else:
+            series.times.append(at_ns)
+            series.values.append(held)
+    return series
