@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from collector.recording.recording import Recording
     from collector.timeline import Timeline, chrome_trace
     from collector.tracing import nvtx
+    from collector.tracing.listener import listen
     from collector.tracing.recorder import Recorder, record
     from collector.tracing.schedule import every, schedule
     from collector.tracing.session import Session, trace
@@ -56,6 +57,7 @@ _LAZY = {
     "TraceOptions": "collector.options",
     "chrome_trace": "collector.timeline",
     "every": "collector.tracing.schedule",
+    "listen": "collector.tracing.listener",
     "load": "collector.formats.loading",
     "load_ipython_extension": "collector.tracing.cell_magic",
     "merge": "collector.merging.merged_trace",
@@ -93,6 +95,7 @@ __all__ = [
     "annotate",
     "chrome_trace",
     "every",
+    "listen",
     "load",
     "merge",
     "nvtx",
@@ -122,6 +125,9 @@ def __dir__() -> list[str]:
 
 if os.environ.get("COLLECTOR_NVTX", "0") not in ("", "0"):
     importlib.import_module("collector.tracing.nvtx").arm()
+
+if os.environ.get("COLLECTOR_LISTEN", "0") not in ("", "0"):
+    importlib.import_module("collector.tracing.listener").listen_as_asked()
 
 if os.environ.get("COLLECTOR_RUN_FOLDER"):
     importlib.import_module("collector.tracing.recorded_process").send_annotations_to_run()

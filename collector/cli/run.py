@@ -60,6 +60,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SIZE",
         help="disk for the records of each process while it runs, such as 512MB: older records are removed",
     )
+    parser.add_argument(
+        "--listen", action="store_true", help="let `collector attach` control the recording of each process"
+    )
     parser.add_argument("-q", "--quiet", action="store_true", help="no summary")
     parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, metavar="MODULE", help="a Python module to run")
     parser.add_argument("program", nargs=argparse.REMAINDER, help="the program and its arguments")
@@ -122,7 +125,7 @@ def _options(arguments: argparse.Namespace) -> RunOptions:
         raise CollectorError(str(error)) from None
     domains = tuple(arguments.nvtx_domains.split(",")) if arguments.nvtx_domains else ()
     nvtx = arguments.nvtx or bool(domains)
-    return RunOptions(kinds, nvtx, domains, arguments.delay, arguments.duration, arguments.max_size)
+    return RunOptions(kinds, nvtx, domains, arguments.delay, arguments.duration, arguments.max_size, arguments.listen)
 
 
 def _finish(folder: Path, arguments: argparse.Namespace, *, as_dataset: bool) -> None:

@@ -15,6 +15,7 @@ from collector.options import KINDS
 from collector.runtime.extension import INJECTION_VARIABLE, capture_library, is_capture_library
 from collector.runtime.launcher_ranks import RANK_VARIABLES
 from collector.sources.native import search_roots
+from collector.tracing.listener import LISTEN_VARIABLE
 from collector.tracing.nvtx import arming_variables
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ class RunOptions:
     """From the begin to the end; 0: to the end of the process."""
     max_bytes: int = 0
     """The disk that the latest records of each process may take; 0: all records are kept."""
+    listens: bool = False
+    """Whether each process listens for `collector attach`."""
 
 
 def run_environment(
@@ -83,6 +86,8 @@ def run_environment(
     environment = {name: value for name, value in before.items() if not name.startswith(_PREFIX)}
     environment |= {_PREFIX + name: value for name, value in stated.items() if value}
     environment[INJECTION_VARIABLE] = str(library)
+    if options.listens:
+        environment.setdefault(LISTEN_VARIABLE, "1")
     if options.nvtx:
         environment |= arming_variables(environment, library)
     return environment

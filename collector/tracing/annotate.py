@@ -286,10 +286,10 @@ class Ended(NamedTuple):
 def send_annotations_to(
     source: Source | None, *, stacks: bool = False, on_first: Callable[[], None] | None = None
 ) -> Ended:
-    """Pass annotations to ``source`` from now on; None: to no source. For the session that owns the source.
+    """Pass annotations to ``source`` from now on. For the session that owns the source.
 
     Args:
-        source: the source that records.
+        source: the source that records; None: that of `send_annotations_always`, or none.
         stacks: record the Python stack of every annotation.
         on_first: called once, when the first annotation is entered.
 
@@ -307,10 +307,12 @@ def send_annotations_to(
         convert_extension.annotate_in(None, False)
         task_steps.follow(None)
         ended.stack.end()  # ended before it is forgotten: after a Ctrl-C in between, the next call ends it
-    if source is None:
+    standing = _standing if source is None else _Standing(source)
+    if standing is None:
         _recorder = None
     else:
-        recorder = _Recorder(source, stacks, on_first)
+        recorder = _Recorder(standing.source, stacks, on_first)
+        recorder.details = standing.details
         task_steps.follow(recorder.stack)
         _recorder = recorder
         convert_extension.hasten_annotate(annotate)
@@ -321,6 +323,25 @@ def send_annotations_to(
     return Ended(ended.details, dict(zip(names, ended.stack.counts(), strict=True)))
 
 
+def send_annotations_always(source: Source) -> None:
+    """Pass annotations to ``source`` whenever no session has asked for them: a process may be recorded at any time."""
+    global _standing
+    _standing = _Standing(source)
+    if _recorder is None:
+        send_annotations_to(None)
+
+
+class _Standing:
+    """The source that gets annotations where no session does, and the details that it knows."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.details: dict[Details, int] = {}
+
+
+_standing: _Standing | None = None
+
+
 def is_recording() -> bool:
     """Whether annotations that are entered now reach a source."""
     return _recorder is not None
@@ -328,7 +349,8 @@ def is_recording() -> bool:
 
 def forget_annotations() -> None:
     """Pass annotations to no source from now on and call nothing, as in a forked child."""
-    global _recorder
+    global _recorder, _standing
+    _standing = None
     if _recorder is not None:
         from collector.runtime.extension import convert_extension
         from collector.tracing import task_steps

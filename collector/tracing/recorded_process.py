@@ -1,4 +1,4 @@
-"""Python programs that `collector run` records: their annotations and steps are parts of that recording."""
+"""Python programs that others record (`collector run`, `collector attach`): their annotations and steps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from collector.errors import NotTracedError
 from collector.runtime.extension import INJECTION_VARIABLE, is_capture_library
 from collector.sources.native import NativeSource, extension_error
-from collector.tracing.annotate import send_annotations_to
+from collector.tracing.annotate import send_annotations_always
 
 if TYPE_CHECKING:
     from collector._native import _Mark
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collector.recording.capture_window import Instant
 
 
-class _RecordedProcess(NativeSource):
+class RecordedProcess(NativeSource):
     """The native source without a session of its own: that of the library in the process is open, or will be."""
 
     def note_details(self, details: Details) -> None:
@@ -31,7 +31,7 @@ class _RecordedProcess(NativeSource):
 def send_annotations_to_run() -> None:
     """Pass annotations to the recording of `collector run`, if that records this process."""
     if is_capture_library(os.environ.get(INJECTION_VARIABLE, "")) and extension_error() is None:
-        send_annotations_to(_RecordedProcess())
+        send_annotations_always(RecordedProcess())
 
 
 class RecordedWindow(NativeSource):

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from collector.errors import CollectorError, NotTracedError, OutputError, SessionActiveError
 from collector.files.atomic_files import expanded
+from collector.files.linked_files import link_or_copy
 from collector.formats.conversion import Conversion
 from collector.formats.registry import output_of
 from collector.options import KINDS, TraceOptions
@@ -218,7 +219,7 @@ class Recorder:
             for segment in segments_of(self._ring):
                 if segment_number(segment) < next_segment:
                     with contextlib.suppress(FileNotFoundError):  # the ring has removed it meanwhile
-                        _link_or_copy(segment, partial / segment.name)
+                        link_or_copy(segment, partial / segment.name)
                         copied += 1
             if not copied:
                 raise OutputError("there is no record yet")
@@ -441,16 +442,6 @@ def _ring_parent(folder: Path) -> Path:
     while not folder.is_dir():
         folder = folder.parent
     return folder if os.access(folder, os.W_OK) else Path(tempfile.gettempdir())
-
-
-def _link_or_copy(source: Path, target: Path) -> None:
-    """Segments that are closed never change: a second name is as good as a copy."""
-    try:
-        os.link(source, target)
-    except FileNotFoundError:
-        raise
-    except OSError:
-        shutil.copyfile(source, target)
 
 
 def _running_kernels(journal: Path) -> list[str] | None:

@@ -20,6 +20,7 @@
 #include "cupti/activity_kinds.h"
 #include "cupti/library.h"
 #include "cupti/version_checks.h"
+#include "inject/control_server.h"
 #include "nvtx/copies.h"
 #include "nvtx/handler.h"
 #include "store/demangled_name.h"
@@ -202,6 +203,16 @@ py::object instant() {
   return py::make_tuple(anchor->cupti_ns, anchor->wall_ns, anchor->uncertainty_ns);
 }
 
+void listen(const py::dict& start, const std::string& socket_folder) {
+  const inject::ControlOptions options{start_options(start), "", socket_folder};
+  std::optional<cupti::Failure> failure;
+  {
+    const GilRelease release;
+    failure = inject::listen(options);
+  }
+  if (failure) throw CaptureError(*failure);
+}
+
 py::object watched_state() {
   const std::optional<capture::WatchedState> state = Session::instance().watched_state();
   if (!state) return py::none();
@@ -365,6 +376,13 @@ PYBIND11_MODULE(_native, m) {
         "is to be in its journal: as is, complete, cut (in closed segments), running (also unfinished kernels, once). "
         "None: there is none.");
   m.def("instant", &instant, "(CUPTI ns, wall ns, uncertainty ns) in the open session; None: none is open.");
+  m.def("listen", &listen, py::arg("start"), py::arg("socket_folder"),
+        "Listens for `collector attach`, whose recordings have these options. Raises CaptureError.");
+  m.def(
+      "listening_at", [] { return py::bytes(inject::listening_at()); },
+      "The name of the socket; empty: this process does not listen.");
+  m.def("stop_listening", &inject::stop_listening, py::call_guard<GilRelease>(),
+        "Ends the listening, and a recording that was begun so.");
   m.def(
       "note_facts",
       [](const std::map<std::string, std::string>& texts, const std::map<std::string, int64_t>& numbers) {

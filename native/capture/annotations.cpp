@@ -13,7 +13,7 @@ namespace collector::capture {
 constexpr int kRowBits = journal_format::kAnnotationBits;
 constexpr uint64_t kRowMask = (uint64_t{1} << kRowBits) - 1;
 
-void AnnotationLog::begin(bool follow, bool forget) {
+void AnnotationLog::begin(bool follow, bool forget, bool of_whole_run) {
   const threads::MutexLock lock(mutex_);
   ++session_;
   rows_.clear();
@@ -31,7 +31,8 @@ void AnnotationLog::begin(bool follow, bool forget) {
   changes_ = {};
   open_rows_.clear();
   told_details_.clear();
-  if (forget_) changes_.details = std::exchange(early_details_, {});
+  is_of_whole_run_ = of_whole_run;
+  if (of_whole_run) changes_.details = run_details_;
 }
 
 PathCache::Line& PathCache::line_of(uint32_t outer, std::string_view name) {
@@ -138,7 +139,8 @@ void AnnotationLog::note_details(std::string_view details) {
 
 void AnnotationLog::note_run_details(std::string_view details) {
   const threads::MutexLock lock(mutex_);
-  (forget_ ? changes_.details : early_details_).emplace_back(details);
+  run_details_.emplace_back(details);
+  if (is_of_whole_run_) changes_.details.emplace_back(details);
 }
 
 AnnotationChanges AnnotationLog::changes() {

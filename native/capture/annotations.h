@@ -62,7 +62,7 @@ class AnnotationLog {
   // Begins a new session and forgets all rows. Ids never repeat, so that an annotation left open by an earlier session
   // cannot be mistaken for one of this session. `follow`: changes() will be called; `forget`: it removes the rows that
   // it returns, so that take() returns none of them.
-  void begin(bool follow, bool forget = false);
+  void begin(bool follow, bool forget = false, bool of_whole_run = false);
 
   // Records the annotation that begins at `start_ns` in `place`, and sets the id and path of its `entry`. The id is to
   // be pushed to CUPTI. The entry's owner decides whether its path counts among those of ranges. `range`: what else is
@@ -76,8 +76,7 @@ class AnnotationLog {
   // Stores the metadata of an annotation if changes are followed; details_id counts these from 1.
   void note_details(std::string_view details);
 
-  // The same for annotations that outlast sessions: what is noted while no session forgets its rows belongs to the next
-  // one that does.
+  // The same for annotations that outlast sessions: all that were ever noted belong to each session of the whole run.
   void note_run_details(std::string_view details);
 
   AnnotationChanges changes();
@@ -134,7 +133,8 @@ class AnnotationLog {
   bool follow_ GUARDED_BY(mutex_) = false;
   bool forget_ GUARDED_BY(mutex_) = false;
   size_t num_forgotten_ GUARDED_BY(mutex_) = 0;  // rows of the session that were removed, all of them before rows_
-  std::vector<std::string> early_details_ GUARDED_BY(mutex_);
+  std::vector<std::string> run_details_ GUARDED_BY(mutex_);
+  bool is_of_whole_run_ GUARDED_BY(mutex_) = false;
   std::map<uint64_t, store::AnnotationRow> open_rows_ GUARDED_BY(mutex_);  // by number, of forgotten ones
   std::vector<std::string> told_details_ GUARDED_BY(mutex_);
   size_t num_reported_ GUARDED_BY(mutex_) = 0;        // rows in rows_ that changes() has already returned

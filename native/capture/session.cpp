@@ -152,6 +152,10 @@ std::optional<Failure> Session::start(const StartOptions& options) {
     if (holder_ == Holder::kRecorder) {
       return Failure{cupti::FailureKind::kAlreadyActive, "`collector.record` records this process", "Stop it first"};
     }
+    if (holder_ == Holder::kControl) {
+      return Failure{cupti::FailureKind::kAlreadyActive, "`collector attach` records this process",
+                     "Stop it first: collector attach PID stop"};
+    }
     return Failure{cupti::FailureKind::kAlreadyActive, "a session is already open in this process", "Close it first"};
   }
   cupti::Library::Opened opened = cupti::Library::open(options.paths);
@@ -198,7 +202,8 @@ std::optional<Failure> Session::start_tracing(const StartOptions& options) {
   if (library().cupti().ActivityGetNumDroppedRecords != nullptr) {
     library().cupti().ActivityGetNumDroppedRecords(nullptr, 0, &before_us);
   }
-  annotations_.begin(!options.journal.empty(), options.journal_only);
+  const bool of_whole_run = options.holder == Holder::kInjection || options.holder == Holder::kControl;
+  annotations_.begin(!options.journal.empty(), options.journal_only, of_whole_run);
   graphs_.begin(options.journal_only);
   ranges_.begin(options.journal_only);
   begin_journal(options);
@@ -335,6 +340,13 @@ std::optional<Capture> Session::stop(bool synchronize, int64_t timeout_ns, Holde
 }
 
 std::optional<Anchor> Session::instant() const { return active() ? read_clocks(library()) : std::nullopt; }
+
+std::optional<SessionState> Session::state() {
+  if (!active()) return std::nullopt;
+  const threads::MutexLock lock(control_);
+  if (!active()) return std::nullopt;
+  return SessionState{holder_, journal_, flusher_.is_broken() ? "its file could not be written any more" : ""};
+}
 
 void Session::note_facts(const std::map<std::string, std::string>& texts,
                          const std::map<std::string, int64_t>& numbers) {

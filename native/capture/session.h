@@ -65,6 +65,13 @@ struct JournalMark {
   OwnCalls own_calls;
 };
 
+// An open session, for those who did not open it.
+struct SessionState {
+  Holder holder;
+  std::string journal;
+  std::string trouble;  // of the journal
+};
+
 // The annotations of one thread.
 struct ThreadAnnotations {
   ThreadAnnotations() noexcept;
@@ -104,6 +111,9 @@ class Session {
 
   // The present instant of an open session, whoever holds it; no value if there is none.
   std::optional<Anchor> instant() const;
+
+  // Who holds the open session; no value if there is none.
+  std::optional<SessionState> state();
 
   // States facts in the journal of an open session.
   void note_facts(const std::map<std::string, std::string>& texts, const std::map<std::string, int64_t>& numbers);

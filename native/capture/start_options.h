@@ -18,6 +18,7 @@ enum class Holder : uint8_t {
   kCaller,     // the program, by collector.trace
   kInjection,  // `collector run`, for a program that imports nothing
   kRecorder,   // the program, by collector.record
+  kControl,    // `collector attach`, from another process
 };
 
 struct StartOptions {

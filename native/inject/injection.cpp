@@ -19,6 +19,7 @@
 
 #include "capture/clocks.h"
 #include "capture/session.h"
+#include "inject/control_server.h"
 #include "inject/run_options.h"
 #include "threads/mutex.h"
 #include "threads/signals_blocked.h"
@@ -125,6 +126,11 @@ void inject() {
   if (options.folder.empty()) {
     report(kNotTraced, (std::string(kFolderVariable) + " names no folder").c_str(), "Use `collector run`");
     return;
+  }
+  if (options.listens) {
+    if (const auto failure = listen({options.start, options.folder, options.socket_folder})) {
+      report("traced, but does not listen", failure->cause.c_str(), failure->remedy.c_str());
+    }
   }
   const bool has_delay = options.delay_ns != 0;
   const bool has_duration = options.duration_ns != 0;

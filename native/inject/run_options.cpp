@@ -16,6 +16,7 @@ namespace {
 
 constexpr int64_t kNsPerMs = 1'000'000;
 constexpr uint64_t kSegmentsInRing = 8;
+constexpr uint64_t kListeningSegmentBytes = uint64_t{16} << 20;
 
 std::string variable(const char* name) {
   const char* const value = ::secure_getenv(name);
@@ -63,6 +64,13 @@ RunOptions run_options() {
     options.start.segments.segment_bytes = options.start.segments.total_bytes / kSegmentsInRing + 1;
   }
   options.start.holder = capture::Holder::kInjection;
+  const std::string listens = variable("COLLECTOR_LISTEN");
+  options.listens = !listens.empty() && listens != "0";
+  if (options.listens) {
+    if (listens[0] == '/') options.socket_folder = listens;
+    // A part that is written out is made of closed segments.
+    if (!options.start.segments.has_segments()) options.start.segments.segment_bytes = kListeningSegmentBytes;
+  }
   options.delay_ns = milliseconds("COLLECTOR_RUN_DELAY_MS");
   options.duration_ns = milliseconds("COLLECTOR_RUN_DURATION_MS");
   // A name is never empty here: the default domain is asked for by the word "default".

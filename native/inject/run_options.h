@@ -18,6 +18,7 @@ namespace collector::inject {
 //   COLLECTOR_RUN_VARIABLES     names of variables whose values the journal states, separated by commas
 //   COLLECTOR_RUN_MAX_BYTES     keep the latest records of each process, in segments of this size together
 //   COLLECTOR_RUN_DELAY_MS      begin this long after CUDA's initialisation
+//   COLLECTOR_LISTEN            listen for `collector attach`: 1, or the folder of the socket
 //   COLLECTOR_RUN_DURATION_MS   end this long after the begin
 inline constexpr const char* kFolderVariable = "COLLECTOR_RUN_FOLDER";
 
@@ -26,6 +27,8 @@ struct RunOptions {
   std::string folder;           // empty: nothing was asked for
   int64_t delay_ns = 0;
   int64_t duration_ns = 0;  // 0: to the end of the process
+  bool listens = false;
+  std::string socket_folder;  // empty: the socket has a name outside the file system
 };
 
 // Reads the variables, and selects the NVTX domains. Throws std::invalid_argument for an impossible value.

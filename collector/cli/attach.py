@@ -1,0 +1,194 @@
+"""Record a process that runs already, and is prepared for it.
+
+A process listens if it runs under `collector run --listen`, was started with COLLECTOR_LISTEN=1 and imports the
+collector, or has called collector.listen(). It goes on while it is recorded.
+
+  collector attach 1234 status                            what the process does
+  collector attach 1234 record 5s -o out.pftrace          record five seconds
+  collector attach 1234 start                             begin to record
+  collector attach 1234 stop -o out.json                  end, and write what was recorded
+  collector attach 1234 dump -o out.pftrace               write what is recorded now; the recording goes on
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import re
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from collector.cli._size_arguments import size_argument
+from collector.errors import CollectorError, OutputError
+from collector.text import terminal
+
+if TYPE_CHECKING:
+    from collector.formats.step import Step
+    from collector.launching.attached_process import AttachedProcess, Cut
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|sec|m|min|h)?")
+_SECONDS = {"ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, None: 1}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """See `collector.cli`."""
+    parser.add_argument("process", type=int, metavar="PID", help="the number of the process")
+    parser.add_argument("action", choices=("status", "start", "stop", "dump", "record"), help="what is to be done")
+    parser.add_argument("duration", nargs="?", type=_duration, metavar="TIME", help="of `record`: 5s, 500ms, 2min")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="the file to write; its suffix is the format. Without it the journal stays",
+    )
+    parser.add_argument(
+        "--socket-folder", metavar="FOLDER", help="the folder that COLLECTOR_LISTEN names in the process"
+    )
+    parser.add_argument(
+        "--max-size",
+        type=size_argument,
+        default=0,
+        metavar="SIZE",
+        help="of `start`: keep the latest records, in so much disk (512MB)",
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", help="no summary")
+
+
+def _duration(text: str) -> float:
+    match = _DURATION.fullmatch(text.strip())
+    if match is None or not float(match[1]) > 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time, such as 5s, 500ms or 2min")
+    return float(match[1]) * _SECONDS[match[2]]
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """See `collector.cli`."""
+    from collector.files.atomic_files import check_writable, expanded
+    from collector.formats.registry import output_of
+    from collector.launching.attached_process import AttachedProcess, NotListeningError, listen_remotely
+
+    if (arguments.duration is None) == (arguments.action == "record"):
+        raise CollectorError(
+            "`record` needs a time, and the other actions none", "collector attach PID record 5s -o out.pftrace"
+        )
+    output = None
+    if arguments.output is not None:
+        if arguments.action in ("status", "start"):
+            raise CollectorError(f"`{arguments.action}` writes no file", "Give -o to stop, dump or record")
+        output = expanded(arguments.output)
+        output_of(output)
+        check_writable(output)
+    folder = None if arguments.socket_folder is None else expanded(arguments.socket_folder)
+    process = AttachedProcess(arguments.process, folder)
+    try:
+        state = process.status()
+    except NotListeningError:
+        if folder is not None or not listen_remotely(arguments.process):
+            raise
+        state = process.status()
+    if arguments.action == "status":
+        place = "" if state.journal is None else f", into {state.journal}"
+        doing = {
+            "idle": "listens, and is not recorded",
+            "trace": "traces a step by itself",
+            "record": f"is recorded by its own recorder{place}",
+            "run": f"is recorded by `collector run`{place}",
+            "attach": f"is recorded{place}",
+        }
+        print(f"process {state.process_id} {doing.get(state.state, state.state)}")
+        if state.trouble:
+            print(state.trouble)
+    elif arguments.action == "start":
+        print(process.start(total_bytes=arguments.max_size))
+    elif arguments.action == "stop":
+        journal, trouble = process.stop()
+        _tell(trouble)
+        _write_journal(journal, output, quiet=arguments.quiet, is_of_run=state.state == "run")
+    elif arguments.action == "dump":
+        _dump(process.cut(), None, output, quiet=arguments.quiet)
+    else:
+        _record(process, state.state, arguments.duration, output, quiet=arguments.quiet)
+    return 0
+
+
+def _record(process: AttachedProcess, state: str, seconds: float, output: Path | None, *, quiet: bool) -> None:
+    """A recording of its own, or a part of the one that is open."""
+    from collector.launching.attached_process import NotListeningError
+
+    if state in ("record", "run", "attach"):
+        begin = process.cut()
+        _sleep(seconds)
+        _dump(process.cut(), begin, output, quiet=quiet)
+        return
+    journal, trouble = process.start(), ""
+    _sleep(seconds)
+    try:
+        journal, trouble = process.stop()
+    except NotListeningError as error:
+        trouble = f"{error}: its records up to half a second before are used"
+    _tell(trouble)
+    _write_journal(journal, output, quiet=quiet)
+
+
+def _sleep(seconds: float) -> None:
+    """Wait; Ctrl-C ends the wait, not the command."""
+    with contextlib.suppress(KeyboardInterrupt):
+        time.sleep(seconds)
+
+
+def _tell(trouble: str) -> None:
+    if trouble:
+        terminal.report(trouble)
+
+
+def _write_journal(journal: Path, output: Path | None, *, quiet: bool, is_of_run: bool = False) -> None:
+    """Write the journal of a recording that has ended as a file, and remove it; without a file it stays."""
+    from collector.formats.loading import load
+    from collector.launching.attached_process import remove_journal
+
+    step = load(journal)
+    if output is None:
+        _finish(step, journal, quiet=quiet)
+        return
+    step.save(output)
+    _finish(step, output, quiet=quiet)
+    if not is_of_run:  # that is part of the output of `collector run`
+        remove_journal(journal)
+
+
+def _dump(end: Cut, begin: Cut | None, output: Path | None, *, quiet: bool) -> None:
+    """Write the closed segments of a recording that goes on, or the part of them since ``begin``."""
+    from collector.formats.loading import load
+    from collector.launching.attached_process import copied_segments, part_between
+
+    parent = Path.cwd() if output is None else output.absolute().parent
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=".collector-attach-", dir=parent))
+    except OSError as error:
+        raise OutputError(f"cannot make a folder in {parent}: {error.strerror or error}") from error
+    with contextlib.ExitStack() as stack:
+        stack.callback(_remove, folder)
+        journal = copied_segments(end, folder)
+        step = load(journal) if begin is None else part_between(journal, begin, end)
+        if output is None:
+            kept = parent / f"{end.journal.stem}-{end.segment}.journal"
+            journal.rename(kept)
+            _finish(step, kept, quiet=quiet)
+            return
+        step.save(output)
+        _finish(step, output, quiet=quiet)
+
+
+def _remove(folder: Path) -> None:
+    import shutil
+
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _finish(step: Step, path: Path, *, quiet: bool) -> None:
+    if not quiet:
+        print(terminal.printable_lines(step.summary()), file=sys.stderr)
+    terminal.report(f"what was recorded is in {path}")

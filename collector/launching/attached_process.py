@@ -1,0 +1,228 @@
+"""A running process that `collector attach` controls through the socket on which it listens.
+
+The process writes journals in a folder of its own; everything else is made of these by the process that attaches.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import struct
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from collector.errors import CollectorError, InvalidFileError, OutputError
+from collector.files.linked_files import link_or_copy
+from collector.formats.journal_format import read_segments
+from collector.recording.journal import span_of
+from collector.recording.journal_segments import contents_of, segment_number, segments_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from collector.formats.step import Step
+
+_TIMEOUT_S = 30.0
+_CREDENTIALS = struct.Struct("3i")  # process, user, group
+_MOST_ANSWER_BYTES = 1 << 16
+_PREPARE = (
+    "Start it with `collector run --listen` or COLLECTOR_LISTEN=1, or call collector.listen() in it; "
+    "CUDA must be initialised in it if it is not Python"
+)
+_REMOTE_PROGRAM = """\
+import sys
+sys.path[:] = [*sys.path, *(folder for folder in {folders!r} if folder not in sys.path)]
+import collector
+collector.listen()
+"""
+_LONGEST_REMOTE_S = 10.0
+
+
+class NotListeningError(CollectorError):
+    """The process has no socket, or it has ended."""
+
+
+@dataclass(frozen=True)
+class ProcessState:
+    """What a process that listens says of itself."""
+
+    process_id: int
+    state: str
+    """``idle``; or the recording's holder: ``trace``, ``record``, ``run``, ``attach``."""
+    journal: Path | None
+    trouble: str
+
+
+class AttachedProcess:
+    """A process that listens; every call is one connection."""
+
+    def __init__(self, process_id: int, folder: Path | None = None) -> None:
+        """Nothing is connected yet. ``folder``: of the socket; None: its name is outside the file system."""
+        self.process_id = process_id
+        name = f"collector-{process_id}"
+        self._address = f"\0{name}" if folder is None else os.fspath(folder / f"{name}.sock")
+
+    def status(self) -> ProcessState:
+        """What the process does now."""
+        found = self._ask("status")
+        journal = Path(found["journal"]) if found.get("journal") else None
+        return ProcessState(int(found["process"]), found["state"], journal, found.get("trouble", ""))
+
+    def start(self, *, total_ns: int = 0, total_bytes: int = 0) -> Path:
+        """Begin to record; return the journal. The limits remove the oldest records; 0: all are kept."""
+        return Path(self._ask("start", str(total_ns), str(total_bytes))["journal"])
+
+    def stop(self) -> tuple[Path, str]:
+        """End the recording; return its journal, and the trouble that it had, or ``""``."""
+        found = self._ask("stop")
+        return Path(found["journal"]), found.get("trouble", "")
+
+    def cut(self) -> Cut:
+        """Bring all finished work into closed segments."""
+        found = self._ask("cut")
+        return Cut(Path(found["journal"]), int(found["segment"]), int(found["cupti_ns"]))
+
+    def _ask(self, *request: str) -> dict[str, str]:
+        """Send a request, and return the names and values of the answer.
+
+        Raises:
+            NotListeningError: nobody listens, or the process ended meanwhile.
+            collector.CollectorError: the process refused.
+        """
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+                connection.settimeout(_TIMEOUT_S)
+                connection.connect(self._address)
+                self._check_owner(connection)
+                connection.sendall(b"".join(os.fsencode(field) + b"\0" for field in request))
+                connection.shutdown(socket.SHUT_WR)
+                answer = _received(connection)
+        except (FileNotFoundError, ConnectionRefusedError):
+            raise NotListeningError(f"process {self.process_id} {self._absence()}", _PREPARE) from None
+        except TimeoutError:
+            raise CollectorError(
+                f"process {self.process_id} did not answer within {_TIMEOUT_S:g} s",
+                "It is stopped, or the driver holds it; ask again",
+            ) from None
+        except OSError as error:
+            raise NotListeningError(
+                f"process {self.process_id} cannot be asked: {error.strerror or error}", "Ask whether it still runs"
+            ) from error
+        if not answer:
+            raise NotListeningError(f"process {self.process_id} ended before it answered", "")
+        if answer[0] != "ok":
+            raise CollectorError(
+                f"process {self.process_id}: {answer[1] if len(answer) > 1 else 'refused'}", *answer[2:3]
+            )
+        return dict(zip(answer[1::2], answer[2::2], strict=False))
+
+    def _check_owner(self, connection: socket.socket) -> None:
+        """Another process may have taken the name."""
+        raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        owner, user, _ = _CREDENTIALS.unpack(raw)
+        if owner not in (self.process_id, 0) or user != os.geteuid():  # 0: of another namespace of processes
+            raise CollectorError(
+                f"the socket of process {self.process_id} belongs to process {owner} of user {user}",
+                "Attach as the user of the process",
+            )
+
+    def _absence(self) -> str:
+        try:
+            os.kill(self.process_id, 0)
+        except ProcessLookupError:
+            return "does not exist"
+        except PermissionError:
+            return "is of another user"
+        return "does not listen"
+
+
+@dataclass(frozen=True)
+class Cut:
+    """An instant of a recording of which all finished work is in closed segments."""
+
+    journal: Path
+    segment: int
+    """The first one that is not closed."""
+    cupti_ns: int
+
+
+def _received(connection: socket.socket) -> list[str]:
+    found = b""
+    while len(found) < _MOST_ANSWER_BYTES and (piece := connection.recv(4096)):
+        found += piece
+    return [os.fsdecode(field) for field in found.split(b"\0")[:-1]]
+
+
+def listen_remotely(process_id: int) -> bool:
+    """Let a Python process listen that did not; return whether that was possible.
+
+    From CPython 3.14 on an interpreter runs a file for another one of the same version and user, at its next safe
+    point: not while it hangs in a call.
+
+    Raises:
+        collector.CollectorError: the process does not allow it, or did not get to it in time.
+    """
+    remote_exec = getattr(sys, "remote_exec", None)
+    if remote_exec is None:
+        return False
+    with tempfile.TemporaryDirectory(prefix="collector-attach-") as folder:
+        program = Path(folder, "listen.py")
+        program.write_text(_REMOTE_PROGRAM.format(folders=[folder for folder in sys.path if folder]))
+        try:
+            remote_exec(process_id, os.fspath(program))
+        except (OSError, RuntimeError, ValueError) as error:
+            raise CollectorError(
+                f"process {process_id} does not listen, and cannot be made to ({error})", _PREPARE
+            ) from error
+        until = time.monotonic() + _LONGEST_REMOTE_S
+        while time.monotonic() < until:
+            with suppress(NotListeningError):
+                AttachedProcess(process_id).status()
+                return True
+            time.sleep(0.05)
+    raise CollectorError(f"process {process_id} did not begin to listen: it does not run Python code now", _PREPARE)
+
+
+def copied_segments(cut: Cut, folder: Path) -> Path:
+    """A journal in ``folder`` of the segments that are closed now: a second name of each, or a copy.
+
+    Raises:
+        collector.OutputError: there is none, or the folder cannot be written.
+    """
+    journal = folder / "dump.journal"
+    count = 0
+    try:
+        journal.mkdir(parents=True)
+        for segment in segments_of(cut.journal):
+            if segment_number(segment) < cut.segment:
+                with suppress(FileNotFoundError):  # the oldest may have been removed meanwhile
+                    link_or_copy(segment, journal / segment.name)
+                    count += 1
+    except OSError as error:
+        raise OutputError(f"the segments of {cut.journal} cannot be copied: {error.strerror or error}") from error
+    if not count:
+        raise OutputError("there is no record yet")
+    return journal
+
+
+def part_between(journal: Path, begin: Cut, end: Cut) -> Step:
+    """The part of a journal between two instants. Raises `collector.InvalidFileError` if it cannot be read."""
+    segments: Sequence[Path] = segments_of(journal)
+    if not segments:
+        raise InvalidFileError(f"{journal}: there is no segment of a journal in this folder")
+    start_ns = span_of(contents_of(segments[0])).session_start_ns
+    return read_segments(journal, (begin.cupti_ns - start_ns, end.cupti_ns - start_ns))
+
+
+def remove_journal(journal: Path) -> None:
+    """Remove a journal that has been written as a file, and the folder that was made for it."""
+    shutil.rmtree(journal, ignore_errors=True)
+    with suppress(OSError):
+        if journal.parent.name.startswith("collector-"):
+            journal.parent.rmdir()

@@ -1,0 +1,93 @@
+"""A process that can be traced from outside: `collector attach` starts, ends and dumps recordings while it runs.
+
+>>> import collector
+>>> collector.listen()
+
+A thread of the native library sleeps on a unix socket, and answers processes of the same user alone. No signal is used,
+and Python's lock is not needed: a program that hangs in a call can be recorded and dumped as well.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from collector.errors import CollectorError, OutputError, error_of_kind
+from collector.files.atomic_files import expanded
+from collector.options import KINDS, TraceOptions
+from collector.sources.native import extension_error, search_roots
+from collector.tracing.annotate import send_annotations_always
+from collector.tracing.caller_warnings import warn_caller
+from collector.tracing.recorded_process import RecordedProcess
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+LISTEN_VARIABLE = "COLLECTOR_LISTEN"
+"""``1``: a process that imports the collector listens; a path: the folder of the socket."""
+
+
+def listen(folder: str | os.PathLike[str] | None = None, *, kinds: Iterable[str] = KINDS, strict: bool = False) -> None:
+    """Let `collector attach` control a recording of this process from now on.
+
+    Nothing is recorded before it is asked for, and the thread that waits costs nothing until then. A second call does
+    nothing. `collector.annotate` names launches of such recordings, and `collector.trace` is a part of them.
+
+    Args:
+        folder: of the socket, for processes in other containers; only its owner may write there. None: the socket has
+            a name outside the file system.
+        kinds: the kinds of activity of the recordings, as of `collector.trace`.
+        strict: raise a `collector.CollectorError` instead of warning.
+
+    Raises:
+        ValueError: an unknown kind.
+    """
+    names = (kinds,) if isinstance(kinds, str) else tuple(kinds)
+    options = TraceOptions(kinds=names)
+    try:
+        if (error := extension_error()) is not None:
+            raise CollectorError(
+                f"the native extension cannot be loaded ({error})", "Install the package again with pip"
+            )
+        from collector import _native
+
+        socket_folder = b"" if folder is None else os.fsencode(_checked(expanded(folder).absolute()))
+        try:
+            _native.listen(
+                {
+                    "kinds": list(options.kinds),
+                    "search_roots": search_roots(),
+                    "buffer_bytes": options.buffer_bytes,
+                    "max_buffers": options.max_buffers,
+                },
+                socket_folder,
+            )
+        except _native.CaptureError as failure:
+            raise error_of_kind(failure.kind, failure.cause, failure.remedy) from None
+    except CollectorError as error:
+        if strict:
+            raise
+        warn_caller(f"this process does not listen: {error}")
+        return
+    send_annotations_always(RecordedProcess())
+
+
+def listen_as_asked() -> None:
+    """Listen as `LISTEN_VARIABLE` says."""
+    asked = os.environ.get(LISTEN_VARIABLE, "")
+    listen(asked if asked.startswith("/") else None)
+
+
+def _checked(folder: Path) -> Path:
+    """The folder, if no other user can replace what is in it."""
+    try:
+        found = folder.stat()
+    except OSError as error:
+        raise OutputError(f"{folder}: {error.strerror or error}", "Make the folder first") from error
+    if not stat.S_ISDIR(found.st_mode):
+        raise OutputError(f"{folder} is no folder", "Name the folder in which the socket is to be")
+    if found.st_uid != os.geteuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise OutputError(f"{folder} is not this user's alone", f"Take it away from others: chmod 700 {folder}")
+    return folder

@@ -1,0 +1,394 @@
+#include "inject/control_server.h"
+
+#include <pthread.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "capture/clocks.h"
+#include "capture/session.h"
+#include "inject/run_options.h"
+#include "threads/mutex.h"
+#include "threads/signals_blocked.h"
+
+namespace collector::inject {
+namespace {
+
+using capture::Holder;
+using capture::Session;
+using cupti::Failure;
+using cupti::FailureKind;
+
+constexpr int64_t kEndTimeout = 5'000 * capture::kMillisecond;
+constexpr time_t kRequestTimeoutS = 2;
+constexpr size_t kMostRequestBytes = 4096;
+constexpr uint64_t kSegmentBytes = uint64_t{16} << 20;
+constexpr uint64_t kSegmentsInRing = 8;
+constexpr int kBacklog = 8;
+
+using Fields = std::vector<std::string>;
+
+// A file descriptor of ours.
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  ~Descriptor() {
+    if (number_ >= 0) static_cast<void>(::syscall(SYS_close, number_));  // close() is a point of cancellation
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  int get() const { return number_; }
+  int release() { return std::exchange(number_, -1); }
+
+ private:
+  int number_;
+};
+
+struct Address {
+  sockaddr_un name{};
+  socklen_t size = 0;
+
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&name); }
+  std::string path() const {
+    const size_t bytes = size - offsetof(sockaddr_un, sun_path);
+    return name.sun_path[0] == '\0' ? std::string(name.sun_path, bytes) : std::string(name.sun_path);
+  }
+};
+
+// Throws std::invalid_argument for a path that is too long for a socket.
+Address address_of(const std::string& folder) {
+  const std::string name = "collector-" + std::to_string(::getpid());
+  const std::string path = folder.empty() ? std::string(1, '\0') + name : folder + "/" + name + ".sock";
+  Address address;
+  if (path.size() >= sizeof(address.name.sun_path)) throw std::invalid_argument("its path is too long for a socket");
+  address.name.sun_family = AF_UNIX;
+  std::copy(path.begin(), path.end(), address.name.sun_path);
+  // A name outside the file system ends with the address, others with a zero.
+  address.size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size() + (folder.empty() ? 0 : 1));
+  return address;
+}
+
+bool has_owner(const Address& address) {
+  const Descriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  return ::connect(probe.get(), address.get(), address.size) == 0 || errno != ECONNREFUSED;
+}
+
+// A socket with the address, which listens; -1 and errno. The file of a process that has ended is replaced.
+int listening_socket(const Address& address, bool is_file) {
+  Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (socket.get() < 0) return -1;
+  int result = ::bind(socket.get(), address.get(), address.size);
+  if (result != 0 && errno == EADDRINUSE && is_file && !has_owner(address)) {
+    ::unlink(address.name.sun_path);
+    result = ::bind(socket.get(), address.get(), address.size);
+  }
+  if (result != 0 || ::listen(socket.get(), kBacklog) != 0) return -1;
+  if (is_file) ::chmod(address.name.sun_path, S_IRUSR | S_IWUSR);
+  return socket.release();
+}
+
+// Whether the descriptor is the socket with this address still: a program may close all descriptors, and get the number
+// for a file of its own.
+bool is_at(int socket, const Address& address) {
+  Address found;
+  found.size = sizeof(found.name);
+  return ::getsockname(socket, reinterpret_cast<sockaddr*>(&found.name), &found.size) == 0 &&
+         found.size == address.size && std::memcmp(&found.name, &address.name, address.size) == 0;
+}
+
+bool is_same_user(int connection) {
+  ucred credentials{};
+  socklen_t size = sizeof(credentials);
+  return ::getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 && credentials.uid == ::geteuid();
+}
+
+// The fields of a request; empty: nothing that can be understood has come in time.
+Fields received(int connection) {
+  std::array<char, kMostRequestBytes> bytes{};
+  size_t count = 0;
+  for (;;) {
+    const ssize_t got = ::recv(connection, bytes.data() + count, bytes.size() - count, 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 || count == bytes.size()) return {};
+    if (got == 0) break;
+    count += static_cast<size_t>(got);
+  }
+  Fields fields;
+  std::string_view rest(bytes.data(), count);
+  for (size_t end = rest.find('\0'); end != std::string_view::npos; end = rest.find('\0')) {
+    fields.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(end + 1);
+  }
+  return rest.empty() ? fields : Fields{};
+}
+
+void send_fields(int connection, const Fields& fields) {
+  std::string bytes;
+  for (const std::string& field : fields) bytes.append(field).push_back('\0');
+  std::string_view rest = bytes;
+  while (!rest.empty()) {
+    const ssize_t sent = ::send(connection, rest.data(), rest.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent <= 0) return;
+    rest.remove_prefix(static_cast<size_t>(sent));
+  }
+}
+
+Fields refusal(const std::string& cause, const std::string& remedy) { return {"error", cause, remedy}; }
+
+const char* name_of(Holder holder) {
+  switch (holder) {
+    case Holder::kCaller:
+      return "trace";
+    case Holder::kInjection:
+      return "run";
+    case Holder::kRecorder:
+      return "record";
+    case Holder::kControl:
+      return "attach";
+  }
+  return "";
+}
+
+bool parse(const std::string& text, uint64_t& out) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
+class ControlServer {
+ public:
+  std::optional<Failure> begin(const ControlOptions& options) EXCLUDES(mutex_) {
+    const threads::MutexLock lock(mutex_);
+    if (socket_ >= 0 && process_id_ == ::getpid()) return std::nullopt;
+    Address address;
+    int socket = -1;
+    std::string trouble;
+    try {
+      address = address_of(options.socket_folder);
+      socket = listening_socket(address, !options.socket_folder.empty());
+      if (socket < 0) trouble = std::strerror(errno);
+    } catch (const std::invalid_argument& error) {
+      trouble = error.what();
+    }
+    if (!trouble.empty()) {
+      return Failure{FailureKind::kAlreadyActive,
+                     "this process cannot be listened to: its socket cannot be made (" + trouble + ")",
+                     "Name another folder for the socket (COLLECTOR_LISTEN=/a/folder)"};
+    }
+    options_ = options;
+    address_ = address;
+    process_id_ = ::getpid();
+    socket_ = socket;
+    const threads::SignalsBlocked no_signals;  // the program's signal handlers must not run on our thread
+    std::thread([this, socket, address] {
+      ::pthread_setname_np(::pthread_self(), "collector");
+      serve(socket, address);
+    }).detach();
+    return std::nullopt;
+  }
+
+  std::string name() EXCLUDES(mutex_) {
+    const threads::MutexLock lock(mutex_);
+    return socket_ >= 0 && process_id_ == ::getpid() ? address_.path() : "";
+  }
+
+  void end() EXCLUDES(mutex_) {
+    const int socket = socket_;
+    if (socket < 0 || process_id_ != ::getpid()) return;
+    const threads::MutexLock lock(mutex_);
+    socket_ = -1;
+    if (is_at(socket, address_)) ::shutdown(socket, SHUT_RDWR);  // wakes the thread, which closes it
+    if (address_.name.sun_path[0] != '\0') ::unlink(address_.name.sun_path);
+    Session::instance().stop(false, kEndTimeout, Holder::kControl);
+  }
+
+  // A forked child has no thread, and its copy of the socket would outlive this process.
+  void leave_to_parent() {
+    const int socket = socket_;
+    if (socket >= 0 && is_at(socket, address_)) ::close(socket);
+    socket_ = -1;
+  }
+
+ private:
+  void serve(int socket, const Address& address) {
+    while (is_at(socket, address)) {
+      const Descriptor connection(::accept4(socket, nullptr, nullptr, SOCK_CLOEXEC));
+      if (connection.get() < 0) {
+        if (errno == EINTR || errno == ECONNABORTED) continue;
+        if (errno != EMFILE && errno != ENFILE && errno != ENOMEM) break;
+        const timespec pause = capture::timespec_of(100 * capture::kMillisecond);
+        ::nanosleep(&pause, nullptr);
+        continue;
+      }
+      try {
+        answer(connection.get());
+      } catch (const std::exception& error) {
+        send_fields(connection.get(), refusal(error.what(), ""));
+      }
+    }
+    if (is_at(socket, address)) ::close(socket);
+  }
+
+  void answer(int connection) {
+    const timeval limit{kRequestTimeoutS, 0};
+    ::setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+    ::setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+    const Fields request = received(connection);  // before any answer: a sender that is cut off does not read it
+    send_fields(connection, is_same_user(connection)
+                                ? done(request)
+                                : refusal("the process is of another user", "Attach as the user of the process"));
+  }
+
+  Fields done(const Fields& request) {
+    if (request.size() == 1 && request[0] == "status") return status();
+    if (request.size() == 3 && request[0] == "start") return start(request[1], request[2]);
+    if (request.size() == 1 && request[0] == "stop") return stop();
+    if (request.size() == 1 && request[0] == "cut") return cut();
+    return refusal("the request is not understood", "Use the `collector attach` of the same version");
+  }
+
+  static Fields status() {
+    const std::optional<capture::SessionState> state = Session::instance().state();
+    return {"ok",
+            "process",
+            std::to_string(::getpid()),
+            "state",
+            state ? name_of(state->holder) : "idle",
+            "journal",
+            state ? state->journal : "",
+            "trouble",
+            state ? state->trouble : ""};
+  }
+
+  Fields start(const std::string& total_ns, const std::string& total_bytes) EXCLUDES(mutex_) {
+    const threads::MutexLock lock(mutex_);
+    capture::StartOptions options = options_.start;
+    uint64_t most_ns = 0;
+    uint64_t most_bytes = 0;
+    if (!parse(total_ns, most_ns) || !parse(total_bytes, most_bytes) || most_ns > uint64_t{1} << 62) {
+      return refusal("the limits are no numbers", "");
+    }
+    options.segments = {kSegmentBytes, 0, most_bytes, static_cast<int64_t>(most_ns)};
+    if (most_bytes != 0) options.segments.segment_bytes = std::min(kSegmentBytes, most_bytes / kSegmentsInRing + 1);
+    if (most_ns != 0) options.segments.segment_ns = static_cast<int64_t>(most_ns / kSegmentsInRing + 1);
+    options.journal_only = true;
+    options.holder = Holder::kControl;
+    options.journal_texts["process.id"] = std::to_string(::getpid());
+    options.journal = new_journal(folder());
+    if (const auto failure = Session::instance().start(options)) return refusal(failure->cause, failure->remedy);
+    return {"ok", "journal", options.journal};
+  }
+
+  static Fields stop() {
+    Session& session = Session::instance();
+    const std::optional<capture::SessionState> state = session.state();
+    if (!state) return refusal("nothing is recorded in this process", "Start it: collector attach PID start");
+    if (state->holder != Holder::kControl && state->holder != Holder::kInjection) {
+      return refusal("the program itself records, and alone may end that",
+                     "`collector attach PID dump` writes what a recorder has");
+    }
+    // It waits for no kernel: one of them may never end.
+    if (!session.stop(false, kEndTimeout, state->holder)) {
+      return refusal("the recording has ended meanwhile", "Its journal is " + state->journal);
+    }
+    return {"ok", "journal", state->journal, "trouble", session.journal_trouble()};
+  }
+
+  static Fields cut() {
+    Session& session = Session::instance();
+    const std::optional<capture::SessionState> state = session.state();
+    if (!state) return refusal("nothing is recorded in this process", "Start it: collector attach PID start");
+    const auto mark = session.mark(Session::Completeness::kCut, false, kEndTimeout);
+    if (!mark || mark->segment == 0) {
+      const std::string cause = !state->trouble.empty() ? "the recording broke off (" + state->trouble + ")"
+                                : state->holder == Holder::kCaller
+                                    ? "the program traces a step, whose records are in its memory"
+                                : mark ? "its records are in one file until it ends"
+                                       : "CUPTI cannot be flushed safely while a program runs (CUDA 13.0.48)";
+      return refusal(cause, "Wait for the end of the step, or of the program");
+    }
+    return {"ok",
+            "journal",
+            mark->journal,
+            "segment",
+            std::to_string(mark->segment),
+            "cupti_ns",
+            std::to_string(mark->time.cupti_ns)};
+  }
+
+  // The folder of the journals, which is made when the first recording begins. Throws std::system_error.
+  std::string folder() const REQUIRES(mutex_) {
+    if (!options_.folder.empty()) return options_.folder;
+    const char* const temporary = ::secure_getenv("TMPDIR");
+    std::string name = temporary != nullptr && *temporary == '/' ? temporary : "/tmp";
+    name += "/collector-XXXXXX";
+    if (::mkdtemp(name.data()) == nullptr) {
+      throw std::system_error(errno, std::generic_category(), "no folder for the records can be made in " + name);
+    }
+    return name;
+  }
+
+  threads::Mutex mutex_;
+  ControlOptions options_ GUARDED_BY(mutex_);
+  // Written before the socket, and not changed while there is one.
+  Address address_;
+  pid_t process_id_ = 0;
+  std::atomic<int> socket_{-1};
+};
+
+// Never destroyed, because its thread runs to the end of the process. A forked child gets another, whose lock is free.
+std::atomic<ControlServer*> current{nullptr};
+
+ControlServer& server() { return *current.load(std::memory_order_acquire); }
+
+void leave_to_parent() {
+  server().leave_to_parent();
+  current.store(new ControlServer(), std::memory_order_release);
+}
+
+}  // namespace
+
+std::optional<Failure> listen(const ControlOptions& options) {
+  static const bool is_registered = [] {
+    current.store(new ControlServer(), std::memory_order_release);
+    ::pthread_atfork(nullptr, nullptr, leave_to_parent);
+    std::atexit(stop_listening);
+    return true;
+  }();
+  static_cast<void>(is_registered);
+  return server().begin(options);
+}
+
+std::string listening_at() { return current.load(std::memory_order_acquire) == nullptr ? "" : server().name(); }
+
+void stop_listening() {
+  if (current.load(std::memory_order_acquire) == nullptr) return;
+  try {
+    server().end();
+  } catch (const std::exception&) {  // no memory: the journal says that it had not ended
+    return;
+  }
+}
+
+}  // namespace collector::inject

@@ -1,0 +1,425 @@
+"""A process that listens is recorded by another one, and nothing that others send to it disturbs it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from injected_programs import launching_program, simulator_environment
+from listening_program import listening_program
+
+import collector
+from collector.cli import main
+from collector.errors import CollectorError
+from collector.launching.attached_process import AttachedProcess, Cut, NotListeningError
+from collector.recording.recording import Recording
+
+pytestmark = [pytest.mark.simulator, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """In which the program makes its folders."""
+    return tmp_path_factory.mktemp("temporary")
+
+
+@pytest.fixture(scope="module")
+def program(folder):
+    """One program for all tests that leave it as it was."""
+    with listening_program(TMPDIR=str(folder)) as child:
+        yield child
+
+
+@pytest.fixture
+def process(program, folder):
+    """The process, of which nothing is recorded before and after the test."""
+    found = AttachedProcess(program.pid)
+    assert found.status().state == "idle"
+    yield found
+    assert found.status().state == "idle"
+    for left in folder.iterdir():  # what was recorded without a file
+        shutil.rmtree(left)
+
+
+def kernels(recording: Recording) -> set[str]:
+    return {kernel.name for kernel in recording.kernels}
+
+
+def attach(*words: object) -> int:
+    return main(["attach", *map(str, words)])
+
+
+def test_a_recording_of_some_time(process, folder, tmp_path, capsys):
+    assert attach(process.process_id, "record", "300ms", "-o", tmp_path / "out.gpurec") == 0
+    step = collector.load(tmp_path / "out.gpurec")
+    assert kernels(step.recording) == {"kernel", "other"}
+    assert set(step.recording.annotations_of(step.recording.kernels)) <= {"loop", ""}
+    assert step.recording.annotations_of(step.recording.kernels).count("loop") >= len(step.kernels) - 2
+    assert step.ledger.interrupted == 0
+    assert list(tmp_path.iterdir()) == [tmp_path / "out.gpurec"]
+    assert list(folder.iterdir()) == []
+    assert "what was recorded is in" in capsys.readouterr().err
+
+
+def test_start_dump_stop(process, tmp_path, capsys):
+    number = process.process_id
+    assert attach(number, "status") == 0
+    assert attach(number, "start") == 0
+    assert attach(number, "status") == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == f"process {number} listens, and is not recorded"
+    assert said[2] == f"process {number} is recorded, into {said[1]}"
+    time.sleep(0.2)
+    assert attach(number, "dump", "-q", "-o", tmp_path / "dump.gpurec") == 0
+    first = collector.load(tmp_path / "dump.gpurec")
+    assert attach(number, "record", "0.2", "-q", "-o", tmp_path / "part.gpurec") == 0
+    part = collector.load(tmp_path / "part.gpurec")
+    assert attach(number, "stop", "-q", "-o", tmp_path / "all.json") == 0
+    whole = collector.load(tmp_path / "all.json")
+    assert 0 < len(first.kernels) < len(whole.kernels)
+    assert 0 < len(part.kernels) < len(whole.kernels) - len(first.kernels)
+    assert first.ledger.losses() == part.ledger.losses() == []
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["all.json", "dump.gpurec", "part.gpurec"]
+    assert not Path(said[1]).parent.exists()
+
+
+def test_recordings_follow_one_another(process, tmp_path):
+    """Details of annotations are stated again in each recording."""
+    for number in range(3):
+        process.start()
+        time.sleep(0.1)
+        journal, trouble = process.stop()
+        assert trouble == ""
+        recording = Recording.load(journal)
+        assert kernels(recording) == {"kernel", "other"}
+        assert recording.details[0].flops == 2.0, number
+        shutil.rmtree(journal.parent)
+
+
+def test_without_a_file_the_journal_stays(process, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    process.start()
+    time.sleep(0.1)
+    assert attach(process.process_id, "dump", "-q") == 0
+    (dump,) = tmp_path.iterdir()
+    assert kernels(Recording.load(dump)) == {"kernel", "other"}
+    assert attach(process.process_id, "stop", "-q") == 0
+    journal = Path(capsys.readouterr().err.split()[-1])
+    assert kernels(Recording.load(journal)) == {"kernel", "other"}
+    shutil.rmtree(journal.parent)
+
+
+def test_two_recordings_at_one_time(process):
+    journal = process.start()
+    try:
+        with pytest.raises(CollectorError, match="`collector attach` records this process"):
+            process.start()
+    finally:
+        assert process.stop() == (journal, "")
+        shutil.rmtree(journal.parent)
+    with pytest.raises(CollectorError, match=r"nothing is recorded in this process\. Start it"):
+        process.stop()
+    with pytest.raises(CollectorError, match="nothing is recorded in this process"):
+        process.cut()
+
+
+def test_dumps_at_one_time(process):
+    journal = process.start()
+    time.sleep(0.1)
+    cuts = []
+    threads = [threading.Thread(target=lambda: cuts.append(process.cut())) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({cut.segment for cut in cuts}) == 6
+    process.stop()
+    assert Recording.load(journal).ledger.losses() == []
+    shutil.rmtree(journal.parent)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [b"", b"\0", b"status", b"nonsense\0", b"start\0-1\x000\0", b"start\0" + b"9" * 30 + b"\x000\0", b"x" * 9000,
+     b"\xff\xfe\0" * 500, b"stop\0now\0"],
+)  # fmt: skip
+def test_garbage_is_refused(process, sent):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.connect(f"\0collector-{process.process_id}")
+        connection.settimeout(20)
+        try:
+            connection.sendall(sent)
+            connection.shutdown(socket.SHUT_WR)
+            answer = connection.recv(1000)
+        except (BrokenPipeError, ConnectionResetError):
+            answer = b"error\0"
+    assert answer.startswith(b"error\0")
+
+
+def test_a_caller_that_says_nothing_does_not_block_the_next(process):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.connect(f"\0collector-{process.process_id}")
+        began = time.monotonic()
+        assert process.status().state == "idle"
+        assert time.monotonic() - began < 15
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+def test_another_user_is_refused(process):
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            os.setuid(65534)
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+                connection.connect(f"\0collector-{process.process_id}")
+                connection.sendall(b"start\x000\x000\0")
+                connection.shutdown(socket.SHUT_WR)
+                status = 0 if b"another user" in connection.recv(1000) else 2
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_socket_of_another_process_is_not_believed(tmp_path):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as impostor:
+        impostor.bind(f"\0collector-{os.getppid()}")
+        impostor.listen()
+        with pytest.raises(CollectorError, match=f"belongs to process {os.getpid()}"):
+            AttachedProcess(os.getppid()).status()
+
+
+def test_a_process_that_does_not_listen(capsys):
+    with pytest.raises(NotListeningError, match=r"does not listen\. Start it with `collector run --listen`"):
+        AttachedProcess(os.getpid()).status()
+    done = subprocess.Popen(["true"])
+    done.wait()
+    assert attach(done.pid, "status") == 2
+    assert "does not exist" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["record"], "`record` needs a time"),
+        (["stop", "5s"], "the other actions none"),
+        (["start", "-o", "out.json"], "`start` writes no file"),
+        (["dump", "-o", "out.nonsense"], "out.nonsense"),
+    ],
+)
+def test_mistakes(process, capsys, words, text):
+    assert attach(process.process_id, *words) == 2
+    assert text in capsys.readouterr().err
+
+
+def test_a_process_that_ends_meanwhile(tmp_path, capsys):
+    with listening_program() as child:
+        timer = threading.Timer(1.5, child.kill)
+        timer.start()
+        assert attach(child.pid, "record", "2s", "-q", "-o", tmp_path / "out.gpurec") == 0
+        timer.join()
+        child.communicate()
+    assert "its records up to half a second before are used" in capsys.readouterr().err
+    step = collector.load(tmp_path / "out.gpurec")
+    assert kernels(step.recording) == {"kernel", "other"}
+    assert step.ledger.interrupted == 1
+
+
+def test_a_recording_that_is_open_at_the_end_is_whole():
+    with listening_program() as child:
+        journal = AttachedProcess(child.pid).start()
+        time.sleep(0.1)
+    recording = Recording.load(journal)
+    assert kernels(recording) == {"kernel", "other"}
+    assert recording.ledger.losses() == []
+    shutil.rmtree(journal.parent)
+
+
+def test_a_trace_inside_is_a_part_and_a_trace_outside_is_refused():
+    before = """
+def wait():
+    for line in iter(sys.stdin.readline, ""):
+        with collector.trace(strict=True) as step:
+            print("open", flush=True)
+            sys.stdin.readline()
+        print(len(step.kernels) > 0, flush=True)
+"""
+    with listening_program(before) as child:
+        process = AttachedProcess(child.pid)
+
+        def say() -> None:
+            child.stdin.write("\n")
+            child.stdin.flush()
+
+        say()
+        assert child.stdout.readline() == "open\n"
+        assert process.status().state == "trace"
+        with pytest.raises(CollectorError, match="a session is already open in this process"):
+            process.start()
+        with pytest.raises(CollectorError, match="alone may end that"):
+            process.stop()
+        with pytest.raises(CollectorError, match="traces a step"):
+            process.cut()
+        say()
+        assert child.stdout.readline() == "True\n"
+        journal = process.start()
+        time.sleep(0.1)
+        say()
+        assert child.stdout.readline() == "open\n"
+        time.sleep(0.1)
+        say()
+        assert child.stdout.readline() == "True\n"
+        assert process.stop()[0] == journal
+        assert "loop" in Recording.load(journal).annotations_of(Recording.load(journal).kernels)
+        shutil.rmtree(journal.parent)
+
+
+def test_a_recorder_is_dumped_from_outside(tmp_path):
+    with listening_program(f"recorder = collector.record(folder={str(tmp_path / 'own')!r}, strict=True)\n") as child:
+        time.sleep(0.2)
+        assert AttachedProcess(child.pid).status().state == "record"
+        assert attach(child.pid, "dump", "-q", "-o", tmp_path / "dump.gpurec") == 0
+        assert attach(child.pid, "record", "100ms", "-q", "-o", tmp_path / "part.gpurec") == 0
+        assert attach(child.pid, "stop") == 2
+    assert collector.load(tmp_path / "dump.gpurec").ledger.losses() == []
+    assert len(collector.load(tmp_path / "part.gpurec").kernels) > 0
+
+
+def test_a_fork_does_not_listen_and_takes_nothing_from_the_parent():
+    before = """
+import warnings
+warnings.simplefilter("ignore", DeprecationWarning)
+child = os.fork()
+if child == 0:
+    time.sleep(3600)
+print(child, flush=True)
+"""
+    with listening_program(f"print(os.getpid(), flush=True)\n{before}") as child:
+        forked = int(child.stdout.readline())
+        try:
+            with pytest.raises(NotListeningError, match="does not listen"):
+                AttachedProcess(forked).status()
+            assert AttachedProcess(child.pid).status().state == "idle"
+            child.kill()
+            child.wait()
+            with pytest.raises(NotListeningError, match="does not exist"):  # the fork has no copy of the socket
+                AttachedProcess(child.pid).status()
+        finally:
+            os.kill(forked, 9)
+
+
+def test_a_program_that_closes_all_files_is_asked_once_more_at_most(tmp_path):
+    before = "os.closerange(3, 256)\n"
+    with listening_program(before) as child:
+        process = AttachedProcess(child.pid)
+        for _ in range(3):
+            try:
+                assert process.status().state == "idle"
+            except NotListeningError:
+                break
+        else:
+            pytest.fail("a socket that was closed still answers")
+
+
+def test_a_socket_in_a_folder_that_is_left_behind_is_replaced(tmp_path):
+    folder = tmp_path / "sockets"
+    folder.mkdir(mode=0o700)
+    program = """
+import os, sys
+os.environ.pop("COLLECTOR_LISTEN")
+import socket
+left = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+left.bind(f"{os.environ['FOLDER']}/collector-{os.getpid()}.sock")
+left.close()
+os.environ["COLLECTOR_LISTEN"] = os.environ["FOLDER"]
+import collector, threading
+ended = threading.Event()
+thread = threading.Thread(target=int)
+wait = sys.stdin.read
+"""
+    with listening_program(program=program, FOLDER=str(folder), COLLECTOR_LISTEN="0") as child:
+        (left,) = folder.iterdir()
+        assert left.stat().st_mode & 0o777 == 0o600
+        assert AttachedProcess(child.pid, folder).status().state == "idle"
+        assert attach(child.pid, "status", "--socket-folder", folder) == 0
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(("mode", "text"), [(0o777, "is not this user's alone"), (None, "Make the folder first")])
+def test_a_folder_that_others_may_write(tmp_path, mode, text):
+    folder = tmp_path / "sockets"
+    if mode is not None:
+        folder.mkdir()
+        folder.chmod(mode)
+    with pytest.raises(CollectorError, match=text):
+        collector.listen(folder, strict=True)
+    with pytest.warns(collector.CollectorWarning, match="this process does not listen: "):
+        collector.listen(folder)
+
+
+def test_a_program_that_imports_nothing(tmp_path):
+    """`collector run --listen` lets any program be dumped and ended from outside; its trace has all of it."""
+    output = tmp_path / "run.gpurec"
+    command = [sys.executable, "-m", "collector", "run", "--listen", "-q", "-o", output, launching_program(), "echo"]
+    pipe = subprocess.PIPE
+    running = subprocess.Popen(command, env=simulator_environment(), stdin=pipe, stderr=pipe, text=True)
+    try:
+        process = None
+        until = time.monotonic() + 60
+        while process is None and time.monotonic() < until:
+            for each in Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split():
+                try:
+                    if AttachedProcess(int(each)).status().state == "run":
+                        process = AttachedProcess(int(each))
+                except NotListeningError:
+                    time.sleep(0.05)
+        until = time.monotonic() + 60
+        while not _has_kernels(process.cut()) and time.monotonic() < until:
+            time.sleep(0.1)
+        assert attach(process.process_id, "dump", "-q", "-o", tmp_path / "dump.gpurec") == 0
+        _, errors = running.communicate(timeout=60)
+    finally:
+        running.kill()
+        running.wait()
+        running.stdin.close()
+        running.stderr.close()
+    assert running.returncode == 7, errors
+    assert len(collector.load(tmp_path / "dump.gpurec").kernels) == 100
+    assert len(collector.load(output).kernels) == 100
+
+
+def _has_kernels(cut: Cut) -> bool:
+    return bool(len(Recording.load(cut.journal).kernels))
+
+
+def test_python_that_was_not_prepared(tmp_path):
+    """From 3.14 on an interpreter can be made to listen by another one of the same version."""
+    if not hasattr(sys, "remote_exec"):
+        with pytest.raises(NotListeningError, match="does not listen"):
+            AttachedProcess(os.getpid()).status()
+        pytest.skip("PYTHON THAT WAS NOT PREPARED IS NOT TESTED: it needs CPython 3.14")
+    program = """
+import os, sys, threading, time
+from collector.testing import SimulatedGpu
+gpu = SimulatedGpu().__enter__()
+ended = threading.Event()
+def launch():
+    while not ended.is_set():
+        gpu.launch("kernel")
+        gpu.synchronize()
+        time.sleep(0.01)
+thread = threading.Thread(target=launch)
+wait = lambda: time.sleep(10)
+"""
+    with listening_program(program=program) as child:
+        assert attach(child.pid, "record", "300ms", "-q", "-o", tmp_path / "out.gpurec") == 0
+        child.kill()
+        child.communicate()
+    assert kernels(collector.load(tmp_path / "out.gpurec").recording) == {"kernel"}
