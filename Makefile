@@ -51,7 +51,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help aarch64 dist docs environment demo quick test-cpp test test-sql test-spark lint format protos kinds protobuf-ends frameworks sanitize sanitize-quick asan tsan coverage fuzz bench gpu wheels pictures names-picture web web-check clean
+.PHONY: help aarch64 dist docs environment demo quick test-cpp test test-sql test-spark lint format protos kinds protobuf-ends frameworks sanitize sanitize-quick asan tsan soak coverage fuzz bench gpu wheels pictures names-picture web web-check clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 15
@@ -297,6 +297,11 @@ $(VENV)/.bench: $(BUILD_INPUTS) | $(BIN)/python
 
 bench: $(VENV)/.bench ## Run every benchmark, write benchmarks/results/<card or processor>.md (BENCH=names: some of them)
 	$(BIN)/python scripts/bench_report.py $(BENCH)
+
+SOAK_SECONDS ?= 1800
+
+soak: $(VENV)/.test ## Record two programs for SOAK_SECONDS with dumps, starts and stops from outside: nothing may grow or be lost
+	$(BIN)/python scripts/soak.py --seconds $(SOAK_SECONDS)
 
 # --- hardware
 
