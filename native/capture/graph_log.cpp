@@ -58,6 +58,7 @@ void GraphLog::notice(const cupti::Library& library, uint32_t callback_id, const
       break;
     case ResourceCallback::kGraphNodeCloned:
     case ResourceCallback::kGraphNodeUpdated:
+    case ResourceCallback::kGraphNodeSetParams:
       row.graph_change = static_cast<uint8_t>(
           callback == ResourceCallback::kGraphNodeCloned ? GraphChange::kNodeCopied : GraphChange::kNodeUpdated);
       row.graph_node_id = id_of_node(functions, graph.node);

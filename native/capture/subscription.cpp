@@ -85,10 +85,12 @@ void Subscription::enable_graph_callbacks() {
   using Callback = cupti::ResourceCallback;
   constexpr Callback kWanted[] = {Callback::kGraphNodeCreated,     Callback::kGraphExecCreated,
                                   Callback::kGraphNodeCloned,      Callback::kGraphExecDestroyStarting,
-                                  Callback::kGraphDestroyStarting, Callback::kGraphNodeUpdated};
+                                  Callback::kGraphDestroyStarting, Callback::kGraphNodeUpdated,
+                                  Callback::kGraphNodeSetParams};
   if (handle_ == nullptr || library_->cupti().EnableCallback == nullptr) return;
   for (const Callback callback : kWanted) {
-    if (callback == Callback::kGraphNodeUpdated && !library_->has(Feature::kGraphUpdates)) continue;
+    const bool is_update = callback == Callback::kGraphNodeUpdated || callback == Callback::kGraphNodeSetParams;
+    if (is_update && !library_->has(Feature::kGraphUpdates)) continue;
     // A library that refuses one is used without it: its graphs have only the annotation of their launch.
     library_->cupti().EnableCallback(1, handle_, cupti::kResourceDomain, static_cast<uint32_t>(callback));
   }

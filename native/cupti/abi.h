@@ -63,7 +63,8 @@ enum class ResourceCallback : uint32_t {
   kGraphExecCreated = 18,
   kGraphExecDestroyStarting = 19,
   kGraphNodeCloned = 20,
-  kGraphNodeUpdated = 22,  // since 13.0
+  kGraphNodeUpdated = 22,    // since 13.0
+  kGraphNodeSetParams = 23,  // likewise
 };
 
 // NOLINTBEGIN(readability-identifier-naming): the members bear CUPTI's own names.

@@ -226,10 +226,14 @@ bool is_recorded(const Domain& domain) {
 int push_ex(Domain& domain, const EventAttributes* attributes) noexcept {
   if (!is_recorded(domain)) return kNoPushPopTracking;
   return guarded([&] {
-    const EventAttributes said = given(attributes);
-    return with_texts(domain, said, name_of(said), [&](const capture::RangeTexts& texts) {
-      return handler().session.push_range(domain.owner, texts);
-    });
+    const auto push = [&domain](const EventAttributes& said) {
+      return with_texts(domain, said, name_of(said), [&domain](const capture::RangeTexts& texts) {
+        return handler().session.push_range(domain.owner, texts);
+      });
+    };
+    // Those of today's versions are read in place.
+    const bool is_whole = attributes != nullptr && attributes->size >= sizeof(EventAttributes);
+    return is_whole ? push(*attributes) : push(given(attributes));
   });
 }
 

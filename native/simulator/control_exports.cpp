@@ -88,6 +88,24 @@ SIMULATOR_EXPORT int sim_update_graph(void* executable, void* graph) {
   return updated != nullptr && source != nullptr && simulator.update(updated, source) ? 0 : -1;
 }
 
+SIMULATOR_EXPORT int sim_add_empty_node(void* handle) {
+  Simulator& simulator = Simulator::current();
+  auto* const graph = simulator.graphs.graph(handle);
+  if (graph == nullptr) return -1;
+  simulator.add_empty_node(graph);
+  return 0;
+}
+
+SIMULATOR_EXPORT int sim_set_kernel(void* executable, void* graph, uint32_t place, const char* name,
+                                    int64_t duration_ns) {
+  Simulator& simulator = Simulator::current();
+  auto* const changed = simulator.graphs.executable(executable);
+  auto* const source = simulator.graphs.graph(graph);
+  const bool is_set =
+      changed != nullptr && source != nullptr && simulator.set_kernel(changed, source, place, name, duration_ns);
+  return is_set ? 0 : -1;
+}
+
 SIMULATOR_EXPORT int sim_destroy_graph(void* handle) {
   Simulator& simulator = Simulator::current();
   if (auto* const graph = simulator.graphs.graph(handle)) return simulator.destroy(graph), 0;

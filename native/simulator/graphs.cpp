@@ -8,6 +8,8 @@
 
 namespace collector::simulator {
 
+constexpr uint32_t kEmptyNode = 5;  // CU_GRAPH_NODE_TYPE_EMPTY
+
 using cupti::ActivityKind;
 using cupti::GraphData;
 using cupti::ResourceCallback;
@@ -83,8 +85,9 @@ GraphNode* Simulator::add_node(Graph& graph, const GraphNode& content, const Gra
                                GraphNode* original) {
   GraphData data{};
   data.graph = &graph;
-  data.nodeType = content.activity.type;
+  data.nodeType = content.is_empty ? kEmptyNode : content.activity.type;
   notify_graph(ResourceCallback::kGraphNodeCreateStarting, data);
+  if (content.is_empty) data.nodeType = 0;  // later callbacks call it a kernel
   GraphNode* const node = graphs.add_node(graph);
   const uint64_t id = node->id;
   *node = content;
@@ -162,6 +165,15 @@ void Simulator::capture(const SimActivity& activity, int64_t duration_ns) {
   add_node(*here.captured, content, dependency, nullptr);
 }
 
+// The node depends on no other, and none on it.
+void Simulator::add_empty_node(Graph* graph) {
+  const ApiCall call = begin_call(callback_id("cudaGraphAddEmptyNode_v10000"), callback_id("cuGraphAddEmptyNode"));
+  GraphNode content;
+  content.is_empty = true;
+  add_node(*graph, content, nullptr, nullptr);
+  end_call(call);
+}
+
 ExecutableGraph* Simulator::instantiate(Graph* graph) {
   const ApiCall call =
       begin_call(callback_id("cudaGraphInstantiate_v12000"), callback_id("cuGraphInstantiateWithFlags"));
@@ -172,9 +184,11 @@ ExecutableGraph* Simulator::instantiate(Graph* graph) {
   GraphData data{};
   data.graph = executable->lowered;
   notify_graph(ResourceCallback::kGraphCreated, data);
-  for (size_t i = 0; i < graph->nodes.size(); ++i) {
+  for (const std::unique_ptr<GraphNode>& node : graph->nodes) {
+    data.nodeType = node->is_empty ? kEmptyNode : node->activity.type;
     notify_graph(ResourceCallback::kGraphNodeCreateStarting, data);
   }
+  data.nodeType = 0;
   for (const std::unique_ptr<GraphNode>& node : graph->nodes) {
     if (node->dependency != nullptr) notify_graph(ResourceCallback::kGraphNodeDependencyCreated, data);
   }
@@ -184,6 +198,15 @@ ExecutableGraph* Simulator::instantiate(Graph* graph) {
   data.graph = graph;
   Context* const context = primary_context(0);
   notify_graph(ResourceCallback::kGraphExecCreateStarting, data, context);
+  // Executable graphs have no empty nodes; the places of the others stay.
+  for (const std::unique_ptr<GraphNode>& node : executable->copy->nodes) {
+    if (!node->is_empty) continue;
+    GraphData dropped{};
+    dropped.graph = executable->copy;
+    dropped.node = node.get();
+    notify_graph(ResourceCallback::kGraphNodeDestroyStarting, dropped);
+    node->is_dropped = true;
+  }
   data.graphExec = executable;
   notify_graph(ResourceCallback::kGraphExecCreated, data, context);
   end_call(call);
@@ -223,6 +246,27 @@ bool Simulator::update(ExecutableGraph* executable, Graph* graph) {
   return same;
 }
 
+bool Simulator::set_kernel(ExecutableGraph* executable, Graph* graph, uint32_t place, const char* name,
+                           int64_t duration_ns) {
+  if (place >= graph->nodes.size() || place >= executable->copy->nodes.size()) return false;
+  GraphNode& node = *executable->copy->nodes[place];
+  if (node.is_empty || node.activity.type != kSimKernel) return false;
+  const ApiCall call = begin_call(callback_id("cudaGraphExecKernelNodeSetParams_v10010"),
+                                  callback_id("cuGraphExecKernelNodeSetParams_v2"));
+  node.activity.name = names.address(name);
+  node.duration_ns = duration_ns;
+  if (release.cuda >= 13000) {  // older versions do not report it
+    GraphData data{};
+    data.originalGraph = graph;
+    data.node = &node;
+    data.originalNode = graph->nodes[place].get();
+    data.graphExec = executable;
+    notify_graph(ResourceCallback::kGraphNodeSetParams, data);
+  }
+  end_call(call);
+  return true;
+}
+
 void Simulator::destroy(Graph* graph) {
   const ApiCall call = begin_call(callback_id("cudaGraphDestroy_v10000"), callback_id("cuGraphDestroy"));
   notify_destroyed({graph});
@@ -249,7 +293,7 @@ void Simulator::notify_destroyed(std::initializer_list<Graph*> destroyed) {
     data.graph = graph;
     for (const std::unique_ptr<GraphNode>& node : graph->nodes) {
       data.node = node.get();
-      notify_graph(ResourceCallback::kGraphNodeDestroyStarting, data);
+      if (!node->is_dropped) notify_graph(ResourceCallback::kGraphNodeDestroyStarting, data);
     }
     graphs.remove(graph);
   }
@@ -259,6 +303,7 @@ uint32_t Simulator::launch(const ExecutableGraph& executable, uint32_t stream) {
   std::vector<SimActivity> nodes;
   std::vector<int64_t> durations;
   for (const std::unique_ptr<GraphNode>& node : executable.copy->nodes) {
+    if (node->is_empty) continue;
     SimActivity activity = node->activity;
     if (!node->keeps_stream) activity.stream_id = stream;
     activity.graph_node_id = node->id;

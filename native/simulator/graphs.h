@@ -18,6 +18,8 @@ struct GraphNode {
   SimActivity activity{};
   int64_t duration_ns = 0;
   bool keeps_stream = false;              // others run on the stream into which the graph is launched
+  bool is_empty = false;                  // it orders others and does nothing
+  bool is_dropped = false;                // by the instantiation
   const GraphNode* dependency = nullptr;  // the node that runs before
 };
 

@@ -111,6 +111,8 @@ class Simulator {
   Graph* clone_graph(Graph* graph);
   // Returns false if the graphs differ in their nodes.
   bool update(ExecutableGraph* executable, Graph* graph);
+  void add_empty_node(Graph* graph);
+  bool set_kernel(ExecutableGraph* executable, Graph* graph, uint32_t place, const char* name, int64_t duration_ns);
   void destroy(Graph* graph);
   void destroy(ExecutableGraph* executable);
   uint32_t launch(const ExecutableGraph& executable, uint32_t stream);

@@ -78,6 +78,74 @@ def test_degree_rekeyed_after_an_update() -> None:
     assert step.ledger.complete
 
 
+@pytest.mark.parametrize("cuda", ["12.4", "13.0", "13.4"])
+def test_an_empty_node_changes_no_degree(cuda: str) -> None:
+    with SimulatedGpu(cuda=cuda) as gpu, collector.trace(strict=True) as step:
+        with gpu.capture() as graph, collector.annotate("model"):
+            gpu.launch("first")
+            graph.add_empty_node()
+            gpu.launch("second")
+        graph.instantiate().launch()
+        copy = graph.clone()
+        copy.instantiate().launch()
+    kernels = step.recording.kernels
+    assert [kernel.name for kernel in kernels] == ["first", "second"] * 2
+    assert [node & 0xFFFFFFFF for node in kernels.graph_node_id.tolist()] == [0, 2, 0, 2]
+    assert degrees(kernels) == ["captured"] * 2 + ["rekeyed"] * 2
+    assert kernels.annotations() == ["<captured_at>/model"] * 4
+    assert step.recording.graph_launches.num_nodes.tolist() == [2, 2]
+    assert step.ledger.complete
+
+
+@pytest.mark.parametrize("cuda", ["13.0", "13.5"])
+def test_degree_rekeyed_after_the_parameters_of_a_node_were_set(cuda: str, tmp_path: Path) -> None:
+    with SimulatedGpu(cuda=cuda) as gpu, collector.trace(strict=True) as step:
+        graph = captured(gpu)
+        executable = graph.instantiate()
+        executable.launch()
+        executable.set_kernel(graph, 0, "other")
+        executable.launch()
+    kernels = step.recording.kernels
+    assert [kernel.name for kernel in kernels] == ["gemm", "other"]
+    assert degrees(kernels) == ["captured", "rekeyed"]
+    assert kernels.annotations() == ["<captured_at>/model/layer"] * 2
+    for table in (step.recording.memcpys, step.recording.memsets):
+        assert degrees(table) == ["captured", "captured"]
+    assert step.ledger.complete
+    assert_kept(step.recording, "graph_changes", tmp_path)
+
+
+def test_parameters_set_before_cuda_13_leave_the_node_as_captured() -> None:
+    with SimulatedGpu(cuda="12.4") as gpu, collector.trace(strict=True) as step:
+        graph = captured(gpu)
+        executable = graph.instantiate()
+        executable.set_kernel(graph, 0, "other")
+        executable.launch()
+    assert [kernel.name for kernel in step.recording.kernels] == ["other"]
+    assert degrees(step.recording.kernels) == ["captured"]  # CUPTI does not report it; the node is the captured one
+    assert step.ledger.complete
+
+
+@pytest.mark.parametrize("change", ["empty node", "parameters"])
+def test_whole_graphs_and_graphs_before_the_trace_with_such_nodes(change: str) -> None:
+    with SimulatedGpu() as gpu:
+        graph = captured(gpu)
+        graph.add_empty_node()
+        executable = graph.instantiate()
+        if change == "parameters":
+            executable.set_kernel(graph, 0, "other")
+        with collector.trace(strict=True) as before:
+            executable.launch()
+        with collector.trace(strict=True, graphs="whole") as whole:
+            second = graph.instantiate()
+            if change == "parameters":
+                second.set_kernel(graph, 0, "third")
+            second.launch()
+    for table in works(before.recording):
+        assert degrees(table) == ["launch"]
+    assert degrees(whole.recording.graph_launches) == ["whole graph"]
+
+
 def test_an_update_that_cupti_does_not_report_leaves_the_annotation_of_the_launch() -> None:
     with SimulatedGpu(cuda="12.4") as gpu, collector.trace(strict=True) as step:
         executable = captured(gpu, path="first").instantiate()

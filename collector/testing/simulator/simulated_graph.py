@@ -36,6 +36,10 @@ class SimulatedGraph(_Handle):
         """Make an executable graph of it."""
         return ExecutableGraph(self._library, self._library.sim_instantiate(self.handle))
 
+    def add_empty_node(self) -> None:
+        """Add a node that does nothing and that no other depends on; executable graphs have no such nodes."""
+        self._library.sim_add_empty_node(self.handle)
+
     def clone(self) -> SimulatedGraph:
         """Copy it."""
         return SimulatedGraph(self._library, self._library.sim_clone_graph(self.handle))
@@ -56,6 +60,22 @@ class ExecutableGraph(_Handle):
         """
         if self._library.sim_update_graph(self.handle, graph.handle) != 0:
             raise CollectorError(f"graph {self.id} has other nodes than graph {graph.id}")
+
+
+    def set_kernel(self, graph: SimulatedGraph, place: int, name: str, *, duration_ns: int = 10_000) -> None:
+        """Set the parameters of one kernel.
+
+        Args:
+            graph: the graph of which this is an executable one.
+            place: of the node in it, from 0.
+            name: of the kernel from now on.
+            duration_ns: time that the kernel takes.
+
+        Raises:
+            CollectorError: there is no kernel at that place.
+        """
+        if self._library.sim_set_kernel(self.handle, graph.handle, place, name.encode(), duration_ns) != 0:
+            raise CollectorError(f"graph {self.id} has no kernel at place {place}")
 
 
 class Capture:

@@ -25,7 +25,9 @@ GRAPH_TRACE = 51
     NODE_DESTROY,
     EDGE_CREATED,
 ) = range(9, 16)
-EXEC_STARTING, EXEC_CREATED, EXEC_DESTROY, NODE_CLONED, NODE_UPDATED = 17, 18, 19, 20, 22
+EXEC_STARTING, EXEC_CREATED, EXEC_DESTROY, NODE_CLONED, NODE_UPDATED, NODE_SET_PARAMS = 17, 18, 19, 20, 22, 23
+EMPTY = 5
+"""``CU_GRAPH_NODE_TYPE_EMPTY``."""
 
 
 class GraphData(ctypes.Structure):
@@ -62,6 +64,8 @@ class GraphWatcher:
         self._client = client
         self.seen: list[tuple[int, ...]] = []
         self.contexts: set[int] = set()
+        self.types: list[int] = []
+        """The type of the node in each callback."""
         self._callback = CALLBACK(self._notice)
         self._subscriber = ctypes.c_void_p()
         client.check("cuptiSubscribe", ctypes.byref(self._subscriber), self._callback, None)
@@ -82,13 +86,14 @@ class GraphWatcher:
             ids = (self._id("cuptiGetGraphId", graph.graph),)
         elif callback in (NODE_CREATED, NODE_DESTROY):
             ids = (node(graph.node),)
-        elif callback in (NODE_CLONED, NODE_UPDATED):
+        elif callback in (NODE_CLONED, NODE_UPDATED, NODE_SET_PARAMS):
             ids = (node(graph.node), node(graph.original_node))
         elif callback == EXEC_CREATED:
             ids = (self._id("cuptiGetGraphId", graph.graph), self._id("cuptiGetGraphExecId", graph.executable))
         elif callback == EXEC_DESTROY:
             ids = (self._id("cuptiGetGraphExecId", graph.executable),)
         self.seen.append((callback, *ids))
+        self.types.append(int(graph.node_type))
 
     def take(self) -> list[tuple[int, ...]]:
         seen, self.seen = self.seen, []
@@ -291,3 +296,31 @@ def test_a_peer_copy_without_access_is_one_record_on_each_device() -> None:
         (1, 1, 4096, correlation),
     ]
     assert copies[0].end <= copies[1].start
+
+
+def test_an_empty_node_is_of_its_type_only_while_it_is_created_and_executable_graphs_drop_it(watched: Any) -> None:
+    gpu, watcher = watched
+    with gpu.capture() as graph:
+        gpu.launch("first")
+    watcher.take()
+    watcher.types.clear()
+    graph.add_empty_node()
+    assert watcher.take() == [(NODE_STARTING,), (NODE_CREATED, node_id(1, 1))]
+    assert watcher.types == [EMPTY, 0]
+    executable = graph.instantiate()
+    assert watcher.take()[-3:] == [(EXEC_STARTING,), (NODE_DESTROY, node_id(2, 1)), (EXEC_CREATED, 1, 2)]
+    executable.destroy()
+    destroyed = [each for each in watcher.take() if each[0] == NODE_DESTROY]
+    assert node_id(2, 1) not in [each[1] for each in destroyed]
+    assert node_id(2, 0) in [each[1] for each in destroyed]
+
+
+def test_parameters_of_a_node_that_are_set_call_back_with_both_nodes(watched: Any) -> None:
+    gpu, watcher = watched
+    graph = captured(gpu)
+    executable = graph.instantiate()
+    watcher.take()
+    executable.set_kernel(graph, 1, "other")
+    assert watcher.take() == [(NODE_SET_PARAMS, node_id(2, 1), node_id(1, 1))]
+    with pytest.raises(CollectorError, match="no kernel at place 5"):
+        executable.set_kernel(graph, 5, "other")
