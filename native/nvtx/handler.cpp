@@ -86,7 +86,11 @@ std::string_view wide_name(const wchar_t* text) {
   return buffer_is_gone ? std::string_view() : name_in(text, buffer.text);
 }
 
-OpText wide_op(const wchar_t* text) { return {wide_name(text)}; }
+OpText wide_op(const wchar_t* text) {
+  OpText op;
+  op.name = wide_name(text);
+  return op;
+}
 
 // The attributes that a program gave, with zero for those beyond its `size`.
 EventAttributes given(const EventAttributes* attributes) {

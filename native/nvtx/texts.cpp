@@ -99,7 +99,8 @@ std::string_view name_in(const char* text) {
 OpText op_in(const char* text) {
   if (text == nullptr) return {};
   const std::string_view whole = shortened(std::string_view(text, ::strnlen(text, kLongestName + 1)));
-  OpText op{name_in(whole)};
+  OpText op;
+  op.name = name_in(whole);
   const std::string_view stated = whole.substr(op.name.size());
   if (stated.empty()) return op;
   const std::string_view sequence = after(stated, ", seq = ");

@@ -29,8 +29,8 @@ std::string_view name_in(const char* text);
 // alone.
 struct OpText {
   std::string_view name;
-  uint64_t sequence = 0;         // seq plus 1; 0: none
-  std::string_view shapes = {};  // `[[4]]`; empty: none, or the text was cut inside
+  uint64_t sequence = 0;    // seq plus 1; 0: none
+  std::string_view shapes;  // `[[4]]`; empty: none, or the text was cut inside
 };
 OpText op_in(const char* text);
 
