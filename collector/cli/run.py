@@ -63,6 +63,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--listen", action="store_true", help="let `collector attach` control the recording of each process"
     )
+    parser.add_argument(
+        "--wait",
+        choices=("program", "all"),
+        default="program",
+        help="what to wait for: the program alone (default), or also processes that it leaves behind, such as a daemon",
+    )
     parser.add_argument("-q", "--quiet", action="store_true", help="no summary")
     parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, metavar="MODULE", help="a Python module to run")
     parser.add_argument("program", nargs=argparse.REMAINDER, help="the program and its arguments")
@@ -91,9 +97,15 @@ def run(arguments: argparse.Namespace) -> int:
         variables, as_dataset = variables_of(arguments.output), is_dataset(arguments.output)
     with JournalFolder(arguments.output) as folder:
         environment = run_environment(folder.path, options, os.environ, variables)
-        status = run_child(command, environment)
+        status, has_survivors = run_child(command, environment, waits_for_all=arguments.wait == "all")
         try:
             _finish(folder.path, arguments, as_dataset=as_dataset)
+            if has_survivors:
+                folder.keep()
+                terminal.report(
+                    "processes that the program has started are still running: what they record from now on is in "
+                    f"{folder.path}, which `collector merge` reads (--wait all waits for them)"
+                )
         except (CollectorError, KeyboardInterrupt) as error:  # the exit status stays the program's
             folder.keep()
             cause = "interrupted" if isinstance(error, KeyboardInterrupt) else " ".join(str(error).split())

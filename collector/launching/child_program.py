@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import os
 import resource
 import signal
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from collector.errors import CollectorError
 
@@ -18,6 +21,10 @@ if TYPE_CHECKING:
 
 _FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
 """The terminal sends them to the child as well."""
+_SET_CHILD_SUBREAPER = 36
+"""PR_SET_CHILD_SUBREAPER of prctl."""
+_GRACE_S = 1.0
+"""The time that processes have to end after the program, as helpers of its own do."""
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 
@@ -29,12 +36,24 @@ def command_of(words: Sequence[str]) -> list[str]:
     return list(words)
 
 
-def run_child(command: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Run a program to its end; return its exit status, or a signal's number with a minus.
+class ChildEnd(NamedTuple):
+    """The end of a program."""
+
+    status: int
+    """Its exit status, or a signal's number with a minus."""
+    has_survivors: bool
+    """Whether processes that it started run still, such as a daemon."""
+
+
+def run_child(command: Sequence[str], environment: Mapping[str, str], *, waits_for_all: bool = False) -> ChildEnd:
+    """Run a program to its end, and to the end of all processes that it leaves behind if ``waits_for_all``.
+
+    An interrupt (Ctrl-C) ends the waiting for those that are left behind.
 
     Raises:
         collector.CollectorError: it cannot be started.
     """
+    ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # processes that lose their parent become our children
     child: list[subprocess.Popen[bytes]] = []
     with _passed_on(child):
         try:
@@ -44,7 +63,27 @@ def run_child(command: Sequence[str], environment: Mapping[str, str]) -> int:
                 f"cannot run {command[0]}: {error.strerror or error}",
                 "Name a program of the PATH, or the path of one; a Python script ends in .py",
             ) from error
-        return child[0].wait()
+        ended, status = 0, 0
+        while ended != child[0].pid:
+            ended, status = os.waitpid(-1, 0)
+        child[0].returncode = os.waitstatus_to_exitcode(status)
+    return ChildEnd(child[0].returncode, _wait_for_the_rest(None if waits_for_all else _GRACE_S))
+
+
+def _wait_for_the_rest(timeout_s: float | None) -> bool:
+    """Wait for all other children, None: however long it takes; return whether some run still."""
+    until = None if timeout_s is None else time.monotonic() + timeout_s
+    try:
+        while True:
+            pid, _ = os.waitpid(-1, 0 if until is None else os.WNOHANG)
+            if pid == 0 and until is not None:
+                if time.monotonic() >= until:
+                    return True
+                time.sleep(_GRACE_S / 50)
+    except ChildProcessError:
+        return False
+    except KeyboardInterrupt:
+        return True
 
 
 @contextmanager
@@ -52,8 +91,9 @@ def _passed_on(child: Sequence[subprocess.Popen[bytes]]) -> Iterator[None]:
     """Pass signals on to the child. Handlers are set before it is started, as programs inherit only ignored signals."""
 
     def forward(number: int, _: Any) -> None:
-        for each in child:
-            each.send_signal(number)
+        for each in child:  # not by the object, which would wait for the child itself
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(each.pid, number)
 
     before = {}
     for number in (*_FROM_TERMINAL, *_FORWARDED):

@@ -88,6 +88,11 @@ int main(int count_arguments, char **arguments) {
   const int is_child = strcmp(end, "child") == 0;
   int device;
   if (strcmp(end, "no-cuda") == 0) return 5;
+  if (strcmp(end, "daemon") == 0) {
+    if (fork() != 0) return 7;
+    setsid();
+    for (int file = 0; file < 3; ++file) dup2(open("/dev/null", O_RDWR), file);
+  }
   if (strcmp(end, "close-files") == 0) {
     /* As a daemon does, after CUDA has been initialised; its own file gets the numbers that have become free. */
     check(cuInit(0), "cuInit");
@@ -108,6 +113,9 @@ int main(int count_arguments, char **arguments) {
     cuModuleLoadData(&module, "");
     cuModuleGetFunction(&function, module, "unfinished_work");
     cuLaunchKernel(function, 8, 1, 1, 128, 1, 1, 0, 0, 0, 0);
+  } else if (strcmp(end, "daemon") == 0) {
+    wait_for_journal();
+    launch("late_work", 10);
   } else if (strcmp(end, "_exit") == 0) {
     wait_for_journal();
     _exit(7);

@@ -173,6 +173,29 @@ def test_a_python_script_and_a_module(tmp_path, words):
     assert kernel_names(tmp_path / "out.json") == ["from_python"]
 
 
+def test_a_daemon_goes_on_into_the_folder_that_is_named(tmp_path):
+    done = run("-o", "out.gpurec", launching_program(), "daemon", cwd=tmp_path, WAIT_MS="4000")
+    assert done.returncode == 7
+    last = done.stderr.splitlines()[-1]
+    assert "still running: what they record from now on is in " in last
+    [folder] = tmp_path.glob(".collector-run-*")
+    assert str(folder) in last
+    until = time.monotonic() + 120
+    while not ((found := list(folder.glob("*.journal"))) and collector.load(found[0]).ledger.complete):
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    names = [kernel.name for kernel in collector.load(found[0]).recording.kernels]
+    assert (names.count("work"), names.count("late_work")) == (100, 10)
+
+
+def test_a_daemon_is_waited_for_if_asked(tmp_path):
+    done = run("--wait", "all", "-o", "out.gpurec", launching_program(), "daemon", cwd=tmp_path, WAIT_MS="1500")
+    assert (done.returncode, [path.name for path in tmp_path.iterdir()]) == (7, ["out.gpurec"])
+    names = kernel_names(tmp_path / "out.gpurec")
+    assert (names.count("work"), names.count("late_work")) == (100, 10)
+    assert collector.load(tmp_path / "out.gpurec").ledger.complete
+
+
 def test_a_child_is_a_process_of_its_own_in_the_trace(tmp_path):
     done = run("-o", "out.json", launching_program(), "fork-exec", cwd=tmp_path)
     assert done.returncode == 7

@@ -61,7 +61,6 @@ class ExecutableGraph(_Handle):
         if self._library.sim_update_graph(self.handle, graph.handle) != 0:
             raise CollectorError(f"graph {self.id} has other nodes than graph {graph.id}")
 
-
     def set_kernel(self, graph: SimulatedGraph, place: int, name: str, *, duration_ns: int = 10_000) -> None:
         """Set the parameters of one kernel.
 
