@@ -55,7 +55,7 @@ _CAUSE_COLUMNS = tuple(Column(f"{cause}_ns", "ns", meaning) for cause, meaning i
 _TRACER_COLUMN = Column(
     "tracer_ns",
     "ns",
-    "Time of the gaps in which CUPTI itself ran, by its overhead records, whatever their cause; 0 without such records.",
+    "Time of the gaps in which CUPTI itself ran, by its overhead records, whatever the cause; 0 without such records.",
 )
 _TIME_COLUMNS = (*_CAUSE_COLUMNS, _TRACER_COLUMN)
 _DEFINITION = (
