@@ -46,6 +46,7 @@ void Simulator::write_api(const ApiCall& call, ThreadState& thread) {
   row.thread_id = system_thread_ids.load() ? thread.system_thread_id : thread.posix_thread_id;
   row.correlation_id = call.correlation_id;
   row.return_value = call.return_value;
+  if (int64_t code = 0; faults.strikes(Fault::kFailedCall, &code)) row.return_value = static_cast<uint32_t>(code);
   const auto write_call = [&](ActivityKind kind, uint32_t id, int64_t start_ns, int64_t end_ns) {
     row.callback_id = id;
     row.start_ns = start_ns;

@@ -256,6 +256,41 @@ while not recorder.dumps:
     assert [kernel.name for kernel in recording.invalid.kernels] == ["never_ends"]
 
 
+@pytest.mark.parametrize("code", [700, 719])
+def test_a_cuda_error_after_which_the_context_is_lost(tmp_path, code):
+    end = f"""
+gpu.inject("failed_call", value={code})
+gpu.launch("failing")
+gpu.inject("failed_call", value={code}, count=-1)
+while not recorder.dumps:
+    gpu.synchronize()
+    time.sleep(0.05)
+time.sleep(1)
+print(len(recorder.dumps))
+"""
+    done = run(tmp_path, end)
+    assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"collector: CUDA error {code} of cu")
+    assert f": the last of what the GPU did is in {tmp_path}" in line
+    recording = only_dump(tmp_path)
+    assert {kernel.name for kernel in recording.kernels} == {"kernel", "failing"}
+    assert code in recording.api_calls.return_value.tolist()
+
+
+def test_an_error_that_passes_is_no_trigger(tmp_path):
+    end = """
+gpu.inject("failed_call", value=2, count=20)  # out of memory
+for _ in range(20):
+    gpu.launch("kernel")
+gpu.synchronize()
+time.sleep(1.5)
+print(recorder.dumps, recorder._source.state()["error"])
+"""
+    done = run(tmp_path, end)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[] 0\n", "")
+
+
 def test_a_pause_and_a_slow_kernel_are_no_hang(tmp_path):
     """Nothing is outstanding in the pause; while kernels end, nothing hangs."""
     end = """

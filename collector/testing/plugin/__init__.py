@@ -53,6 +53,11 @@ _OPTIONS: tuple[tuple[str, str, dict[str, Any]], ...] = (
         "trace every test and add the GPU work of each to the dataset in this folder, for collector sql",
         {"metavar": "FOLDER"},
     ),
+    (
+        "--gpu-record",
+        "record all GPU work in the background, and write the last 30 s before a failure into this folder",
+        {"metavar": "FOLDER"},
+    ),
     ("--gpu-leaks", "look for leaked device memory in every test that uses the GPU", {"action": "store_true"}),
     (
         "--gpu-lines",

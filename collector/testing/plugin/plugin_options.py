@@ -37,6 +37,8 @@ class PluginOptions:
     """Folder for a page about each test."""
     dataset: Path | None = None
     """Folder of a dataset that every test is added to."""
+    dumps: Path | None = None
+    """Folder for what a recorder has when a test fails."""
     leaks: bool = False
     """Look for leaks in every test that uses the GPU, not only in those with the marker."""
     lines: bool = False
@@ -84,6 +86,7 @@ def read_options(config: pytest.Config) -> PluginOptions:
         report=path("gpu_report") if text("gpu_report") else None,
         pages=path("gpu_html") if text("gpu_html") else None,
         dataset=path("gpu_dataset") if text("gpu_dataset") else None,
+        dumps=path("gpu_record") if text("gpu_record") else None,
         leaks=flag("gpu_leaks"),
         lines=flag("gpu_lines"),
         require_gpu=flag("require_gpu"),

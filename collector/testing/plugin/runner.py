@@ -22,6 +22,7 @@ from collector.runtime.garbage import no_garbage_collection
 from collector.testing.plugin.artifacts import SUFFIX, longest, safe_name, save_page, save_trace
 from collector.testing.plugin.background_tracing import Tracing
 from collector.testing.plugin.devices import Found, find_devices, why_not
+from collector.testing.plugin.failure_dumps import FailureDumps
 from collector.testing.plugin.figures import Figures, figures_of
 from collector.testing.plugin.leaks import LeakCheck, Memory
 from collector.testing.plugin.limits import MEMORY_LIMIT, LimitError, judge, parse_limits
@@ -92,6 +93,7 @@ class GpuRunner:
         self._broken: tuple[str, str] | None = None
         self._kept: dict[str, int] = {}
         self._dataset = None if options.dataset is None else RunDataset(options.dataset)
+        self._dumps = None if options.dumps is None else FailureDumps(options.dumps)
 
     # -- The test run
 
@@ -105,6 +107,9 @@ class GpuRunner:
         self._undo.callback(SimulatedGpu.watch, SimulatedGpu.watch(self._gpu_changes))
         if self._options.simulate:
             self._simulated_gpu = self._undo.enter_context(SimulatedGpu(devices=self._options.simulate))
+        if self._dumps is not None:
+            self._undo.callback(self._dumps.stop)
+            self._dumps.start()
 
     def pytest_unconfigure(self) -> None:
         """Undo `start`."""
@@ -221,6 +226,8 @@ class GpuRunner:
         if running is not None and call.when == "teardown":
             self._add_properties(running)
         report = yield
+        if self._dumps is not None and report.failed:
+            self._dumps.add_to(report)
         if running is None:
             return report
         if report.failed:

@@ -105,6 +105,16 @@ def test_lost_api_record() -> None:
         assert [record.correlation for record in client.records()] == [ids[0], ids[2]]
 
 
+def test_failed_call() -> None:
+    with SimulatedGpu() as gpu:
+        client = CuptiClient().open(RUNTIME)
+        gpu.inject("failed_call", after=1, value=700)
+        for _ in range(3):
+            gpu.launch("k")
+        client.flush()
+        assert [record.return_value for record in client.records()] == [0, 700, 0]
+
+
 def test_late_correlation() -> None:
     with SimulatedGpu() as gpu:
         client = CuptiClient().open(RUNTIME, CONCURRENT_KERNEL, EXTERNAL_CORRELATION)
