@@ -12,6 +12,7 @@ from collector.analysis.annotation_paths import annotation_paths
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.analysis.device_times import ratio
+from collector.analysis.step_marks import MARK, mark_pattern, mark_rows, path_within
 from collector.recording.nesting import NestedRanges
 from collector.text.wording import counted
 
@@ -35,7 +36,7 @@ QUESTION = Question(
     "number for the op's backward pass, too (emit_nvtx: seq): the op is the range with this number that began last "
     "before the backward pass. Times are sums of durations of the work launched in the ranges, or inside.",
     (
-        Column("path", "text", f"Path of the op; {_UNKNOWN} for backward passes of ops that ran before the step."),
+        Column("path", "text", f"Path of the op inside its step; {_UNKNOWN}: it ran before the recording."),
         Column("node", "text", "Name of the backward pass: AddmmBackward0, …"),
         Column("runs", "count", "Number of backward passes."),
         Column("forward_activities", "count", "Number of kernels, copies and memsets launched in the ops."),
@@ -51,7 +52,8 @@ QUESTION = Question(
 def backward(steps: Asked) -> Answer:
     """GPU time of PyTorch's ops and of their backward passes, which autograd's numbers link.
 
-    The numbers are in ranges of ``torch.autograd.profiler.emit_nvtx``; see `collector.adapters.annotate_torch_ops`.
+    The numbers are in ranges of ``torch.autograd.profiler.emit_nvtx``, see `collector.adapters.annotate_torch_ops`, and
+    in traces of PyTorch's profiler.
 
     Args:
         steps: a recording, a loaded step or an ended session, or several.
@@ -104,6 +106,7 @@ def backward_links(recording: Recording) -> Links:
 def _part(recording: Recording) -> Part:
     links = backward_links(recording)
     paths, index = annotation_paths(recording)
+    marks = {paths[index[row]] for row in mark_rows(recording, paths, index, mark_pattern(MARK)).tolist()}
     work = Activities.of(recording)
     launched_in = {
         "forward": _launched_in(recording, work, links.forward),
@@ -112,7 +115,7 @@ def _part(recording: Recording) -> Part:
     runs: dict[tuple[str, str], list[int]] = {}
     for link, (node, op) in enumerate(zip(links.backward.tolist(), links.forward.tolist(), strict=True)):
         name = recording.strings[recording.all_annotations.name_id[node]].rpartition("/")[2]
-        key = (paths[index[op]] if op >= 0 else _UNKNOWN, name.removeprefix(_EVALUATION))
+        key = (path_within(paths[index[op]], marks) if op >= 0 else _UNKNOWN, name.removeprefix(_EVALUATION))
         runs.setdefault(key, []).append(link)
     rows: list[tuple[Any, ...]] = []
     evidence = []

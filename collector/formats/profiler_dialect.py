@@ -9,7 +9,7 @@ import numpy as np
 
 from collector.formats.chrome_events import LARGEST_ID, per_place
 from collector.formats.torch_op_details import ARGUMENTS as OP_ARGUMENTS
-from collector.formats.torch_op_details import OpDetails, op_details
+from collector.formats.torch_op_details import SEQUENCE, OpDetails, op_details
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,6 +43,7 @@ COLLECTIVE_FIGURES = {
 """PyTorch's argument of a collective's kernel -> column of ``collectives``."""
 COLLECTIVE_ARGUMENTS = frozenset({COLLECTIVE_NAME, GROUP, ELEMENT_TYPE, *COLLECTIVE_FIGURES})
 _LARGEST_SIZE = (1 << 31) - 1
+_LARGEST_SEQUENCE = (1 << 53) - 1
 _LARGEST_FIGURES = {"bytes": (1 << 53) - 1, "graph node id": (1 << 63) - 1}
 """The largest figure, of those that may be beyond 32 bits."""
 _SYNC_TYPES = {"Event Sync": 1, "Stream Wait Event": 2, "Stream Sync": 3, "Context Sync": 4}
@@ -132,6 +133,10 @@ class ProfilerDialect:
     def op_details(self, rows: Numbers) -> OpDetails:
         """The properties of ops besides their times."""
         return op_details(self.found, rows)
+
+    def op_sequences(self, rows: Numbers) -> Numbers:
+        """The number of autograd, plus 1, that an op and its backward pass share; 0 where there is none."""
+        return np.maximum(self.found.integers(SEQUENCE, rows, _LARGEST_SEQUENCE) + 1, 0)
 
     def stated_ops(self, rows: Numbers) -> Names:
         """The ops that GPU work itself names."""

@@ -238,6 +238,7 @@ class ProfilerTrace(RecordingSource):
             name_id=built.name_ids(names)[index],
             thread_id=threads,
             depth=self._ops_at_calls[1],
+            op_sequence=self._dialect.op_sequences(self._rows[ops]),
             details_id=built.details_ids(details)[detail_places] if details else detail_places,
         )
 

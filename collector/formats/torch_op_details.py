@@ -17,7 +17,9 @@ _SHAPES = ("Input Dims", "Input dims")
 _TYPES = "Input type"
 _VALUES = "Concrete Inputs"
 _STACK = "Call stack"
-ARGUMENTS = frozenset({*_SHAPES, _TYPES, _VALUES, _STACK})
+SEQUENCE = "Sequence number"
+"""Autograd's number of an op, which the op's backward pass has, too."""
+ARGUMENTS = frozenset({*_SHAPES, _TYPES, _VALUES, _STACK, SEQUENCE})
 """The arguments of events that are read here."""
 _LARGEST_SIZE = (1 << 63) - 1
 _MOST_ARGUMENTS = 1000

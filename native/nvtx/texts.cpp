@@ -106,7 +106,7 @@ OpText op_in(const char* text) {
   const std::string_view sequence = after(stated, ", seq = ");
   uint64_t number = 0;
   const auto read = std::from_chars(sequence.data(), sequence.data() + sequence.size(), number);
-  if (read.ec == std::errc() && number < UINT64_MAX) op.sequence = number + 1;
+  if (read.ec == std::errc() && number < INT64_MAX) op.sequence = number + 1;
   op.shapes = list_in(after(stated, ", sizes = "));
   return op;
 }

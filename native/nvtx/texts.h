@@ -29,7 +29,7 @@ std::string_view name_in(const char* text);
 // alone.
 struct OpText {
   std::string_view name;
-  uint64_t sequence = 0;    // seq plus 1; 0: none
+  uint64_t sequence = 0;    // seq plus 1; 0: none, or more than 63 bits
   std::string_view shapes;  // `[[4]]`; empty: none, or the text was cut inside
 };
 OpText op_in(const char* text);

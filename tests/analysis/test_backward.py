@@ -94,3 +94,17 @@ def test_passes_of_ops_that_are_not_recorded_or_that_two_threads_numbered_alike(
 def test_without_numbers_there_is_no_answer(build):
     build.annotation("AddmmBackward0", 0, 10, 50, 1).kernel("kernel", 20, 10, correlation_id=1)
     assert len(backward(build.recording())) == len(backward([])) == 0
+
+
+def test_a_recorded_training_of_resnet50_whose_steps_are_one_after_the_other(load_trace):
+    """53 convolutions and as many batch norms in each step; the trace has the time of six steps."""
+    answer = backward(load_trace("kineto/v100_resnet50_workers4.json.gz"))
+    conv, norm = list(answer)[:2]
+    assert (conv["path"], conv["node"]) == (
+        "aten::conv2d/aten::convolution/aten::_convolution/aten::cudnn_convolution",
+        "CudnnConvolutionBackward",
+    )
+    assert norm["node"] == "CudnnBatchNormBackward"
+    assert conv["runs"] == norm["runs"] == 53 * 6
+    assert 2.1 < conv["backward_ratio"] < 2.2
+    assert answer.losses == ()

@@ -423,3 +423,24 @@ def test_arguments_that_no_column_takes_are_kept_as_text(tmp_path, is_saved):
 
 def test_recordings_of_our_own_have_no_further_arguments(tmp_path):
     assert dict(load_events(tmp_path, [event("kernel", "k", 1, 1, args=GPU)]).recording.arguments.tables) == {}
+
+
+def test_numbers_of_autograd_link_ops_to_their_backward_passes(tmp_path):
+    evaluation = "autograd::engine::evaluate_function: MmBackward0"
+    events = [
+        event("cpu_op", "aten::matmul", 0, 30, args={"External id": 1, "Sequence number": 7, "Fwd thread id": 0}),
+        event("cpu_op", "aten::mm", 5, 20, args={"External id": 2, "Sequence number": 7, "Fwd thread id": 0}),
+        event("cuda_runtime", "cudaLaunchKernel", 6, 4, args={"correlation": 5, "External id": 2}),
+        event("cpu_op", evaluation, 50, 40, tid=32, args={"External id": 3, "Sequence number": 7, "Fwd thread id": 1}),
+        event("cpu_op", "aten::t", 55, 5, tid=32, args={"External id": 4, "Sequence number": -1}),
+        event("cuda_runtime", "cudaLaunchKernel", 56, 4, tid=32, args={"correlation": 6, "External id": 4}),
+        event("kernel", "gemm", 20, 8, args={**GPU, "correlation": 5, "External id": 2}),
+        event("kernel", "gemm", 70, 16, args={**GPU, "correlation": 6, "External id": 4}),
+    ]
+    (tmp_path / "trace.json").write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    found = collector.load(tmp_path / "trace.json")
+    assert found.recording.annotations.op_sequence.tolist() == [8, 8, 8, 0]
+    (row,) = analysis.backward(found)
+    assert (row["path"], row["node"]) == ("aten::matmul/aten::mm", "MmBackward0")
+    assert (row["forward_ns"], row["backward_ns"]) == (8_000, 16_000)
+    assert "Sequence number" not in found.recording.environment.get("arguments_without_columns", {})
