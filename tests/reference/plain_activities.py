@@ -86,7 +86,7 @@ def _of_processor(device: str, start: int, end: int, processor: str, number: int
     else:
         kind = Kind.COPIES if "/memcpy" in rest else Kind.OTHER
         track = "copies" if kind == Kind.COPIES else rest[1:] if rest.startswith("/") and len(rest) > 1 else "ops"
-    on_gpu = kind != Kind.OTHER or "/sync" in rest or "stream" in rest
+    on_gpu = kind != Kind.OTHER or "/sync" in rest or "stream" in rest or rest == "/graphs"
     process_kind = ProcessKind.GPU if processor == "GPU" else ProcessKind.HOST
     return DeviceName(process_kind, kind, on_gpu, prefix, unit, _process_name(prefix, processor, number), track)
 

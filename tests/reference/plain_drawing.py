@@ -322,7 +322,7 @@ class _Drawing:
         if self.options.arrows:
             self._link()
             self._link_waits()
-        self.figures["slices"] = 0
+        self.num_planned, self.figures["slices"] = self.figures["slices"], 0
         counts = self.options.counters and not self.figures["left_out"]
         memory_drawn = not (counts and self.has_memory)
         for index, group in enumerate(self.groups):
@@ -370,6 +370,9 @@ class _Drawing:
         label = self._label(group, group.device)
         rows = Rows(f"{group.name.track} ({label})" if label else group.name.track)
         threads: dict[int, Rows] = {}
+        if group.name.on_gpu and group.name.kind == Kind.OTHER and group.name.track == "graphs":
+            yield from self._graphs(group, rows, pid)
+            return
         for item in group.nodes:
             start, end = item.start - self.base, item.end - self.base
             if group.has_threads:
@@ -383,6 +386,63 @@ class _Drawing:
                 yield _metadata("thread_sort_index", pid, tid, sort_index=tid)
             self.place = pid, rows.tids[row]
             yield from self._slice(group, item, start, end)
+
+    def _graphs(self, group: Group, rows: Rows, pid: int) -> Iterator[str]:
+        """Launches of graphs, each with its nodes inside; what overlaps has rows of its own."""
+        launches = sorted(group.nodes, key=lambda item: (item.start, -item.duration, item.ordinal))
+        nodes = self._graph_nodes(group, launches)
+        tids: dict[tuple[int, int], int] = {}
+        for launch, own in zip(launches, nodes, strict=True):
+            row, inner = rows.lanes.place(launch.start + 1, launch.end), Lanes()
+            places = [(row, 0), *((row, inner.place(node.start + 1, node.end)) for _, node in own)]
+            for number, (place, (stream, item)) in enumerate(zip(places, [(group, launch), *own], strict=True)):
+                if place not in tids:
+                    tid = tids[place] = self.order.take_tid(group.device)
+                    name = f"{rows.name} lane {len(tids)}" if len(tids) > 1 else rows.name
+                    yield _metadata("thread_name", pid, tid, name=name, device=group.device)
+                    yield _metadata("thread_sort_index", pid, tid, sort_index=tid)
+                self.place = pid, tids[place]
+                if number == 0:
+                    yield from self._slice(group, item, item.start - self.base, item.end - self.base)
+                else:
+                    yield self._graph_node(stream, item)
+
+    def _graph_nodes(self, group: Group, launches: list[Drawable]) -> list[list[tuple[Group, Drawable]]]:
+        """For each launch its nodes with their streams, unless there would be too many slices."""
+        nodes: list[list[tuple[Group, Drawable]]] = [[] for _ in launches]
+        if self.figures["left_out"]:
+            return nodes
+        launch_of: dict[int, int] = {}
+        for number, launch in enumerate(launches):
+            launch_of.setdefault(launch.node.correlation_id, number)
+        for stream in self.groups:
+            if stream.name.kind != Kind.STREAM or stream.name.unit != group.name.unit:
+                continue
+            for item in stream.nodes:
+                place = launch_of.get(item.node.correlation_id) if item.node.correlation_id else None
+                if place is not None and launches[place].start <= item.start and item.end <= launches[place].end:
+                    nodes[place].append((stream, item))
+        count = sum(map(len, nodes))
+        most = self.options.max_slices
+        if most is not None and self.num_planned + count > most:
+            return [[] for _ in launches]
+        self.num_planned += count
+        for own in nodes:
+            own.sort(key=lambda node: (node[1].start, -node[1].duration, node[1].ordinal))
+        return nodes
+
+    def _graph_node(self, stream: Group, item: Drawable) -> str:
+        activity = self._activity(stream, item.node)
+        self.figures["slices"] += 1
+        colour = _COLOURS.get(activity.category)
+        look = f'"cat":"{activity.category}"' + (f',"cname":"{colour}"' if colour else "")
+        number = re.search(r"/stream[:#](.+)", stream.device, re.DOTALL)
+        args = f',"args":{{"stream":{_json(number[1])}}}' if number else ""
+        return (
+            f'{{"ph":"X","name":{_json(activity.name or "(no name)")},{look},'
+            f'"pid":{self.place[0]},"tid":{self.place[1]},'
+            f'"ts":{_micros(item.start - self.base)},"dur":{_micros(item.duration)}{args}}}'
+        )
 
     def _slice(self, group: Group, item: Drawable, start: int, end: int) -> Iterator[str]:
         activity = self._activity(group, item.node)

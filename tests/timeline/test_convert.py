@@ -55,6 +55,7 @@ LABELS = [
 DEVICES = [
     "/gpu:0/stream:7",
     "/gpu:0/stream:13",
+    "/gpu:0/graphs",
     "/gpu:0/stream:all",
     "/gpu:0/memcpy",
     "/device:GPU:1/stream:all",
@@ -127,7 +128,18 @@ def steps(start, duration):
     return st.lists(device, max_size=5).map(lambda devices: StepStats(dev_stats=devices))
 
 
-all_steps = st.one_of(steps(times, small), steps(wild, wild))
+# Launches of graphs and works of streams with few correlation ids, so that launches overlap and enclose works.
+_close = st.integers(0, 12).map(lambda offset: BASE_US + offset)
+_related = st.lists(
+    st.builds(
+        lambda node, correlation: {**node, "correlation_id": correlation}, nodes(_close, small), st.integers(0, 2)
+    ),
+    max_size=6,
+)
+graph_steps = st.fixed_dictionaries(
+    {device: _related for device in ("/gpu:0/graphs", "/gpu:0/stream:7", "/gpu:0/stream:13.2", "/gpu:1/stream:7")}
+).map(lambda found: StepStats(dev_stats=[{"device": name, "node_stats": each} for name, each in found.items()]))
+all_steps = st.one_of(steps(times, small), steps(wild, wild), graph_steps)
 quick = settings(
     deadline=None, max_examples=examples(250), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
