@@ -137,7 +137,7 @@ _related = st.lists(
     max_size=6,
 )
 graph_steps = st.fixed_dictionaries(
-    {device: _related for device in ("/gpu:0/graphs", "/gpu:0/stream:7", "/gpu:0/stream:13.2", "/gpu:1/stream:7")}
+    dict.fromkeys(("/gpu:0/graphs", "/gpu:0/stream:7", "/gpu:0/stream:13.2", "/gpu:1/stream:7"), _related)
 ).map(lambda found: StepStats(dev_stats=[{"device": name, "node_stats": each} for name, each in found.items()]))
 all_steps = st.one_of(steps(times, small), steps(wild, wild), graph_steps)
 quick = settings(
