@@ -116,7 +116,7 @@ def _of_range(columns: Activity, texts: Sequence[str]) -> list[Argument]:
 
 def _of_op(columns: Activity, texts: Sequence[str]) -> list[Argument]:
     """What PyTorch's autograd states of its op."""
-    number = [("seq", columns.op_sequence - 1)] if columns.op_sequence else []
+    number = [("seq", columns.op_sequence - 1)] if 0 < columns.op_sequence < 1 << 63 else []
     return [*number, *_text("shapes", columns.shapes_text_id, texts)]
 
 

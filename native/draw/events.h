@@ -86,6 +86,11 @@ struct Slice {
   uint64_t first_event_out;
   uint64_t num_events_out;
   uint64_t event_in;
+  // The same for arrows from the start of an op to the start of its backward pass, which starts at the same time or
+  // later.
+  uint64_t first_backward_out;
+  uint64_t num_backwards_out;
+  uint64_t backward_in;
 };
 
 struct CounterTrack {

@@ -170,6 +170,7 @@ void Selection::note(const Group& group, const Node& node, const Span& span, uin
     links.event_waits.add_wait(node, span, ordinal, group.rank);
   }
   if (!group.name.on_gpu) {
+    links.backward_passes.add_annotation(node, span, ordinal, group.rank);
     if (!links.event_waits.empty()) links.event_waits.add_call(node, span, ordinal, group.rank);
     if (!links.launches.empty() && !stepstats::is_beside_calls(stepstats::kind_of(node.activity))) {
       links.launches.add_call(node, span, ordinal, group.rank);

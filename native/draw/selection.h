@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "draw/backward_passes.h"
 #include "draw/event_waits.h"
 #include "draw/events.h"
 #include "draw/launches.h"
@@ -24,11 +25,12 @@ constexpr int64_t kFarNs = kLargestTimeNs / 4;
 
 class Selection {
  public:
-  // The three kinds of arrows.
+  // The four kinds of arrows.
   struct Links {
     Launches& launches;
     Waits& waits;
     EventWaits& event_waits;
+    BackwardPasses& backward_passes;
   };
 
   // Reads the step. Launches and waits are added to `links` during this pass. All arguments must outlive the object.

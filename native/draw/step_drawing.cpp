@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "draw/backward_passes.h"
 #include "draw/event_waits.h"
 #include "draw/label_arguments.h"
 #include "draw/lanes.h"
@@ -152,7 +153,8 @@ class StepDrawing {
   EventRecords event_records_;
   Waits waits_{event_records_};
   EventWaits event_waits_{event_records_};
-  Selection::Links links_{launches_, waits_, event_waits_};
+  BackwardPasses backward_passes_;
+  Selection::Links links_{launches_, waits_, event_waits_, backward_passes_};
   Selection selection_;
   Summary summary_;
 
@@ -183,6 +185,7 @@ Summary StepDrawing::draw() {
     selection_.link(links_);
     waits_.link(next_flow_id_);
     event_waits_.link(next_flow_id_);
+    backward_passes_.link(next_flow_id_);
     summary_.flows += next_flow_id_ - options_.first_flow_id;
   }
   visitor_.on_begin(summary_);
@@ -446,6 +449,12 @@ void StepDrawing::draw_slice(const Group& group, const Node& node, const Span& s
       slice.first_event_out = arrows.first;
       slice.num_events_out = arrows.number;
       slice.event_in = event_waits_.arrows().to(ordinal);
+    }
+    if (!backward_passes_.empty()) {
+      const Arrows::Ids arrows = backward_passes_.arrows().from(ordinal);
+      slice.first_backward_out = arrows.first;
+      slice.num_backwards_out = arrows.number;
+      slice.backward_in = backward_passes_.arrows().to(ordinal);
     }
   }
   slice.name = activity.name.empty() ? std::string_view("(no name)") : activity.name;

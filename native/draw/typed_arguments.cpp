@@ -121,7 +121,7 @@ class Writer {
   }
   // What PyTorch's autograd states of its op.
   void add_op() {
-    if (activity_[Field::kOpSequence] != 0) add_number("seq", activity_[Field::kOpSequence] - 1);
+    if (activity_[Field::kOpSequence] > 0) add_number("seq", activity_[Field::kOpSequence] - 1);
     add_recorded_text("shapes", Field::kShapesTextId);
   }
   void add_graph_launch() {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "draw/backward_passes.h"
 #include "draw/event_waits.h"
 #include "draw/launches.h"
 #include "draw/selection.h"
@@ -31,7 +32,8 @@ std::vector<WaitLink> wait_links(const StepStats& step, const std::vector<EventR
   Launches launches;
   Waits waits(records);
   EventWaits event_waits(records);
-  Selection::Links links{launches, waits, event_waits};
+  BackwardPasses backward_passes;
+  Selection::Links links{launches, waits, event_waits, backward_passes};
   const DrawingOptions options;
   const Selection selection(step, options, &links);
   uint64_t next_id = 1;

@@ -76,6 +76,7 @@ constexpr std::string_view kFlowEnd = R"({"ph":"f","bp":"e","id":)";
 constexpr std::string_view kLaunchFlow = R"(,"name":"launch","cat":"launch")";
 constexpr std::string_view kWaitFlow = R"(,"name":"wait","cat":"wait")";
 constexpr std::string_view kEventFlow = R"(,"name":"event","cat":"event")";
+constexpr std::string_view kBackwardFlow = R"(,"name":"fwdbwd","cat":"fwdbwd")";  // PyTorch's name for it
 
 }  // namespace
 
@@ -203,6 +204,10 @@ void ChromeWriter::on_slice(const Slice& slice) {
     append_flow(kFlowStart, slice.first_event_out + i, kEventFlow, slice.start_ns, starts_inside);
   }
   if (slice.event_in != 0) append_flow(kFlowEnd, slice.event_in, kEventFlow, slice.start_ns, has_inside);
+  for (uint64_t i = 0; i < slice.num_backwards_out; ++i) {
+    append_flow(kFlowStart, slice.first_backward_out + i, kBackwardFlow, slice.start_ns, starts_inside);
+  }
+  if (slice.backward_in != 0) append_flow(kFlowEnd, slice.backward_in, kBackwardFlow, slice.start_ns, has_inside);
   // The arrow of a wait ends in the last ns of the wait and starts one ns earlier, because Perfetto requires the order
   // of time.
   const int64_t end_ns = slice.start_ns + slice.duration_ns;

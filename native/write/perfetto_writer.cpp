@@ -290,8 +290,12 @@ void PerfettoWriter::on_slice(const Slice& slice) {
   // matters.
   for (uint64_t i = 0; i < slice.num_waits_out; ++i) put_fixed64(event_, field::kFlowIds, slice.first_wait_out + i);
   for (uint64_t i = 0; i < slice.num_events_out; ++i) put_fixed64(event_, field::kFlowIds, slice.first_event_out + i);
+  for (uint64_t i = 0; i < slice.num_backwards_out; ++i) {
+    put_fixed64(event_, field::kFlowIds, slice.first_backward_out + i);
+  }
   if (slice.flow_in != 0) put_fixed64(event_, field::kTerminatingFlowIds, slice.flow_in);
   if (slice.event_in != 0) put_fixed64(event_, field::kTerminatingFlowIds, slice.event_in);
+  if (slice.backward_in != 0) put_fixed64(event_, field::kTerminatingFlowIds, slice.backward_in);
   if (alike != nullptr) alike->arguments.append_to(event_);
   append_arguments(event_, slice, alike != nullptr ? slice.num_alike_arguments : 0, slice.num_arguments, false);
   write_event(slice.start_ns, true, event_.text());

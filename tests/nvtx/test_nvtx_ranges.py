@@ -284,6 +284,45 @@ def test_numbers_and_shapes_are_in_journals(gpu, nvtx, tmp_path):
     assert ops_in(collector.load(tmp_path / "journal").recording) == OPS
 
 
+def test_arrows_lead_from_ops_to_their_backward_passes(nvtx, tmp_path):
+    texts = [
+        b"aten::linear, seq = 3, op_id = 1",
+        b"aten::addmm, seq = 3, op_id = 2",
+        None,
+        None,
+        b"aten::relu, seq = 4, op_id = 3",
+        None,
+        b"autograd::engine::evaluate_function: ReluBackward0, seq = 4, op_id = 4",
+        b"ReluBackward0, seq = 4, op_id = 5",
+        b"aten::mul, op_id = 6",
+        None,
+        None,
+        None,
+        b"autograd::engine::evaluate_function: AddmmBackward0, seq = 3, op_id = 7",
+        None,
+        b"autograd::engine::evaluate_function: MulBackward0, seq = 9, op_id = 8",
+        None,
+    ]
+    with SimulatedGpu(real_time=True), collector.trace() as step:
+        for text in texts:
+            time.sleep(1e-4)  # so that the starts tell the slices
+            if text is None:
+                nvtx.RangePop()
+            else:
+                nvtx.RangePushA(text)
+    step.save(tmp_path / "step.json")
+    events = json.loads((tmp_path / "step.json").read_text())["traceEvents"]
+    slices = {int(event["ts"] * 1000): event["name"] for event in events if event.get("cat") == "op"}
+    flows = [event for event in events if event.get("cat") == "fwdbwd"]
+    ends = {event["id"]: slices[int(event["ts"] * 1000)] for event in flows if event["ph"] == "f"}
+    starts = {event["id"]: slices[int(event["ts"] * 1000)] for event in flows if event["ph"] == "s"}
+    assert len(flows) == 4
+    assert {starts[number]: ends[number] for number in ends} == {
+        "aten::linear/aten::addmm": "autograd::engine::evaluate_function: AddmmBackward0",
+        "aten::relu": "autograd::engine::evaluate_function: ReluBackward0",
+    }
+
+
 def test_a_handle_stays_valid_after_its_domain_was_destroyed(gpu, nvtx):
     domain = nvtx.DomainCreateA(b"short-lived")
     text = nvtx.DomainRegisterStringA(domain, b"name")
