@@ -53,7 +53,7 @@ def listening_program(before: str = "", *, program: str = PROGRAM, **variables: 
         assert child.stdout.readline().strip() == str(child.pid), child.communicate()[1]
         yield child
         if child.returncode is None:
-            _, errors = child.communicate(timeout=60)
+            _, errors = child.communicate()
             assert (child.returncode, errors) == (0, "")
     finally:
         child.kill()
