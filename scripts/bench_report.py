@@ -32,6 +32,8 @@ CHOICES: dict[str, tuple[tuple[str, ...], int]] = {
     "sessions": (("--launches=5000", "--rounds=3", "--seconds=30"), 60),
     "killed": (("--launches=200000", "--rounds=3", "--seconds=30"), 60),
     "memory": (("--launches=100000", "--rounds=5", "--seconds=40"), 60),
+    "streaming": (("--launches=400000", "--rounds=3", "--seconds=40"), 60),
+    "recorder": (("--launches=400000", "--rounds=3", "--seconds=40"), 60),
     "stop_to_file": (("--launches=50000", "--rounds=5", "--seconds=60"), 90),
     "decode": (("--seconds=2", "--launches=300000"), 100),
     "session": (("--seconds=8",), 60),

@@ -7,6 +7,7 @@ import os
 import sys
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from collector.bench.benchmark_report import Arm, Comparison, Report
@@ -261,3 +262,68 @@ def test_every_collector_names_a_floor_that_there_is(script):
     assert [name for name, each in made.items() if each.only_afterwards] == ["kineto, CUDA, torn down"]
     rest = sys.modules["_program"].collectors_but("none", "floor")
     assert set(made) - set(rest) == {"none", "floor, kernels", "floor, all", "kineto, CUDA, torn down"}
+
+
+class TimedProgram(Program):
+    """One whose launches take 10 ns each."""
+
+    def launch(self, count):
+        super().launch(count)
+        return np.full(count, 10.0)
+
+
+def test_streamed_launches_are_on_disk_and_not_in_memory(script, monkeypatch):
+    streaming = script("streaming")
+    monkeypatch.setattr(streaming, "PIECE", 500)
+    monkeypatch.setattr(streaming, "PIECE_S", 0)
+    monkeypatch.setattr(streaming, "begin_peak", lambda: 1_000_000)
+    sizes = itertools.count(2_000_000, 150_000)
+    monkeypatch.setattr(streaming, "resident", lambda _: next(sizes))
+    with SimulatedGpu() as gpu:
+        streamed = streaming.measure(streaming.COMPARED[streaming.STREAMED](), TimedProgram(gpu), 2_000)
+        kept = streaming.measure(streaming.COMPARED[streaming.IN_MEMORY](), TimedProgram(gpu), 2_000)
+    assert streamed["a launch"] == kept["a launch"] == 10
+    assert 1 < streamed["disk of a launch"] < 60
+    assert kept["disk of a launch"] == "it writes none"
+    assert kept["memory of a launch"] == 150_000 / 1_500
+    assert streamed["memory of a launch"] == "it keeps none"
+
+
+def test_a_recorder_is_dumped_after_the_launches(script, monkeypatch):
+    recorder = script("recorder")
+    monkeypatch.setattr(recorder, "PIECE", 500)
+    with SimulatedGpu() as gpu:
+        found = recorder.measure(recorder.COMPARED[recorder.RECORDER](), TimedProgram(gpu), 1_000)
+        assert recorder.measure(recorder.Collector(), TimedProgram(gpu), 1_000)["a dump"] == "it has no dump"
+    assert 0 < found["a dump"] < found["a dump as .pftrace"]
+    assert found["a launch"] == 10
+
+
+def compared(figures):
+    comparisons = [
+        Comparison(
+            {name: Arm([value]) for name, value in arms.items()}, reference=next(iter(arms)), name=f"script: {figure}"
+        )
+        for figure, arms in figures.items()
+    ]
+    return SimpleNamespace(comparisons=comparisons)
+
+
+def test_a_claim_that_is_missed_says_so(script):
+    streaming, recorder = script("streaming"), script("recorder")
+    launch = {"none": 100, "floor, all": 150, streaming.IN_MEMORY: 200, streaming.STREAMED: 230}
+    text = streaming.claims(
+        compared(
+            {
+                "a launch": launch,
+                "memory growth": {streaming.STREAMED: 1e6},
+                "disk of a launch": {streaming.STREAMED: 61},
+                "memory of a launch": {streaming.IN_MEMORY: 130},
+            }
+        )
+    )
+    assert [line.endswith(": MISSED") for line in text.splitlines()[2:]] == [False, True, True, False, False]
+    assert text.endswith("a launch streamed adds 2.60 times what the floor adds")
+    launch |= {recorder.RECORDER: 240, recorder.LISTENER: 110}
+    text = recorder.claims(compared({"a launch": launch, "a dump": {recorder.RECORDER: 7}}))
+    assert [line.endswith(": MISSED") for line in text.splitlines()[2:]] == [False, True, False, False]
