@@ -135,7 +135,8 @@ class TraceVisitor {
  public:
   virtual ~TraceVisitor() = default;
 
-  // `summary` contains all counts that are known before drawing, i.e. all except slices, flows, values and next_*.
+  // `summary` contains all counts that are known before drawing, i.e. all except flows, values and next_*. Its slices
+  // are the nodes that are drawn: those of CUDA graphs are drawn once more, inside the slices of their launches.
   virtual void on_begin(const Summary& summary) = 0;
   virtual void on_process(const Process& process) = 0;
   virtual void on_track(const Track& track) = 0;
