@@ -60,7 +60,7 @@ NATIVE_TESTS = (
 )
 NOT_EMULATED = (
     "tests/tracing/test_annotation_stack.py::test_a_path_for_which_there_is_no_memory_is_an_error",
-    "tests/capture/test_out_of_memory.py::test_a_session_that_gets_no_thread_leaves_the_programs_signals_alone",
+    "tests/capture/test_out_of_memory.py::test_without_a_thread_there_is_a_cause_and_the_programs_signals_are_left_alone",
     "tests/capture/test_buffers.py::test_other_buffer_options_at_every_session_leave_nothing_behind",
 )
 """Tests of limits of memory and threads, which the emulator ignores, and of memory, to which it adds its own."""

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import re
 import sys
 import tempfile
 import time
@@ -24,13 +23,11 @@ from typing import TYPE_CHECKING
 from collector.cli._size_arguments import size_argument
 from collector.errors import CollectorError, OutputError
 from collector.text import terminal
+from collector.text.durations import seconds_of
 
 if TYPE_CHECKING:
     from collector.formats.step import Step
     from collector.launching.attached_process import AttachedProcess, Cut
-
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|sec|m|min|h)?")
-_SECONDS = {"ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, None: 1}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,10 +55,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _duration(text: str) -> float:
-    match = _DURATION.fullmatch(text.strip())
-    if match is None or not float(match[1]) > 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time, such as 5s, 500ms or 2min")
-    return float(match[1]) * _SECONDS[match[2]]
+    try:
+        seconds = seconds_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    if seconds == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time in which anything can be recorded")
+    return seconds
 
 
 def run(arguments: argparse.Namespace) -> int:

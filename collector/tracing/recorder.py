@@ -30,6 +30,7 @@ from collector.formats.registry import output_of
 from collector.options import KINDS, TraceOptions
 from collector.recording.journal_segments import segment_number, segments_of
 from collector.sources.native import NativeSource
+from collector.text.durations import seconds_of
 from collector.text.sizes import bytes_of
 from collector.tracing import session_slot
 from collector.tracing.annotate import send_annotations_to
@@ -46,8 +47,6 @@ _SEGMENTS = 8
 """The segments that the kept part is cut into: a dump has up to one more than was asked for."""
 _SHORTEST_S = 0.5
 _LEAST_BYTES = 1 << 16
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|sec|m|min|h)")
-_SECONDS = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600}
 _WATCH_PERIOD_S = 0.25
 _AUTOMATIC_DUMPS = 5
 """Dumps that triggers make in one process: a program that fails in a loop must not fill the disk."""
@@ -63,9 +62,11 @@ class Keep:
     @classmethod
     def of(cls, text: str) -> Keep:
         """Read ``30s``, ``5min`` or ``512MB``. Raises ValueError for anything else."""
-        match = _DURATION.fullmatch(text.strip())
-        if match:
-            seconds = float(match[1]) * _SECONDS[match[2]]
+        try:
+            seconds: float | None = seconds_of(text)
+        except ValueError:
+            seconds = None
+        if seconds is not None:
             if seconds < _SHORTEST_S:
                 raise ValueError(f"keep={text!r}: at least {_SHORTEST_S} s are kept")
             return cls(seconds=seconds)

@@ -201,10 +201,19 @@ class ControlServer {
     process_id_ = ::getpid();
     socket_ = socket;
     const threads::SignalsBlocked no_signals;  // the program's signal handlers must not run on our thread
-    std::thread([this, socket, address] {
-      ::pthread_setname_np(::pthread_self(), "collector");
-      serve(socket, address);
-    }).detach();
+    try {
+      std::thread([this, socket, address] {
+        ::pthread_setname_np(::pthread_self(), "collector");
+        serve(socket, address);
+      }).detach();
+    } catch (const std::system_error& error) {
+      ::close(socket);
+      socket_ = -1;
+      if (!options.socket_folder.empty()) ::unlink(address.name.sun_path);
+      return Failure{FailureKind::kAlreadyActive,
+                     std::string("this process cannot be listened to: no thread can be started (") + error.what() + ")",
+                     "Raise the limit of threads (ulimit -u)"};
+    }
     return std::nullopt;
   }
 

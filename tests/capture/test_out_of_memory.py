@@ -98,21 +98,22 @@ with SimulatedGpu() as gpu:
     pages = int(open("/proc/self/statm").read().split()[0])
     limits = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + (64 << 20), limits[1]))
-    try:
-        with collector.trace(strict=True):
-            cause = ""
-    except collector.CollectorError as error:
-        cause = str(error)
+    causes = []
+    for begin in (lambda: collector.trace(strict=True).__enter__(), lambda: collector.listen(strict=True)):
+        try:
+            begin()
+        except collector.CollectorError as error:
+            causes.append(str(error))
     resource.setrlimit(resource.RLIMIT_AS, limits)
     blocked = sorted(signal.pthread_sigmask(signal.SIG_BLOCK, []))
     with collector.trace() as step:
         gpu.launch("after")
-    print(json.dumps([cause, blocked, len(step.kernels)]))
+    print(json.dumps([causes, blocked, len(step.kernels)]))
 """
 
 
 @pytest.mark.skipif("COLLECTOR_SANITIZED" in os.environ, reason="a sanitizer maps more than any limit")
-def test_a_session_that_gets_no_thread_leaves_the_programs_signals_alone() -> None:
+def test_without_a_thread_there_is_a_cause_and_the_programs_signals_are_left_alone() -> None:
     done = subprocess.run(
         ["sh", "-c", 'ulimit -s 262144 && exec "$@"', "sh", sys.executable, "-c", WITHOUT_THREADS],
         capture_output=True,
@@ -122,7 +123,8 @@ def test_a_session_that_gets_no_thread_leaves_the_programs_signals_alone() -> No
     if done.returncode != 0 and "ulimit" in done.stderr:
         pytest.skip(f"the stack's limit cannot be raised here: {done.stderr.strip()}")
     assert done.returncode == 0, done.stderr
-    cause, blocked, kernels = json.loads(done.stdout)
-    assert "tracing could not start" in cause
+    [of_trace, of_listen], blocked, kernels = json.loads(done.stdout)
+    assert "tracing could not start" in of_trace
+    assert "no thread can be started" in of_listen
     assert blocked == []
     assert kernels == 1

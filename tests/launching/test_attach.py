@@ -79,7 +79,7 @@ def test_start_dump_stop(process, tmp_path, capsys):
     time.sleep(0.2)
     assert attach(number, "dump", "-q", "-o", tmp_path / "dump.gpurec") == 0
     first = collector.load(tmp_path / "dump.gpurec")
-    assert attach(number, "record", "0.2", "-q", "-o", tmp_path / "part.gpurec") == 0
+    assert attach(number, "record", "200ms", "-q", "-o", tmp_path / "part.gpurec") == 0
     part = collector.load(tmp_path / "part.gpurec")
     assert attach(number, "stop", "-q", "-o", tmp_path / "all.json") == 0
     whole = collector.load(tmp_path / "all.json")
