@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -100,8 +100,16 @@ def late(slices: Iterable[tuple[int, int]]) -> int:
     return count
 
 
-def facts(path: Path, kernel: str) -> tuple[int, dict[str, Any]]:
-    """Return the number of kernels of that name in a Chrome trace, and facts about the file."""
+def facts(
+    path: Path, kernel: str, is_repeated: Callable[[Mapping[str, Any]], bool] = lambda _: False
+) -> tuple[int, dict[str, Any]]:
+    """Return the number of kernels of that name in a Chrome trace, and facts about the file.
+
+    Args:
+        path: the file.
+        kernel: what the names begin with.
+        is_repeated: whether a slice shows a kernel that another slice shows as well.
+    """
     try:
         found, trouble = documents(path.read_text(encoding="utf-8"))
     except ValueError as error:  # also for bytes that are not UTF-8
@@ -116,4 +124,4 @@ def facts(path: Path, kernel: str) -> tuple[int, dict[str, Any]]:
         in_its = sum(counts[row] for row in with_it)
         some = f"{sum(counts.values())} of {total} slices, {in_its} where the kernel is"
         message[what] = some if any(counts.values()) else "none"
-    return len(of_kernel), message
+    return sum(not is_repeated(event) for event in of_kernel), message

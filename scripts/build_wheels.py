@@ -256,7 +256,7 @@ def try_in(wheel: Wheel, tried: Path) -> str:
     python = tried / "venv" / "bin" / "python"
     run(wheel.interpreter, "-m", "venv", tried / "venv")
     run(python, "-m", "pip", "install", "--quiet", "--upgrade", "pip")
-    run(python, "-m", "pip", "install", "--quiet", wheel.path, "pytest>=8")
+    run(python, "-m", "pip", "install", "--quiet", wheel.path, "pytest>=8", "pytest-xdist")
     run(python.with_name("collector"), "demo", "-o", tried / "demo.json", cwd=tried)
     printed = run(
         python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", TRIED, "--ignore", "tests/repository",
