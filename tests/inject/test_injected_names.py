@@ -10,10 +10,11 @@ import pytest
 from injected_programs import injected_environment
 
 import collector
+from collector import analysis
 from collector.recording.stream_names import stream_names
 from collector.runtime.extension import capture_library
 from collector.testing.simulator.simulator_library import library_path
-from tests.support.nvtx_headers import include_folder
+from tests.support.nvtx_headers import include_folder, write_cuda_types
 
 pytestmark = [pytest.mark.simulator, pytest.mark.slow]
 
@@ -24,10 +25,7 @@ def program(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     if compiler is None or include is None:
         pytest.skip("NAMES IN JOURNALS NOT TESTED: a compiler or nvtx3/nvToolsExtCuda.h is missing")
     folder = tmp_path_factory.mktemp("naming")
-    (folder / "cuda.h").write_text(
-        "typedef int CUdevice; typedef struct CUctx_st* CUcontext; typedef struct CUstream_st* CUstream;"
-        "typedef struct CUevent_st* CUevent;\n"
-    )
+    write_cuda_types(folder)
     driver = library_path()
     link = [f"-L{driver.parent}", f"-l:{driver.name}", f"-Wl,-rpath,{driver.parent}", "-ldl"]
     source, built = root / "tests/inject/naming_program.c", folder / "program"
@@ -50,6 +48,6 @@ def test_a_journal_has_the_names_of_gpus_streams_and_threads(
     assert recording.environment["device_labels"] == labels
     assert "trainer" in recording.environment.get("thread_names", {}).values()
     assert sorted(stream_names(recording).values()) == ["compute", "copies"]
-    answer = collector.analysis.streams(recording)
+    answer = analysis.streams(recording)
     assert [(row["stream_id"], row["stream_name"]) for row in answer] == [(21, "compute"), (22, "copies")]
     assert recording.ledger.complete == (not arguments)

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from collector.tracing.nvtx import NEXT_TOOL_VARIABLE, VARIABLE
-from tests.support.nvtx_headers import include_folder
+from tests.support.nvtx_headers import include_folder, write_cuda_types
 
 pytestmark = pytest.mark.simulator
 
@@ -137,10 +137,7 @@ def c_program(root: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
     if compiler is None or include is None:
         pytest.skip("NVIDIA'S HEADER WAS NOT TRIED: a compiler or nvtx3/nvToolsExt.h is missing")
     folder = tmp_path_factory.mktemp("forms")
-    (folder / "cuda.h").write_text(
-        "typedef int CUdevice; typedef struct CUctx_st* CUcontext; typedef struct CUstream_st* CUstream;"
-        "typedef struct CUevent_st* CUevent;\n"
-    )
+    write_cuda_types(folder)
     (folder / "driver_types.h").write_text(
         "typedef struct CUstream_st* cudaStream_t; typedef struct CUevent_st* cudaEvent_t;\n"
     )

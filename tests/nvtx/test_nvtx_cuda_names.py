@@ -17,7 +17,7 @@ import pytest
 from cupti_client import CuptiClient
 
 import collector
-from collector import _native
+from collector import _native, analysis
 from collector.dataset import Dataset, DatasetWriter
 from collector.recording.recording import Recording
 from collector.testing import SimulatedGpu
@@ -144,9 +144,9 @@ def test_a_stream_has_its_name_wherever_streams_are_shown(
     step.save(tmp_path / f"step{suffix}")
     recording = collector.load(tmp_path / f"step{suffix}").recording
     names = [(43, "compute"), (44, ""), (43, "")]
-    for answer in (collector.analysis.streams(recording), collector.analysis.queue(recording)):
+    for answer in (analysis.streams(recording), analysis.queue(recording)):
         assert [(row["stream_id"], row["stream_name"]) for row in answer] == names
-    (communication,) = collector.analysis.overlap(recording, by="stream")
+    (communication,) = analysis.overlap(recording, by="stream")
     assert communication["stream_name"] == "compute"
     lanes = [lane.name for lane in lanes_of(recording).lanes if lane.kind == "stream"]
     assert lanes == ["GPU 0 stream 43 (compute)", "GPU 0 stream 44"]
@@ -171,7 +171,7 @@ def test_the_name_stands_beside_the_other_properties_of_a_stream(
 EARLY = """
 import sys
 import collector
-from collector import _native
+from collector import _native, analysis
 from collector.testing import SimulatedGpu
 from tests.support.nvtx_copy import NvtxCopy
 sys.path.insert(0, "tests/support")

@@ -16,3 +16,11 @@ def include_folder(header: str = "nvToolsExt.h") -> Path | None:
     found = [Path(str(file.locate())).parent.parent for file in files if file.name == "nvToolsExt.h"]
     toolkit = Path(os.environ.get("CUDA_HOME", "/usr/local/cuda")) / "include"
     return next((folder for folder in [*found, toolkit] if (folder / "nvtx3" / header).exists()), None)
+
+
+def write_cuda_types(folder: Path) -> None:
+    """Write a ``cuda.h`` with the types that nvToolsExtCuda.h needs, for machines without CUDA's headers."""
+    (folder / "cuda.h").write_text(
+        "typedef int CUdevice; typedef struct CUctx_st* CUcontext; typedef struct CUstream_st* CUstream;"
+        "typedef struct CUevent_st* CUevent;\n"
+    )

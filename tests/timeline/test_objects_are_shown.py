@@ -7,6 +7,7 @@ import json
 import pytest
 
 import collector
+from collector import analysis
 from collector.dataset import Dataset, DatasetWriter
 from collector.formats.xspace import xspace
 from collector.options import KINDS, KINDS_ON_REQUEST
@@ -93,7 +94,7 @@ def test_streams_on_which_nothing_ran_are_shown_nowhere(step, tmp_path):
     shown = sorted({7, 9} & set(streams))
     threads, _ = names_and_labels(json.loads(collector.chrome_trace(step))["traceEvents"])
     assert sorted(name.split()[1] for name in threads if name.startswith("stream ")) == ["7", "9"]
-    assert [row["stream_id"] for row in collector.analysis.streams(step)] == shown
+    assert [row["stream_id"] for row in analysis.streams(step)] == shown
     assert [lane.stream_id for lane in lanes_of(step.recording).lanes if lane.kind == "stream"] == shown
     gpu = next(plane for plane in xspace(run_metadata(step.recording)).planes if plane.name == "/device:GPU:0")
     assert [stat for stat in stats_of(gpu, gpu.stats) if stat.startswith("stream ")] == [

@@ -7,6 +7,7 @@ import shlex
 import pytest
 
 import collector
+from collector import analysis
 from collector.analysis.questions import QUESTIONS
 from collector.web.answer_commands import answer_keys, answer_options, sql_command
 
@@ -42,4 +43,4 @@ def test_the_queries_give_the_answers(shared, name):
 
 
 def test_an_answer_without_a_table_of_its_own_has_no_query(example):
-    assert sql_command(collector.analysis.kernels(example, by="stream"), "step.pb") == ""
+    assert sql_command(analysis.kernels(example, by="stream"), "step.pb") == ""
