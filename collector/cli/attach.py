@@ -15,13 +15,12 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collector.cli._size_arguments import size_argument
-from collector.errors import CollectorError, OutputError
+from collector.errors import CollectorError
 from collector.text import terminal
 from collector.text.durations import seconds_of
 
@@ -161,14 +160,12 @@ def _write_journal(journal: Path, output: Path | None, *, quiet: bool, is_of_run
 
 def _dump(end: Cut, begin: Cut | None, output: Path | None, *, quiet: bool) -> None:
     """Write the closed segments of a recording that goes on, or the part of them since ``begin``."""
+    from collector.files.new_folders import new_folder
     from collector.formats.loading import load
     from collector.launching.attached_process import copied_segments, part_between
 
     parent = Path.cwd() if output is None else output.absolute().parent
-    try:
-        folder = Path(tempfile.mkdtemp(prefix=".collector-attach-", dir=parent))
-    except OSError as error:
-        raise OutputError(f"cannot make a folder in {parent}: {error.strerror or error}") from error
+    folder = new_folder(parent, ".collector-attach-")
     with contextlib.ExitStack() as stack:
         stack.callback(_remove, folder)
         journal = copied_segments(end, folder)

@@ -8,8 +8,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from collector.errors import OutputError
 from collector.files.atomic_files import expanded
+from collector.files.new_folders import new_folder
 from collector.formats.output_paths import placeholders_of
 
 if TYPE_CHECKING:
@@ -31,10 +31,7 @@ class JournalFolder:
         """The folder."""
 
     def __enter__(self) -> JournalFolder:
-        try:
-            self.path = Path(tempfile.mkdtemp(prefix=".collector-run-", dir=self._parent)).absolute()
-        except OSError as error:
-            raise OutputError(f"cannot make a folder in {self._parent}: {error.strerror or error}") from error
+        self.path = new_folder(self._parent, ".collector-run-").absolute()
         return self
 
     def __exit__(

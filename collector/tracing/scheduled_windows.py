@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from collector.errors import OutputError
+from collector.files.new_folders import new_folder
 from collector.formats.output_paths import (
     FolderLock,
     file_of_this_process,
@@ -122,10 +121,7 @@ class MergedWindows:
         """Write a window. Raises `collector.OutputError` if that is impossible."""
         if self._folder is None:
             parent = filled_path(self._path, None, 0).absolute().parent
-            try:
-                self._folder = Path(tempfile.mkdtemp(prefix=".collector-windows-", dir=parent))
-            except OSError as error:
-                raise OutputError(f"cannot make a folder in {parent}: {error.strerror or error}") from error
+            self._folder = new_folder(parent, ".collector-windows-")
         file = self._folder / f"step{number}.pb"
         step.save(file)
         self._files.append(file)
