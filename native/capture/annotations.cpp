@@ -14,9 +14,10 @@ constexpr int kRowBits = journal_format::kAnnotationBits;
 constexpr uint64_t kRowMask = (uint64_t{1} << kRowBits) - 1;
 
 void AnnotationLog::begin(bool follow, bool forget, bool of_whole_run) {
-  const threads::MutexLock lock(mutex_);
+  const threads::BriefLock lock(mutex_);
   ++session_;
   rows_.clear();
+  statements_.clear();
   path_ids_.clear();
   paths_.clear();
   num_range_paths_ = 0;
@@ -85,47 +86,78 @@ uint32_t AnnotationLog::domain_id(Owner owner, std::string_view name) {
   return domain_ids_[owner];
 }
 
-AnnotationLog::Statement AnnotationLog::statement_of(Owner owner, const RangeTexts& range) {
-  return {
-      domain_id(owner, range.domain), text_id(range.category), text_id(range.payload), range.color, range.op_sequence,
-      text_id(range.shapes)};
+uint32_t AnnotationLog::cached_text_id(PathCache& cache, std::string_view text) {
+  if (text.empty()) return 0;
+  PathCache::Line& line = cache.line_of(PathCache::kText, text);
+  if (line.session != session_ || line.outer != PathCache::kText || line.name != text) {
+    const uint64_t without_name = ranges_without_name_;
+    line.path_id = text_id(text);
+    line.session = without_name == ranges_without_name_ ? session_ : 0;  // each range without a text is counted
+    line.outer = PathCache::kText;
+    line.name = text;
+  }
+  return line.path_id;
+}
+
+uint32_t AnnotationLog::number_of_statement(Owner owner, PathCache& cache, const RangeTexts& range) {
+  Statement statement{};
+  statement.op_sequence = range.op_sequence;
+  statement.domain_name_id = domain_id(owner, range.domain);
+  statement.category_name_id = cached_text_id(cache, range.category);
+  statement.payload_text_id = cached_text_id(cache, range.payload);
+  statement.color = range.color;
+  statement.shapes_text_id = cached_text_id(cache, range.shapes);
+  const size_t count = statements_.size();
+  if (count == 0 || !(statements_[count - 1] == statement)) statements_.append() = statement;
+  return static_cast<uint32_t>(statements_.size());
+}
+
+store::AnnotationRow AnnotationLog::told_row(const Row& row, uint64_t external_id, const Statements& statements) {
+  store::AnnotationRow told{};
+  told.start_ns = row.start_ns;
+  told.end_ns = row.end_ns;
+  told.external_id = external_id;
+  told.name_id = row.name_id;
+  told.thread_id = row.thread_id;
+  told.depth = row.depth;
+  if (!row.is_range) {
+    told.details_id = row.stated;
+  } else if (row.stated != 0) {
+    const Statement& statement = statements[row.stated - 1];
+    told.op_sequence = statement.op_sequence;
+    told.domain_name_id = statement.domain_name_id;
+    told.category_name_id = statement.category_name_id;
+    told.payload_text_id = statement.payload_text_id;
+    told.color = statement.color;
+    told.shapes_text_id = statement.shapes_text_id;
+  }
+  return told;
 }
 
 void AnnotationLog::open(OpenAnnotation& entry, const Place& place, PathCache& cache, int64_t start_ns,
                          uint32_t thread_id, uint16_t depth, uint32_t details_id, const RangeTexts* range) {
-  const threads::MutexLock lock(mutex_);
+  const threads::BriefLock lock(mutex_);
   // The path of an annotation of an earlier session is forgotten.
   const uint32_t outer = place.outer_id >> kRowBits == session_ ? place.outer_path_id : kNoPath;
   const uint64_t without_name = ranges_without_name_;
   PathCache::Line& line = cache.line_of(outer, place.name);
   if (line.session != session_ || line.outer != outer || line.name != place.name) {
-    line.path_id = path_of(outer, place.name, entry.owner != kProgram);
+    line.path_id = path_of(outer, place.name, !is_program(entry.owner));
     line.session = without_name == ranges_without_name_ ? session_ : 0;  // each range without a name is counted
     line.outer = outer;
     line.name = place.name;
   }
-  const Statement statement = range == nullptr ? Statement() : statement_of(entry.owner, *range);
+  entry.path_id = line.path_id;  // before a text takes the line
+  const bool is_range = !is_program(entry.owner);
+  uint32_t stated = details_id;
+  if (is_range) stated = range == nullptr ? 0 : number_of_statement(entry.owner, cache, *range);
   ranges_without_name_ = std::min(ranges_without_name_, without_name + 1);  // one range, whatever it lacks
-  entry.path_id = line.path_id;
   entry.id = session_ << kRowBits | (num_forgotten_ + rows_.size() + 1);
-  store::AnnotationRow& row = rows_.append();
-  row.end_ns = 0;  // while the annotation is open
-  row.start_ns = start_ns;
-  row.external_id = entry.id;
-  row.name_id = entry.path_id;
-  row.thread_id = thread_id;
-  row.depth = depth;
-  row.details_id = details_id;
-  row.domain_name_id = statement.domain_name_id;
-  row.category_name_id = statement.category_name_id;
-  row.payload_text_id = statement.payload_text_id;
-  row.color = statement.color;
-  row.op_sequence = statement.op_sequence;
-  row.shapes_text_id = statement.shapes_text_id;
+  rows_.append() = {start_ns, 0, entry.path_id, thread_id, stated, depth, is_range};
 }
 
 void AnnotationLog::close(uint64_t external_id, int64_t end_ns) {
-  const threads::MutexLock lock(mutex_);
+  const threads::BriefLock lock(mutex_);
   const uint64_t row = (external_id & kRowMask) - 1;
   if (external_id >> kRowBits != session_ || row >= num_forgotten_ + rows_.size()) return;
   if (row >= num_forgotten_) rows_[row - num_forgotten_].end_ns = end_ns;
@@ -133,21 +165,23 @@ void AnnotationLog::close(uint64_t external_id, int64_t end_ns) {
 }
 
 void AnnotationLog::note_details(std::string_view details) {
-  const threads::MutexLock lock(mutex_);
+  const threads::BriefLock lock(mutex_);
   if (follow_) changes_.details.emplace_back(details);
 }
 
 void AnnotationLog::note_run_details(std::string_view details) {
-  const threads::MutexLock lock(mutex_);
+  const threads::BriefLock lock(mutex_);
   run_details_.emplace_back(details);
   if (is_of_whole_run_) changes_.details.emplace_back(details);
 }
 
 AnnotationChanges AnnotationLog::changes() {
-  const threads::MutexLock lock(mutex_);
+  const threads::BriefLock lock(mutex_);
   AnnotationChanges changes = std::exchange(changes_, {});
   changes.opened.reserve(rows_.size() - num_reported_);
-  for (size_t row = num_reported_; row < rows_.size(); ++row) changes.opened.push_back(rows_[row]);
+  for (size_t row = num_reported_; row < rows_.size(); ++row) {
+    changes.opened.push_back(told_row(rows_[row], session_ << kRowBits | (num_forgotten_ + row + 1), statements_));
+  }
   changes.paths.assign(paths_.begin() + static_cast<std::ptrdiff_t>(num_paths_reported_), paths_.end());
   if (forget_) {
     for (const auto& [row, end_ns] : changes.closed) {
@@ -163,6 +197,7 @@ AnnotationChanges AnnotationLog::changes() {
     told_details_.insert(told_details_.end(), changes.details.begin(), changes.details.end());
     num_forgotten_ += rows_.size();
     rows_.clear();
+    statements_.clear();
   }
   num_reported_ = rows_.size();
   num_paths_reported_ = paths_.size();
@@ -170,7 +205,7 @@ AnnotationChanges AnnotationLog::changes() {
 }
 
 ToldAnnotations AnnotationLog::told() {
-  const threads::MutexLock lock(mutex_);
+  const threads::BriefLock lock(mutex_);
   ToldAnnotations told;
   for (const auto& [number, row] : open_rows_) told.open.push_back(row);
   told.paths.assign(paths_.begin(), paths_.begin() + static_cast<std::ptrdiff_t>(num_paths_reported_));
@@ -178,16 +213,26 @@ ToldAnnotations AnnotationLog::told() {
   return told;
 }
 
+std::vector<store::AnnotationRow> AnnotationLog::take_rows(store::Chunks<Row>& rows, const Statements& statements,
+                                                           uint64_t first_id, int64_t end_ns) {
+  std::vector<store::AnnotationRow> told;
+  told.reserve(rows.size());
+  rows.take_all([&](const Row* run, size_t count) {
+    for (const Row* row = run; row != run + count; ++row) {
+      told.push_back(told_row(*row, first_id + told.size(), statements));
+      if (row->end_ns == 0) told.back().end_ns = end_ns;
+    }
+  });
+  return told;
+}
+
 std::vector<store::AnnotationRow> AnnotationLog::take(int64_t end_ns, std::vector<std::string>& paths) {
-  const threads::MutexLock lock(mutex_);
-  ++session_;  // annotations that are closed from now on belong to no session
+  const threads::BriefLock lock(mutex_);
   forget_ = false;
-  std::vector<store::AnnotationRow> rows;
-  rows.reserve(rows_.size());
-  rows_.take_all([&](const store::AnnotationRow* run, size_t count) { rows.insert(rows.end(), run, run + count); });
-  for (store::AnnotationRow& row : rows) {
-    if (row.end_ns == 0) row.end_ns = end_ns;
-  }
+  std::vector<store::AnnotationRow> rows =
+      take_rows(rows_, statements_, session_ << kRowBits | (num_forgotten_ + 1), end_ns);
+  statements_.clear();
+  ++session_;  // annotations that are closed from now on belong to no session
   path_ids_ = {};
   paths.assign(std::make_move_iterator(paths_.begin()), std::make_move_iterator(paths_.end()));
   paths_.clear();
@@ -195,7 +240,7 @@ std::vector<store::AnnotationRow> AnnotationLog::take(int64_t end_ns, std::vecto
 }
 
 uint64_t AnnotationLog::ranges_without_name() {
-  const threads::MutexLock lock(mutex_);
+  const threads::BriefLock lock(mutex_);
   return ranges_without_name_;
 }
 

@@ -16,6 +16,7 @@
 #include "capture/range_texts.h"
 #include "kinds/generated/kinds.h"
 #include "store/chunks.h"
+#include "threads/brief_mutex.h"
 #include "threads/mutex.h"
 
 namespace collector::capture {
@@ -36,7 +37,7 @@ struct ToldAnnotations {
   std::vector<std::string> details;
 };
 
-// The paths that a thread used last. Belongs to the thread.
+// The paths and texts that a thread used last. Belongs to the thread.
 struct PathCache {
   struct Line {
     uint64_t session = 0;
@@ -44,6 +45,9 @@ struct PathCache {
     uint32_t path_id = 0;
     std::string name;
   };
+
+  // In place of `outer`: the name is no path, but another text of a range.
+  static constexpr uint32_t kText = UINT32_MAX - 1;
 
   Line& line_of(uint32_t outer, std::string_view name);
 
@@ -105,26 +109,55 @@ class AnnotationLog {
   };
   static constexpr uint32_t kNoPath = UINT32_MAX;
 
+  // A row is written for each annotation: it is half a cache line, and states what few annotations have elsewhere.
+  struct Row {
+    int64_t start_ns;
+    int64_t end_ns;  // 0: it is open
+    uint32_t name_id;
+    uint32_t thread_id;
+    uint32_t stated;  // of the program's annotations details_id; of ranges the number of their statement, 0: none
+    uint16_t depth;
+    bool is_range;
+  };
+  static_assert(sizeof(Row) == 32);
+
+  // The columns of a row that state something of a range.
+  struct Statement {
+    uint64_t op_sequence;
+    uint32_t domain_name_id;
+    uint32_t category_name_id;
+    uint32_t payload_text_id;
+    uint32_t color;
+    uint32_t shapes_text_id;
+
+    bool operator==(const Statement& other) const {
+      return op_sequence == other.op_sequence && domain_name_id == other.domain_name_id &&
+             category_name_id == other.category_name_id && payload_text_id == other.payload_text_id &&
+             color == other.color && shapes_text_id == other.shapes_text_id;
+    }
+  };
+
   uint32_t path_of(uint32_t outer, std::string_view name, bool is_range) REQUIRES(mutex_);
   uint32_t add_path(uint32_t outer, std::string_view name) REQUIRES(mutex_);
   uint32_t text_id(std::string_view text) REQUIRES(mutex_);
+  uint32_t cached_text_id(PathCache& cache, std::string_view text) REQUIRES(mutex_);
   uint32_t domain_id(Owner owner, std::string_view name) REQUIRES(mutex_);
-  // The columns of a row that state something of a range.
-  struct Statement {
-    uint32_t domain_name_id = 0;
-    uint32_t category_name_id = 0;
-    uint32_t payload_text_id = 0;
-    uint32_t color = 0;
-    uint64_t op_sequence = 0;
-    uint32_t shapes_text_id = 0;
-  };
-  Statement statement_of(Owner owner, const RangeTexts& range) REQUIRES(mutex_);
+  // The number of a statement, which is a new one unless the range before stated the same.
+  uint32_t number_of_statement(Owner owner, PathCache& cache, const RangeTexts& range) REQUIRES(mutex_);
+  using Statements = store::Chunks<Statement>;
+  // A row as it is told.
+  static store::AnnotationRow told_row(const Row& row, uint64_t external_id, const Statements& statements);
+  // All rows, which leave `rows`. `first_id`: the external id of the first one; `end_ns`: the end of those that are
+  // open.
+  static std::vector<store::AnnotationRow> take_rows(store::Chunks<Row>& rows, const Statements& statements,
+                                                     uint64_t first_id, int64_t end_ns);
 
-  threads::Mutex mutex_;
+  threads::BriefMutex mutex_;
   uint64_t session_ GUARDED_BY(mutex_) = 0;
   store::Blocks blocks_{size_t{2} << 20, store::Blocks::Pages::kAtOnce};
-  store::Chunks<store::AnnotationRow> rows_ GUARDED_BY(mutex_){blocks_};
-  std::deque<std::string> paths_ GUARDED_BY(mutex_);  // a deque never moves its strings
+  store::Chunks<Row> rows_ GUARDED_BY(mutex_){blocks_};
+  Statements statements_ GUARDED_BY(mutex_){blocks_};  // of rows_, whose numbers count from 1
+  std::deque<std::string> paths_ GUARDED_BY(mutex_);   // a deque never moves its strings
   std::unordered_map<Name, uint32_t, NameHash> path_ids_ GUARDED_BY(mutex_);
   size_t num_range_paths_ GUARDED_BY(mutex_) = 0;
   size_t num_range_texts_ GUARDED_BY(mutex_) = 0;

@@ -66,15 +66,18 @@ std::vector<std::string> Domains::names() {
   return names;
 }
 
-void Domains::name_category(const Domain& domain, uint32_t category, std::string_view name) {
+void Domains::name_category(Domain& domain, uint32_t category, std::string_view name) {
   const threads::MutexLock lock(mutex_);
   const std::pair key(domain.owner, category);
   const auto known = categories_.find(key);
   if (category_names_.size() == kMostCategories || (known != categories_.end() && *known->second == name)) return;
-  categories_[key] = &category_names_.emplace_back(name);
+  const std::string* const kept = &category_names_.emplace_back(name);
+  categories_[key] = kept;
+  if (category < kSmallCategories) domain.small_categories[category].store(kept, std::memory_order_release);
 }
 
 const std::string* Domains::category(const Domain& domain, uint32_t category) {
+  if (category < kSmallCategories) return domain.small_categories[category].load(std::memory_order_acquire);
   const threads::MutexLock lock(mutex_);
   const auto named = categories_.find({domain.owner, category});
   return named == categories_.end() ? nullptr : named->second;

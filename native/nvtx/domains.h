@@ -1,6 +1,7 @@
 // NVTX domains and registered strings: the objects behind the handles that programs get.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -17,12 +18,16 @@
 
 namespace collector::nvtx {
 
+// Categories with smaller numbers are found without a lock.
+constexpr uint32_t kSmallCategories = 64;
+
 // Never freed, so that a handle stays valid after nvtxDomainDestroy. Domains of one name are one domain.
 struct Domain {
-  capture::Owner owner;               // of its ranges
-  std::string name;                   // empty: the default domain
-  std::atomic<bool> is_wanted{true};  // whether its ranges are recorded
-  std::atomic<void*> next{nullptr};   // the handle of the next tool
+  capture::Owner owner;                                                              // of its ranges
+  std::string name;                                                                  // empty: the default domain
+  std::atomic<bool> is_wanted{true};                                                 // whether its ranges are recorded
+  std::atomic<void*> next{nullptr};                                                  // the handle of the next tool
+  std::array<std::atomic<const std::string*>, kSmallCategories> small_categories{};  // their names, null: none
 };
 
 // Never freed.
@@ -50,7 +55,7 @@ class Domains {
 
   // Names a category of a domain; further names than kMostCategories are forgotten.
   static constexpr size_t kMostCategories = 4096;
-  void name_category(const Domain& domain, uint32_t category, std::string_view name);
+  void name_category(Domain& domain, uint32_t category, std::string_view name);
   // The name of a category; null if it has none.
   const std::string* category(const Domain& domain, uint32_t category);
 

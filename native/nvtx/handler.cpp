@@ -224,7 +224,7 @@ auto with_texts(const Domain& domain, const EventAttributes& attributes, std::st
 // --- Ranges that are pushed and popped -------------------------------------------------------------------------------
 
 bool is_recorded(const Domain& domain) {
-  return domain.is_wanted.load(std::memory_order_relaxed) && handler().session.active();
+  return domain.is_wanted.load(std::memory_order_relaxed) && handler().session.follows_ranges();
 }
 
 int push_ex(Domain& domain, const EventAttributes* attributes) noexcept {

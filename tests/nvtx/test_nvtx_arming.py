@@ -13,6 +13,7 @@ import pytest
 
 from collector import _native
 from collector.tracing.nvtx import NEXT_TOOL_VARIABLE, VARIABLE
+from tests.support.nvtx_package import require_nvtx_package
 
 pytestmark = pytest.mark.simulator
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -58,7 +59,7 @@ ALL_NAMED = "{'a': 'outer', 'b': 'outer/inner'} [] None\n"
 
 @pytest.fixture(scope="module", autouse=True)
 def _package():
-    pytest.importorskip("nvtx", reason="REAL NVTX NOT TESTED: the package nvtx is not installed")
+    require_nvtx_package()
 
 
 def test_the_environment_arms_when_collector_is_imported():
@@ -70,6 +71,7 @@ def test_arm_reaches_a_package_that_was_imported_and_not_used():
     assert run(program).stdout == ALL_NAMED
 
 
+@pytest.mark.slow
 def test_a_trace_that_wants_ranges_arms():
     assert run("import nvtx" + TRACED.format(before="", options="nvtx=True")).stdout == ALL_NAMED
     named = run("import nvtx" + TRACED.format(before="", options="nvtx=['mine']")).stdout
@@ -110,6 +112,7 @@ def test_another_tool_that_takes_the_variable_away_is_answered_by_the_next_trace
     assert run("import nvtx" + TRACED.format(before=before, options="")).stdout == ALL_NAMED
 
 
+@pytest.mark.slow
 def test_a_variable_that_names_nothing_loadable_leaves_the_handler_at_work(tmp_path):
     program = "import nvtx" + TRACED.format(before="collector.nvtx.arm()", options="")
     done = run(program, **{VARIABLE: str(tmp_path / "gone.so")})
@@ -159,6 +162,7 @@ def test_a_tool_that_was_there_gets_every_call_with_its_own_handles(tmp_path):
     assert done.stderr == "copies 2 pushes 4 pops 4 starts 2 ends 2 marks 2 wrong 0\n"
 
 
+@pytest.mark.slow
 def test_collector_info_tells_how_ranges_come_to_be_recorded(tmp_path):
     def told(**environment):
         done = run("from collector.cli import main; main(['info'])", **environment)
@@ -170,4 +174,5 @@ def test_collector_info_tells_how_ranges_come_to_be_recorded(tmp_path):
     tool = tmp_path / "tool.so"
     tool.touch()
     assert told(**{VARIABLE: str(tool)}).endswith(f"; {VARIABLE} names {tool}, which arm() keeps in use")
+    assert told(**{VARIABLE: "/gone.so"}).endswith(f"; {VARIABLE} names /gone.so, which does not exist")
     assert told(COLLECTOR_NVTX="1", **{VARIABLE: str(tool)}) == f"NVTX: ranges are recorded, and passed on to {tool}"

@@ -6,9 +6,11 @@ import gzip
 import json
 import os
 import struct
+import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from kept_tables import assert_equal, assert_kept, journal_with
 
@@ -165,6 +167,34 @@ def test_every_type_of_payload_is_a_text(gpu: SimulatedGpu, nvtx: NvtxCopy, kind
         nvtx.RangePushEx(attributes(b"range", payload_type=kind, payload=payload))
         nvtx.RangePop()
     assert step.recording.annotations.texts("payload_text_id") == [text]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_ranges_that_state_the_same_or_something_else_in_turn(
+    gpu: SimulatedGpu, nvtx: NvtxCopy, tmp_path: Path, stream: bool
+) -> None:
+    stated = [0, 7, 7, 0, 64, 7, 64, 64, 0]
+    options: dict[str, Any] = {"journal": tmp_path / "journal", "stream": True} if stream else {}
+    with collector.trace(strict=True, **options) as step:
+        for round_of_flushes in range(2):
+            for category in stated:
+                nvtx.RangePushEx(attributes(b"name", category=category))
+                nvtx.RangePop()
+            nvtx.RangePushA(b"plain")
+            nvtx.RangePop()
+            with collector.annotate("block", flops=8):
+                gpu.launch("kernel")
+            if stream and round_of_flushes == 0:
+                time.sleep(0.5)  # the journal takes the rows
+    recording = collector.load(tmp_path / "journal").recording if stream else step.recording
+    table = recording.annotations[np.argsort(recording.annotations.external_id)]
+    assert [(row.name, table.text(row.category_name_id)) for row in table] == [
+        *(("name", str(category) if category else "") for category in stated),
+        ("plain", ""),
+        ("block", ""),
+    ] * 2
+    assert set(table.details_id[table.name_id == table.name_id[-1]].tolist()) == {1}
+    assert not table.details_id[table.name_id != table.name_id[-1]].any()
 
 
 def test_a_category_may_be_renamed_while_ranges_have_it(gpu: SimulatedGpu, nvtx: NvtxCopy) -> None:

@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import sys
 import textwrap
-from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,6 +20,7 @@ import pytest
 
 from collector.tracing.nvtx import NEXT_TOOL_VARIABLE, VARIABLE
 from tests.support.nvtx_headers import include_folder, write_cuda_types
+from tests.support.nvtx_package import require_nvtx_package
 
 pytestmark = pytest.mark.simulator
 
@@ -115,8 +115,7 @@ IN_DOMAIN = {"domain A": "one", "registered A": "one", "domain W": "two", "regis
 
 @pytest.fixture(scope="module")
 def package() -> dict[str, str]:
-    if find_spec("nvtx") is None:
-        pytest.skip("THE PACKAGE NVTX WAS NOT TRIED: it is not installed")
+    require_nvtx_package()
     return {}
 
 

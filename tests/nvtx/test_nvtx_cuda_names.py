@@ -148,8 +148,17 @@ def test_a_stream_has_its_name_wherever_streams_are_shown(
         assert [(row["stream_id"], row["stream_name"]) for row in answer] == names
     (communication,) = analysis.overlap(recording, by="stream")
     assert communication["stream_name"] == "compute"
+    keys = ("device_id", "context_id", "stream_id", "stream_name")
+    named = {tuple(row[key] for key in keys) for row in analysis.streams(recording)}
+    for answer in (analysis.kernels(recording, by="stream"), analysis.launch_delays(recording)):
+        assert {tuple(row[key] for key in keys) for row in answer} == named
+    path = {tuple(row[key] for key in keys) for row in analysis.critical_path(recording, by="segment")}
+    assert (-1, -1, -1, "") in path
+    assert len(path) > 1
+    assert path <= named | {(-1, -1, -1, "")}
+    other = max(context for _, context, _, _ in named)
     lanes = [lane.name for lane in lanes_of(recording).lanes if lane.kind == "stream"]
-    assert lanes == ["GPU 0 stream 43 (compute)", "GPU 0 stream 44"]
+    assert lanes == ["GPU 0 stream 43 (compute)", f"GPU 0 stream 43.{other}", "GPU 0 stream 44"]
     pytest.importorskip("duckdb")
     with DatasetWriter(tmp_path / "runs", run="one") as writer:
         writer.write(recording)

@@ -1,0 +1,52 @@
+// A mutex for a few instructions at a time, which a program takes in its own calls.
+//
+// Taking and releasing it without contention is one exchange and one store, half of what a mutex of the C library
+// takes, which also has to ask whether somebody is to be woken. Here nobody is: who finds it held spins for a moment
+// and then sleeps for short times, so that a holder that is not running costs no processor time either.
+#pragma once
+
+#include <atomic>
+#include <ctime>
+
+#include "threads/mutex.h"
+
+namespace collector::threads {
+
+class CAPABILITY("mutex") BriefMutex {
+ public:
+  BriefMutex() = default;
+  BriefMutex(const BriefMutex&) = delete;
+  BriefMutex& operator=(const BriefMutex&) = delete;
+
+  void lock() ACQUIRE() {
+    if (is_held_.exchange(true, std::memory_order_acquire)) wait();
+  }
+  void unlock() RELEASE() { is_held_.store(false, std::memory_order_release); }
+
+ private:
+  void wait() {
+    constexpr int kSpins = 200;
+    constexpr timespec kPause{0, 20'000};
+    for (int looks = 0;; ++looks) {
+      const bool seems_free = !is_held_.load(std::memory_order_relaxed);
+      if (seems_free && !is_held_.exchange(true, std::memory_order_acquire)) return;
+      if (looks >= kSpins) ::nanosleep(&kPause, nullptr);
+    }
+  }
+
+  std::atomic<bool> is_held_{false};
+};
+
+// Holds the mutex for a scope.
+class SCOPED_CAPABILITY BriefLock {
+ public:
+  explicit BriefLock(BriefMutex& mutex) ACQUIRE(mutex) : mutex_(mutex) { mutex_.lock(); }
+  ~BriefLock() RELEASE() { mutex_.unlock(); }
+  BriefLock(const BriefLock&) = delete;
+  BriefLock& operator=(const BriefLock&) = delete;
+
+ private:
+  BriefMutex& mutex_;
+};
+
+}  // namespace collector::threads
