@@ -7,10 +7,12 @@
 
 #include <structmember.h>
 
+#include <atomic>
 #include <cstddef>
 #include <utility>
 
 #include "bindings/annotation_stack.h"
+#include "bindings/free_threading.h"
 
 namespace py = pybind11;
 
@@ -33,17 +35,27 @@ Py_ssize_t noted_offset = 0;
 Method enter_method;
 Method exit_method;
 
-PyObject* recording = nullptr;  // the AnnotationStack of the open session, owned; null: nothing is recorded
-bool enters_in_python = false;  // each entry needs more than the stack's own `enter`
+SharedReference* recording = nullptr;       // to the AnnotationStack of the open session; none: nothing is recorded
+std::atomic<bool> enters_in_python{false};  // each entry needs more than the stack's own `enter`
 
-PyObject*& slot_of(PyObject* self, Py_ssize_t offset) {
+PyObject*& slot_at(PyObject* self, Py_ssize_t offset) {
   return *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(self) + offset);
+}
+
+// What the slot holds; null: nothing.
+py::object slot_of(PyObject* self, Py_ssize_t offset) {
+  const ObjectLock lock(self);
+  return py::reinterpret_borrow<py::object>(slot_at(self, offset));
 }
 
 void set_slot(PyObject* self, Py_ssize_t offset, PyObject* value) {
   Py_INCREF(value);
-  PyObject* const before = std::exchange(slot_of(self, offset), value);
-  Py_XDECREF(before);
+  PyObject* before = nullptr;
+  {
+    const ObjectLock lock(self);
+    before = std::exchange(slot_at(self, offset), value);
+  }
+  Py_XDECREF(before);  // may run any Python code
 }
 
 bool is_usual(PyObject* const* arguments, size_t count, PyObject* keywords, Py_ssize_t expected) {
@@ -55,6 +67,30 @@ bool is_usual(PyObject* const* arguments, size_t count, PyObject* keywords, Py_s
 bool is_usual_name(PyObject* name) {
   return PyUnicode_CheckExact(name) && PyUnicode_GET_LENGTH(name) != 0 && PyUnicode_ReadChar(name, 0) > '0';
 }
+
+#ifdef Py_GIL_DISABLED
+PyObject* blank_annotation() { return annotate_type->tp_alloc(annotate_type, 0); }
+void forget_last_annotation() {}
+#else
+PyObject* last_annotation = nullptr;  // made by `make`, or null
+
+// An annotation whose fields are to be set: the last one again, if nobody else refers to it any more. Most blocks make
+// one, which ends with them.
+PyObject* blank_annotation() {
+  if (last_annotation != nullptr && Py_REFCNT(last_annotation) == 1) {
+    Py_INCREF(last_annotation);
+    return last_annotation;
+  }
+  PyObject* const made = annotate_type->tp_alloc(annotate_type, 0);
+  if (made == nullptr) return nullptr;
+  Py_INCREF(made);
+  Py_XDECREF(std::exchange(last_annotation, made));  // may run any Python code, which may make annotations
+  return made;
+}
+
+// Its fields refer to a session.
+void forget_last_annotation() { Py_CLEAR(last_annotation); }
+#endif
 
 // annotate(name)
 PyObject* make(PyObject* type, PyObject* const* arguments, size_t count, PyObject* keywords) {
@@ -72,7 +108,7 @@ PyObject* make(PyObject* type, PyObject* const* arguments, size_t count, PyObjec
     }
     return PyType_Type.tp_call(type, positional.ptr(), named.ptr());
   }
-  PyObject* const self = annotate_type->tp_alloc(annotate_type, 0);
+  PyObject* const self = blank_annotation();
   if (self == nullptr) return nullptr;
   set_slot(self, name_offset, arguments[0]);
   set_slot(self, stack_offset, Py_None);
@@ -84,16 +120,16 @@ PyObject* make(PyObject* type, PyObject* const* arguments, size_t count, PyObjec
 PyObject* enter(PyObject* /*function*/, PyObject* const* arguments, size_t count, PyObject* keywords) {
   if (!is_usual(arguments, count, keywords, 1)) return enter_method.call(arguments, count, keywords);
   PyObject* const self = arguments[0];
-  if (recording != nullptr) {
-    PyObject* const name = slot_of(self, name_offset);
-    if (enters_in_python || slot_of(self, noted_offset) != Py_None || name == nullptr || !PyUnicode_Check(name)) {
+  // The stack and the name are held during the call, which may run any Python code.
+  const py::object stack = *recording ? recording->get() : py::object();
+  if (stack) {
+    const py::object name = slot_of(self, name_offset);
+    if (enters_in_python.load(std::memory_order_relaxed) || !slot_of(self, noted_offset).is_none() || !name ||
+        !PyUnicode_Check(name.ptr())) {
       return enter_method.call(arguments, count, keywords);
     }
-    // Held during the call, which may run any Python code.
-    const auto stack = py::reinterpret_borrow<py::object>(recording);
-    const auto kept_name = py::reinterpret_borrow<py::object>(name);
     set_slot(self, stack_offset, stack.ptr());
-    if (!enter_annotation(stack.ptr(), self, name, PyEval_GetFrame())) {
+    if (!enter_annotation(stack.ptr(), self, name.ptr(), PyEval_GetFrame())) {
       // Nobody leaves an annotation whose entry a Ctrl-C interrupted.
       PyObject* type = nullptr;
       PyObject* value = nullptr;
@@ -111,11 +147,14 @@ PyObject* enter(PyObject* /*function*/, PyObject* const* arguments, size_t count
 // annotate.__exit__(self, type, value, traceback).
 PyObject* exit(PyObject* /*function*/, PyObject* const* arguments, size_t count, PyObject* keywords) {
   if (is_usual(arguments, count, keywords, 4)) {
-    PyObject* const stack = slot_of(arguments[0], stack_offset);
-    if (stack == Py_None) Py_RETURN_NONE;
-    if (stack != nullptr && is_annotation_stack(stack)) {
-      const auto kept = py::reinterpret_borrow<py::object>(stack);
-      if (!leave_annotation(stack, arguments[0])) return nullptr;
+    const py::object stack = slot_of(arguments[0], stack_offset);
+    if (stack.is_none()) Py_RETURN_NONE;
+    if (stack && is_annotation_stack(stack.ptr())) {
+      if (!leave_annotation(stack.ptr(), arguments[0])) return nullptr;
+      // Another thread may have entered the same object in an earlier session, and have noted that one after this
+      // thread.
+      const py::object now = *recording ? recording->get() : py::object();
+      if (now && !now.is(stack) && !leave_annotation(now.ptr(), arguments[0])) return nullptr;
       Py_RETURN_NONE;
     }
   }
@@ -155,14 +194,15 @@ void hasten_annotate(const py::object& type) {
 
 void annotate_in(const py::object& stack, bool in_python) {
   if (!stack.is_none() && !is_annotation_stack(stack.ptr())) throw py::type_error("no AnnotationStack");
-  enters_in_python = in_python;
-  PyObject* const before = std::exchange(recording, stack.is_none() ? nullptr : py::object(stack).release().ptr());
-  Py_XDECREF(before);
+  enters_in_python.store(in_python, std::memory_order_relaxed);
+  recording->set(stack);
+  forget_last_annotation();
 }
 
 }  // namespace
 
 void add_annotate_methods(py::module_& m) {
+  recording = new SharedReference();
   m.def("hasten_annotate", &hasten_annotate, py::arg("annotate"),
         "Lets the methods of the class `annotate` do the usual cases without frames of Python. Once for a process.");
   m.def("annotate_in", &annotate_in, py::arg("stack"), py::arg("in_python"),

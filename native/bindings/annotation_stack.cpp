@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "bindings/annotation_calls.h"
+#include "bindings/free_threading.h"
 
 namespace py = pybind11;
 
@@ -34,9 +35,10 @@ struct Place {
   uint64_t stack;              // number of its AnnotationStack
   std::string path;
   uint32_t details;
-  int64_t continued;  // number of the same details without figures that are counted already; -1: not determined yet
-  bool is_silent;     // it names no launches
-  bool is_left;       // it was left while annotations inside it were still open
+  // Number of the same details without figures that are counted already; -1: not determined yet.
+  std::atomic<int64_t> continued;
+  std::atomic<bool> is_silent;  // it names no launches
+  std::atomic<bool> is_left;    // it was left while annotations inside it were still open
 };
 
 struct AnnotationStack {
@@ -47,45 +49,56 @@ struct AnnotationStack {
   PyObject* capsule;             // owns `calls`
   PyObject* continued;           // (number of details) -> number of the same details without figures counted already
   PyObject* suspends;            // (frame of a generator) -> whether it may yield inside the block that it enters now
-  PyObject* on_first;            // called before the first annotation; null afterwards
-  bool has_ended;
-  bool is_detached;
+  std::atomic<PyObject*> on_first;  // called before the first annotation; null afterwards
+  std::atomic<bool> has_ended;
+  std::atomic<bool> is_detached;
   // The figures of the ledger with the prefix annotations_.
-  uint64_t mixed;
-  uint64_t unfollowed;
-  uint64_t suspended;
+  std::atomic<uint64_t> mixed;
+  std::atomic<uint64_t> unfollowed;
+  std::atomic<uint64_t> suspended;
 };
 
 PyTypeObject* place_type = nullptr;
 PyTypeObject* stack_type = nullptr;
 PyObject* place_variable = nullptr;
 
-// The names that the source has for a thread.
-struct Pushed {
-  uint64_t stack;              // number of the AnnotationStack
-  std::vector<Place*> places;  // owned, outermost first
-  size_t num_uses = 0;         // functions on the C++ stack that use `places`
+constexpr size_t kMostKeptPath = 4096;  // bytes
+
+// A name that the source has for a thread.
+struct PushedPlace {
+  Place* place;     // owned
+  PyObject* token;  // owned: sets the context variable back to the place around this one; null: there is none
 };
 
-// Places of threads that ended inside an annotation. A thread that ends does not hold the GIL, which releasing needs.
+// The names that the source has for a thread.
+struct Pushed {
+  uint64_t stack;                   // number of the AnnotationStack
+  std::vector<PushedPlace> places;  // outermost first
+  size_t num_uses = 0;              // functions on the C++ stack that use `places`
+};
+
+// Places of threads that ended inside an annotation. A thread that ends is none of Python's, which releasing needs.
 // Without a lock, because a forked child would wait for ever for one that another thread of its parent held.
 struct Leftover {
-  std::vector<Place*> places;
+  std::vector<PushedPlace> places;
   Leftover* next;
 };
 std::atomic<Leftover*> leftover{nullptr};
 
-void put_aside(const std::vector<Place*>& places) {
+void put_aside(const std::vector<PushedPlace>& places) {
   auto* const left = new Leftover{places, leftover.load(std::memory_order_relaxed)};
   while (!leftover.compare_exchange_weak(left->next, left, std::memory_order_release, std::memory_order_relaxed)) {
   }
 }
 
-// Releases what threads have left. Needs the GIL.
+// Releases what threads have left. For a thread of Python.
 void release_leftover() {
   std::unique_ptr<Leftover> left(leftover.exchange(nullptr, std::memory_order_acquire));
   while (left != nullptr) {
-    for (Place* place : left->places) Py_DECREF(place);
+    for (const PushedPlace& pushed : left->places) {
+      Py_XDECREF(pushed.token);
+      Py_DECREF(pushed.place);
+    }
     left.reset(left->next);
   }
 }
@@ -126,7 +139,7 @@ class PushedHere {
   PushedHere& operator=(const PushedHere&) = delete;
   ~PushedHere() { --pushed_.num_uses; }
 
-  std::vector<Place*>& places() const { return pushed_.places; }
+  std::vector<PushedPlace>& places() const { return pushed_.places; }
 
  private:
   Pushed& pushed_;
@@ -136,23 +149,40 @@ class PushedHere {
 py::object held(Place* place) { return py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(place)); }
 
 // The place of the current context, or null; a borrowed reference, which the context keeps until its value changes.
-bool current_place(const AnnotationStack& self, Place** place) {
+// `is_other`: there is another value, or none was ever set.
+bool current_place(const AnnotationStack& self, Place** place, bool* is_other = nullptr) {
   PyObject* value = nullptr;
   if (PyContextVar_Get(place_variable, nullptr, &value) < 0) return false;
   *place = nullptr;
+  if (is_other != nullptr) *is_other = value == nullptr;
   if (value == nullptr) return true;
   if (Py_TYPE(value) == place_type && reinterpret_cast<Place*>(value)->stack == self.number) {
     *place = reinterpret_cast<Place*>(value);
+  } else if (is_other != nullptr) {
+    *is_other = value != Py_None;
   }
   Py_DECREF(value);
   return true;
 }
 
+// Returns a token, which the caller owns; null: it failed.
+PyObject* set_place_for_now(Place* place) {
+  return PyContextVar_Set(place_variable, place == nullptr ? Py_None : reinterpret_cast<PyObject*>(place));
+}
+
 bool set_place(Place* place) {
-  PyObject* const value = place == nullptr ? Py_None : reinterpret_cast<PyObject*>(place);
-  PyObject* const token = PyContextVar_Set(place_variable, value);
+  PyObject* const token = set_place_for_now(place);
   Py_XDECREF(token);
   return token != nullptr;
+}
+
+// Sets back what the token's setting has changed, which costs less than another setting; false: this is another
+// context, or there is no token.
+bool set_back(const py::object& token) {
+  if (!token) return false;
+  if (PyContextVar_Reset(place_variable, token.ptr()) == 0) return true;
+  PyErr_Clear();
+  return false;
 }
 
 // The innermost annotation around and including `place` that names launches; null: there is none.
@@ -191,40 +221,45 @@ bool call_pop(const AnnotationStack& self) {
 
 // The number of the details of an annotation that is resumed: without the figures that are counted already.
 bool continued_details(const AnnotationStack& self, Place& place, uint32_t* details) {
-  if (place.details != 0 && place.continued < 0) {
+  *details = 0;
+  if (place.details == 0) return true;
+  int64_t known = place.continued.load(std::memory_order_relaxed);
+  if (known < 0) {  // several threads may ask at once, and get the same answer
     PyObject* const number = PyObject_CallFunction(self.continued, "I", place.details);
     if (number == nullptr) return false;
-    place.continued = static_cast<int64_t>(PyLong_AsUnsignedLong(number));
+    known = static_cast<int64_t>(PyLong_AsUnsignedLong(number));
     Py_DECREF(number);
     if (PyErr_Occurred() != nullptr) return false;
+    place.continued.store(known, std::memory_order_relaxed);
   }
-  *details = place.details == 0 ? 0 : static_cast<uint32_t>(place.continued);
+  *details = static_cast<uint32_t>(known);
   return true;
 }
 
 // The place is appended before the call, which may be interrupted: a superfluous pop is harmless, a missing one is not.
-bool push(const AnnotationStack& self, std::vector<Place*>& pushed, Place* place, uint32_t details) {
-  pushed.push_back(place);
+bool push(const AnnotationStack& self, std::vector<PushedPlace>& pushed, Place* place, uint32_t details) {
+  pushed.push_back({place, nullptr});
   Py_INCREF(place);
   return call_push(self, place->path, details);
 }
 
 // The place is held during the call of the source.
-bool pop(const AnnotationStack& self, std::vector<Place*>& pushed) {
-  Place* const place = pushed.back();
+bool pop(const AnnotationStack& self, std::vector<PushedPlace>& pushed) {
+  const PushedPlace last = pushed.back();
   pushed.pop_back();
   const bool done = call_pop(self);
-  Py_DECREF(place);
+  Py_XDECREF(last.token);
+  Py_DECREF(last.place);
   return done;
 }
 
 // The innermost place of the thread but the last `skipped` ones; null: there is none.
-Place* innermost(const std::vector<Place*>& pushed, size_t skipped) {
-  return pushed.size() > skipped ? pushed[pushed.size() - 1 - skipped] : nullptr;
+Place* innermost(const std::vector<PushedPlace>& pushed, size_t skipped) {
+  return pushed.size() > skipped ? pushed[pushed.size() - 1 - skipped].place : nullptr;
 }
 
 // Gives the thread the names of `place`. `was_left`: a place below the innermost one of the thread was left.
-bool resume(const AnnotationStack& self, std::vector<Place*>& pushed, Place* place, bool was_left = false) {
+bool resume(const AnnotationStack& self, std::vector<PushedPlace>& pushed, Place* place, bool was_left = false) {
   const py::object kept = held(place);  // with the places around it
   place = naming(place);
   if (!was_left) {
@@ -234,7 +269,7 @@ bool resume(const AnnotationStack& self, std::vector<Place*>& pushed, Place* pla
   std::vector<Place*> names;  // innermost first
   for (; place != nullptr; place = naming(place->outer)) names.push_back(place);
   size_t common = 0;
-  while (common < pushed.size() && common < names.size() && pushed[common] == names[names.size() - 1 - common]) {
+  while (common < pushed.size() && common < names.size() && pushed[common].place == names[names.size() - 1 - common]) {
     ++common;
   }
   while (pushed.size() > common) {
@@ -284,50 +319,108 @@ bool utf8_of(PyObject* name, std::string_view* text, std::string& kept) {
   return true;
 }
 
-Place* new_place(const AnnotationStack& self, const void* owner, Place* outer, std::string_view name,
-                 uint32_t details) {
-  std::string path;
-  if (const Place* const around = naming(outer)) {
-    path.reserve(around->path.size() + 1 + name.size());
-    path.append(around->path).append(1, '/').append(name);
-  } else {
-    path.assign(name);
+#ifdef Py_GIL_DISABLED
+Place* blank_place() {
+  auto* const place = PyObject_New(Place, place_type);
+  if (place != nullptr) new (&place->path) std::string();
+  return place;
+}
+void keep_or_free(Place* place) {
+  place->path.~basic_string();
+  PyTypeObject* const type = Py_TYPE(place);
+  PyObject_Free(place);
+  Py_DECREF(type);
+}
+#else
+Place* last_place = nullptr;  // deleted, but for its memory and that of its path; or null
+
+// A place whose fields are to be set, but for `path`, which has any text. Most blocks end before the next one begins.
+Place* blank_place() {
+  if (Place* const place = std::exchange(last_place, nullptr)) {
+    PyObject_Init(reinterpret_cast<PyObject*>(place), place_type);
+    return place;
   }
   auto* const place = PyObject_New(Place, place_type);
+  if (place != nullptr) new (&place->path) std::string();
+  return place;
+}
+
+void keep_or_free(Place* place) {
+  PyTypeObject* const type = Py_TYPE(place);
+  if (last_place == nullptr && place->path.capacity() <= kMostKeptPath) {
+    last_place = place;
+  } else {
+    place->path.~basic_string();
+    PyObject_Free(place);
+  }
+  Py_DECREF(type);
+}
+#endif
+
+Place* new_place(const AnnotationStack& self, const void* owner, Place* outer, std::string_view name,
+                 uint32_t details) {
+  auto* const place = blank_place();
   if (place == nullptr) return nullptr;
+  place->outer = nullptr;
+  const py::object made = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(place));
+  if (const Place* const around = naming(outer)) {
+    place->path.reserve(around->path.size() + 1 + name.size());
+    place->path.assign(around->path).append(1, '/').append(name);
+  } else {
+    place->path.assign(name);
+  }
   Py_XINCREF(outer);
   place->outer = outer;
   place->owner = owner;
   place->stack = self.number;
-  new (&place->path) std::string(std::move(path));
   place->details = details;
-  place->continued = -1;
-  place->is_silent = false;
-  place->is_left = false;
+  new (&place->continued) std::atomic<int64_t>(-1);
+  new (&place->is_silent) std::atomic<bool>(false);
+  new (&place->is_left) std::atomic<bool>(false);
+  Py_INCREF(place);
   return place;
 }
 
+// Deletes a place alone; returns the place around it, of which the caller gets the reference.
+Place* delete_one(Place* place) {
+  Place* const outer = place->outer;
+  keep_or_free(place);
+  return outer;
+}
+
+// A loop instead of a recursion, because a path may be deep.
 void delete_place(PyObject* object) {
-  // A loop instead of a recursion, because a path may be deep.
+#ifdef Py_GIL_DISABLED
+  // A number of references says nothing here. Where releasing the place around this one deletes that, too, the call
+  // within leaves the next one for the loop of the outermost call.
+  thread_local Place** left_for_outermost = nullptr;
+  Place* place = delete_one(reinterpret_cast<Place*>(object));
+  if (left_for_outermost != nullptr) {
+    *left_for_outermost = place;
+    return;
+  }
+  while (place != nullptr) {
+    Place* next = nullptr;
+    left_for_outermost = &next;
+    Py_DECREF(place);
+    left_for_outermost = nullptr;
+    place = next;
+  }
+#else
   auto* place = reinterpret_cast<Place*>(object);
   while (place != nullptr) {
-    Place* const outer = place->outer;
-    place->path.~basic_string();
-    PyTypeObject* const type = Py_TYPE(place);
-    PyObject_Free(place);
-    Py_DECREF(type);
-    if (outer == nullptr || Py_REFCNT(outer) > 1) {
-      Py_XDECREF(outer);
+    place = delete_one(place);
+    if (place != nullptr && Py_REFCNT(place) > 1) {
+      Py_DECREF(place);
       return;
     }
-    place = outer;
   }
+#endif
 }
 
 bool enter(AnnotationStack& self, const void* owner, PyObject* text, uint32_t details, PyFrameObject* caller) {
   if (self.has_ended) return true;
-  if (self.on_first != nullptr) {
-    PyObject* const on_first = std::exchange(self.on_first, nullptr);
+  if (PyObject* const on_first = self.on_first.load() == nullptr ? nullptr : self.on_first.exchange(nullptr)) {
     PyObject* const done = PyObject_CallNoArgs(on_first);
     Py_DECREF(on_first);
     if (done == nullptr) return false;
@@ -337,10 +430,13 @@ bool enter(AnnotationStack& self, const void* owner, PyObject* text, uint32_t de
   std::string kept;
   std::string_view name;
   Place* outer = nullptr;
-  if (!waits_inside(self, caller, &waits) || !utf8_of(text, &name, kept) || !current_place(self, &outer)) return false;
+  bool is_other = false;
+  if (!waits_inside(self, caller, &waits) || !utf8_of(text, &name, kept) || !current_place(self, &outer, &is_other)) {
+    return false;
+  }
   const py::object kept_outer = held(outer);
   const PushedHere here(self);
-  std::vector<Place*>& pushed = here.places();
+  std::vector<PushedPlace>& pushed = here.places();
   if (innermost(pushed, 0) != naming(outer)) {
     ++(pushed.empty() ? self.unfollowed : self.mixed);
     if (!resume(self, pushed, outer)) return false;
@@ -351,9 +447,12 @@ bool enter(AnnotationStack& self, const void* owner, PyObject* text, uint32_t de
     ++self.suspended;
     place->is_silent = true;
   }
-  const bool done = (waits || push(self, pushed, place, place->details)) && set_place(place);
-  Py_DECREF(place);
-  return done;
+  const py::object made = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(place));
+  if (!waits && !push(self, pushed, place, place->details)) return false;
+  auto token = py::reinterpret_steal<py::object>(set_place_for_now(place));
+  if (!token) return false;
+  if (!is_other && innermost(pushed, 0) == place) pushed.back().token = token.release().ptr();
+  return true;
 }
 
 // Leaves the owner's innermost annotation of this context or, if there is none, of this thread: a generator may be
@@ -363,22 +462,24 @@ bool leave(AnnotationStack& self, const void* owner) {
   if (!current_place(self, &place)) return false;
   const py::object kept = held(place);
   const PushedHere here(self);
-  std::vector<Place*>& pushed = here.places();
+  std::vector<PushedPlace>& pushed = here.places();
   if (place != nullptr && place->owner == owner && !place->is_left) {
     Place* outer = place->outer;
     while (outer != nullptr && outer->is_left) outer = outer->outer;
-    Py_XINCREF(outer);
-    const bool done = resume(self, pushed, outer) && set_place(outer);
-    Py_XDECREF(outer);
-    return done;
+    const py::object kept_outer = held(outer);
+    py::object token;
+    if (outer == place->outer && innermost(pushed, 0) == place) {
+      token = py::reinterpret_steal<py::object>(std::exchange(pushed.back().token, nullptr));
+    }
+    return resume(self, pushed, outer) && (set_back(token) || set_place(outer));
   }
   Place* found = place;
   while (found != nullptr && (found->owner != owner || found->is_left)) found = found->outer;
   for (size_t i = pushed.size(); found == nullptr && i-- > 0;) {
-    if (pushed[i]->owner == owner && !pushed[i]->is_left) found = pushed[i];
+    if (pushed[i].place->owner == owner && !pushed[i].place->is_left) found = pushed[i].place;
   }
   if (found == nullptr) return true;
-  if (!pushed.empty() && pushed.back() != found && !found->is_silent) ++self.mixed;
+  if (!pushed.empty() && pushed.back().place != found && !found->is_silent) ++self.mixed;
   found->is_left = true;
   return resume(self, pushed, place, true);
 }
@@ -434,7 +535,7 @@ PyObject* detach(PyObject* object, PyObject* /*unused*/) {
 
 PyObject* counts(PyObject* object, PyObject* /*unused*/) {
   const auto& self = *reinterpret_cast<AnnotationStack*>(object);
-  return Py_BuildValue("(KKK)", self.mixed, self.unfollowed, self.suspended);
+  return Py_BuildValue("(KKK)", self.mixed.load(), self.unfollowed.load(), self.suspended.load());
 }
 
 py::object annotation_stack(const py::object& push, const py::object& pop, const py::object& calls,
@@ -446,7 +547,7 @@ py::object annotation_stack(const py::object& push, const py::object& pop, const
   }
   auto* const self = reinterpret_cast<AnnotationStack*>(stack_type->tp_alloc(stack_type, 0));
   if (self == nullptr) throw py::error_already_set();
-  static uint64_t number = 0;  // guarded by the GIL
+  static std::atomic<uint64_t> number{0};
   self->number = ++number;
   self->calls = functions;
   self->push = push.inc_ref().ptr();
@@ -460,7 +561,7 @@ py::object annotation_stack(const py::object& push, const py::object& pop, const
 
 int visit_stack(PyObject* object, visitproc visit, void* arg) {
   auto& self = *reinterpret_cast<AnnotationStack*>(object);
-  for (PyObject* each : {self.push, self.pop, self.capsule, self.continued, self.suspends, self.on_first})
+  for (PyObject* each : {self.push, self.pop, self.capsule, self.continued, self.suspends, self.on_first.load()})
     Py_VISIT(each);
   Py_VISIT(Py_TYPE(object));
   return 0;
@@ -468,9 +569,8 @@ int visit_stack(PyObject* object, visitproc visit, void* arg) {
 
 int clear_stack(PyObject* object) {
   auto& self = *reinterpret_cast<AnnotationStack*>(object);
-  for (PyObject** each : {&self.push, &self.pop, &self.capsule, &self.continued, &self.suspends, &self.on_first}) {
-    Py_CLEAR(*each);
-  }
+  for (PyObject** each : {&self.push, &self.pop, &self.capsule, &self.continued, &self.suspends}) Py_CLEAR(*each);
+  Py_XDECREF(self.on_first.exchange(nullptr));
   return 0;
 }
 
@@ -508,7 +608,7 @@ PyTypeObject* make_type(PyType_Spec* spec) {
 }
 
 #if PY_VERSION_HEX >= 0x030E0000
-AnnotationStack* watching = nullptr;  // owned
+SharedReference* watching = nullptr;  // to an AnnotationStack
 
 PyObject* resume_current(PyObject* object, PyObject* /*unused*/) {
   auto& self = *reinterpret_cast<AnnotationStack*>(object);
@@ -520,14 +620,13 @@ PyObject* resume_current(PyObject* object, PyObject* /*unused*/) {
 }
 
 int on_context_switch(PyContextEvent event, PyObject* /*context*/) {
-  if (event != Py_CONTEXT_SWITCHED || watching == nullptr) return 0;
+  if (event != Py_CONTEXT_SWITCHED || !*watching) return 0;
   PyObject* const raised = PyErr_GetRaisedException();  // a context may be left by an exception
-  auto* const stack = reinterpret_cast<PyObject*>(watching);
-  Py_INCREF(stack);  // `watching` may change during the call
-  PyObject* const done = Method<resume_current>::call(stack, nullptr);
-  if (done == nullptr) PyErr_WriteUnraisable(stack);
-  Py_XDECREF(done);
-  Py_DECREF(stack);
+  if (const py::object stack = watching->get()) {       // held: `watching` may change during the call
+    PyObject* const done = Method<resume_current>::call(stack.ptr(), nullptr);
+    if (done == nullptr) PyErr_WriteUnraisable(stack.ptr());
+    Py_XDECREF(done);
+  }
   PyErr_SetRaisedException(raised);
   return 0;
 }
@@ -535,9 +634,7 @@ int on_context_switch(PyContextEvent event, PyObject* /*context*/) {
 void watch_contexts(const py::object& stack) {
   static const int watcher = PyContext_AddWatcher(on_context_switch);
   if (watcher < 0) throw py::error_already_set();
-  AnnotationStack* const before = watching;
-  watching = stack.is_none() ? nullptr : reinterpret_cast<AnnotationStack*>(py::object(stack).release().ptr());
-  Py_XDECREF(before);
+  watching->set(stack);
 }
 #endif
 
@@ -604,6 +701,7 @@ void add_annotation_stack(py::module_& m) {
   m.def("annotation_stack", &annotation_stack, py::arg("push"), py::arg("pop"), py::arg("calls"), py::arg("continued"),
         py::arg("suspends"), py::arg("on_first"), "The open annotations of a session's threads and tasks.");
 #if PY_VERSION_HEX >= 0x030E0000
+  watching = new SharedReference();
   m.def("watch_contexts", &watch_contexts, py::arg("stack"),
         "From CPython 3.14. Resumes the place of every context to which a thread switches; None ends this.");
 #endif

@@ -7,6 +7,7 @@ import gc
 import inspect
 import os
 import threading
+import weakref
 
 import pytest
 from launch_log import Log
@@ -169,6 +170,22 @@ def test_an_annotation_that_outlives_the_trace_on_another_thread_is_closed_when_
     ended.set()
     thread.join()
     assert stacks == [["worker"], []]
+
+
+@pytest.mark.parametrize("details", [{}, {"flops": 1.0}])
+def test_an_object_that_another_thread_enters_in_an_earlier_trace_at_the_same_time_is_left(details):
+    first, second = Log(), Log()
+    op = annotate("shared", **details)
+    send_annotations_to(first)
+    with op:
+        earlier = op._stack
+    send_annotations_to(second)
+    with op:
+        op._stack = earlier  # as the other thread notes it, which had asked for the trace before the second one began
+    second.launch("a")
+    send_annotations_to(None)
+    assert second.launched == [("a", "")]
+    assert second.stack == []
 
 
 def test_an_annotation_left_in_the_next_trace_belongs_to_the_first_alone():
@@ -556,6 +573,36 @@ def test_all_ways_to_make_and_enter_an_annotation_agree_while_a_trace_is_open(lo
         annotate("a", "b")
     with pytest.raises(TypeError, match="unknown"):
         annotate("a", unknown=1)
+
+
+def test_an_annotation_that_something_refers_to_is_never_used_for_another_block(log):
+    """An annotation that nothing refers to any more is made again, as that of the next block."""
+    kept = [annotate(f"kept{number}") for number in range(3)]
+    with annotate("outer") as outer, annotate("inner") as inner:
+        pass
+    last = annotate("last")
+    assert len({id(each) for each in (*kept, outer, inner, last)}) == 6
+    assert [each.name for each in (*kept, outer, inner, last)] == ["kept0", "kept1", "kept2", "outer", "inner", "last"]
+    del last, inner
+    with kept[1], annotate("a", flops=1.0), annotate("b"), outer:
+        assert log.stack[-1] == "kept1/a/b/outer"
+    assert log.stack == []
+    with annotate("c"):  # after one with details and one that was entered
+        assert log.stack == ["c"]
+
+
+def test_an_annotation_that_nothing_refers_to_keeps_no_session():
+    def session() -> weakref.ref[Log]:
+        log = Log()
+        send_annotations_to(log)
+        with annotate("block"):
+            pass
+        send_annotations_to(None)
+        return weakref.ref(log)
+
+    ended = session()
+    gc.collect()
+    assert ended() is None
 
 
 def test_an_annotation_without_a_name_is_no_crash(log):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import weakref
 from contextvars import copy_context
 
 import pytest
@@ -94,6 +95,44 @@ def test_the_annotation_around_is_left_during_a_pop():
     calls.stack.resume(None)
 
 
+def test_an_annotation_that_a_copy_of_its_context_leaves_stays_open_in_its_own():
+    calls, inside = Calls(), object()
+    context = copy_context()
+    context.run(calls.stack.enter, object(), "a", 0)
+    context.run(calls.stack.enter, inside, "b", 0)
+    copy = context.run(copy_context)
+    copy.run(calls.stack.leave, inside)
+    copy.run(calls.stack.enter, object(), "in copy", 0)
+    context.run(calls.stack.enter, object(), "in own", 0)
+    calls.stack.resume(None)
+    assert [call for call in calls.made if call != "pop"] == [
+        "push a",
+        "push a/b",
+        "push a/in copy",
+        "push a/b",
+        "push a/b/in own",
+    ]
+
+
+def test_a_context_is_freed_after_its_annotations_are_left():
+    calls, around, inside = Calls(), object(), object()
+    context = copy_context()
+    for owner in (around, inside):
+        context.run(calls.stack.enter, owner, "name", 0)
+    for owner in (inside, around):
+        context.run(calls.stack.leave, owner)
+    gone = weakref.ref(context)
+    del context
+    assert gone() is None
+    context = copy_context()
+    context.run(calls.stack.enter, around, "name", 0)  # nobody leaves it
+    gone = weakref.ref(context)
+    del context
+    calls.stack.resume(None)
+    assert gone() is None
+
+
+@pytest.mark.slow
 def test_what_a_call_uses_is_not_freed_by_it():
     """With an allocator that overwrites memory when it is freed."""
     tests = [f"{__file__}::{test.__name__}" for test in (test_the_annotation_around_is_left_during_a_pop,)]
