@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from collector.recording.cupti_enums import (
     COPY_KINDS,
+    JIT_ENTRY_TYPES,
+    JIT_OPERATION_TYPES,
     LAUNCH_TYPES,
     MEMORY_KINDS,
     MEMORY_OPERATIONS,
@@ -139,6 +141,7 @@ RECORDED_TABLES = (
     _of_recording("collectives", "collectives"),
     _of_recording("other_ranges", "other_ranges"),
     _of_recording("counter_samples", "counter_samples"),
+    _of_recording("jit_operations", "jit_operations"),
 )
 """The tables that are made of those of a recording."""
 
@@ -229,5 +232,7 @@ ENUMS: Mapping[str, Mapping[int, str]] = {
     "enum_launch_type": dict(enumerate(LAUNCH_TYPES)),
     "enum_memory_operation": dict(enumerate(MEMORY_OPERATIONS)),
     "enum_overhead_kind": OVERHEAD_KINDS,
+    "enum_jit_operation": dict(enumerate(JIT_OPERATION_TYPES)),
+    "enum_jit_entry": dict(enumerate(JIT_ENTRY_TYPES)),
 }
 """Table -> number of CUPTI's interface -> label."""

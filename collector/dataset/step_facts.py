@@ -49,6 +49,7 @@ FACTS: Mapping[str, tuple[str, str]] = {
     "step_occupancy": ("occupancy", ""),
     "step_tensor_cores": ("tensor_cores", "name"),
     "step_marks": ("steps", ""),
+    "step_code_loading": ("code_loading", ""),
     "step_cost": ("tracing_cost", ""),
     "step_rows": ("ledger", "table"),
     LEDGER: ("ledger", "figure"),

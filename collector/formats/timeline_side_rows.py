@@ -1,4 +1,4 @@
-"""Columns of what a drawn trace shows beside streams and threads: waits, overheads, memory, NVTX ranges, graphs."""
+"""Columns of what a drawn trace shows beside streams and threads: waits, overheads, JIT, memory, NVTX, graphs."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from collector.formats.chrome_events import LARGEST_ID, per_place, text
 from collector.formats.kind_numbers import memory_kind_number
 from collector.recording.cupti_enums import (
     GRAPH_DEGREES,
+    JIT_ENTRY_TYPES,
+    JIT_OPERATION_TYPES,
     MEMORY_OPERATIONS,
     NVTX_RANGE_KINDS,
     OVERHEAD_KINDS,
@@ -31,6 +33,7 @@ _COUNT = (1 << 53) - 1
 _TABLES = {
     f"{HOST_DEVICE}/waits": "synchronizations",
     f"{HOST_DEVICE}/overheads": "overheads",
+    f"{HOST_DEVICE}/jit": "jit_operations",
     f"{HOST_DEVICE}/memory": "memory_operations",
     f"{HOST_DEVICE}/nvtx": "nvtx_ranges",
 }
@@ -55,6 +58,7 @@ class SideRows:
         self._columns: Mapping[str, Callable[[Numbers, CaptureBuilder], dict[str, Column]]] = {
             "synchronizations": self._waits,
             "overheads": self._overheads,
+            "jit_operations": self._jit_operations,
             "memory_operations": self._memory_operations,
             "nvtx_ranges": self._nvtx_ranges,
             "graph_launches": self._graph_launches,
@@ -116,6 +120,18 @@ class SideRows:
             "overhead_kind": self._named({name: number for number, name in OVERHEAD_KINDS.items()}, rows),
             "object_kind": objects,
             **{f"{argument}_id": partial(self._stated, argument, rows) for argument in _OBJECTS},
+        }
+
+    def _jit_operations(self, rows: Numbers, _: CaptureBuilder) -> dict[str, Column]:
+        entries = {name: number for number, name in enumerate(JIT_ENTRY_TYPES)}
+        return {
+            "jit_operation_type": self._named({name: number for number, name in enumerate(JIT_OPERATION_TYPES)}, rows),
+            "jit_entry_type": self.numbers("code", entries, rows),
+            "device_id": self._stated("device", rows),
+            "process_id": self._stated("process", rows),
+            "thread_id": self._stated("thread", rows),
+            "jit_id": self._stated("jit", rows, largest=_COUNT),
+            "cache_bytes": self._stated("bytes", rows, largest=_COUNT),
         }
 
     def _memory_operations(self, rows: Numbers, _: CaptureBuilder) -> dict[str, Column]:

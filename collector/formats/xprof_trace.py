@@ -42,7 +42,7 @@ _DETAIL = re.compile(r"(\w+):(\S+)")
 _INTEGERS = re.compile(r"[0-9]{1,9}(?:,[0-9]{1,9}){0,2}")
 _PYTHON_FUNCTION = "$"
 """Prefix of the names of functions that the Python tracer recorded."""
-_OTHER_ROWS = ("Steps", "waits", "overheads", "memory", "nvtx")
+_OTHER_ROWS = ("Steps", "waits", "overheads", "jit", "memory", "nvtx")
 """Threads of the host, in our own profiles, that hold neither calls nor annotations."""
 _OPS = ("tf_op", "level 0", "hlo_op", "annotation")
 """Arguments that name the op, the first that is there counts."""

@@ -6,7 +6,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Activity(_message.Message):
-    __slots__ = ("kind", "device_id", "context_id", "stream_id", "name_id", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "registers_per_thread", "dynamic_shared_bytes", "static_shared_bytes", "num_bytes", "start_ns", "end_ns", "correlation_id", "thread_id", "cluster_x", "cluster_y", "cluster_z", "local_bytes_per_thread", "launch_type", "graph_id", "graph_node_id", "copy_kind", "src_kind", "dst_kind", "is_async", "src_device_id", "src_context_id", "dst_device_id", "dst_context_id", "value", "memory_kind", "domain", "callback_id", "process_id", "return_value", "external_id", "external_kind", "depth", "details_id", "sync_type", "event_id", "overhead_kind", "object_kind", "operation", "address", "pool_type", "pool_address", "pool_bytes", "pool_used_bytes", "event_sync_id", "priority", "end_device_id", "num_nodes", "source_graph_node_id", "captured_external_id", "graph_degree", "end_thread_id", "range_kind", "domain_name_id", "category_name_id", "color", "payload_text_id", "device_name_id", "thread_name_id", "op_sequence", "shapes_text_id")
+    __slots__ = ("kind", "device_id", "context_id", "stream_id", "name_id", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "registers_per_thread", "dynamic_shared_bytes", "static_shared_bytes", "num_bytes", "start_ns", "end_ns", "correlation_id", "thread_id", "cluster_x", "cluster_y", "cluster_z", "local_bytes_per_thread", "launch_type", "graph_id", "graph_node_id", "copy_kind", "src_kind", "dst_kind", "is_async", "src_device_id", "src_context_id", "dst_device_id", "dst_context_id", "value", "memory_kind", "domain", "callback_id", "process_id", "return_value", "external_id", "external_kind", "depth", "details_id", "sync_type", "event_id", "overhead_kind", "object_kind", "operation", "address", "pool_type", "pool_address", "pool_bytes", "pool_used_bytes", "event_sync_id", "priority", "end_device_id", "num_nodes", "source_graph_node_id", "captured_external_id", "graph_degree", "end_thread_id", "range_kind", "domain_name_id", "category_name_id", "color", "payload_text_id", "device_name_id", "thread_name_id", "op_sequence", "shapes_text_id", "jit_operation_type", "jit_entry_type", "jit_id", "cache_bytes")
     class Kind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         UNKNOWN: _ClassVar[Activity.Kind]
@@ -22,6 +22,7 @@ class Activity(_message.Message):
         GRAPH_LAUNCH: _ClassVar[Activity.Kind]
         NVTX_RANGE: _ClassVar[Activity.Kind]
         OTHER_RANGE: _ClassVar[Activity.Kind]
+        JIT_OPERATION: _ClassVar[Activity.Kind]
     UNKNOWN: Activity.Kind
     KERNEL: Activity.Kind
     MEMCPY: Activity.Kind
@@ -35,6 +36,7 @@ class Activity(_message.Message):
     GRAPH_LAUNCH: Activity.Kind
     NVTX_RANGE: Activity.Kind
     OTHER_RANGE: Activity.Kind
+    JIT_OPERATION: Activity.Kind
     KIND_FIELD_NUMBER: _ClassVar[int]
     DEVICE_ID_FIELD_NUMBER: _ClassVar[int]
     CONTEXT_ID_FIELD_NUMBER: _ClassVar[int]
@@ -106,6 +108,10 @@ class Activity(_message.Message):
     THREAD_NAME_ID_FIELD_NUMBER: _ClassVar[int]
     OP_SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     SHAPES_TEXT_ID_FIELD_NUMBER: _ClassVar[int]
+    JIT_OPERATION_TYPE_FIELD_NUMBER: _ClassVar[int]
+    JIT_ENTRY_TYPE_FIELD_NUMBER: _ClassVar[int]
+    JIT_ID_FIELD_NUMBER: _ClassVar[int]
+    CACHE_BYTES_FIELD_NUMBER: _ClassVar[int]
     kind: Activity.Kind
     device_id: int
     context_id: int
@@ -177,4 +183,8 @@ class Activity(_message.Message):
     thread_name_id: int
     op_sequence: int
     shapes_text_id: int
-    def __init__(self, kind: _Optional[_Union[Activity.Kind, str]] = ..., device_id: _Optional[int] = ..., context_id: _Optional[int] = ..., stream_id: _Optional[int] = ..., name_id: _Optional[int] = ..., grid_x: _Optional[int] = ..., grid_y: _Optional[int] = ..., grid_z: _Optional[int] = ..., block_x: _Optional[int] = ..., block_y: _Optional[int] = ..., block_z: _Optional[int] = ..., registers_per_thread: _Optional[int] = ..., dynamic_shared_bytes: _Optional[int] = ..., static_shared_bytes: _Optional[int] = ..., num_bytes: _Optional[int] = ..., start_ns: _Optional[int] = ..., end_ns: _Optional[int] = ..., correlation_id: _Optional[int] = ..., thread_id: _Optional[int] = ..., cluster_x: _Optional[int] = ..., cluster_y: _Optional[int] = ..., cluster_z: _Optional[int] = ..., local_bytes_per_thread: _Optional[int] = ..., launch_type: _Optional[int] = ..., graph_id: _Optional[int] = ..., graph_node_id: _Optional[int] = ..., copy_kind: _Optional[int] = ..., src_kind: _Optional[int] = ..., dst_kind: _Optional[int] = ..., is_async: _Optional[int] = ..., src_device_id: _Optional[int] = ..., src_context_id: _Optional[int] = ..., dst_device_id: _Optional[int] = ..., dst_context_id: _Optional[int] = ..., value: _Optional[int] = ..., memory_kind: _Optional[int] = ..., domain: _Optional[int] = ..., callback_id: _Optional[int] = ..., process_id: _Optional[int] = ..., return_value: _Optional[int] = ..., external_id: _Optional[int] = ..., external_kind: _Optional[int] = ..., depth: _Optional[int] = ..., details_id: _Optional[int] = ..., sync_type: _Optional[int] = ..., event_id: _Optional[int] = ..., overhead_kind: _Optional[int] = ..., object_kind: _Optional[int] = ..., operation: _Optional[int] = ..., address: _Optional[int] = ..., pool_type: _Optional[int] = ..., pool_address: _Optional[int] = ..., pool_bytes: _Optional[int] = ..., pool_used_bytes: _Optional[int] = ..., event_sync_id: _Optional[int] = ..., priority: _Optional[int] = ..., end_device_id: _Optional[int] = ..., num_nodes: _Optional[int] = ..., source_graph_node_id: _Optional[int] = ..., captured_external_id: _Optional[int] = ..., graph_degree: _Optional[int] = ..., end_thread_id: _Optional[int] = ..., range_kind: _Optional[int] = ..., domain_name_id: _Optional[int] = ..., category_name_id: _Optional[int] = ..., color: _Optional[int] = ..., payload_text_id: _Optional[int] = ..., device_name_id: _Optional[int] = ..., thread_name_id: _Optional[int] = ..., op_sequence: _Optional[int] = ..., shapes_text_id: _Optional[int] = ...) -> None: ...
+    jit_operation_type: int
+    jit_entry_type: int
+    jit_id: int
+    cache_bytes: int
+    def __init__(self, kind: _Optional[_Union[Activity.Kind, str]] = ..., device_id: _Optional[int] = ..., context_id: _Optional[int] = ..., stream_id: _Optional[int] = ..., name_id: _Optional[int] = ..., grid_x: _Optional[int] = ..., grid_y: _Optional[int] = ..., grid_z: _Optional[int] = ..., block_x: _Optional[int] = ..., block_y: _Optional[int] = ..., block_z: _Optional[int] = ..., registers_per_thread: _Optional[int] = ..., dynamic_shared_bytes: _Optional[int] = ..., static_shared_bytes: _Optional[int] = ..., num_bytes: _Optional[int] = ..., start_ns: _Optional[int] = ..., end_ns: _Optional[int] = ..., correlation_id: _Optional[int] = ..., thread_id: _Optional[int] = ..., cluster_x: _Optional[int] = ..., cluster_y: _Optional[int] = ..., cluster_z: _Optional[int] = ..., local_bytes_per_thread: _Optional[int] = ..., launch_type: _Optional[int] = ..., graph_id: _Optional[int] = ..., graph_node_id: _Optional[int] = ..., copy_kind: _Optional[int] = ..., src_kind: _Optional[int] = ..., dst_kind: _Optional[int] = ..., is_async: _Optional[int] = ..., src_device_id: _Optional[int] = ..., src_context_id: _Optional[int] = ..., dst_device_id: _Optional[int] = ..., dst_context_id: _Optional[int] = ..., value: _Optional[int] = ..., memory_kind: _Optional[int] = ..., domain: _Optional[int] = ..., callback_id: _Optional[int] = ..., process_id: _Optional[int] = ..., return_value: _Optional[int] = ..., external_id: _Optional[int] = ..., external_kind: _Optional[int] = ..., depth: _Optional[int] = ..., details_id: _Optional[int] = ..., sync_type: _Optional[int] = ..., event_id: _Optional[int] = ..., overhead_kind: _Optional[int] = ..., object_kind: _Optional[int] = ..., operation: _Optional[int] = ..., address: _Optional[int] = ..., pool_type: _Optional[int] = ..., pool_address: _Optional[int] = ..., pool_bytes: _Optional[int] = ..., pool_used_bytes: _Optional[int] = ..., event_sync_id: _Optional[int] = ..., priority: _Optional[int] = ..., end_device_id: _Optional[int] = ..., num_nodes: _Optional[int] = ..., source_graph_node_id: _Optional[int] = ..., captured_external_id: _Optional[int] = ..., graph_degree: _Optional[int] = ..., end_thread_id: _Optional[int] = ..., range_kind: _Optional[int] = ..., domain_name_id: _Optional[int] = ..., category_name_id: _Optional[int] = ..., color: _Optional[int] = ..., payload_text_id: _Optional[int] = ..., device_name_id: _Optional[int] = ..., thread_name_id: _Optional[int] = ..., op_sequence: _Optional[int] = ..., shapes_text_id: _Optional[int] = ..., jit_operation_type: _Optional[int] = ..., jit_entry_type: _Optional[int] = ..., jit_id: _Optional[int] = ..., cache_bytes: _Optional[int] = ...) -> None: ...

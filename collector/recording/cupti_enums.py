@@ -48,6 +48,16 @@ OVERHEAD_KINDS = {
     524288: "UVM Activity Init",
 }
 """Names of ``CUpti_ActivityOverheadKind``; that of 0 is also the name of kinds that a newer CUPTI added."""
+LOADING_OVERHEADS = (1, 262144, 327680)
+"""Overheads of compiling and loading code, which programs have without a tracer, too."""
+JIT_OPERATION_TYPES = (
+    "JIT Operation", "JIT Cache Load", "JIT Cache Store", "JIT Compilation",
+)
+"""Names of ``CUpti_ActivityJitOperationType``; the first is also the name of types that a newer CUPTI added."""
+JIT_ENTRY_TYPES = (
+    "<unknown>", "PTX to cubin", "NVVM IR to PTX",
+)
+"""Names of ``CUpti_ActivityJitEntryType``."""
 ANNOTATION_EXTERNAL_KIND = 5
 """The ``CUpti_ExternalCorrelationKind`` that we use, because other profilers use UNKNOWN, CUSTOM0 and CUSTOM1."""
 DRIVER_DOMAIN = 1

@@ -283,6 +283,18 @@ SCHEMA: dict[str, dict[str, str]] = {
         "sample": "i8",
         "unit_name_id": "u4",
     },
+    "jit_operations": {
+        "start_ns": "i8",
+        "end_ns": "i8",
+        "jit_operation_type": "u1",
+        "jit_entry_type": "u1",
+        "device_id": "u4",
+        "process_id": "u4",
+        "thread_id": "u4",
+        "correlation_id": "u4",
+        "jit_id": "u8",
+        "cache_bytes": "u8",
+    },
 }
 """Table -> column -> numpy dtype. Every source fills exactly these; times are CUPTI's own nanoseconds."""
 
@@ -306,12 +318,13 @@ ORDER: dict[str, tuple[str, ...]] = {
     "collectives": ("device_id", "context_id", "stream_id", "start_ns", "correlation_id"),
     "other_ranges": ("device_name_id", "start_ns", "-end_ns", "thread_id", "name_id"),
     "counter_samples": ("device_id", "name_id", "start_ns"),
+    "jit_operations": ("start_ns", "end_ns", "device_id", "thread_id", "correlation_id", "jit_id"),
 }
 """Table -> the columns by which its rows are sorted, most significant first; ``-``: descending."""
 
 LATER_TABLES = (
     "memory_operations", "contexts", "streams", "devices", "cuda_events", "graph_changes", "graph_launches",
-    "nvtx_ranges", "collectives", "other_ranges", "counter_samples",
+    "nvtx_ranges", "collectives", "other_ranges", "counter_samples", "jit_operations",
 )
 """Tables that a capture may lack, as older files and sources do; they are then empty."""
 
@@ -350,7 +363,7 @@ KINDS = (
 """The kinds of activity that are recorded by default."""
 
 KINDS_ON_REQUEST = (
-    "memory_operations", "contexts", "streams", "devices", "cuda_events", "graph_launches",
+    "memory_operations", "contexts", "streams", "devices", "cuda_events", "graph_launches", "jit_operations",
 )
 """Further kinds, recorded only on request."""
 
@@ -655,6 +668,22 @@ RECORDS = (
         },
         ("end_device_id",), {}, (), (),
     ),
+    Record(
+        52, "jit", "Jit", "jit_operations", "jit_operations", False,
+        {
+            "start_ns": "start",
+            "end_ns": "end",
+            "jit_operation_type": "jit_operation_type",
+            "jit_entry_type": "jit_entry_type",
+            "device_id": "device_id",
+            "process_id": "process_id",
+            "thread_id": "thread_id",
+            "correlation_id": "correlation_id",
+            "jit_id": "jit_operation_correlation_id",
+            "cache_bytes": "cache_size",
+        },
+        ("process_id", "thread_id"), {}, (), (),
+    ),
 )
 """Every activity kind that is read."""
 
@@ -689,6 +718,7 @@ ACTIVITY_KINDS = {
     "graph_launches": 15,
     "nvtx_ranges": 16,
     "other_ranges": 25,
+    "jit_operations": 27,
 }
 """Table -> the number of its rows' kind in the message Activity."""
 
@@ -763,6 +793,10 @@ ACTIVITY_FIELDS = {
     "thread_name_id": 69,
     "op_sequence": 70,
     "shapes_text_id": 71,
+    "jit_operation_type": 72,
+    "jit_entry_type": 73,
+    "jit_id": 74,
+    "cache_bytes": 75,
 }
 """Column -> its number in the message Activity."""
 
@@ -789,6 +823,7 @@ class TablesOfRecording:
     collectives: Table
     other_ranges: Table
     counter_samples: Table
+    jit_operations: Table
 
 
 @dataclass(frozen=True)
@@ -814,6 +849,7 @@ class Tables:
     collectives: Table
     other_ranges: Table
     counter_samples: Table
+    jit_operations: Table
 
     def __len__(self) -> int:
         """Rows in all tables together."""
@@ -843,3 +879,4 @@ class TableCounts:
     collectives: int = 0
     other_ranges: int = 0
     counter_samples: int = 0
+    jit_operations: int = 0

@@ -8,7 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from collector.protos import Activity
-from collector.recording.cupti_enums import GRAPH_DEGREES, LAUNCH_TYPES, MEMORY_KINDS, NVTX_RANGE_KINDS
+from collector.recording.cupti_enums import (
+    GRAPH_DEGREES,
+    JIT_ENTRY_TYPES,
+    LAUNCH_TYPES,
+    MEMORY_KINDS,
+    NVTX_RANGE_KINDS,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,6 +47,7 @@ def arguments_of(columns: Activity, texts: Sequence[str] = ()) -> list[Argument]
         Activity.API_CALL: _of_call,
         Activity.SYNCHRONIZATION: _of_wait,
         Activity.OVERHEAD: _of_overhead,
+        Activity.JIT_OPERATION: _of_jit_operation,
         Activity.MEMORY_OPERATION: _of_memory_operation,
     }.get(columns.kind)
     return make(columns) if make else []
@@ -153,6 +160,14 @@ def _of_overhead(columns: Activity) -> list[Argument]:
         ("stream", columns.stream_id, kind >= _OF_STREAM),
     ]
     return [(key, value) for key, value, is_there in arguments if is_there]
+
+
+def _of_jit_operation(columns: Activity) -> list[Argument]:
+    return [
+        ("code", name_in(JIT_ENTRY_TYPES, columns.jit_entry_type)),
+        ("device", columns.device_id),
+        *_given(columns, bytes="cache_bytes", jit="jit_id", process="process_id", thread="thread_id"),
+    ]
 
 
 def _of_memory_operation(columns: Activity) -> list[Argument]:

@@ -4,6 +4,7 @@
 | --- | --- | --- | --- |
 | ``/cpu:0`` | annotations | ``layer1/conv`` | ``layer1/conv = Conv2D(layer1/input)``, without metadata ``= conv()`` |
 | ``/cpu:0`` | API calls | ``cudaLaunchKernel`` | ``cudaLaunchKernel = cudaLaunchKernel()`` |
+| ``/cpu:0/jit`` | compilations by the driver | ``JIT Compilation`` | ``JIT Compilation = JIT Compilation()`` |
 | ``/cpu:0/memory`` | allocations and releases | ``Allocation`` | ``Allocation = Allocation()`` |
 | ``/cpu:0/nvtx`` | NVTX marks, and ranges that are started and ended | ``epoch`` | ``epoch = epoch()`` |
 | ``/cpu:0/overheads`` | CUPTI's own work | ``Buffer Flush`` | ``Buffer Flush = Buffer Flush()`` |

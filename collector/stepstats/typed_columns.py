@@ -19,6 +19,7 @@ NODE_COLUMNS = {
     "api_calls": ("start_ns", "end_ns", "correlation_id", "thread_id"),
     "synchronizations": ("start_ns", "end_ns", "correlation_id"),
     "overheads": ("start_ns", "end_ns", "correlation_id"),
+    "jit_operations": ("start_ns", "end_ns", "correlation_id"),
     "memory_operations": ("start_ns", "correlation_id"),
     "nvtx_ranges": ("start_ns", "end_ns"),
     "other_ranges": ("start_ns", "end_ns", "correlation_id", "thread_id"),

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     Mask = npt.NDArray[np.bool_]
 
 _SLICES = {
+    "jit_operations": 1,
     "memory_operations": 1,
     "nvtx_ranges": 1,
     "annotations": 1,
@@ -40,13 +41,14 @@ _SLICES = {
 """Table -> number of slices per row: copies are drawn on their stream and among the copies of their GPU."""
 
 _HOST_ORDER = {
-    "memory_operations": 0,
-    "nvtx_ranges": 1,
-    "annotations": 2,
-    "api_calls": 2,
-    "other_ranges": 2,
-    "overheads": 3,
-    "synchronizations": 4,
+    "jit_operations": 0,
+    "memory_operations": 1,
+    "nvtx_ranges": 2,
+    "annotations": 3,
+    "api_calls": 3,
+    "other_ranges": 3,
+    "overheads": 4,
+    "synchronizations": 5,
 }
 """Tables of the host -> the order in which their tracks are drawn."""
 
@@ -87,6 +89,7 @@ def part_of(
     max_slices: int | None,
     times_decide: bool,
     with_memory: bool,
+    extent_ns: tuple[int, int] | None = None,
 ) -> RecordingPart | None:
     """Return the part to draw; None if that is all or most of the recording, or if its columns do not select it.
 
@@ -96,6 +99,7 @@ def part_of(
         min_duration_ns: minimum duration of slices.
         max_slices: maximum number of slices, the longest ones; None: all.
         times_decide: whether times alone select the slices.
+        extent_ns: first start and last end of the whole, of which ``recording`` is a part; None: it is the whole.
         with_memory: keep all allocations and releases of memory, which a counter shows.
     """
     tables: dict[str, Table] = {name: getattr(recording, name) for name in _SLICES}
@@ -103,6 +107,7 @@ def part_of(
     if not filled:
         return None
     first_ns, last_ns = min(int(each.start_ns.min()) for each in filled), max(int(_ends(each).max()) for each in filled)
+    first_ns, last_ns = extent_ns or (first_ns, last_ns)
     base_ns = first_ns + recording.clock.offset_ns
     if base_ns <= 0 or last_ns - first_ns > FAR_NS:
         return None
@@ -129,7 +134,7 @@ def part_of(
         masks["memory_operations"][:] = True
         rows = recording.launch_rows(recording.memory_operations.correlation_id)
         masks["api_calls"][rows[rows >= 0]] = True
-    if 2 * sum(int(mask.sum()) for mask in masks.values()) > num_slices:
+    if extent_ns is None and 2 * sum(int(mask.sum()) for mask in masks.values()) > num_slices:
         return None
     part = recording.part(masks)
     return RecordingPart(

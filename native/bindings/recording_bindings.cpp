@@ -109,6 +109,7 @@ py::bytes encode_step(const std::map<std::string, GivenTable>& tables, const std
       {"external_correlations", &step.external_correlations},
       {"synchronizations", &step.synchronizations},
       {"overheads", &step.overheads},
+      {"jit_operations", &step.jit_operations},
       {"memory_operations", &step.memory_operations},
       {"graph_launches", &step.graph_launches},
       {"nvtx_ranges", &step.nvtx_ranges},

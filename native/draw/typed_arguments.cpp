@@ -96,6 +96,14 @@ class Writer {
     if (object >= kContext) add_number("context", Field::kContextId);
     if (object >= kStream) add_number("stream", Field::kStreamId);
   }
+  void add_jit_operation() {
+    add_text("code", stepstats::jit_entry_type_text(activity_[Field::kJitEntryType]));
+    add_number("device", Field::kDeviceId);
+    add_number_if_any("bytes", Field::kCacheBytes);
+    add_number_if_any("jit", Field::kJitId);
+    add_number_if_any("process", Field::kProcessId);
+    add_number_if_any("thread", Field::kThreadId);
+  }
   void add_memory_operation() {
     add_number_if_any("bytes", Field::kNumBytes);
     add_text("memory", stepstats::memory_kind_text(activity_[Field::kMemoryKind]));
@@ -177,6 +185,8 @@ void add_typed_arguments(const TypedActivity& activity, const KernelNames& recor
       return writer.add_wait();
     case TableKind::kOverhead:
       return writer.add_overhead();
+    case TableKind::kJitOperation:
+      return writer.add_jit_operation();
     case TableKind::kMemoryOperation:
       return writer.add_memory_operation();
     case TableKind::kAnnotation:

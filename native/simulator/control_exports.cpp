@@ -163,6 +163,10 @@ SIMULATOR_EXPORT void sim_overhead(uint32_t overhead_kind, int64_t duration_ns) 
   Simulator::current().overhead(overhead_kind, duration_ns);
 }
 
+SIMULATOR_EXPORT void sim_jit(uint32_t operation, uint32_t device, uint64_t cache_bytes, int64_t duration_ns) {
+  Simulator::current().jit(operation, device, cache_bytes, duration_ns);
+}
+
 SIMULATOR_EXPORT uint32_t sim_create_context(uint32_t device) { return Simulator::current().create_context(device); }
 
 SIMULATOR_EXPORT int64_t sim_now() { return Simulator::current().clock.now(); }

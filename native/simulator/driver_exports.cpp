@@ -9,6 +9,7 @@
 
 namespace {
 
+using collector::simulator::callback_id;
 using collector::simulator::Context;
 using collector::simulator::driver_call;
 using collector::simulator::Fault;
@@ -306,6 +307,37 @@ SIMULATOR_EXPORT int cuMemGetInfo_v2(size_t* free, size_t* total) {
     if (contexts.empty()) return kInvalidContext;
     *total = collector::simulator::kDeviceBytes;
     *free = *total - simulator.memory.used(contexts.back()->device);
+    return kSuccess;
+  });
+}
+
+SIMULATOR_EXPORT int cuProfilerStart() {
+  return driver_call(function_index("cuProfilerStart"), [&](Simulator& simulator) {
+    simulator.plain_call(0, callback_id("cuProfilerStart"));
+    return kSuccess;
+  });
+}
+
+SIMULATOR_EXPORT int cuProfilerStop() {
+  return driver_call(function_index("cuProfilerStop"), [&](Simulator& simulator) {
+    simulator.plain_call(0, callback_id("cuProfilerStop"));
+    return kSuccess;
+  });
+}
+
+// As the runtime library does: its call contains the driver's.
+// NOLINTNEXTLINE(readability-identifier-naming): the name in libcudart
+SIMULATOR_EXPORT int cudaProfilerStart() {
+  return driver_call(function_index("cuProfilerStart"), [&](Simulator& simulator) {
+    simulator.plain_call(callback_id("cudaProfilerStart_v4000"), callback_id("cuProfilerStart"));
+    return kSuccess;
+  });
+}
+
+// NOLINTNEXTLINE(readability-identifier-naming): the name in libcudart
+SIMULATOR_EXPORT int cudaProfilerStop() {
+  return driver_call(function_index("cuProfilerStop"), [&](Simulator& simulator) {
+    simulator.plain_call(callback_id("cudaProfilerStop_v4000"), callback_id("cuProfilerStop"));
     return kSuccess;
   });
 }

@@ -38,6 +38,7 @@ enum class Fault : size_t {
   kStubDriver,
   kPoolExhausted,
   kOtherDriverNumbers,
+  kLostWhenDisabled,
   kCount,
 };
 
@@ -80,6 +81,7 @@ inline constexpr FaultRow kFaults[] = {
      "device buffers are not recycled: past pool limit x value, records have start = end = 0"},
     {"other_driver_numbers", "difference", 100, true,
      "the driver's numbers of contexts and streams differ from CUPTI's"},
+    {"lost_when_disabled", "", 0, true, "work that has not finished when its kind is disabled is not recorded"},
 };
 inline constexpr size_t kFaultCount = static_cast<size_t>(Fault::kCount);
 static_assert(sizeof(kFaults) / sizeof(kFaults[0]) == kFaultCount);

@@ -454,4 +454,26 @@ void Simulator::overhead(uint32_t overhead_kind, int64_t duration_ns) {
   write(record, buffer_of(here));
 }
 
+void Simulator::jit(uint32_t operation, uint32_t device, uint64_t cache_bytes, int64_t duration_ns) {
+  ApiCall call = begin_call(0, callback_id("cuModuleLoadData"));
+  const int64_t start = clock.take(duration_ns);
+  call.end_ns = start + duration_ns;
+  if (enabled(ActivityKind::kJit)) {
+    ThreadState& here = thread();
+    store::JitOperationRow row{};
+    row.start_ns = start;
+    row.end_ns = call.end_ns;
+    row.jit_operation_type = static_cast<uint8_t>(operation);
+    row.jit_entry_type = static_cast<uint8_t>(cupti::JitEntryType::kPtxToCubin);
+    row.device_id = device;
+    row.process_id = static_cast<uint32_t>(pid);
+    row.thread_id = system_thread_ids.load() ? here.system_thread_id : here.posix_thread_id;
+    row.correlation_id = call.correlation_id;
+    row.jit_id = call.correlation_id;
+    row.cache_bytes = cache_bytes;
+    write(record_of<cupti::Jit>(row), buffer_of(here));
+  }
+  end_call(call);
+}
+
 }  // namespace collector::simulator

@@ -145,7 +145,10 @@ void Simulator::complete_due(bool forced) {
       if (activity.start_ns > now) activity.start_ns = 0;
     }
   }
-  for (const Work& work : due) write_activity(work.activity, *work.buffer);
+  for (const Work& work : due) {
+    const bool is_lost = faults.armed(Fault::kLostWhenDisabled) && !recorded(work.activity);
+    if (!is_lost || !faults.strikes(Fault::kLostWhenDisabled)) write_activity(work.activity, *work.buffer);
+  }
 }
 
 void Simulator::wake() {

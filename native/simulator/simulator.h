@@ -130,6 +130,8 @@ class Simulator {
   // Returns false if nothing is allocated at the address.
   bool free(uint64_t address, int64_t stream, uint32_t launch);
   void overhead(uint32_t overhead_kind, int64_t duration_ns);
+  // The driver compiles PTX (3) for a device, or reads (1) or writes (2) its cache, within a call that loads a module.
+  void jit(uint32_t operation, uint32_t device, uint64_t cache_bytes, int64_t duration_ns);
   Context* context(uint32_t id);
   Context* primary_context(uint32_t device);
   uint32_t create_context(uint32_t device);

@@ -107,6 +107,8 @@ inline constexpr Function kFunctions[] = {
     {"cuMemAlloc_v2", 0},
     {"cuMemFree_v2", 0},
     {"cuMemGetInfo_v2", 0},
+    {"cuProfilerStart", 0},
+    {"cuProfilerStop", 0},
     {"cuGetErrorString", 0},
     {"cuGetErrorName", 0},
 };

@@ -244,6 +244,7 @@ void read_host_activity(const Node& node, Activity& activity) {
         return;
       case TableKind::kNvtxRange:
       case TableKind::kOtherRange:
+      case TableKind::kJitOperation:
       case TableKind::kMemoryOperation:
         activity.category = Category::kOther;
         return;

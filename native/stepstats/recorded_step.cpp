@@ -438,7 +438,8 @@ class HostDevices {
   std::vector<Device> devices_;
 };
 
-// The device of a table with neither calls nor GPU work: waits, overheads, memory operations, NVTX ranges, graphs.
+// The device of a table with neither calls nor GPU work: waits, overheads, JIT operations, memory operations, NVTX
+// ranges, graphs.
 class SideDevice {
  public:
   SideDevice(const RecordedStep& step, const RecordedTable& table, const char* device, const char* kind_column,
@@ -947,6 +948,7 @@ class GpuDevices {
 struct RecordedStepEncoder::Parts {
   explicit Parts(const RecordedStep& of)
       : hosts(of),
+        jit_operations(of, of.jit_operations, "/cpu:0/jit", "jit_operation_type", jit_operation_type_text, true),
         memory_operations(of, of.memory_operations, "/cpu:0/memory", "operation", memory_operation_text, false),
         nvtx_ranges(
             of, of.nvtx_ranges, "/cpu:0/nvtx", "name_id",
@@ -959,7 +961,7 @@ struct RecordedStepEncoder::Parts {
   }
 
   HostDevices hosts;
-  SideDevice memory_operations, nvtx_ranges, overheads, waits;
+  SideDevice jit_operations, memory_operations, nvtx_ranges, overheads, waits;
   GpuDevices gpus;
   std::vector<SideDevice> graphs;
   std::vector<RowsEncoder> rows;  // rows that have no node
@@ -969,15 +971,16 @@ RecordedStepEncoder::RecordedStepEncoder(const RecordedStep& step) : parts_(std:
 RecordedStepEncoder::~RecordedStepEncoder() = default;
 
 size_t RecordedStepEncoder::step_bytes() const {
-  size_t num_bytes = parts_->hosts.num_bytes() + parts_->memory_operations.num_bytes() +
-                     parts_->nvtx_ranges.num_bytes() + parts_->overheads.num_bytes() + parts_->waits.num_bytes() +
-                     parts_->gpus.num_bytes();
+  size_t num_bytes = parts_->hosts.num_bytes() + parts_->jit_operations.num_bytes() +
+                     parts_->memory_operations.num_bytes() + parts_->nvtx_ranges.num_bytes() +
+                     parts_->overheads.num_bytes() + parts_->waits.num_bytes() + parts_->gpus.num_bytes();
   for (const SideDevice& graphs : parts_->graphs) num_bytes += graphs.num_bytes();
   return num_bytes;
 }
 
 char* RecordedStepEncoder::write_step(char* to) const {
   to = parts_->hosts.write(to);
+  to = parts_->jit_operations.write(to);
   to = parts_->memory_operations.write(to);
   to = parts_->nvtx_ranges.write(to);
   to = parts_->overheads.write(to);

@@ -26,7 +26,7 @@ struct HostDevice {
 // The texts by `name_id`; empty for ids that no row has.
 struct RecordedStep {
   RecordedTable kernels, memcpys, memsets, api_calls, external_correlations, synchronizations, overheads,
-      memory_operations, annotations, graph_launches, nvtx_ranges, other_ranges;
+      jit_operations, memory_operations, annotations, graph_launches, nvtx_ranges, other_ranges;
   std::string device_prefix;
   int64_t offset_ns = 0;  // wall time minus CUPTI's time
 

@@ -23,7 +23,7 @@ class TypedActivity {
   int64_t at(ActivityField first, uint32_t place) const { return values_[static_cast<uint32_t>(first) + place]; }
 
  private:
-  static constexpr uint32_t kFields = 72;  // fields beyond come from later versions
+  static constexpr uint32_t kFields = 76;  // fields beyond come from later versions
   std::array<int64_t, kFields> values_{};
 };
 
@@ -37,8 +37,9 @@ inline bool has_launch_shape(const TypedActivity& kernel) {
 
 // Whether the table holds neither calls or annotations of a host nor GPU work.
 constexpr bool is_beside_calls(TableKind kind) {
-  return kind == TableKind::kSynchronization || kind == TableKind::kOverhead || kind == TableKind::kMemoryOperation ||
-         kind == TableKind::kGraphLaunch || kind == TableKind::kNvtxRange || kind == TableKind::kOtherRange;
+  return kind == TableKind::kSynchronization || kind == TableKind::kOverhead || kind == TableKind::kJitOperation ||
+         kind == TableKind::kMemoryOperation || kind == TableKind::kGraphLaunch || kind == TableKind::kNvtxRange ||
+         kind == TableKind::kOtherRange;
 }
 
 // The kind of an Activity message, its first field; unknown if that is absent.

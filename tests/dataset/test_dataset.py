@@ -238,6 +238,7 @@ with DatasetWriter(sys.argv[1], run="a") as writer:
 """
 
 
+@pytest.mark.slow
 def test_a_dataset_is_whole_after_its_writer_was_killed_and_forgets_what_that_left(example, tmp_path):
     example.save(tmp_path / "step.gpurec")
     folder = tmp_path / "runs"

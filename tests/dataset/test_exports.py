@@ -258,6 +258,7 @@ def test_events_of_a_recording_are_those_of_the_trace_that_is_drawn_of_it(exampl
     assert sum(row[3] == "X" for row in drawn) > 8
 
 
+@pytest.mark.slow
 def test_events_are_stored_on_request_and_else_drawn_when_a_query_asks_for_them(files, tmp_path, capsys):
     query = "select rank, step, count(*) from trace_events group by all order by all"
     answers = []

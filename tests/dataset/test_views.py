@@ -40,10 +40,12 @@ def rows_as_native(dataset):
     return rows
 
 
+@pytest.mark.slow
 def test_answers_of_views_are_the_native_ones(annotated_dataset):
     rows = rows_as_native(annotated_dataset)
     assert {view for view in rows if not rows[view]} == {
         "answer_backward",
+        "answer_code_loading",
         "answer_graphs",
         "answer_memory",
         "answer_memory_growth",

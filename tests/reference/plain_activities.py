@@ -233,6 +233,7 @@ _HOST_CATEGORIES = {
     RecordedActivity.API_CALL: "api",
     RecordedActivity.SYNCHRONIZATION: "sync",
     RecordedActivity.OVERHEAD: "overhead",
+    RecordedActivity.JIT_OPERATION: "other",
     RecordedActivity.MEMORY_OPERATION: "other",
     RecordedActivity.OTHER_RANGE: "other",
 }

@@ -278,6 +278,7 @@ class _Drawing:
         no_calls = (
             RecordedActivity.SYNCHRONIZATION,
             RecordedActivity.OVERHEAD,
+            RecordedActivity.JIT_OPERATION,
             RecordedActivity.MEMORY_OPERATION,
         )
         callers = [(group, item) for group, item in callers if item.node.activity.kind not in no_calls]

@@ -20,6 +20,7 @@ from collector.recording.cupti_enums import (
     ANNOTATION_EXTERNAL_KIND,
     COPY_KINDS,
     DEVICE_MEMORY,
+    JIT_OPERATION_TYPES,
     MEMORY_KINDS,
     MEMORY_OPERATIONS,
     OVERHEAD_KINDS,
@@ -130,6 +131,7 @@ def _host(recording: Recording) -> list[tuple[str, list[NodeExecStats], dict[int
             threads.setdefault(device, {}).setdefault(row.thread_id, name)
     devices = [(device, _in_order(nodes), threads.get(device, {})) for device, nodes in hosts.items()]
     for device, table, column, names in (
+        ("/cpu:0/jit", recording.jit_operations, "jit_operation_type", dict(enumerate(JIT_OPERATION_TYPES))),
         ("/cpu:0/memory", recording.memory_operations, "operation", dict(enumerate(MEMORY_OPERATIONS))),
         ("/cpu:0/nvtx", recording.nvtx_ranges, "name_id", dict(enumerate(strings))),
         ("/cpu:0/overheads", recording.overheads, "overhead_kind", OVERHEAD_KINDS),

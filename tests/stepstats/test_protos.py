@@ -102,6 +102,7 @@ COLUMNS = """
   address pool_type pool_address pool_bytes pool_used_bytes event_sync_id priority
   end_device_id num_nodes source_graph_node_id captured_external_id graph_degree end_thread_id range_kind domain_name_id
   category_name_id color payload_text_id device_name_id thread_name_id op_sequence shapes_text_id
+  jit_operation_type jit_entry_type jit_id cache_bytes
 """
 COLUMN_NUMBERS = {name: number for number, name in enumerate(COLUMNS.split(), start=2)}
 KIND_NUMBERS = {

@@ -17,11 +17,15 @@ MemoryKind = Literal["unknown", "pageable", "pinned", "device", "array", "manage
 Launch = Literal["both", "runtime", "driver", "none"]
 """The API through which an operation is called; with ``"both"``, the runtime's call contains a driver call."""
 
+JitOperation = Literal["load", "store", "compile"]
+"""What the driver does with a module's code, in CUPTI's order."""
+
 Shape = tuple[int, int, int]
 
 COPY_KINDS: dict[str, int] = {name: value for value, name in enumerate(get_args(CopyKind))}
 MEMORY_KINDS: dict[str, int] = {name: value for value, name in enumerate(get_args(MemoryKind))}
 LAUNCHES: dict[str, int] = {"none": 0, "runtime": 1, "driver": 2, "both": 3}
+JIT_OPERATIONS: dict[str, int] = {name: value for value, name in enumerate(get_args(JitOperation), start=1)}
 _MEMORY_BY_LETTER = {"H": "pageable", "D": "device", "A": "array", "P": "device"}
 KERNEL, MEMCPY, MEMSET, PEER_MEMCPY = range(4)
 NO_PEER_ACCESS = 8

@@ -28,6 +28,7 @@ from typing import Any, ClassVar, Literal, Protocol
 from collector.errors import CollectorError
 from collector.testing.simulator.operations import (
     COPY_KINDS,
+    JIT_OPERATIONS,
     KERNEL,
     LAUNCHES,
     MEMCPY,
@@ -36,6 +37,7 @@ from collector.testing.simulator.operations import (
     NO_PEER_ACCESS,
     PEER_MEMCPY,
     CopyKind,
+    JitOperation,
     Launch,
     MemoryKind,
     Shape,
@@ -528,6 +530,21 @@ class SimulatedGpu:
     def overhead(self, kind: int, duration_ns: int = 1_000) -> None:
         """Spend time in CUPTI or the driver, as an overhead record of a CUpti_ActivityOverheadKind."""
         self._library.sim_overhead(kind, duration_ns)
+
+    def jit(
+        self, operation: JitOperation = "compile", duration_ns: int = 1_000_000, *, device: int = 0, num_bytes: int = 0
+    ) -> None:
+        """Load a module that the driver compiles from PTX, or finds in its cache, or writes to it.
+
+        Args:
+            operation: ``compile``, ``load`` or ``store``: what the driver does within the call.
+            duration_ns: how long that takes.
+            device: for which the code is.
+            num_bytes: size of the code in the cache.
+        """
+        self._check_device(device)
+        number = number_of(JIT_OPERATIONS, operation, "operation of the JIT compiler")
+        self._library.sim_jit(number, device, num_bytes, duration_ns)
 
     def create_context(self, device: int = 0) -> int:
         """Create a further context on a device; returns its id, the ``context`` of operations."""

@@ -146,6 +146,7 @@ def load(path: str) -> ctypes.CDLL:
         ("sim_allocate", u64, [u32, u64, u32, i64, u32]),
         ("sim_free", ctypes.c_int, [u64, i64, u32]),
         ("sim_overhead", None, [u32, i64]),
+        ("sim_jit", None, [u32, u32, u64, i64]),
         ("sim_create_context", u32, [u32]),
         ("sim_now", i64, []),
         ("sim_advance", None, [i64]),

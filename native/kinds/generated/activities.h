@@ -24,6 +24,7 @@ enum class TableKind : uint32_t {
   kGraphLaunch = 15,
   kNvtxRange = 16,
   kOtherRange = 25,
+  kJitOperation = 27,
 };
 
 // Fields of Activity by the names of their columns.
@@ -99,6 +100,10 @@ enum class ActivityField : uint32_t {
   kThreadNameId = 69,
   kOpSequence = 70,
   kShapesTextId = 71,
+  kJitOperationType = 72,
+  kJitEntryType = 73,
+  kJitId = 74,
+  kCacheBytes = 75,
 };
 
 struct ActivityColumn {
@@ -176,6 +181,10 @@ inline constexpr ActivityColumn kActivityColumns[] = {
     {"thread_name_id", ActivityField::kThreadNameId},
     {"op_sequence", ActivityField::kOpSequence},
     {"shapes_text_id", ActivityField::kShapesTextId},
+    {"jit_operation_type", ActivityField::kJitOperationType},
+    {"jit_entry_type", ActivityField::kJitEntryType},
+    {"jit_id", ActivityField::kJitId},
+    {"cache_bytes", ActivityField::kCacheBytes},
 };
 
 constexpr std::string_view copy_kind_text(int64_t value) {
@@ -247,6 +256,23 @@ constexpr std::string_view overhead_kind_text(int64_t value) {
     case 458752: return "Activity Buffer Request";
     case 524288: return "UVM Activity Init";
     default: return "Overhead";
+  }
+}
+
+constexpr std::string_view jit_operation_type_text(int64_t value) {
+  switch (value) {
+    case 1: return "JIT Cache Load";
+    case 2: return "JIT Cache Store";
+    case 3: return "JIT Compilation";
+    default: return "JIT Operation";
+  }
+}
+
+constexpr std::string_view jit_entry_type_text(int64_t value) {
+  switch (value) {
+    case 1: return "PTX to cubin";
+    case 2: return "NVVM IR to PTX";
+    default: return "<unknown>";
   }
 }
 

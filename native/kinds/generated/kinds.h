@@ -34,6 +34,7 @@ enum class ActivityKind : uint32_t {
   kExternalCorrelation = 39,
   kMemory2 = 49,
   kGraphTrace = 51,
+  kJit = 52,
 };
 
 enum class MemcpyKind : uint8_t {
@@ -98,6 +99,19 @@ enum class OverheadKind : uint32_t {
   kCommandBufferFull = 393216,
   kActivityBufferRequest = 458752,
   kUvmActivityInit = 524288,
+};
+
+enum class JitOperationType : uint32_t {
+  kInvalid = 0,
+  kCacheLoad = 1,
+  kCacheStore = 2,
+  kCompile = 3,
+};
+
+enum class JitEntryType : uint32_t {
+  kInvalid = 0,
+  kPtxToCubin = 1,
+  kNvvmIrToPtx = 2,
 };
 
 enum class ObjectKind : uint32_t {
@@ -490,6 +504,24 @@ struct GraphTrace {
 };
 static_assert(sizeof(GraphTrace) == 56);
 
+// JIT (52); bytes: 64 from 12.0, 72 from 12.4.
+struct Jit {
+  uint32_t kind;
+  uint32_t jitEntryType;
+  uint32_t jitOperationType;
+  uint32_t deviceId;
+  uint64_t start;
+  uint64_t end;
+  uint32_t correlationId;
+  uint8_t reserved0[4];
+  uint64_t jitOperationCorrelationId;
+  uint64_t cacheSize;
+  void* cachePath;
+  uint32_t processId;  // since 12.4
+  uint32_t threadId;  // since 12.4
+};
+static_assert(sizeof(Jit) == 72);
+
 // NOLINTEND(readability-identifier-naming)
 
 // From this CUDA version on (major * 1000 + minor * 10), records of this kind are `bytes` long.
@@ -533,6 +565,8 @@ inline constexpr Layout kLayouts[] = {
     {ActivityKind::kCudaEvent, 13050, 80},
     {ActivityKind::kGraphTrace, 12000, 48},
     {ActivityKind::kGraphTrace, 12030, 56},
+    {ActivityKind::kJit, 12000, 64},
+    {ActivityKind::kJit, 12040, 72},
 };
 
 // The user's option, the record's name, and CUPTI's kind; in the order of enabling.
@@ -558,6 +592,7 @@ inline constexpr KindOption kKindOptions[] = {
     {"devices", "device", ActivityKind::kDevice, true},
     {"cuda_events", "cuda_event", ActivityKind::kCudaEvent, false},
     {"graph_launches", "graph_trace", ActivityKind::kGraphTrace, false},
+    {"jit_operations", "jit", ActivityKind::kJit, false},
 };
 
 constexpr bool is_made_once(ActivityKind kind) {
@@ -1165,9 +1200,43 @@ inline bool before(const NvtxRangeRow& a, const NvtxRangeRow& b) {
   return std::tie(a.start_ns, b.end_ns, a.thread_id, a.name_id) < std::tie(b.start_ns, a.end_ns, b.thread_id, b.name_id);
 }
 
-using AllRows = RowTypes<KernelRow, MemcpyRow, MemsetRow, ApiCallRow, ExternalCorrelationRow, SynchronizationRow, OverheadRow, MemoryOperationRow, AnnotationRow, ContextRow, StreamObjectRow, DeviceRow, CudaEventRow, GraphChangeRow, GraphLaunchRow, NvtxRangeRow>;
+// Compilations of code by the driver while the program runs, and uses of the cache of compiled code.
+struct JitOperationRow {
+  int64_t start_ns;
+  int64_t end_ns;
+  uint64_t jit_id;
+  uint64_t cache_bytes;
+  uint32_t device_id;
+  uint32_t process_id;
+  uint32_t thread_id;
+  uint32_t correlation_id;
+  uint8_t jit_operation_type;
+  uint8_t jit_entry_type;
+};
+template <>
+struct Table<JitOperationRow> {
+  static constexpr std::string_view kName = "jit_operations";
+  static constexpr bool kIsPerStream = false;
+  static constexpr Column kColumns[] = {
+      {"start_ns", offsetof(JitOperationRow, start_ns), 8, true},
+      {"end_ns", offsetof(JitOperationRow, end_ns), 8, true},
+      {"jit_operation_type", offsetof(JitOperationRow, jit_operation_type), 1, false},
+      {"jit_entry_type", offsetof(JitOperationRow, jit_entry_type), 1, false},
+      {"device_id", offsetof(JitOperationRow, device_id), 4, false},
+      {"process_id", offsetof(JitOperationRow, process_id), 4, false},
+      {"thread_id", offsetof(JitOperationRow, thread_id), 4, false},
+      {"correlation_id", offsetof(JitOperationRow, correlation_id), 4, false},
+      {"jit_id", offsetof(JitOperationRow, jit_id), 8, false},
+      {"cache_bytes", offsetof(JitOperationRow, cache_bytes), 8, false},
+  };
+};
+inline bool before(const JitOperationRow& a, const JitOperationRow& b) {
+  return std::tie(a.start_ns, a.end_ns, a.device_id, a.thread_id, a.correlation_id, a.jit_id) < std::tie(b.start_ns, b.end_ns, b.device_id, b.thread_id, b.correlation_id, b.jit_id);
+}
+
+using AllRows = RowTypes<KernelRow, MemcpyRow, MemsetRow, ApiCallRow, ExternalCorrelationRow, SynchronizationRow, OverheadRow, MemoryOperationRow, AnnotationRow, ContextRow, StreamObjectRow, DeviceRow, CudaEventRow, GraphChangeRow, GraphLaunchRow, NvtxRangeRow, JitOperationRow>;
 using StreamRows = RowTypes<KernelRow, MemcpyRow, MemsetRow>;
-using SessionRows = RowTypes<ApiCallRow, ExternalCorrelationRow, SynchronizationRow, OverheadRow, MemoryOperationRow, ContextRow, StreamObjectRow, DeviceRow, CudaEventRow, GraphChangeRow, GraphLaunchRow, NvtxRangeRow>;
+using SessionRows = RowTypes<ApiCallRow, ExternalCorrelationRow, SynchronizationRow, OverheadRow, MemoryOperationRow, ContextRow, StreamObjectRow, DeviceRow, CudaEventRow, GraphChangeRow, GraphLaunchRow, NvtxRangeRow, JitOperationRow>;
 
 }  // namespace collector::store
 
@@ -1413,6 +1482,21 @@ void copy(const cupti::GraphTrace& record, [[maybe_unused]] int cuda,
   row.end_device_id = cuda >= 12030 ? record.endDeviceId : 0;
 }
 
+template <typename Strings>
+void copy(const cupti::Jit& record, [[maybe_unused]] int cuda,
+          [[maybe_unused]] Strings& strings, store::JitOperationRow& row) {
+  row.start_ns = static_cast<int64_t>(record.start);
+  row.end_ns = static_cast<int64_t>(record.end);
+  row.jit_id = record.jitOperationCorrelationId;
+  row.cache_bytes = record.cacheSize;
+  row.device_id = record.deviceId;
+  row.process_id = cuda >= 12040 ? record.processId : 0;
+  row.thread_id = cuda >= 12040 ? record.threadId : 0;
+  row.correlation_id = record.correlationId;
+  row.jit_operation_type = store::saturated<uint8_t>(record.jitOperationType);
+  row.jit_entry_type = store::saturated<uint8_t>(record.jitEntryType);
+}
+
 // Reads a record into the store; returns false for a kind that is not read.
 template <typename Store>
 bool decode_record(uint32_t kind, const uint8_t* bytes, int cuda, Store& store) {
@@ -1507,6 +1591,12 @@ bool decode_record(uint32_t kind, const uint8_t* bytes, int cuda, Store& store) 
     case cupti::ActivityKind::kGraphTrace: {
       const auto& record = *reinterpret_cast<const cupti::GraphTrace*>(bytes);
       store::GraphLaunchRow& row = store.template append<store::GraphLaunchRow>();
+      copy(record, cuda, store.strings, row);
+      return true;
+    }
+    case cupti::ActivityKind::kJit: {
+      const auto& record = *reinterpret_cast<const cupti::Jit*>(bytes);
+      store::JitOperationRow& row = store.template append<store::JitOperationRow>();
       copy(record, cuda, store.strings, row);
       return true;
     }
@@ -2021,6 +2111,35 @@ void fill(const Values& values, [[maybe_unused]] int cuda, cupti::GraphTrace& re
   record.contextId = static_cast<uint32_t>(values.context_id);
   record.streamId = static_cast<uint32_t>(values.stream_id);
   if (cuda >= 12030) record.endDeviceId = static_cast<uint32_t>(values.end_device_id);
+}
+
+inline void blank([[maybe_unused]] int cuda, uint8_t noise, cupti::Jit& record) {
+  std::memset(&record, noise, sizeof record);
+  record.kind = 52;
+  record.jitEntryType = 0;
+  record.jitOperationType = 0;
+  record.deviceId = 0;
+  record.start = 0;
+  record.end = 0;
+  record.correlationId = 0;
+  record.jitOperationCorrelationId = 0;
+  record.cacheSize = 0;
+  record.cachePath = nullptr;
+  if (cuda >= 12040) record.processId = 0;
+  if (cuda >= 12040) record.threadId = 0;
+}
+template <typename Values>
+void fill(const Values& values, [[maybe_unused]] int cuda, cupti::Jit& record) {
+  record.jitEntryType = static_cast<uint32_t>(values.jit_entry_type);
+  record.jitOperationType = static_cast<uint32_t>(values.jit_operation_type);
+  record.deviceId = static_cast<uint32_t>(values.device_id);
+  record.start = static_cast<uint64_t>(values.start_ns);
+  record.end = static_cast<uint64_t>(values.end_ns);
+  record.correlationId = static_cast<uint32_t>(values.correlation_id);
+  record.jitOperationCorrelationId = static_cast<uint64_t>(values.jit_id);
+  record.cacheSize = static_cast<uint64_t>(values.cache_bytes);
+  if (cuda >= 12040) record.processId = static_cast<uint32_t>(values.process_id);
+  if (cuda >= 12040) record.threadId = static_cast<uint32_t>(values.thread_id);
 }
 
 }  // namespace collector::simulator

@@ -298,6 +298,22 @@ def test_other_driver_numbers() -> None:
             gpu.inject("other_driver_numbers")
 
 
+def test_lost_when_disabled() -> None:
+    for fault, count in (("", 2), ("lost_when_disabled", 1)):
+        with SimulatedGpu() as gpu:
+            if fault:
+                gpu.inject(fault)
+            client = CuptiClient().open(CONCURRENT_KERNEL)
+            gpu.launch("finished")
+            gpu.synchronize()
+            client.flush()
+            gpu.launch("running", duration_ns=10**9)
+            client.check("cuptiActivityDisable", CONCURRENT_KERNEL)
+            gpu.synchronize()
+            client.flush()
+            assert len(client.records()) == count
+
+
 def test_faults_end_with_their_simulator() -> None:
     with SimulatedGpu() as gpu:
         gpu.inject("stub_driver")

@@ -1,0 +1,3 @@
+SELECT
+  *
+FROM `step_code_loading`
