@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from collector.recording.schema import KINDS, KINDS_ON_REQUEST
+from collector.text.cost_shares import millionths_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -106,6 +107,8 @@ class TraceOptions:
     """The name of the run for people, in lists of many runs."""
     git_revision: bool = False
     """Record the revision of the git repository that the program runs in."""
+    budget: str = ""
+    """What recording may cost, such as ``1%`` of the time of one core; kinds are left out when it costs more."""
     schedule: Callable[[int], Any] | None = None
     """The action in each step of the session; None: the session is one step."""
     on_window: Callable[[Any], object] | None = None
@@ -115,6 +118,8 @@ class TraceOptions:
 
     segment_bytes: int = field(default=64 << 20, kw_only=True)
     """Bytes of a segment of a streamed journal."""
+    budget_period_ms: int = field(default=1000, kw_only=True)
+    """The time over which the cost is measured."""
 
     def __post_init__(self) -> None:
         """Raise ValueError for impossible values."""
@@ -129,6 +134,8 @@ class TraceOptions:
             raise TypeError(f"label takes text, not {self.label!r}")
         if not isinstance(self.source, str) and not hasattr(self.source, "start"):
             raise TypeError(f"source takes a name or a source, not {self.source!r}")
+        if self.budget != "":
+            millionths_of(self.budget)
         if self.graphs not in GRAPH_LEVELS:
             raise ValueError(f"graphs is {self.graphs!r}: choose from {', '.join(GRAPH_LEVELS)}")
         if self.graphs == "whole" and GRAPH_KIND not in self.kinds:
@@ -162,6 +169,11 @@ class TraceOptions:
             raise ValueError(f"the trace and its journal are one file ({self.journal}): give them two names")
         if not _JOB_NAME.fullmatch(self.job):
             raise ValueError(f"job {self.job!r} is not a name of letters, digits, '_', '.' and '-'")
+
+    @property
+    def budget_millionths(self) -> int:
+        """The budget in millionths of the time of one core; 0: there is none."""
+        return millionths_of(self.budget) if self.budget else 0
 
     @property
     def missing_for_annotations(self) -> str:

@@ -29,7 +29,13 @@ LISTEN_VARIABLE = "COLLECTOR_LISTEN"
 """``1``: a process that imports the collector listens; a path: the folder of the socket."""
 
 
-def listen(folder: str | os.PathLike[str] | None = None, *, kinds: Iterable[str] = KINDS, strict: bool = False) -> None:
+def listen(
+    folder: str | os.PathLike[str] | None = None,
+    *,
+    kinds: Iterable[str] = KINDS,
+    budget: str | None = None,
+    strict: bool = False,
+) -> None:
     """Let `collector attach` control a recording of this process from now on.
 
     Nothing is recorded before it is asked for, and the thread that waits costs nothing until then. A second call does
@@ -39,13 +45,14 @@ def listen(folder: str | os.PathLike[str] | None = None, *, kinds: Iterable[str]
         folder: of the socket, for processes in other containers; only its owner may write there. None: the socket has
             a name outside the file system.
         kinds: the kinds of activity of the recordings, as of `collector.trace`.
+        budget: what each recording may cost, such as ``1%``, as of `collector.trace`.
         strict: raise a `collector.CollectorError` instead of warning.
 
     Raises:
-        ValueError: an unknown kind.
+        ValueError: an unknown kind, or an impossible budget.
     """
     names = (kinds,) if isinstance(kinds, str) else tuple(kinds)
-    options = TraceOptions(kinds=names)
+    options = TraceOptions(kinds=names, budget="" if budget is None else budget)
     try:
         if (error := extension_error()) is not None:
             raise CollectorError(
@@ -61,6 +68,7 @@ def listen(folder: str | os.PathLike[str] | None = None, *, kinds: Iterable[str]
                     "search_roots": search_roots(),
                     "buffer_bytes": options.buffer_bytes,
                     "max_buffers": options.max_buffers,
+                    "budget_millionths": options.budget_millionths,
                 },
                 socket_folder,
             )

@@ -4,7 +4,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdint>
 #include <ctime>
 #include <new>
 #include <string>
@@ -15,8 +18,14 @@
 namespace collector::capture {
 
 DecodeThread::DecodeThread(BufferPools& pools, AnnotationLog& annotations, GraphLog& graphs, RangeLog& ranges,
-                           JournalFlusher& flusher)
-    : pools_(pools), annotations_(annotations), graphs_(graphs), ranges_(ranges), flusher_(flusher) {
+                           JournalFlusher& flusher, Budget& budget, LeaveOut leave_out)
+    : pools_(pools),
+      annotations_(annotations),
+      graphs_(graphs),
+      ranges_(ranges),
+      flusher_(flusher),
+      budget_(budget),
+      leave_out_(leave_out) {
   ::sem_init(&wake_, 0, 0);
 }
 
@@ -51,6 +60,9 @@ void DecodeThread::start(const cupti::Library& library) {
     noted_numbers_.clear();
   }
   out_of_memory_bytes_ = 0;
+  overhead_ns_ = 0;
+  overheads_noted_ = 0;
+  has_graphs_ = false;
   running_.store(true, std::memory_order_release);
   const threads::SignalsBlocked no_signals;  // the program's signal handlers must not run on the decode thread
   thread_ = std::thread([this] { run(); });
@@ -65,11 +77,13 @@ void DecodeThread::stop() {
 void DecodeThread::run() {
   ::pthread_setname_np(::pthread_self(), "collector");
   flusher_.start_period();
+  if (budget_.is_set()) budget_.start_period(clock_ns(CLOCK_MONOTONIC), spent());
   while (running_.load(std::memory_order_acquire)) {
     wait_for_buffers();
     if (flusher_.has_journal()) flusher_.flush_if_due();
     const uint64_t updates = updates_wanted_.load(std::memory_order_acquire);
     drain();
+    if (budget_.is_set()) keep_budget();
     if (flusher_.has_journal() && forgets_) flusher_.cut_if_due(store_, annotations_);
     if (updates == updates_made_.load(std::memory_order_relaxed)) continue;
     if (flusher_.has_journal()) {
@@ -83,12 +97,14 @@ void DecodeThread::run() {
 }
 
 void DecodeThread::wait_for_buffers() {
-  if (!flusher_.has_journal()) {
+  int64_t until_ns = flusher_.has_journal() ? flusher_.next_flush_ns() : INT64_MAX;
+  if (budget_.is_set()) until_ns = std::min(until_ns, budget_.next_check_ns());
+  if (until_ns == INT64_MAX) {
     while (::sem_wait(&wake_) != 0) {
     }
     return;
   }
-  const timespec until = timespec_of(clock_ns(CLOCK_REALTIME) + flusher_.next_flush_ns() - clock_ns(CLOCK_MONOTONIC));
+  const timespec until = timespec_of(clock_ns(CLOCK_REALTIME) + until_ns - clock_ns(CLOCK_MONOTONIC));
   while (::sem_timedwait(&wake_, &until) != 0 && errno == EINTR) {
   }
 }
@@ -110,10 +126,40 @@ void DecodeThread::decode(const CompletedBuffer& buffer) {
   } catch (const std::bad_alloc&) {
     out_of_memory_bytes_ += buffer.valid;
   }
+  if (budget_.is_set()) note_costs();
   if (!flusher_.has_journal()) return;
   name_devices();
   write_all_to_journal();
   if (forgets_) flusher_.cut_if_due(store_, annotations_);
+}
+
+// Of the rows that the store has got; before they may be removed.
+void DecodeThread::note_costs() {
+  // The others are times of the program: modules and functions that are loaded, full queues.
+  constexpr std::array<uint32_t, 4> kOfCupti = {1U << 16, 2U << 16, 3U << 16, 7U << 16};
+  const store::Chunks<store::OverheadRow>& overheads = store_.rows.of<store::OverheadRow>();
+  for (; overheads_noted_ < overheads.size(); ++overheads_noted_) {
+    const store::OverheadRow& row = overheads[overheads_noted_];
+    const bool is_of_cupti = std::find(kOfCupti.begin(), kOfCupti.end(), row.overhead_kind) != kOfCupti.end();
+    if (is_of_cupti && row.start_ns > 0 && row.end_ns > row.start_ns) overhead_ns_ += row.end_ns - row.start_ns;
+  }
+  constexpr size_t kLatest = 16;  // rows of a stream that tell whether the program launches graphs
+  for (auto stream = store_.streams().begin(); stream != store_.streams().end() && !has_graphs_; ++stream) {
+    const store::Chunks<store::KernelRow>& kernels = stream->second.rows.of<store::KernelRow>();
+    for (size_t row = kernels.size() - std::min(kernels.size(), kLatest); row < kernels.size(); ++row) {
+      has_graphs_ = has_graphs_ || kernels[row].graph_id != 0;
+    }
+  }
+}
+
+Spent DecodeThread::spent() const {
+  return {clock_ns(CLOCK_THREAD_CPUTIME_ID), overhead_ns_, decoder_->counts().by_kind, has_graphs_};
+}
+
+void DecodeThread::keep_budget() {
+  const int64_t now = clock_ns(CLOCK_MONOTONIC);
+  if (now < budget_.next_check_ns()) return;
+  if (const auto lever = budget_.check(now, spent())) leave_out_(*lever);
 }
 
 // The program has initialised CUDA before it can cause a record. A killed program's journal needs the names before the
@@ -152,6 +198,11 @@ void DecodeThread::bring_journal_up_to_date(int64_t deadline_ns, bool cut) {
     const timespec pause = timespec_of(kMillisecond / 10);
     ::nanosleep(&pause, nullptr);
   }
+}
+
+void DecodeThread::flush_soon() noexcept {
+  flusher_.hasten();
+  ::sem_post(&wake_);
 }
 
 void DecodeThread::complete_journal() {
@@ -202,13 +253,15 @@ void DecodeThread::write_journal(int64_t cpu_ns) {
   if (watch_.is_watching()) watch_.notice(store_);
   if (!forgets_) return;
   store_.clear_rows();  // also those that a broken journal does not have: nothing else reads them
+  overheads_noted_ = 0;
   flusher_.forget_rows();
 }
 
 std::map<std::string, int64_t> DecodeThread::counters() const {
   const BufferPool* const pool = pools_.current();
   const DecodeCounts& decoded = decoder_->counts();
-  return {
+  std::map<std::string, int64_t> found = budget_.counters();
+  const std::map<std::string, int64_t> counts = {
       {"buffers_requested", static_cast<int64_t>(pool->requested())},
       {"buffers_completed", static_cast<int64_t>(pool->completed())},
       {"buffers_declined", static_cast<int64_t>(pool->declined())},
@@ -221,6 +274,8 @@ std::map<std::string, int64_t> DecodeThread::counters() const {
       {"records_unknown_kind", static_cast<int64_t>(decoded.unknown_kinds)},
       {"callback_calls", static_cast<int64_t>(pool->requested() + pool->completed())},
   };
+  found.insert(counts.begin(), counts.end());
+  return found;
 }
 
 }  // namespace collector::capture

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "capture/annotations.h"
+#include "capture/budget.h"
 #include "capture/buffer_pools.h"
 #include "capture/decoder.h"
 #include "capture/graph_log.h"
@@ -30,8 +31,11 @@ namespace collector::capture {
 // of the session. Never destroyed: CUPTI may complete a buffer until the process ends.
 class DecodeThread {
  public:
+  // Leaves out the kinds of a lever; false: not now.
+  using LeaveOut = bool (*)(Lever lever);
+
   DecodeThread(BufferPools& pools, AnnotationLog& annotations, GraphLog& graphs, RangeLog& ranges,
-               JournalFlusher& flusher);
+               JournalFlusher& flusher, Budget& budget, LeaveOut leave_out);
   DecodeThread(const DecodeThread&) = delete;
   DecodeThread& operator=(const DecodeThread&) = delete;
 
@@ -63,6 +67,9 @@ class DecodeThread {
   // `cut`: and begin a new segment, so that what is written is in closed ones.
   void bring_journal_up_to_date(int64_t deadline_ns, bool cut = false);
 
+  // Has the thread flush the library now, as it does periodically. Any thread may call it.
+  void flush_soon() noexcept;
+
   // Has the thread state facts in the journal, with the next rows. Any thread may call it.
   void note_facts(const std::map<std::string, std::string>& texts, const std::map<std::string, int64_t>& numbers)
       EXCLUDES(facts_mutex_);
@@ -86,6 +93,9 @@ class DecodeThread {
   void run();
   void wait_for_buffers();
   void drain();
+  void keep_budget();
+  Spent spent() const;
+  void note_costs();
   void decode(const CompletedBuffer& buffer);
   void name_devices();
   void state_facts() EXCLUDES(facts_mutex_);
@@ -98,6 +108,8 @@ class DecodeThread {
   GraphLog& graphs_;
   RangeLog& ranges_;
   JournalFlusher& flusher_;
+  Budget& budget_;
+  const LeaveOut leave_out_;
   sem_t wake_;
   BoundedQueue<CompletedBuffer> foreign_buffers_{kForeignBuffers};
   std::atomic<uint64_t> foreign_bytes_lost_{0};
@@ -121,6 +133,9 @@ class DecodeThread {
   uint32_t calling_thread_id_ = 0;
   uint64_t late_buffers_ = 0;  // returned between the last session and this one
   uint64_t out_of_memory_bytes_ = 0;
+  int64_t overhead_ns_ = 0;     // that CUPTI recorded of itself
+  size_t overheads_noted_ = 0;  // rows of the store that are in it
+  bool has_graphs_ = false;
   int64_t cpu_ns_ = 0;
 };
 

@@ -28,6 +28,7 @@ void Decoder::decode(uint8_t* data, size_t valid) {
   while (valid - at >= kSmallestRecord) {
     uint32_t kind = *reinterpret_cast<const uint32_t*>(data + at);
     // Kernels come in long runs, which this inner loop reads without looking up the stride again.
+    const size_t run = at;
     while (kind == kKernel && kernel_stride != 0 && valid - at >= kernel_stride) {
       __builtin_prefetch(data + at + 4 * kernel_stride);
       decode_record(kKernel, data + at, cuda_, store_);
@@ -36,11 +37,13 @@ void Decoder::decode(uint8_t* data, size_t valid) {
       if (valid - at < kSmallestRecord) break;
       kind = *reinterpret_cast<const uint32_t*>(data + at);
     }
+    if (at != run) counts_.by_kind[kKernel] += (at - run) / kernel_stride;
     if (valid - at < kSmallestRecord) break;
     const size_t stride = kind < std::size(strides_) ? strides_[kind] : 0;
     const size_t bytes = stride != 0 ? stride : ask_for_stride(data + at, valid - at);
     if (bytes == 0 || valid - at < bytes) break;
     if (!decode_record(kind, data + at, cuda_, store_)) ++counts_.unknown_kinds;
+    if (kind < counts_.by_kind.size()) ++counts_.by_kind[kind];
     ++counts_.records;
     at += bytes;
   }

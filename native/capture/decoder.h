@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "capture/budget.h"
 #include "cupti/library.h"
 #include "store/store.h"
 
@@ -14,6 +15,7 @@ struct DecodeCounts {
   uint64_t records = 0;         // all records that were stepped over
   uint64_t unknown_kinds = 0;   // ... of them, of kinds that were not enabled: stepped over, not kept
   uint64_t bytes_unparsed = 0;  // ends of buffers given up: the library could not step, or the record was truncated
+  KindCounts by_kind{};         // of the records
 };
 
 // Decodes completed buffers into a store. Not thread-safe. Takes no lock and calls no CUDA function; its only CUPTI

@@ -241,6 +241,7 @@ def test_an_end_without_trouble_leaves_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_kernel_that_never_ends(tmp_path):
     end = """
 gpu.launch("never_ends", duration_ns=3_600_000_000_000)
@@ -256,6 +257,7 @@ while not recorder.dumps:
     assert [kernel.name for kernel in recording.invalid.kernels] == ["never_ends"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", [700, 719])
 def test_a_cuda_error_after_which_the_context_is_lost(tmp_path, code):
     end = f"""
@@ -278,6 +280,7 @@ print(len(recorder.dumps))
     assert code in recording.api_calls.return_value.tolist()
 
 
+@pytest.mark.slow
 def test_an_error_that_passes_is_no_trigger(tmp_path):
     end = """
 gpu.inject("failed_call", value=2, count=20)  # out of memory
@@ -291,6 +294,7 @@ print(recorder.dumps, recorder._source.state()["error"])
     assert (done.returncode, done.stdout, done.stderr) == (0, "[] 0\n", "")
 
 
+@pytest.mark.slow
 def test_a_pause_and_a_slow_kernel_are_no_hang(tmp_path):
     """Nothing is outstanding in the pause; while kernels end, nothing hangs."""
     end = """
@@ -305,6 +309,7 @@ print(recorder.dumps)
     assert (done.returncode, done.stdout, done.stderr) == (0, "[]\n", "")
 
 
+@pytest.mark.slow
 def test_a_launch_that_is_captured_is_no_hang(tmp_path):
     end = """
 with gpu.capture() as graph:
