@@ -8,6 +8,7 @@ and exit status are its own; the summary goes to standard error.
   collector run -o step.json -m package.train             a Python module
   collector run -o trace.pftrace torchrun --nproc-per-node 8 train.py     all ranks in one trace
   collector run -o 'rank{rank}.gpurec' mpirun -n 4 ./a.out                each rank in a file of its own
+  collector run --capture-range cudaProfilerApi -o step.json ./train      what is between cudaProfilerStart and -Stop
 """
 
 from __future__ import annotations
@@ -25,11 +26,15 @@ from collector.text.wording import counted
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from collector.launching.capture_range import CaptureRange
     from collector.launching.process_journals import TracedProcess
     from collector.launching.run_environment import RunOptions
 
 _MOST_SUMMARIES = 4
-"""The summaries of more processes than these are not printed."""
+"""The summaries of more processes or ranges than these are not printed."""
+
+_MOST_FILES = 8
+"""Of more files than these only the first and the last are named."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,11 +59,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--duration", type=_seconds, default=0.0, metavar="S", help="end S seconds after the begin")
     parser.add_argument(
+        "--capture-range",
+        metavar="RANGE",
+        help="record only what is between calls of cudaProfilerStart and cudaProfilerStop (cudaProfilerApi), or inside "
+        "NVTX ranges of a name (nvtx:NAME, nvtx:NAME@DOMAIN; @* is any domain)",
+    )
+    parser.add_argument(
+        "--capture-range-end",
+        metavar="END",
+        help="after a range: repeat (the default) records each further one, repeat:N the first N, stop the first alone",
+    )
+    parser.add_argument(
+        "--python",
+        action="store_true",
+        help="in Python programs, name the work of PyTorch's modules and optimizers and of Triton's kernels, with the "
+        "Python stack of every name",
+    )
+    parser.add_argument(
         "--max-size",
         type=size_argument,
         default=0,
         metavar="SIZE",
         help="disk for the records of each process while it runs, such as 512MB: older records are removed",
+    )
+    parser.add_argument(
+        "--budget",
+        default="",
+        metavar="SHARE",
+        help="what recording may cost in each process, such as 1%% of a core's time: above it kinds are left out",
     )
     parser.add_argument(
         "--listen", action="store_true", help="let `collector attach` control the recording of each process"
@@ -99,7 +127,7 @@ def run(arguments: argparse.Namespace) -> int:
         environment = run_environment(folder.path, options, os.environ, variables)
         status, has_survivors = run_child(command, environment, waits_for_all=arguments.wait == "all")
         try:
-            _finish(folder.path, arguments, as_dataset=as_dataset)
+            _finish(folder.path, arguments, options, as_dataset=as_dataset)
             if has_survivors:
                 folder.keep()
                 terminal.report(
@@ -132,24 +160,62 @@ def _options(arguments: argparse.Namespace) -> RunOptions:
 
     kinds = tuple(arguments.kinds.split(",")) if arguments.kinds is not None else KINDS
     try:
-        TraceOptions(kinds=kinds)
+        TraceOptions(kinds=kinds, budget=arguments.budget)
     except ValueError as error:
         raise CollectorError(str(error)) from None
     domains = tuple(arguments.nvtx_domains.split(",")) if arguments.nvtx_domains else ()
     nvtx = arguments.nvtx or bool(domains)
-    return RunOptions(kinds, nvtx, domains, arguments.delay, arguments.duration, arguments.max_size, arguments.listen)
+    return RunOptions(
+        kinds,
+        nvtx,
+        domains,
+        arguments.delay,
+        arguments.duration,
+        arguments.max_size,
+        arguments.listen,
+        arguments.budget,
+        arguments.python,
+        _ranges(arguments),
+    )
 
 
-def _finish(folder: Path, arguments: argparse.Namespace, *, as_dataset: bool) -> None:
+def _ranges(arguments: argparse.Namespace) -> CaptureRange | None:
+    from collector.launching.capture_range import CaptureRange, most_ranges
+
+    if arguments.capture_range is None:
+        if arguments.capture_range_end is not None:
+            raise CollectorError("--capture-range-end is given without --capture-range", "Name the ranges")
+        return None
+    if arguments.delay or arguments.duration:
+        raise CollectorError(
+            "--capture-range does not go together with --delay and --duration", "Leave the times out: ranges decide"
+        )
+    try:
+        return CaptureRange.of(arguments.capture_range, most_ranges(arguments.capture_range_end or "repeat"))
+    except ValueError as error:
+        raise CollectorError(str(error)) from None
+
+
+def _finish(folder: Path, arguments: argparse.Namespace, options: RunOptions, *, as_dataset: bool) -> None:
     """Write the output, and print what was recorded."""
     from collector.launching.process_journals import save_processes, traced_processes
+    from collector.launching.python_programs import unnamed_programs
 
-    processes, lost = traced_processes(folder)
+    processes, without_ranges, lost = traced_processes(folder)
     for line in lost:
         terminal.report(line)
+    if options.python:
+        for line in unnamed_programs(folder, processes):
+            terminal.report(line)
     for each in processes:
         if each.is_running:
             terminal.report(f"{each.name} is still running: its records up to now are used")
+    if not processes and without_ranges and options.ranges is not None:
+        terminal.report(
+            f"no range was recorded, and there is no trace: the program never made {options.ranges.opening}. Let it do "
+            "so around what is to be recorded, or leave --capture-range out"
+        )
+        return
     if not processes:
         terminal.report("no process of the program did anything on a GPU that was recorded: there is no trace")
         return
@@ -158,13 +224,24 @@ def _finish(folder: Path, arguments: argparse.Namespace, *, as_dataset: bool) ->
     if arguments.output is not None:
         files = save_processes(processes, arguments.output, as_dataset=as_dataset)
         of = f" ({counted('{} process[|es]', len(processes))})" if len(processes) > 1 else ""
-        terminal.report(f"the trace{of} is in {', '.join(map(str, files))}")
+        listed = ", ".join(map(str, files))
+        if len(files) > _MOST_FILES:
+            listed = f"{len(files)} files, {files[0]} to {files[-1]}"
+        terminal.report(f"the trace{of} is in {listed}")
 
 
 def _print(processes: list[TracedProcess]) -> None:
-    for each in processes[:_MOST_SUMMARIES]:
-        if len(processes) > 1:
-            print(f"\n{each.name}", file=sys.stderr)
-        print(terminal.printable_lines(each.step.summary()), file=sys.stderr)
-    if len(processes) > _MOST_SUMMARIES:
-        terminal.report(f"and {len(processes) - _MOST_SUMMARIES} more processes, whose summaries are left out")
+    parts = [(each.name, each.step) for each in processes]
+    if any(each.ranges for each in processes):
+        parts = [
+            (f"{each.name}, range {number}", step)
+            for each in processes
+            for number, step in enumerate(each.ranges or (each.step,), 1)
+        ]
+    for name, step in parts[:_MOST_SUMMARIES]:
+        if len(parts) > 1:
+            print(f"\n{name}", file=sys.stderr)
+        print(terminal.printable_lines(step.summary()), file=sys.stderr)
+    if len(parts) > _MOST_SUMMARIES:
+        of = "processes" if len(parts) == len(processes) else "ranges"
+        terminal.report(f"and {len(parts) - _MOST_SUMMARIES} more {of}, whose summaries are left out")

@@ -17,15 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from collector.errors import CollectorError, InvalidFileError, OutputError
+from collector.errors import CollectorError, OutputError
 from collector.files.linked_files import link_or_copy
 from collector.formats.journal_format import read_segments
-from collector.recording.journal import span_of
-from collector.recording.journal_segments import contents_of, segment_number, segments_of
+from collector.recording.journal_segments import segment_number, segments_of, session_start_ns
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from collector.formats.step import Step
 
 _TIMEOUT_S = 30.0
@@ -37,10 +34,19 @@ _PREPARE = (
 )
 _REMOTE_PROGRAM = """\
 import sys
-sys.path[:] = [*sys.path, *(folder for folder in {folders!r} if folder not in sys.path)]
-import collector
-collector.listen()
+before = sys.path[:]
+sys.path += [folder for folder in {folders!r} if folder not in sys.path]
+try:
+    import collector
+    collector.listen()
+finally:
+    sys.path[:] = before
 """
+_LATE_PROGRAM = """\
+import shutil
+shutil.rmtree({folder!r}, ignore_errors=True)
+"""
+"""What a process runs that gets to it too late: Python prints an error where the file is missing."""
 _LONGEST_REMOTE_S = 10.0
 
 
@@ -171,22 +177,37 @@ def listen_remotely(process_id: int) -> bool:
     remote_exec = getattr(sys, "remote_exec", None)
     if remote_exec is None:
         return False
-    with tempfile.TemporaryDirectory(prefix="collector-attach-") as folder:
-        program = Path(folder, "listen.py")
-        program.write_text(_REMOTE_PROGRAM.format(folders=[folder for folder in sys.path if folder]))
-        try:
-            remote_exec(process_id, os.fspath(program))
-        except (OSError, RuntimeError, ValueError) as error:
-            raise CollectorError(
-                f"process {process_id} does not listen, and cannot be made to ({error})", _PREPARE
-            ) from error
-        until = time.monotonic() + _LONGEST_REMOTE_S
-        while time.monotonic() < until:
-            with suppress(NotListeningError):
-                AttachedProcess(process_id).status()
-                return True
-            time.sleep(0.05)
+    folder = tempfile.mkdtemp(prefix="collector-attach-")
+    program = Path(folder, "listen.py")
+    program.write_text(_REMOTE_PROGRAM.format(folders=[folder for folder in sys.path if folder]))
+    try:
+        remote_exec(process_id, os.fspath(program))
+    except (OSError, RuntimeError, ValueError) as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise CollectorError(
+            f"process {process_id} does not listen, and cannot be made to: {_in_words(error)}", _PREPARE
+        ) from error
+    until = time.monotonic() + _LONGEST_REMOTE_S
+    while time.monotonic() < until:
+        with suppress(NotListeningError):
+            AttachedProcess(process_id).status()
+            shutil.rmtree(folder, ignore_errors=True)
+            return True
+        time.sleep(0.05)
+    late = Path(folder, "late.py")
+    late.write_text(_LATE_PROGRAM.format(folder=folder))
+    late.replace(program)
     raise CollectorError(f"process {process_id} did not begin to listen: it does not run Python code now", _PREPARE)
+
+
+def _in_words(error: Exception) -> str:
+    """What `sys.remote_exec` says, in words of ours where it names only what it looked for."""
+    if isinstance(error, PermissionError):
+        return f"this user may not trace it ({error.strerror}; CAP_SYS_PTRACE, /proc/sys/kernel/yama/ptrace_scope)"
+    if "PyRuntime" in str(error):
+        version = ".".join(map(str, sys.version_info[:2]))
+        return f"it does not run Python {version}, as this command does ({error})"
+    return str(error)
 
 
 def copied_segments(cut: Cut, folder: Path) -> Path:
@@ -213,10 +234,7 @@ def copied_segments(cut: Cut, folder: Path) -> Path:
 
 def part_between(journal: Path, begin: Cut, end: Cut) -> Step:
     """The part of a journal between two instants. Raises `collector.InvalidFileError` if it cannot be read."""
-    segments: Sequence[Path] = segments_of(journal)
-    if not segments:
-        raise InvalidFileError(f"{journal}: there is no segment of a journal in this folder")
-    start_ns = span_of(contents_of(segments[0])).session_start_ns
+    start_ns = session_start_ns(journal)
     return read_segments(journal, (begin.cupti_ns - start_ns, end.cupti_ns - start_ns))
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from collector.errors import CollectorError
 from collector.files.atomic_files import check_writable, expanded
@@ -33,6 +33,14 @@ class TracedProcess:
     rank: int | None
     """Its rank, if its launcher stated one."""
     step: Step
+    """All that it recorded."""
+    ranges: tuple[Step, ...] = ()
+    """Its ranges, if it recorded several of them alone."""
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """Its ranges, or all."""
+        return self.ranges or (self.step,)
 
     @property
     def name(self) -> str:
@@ -57,17 +65,31 @@ class TracedProcess:
         return True
 
 
-def traced_processes(folder: Path) -> tuple[list[TracedProcess], list[str]]:
-    """The processes whose journals are in ``folder``, by rank and begin, and one line for each that is lost.
+class TracedProcesses(NamedTuple):
+    """What the journals of a program hold."""
+
+    found: list[TracedProcess]
+    """By rank and begin."""
+    without_ranges: int
+    """Processes of which only ranges were to be recorded, and that opened none."""
+    lost: list[str]
+    """One line for each process that is lost."""
+
+
+def traced_processes(folder: Path) -> TracedProcesses:
+    """The processes whose journals are in ``folder``.
 
     A process that ended without having used a GPU is left out.
     """
+    from collector.formats.journal_format import read_ranges
     from collector.formats.loading import load
 
-    found, lost = [], []
+    found, without_ranges, lost = [], 0, []
     for path in sorted(folder.glob("*.journal")):
         try:
             step = load(path)
+            num_ranges = step.recording.counters.get("capture_ranges_recorded")
+            ranges = tuple(read_ranges(step)) if num_ranges is not None and num_ranges > 1 else ()
         except CollectorError as error:
             lost.append(str(error))
             continue
@@ -76,13 +98,16 @@ def traced_processes(folder: Path) -> tuple[list[TracedProcess], list[str]]:
             lost.append(f"{path.name} states no process")
             continue
         host = path.name.rpartition(f"-{stated.process_id}")[0]
-        process = TracedProcess(ProcessIdentity(stated.process_id, host, stated.variables), step.rank, step)
-        if any(len(getattr(step.recording, table)) for table in SCHEMA):
+        identity = ProcessIdentity(stated.process_id, host, stated.variables)
+        process = TracedProcess(identity, step.rank, step, ranges)
+        if num_ranges == 0:
+            without_ranges += 1
+        elif any(len(getattr(step.recording, table)) for table in SCHEMA):
             found.append(process)
         elif not process.has_ended:
             lost.append(f"{process.name} ended without warning before its first records reached its file: {_PERIOD}")
     found.sort(key=lambda each: (each.rank is None, each.rank or 0, each.step.recording.clock.wall_start_ns, each.name))
-    return found, lost
+    return TracedProcesses(found, without_ranges, lost)
 
 
 def is_dataset(output: str) -> bool:
@@ -109,8 +134,9 @@ def variables_of(output: str) -> list[str]:
 def save_processes(processes: Sequence[TracedProcess], output: str, *, as_dataset: bool) -> list[Path]:
     """Write what the processes recorded; return the files, or the folder.
 
-    One file holds all processes if its format takes several steps, unless a placeholder gives each its own. In a format
-    that takes one step, each of several processes gets a file with its rank or number in the name.
+    One file holds all processes if its format takes several steps, unless a placeholder gives each its own; the ranges
+    of a process are steps in it. In a format that takes one step, each of several processes gets a file with its rank
+    or number in the name, and all its ranges are one step. With ``{step}`` each range has a file of its own.
 
     Raises:
         collector.CollectorError: it cannot be written.
@@ -118,24 +144,45 @@ def save_processes(processes: Sequence[TracedProcess], output: str, *, as_datase
     if as_dataset:
         return [_save_in_dataset(processes, expanded(output))]
     path = expanded(output)
-    if _PER_PROCESS.intersection(placeholders_of(path)) or len(processes) == 1:
-        files = [filled_path(path, each.rank, 0, each.identity) for each in processes]
-        files = _distinct(files, processes)
-    elif suffix_of(path.name) in merged_suffixes():
-        from collector.merging.merged_trace import merge
+    if "step" not in placeholders_of(path):
+        return _save(processes, path, 0)
+    files = []
+    for number in range(max(len(each.steps) for each in processes)):
+        of_number = [
+            replace(each, step=each.steps[number], ranges=()) for each in processes if number < len(each.steps)
+        ]
+        files += _save(of_number, path, number)
+    return files
 
-        together = filled_path(path, None, 0, processes[0].identity)
-        hosts = {each.identity.host for each in processes}
-        merge([each.step for each in processes], together, clock_offsets="estimate" if len(hosts) > 1 else None)
+
+def _save(processes: Sequence[TracedProcess], path: Path, number: int) -> list[Path]:
+    is_merged = suffix_of(path.name) in merged_suffixes()
+    if _PER_PROCESS.intersection(placeholders_of(path)) or len(processes) == 1:
+        files = [filled_path(path, each.rank, number, each.identity) for each in processes]
+        files = _distinct(files, processes)
+    elif is_merged:
+        together = filled_path(path, None, number, processes[0].identity)
+        _merge(processes, together)
         return [together]
     else:
-        filled = [filled_path(path, each.rank, 0, each.identity) for each in processes]
+        filled = [filled_path(path, each.rank, number, each.identity) for each in processes]
         words = [each.name.replace(" ", "") for each in processes]
         own = [path_with_word(file, word) for file, word in zip(filled, words, strict=True)]
         files = _distinct(own, processes)
     for file, each in zip(files, processes, strict=True):
-        each.step.save(file)
+        if is_merged and each.ranges:
+            _merge([each], file)
+        else:
+            each.step.save(file)
     return files
+
+
+def _merge(processes: Sequence[TracedProcess], file: Path) -> None:
+    from collector.merging.merged_trace import merge
+
+    hosts = {each.identity.host for each in processes}
+    steps = [step for each in processes for step in each.steps]
+    merge(steps, file, clock_offsets="estimate" if len(hosts) > 1 else None)
 
 
 def _distinct(files: Sequence[Path], processes: Sequence[TracedProcess]) -> list[Path]:
@@ -155,5 +202,6 @@ def _save_in_dataset(processes: Sequence[TracedProcess], folder: Path) -> Path:
         for at, each in enumerate(processes):
             rank = at if each.rank is None else each.rank
             writer = stack.enter_context(DatasetWriter(target, run=run, rank=rank))
-            writer.write(each.step.recording, name="" if each.rank is not None else each.name)
+            for step in each.steps:
+                writer.write(step.recording, name="" if each.rank is not None else each.name)
     return target

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collector.errors import CollectorError, MissingDependencyError
@@ -15,15 +16,18 @@ from collector.options import KINDS
 from collector.runtime.extension import INJECTION_VARIABLE, capture_library, is_capture_library
 from collector.runtime.launcher_ranks import RANK_VARIABLES
 from collector.sources.native import search_roots
+from collector.text.cost_shares import millionths_of
 from collector.tracing.listener import LISTEN_VARIABLE
 from collector.tracing.nvtx import arming_variables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from pathlib import Path
+
+    from collector.launching.capture_range import CaptureRange
 
 _MS_PER_S = 1000
 _PREFIX = "COLLECTOR_RUN_"
+_PATH = "PYTHONPATH"
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,25 @@ class RunOptions:
     """The disk that the latest records of each process may take; 0: all records are kept."""
     listens: bool = False
     """Whether each process listens for `collector attach`."""
+    budget: str = ""
+    """What recording may cost in each process, such as ``1%`` of the time of one core; empty: anything."""
+    python: bool = False
+    """Whether Python programs are to name the work of their frameworks, with the Python stacks of the names."""
+    ranges: CaptureRange | None = None
+    """Record only these ranges of each process; None: all."""
+
+    @property
+    def watched_domains(self) -> tuple[str, ...]:
+        """The NVTX domains whose ranges reach the handler: those to record, and that of `ranges`; empty: all."""
+        own = self.ranges.nvtx_domains if self.has_nvtx_ranges and self.ranges is not None else None
+        if own is None or (self.nvtx and not self.nvtx_domains) or own == ():
+            return () if own == () else self.nvtx_domains
+        return tuple(dict.fromkeys((*self.nvtx_domains, *own)))
+
+    @property
+    def has_nvtx_ranges(self) -> bool:
+        """Whether NVTX opens the `ranges`."""
+        return self.ranges is not None and bool(self.ranges.name)
 
 
 def run_environment(
@@ -75,22 +98,34 @@ def run_environment(
     stated = {
         "FOLDER": os.fspath(folder.absolute()),
         "KINDS": ",".join(options.kinds),
-        "NVTX": ",".join(options.nvtx_domains),
+        "NVTX": ",".join(options.watched_domains),
         "SITES": ":".join(search_roots()),
         "VARIABLES": ",".join(dict.fromkeys((*RANK_VARIABLES, *variables))),
         "DELAY_MS": _milliseconds(options.delay_s),
         "DURATION_MS": _milliseconds(options.duration_s),
         "MAX_BYTES": str(options.max_bytes or ""),
+        "BUDGET": str(millionths_of(options.budget)) if options.budget else "",
+        "PYTHON": "1" if options.python else "",
+        "RANGE": options.ranges.text if options.ranges is not None else "",
+        "MOST_RANGES": str(options.ranges.most or "") if options.ranges is not None else "",
     }
     # Those of a `collector run` around this one are replaced as a whole.
     environment = {name: value for name, value in before.items() if not name.startswith(_PREFIX)}
     environment |= {_PREFIX + name: value for name, value in stated.items() if value}
     environment[INJECTION_VARIABLE] = str(library)
+    if options.python:
+        environment[_PATH] = os.pathsep.join(_with_startup_first(environment.get(_PATH, "")))
     if options.listens:
         environment.setdefault(LISTEN_VARIABLE, "1")
-    if options.nvtx:
+    if options.nvtx or options.has_nvtx_ranges:
         environment |= arming_variables(environment, library)
     return environment
+
+
+def _with_startup_first(path: str) -> list[str]:
+    """The folders of PYTHONPATH behind that of our sitecustomize; an empty one is the program's working directory."""
+    startup = os.fspath(Path(__file__).parents[1] / "adapters" / "python_startup")
+    return [startup, *(folder for folder in (path.split(os.pathsep) if path else ()) if folder != startup)]
 
 
 def _milliseconds(seconds: float) -> str:

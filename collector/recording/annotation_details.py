@@ -83,12 +83,12 @@ class Details(NamedTuple):
         return self._replace(flops=0, num_bytes=0)
 
 
-def stack_of(frame: FrameType | None, own_file: str) -> tuple[Frame, ...]:
-    """The stack that ends with ``frame``, outermost first, without the frames of ``own_file``."""
+def stack_of(frame: FrameType | None, own_places: tuple[str, ...]) -> tuple[Frame, ...]:
+    """The stack that ends with ``frame``, outermost first, without those whose files begin with ``own_places``."""
     frames = []
     while frame is not None:
         code = frame.f_code
-        if code.co_filename != own_file:
+        if not code.co_filename.startswith(own_places):
             line = frame.f_lineno or code.co_firstlineno  # some instructions belong to no line
             frames.append(
                 Frame(without_surrogates(code.co_filename), line, without_surrogates(code.co_name), code.co_firstlineno)

@@ -95,15 +95,13 @@ def save_recording(recording: Recording, path: str | os.PathLike[str]) -> None:
             for table, columns in packed.items()
         },
         **{key: capture[key] for key in _META_KEYS},
+        "launch_figures": capture.get("launch_figures") or recording.launch_figures(),
     }
     if arguments := recording.arguments.tables:
         meta["arguments"] = {
             table: [{"name": name, "texts": column.texts} for name, column in columns.items()]
             for table, columns in arguments.items()
         }
-    # Of a part they are those of the whole, and cannot be counted again where that was a part itself.
-    if not recording.ledger.source_counters.get("rows_cut") or recording.ledger.launches_cut:
-        meta["launch_figures"] = {name: getattr(recording.ledger, name) for name in LAUNCH_FIGURES}
     with atomic_write(path) as file, zipfile.ZipFile(file, "w") as archive:
         _add(archive, "meta.json", json.dumps(meta, sort_keys=True, default=str).encode())
         for table, columns in packed.items():

@@ -14,7 +14,7 @@ import json
 import os
 import struct
 from collections import Counter, defaultdict
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -22,11 +22,15 @@ import numpy as np
 from collector.errors import InvalidFileError
 from collector.recording.annotation_numbers import ANNOTATION_BITS
 from collector.recording.capture import Part
-from collector.recording.capture_window import Instant
+from collector.recording.capture_window import FOREVER_NS, Instant, Span, candidates, keep_spans
+from collector.recording.counter_rows import add_counters
+from collector.recording.counter_texts import series_in
+from collector.recording.distinct import are_among
 from collector.recording.graph_attribution import attribute_graphs
 from collector.recording.packed_rows import unpack_rows
 from collector.recording.recording import Recording
 from collector.recording.schema import ACTIVITY_TABLES, SCHEMA
+from collector.recording.shed_kinds import BUDGET, HIGHEST, LAST, SHED, calls_end_ns, in_part
 from collector.recording.stream_names import device_labels
 from collector.recording.text_columns import text_column
 
@@ -73,7 +77,8 @@ _MOST_NS = 1 << 62
 """Times that any clock can have are smaller, and so are their sums."""
 _WINDOW_MARGIN_NS = 2_000_000_000
 """Rows this close to a window are read as well: calls of its kernels, and kernels of its calls."""
-_DAMAGE = (struct.error, ValueError, LookupError, TypeError, OverflowError, RecursionError)
+DAMAGE = (struct.error, ValueError, LookupError, TypeError, OverflowError, RecursionError)
+"""The errors that damaged bytes lead to."""
 
 WindowNs = tuple[int | None, int | None]
 """A part of a recording, from its start on, in ns; either end may be open."""
@@ -100,6 +105,40 @@ def load_files(files: Iterable[tuple[Path, Buffer]], name: Path, window_ns: Wind
     Raises:
         collector.InvalidFileError: no file is of a known version and has a complete beginning.
     """
+    journal, capture = _read_files(files, name, window_ns)
+    try:
+        if (spans := journal.capture_ranges()) is not None:
+            _keep_ranges(capture, spans)
+        if window_ns != (None, None):
+            _drop_links_of_others(capture, journal.window_bounds()[1])
+        _begin_with_step(capture)
+        recording = Recording.from_capture(capture)
+        return recording if window_ns == (None, None) else recording.between(*journal.window_bounds())
+    except DAMAGE as error:
+        raise InvalidFileError(f"{name}: a damaged journal ({' '.join(str(error).split())})") from error
+
+
+def load_ranges(files: Iterable[tuple[Path, Buffer]], name: Path) -> list[Recording]:
+    """Read a journal that has only ranges of a program (``collector run --capture-range``), each as a recording.
+
+    For the arguments and errors see `load_files`.
+    """
+    journal, whole = _read_files(files, name)
+    spans = journal.capture_ranges() or []
+    found = []
+    try:
+        for span, capture in zip(spans, candidates(whole, spans), strict=True):
+            _keep_ranges(capture, [span])
+            _begin_with_step(capture)
+            found.append(Recording.from_capture(capture))
+    except DAMAGE as error:
+        raise InvalidFileError(f"{name}: a damaged journal ({' '.join(str(error).split())})") from error
+    return found
+
+
+def _read_files(
+    files: Iterable[tuple[Path, Buffer]], name: Path, window_ns: WindowNs = (None, None)
+) -> tuple[_Journal, Capture]:
     journal = _Journal(window_ns)
     bytes_cut, problem = 0, InvalidFileError(f"{name}: there is no segment of a journal in this folder")
     for path, data in files:
@@ -108,7 +147,7 @@ def load_files(files: Iterable[tuple[Path, Buffer]], name: Path, window_ns: Wind
             bytes_cut += journal.take_file(data)
         except InvalidFileError as error:
             bytes_cut, problem = bytes_cut + len(data), error
-        except _DAMAGE as error:
+        except DAMAGE as error:
             bytes_cut += len(data)
             problem = InvalidFileError(f"{path}: a journal without even a whole beginning ({error})")
     if not journal.num_files:
@@ -116,10 +155,8 @@ def load_files(files: Iterable[tuple[Path, Buffer]], name: Path, window_ns: Wind
     try:
         capture = journal.capture(bytes_cut=bytes_cut)
         attribute_graphs(capture)
-        _begin_with_step(capture)
-        recording = Recording.from_capture(capture)
-        return recording if window_ns == (None, None) else recording.between(*journal.window_bounds())
-    except _DAMAGE as error:
+        return journal, capture
+    except DAMAGE as error:
         raise InvalidFileError(f"{name}: a damaged journal ({' '.join(str(error).split())})") from error
 
 
@@ -159,7 +196,7 @@ def journal_window(
             journal.take_file(data, first_byte if number == 0 else 0)
             before = dict(journal.numbers_before) if number == 0 else before
         return journal.window(before, start, stop, own_calls)
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise InvalidFileError(f"the journal of this process is damaged ({error})") from error
 
 
@@ -169,17 +206,20 @@ class JournalProcess(NamedTuple):
     process_id: int | None
     variables: Mapping[str, str]
     """Variables of its environment."""
+    is_python: bool = False
+    """Whether it is a Python program."""
 
 
 def process_of(data: Buffer) -> JournalProcess:
     """What the first frame of the journal ``data`` states about its process."""
     journal = _Journal()
-    with contextlib.suppress(*_DAMAGE):
+    with contextlib.suppress(*DAMAGE):
         journal.take_frame(data, HEAD_BYTES)
     process_id = journal.texts.get("process.id", "")
     stated = (name.partition(".") for name in journal.texts)
     variables = {name: journal.texts[f"{room}.{name}"] for room, _, name in stated if room == "variable"}
-    return JournalProcess(int(process_id) if process_id.isdecimal() else None, variables)
+    is_python = journal.texts.get("process.interpreter") == "python"
+    return JournalProcess(int(process_id) if process_id.isdecimal() else None, variables, is_python)
 
 
 class SegmentSpan(NamedTuple):
@@ -190,23 +230,51 @@ class SegmentSpan(NamedTuple):
     last_ns: int
     is_closed: bool
     """Whether these are the times of all its rows; a segment that was not closed states none."""
+    tables_before: frozenset[str] = frozenset()
+    """The tables that have rows in earlier segments."""
 
 
 def span_of(data: Buffer) -> SegmentSpan:
-    """The times of a segment, without reading its rows. Raises one of the errors of damaged files."""
+    """The times of a segment, without reading its rows. Raises one of `DAMAGE` for a damaged one."""
     journal, at, last = _Journal(), HEAD_BYTES, HEAD_BYTES
     journal.take_frame(data, HEAD_BYTES)
     session_start_ns = journal.numbers["clock.cupti_start_ns"]
+    prefix = "segment.rows_before."
+    stated = (name.removeprefix(prefix) for name, n in journal.numbers.items() if name.startswith(prefix) and n)
+    before = frozenset(stated)
     while at + _FRAME.size <= len(data):
         last, (mark, _, num_bytes) = at, _FRAME.unpack_from(data, at)
         at += _FRAME.size + int(num_bytes)
         if mark != _FRAME_MARK or at > len(data):
-            return SegmentSpan(session_start_ns, 0, 0, is_closed=False)
+            return SegmentSpan(session_start_ns, 0, 0, is_closed=False, tables_before=before)
     journal.take_frame(data, last, kept_rows=())
     numbers = journal.numbers
     is_closed = bool(numbers.get("segment.closed") or numbers.get("journal.ended"))
     first, final = numbers.get("segment.first_ns", 0), numbers.get("segment.last_ns", 0)
-    return SegmentSpan(session_start_ns, first, final, is_closed and "segment.last_ns" in numbers)
+    return SegmentSpan(session_start_ns, first, final, is_closed and "segment.last_ns" in numbers, before)
+
+
+class Extent(NamedTuple):
+    """The times of rows, CUPTI's ns; 0: there are none."""
+
+    session_start_ns: int
+    first_ns: int
+    """The first start."""
+    last_ns: int
+    """The last end."""
+    tables: frozenset[str]
+    """The tables that have rows."""
+
+
+def extent_of(data: Buffer) -> Extent:
+    """The times of the rows of the journal or segment ``data``, without those that it tells again.
+
+    Of rows no more than one block is in memory. Raises one of `DAMAGE` for damaged bytes before the first row.
+    """
+    journal = _Extent()
+    journal.take_file(data)
+    start_ns = journal.numbers["clock.cupti_start_ns"]
+    return Extent(start_ns, journal.first_ns, journal.last_ns, frozenset(journal.tables))
 
 
 def _selected(columns: dict[str, npt.NDArray[Any]], mask: npt.NDArray[np.bool_]) -> dict[str, npt.NDArray[Any]]:
@@ -237,6 +305,44 @@ def holds_records(path: Path) -> bool:
                 return False
         return True
     return False
+
+
+def _keep_ranges(capture: Capture, spans: Sequence[Span]) -> None:
+    """Let a capture be what was recorded of these ranges: from the begin of the first to the end of the last one."""
+    counts = capture["counters"]
+    keep_spans(capture, spans, has_other_calls=calls_end_ns(counts, 0) is not None)
+    if not spans:
+        return
+    clock = capture["clock"]
+    last_ns = spans[-1].end_ns
+    if last_ns != FOREVER_NS:
+        tables: dict[str, Columns] = capture["tables"]
+        for table in (*ACTIVITY_TABLES, "api_calls"):  # work may run on after the range
+            last_ns = max(last_ns, int(tables[table]["end_ns"].max(initial=0)))
+        stop_ns = min(last_ns, clock["cupti_stop_ns"])
+        clock["wall_stop_ns"] += stop_ns - clock["cupti_stop_ns"]
+        clock["cupti_stop_ns"] = stop_ns
+    begin_ns = min(spans[0].begin_ns, clock["cupti_stop_ns"])
+    shed = in_part(counts, begin_ns - clock["cupti_start_ns"], clock["cupti_stop_ns"] - begin_ns)
+    capture["counters"] = {name: count for name, count in counts.items() if name not in SHED} | shed
+    clock["wall_start_ns"] += begin_ns - clock["cupti_start_ns"]
+    clock["cupti_start_ns"] = begin_ns
+    annotations = capture["tables"]["annotations"]
+    annotations["end_ns"] = np.minimum(annotations["end_ns"], clock["cupti_stop_ns"])
+    capture["part"] = Part(begin_ns, 1, is_continued=False)
+
+
+def _drop_links_of_others(capture: Capture, window_end_ns: int | None) -> None:
+    """Remove the names of launches that were not read, or that are far behind the window.
+
+    Their annotations may not have been read either, which is no loss.
+    """
+    tables: dict[str, Columns] = capture["tables"]
+    end_ns = FOREVER_NS if window_end_ns is None else window_end_ns + _WINDOW_MARGIN_NS
+    if (links := tables.get("external_correlations")) is not None:
+        launched = (tables[table] for table in ("api_calls", *ACTIVITY_TABLES))
+        read = [columns["correlation_id"][columns["start_ns"] <= end_ns] for columns in launched]
+        tables["external_correlations"] = _selected(links, are_among(links["correlation_id"], np.concatenate(read)))
 
 
 def _begin_with_step(capture: Capture) -> None:
@@ -301,7 +407,7 @@ class _Journal:
             ValueError: not even the first frame is complete, or it is of another session.
         """
         at = self._take_head(data)
-        with contextlib.suppress(*_DAMAGE):
+        with contextlib.suppress(*DAMAGE):
             while at < len(data):
                 if at < first_byte:
                     at = self.take_frame(data, at, kept_rows=_KEPT_BEFORE_WINDOW)
@@ -467,6 +573,27 @@ class _Journal:
             return False
         return bool((np.maximum(begins, ends) < first - _WINDOW_MARGIN_NS).all())
 
+    def capture_ranges(self) -> list[Span] | None:
+        """The ranges of the program that were recorded, as far as the journal has them; None: all was recorded."""
+        if "capture_ranges_recorded" not in self.numbers:
+            return None
+        prefix, begin = "range.", ".begin_ns"
+        numbers = [name[len(prefix) : -len(begin)] for name in self.numbers if name.endswith(begin)]
+        bounds = sorted(
+            Span(self.numbers[f"{prefix}{n}{begin}"], self.numbers.get(f"{prefix}{n}.end_ns", FOREVER_NS))
+            for n in numbers
+            if f"{prefix}{n}{begin}" in self.numbers
+        )
+        first_ns = self.numbers["clock.cupti_start_ns"]
+        if self._first_part is not None and self._first_part.begin_ns is not None:
+            first_ns = self._first_part.begin_ns
+        found: list[Span] = []
+        for span in bounds:
+            begin_ns = max(span.begin_ns, first_ns, found[-1].end_ns + 1 if found else first_ns)
+            if begin_ns <= span.end_ns <= FOREVER_NS:
+                found.append(Span(begin_ns, span.end_ns))
+        return found
+
     def capture(self, bytes_cut: int) -> Capture:
         """The capture of the session, which ends with the last frame if it had not ended when the program did."""
         has_ended = bool(self.numbers.get("journal.ended") or self.numbers.get("segment.closed"))
@@ -488,6 +615,12 @@ class _Journal:
             "environment": self._environment(tables),
             "details": self._details,
         }
+        series, unreadable = series_in(self.texts)
+        if series:
+            add_counters(capture, series)
+        if unreadable:
+            capture["counters"]["counters_not_sampled"] = 1
+        capture["counters"] |= in_part(self.numbers, clock["cupti_start_ns"] - self.numbers["clock.cupti_start_ns"])
         if forgotten := self._rows_before.total():
             capture["counters"]["rows_forgotten"] = forgotten
         if self._window_ns == (None, None) and (missing := self._missing.total()):
@@ -509,6 +642,7 @@ class _Journal:
     def window(self, before: Mapping[str, int], start: Instant, stop: Instant, own_calls: tuple[int, int]) -> Capture:
         """See `journal_window`; ``before`` are the counts at the start."""
         self.numbers |= {"own_calls.thread_id": own_calls[0], "own_calls.from_ns": own_calls[1], "journal.ended": 1}
+        session_start_ns = self.numbers["clock.cupti_start_ns"]
         self.numbers |= {"clock.cupti_start_ns": start.cupti_ns, "clock.wall_start_ns": start.wall_ns}
         self.numbers |= {"clock.cupti_stop_ns": stop.cupti_ns, "clock.wall_stop_ns": stop.wall_ns}
         self.numbers["clock.uncertainty_ns"] = max(start.uncertainty_ns, stop.uncertainty_ns)
@@ -529,7 +663,16 @@ class _Journal:
             calls = tables["api_calls"]["correlation_id"]
             tables["external_correlations"] = _selected(links, np.isin(links["correlation_id"], calls))
         capture["part"] = Part(start.cupti_ns, 1, is_continued=False)
-        capture["counters"] = {name: count - before.get(name, 0) for name, count in capture["counters"].items()}
+        shed = in_part(capture["counters"], start.cupti_ns - session_start_ns, stop.cupti_ns - start.cupti_ns)
+        kept = {name: count for name, count in capture["counters"].items() if name in (BUDGET, HIGHEST, LAST)} | shed
+        capture["counters"] = {
+            **{
+                name: count - before.get(name, 0)
+                for name, count in capture["counters"].items()
+                if name not in SHED and not name.startswith("capture_ranges_")
+            },
+            **kept,
+        }
         return capture
 
     def _clock(self, tables: dict[str, dict[str, npt.NDArray[Any]]], *, has_ended: bool) -> dict[str, int]:
@@ -656,6 +799,33 @@ class _Journal:
             annotations[column] = np.where(numbers == 0, 0, numbers.astype("i8") + len(strings) - 1).astype("u4")
         annotations["name_id"] = (annotations["name_id"] + len(strings)).astype("u4")
         strings += self._annotation_paths
+
+
+class _Extent(_Journal):
+    """The times of rows, which are not kept."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first_ns = self.last_ns = 0
+        self.tables: set[str] = set()
+
+    def _addition(
+        self, table: str, key: tuple[Any, ...], count: int, read: Callable[[np.dtype[Any]], Any]
+    ) -> Callable[[], object]:
+        names = self._layouts[table].names or ()
+        if self._is_retold or "start_ns" not in names or table not in (*_TIMED_TABLES, "annotations"):
+            return lambda: None
+        rows = read(self._layouts[table])
+        begins, ends = rows["start_ns"], rows["end_ns" if "end_ns" in names else "start_ns"]
+        begins = begins[begins > 0]
+        first_ns, last_ns = int(begins.min(initial=_MOST_NS)), int(ends.max(initial=0))
+
+        def note() -> None:
+            self.tables.add(table)
+            self.first_ns = min(self.first_ns or _MOST_NS, first_ns) % _MOST_NS
+            self.last_ns = max(self.last_ns, last_ns)
+
+        return note
 
 
 class _Reader:

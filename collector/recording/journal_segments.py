@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import re
-import struct
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collector.errors import InvalidFileError
-from collector.recording.journal import MAGIC, check_version, load_files, process_of, span_of
+from collector.recording.journal import (
+    DAMAGE,
+    MAGIC,
+    Extent,
+    check_version,
+    extent_of,
+    load_files,
+    load_ranges,
+    process_of,
+    span_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,11 +62,57 @@ def load_journal_file(path: Path, window_ns: WindowNs) -> Recording:
     return load_files(_contents([path]), path, window_ns)
 
 
+def load_captured_ranges(path: Path) -> list[Recording]:
+    """The recordings of the ranges in a journal, a file or a folder; see `collector.recording.journal.load_ranges`.
+
+    Raises:
+        collector.InvalidFileError: it is not readable.
+    """
+    return load_ranges(_contents(segments_of(path) if path.is_dir() else [path]), path)
+
+
 def process_of_segments(folder: Path) -> JournalProcess:
     """What the first segment in a folder states about its process."""
     for _, data in _contents(segments_of(folder)[:1]):
         return process_of(data)
     raise InvalidFileError(f"{folder}: there is no segment of a journal in this folder")
+
+
+def session_start_ns(folder: Path) -> int:
+    """The start of the session whose segments are in a folder, on CUPTI's clock.
+
+    Raises:
+        collector.InvalidFileError: no segment has a whole beginning.
+    """
+    for _, data in _contents(segments_of(folder)):
+        with contextlib.suppress(*DAMAGE):
+            return span_of(data).session_start_ns
+    raise InvalidFileError(f"{folder}: there is no segment of a journal in this folder")
+
+
+def extent_of_journal(path: Path) -> Extent:
+    """The first start and the last end of the rows in a journal, a file or a folder; no rows are kept.
+
+    Of segments only the first ones are read, up to one with rows, and the last one, if the program was killed in it;
+    the others state their times. The tables may lack one that only the last segment has.
+
+    Raises:
+        collector.InvalidFileError: it is not readable.
+    """
+    start_ns, first_ns, last_ns = 0, 0, 0
+    tables = frozenset[str]()
+    for name, data in _contents(segments_of(path) if path.is_dir() else [path]):
+        check_version(name, data)
+        with contextlib.suppress(*DAMAGE):
+            span = span_of(data)
+            start_ns, tables = start_ns or span.session_start_ns, tables | span.tables_before
+            if not first_ns or not span.is_closed:
+                extent = extent_of(data)
+                first_ns, last_ns = first_ns or extent.first_ns, max(last_ns, extent.last_ns)
+                tables |= extent.tables
+            else:
+                last_ns = max(last_ns, span.last_ns)
+    return Extent(start_ns, first_ns, last_ns, tables)
 
 
 def is_journal(path: Path) -> bool:
@@ -102,7 +158,7 @@ def _in_window(paths: list[Path], window_ns: WindowNs) -> list[Path]:
         check_version(path, data)
         try:
             span = span_of(data)
-        except (struct.error, ValueError, LookupError):
+        except DAMAGE:
             continue  # not even a beginning
         start = span.session_start_ns
         is_before = span.is_closed and first is not None and span.last_ns < start + first

@@ -10,6 +10,7 @@ import numpy as np
 from collector.recording.api_functions import ApiRole, ids_with_role
 from collector.recording.distinct import are_among
 from collector.recording.schema import TableCounts
+from collector.recording.shed_kinds import shed_lines
 from collector.text.html_tables import html_line, html_table
 from collector.text.wording import counted
 
@@ -89,6 +90,10 @@ class Ledger(TableCounts):
     """1: nothing was traced; `collector.Session.unavailable` has the reason."""
     nothing_recorded: int = 0
     """1: the step was traced, but no activity was recorded."""
+    capture_ranges_seen: int = 0
+    """Ranges that the program has opened, if it is recorded in ranges alone (``collector run --capture-range``)."""
+    capture_ranges_recorded: int = 0
+    """Those of them that were recorded; the journal's, also in the recording of one of them."""
     open_at_exit: int = 0
     """1: the exit of the interpreter ended the step."""
     interrupted: int = 0
@@ -123,7 +128,7 @@ class Ledger(TableCounts):
         """The field that counts each loss, and its line in `losses`."""
         counts = self.as_dict()
         own = [(name, counted(text, count)) for name, text in LOSSES.items() if (count := counts.get(name))]
-        return own + [("unread", line) for line in self.unread_lines()]
+        return own + shed_lines(counts) + [("unread", line) for line in self.unread_lines()]
 
     def unread_lines(self) -> list[str]:
         """The part of `losses` about the file that the step was read from: missing and repaired content."""
@@ -262,6 +267,7 @@ def reconcile(
     api_calls: Columns,
     strings: Sequence[str],
     part: Part | None = None,
+    calls_end_ns: int | None = None,
 ) -> dict[str, int]:
     """Match launches with activities; return the ledger's launch figures by name.
 
@@ -272,10 +278,15 @@ def reconcile(
         strings: the texts that ``name_id`` refers to.
         part: the place in a longer recording. Of launches before its begin, and of the last ones of a part that is
             continued, the call or the activities may be in another part.
+        calls_end_ns: the time from which calls were not recorded any more; None: all were.
     """
     fates = LaunchFates.of(activities, api_calls, strings)
     known = api_calls["correlation_id"]
     orphans = ~are_among(kernels["correlation_id"], known) if len(known) else np.zeros(len(kernels["start_ns"]), bool)
+    if calls_end_ns is not None:
+        earlier = known[(api_calls["end_ns"] > 0) & (api_calls["end_ns"] < calls_end_ns)]
+        orphans &= kernels["start_ns"] < calls_end_ns
+        orphans &= kernels["correlation_id"] <= (earlier.max() if len(earlier) else 0)
     without, cut = fates.without_activity, 0
     if part is not None:
         is_cut, is_cut_off = np.full(len(orphans), part.is_continued), np.full(len(without), part.is_continued)

@@ -10,6 +10,7 @@ from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND
 from collector.recording.distinct import are_among
 from collector.recording.ledger import LaunchFates
 from collector.recording.schema import ACTIVITY_TABLES
+from collector.recording.shed_kinds import SHED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,6 +42,7 @@ def times_of_losses(recording: Recording) -> dict[str, list[int]]:
     counts = recording.ledger.as_dict()
     found = {name: find[name]() for name in find if counts.get(name)}  # a step that lost nothing is not searched
     clock = recording.clock
+    found |= {figure: np.array([clock.cupti_start_ns + counts[figure]]) for figure in SHED if counts.get(figure)}
     thinned = {name: _thinned(times, clock.cupti_start_ns, clock.cupti_stop_ns) for name, times in found.items()}
     return {name: times for name, times in thinned.items() if times}
 

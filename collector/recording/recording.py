@@ -27,6 +27,7 @@ from collector.recording.schema import (
     Tables,
     TablesOfRecording,
 )
+from collector.recording.shed_kinds import calls_end_ns
 from collector.recording.table import Table
 from collector.recording.text_columns import text_column
 from collector.runtime.later_modules import later_function
@@ -157,7 +158,8 @@ class Recording(TablesOfRecording):
         counters = {name: int(value) for name, value in capture["counters"].items()}
         launch_figures = capture.get("launch_figures")
         if launch_figures is None:
-            launch_figures = _launch_figures(columns, strings, capture.get("part"))
+            until_ns = calls_end_ns(counters, clock.cupti_start_ns)
+            launch_figures = _launch_figures(columns, strings, capture.get("part"), until_ns)
         ledger = _balance(columns, kept, (len(invalid), len(early), len(late)), counters, launch_figures)
         details = [Details.from_fields(each) for each in capture.get("details", ())]
         if (columns["annotations"]["details_id"] > len(details)).any():
@@ -223,9 +225,27 @@ class Recording(TablesOfRecording):
             "details": self.details,
             "arguments": self.arguments,
         }
-        if self.ledger.launches_cut:  # they cannot be counted again
-            capture["launch_figures"] = {name: getattr(self.ledger, name) for name in LAUNCH_FIGURES}
+        if self.ledger.launches_cut or self.counters.get("rows_cut"):  # they cannot be counted again
+            capture["launch_figures"] = self.launch_figures()
         return capture
+
+    def launch_figures(self) -> dict[str, int]:
+        """`collector.recording.ledger.LAUNCH_FIGURES`; of a part, whose ledger has those of the whole, its own.
+
+        A launch and its activities may lie on two sides of an end of the part: ``launches_cut`` counts them. As losses
+        count at most as many as the whole has.
+        """
+        whole = {name: getattr(self.ledger, name) for name in LAUNCH_FIGURES}
+        if whole["launches_cut"] or not self.counters.get("rows_cut"):
+            return whole
+        columns = {name: getattr(self.parts[0], name).columns for name in SCHEMA}
+        until_ns = calls_end_ns(self.counters, self.clock.cupti_start_ns)
+        own = _launch_figures(columns, self.strings, None, until_ns)
+        for name in ("launches_without_kernel", "kernels_without_launch"):
+            lost = min(own[name], whole[name])
+            own["launches_cut"] += own[name] - lost
+            own[name] = lost
+        return own
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the recording to ``path`` in the format of its suffix, completely or not at all.
@@ -452,7 +472,10 @@ def _is_ordered(keys: list[npt.NDArray[Any]], rows_at_once: int = 1 << 16) -> bo
 
 
 def _launch_figures(
-    columns: Mapping[str, Mapping[str, npt.NDArray[Any]]], strings: tuple[str, ...], part: Part | None
+    columns: Mapping[str, Mapping[str, npt.NDArray[Any]]],
+    strings: tuple[str, ...],
+    part: Part | None,
+    until_ns: int | None,
 ) -> dict[str, int]:
     activities = [columns[name] for name in (*ACTIVITY_TABLES, "graph_launches")]
     external = columns["external_correlations"]
@@ -460,7 +483,7 @@ def _launch_figures(
     if part is not None:
         ours = ours[ours & np.uint64((1 << ANNOTATION_BITS) - 1) >= part.first_annotation]
     return {
-        **reconcile(activities, columns["kernels"], columns["api_calls"], strings, part),
+        **reconcile(activities, columns["kernels"], columns["api_calls"], strings, part, until_ns),
         "correlations_unmatched": int((~are_among(ours, columns["annotations"]["external_id"])).sum()),
     }
 

@@ -36,7 +36,7 @@ def device_labels(
     places = _places(table for name in ACTIVITY_TABLES if (table := tables.get(name)))
     used = {device for device, _, _ in places}
     labels = {f"/gpu:{device}": name for device, name in devices.items() if device in used}
-    for (_, stream, context), key in _device_of(places):
+    for (_, stream, context), key in stream_devices(places):
         named = [streams.get((context, stream), ""), f"context {contexts[context]}" if contexts.get(context) else ""]
         if label := ", ".join(filter(None, named)):
             labels[key] = label
@@ -56,7 +56,7 @@ def stream_names(recording: Recording) -> dict[tuple[int, int, int], str]:
     places = _places(getattr(recording, name).columns for name in ACTIVITY_TABLES)
     return {
         (device, context, stream): labels[key]
-        for (device, stream, context), key in _device_of(places)
+        for (device, stream, context), key in stream_devices(places)
         if isinstance(labels.get(key), str)
     }
 
@@ -72,7 +72,7 @@ def _places(tables: Iterable[Mapping[str, Any]]) -> set[tuple[int, int, int]]:
     return places
 
 
-def _device_of(places: set[tuple[int, int, int]]) -> Iterator[tuple[tuple[int, int, int], str]]:
+def stream_devices(places: set[tuple[int, int, int]]) -> Iterator[tuple[tuple[int, int, int], str]]:
     """The places in order with their device in StepStats, which names the context where several use the same stream."""
     before = None
     for device, stream, context in sorted(places):

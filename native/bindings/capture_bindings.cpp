@@ -114,6 +114,10 @@ capture::StartOptions start_options(const py::dict& options) {
       out.segments.total_bytes = item.second.cast<uint64_t>();
     } else if (name == "total_ns") {
       out.segments.total_ns = item.second.cast<int64_t>();
+    } else if (name == "budget_millionths") {
+      out.budget_millionths = item.second.cast<uint32_t>();
+    } else if (name == "budget_period_ms") {
+      out.budget_period_ns = item.second.cast<int64_t>() * capture::kMillisecond;
     } else if (name == "is_recorder") {
       out.watch = item.second.cast<bool>();
       out.holder = out.watch ? capture::Holder::kRecorder : capture::Holder::kCaller;
@@ -177,6 +181,19 @@ Session::Completeness completeness_of(const std::string& name) {
   if (name == "running") return Session::Completeness::kRunning;
   throw py::value_error("unknown completeness: " + name);
 }
+
+template <capture::Owner program>
+constexpr AnnotationCalls annotation_calls = {
+    [](const char* path, size_t size, uint32_t details) {
+      try {
+        Session::instance().push_annotation(program, {path, size}, details);
+      } catch (...) {  // it throws nothing else, and of a type that may not be ours
+        return false;
+      }
+      return true;
+    },
+    [] { Session::instance().pop_annotation(program); },
+};
 
 py::object mark(const std::string& wanted, bool synchronize, int timeout_ms) {
   const Session::Completeness completeness = completeness_of(wanted);
@@ -330,7 +347,7 @@ std::vector<std::pair<std::string, std::string>> nvtx_copies() {
 }  // namespace
 }  // namespace collector::bindings
 
-PYBIND11_MODULE(_native, m) {
+PYBIND11_MODULE(_native, m, py::mod_gil_not_used()) {
   using namespace collector;
   using namespace collector::bindings;
   m.doc() = "The CUPTI client. One session at a time; see collector.tracing.session for the interface people use.";
@@ -359,7 +376,7 @@ PYBIND11_MODULE(_native, m) {
     }
   });
 
-  Session::instance();  // created here, under the GIL, so that no fork can interrupt its creation
+  Session::instance();  // created here, so that no fork of a thread can interrupt its creation
 
   m.def("probe", &probe, py::arg("libcupti") = "", py::arg("libcuda") = "",
         py::arg("search_roots") = std::vector<std::string>{},
@@ -399,24 +416,21 @@ PYBIND11_MODULE(_native, m) {
   m.def("is_idle", [] { return Session::instance().idle(); });
   m.def(
       "push_annotation",
-      [](const std::string& path, uint32_t details) { Session::instance().push_annotation(path, details); },
+      [](const std::string& path, uint32_t details) {
+        Session::instance().push_annotation(capture::kProgram, path, details);
+      },
       py::arg("path"), py::arg("details") = 0,
       "Puts the path on every launch of this thread until the matching pop. Its metadata is given by a number.");
-  m.def("pop_annotation", [] { Session::instance().pop_annotation(); });
-  static const AnnotationCalls annotation_calls = {
-      [](const char* path, size_t size, uint32_t details) {
-        try {
-          Session::instance().push_annotation({path, size}, details);
-        } catch (...) {  // it throws nothing else, and of a type that may not be ours
-          return false;
-        }
-        return true;
-      },
-      [] { Session::instance().pop_annotation(); },
-  };
+  m.def("pop_annotation", [] { Session::instance().pop_annotation(capture::kProgram); });
   m.def(
-      "annotation_calls", [] { return py::capsule(&annotation_calls, kAnnotationCalls); },
-      "The functions push_annotation and pop_annotation for C++.");
+      "annotation_calls",
+      [](bool of_recorded_program) {
+        const auto* const calls =
+            of_recorded_program ? &annotation_calls<capture::kRecordedProgram> : &annotation_calls<capture::kProgram>;
+        return py::capsule(calls, kAnnotationCalls);
+      },
+      py::arg("of_recorded_program") = false,
+      "The functions push_annotation and pop_annotation for C++: for sessions of this program, or of others.");
   m.def(
       "note_details", [](const std::string& details) { Session::instance().note_details(details); }, py::arg("details"),
       "The metadata of annotations, in the order of their numbers; for the journal.");

@@ -51,11 +51,15 @@ std::string JournalFlusher::trouble() const { return journal_ ? journal_->troubl
 void JournalFlusher::start_period() { next_flush_ns_ = clock_ns(CLOCK_MONOTONIC) + kFlushPeriod; }
 
 void JournalFlusher::flush_if_due() {
-  if (clock_ns(CLOCK_MONOTONIC) < next_flush_ns_) return;
+  const bool is_hastened = is_hastened_.exchange(false, std::memory_order_acq_rel);
+  if (!is_hastened && clock_ns(CLOCK_MONOTONIC) < next_flush_ns_) return;
   // CUPTI's own flush period would not help: it returns only full buffers, which come back by themselves. On 13.0.48,
   // where a flush can crash, a journal contains only those.
   const threads::MutexLock lock(mutex_);
-  if (flushed_ != nullptr && flushed_->has(cupti::Feature::kFlushingIsSafe)) flushed_->cupti().ActivityFlushAll(0);
+  if (flushed_ != nullptr && flushed_->has(cupti::Feature::kFlushingIsSafe)) {
+    flushes_.fetch_add(1, std::memory_order_acq_rel);
+    flushed_->cupti().ActivityFlushAll(0);
+  }
   start_period();
 }
 

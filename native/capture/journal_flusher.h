@@ -32,6 +32,11 @@ class JournalFlusher {
   // The number of the segment that is written; 0: the journal is one file. Any thread may ask while a session is open.
   uint32_t segment_number() const { return journal_ ? journal_->segment_number() : 0; }
 
+  // Lets the next flush be due. Any thread may call it.
+  void hasten() noexcept { is_hastened_.store(true, std::memory_order_release); }
+  // The flushes of the library that have begun. Any thread may ask.
+  uint64_t flushes() const noexcept { return flushes_.load(std::memory_order_acquire); }
+
   // --- Called by the session. ---
 
   // From this call on the library may be flushed.
@@ -73,6 +78,8 @@ class JournalFlusher {
   std::unique_ptr<JournalSegments> journal_;
   std::atomic<bool> is_broken_{false};
   int64_t next_flush_ns_ = 0;
+  std::atomic<bool> is_hastened_{false};
+  std::atomic<uint64_t> flushes_{0};
   threads::Mutex mutex_;  // never taken in a CUPTI callback
   const cupti::Library* flushed_ GUARDED_BY(mutex_) = nullptr;
 };

@@ -12,7 +12,11 @@ namespace collector::capture {
 
 // Who closes an annotation. Each owner closes its own in reverse order, but not those of others.
 using Owner = uint32_t;
+// The program, by `annotate`: in a session that it opened, and in a recording that others may open at any time. Their
+// numbers of details differ. All other owners are domains of NVTX.
 inline constexpr Owner kProgram = 0;
+inline constexpr Owner kRecordedProgram = UINT32_MAX;
+inline constexpr bool is_program(Owner owner) { return owner == kProgram || owner == kRecordedProgram; }
 
 struct OpenAnnotation {
   uint64_t id = 0;       // in AnnotationLog; 0: not recorded
@@ -44,13 +48,16 @@ class OpenAnnotations {
     entry.path_id = 0;
     entry.owner = owner;
     entry.is_pushed = false;
-    if (owner == kProgram) entry.given_path.clear();
-    if (owner != kProgram) ++num_ranges_;
+    if (is_program(owner)) {
+      entry.given_path.clear();
+    } else {
+      ++num_ranges_;
+    }
     return entry;
   }
 
   void remove(size_t index) {
-    if (entries_[index].owner != kProgram) --num_ranges_;
+    if (!is_program(entries_[index].owner)) --num_ranges_;
     if (index + 1 != size_) move_to_end(index);
     --size_;
   }
@@ -69,11 +76,13 @@ class OpenAnnotations {
     return count;
   }
 
-  // `path` is complete with respect to the program's annotations; the ranges around them are put before it.
-  Place place_of(std::string_view path) const;
+  // `path` is complete with respect to the owner's annotations; the ranges around them are put before it.
+  Place place_of(std::string_view path, Owner owner) const;
   Place place_of_range(std::string_view name) const {
-    if (size_ == 0) return {name};
-    return {name, entries_[size_ - 1].id, entries_[size_ - 1].path_id};
+    size_t outer = size_;
+    while (outer > 0 && entries_[outer - 1].id == 0) --outer;  // not recorded
+    if (outer == 0) return {name};
+    return {name, entries_[outer - 1].id, entries_[outer - 1].path_id};
   }
 
  private:

@@ -4,10 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <ctime>
 #include <exception>
 
+#include "capture/capture_ranges.h"
 #include "capture/clocks.h"
+#include "threads/patient_lock.h"
 
 namespace collector::capture {
 namespace {
@@ -16,7 +19,11 @@ using cupti::Failure;
 using cupti::Feature;
 using cupti::Result;
 
-constexpr uint32_t kMostSessions = 0x7fff'ffff;    // session numbers wrap around after this many
+constexpr uint32_t kMostSessions = 0x7fff'ffff;  // session numbers wrap around after this many
+// The numbers of a journal that has only the work of ranges, besides the bounds of each.
+constexpr const char* kRangesSeen = "capture_ranges_seen";
+constexpr const char* kRangesRecorded = "capture_ranges_recorded";
+constexpr int64_t kLongestSettling = 5'000 * kMillisecond;  // of the work of a range that has ended
 constexpr int64_t kIdleWait = 100 * kMillisecond;  // CUPTI may deliver buffers shortly after a flush has returned
 
 void sleep_ns(int64_t ns) {
@@ -37,6 +44,15 @@ thread_local ThreadAnnotations this_thread;
 // Whether this_thread has been destroyed: destructors and exit handlers that run later may still open and close ranges.
 thread_local bool this_thread_has_ended = false;
 
+// this_thread as soon as it is used, so that further uses are one access to the thread's memory; null after its end.
+thread_local ThreadAnnotations* used_this_thread = nullptr;
+
+// Null: the thread has ended.
+ThreadAnnotations* annotations_of_this_thread() {
+  if (used_this_thread == nullptr && !this_thread_has_ended) used_this_thread = &this_thread;
+  return used_this_thread;
+}
+
 void add_names(const std::vector<cupti::Device>& devices, std::map<std::string, std::string>& texts) {
   for (const cupti::Device& device : devices) texts["device." + std::to_string(device.ordinal)] = device.name;
 }
@@ -47,6 +63,7 @@ ThreadAnnotations::ThreadAnnotations() noexcept : thread_id(this_thread_id()) {}
 
 ThreadAnnotations::~ThreadAnnotations() {
   this_thread_has_ended = true;
+  used_this_thread = nullptr;
   Session* const latest = called_back.load(std::memory_order_acquire);
   if (latest != nullptr && open.size() > 0) latest->leave_thread(open);
 }
@@ -60,6 +77,7 @@ Session& Session::instance() {
 
 void Session::on_buffer_requested(uint8_t** buffer, size_t* bytes, size_t* max_records) noexcept {
   Session& self = *called_back.load(std::memory_order_acquire);
+  const CallbackTime time(self.budget_);
   const BufferPools::Use pools(self.pools_);
   BufferPool& pool = pools.current();
   const uint32_t session = self.number_.load(std::memory_order_relaxed);
@@ -77,19 +95,41 @@ void Session::on_buffer_requested(uint8_t** buffer, size_t* bytes, size_t* max_r
 
 void Session::on_buffer_completed(void*, uint32_t, uint8_t* data, size_t, size_t valid) noexcept {
   if (data == nullptr || cupti::forked_after_use()) return;
-  called_back.load(std::memory_order_acquire)->decode_thread_.complete(data, valid);
+  Session& self = *called_back.load(std::memory_order_acquire);
+  const CallbackTime time(self.budget_);
+  self.decode_thread_.complete(data, valid);
 }
 
-void Session::on_resource(void*, uint32_t domain, uint32_t callback_id, const void* data) noexcept {
-  if (domain != cupti::kResourceDomain || data == nullptr || cupti::forked_after_use()) return;
+void Session::on_callback(void*, uint32_t domain, uint32_t callback_id, const void* data) noexcept {
+  if (data == nullptr || cupti::forked_after_use()) return;
   Session& self = *called_back.load(std::memory_order_acquire);
   if (!self.accepting_.load(std::memory_order_acquire)) return;
+  if (domain == cupti::kResourceDomain) {
+    self.on_resource(callback_id, data);
+  } else {
+    on_profiler_call(domain, callback_id, data);
+  }
+}
+
+void Session::on_profiler_call(uint32_t domain, uint32_t callback_id, const void* data) noexcept {
+  uint32_t site = 0;
+  std::memcpy(&site, data, sizeof(site));
+  const bool is_runtime = domain == static_cast<uint32_t>(cupti::CallbackDomain::kRuntimeApi);
+  if (!is_runtime && domain != static_cast<uint32_t>(cupti::CallbackDomain::kDriverApi)) return;
+  const uint32_t start = is_runtime ? cupti::kRuntimeProfilerStartCall : cupti::kProfilerStartCall;
+  const uint32_t stop = is_runtime ? cupti::kRuntimeProfilerStopCall : cupti::kProfilerStopCall;
+  if (callback_id == start && site == cupti::kCallReturned) CaptureRanges::instance().profiler_started();
+  if (callback_id == stop && site == cupti::kCallEntered) CaptureRanges::instance().profiler_stopped();
+}
+
+void Session::on_resource(uint32_t callback_id, const void* data) noexcept {
   const auto& resource = *static_cast<const cupti::ResourceData*>(data);
-  if (resource.resourceDescriptor == nullptr || this_thread_has_ended) return;
-  OpenAnnotations& open = this_thread.open;
+  ThreadAnnotations* const thread = annotations_of_this_thread();
+  if (resource.resourceDescriptor == nullptr || thread == nullptr) return;
+  OpenAnnotations& open = thread->open;
   const uint64_t annotation = open.size() == 0 ? 0 : open[open.size() - 1].id;
-  self.graphs_.notice(self.library(), callback_id, *static_cast<const cupti::GraphData*>(resource.resourceDescriptor),
-                      annotation, this_thread_id());
+  graphs_.notice(library(), callback_id, *static_cast<const cupti::GraphData*>(resource.resourceDescriptor), annotation,
+                 this_thread_id());
 }
 
 // --- Journal -----------------------------------------------------------------------------------------------------
@@ -118,15 +158,16 @@ void Session::begin_journal(const StartOptions& options) {
   std::map<std::string, std::string> texts = options.journal_texts;
   texts.emplace("environment.cupti_path", library().portable_path());
   add_names(library().devices(), texts);
-  flusher_.begin(options.journal, options.segments, library(), texts,
-                 {{"clock.cupti_start_ns", start_.cupti_ns},
-                  {"clock.wall_start_ns", start_.wall_ns},
-                  {"clock.uncertainty_ns", start_.uncertainty_ns},
-                  {"environment.driver_version", library().driver_version()},
-                  {"environment.cupti_api_version", library().api_version()},
-                  {"environment.cuda_version", library().cuda_version()},
-                  {"environment.simulated", library().simulated()},
-                  {"environment.shared_subscription", subscription_.is_shared()}});
+  std::map<std::string, int64_t> numbers = {{"clock.cupti_start_ns", start_.cupti_ns},
+                                            {"clock.wall_start_ns", start_.wall_ns},
+                                            {"clock.uncertainty_ns", start_.uncertainty_ns},
+                                            {"environment.driver_version", library().driver_version()},
+                                            {"environment.cupti_api_version", library().api_version()},
+                                            {"environment.cuda_version", library().cuda_version()},
+                                            {"environment.simulated", library().simulated()},
+                                            {"environment.shared_subscription", subscription_.is_shared()}};
+  if (options.ranges.has_ranges()) numbers.insert({{kRangesSeen, 0}, {kRangesRecorded, 0}});
+  flusher_.begin(options.journal, options.segments, library(), texts, numbers);
 }
 
 void Session::finish_journal(const Capture& capture) {
@@ -145,6 +186,11 @@ std::optional<Failure> Session::start(const StartOptions& options) {
   if (auto failure = cupti::begin_use()) return failure;  // in a forked child control_ may be locked for ever
   const threads::MutexLock lock(control_);
   if (collecting_.load(std::memory_order_relaxed)) {
+    if (is_paused_.load(std::memory_order_relaxed)) {
+      return Failure{cupti::FailureKind::kAlreadyActive,
+                     "`collector run --capture-range` records this process, and is outside its ranges",
+                     "Leave one of the two out"};
+    }
     if (holder_ == Holder::kInjection) {
       return Failure{cupti::FailureKind::kAlreadyActive,
                      "`collector run` records this process, and its trace has this step", "Leave one of the two out"};
@@ -183,6 +229,7 @@ std::optional<Failure> Session::start(const StartOptions& options) {
   journal_ = options.journal;
   collecting_.store(true, std::memory_order_release);
   flusher_.allow(this->library());
+  if (is_paused_.load(std::memory_order_relaxed) && CaptureRanges::instance().is_open()) open_capture_range_now();
   return std::nullopt;
 }
 
@@ -192,7 +239,7 @@ std::optional<Failure> Session::start_tracing(const StartOptions& options) {
   may_decline_.store(library().has(Feature::kDeclineBuffers), std::memory_order_relaxed);
   called_back.store(this, std::memory_order_release);
   if (auto failure = subscription_.open(library(), options.share_subscription, on_buffer_requested, on_buffer_completed,
-                                        on_resource)) {
+                                        on_callback)) {
     return failure;
   }
   const std::optional<Anchor> clocks = read_clocks(library());
@@ -203,6 +250,7 @@ std::optional<Failure> Session::start_tracing(const StartOptions& options) {
     library().cupti().ActivityGetNumDroppedRecords(nullptr, 0, &before_us);
   }
   const bool of_whole_run = options.holder == Holder::kInjection || options.holder == Holder::kControl;
+  program_.store(of_whole_run ? kRecordedProgram : kProgram, std::memory_order_relaxed);
   annotations_.begin(!options.journal.empty(), options.journal_only, of_whole_run);
   graphs_.begin(options.journal_only);
   ranges_.begin(options.journal_only);
@@ -211,15 +259,36 @@ std::optional<Failure> Session::start_tracing(const StartOptions& options) {
     return Failure{cupti::FailureKind::kCuptiCall, options.journal + " cannot be written (" + flusher_.trouble() + ")",
                    ""};
   }
+  budget_.begin(options.budget_millionths, options.budget_period_ns, options.kinds);
+  has_launch_names_.store(true, std::memory_order_relaxed);
+  has_ranges_.store(true, std::memory_order_relaxed);
   decode_thread_.forget_written_rows(options.journal_only);
   decode_thread_.watch().begin(library(), options.watch);
   decode_thread_.start(library());
   accepting_.store(true, std::memory_order_release);
+  capture_ranges_ = {};
+  if (options.ranges.has_ranges()) return start_capture_ranges(options);
   return subscription_.enable(options.kinds);
+}
+
+std::optional<Failure> Session::start_capture_ranges(const StartOptions& options) {
+  // Records of objects are few, and are written once.
+  std::vector<cupti::ActivityKind> objects;
+  for (const cupti::ActivityKind kind : options.kinds) {
+    (cupti::is_made_once(kind) ? objects : capture_ranges_.work_kinds).push_back(kind);
+  }
+  capture_ranges_.options = options.ranges;
+  late_close_ns_.store(0, std::memory_order_relaxed);
+  is_paused_.store(true, std::memory_order_relaxed);
+  if (options.ranges.source == CaptureRangeOptions::Source::kProfilerApi) {
+    if (auto failure = subscription_.watch_profiler_calls()) return failure;
+  }
+  return subscription_.enable(objects);
 }
 
 void Session::roll_back() {
   const bool has_recorded = subscription_.has_enabled();
+  is_paused_.store(false, std::memory_order_relaxed);
   subscription_.disable();
   // Otherwise these records would come back in the next session, with names that are unknown there.
   if (has_recorded) flush(1, clock_ns(CLOCK_MONOTONIC) + kIdleWait);
@@ -228,6 +297,34 @@ void Session::roll_back() {
   decode_thread_.stop();
   flusher_.close();
   decode_thread_.store().clear();
+}
+
+// --- Budget ------------------------------------------------------------------------------------------------------
+
+bool Session::leave_out(Lever lever) {
+  Session& self = *called_back.load(std::memory_order_acquire);
+  if (!self.control_.try_lock()) return false;  // the session begins or ends, or the journal is brought up to date
+  const threads::MutexLock lock(self.control_, std::adopt_lock);
+  return self.active() && self.try_leave_out(lever);
+}
+
+bool Session::try_leave_out(Lever lever) {
+  // Read before anything is disabled: what is later may be missing, and only that.
+  const int64_t since_ns = cupti_now() - start_.cupti_ns;
+  if (lever == Lever::kGraphNodes && !subscription_.record_whole_graphs()) return false;
+  if (lever == Lever::kNvtxRanges) has_ranges_.store(false, std::memory_order_relaxed);
+  if (lever == Lever::kApiCalls) has_launch_names_.store(false, std::memory_order_relaxed);
+  const std::vector<cupti::ActivityKind>& left_out = kinds_of(lever);
+  subscription_.disable(left_out);
+  auto& kinds = capture_ranges_.work_kinds;  // they stay disabled in later ranges
+  kinds.erase(std::remove_if(kinds.begin(), kinds.end(),
+                             [&](cupti::ActivityKind kind) {
+                               return std::find(left_out.begin(), left_out.end(), kind) != left_out.end();
+                             }),
+              kinds.end());
+  if (lever == Lever::kGraphNodes) kinds.push_back(cupti::ActivityKind::kGraphTrace);
+  budget_.left_out(lever, since_ns);
+  return true;
 }
 
 // --- Stop --------------------------------------------------------------------------------------------------------
@@ -307,6 +404,7 @@ std::optional<Capture> Session::stop(bool synchronize, int64_t timeout_ns, Holde
     library().cupti().ActivityGetNumDroppedRecords(nullptr, 0, &dropped);
   }
   accepting_.store(false, std::memory_order_release);
+  is_paused_.store(false, std::memory_order_relaxed);
   subscription_.close();
   decode_thread_.stop();
   capture.own_calls.decode_thread_id = decode_thread_.calling_thread_id();
@@ -332,6 +430,10 @@ std::optional<Capture> Session::stop(bool synchronize, int64_t timeout_ns, Holde
   }
   if (const uint64_t count = ranges_.lost(); count > 0) {
     capture.counters["nvtx_ranges_lost"] = static_cast<int64_t>(count);
+  }
+  if (capture_ranges_.options.has_ranges()) {
+    capture.counters[kRangesSeen] = CaptureRanges::instance().seen();
+    capture.counters[kRangesRecorded] = capture_ranges_.recorded;
   }
   finish_journal(capture);
   flusher_.close();
@@ -369,6 +471,7 @@ std::optional<JournalMark> Session::mark(Completeness wanted, bool synchronize, 
   const threads::MutexLock lock(control_);
   if (!active() || holder_ == Holder::kCaller || flusher_.is_broken()) return std::nullopt;
   if (!library().has(Feature::kFlushingIsSafe)) return std::nullopt;
+  if (wanted == Completeness::kAsIs && is_paused_.load(std::memory_order_relaxed)) return std::nullopt;
   const int64_t deadline = clock_ns(CLOCK_MONOTONIC) + timeout_ns;
   JournalMark mark{journal_, flusher_.segment_number(), {}, {this_thread_id(), cupti_now()}};
   if (synchronize) synchronize_contexts();
@@ -380,6 +483,86 @@ std::optional<JournalMark> Session::mark(Completeness wanted, bool synchronize, 
   decode_thread_.bring_journal_up_to_date(deadline, wanted >= Completeness::kCut);
   mark.segment = flusher_.segment_number();
   return mark;
+}
+
+// --- Capture ranges ----------------------------------------------------------------------------------------------
+
+void Session::open_capture_range() {
+  if (!active() || !threads::lock_within(control_, threads::kPatience)) return;
+  const threads::MutexLock lock(control_, std::adopt_lock);
+  if (active()) open_capture_range_now();
+}
+
+void Session::open_capture_range_now() {
+  RecordedRanges& ranges = capture_ranges_;
+  if (const int64_t closed_ns = late_close_ns_.exchange(0); closed_ns != 0) close_capture_range_at(closed_ns);
+  if (!ranges.options.has_ranges() || ranges.is_open) return;
+  if (ranges.recorded >= ranges.options.most || subscription_.enable(ranges.work_kinds)) {
+    subscription_.disable(ranges.work_kinds);
+    ranges.has_kinds = false;
+    state_capture_ranges({});
+    return;
+  }
+  ranges.is_open = ranges.has_kinds = true;
+  ++ranges.recorded;
+  state_capture_ranges({{"range." + std::to_string(ranges.recorded) + ".begin_ns", cupti_now()}});
+  is_paused_.store(false, std::memory_order_relaxed);
+}
+
+void Session::close_capture_range() {
+  if (!active()) return;
+  const int64_t now = cupti_now();
+  if (!threads::lock_within(control_, threads::kPatience)) {
+    late_close_ns_.store(now);
+    return;
+  }
+  const threads::MutexLock lock(control_, std::adopt_lock);
+  if (active()) close_capture_range_at(now);
+}
+
+void Session::close_capture_range_at(int64_t cupti_ns) {
+  RecordedRanges& ranges = capture_ranges_;
+  if (!ranges.is_open) return;
+  ranges.is_open = false;
+  is_paused_.store(true, std::memory_order_relaxed);
+  // Without records of later calls, LaunchWatch counts only the launches of ranges.
+  subscription_.disable({cupti::ActivityKind::kRuntime, cupti::ActivityKind::kDriver});
+  ranges.closed_ns = clock_ns(CLOCK_MONOTONIC);
+  ranges.flushes = flusher_.flushes();
+  ranges.buffers_requested = pools_.current()->requested();
+  state_capture_ranges({{"range." + std::to_string(ranges.recorded) + ".end_ns", cupti_ns}});
+}
+
+void Session::state_capture_ranges(const std::map<std::string, int64_t>& bounds) {
+  std::map<std::string, int64_t> numbers = bounds;
+  numbers[kRangesSeen] = CaptureRanges::instance().seen();
+  numbers[kRangesRecorded] = capture_ranges_.recorded;
+  decode_thread_.note_facts({}, numbers);
+}
+
+Session::Settling Session::settle_capture_range() {
+  {
+    if (!active()) return Settling::kOver;
+    const threads::MutexLock lock(control_);
+    if (!active()) return Settling::kOver;
+    if (const int64_t closed_ns = late_close_ns_.exchange(0); closed_ns != 0) close_capture_range_at(closed_ns);
+    if (capture_ranges_.is_open || !capture_ranges_.has_kinds) return Settling::kSettled;
+  }
+  decode_thread_.flush_soon();
+  const std::optional<WatchedState> watched = watched_state();
+  const threads::MutexLock lock(control_);
+  if (!active()) return Settling::kOver;
+  RecordedRanges& ranges = capture_ranges_;
+  if (ranges.is_open || !ranges.has_kinds) return Settling::kSettled;
+  // What came back by a flush is decoded before the next one.
+  const bool is_up_to_date = flusher_.flushes() >= ranges.flushes + 2;
+  const bool is_complete =
+      watched && watched->outstanding == 0 && pools_.current()->completed() >= ranges.buffers_requested;
+  const bool is_late = clock_ns(CLOCK_MONOTONIC) - ranges.closed_ns > kLongestSettling;
+  if (!is_late && !(is_up_to_date && is_complete)) return Settling::kWaiting;
+  subscription_.disable(ranges.work_kinds);
+  ranges.has_kinds = false;
+  return ranges.recorded >= ranges.options.most ? Settling::kOver : Settling::kSettled;
 }
 
 void Session::abort() {
@@ -410,6 +593,7 @@ void Session::push(ThreadAnnotations& thread, Owner owner, const Place& place, u
   const auto depth = static_cast<uint16_t>(thread.open.size());
   OpenAnnotation& entry = thread.open.add(owner);
   annotations_.open(entry, place, thread.paths, cupti_now(), thread.thread_id, depth, details_id, range);
+  if (!has_launch_names_.load(std::memory_order_relaxed)) return;
   const auto push_id = library().cupti().ActivityPushExternalCorrelationId;
   const bool can_pop = library().cupti().ActivityPopExternalCorrelationId != nullptr;
   entry.is_pushed =
@@ -443,57 +627,86 @@ void Session::forget_ranges_of_earlier_sessions(ThreadAnnotations& thread) {
   if (thread.session == number) return;
   thread.session = number;
   for (size_t i = thread.open.size(); i-- > 0;) {
-    if (thread.open[i].owner != kProgram) pop(thread.open, i);
+    if (!is_program(thread.open[i].owner)) pop(thread.open, i);
   }
 }
 
-void Session::push_annotation(std::string_view path, uint32_t details_id) {
-  if (this_thread_has_ended) return;
-  ThreadAnnotations& thread = this_thread;
-  if (!active()) {
-    thread.open.add(kProgram);
+void Session::push_annotation(Owner owner, std::string_view path, uint32_t details_id) {
+  ThreadAnnotations* const thread = annotations_of_this_thread();
+  if (thread == nullptr) return;
+  const SampledTime time(budget_, false);
+  if (!active() || owner != program_.load(std::memory_order_relaxed)) {
+    thread->open.add(owner);
     return;
   }
-  forget_ranges_of_earlier_sessions(thread);
-  push(thread, kProgram, thread.open.place_of(path), details_id);
-  thread.open[thread.open.size() - 1].given_path = path;
+  forget_ranges_of_earlier_sessions(*thread);
+  push(*thread, owner, thread->open.place_of(path, owner), details_id);
+  thread->open[thread->open.size() - 1].given_path = path;
 }
 
-void Session::pop_annotation() {
-  if (this_thread_has_ended) return;
-  OpenAnnotations& open = this_thread.open;
-  const size_t index = open.innermost_of(kProgram);
+void Session::pop_annotation(Owner owner) {
+  ThreadAnnotations* const thread = annotations_of_this_thread();
+  if (thread == nullptr) return;
+  const SampledTime time(budget_, false);
+  OpenAnnotations& open = thread->open;
+  const size_t index = open.innermost_of(owner);
   if (index < open.size()) pop(open, index);
 }
 
 int Session::push_range(Owner owner, const RangeTexts& texts) {
-  if (!active() || this_thread_has_ended) return kNotTracked;
-  ThreadAnnotations& thread = this_thread;
-  forget_ranges_of_earlier_sessions(thread);
-  const size_t level = thread.open.count_of(owner);
-  push(thread, owner, thread.open.place_of_range(texts.name), 0, texts.is_name_alone() ? nullptr : &texts);
+  if (CaptureRanges::watches_nvtx()) CaptureRanges::instance().pushed(owner, texts.name, texts.domain);
+  ThreadAnnotations* const thread = active() ? annotations_of_this_thread() : nullptr;
+  if (thread == nullptr) return kNotTracked;
+  const SampledTime time(budget_, true);
+  forget_ranges_of_earlier_sessions(*thread);
+  const size_t level = thread->open.count_of(owner);
+  if (!has_ranges_.load(std::memory_order_relaxed)) {
+    thread->open.add(owner);  // its end must not close a range around it
+    return static_cast<int>(level);
+  }
+  push(*thread, owner, thread->open.place_of_range(texts.name), 0, texts.is_name_alone() ? nullptr : &texts);
   return static_cast<int>(level);
 }
 
 int Session::pop_range(Owner owner) {
-  if (!active() || this_thread_has_ended) return kNotTracked;
-  ThreadAnnotations& thread = this_thread;
-  forget_ranges_of_earlier_sessions(thread);
-  const size_t index = thread.open.innermost_of(owner);
-  if (index == thread.open.size()) return kNotTracked;
-  pop(thread.open, index);
-  return static_cast<int>(thread.open.count_of(owner));
+  const int level = pop_recorded_range(owner);
+  if (CaptureRanges::watches_nvtx()) CaptureRanges::instance().popped(owner);
+  return level;
+}
+
+int Session::pop_recorded_range(Owner owner) {
+  ThreadAnnotations* const thread = active() ? annotations_of_this_thread() : nullptr;
+  if (thread == nullptr) return kNotTracked;
+  const SampledTime time(budget_, true);
+  forget_ranges_of_earlier_sessions(*thread);
+  const size_t index = thread->open.innermost_of(owner);
+  if (index == thread->open.size()) return kNotTracked;
+  pop(thread->open, index);
+  return static_cast<int>(thread->open.count_of(owner));
 }
 
 void Session::mark(const RangeTexts& texts) {
-  if (active()) ranges_.mark(texts, cupti_now(), this_thread_id());
+  if (!active() || !has_ranges_.load(std::memory_order_relaxed)) return;
+  const SampledTime time(budget_, true);
+  ranges_.mark(texts, cupti_now(), this_thread_id());
+}
+
+uint64_t Session::start_recorded_range(const RangeTexts& texts) {
+  if (!active() || !has_ranges_.load(std::memory_order_relaxed)) return 0;
+  const SampledTime time(budget_, true);
+  return ranges_.start(texts, cupti_now(), this_thread_id());
 }
 
 uint64_t Session::start_range(const RangeTexts& texts) {
-  return active() ? ranges_.start(texts, cupti_now(), this_thread_id()) : 0;
+  const uint64_t id = start_recorded_range(texts);
+  return CaptureRanges::watches_nvtx() ? CaptureRanges::instance().started(id, texts.name, texts.domain) : id;
 }
 
-bool Session::end_range(uint64_t id) { return active() && ranges_.end(id, cupti_now(), this_thread_id()); }
+bool Session::end_range(uint64_t id) {
+  const bool is_known = active() && ranges_.end(id, cupti_now(), this_thread_id());
+  if (CaptureRanges::watches_nvtx()) CaptureRanges::instance().ended(id);
+  return is_known;
+}
 
 void Session::leave_thread(OpenAnnotations& open) noexcept {
   if (!active()) return;

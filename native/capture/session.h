@@ -5,7 +5,8 @@
 //   else: no allocation, no lock, no CUDA, no CUPTI, no Python. A lock that is taken in a callback and also held around
 //   a CUPTI call elsewhere is the deadlock in the issues of Kineto and PyTorch (pytorch#186295).
 // * the decode thread (decode_thread.h): holds no lock while it decodes. With a journal it also flushes CUPTI
-//   periodically, under a lock of JournalFlusher that no callback takes.
+//   periodically, under a lock of JournalFlusher that no callback takes. With a budget it disables kinds, under
+//   control_ if that is free.
 // * start, stop, abort: serialised by control_, which is held around CUPTI calls and never taken in a callback.
 // * push_annotation, pop_annotation, push_range, pop_range: any thread of the program; they take only AnnotationLog's
 //   lock.
@@ -23,7 +24,9 @@
 
 #include "capture/anchor.h"
 #include "capture/annotations.h"
+#include "capture/budget.h"
 #include "capture/buffer_pools.h"
+#include "capture/capture_ranges.h"
 #include "capture/decode_thread.h"
 #include "capture/graph_log.h"
 #include "capture/journal_flusher.h"
@@ -118,6 +121,17 @@ class Session {
   // States facts in the journal of an open session.
   void note_facts(const std::map<std::string, std::string>& texts, const std::map<std::string, int64_t>& numbers);
 
+  // The begin and the end of a range, in a session that records only ranges (capture_ranges.h). Threads of the program
+  // call them, also in callbacks of CUPTI about API calls, where NVIDIA's samples enable and disable kinds, too. They
+  // do not wait for ever for the session.
+  void open_capture_range();
+  void close_capture_range();
+
+  // Disables the kinds of activity after the end of a range, once its work has finished or did not for long. Returns
+  // whether to call it again; `kOver`: no further range will be recorded.
+  enum class Settling : uint8_t { kSettled, kWaiting, kOver };
+  Settling settle_capture_range();
+
   // Names that journals state; they must stay.
   void set_stated_names(const StatedNames* names) { decode_thread_.set_stated_names(names); }
 
@@ -131,14 +145,18 @@ class Session {
   // Ends the program's session and discards its records, without waiting for the GPU. For the exit of the interpreter.
   void abort();
 
+  // Whether NVTX ranges are to be reported.
+  bool follows_ranges() const { return active() || CaptureRanges::watches_nvtx(); }
+
   bool active() const { return collecting_.load(std::memory_order_acquire) && !cupti::forked_after_use(); }
   // Whether a session is open in which CUPTI has not requested a buffer yet, i.e. nothing was recorded.
   bool idle() const { return active() && pools_.current()->requested() == 0; }
 
-  // Attaches `path` to every launch of this thread until the matching pop. Has no effect while no session is open.
+  // Attaches `path` to every launch of this thread until the matching pop. Has no effect while no session is open, or
+  // one that the owner is not for: kProgram is for sessions of the program, kRecordedProgram for those of others.
   // `path` is complete but for the ranges around it.
-  void push_annotation(std::string_view path, uint32_t details_id = 0);
-  void pop_annotation();
+  void push_annotation(Owner owner, std::string_view path, uint32_t details_id = 0);
+  void pop_annotation(Owner owner);
 
   // The same for a range of another owner, an NVTX domain, by its own name. Owners need not nest: a range that ends
   // inside those of others leaves them open. Both return the number of the owner's other open ranges in this thread, or
@@ -175,11 +193,17 @@ class Session {
   Session() = default;
 
   static void on_buffer_requested(uint8_t** buffer, size_t* bytes, size_t* max_records) noexcept;
-  static void on_resource(void* user, uint32_t domain, uint32_t callback_id, const void* data) noexcept;
+  static void on_callback(void* user, uint32_t domain, uint32_t callback_id, const void* data) noexcept;
+  static void on_profiler_call(uint32_t domain, uint32_t callback_id, const void* data) noexcept;
+  void on_resource(uint32_t callback_id, const void* data) noexcept;
   static void on_buffer_completed(void* context, uint32_t stream, uint8_t* data, size_t bytes, size_t valid) noexcept;
 
   const cupti::Library& library() const { return *library_.load(std::memory_order_acquire); }
   std::optional<cupti::Failure> start_tracing(const StartOptions& options) REQUIRES(control_);
+  std::optional<cupti::Failure> start_capture_ranges(const StartOptions& options) REQUIRES(control_);
+  void open_capture_range_now() REQUIRES(control_);
+  void close_capture_range_at(int64_t cupti_ns) REQUIRES(control_);
+  void state_capture_ranges(const std::map<std::string, int64_t>& bounds) REQUIRES(control_);
   void begin_journal(const StartOptions& options) REQUIRES(control_);
   void finish_journal(const Capture& capture) REQUIRES(control_);
   void roll_back() REQUIRES(control_);
@@ -190,14 +214,22 @@ class Session {
   void push(ThreadAnnotations& thread, Owner owner, const Place& place, uint32_t details_id,
             const RangeTexts* range = nullptr);
   void pop(OpenAnnotations& open, size_t index);
+  int pop_recorded_range(Owner owner);
+  uint64_t start_recorded_range(const RangeTexts& texts);
   void forget_ranges_of_earlier_sessions(ThreadAnnotations& thread);
+  // Called by the decode thread, which `stop` waits for while it holds control_.
+  static bool leave_out(Lever lever);
+  bool try_leave_out(Lever lever) REQUIRES(control_);
   int64_t cupti_now() const;
 
   threads::Mutex control_;
   std::atomic<bool> collecting_{false};
   std::atomic<bool> accepting_{false};  // whether callbacks hand out buffers
   std::atomic<bool> may_decline_{false};
-  std::atomic<uint32_t> number_{0};  // of the open or the last session; stored with each buffer
+  std::atomic<bool> has_launch_names_{true};  // whether CUPTI still records the ids of annotations
+  std::atomic<bool> has_ranges_{true};        // whether NVTX ranges are still recorded
+  std::atomic<Owner> program_{kProgram};      // whose annotations are recorded
+  std::atomic<uint32_t> number_{0};           // of the open or the last session; stored with each buffer
   std::atomic<const cupti::Library*> library_{nullptr};
   // Never shrinks, because an annotation may be using any of them.
   std::vector<std::shared_ptr<const cupti::Library>> libraries_ GUARDED_BY(control_);
@@ -206,12 +238,28 @@ class Session {
   Holder holder_ GUARDED_BY(control_) = Holder::kCaller;
   std::string journal_ GUARDED_BY(control_);  // its path
 
+  // Of a session that records only ranges.
+  struct RecordedRanges {
+    CaptureRangeOptions options;
+    std::vector<cupti::ActivityKind> work_kinds;  // those that are enabled for a range
+    uint32_t recorded = 0;
+    bool is_open = false;
+    bool has_kinds = false;          // whether they are enabled
+    int64_t closed_ns = 0;           // on CLOCK_MONOTONIC
+    uint64_t flushes = 0;            // up to then
+    uint64_t buffers_requested = 0;  // likewise
+  };
+  RecordedRanges capture_ranges_ GUARDED_BY(control_);
+  std::atomic<int64_t> late_close_ns_{0};  // on CUPTI's clock: the end of a range that could not be noted then
+  std::atomic<bool> is_paused_{false};     // whether only ranges are recorded, and none is open
+
   BufferPools& pools_ = *new BufferPools();
   AnnotationLog annotations_;
   GraphLog graphs_;
   RangeLog ranges_;
   JournalFlusher flusher_;
-  DecodeThread decode_thread_{pools_, annotations_, graphs_, ranges_, flusher_};
+  Budget budget_;
+  DecodeThread decode_thread_{pools_, annotations_, graphs_, ranges_, flusher_, budget_, leave_out};
 };
 
 }  // namespace collector::capture

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "capture/budget.h"
+#include "capture/capture_ranges.h"
 #include "capture/journal_segments.h"
 #include "cupti/library.h"
 #include "kinds/generated/kinds.h"
@@ -41,6 +43,11 @@ struct StartOptions {
   // Watch for launches that do not finish and for errors, which journal_only must go with.
   bool watch = false;
   Holder holder = Holder::kCaller;
+  // What recording may cost, in millionths of the time of one core, before kinds are left out; 0: anything.
+  uint32_t budget_millionths = 0;
+  int64_t budget_period_ns = Budget::kPeriod;
+  // Record only these ranges of the program, which journal_only and watch must go with.
+  CaptureRangeOptions ranges;
 };
 
 // Throws std::invalid_argument for buffer options that are impossible.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <utility>
 
 namespace collector::capture {
 namespace {
@@ -24,9 +25,9 @@ constexpr const char* kNoisyCalls[] = {"cudaGetDevice",       "cudaSetDevice",  
 }  // namespace
 
 std::optional<Failure> Subscription::open(const cupti::Library& library, bool share, cupti::BufferRequested on_request,
-                                          cupti::BufferCompleted on_complete, cupti::SubscriberCallback on_graph) {
+                                          cupti::BufferCompleted on_complete, cupti::SubscriberCallback on_callback) {
   library_ = &library;
-  if (auto failure = subscribe(share, on_graph)) return failure;
+  if (auto failure = subscribe(share, on_callback)) return failure;
   enable_graph_callbacks();
   set_attributes();
   // CUPTI needs the callbacks before the first kind is enabled. If a kind stayed on, its callbacks are still
@@ -53,10 +54,10 @@ void Subscription::set_attributes() {
   if (library_->cupti().SetThreadIdType != nullptr) library_->cupti().SetThreadIdType(kThreadIdSystem);
 }
 
-std::optional<Failure> Subscription::subscribe(bool share, cupti::SubscriberCallback on_graph) {
+std::optional<Failure> Subscription::subscribe(bool share, cupti::SubscriberCallback on_callback) {
   is_shared_ = false;
   handle_ = nullptr;
-  const Result result = library_->cupti().Subscribe(&handle_, on_graph, nullptr);
+  const Result result = library_->cupti().Subscribe(&handle_, on_callback, nullptr);
   if (result == Result::kSuccess) return std::nullopt;
   handle_ = nullptr;
   if (result == Result::kMultipleSubscribersNotSupported && share) {
@@ -74,7 +75,7 @@ std::optional<Failure> Subscription::subscribe(bool share, cupti::SubscriberCall
     params.holder_name = holder.data();
     params.holder_name_bytes = holder.size();
     void* refused = nullptr;
-    const Result again = library_->cupti().Subscribe_v2(&refused, on_graph, nullptr, &params);
+    const Result again = library_->cupti().Subscribe_v2(&refused, on_callback, nullptr, &params);
     if (again == Result::kSuccess) library_->cupti().Unsubscribe(refused);
     if (holder[0] != '\0') failure.cause += "; it is \"" + std::string(holder.data()) + "\"";
   }
@@ -96,14 +97,35 @@ void Subscription::enable_graph_callbacks() {
   }
 }
 
+std::optional<Failure> Subscription::watch_profiler_calls() {
+  using cupti::CallbackDomain;
+  constexpr std::pair<CallbackDomain, uint32_t> kWatched[] = {
+      {CallbackDomain::kDriverApi, cupti::kProfilerStartCall},
+      {CallbackDomain::kDriverApi, cupti::kProfilerStopCall},
+      {CallbackDomain::kRuntimeApi, cupti::kRuntimeProfilerStartCall},
+      {CallbackDomain::kRuntimeApi, cupti::kRuntimeProfilerStopCall},
+  };
+  const auto enable = library_->cupti().EnableCallback;
+  if (handle_ == nullptr || enable == nullptr) {
+    return Failure{cupti::FailureKind::kCuptiCall,
+                   "calls of cuProfilerStart cannot be seen: another client of CUPTI has the subscription",
+                   "End the other profiler, or use --capture-range=nvtx:NAME"};
+  }
+  for (const auto& [domain, id] : kWatched) {
+    const Result result = enable(1, handle_, static_cast<uint32_t>(domain), id);
+    if (result != Result::kSuccess) return cupti::describe("cuptiEnableCallback", result, library_->text_of(result));
+  }
+  return std::nullopt;
+}
+
 void Subscription::close() {
   if (handle_ != nullptr) library_->cupti().Unsubscribe(handle_);
   handle_ = nullptr;
 }
 
 std::optional<Failure> Subscription::enable(const std::vector<ActivityKind>& kinds) {
-  enabled_.clear();
   for (const ActivityKind kind : kinds) {
+    if (is_enabled(kind)) continue;
     if (kind == ActivityKind::kConcurrentKernel && kernels_left_on_ == library_) continue;
     // Objects that are created once often exist before the session, so their records are dumped too.
     const auto dump = cupti::is_made_once(kind) ? library_->cupti().ActivityEnableAndDump : nullptr;
@@ -116,16 +138,34 @@ std::optional<Failure> Subscription::enable(const std::vector<ActivityKind>& kin
   return std::nullopt;
 }
 
+bool Subscription::record_whole_graphs() {
+  constexpr ActivityKind kKind = ActivityKind::kGraphTrace;
+  if (is_enabled(kKind) || library_->cupti().ActivityEnable(kKind) != Result::kSuccess) return false;
+  enabled_.push_back(kKind);
+  return true;
+}
+
 void Subscription::disable() {
-  for (auto kind = enabled_.rbegin(); kind != enabled_.rend(); ++kind) {
-    if (*kind == ActivityKind::kConcurrentKernel && !library_->has(Feature::kDisablingKernelsIsSafe)) {
-      // Disabling can deadlock in 13.0.48. There the kind stays enabled, and its buffers are declined between sessions.
-      kernels_left_on_ = library_;
-      continue;
-    }
-    library_->cupti().ActivityDisable(*kind);
-  }
+  for (auto kind = enabled_.rbegin(); kind != enabled_.rend(); ++kind) disable_kind(*kind);
   enabled_.clear();
+}
+
+void Subscription::disable(const std::vector<ActivityKind>& kinds) {
+  for (auto kind = kinds.rbegin(); kind != kinds.rend(); ++kind) {
+    const auto found = std::find(enabled_.begin(), enabled_.end(), *kind);
+    if (found == enabled_.end()) continue;
+    disable_kind(*kind);
+    enabled_.erase(found);
+  }
+}
+
+void Subscription::disable_kind(ActivityKind kind) {
+  if (kind == ActivityKind::kConcurrentKernel && !library_->has(Feature::kDisablingKernelsIsSafe)) {
+    // Disabling can deadlock in 13.0.48. There the kind stays enabled, and its buffers are declined between sessions.
+    kernels_left_on_ = library_;
+    return;
+  }
+  library_->cupti().ActivityDisable(kind);
 }
 
 bool Subscription::is_enabled(ActivityKind kind) const {
@@ -133,14 +173,9 @@ bool Subscription::is_enabled(ActivityKind kind) const {
 }
 
 void Subscription::leave_out_noisy_calls() {
-  // Enabling a kind resets its filter, so this runs afterwards. The ids are found by name, which is reliable in all
-  // versions so far.
-  constexpr uint32_t kIds = 1024;
+  // Enabling a kind resets its filter, so this runs afterwards.
   const auto filter = [this](cupti::CallbackDomain domain, Result (*set)(uint32_t, uint8_t)) {
-    for (uint32_t id = 1; id < kIds; ++id) {
-      const std::string name = library_->callback_name(domain, id);
-      if (std::find(std::begin(kNoisyCalls), std::end(kNoisyCalls), name) != std::end(kNoisyCalls)) set(id, 0);
-    }
+    for (const uint32_t id : noisy_calls(domain)) set(id, 0);
   };
   if (library_->has(Feature::kApiFilters)) {
     if (is_enabled(ActivityKind::kRuntime)) {
@@ -153,6 +188,21 @@ void Subscription::leave_out_noisy_calls() {
   if (library_->has(Feature::kSyncRecordFilter) && is_enabled(ActivityKind::kSynchronization)) {
     library_->cupti().ActivityEnableAllSyncRecords(0);  // polling a busy event would flood the buffers
   }
+}
+
+// The ids are found by name, which is reliable in all versions so far.
+const std::vector<uint32_t>& Subscription::noisy_calls(cupti::CallbackDomain domain) {
+  constexpr uint32_t kIds = 1024;
+  if (noisy_calls_of_ != library_) noisy_calls_.clear();
+  noisy_calls_of_ = library_;
+  const auto [found, is_new] = noisy_calls_.try_emplace(domain);
+  for (uint32_t id = 1; is_new && id < kIds; ++id) {
+    const std::string name = library_->callback_name(domain, id);
+    if (std::find(std::begin(kNoisyCalls), std::end(kNoisyCalls), name) != std::end(kNoisyCalls)) {
+      found->second.push_back(id);
+    }
+  }
+  return found->second;
 }
 
 }  // namespace collector::capture

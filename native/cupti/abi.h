@@ -49,6 +49,17 @@ enum class Attribute : uint32_t {
   kPerThreadActivityBuffer = 9,
 };
 
+// Callbacks about the start and stop of profiling that a program asks for, by their numbers in cupti_driver_cbid.h and
+// cupti_runtime_cbid.h, which never change.
+constexpr uint32_t kProfilerStartCall = 308;
+constexpr uint32_t kProfilerStopCall = 309;
+constexpr uint32_t kRuntimeProfilerStartCall = 171;
+constexpr uint32_t kRuntimeProfilerStopCall = 172;
+
+// The first member of CUpti_CallbackData, the argument of callbacks about API calls: whether the call has returned.
+constexpr uint32_t kCallEntered = 0;
+constexpr uint32_t kCallReturned = 1;
+
 // The domain of callbacks about objects of the driver, and those about CUDA graphs (CUpti_CallbackIdResource).
 constexpr uint32_t kResourceDomain = 3;
 enum class ResourceCallback : uint32_t {

@@ -292,6 +292,8 @@ class ControlServer {
 
   Fields start(const std::string& total_ns, const std::string& total_bytes) EXCLUDES(mutex_) {
     const threads::MutexLock lock(mutex_);
+    // A request that was waiting while the listening ended: nothing would end its recording.
+    if (socket_ < 0) return refusal("the process is ending", "");
     capture::StartOptions options = options_.start;
     uint64_t most_ns = 0;
     uint64_t most_bytes = 0;

@@ -17,6 +17,7 @@
 #include <thread>
 #include <utility>
 
+#include "capture/capture_ranges.h"
 #include "capture/clocks.h"
 #include "capture/session.h"
 #include "inject/control_server.h"
@@ -96,6 +97,23 @@ class Injection {
     end();
   }
 
+  // Ends the recording of each range when its work is complete, and the session after the last one.
+  void settle_ranges() {
+    constexpr int64_t kFirstPause = 5 * capture::kMillisecond;
+    constexpr int64_t kLongestPause = 200 * capture::kMillisecond;
+    for (;;) {
+      capture::CaptureRanges::instance().wait_for_close();
+      Session::Settling settling = Session::instance().settle_capture_range();
+      for (int64_t ns = kFirstPause; settling == Session::Settling::kWaiting; ns = std::min(2 * ns, kLongestPause)) {
+        pause(ns);
+        settling = Session::instance().settle_capture_range();
+      }
+      if (settling != Session::Settling::kOver) continue;
+      end();
+      return;
+    }
+  }
+
  private:
   static void pause(int64_t ns) {
     timespec rest = capture::timespec_of(ns);
@@ -120,6 +138,18 @@ void end_at_exit() {
   }
 }
 
+void run_on_a_thread(void (*work)()) {
+  const threads::SignalsBlocked no_signals;  // the program's signal handlers must not run on our thread
+  std::thread([work] {
+    ::pthread_setname_np(::pthread_self(), "collector");
+    try {
+      work();
+    } catch (const std::exception& error) {
+      report(kNotTraced, error.what());
+    }
+  }).detach();
+}
+
 void inject() {
   if (injection != nullptr) return;
   RunOptions options = run_options();
@@ -134,20 +164,13 @@ void inject() {
   }
   const bool has_delay = options.delay_ns != 0;
   const bool has_duration = options.duration_ns != 0;
+  const bool has_ranges = options.start.ranges.has_ranges();
   injection = new Injection(std::move(options));
   std::atexit(end_at_exit);
   std::at_quick_exit(end_at_exit);
   if (!has_delay) injection->begin();
-  if (!has_delay && !has_duration) return;
-  const threads::SignalsBlocked no_signals;  // the program's signal handlers must not run on our thread
-  std::thread([] {
-    ::pthread_setname_np(::pthread_self(), "collector");
-    try {
-      injection->follow_times();
-    } catch (const std::exception& error) {
-      report(kNotTraced, error.what());
-    }
-  }).detach();
+  if (has_ranges) run_on_a_thread([] { injection->settle_ranges(); });
+  if (has_delay || has_duration) run_on_a_thread([] { injection->follow_times(); });
 }
 
 }  // namespace

@@ -1,9 +1,12 @@
 #include "inject/run_options.h"
 
+#include <dlfcn.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
 #include <cstdlib>
+#include <exception>
 #include <stdexcept>
 #include <string_view>
 #include <vector>
@@ -15,6 +18,7 @@ namespace collector::inject {
 namespace {
 
 constexpr int64_t kNsPerMs = 1'000'000;
+constexpr int64_t kMillion = 1'000'000;
 constexpr uint64_t kSegmentsInRing = 8;
 constexpr uint64_t kListeningSegmentBytes = uint64_t{16} << 20;
 
@@ -42,6 +46,18 @@ int64_t number(const char* name, const char* unit, size_t most_digits) {
   return std::stoll(text);
 }
 
+// Watches for NVTX ranges from the moment that the library is loaded: NVTX may load it before the program initialises
+// CUDA.
+// NOLINTNEXTLINE(bugprone-throwing-static-initialization): it catches what is thrown
+[[maybe_unused]] const bool kRangesAreWatched = [] {
+  try {
+    capture::CaptureRanges::instance().select(range_options());
+    return true;
+  } catch (const std::exception&) {  // InitializeInjection will tell
+    return false;
+  }
+}();
+
 int64_t milliseconds(const char* name) { return number(name, "milliseconds", 12) * kNsPerMs; }
 
 }  // namespace
@@ -54,6 +70,8 @@ RunOptions run_options() {
   if (options.start.kinds.empty()) throw std::invalid_argument("COLLECTOR_RUN_KINDS names no kind of activity");
   options.start.paths.search_roots = split(variable("COLLECTOR_RUN_SITES"), ':');
   options.start.journal_texts["process.id"] = std::to_string(::getpid());
+  if (::dlsym(RTLD_DEFAULT, "Py_IsInitialized") != nullptr)
+    options.start.journal_texts["process.interpreter"] = "python";
   for (const std::string& name : split(variable("COLLECTOR_RUN_VARIABLES"), ',')) {
     const std::string value = variable(name.c_str());
     if (!value.empty()) options.start.journal_texts["variable." + name] = value;
@@ -63,6 +81,9 @@ RunOptions run_options() {
     options.start.segments.total_bytes = static_cast<uint64_t>(most);
     options.start.segments.segment_bytes = options.start.segments.total_bytes / kSegmentsInRing + 1;
   }
+  const int64_t budget = number("COLLECTOR_RUN_BUDGET", "millionths", 7);
+  if (budget > kMillion) throw std::invalid_argument("COLLECTOR_RUN_BUDGET is more than all of the time");
+  options.start.budget_millionths = static_cast<uint32_t>(budget);
   options.start.holder = capture::Holder::kInjection;
   const std::string listens = variable("COLLECTOR_LISTEN");
   options.listens = !listens.empty() && listens != "0";
@@ -71,6 +92,8 @@ RunOptions run_options() {
     // A part that is written out is made of closed segments.
     if (!options.start.segments.has_segments()) options.start.segments.segment_bytes = kListeningSegmentBytes;
   }
+  options.start.ranges = range_options();
+  options.start.watch = options.start.ranges.has_ranges();
   options.delay_ns = milliseconds("COLLECTOR_RUN_DELAY_MS");
   options.duration_ns = milliseconds("COLLECTOR_RUN_DURATION_MS");
   // A name is never empty here: the default domain is asked for by the word "default".
@@ -82,6 +105,38 @@ RunOptions run_options() {
     }
     nvtx::select({false, names});
   }
+  return options;
+}
+
+capture::CaptureRangeOptions range_options() {
+  using Source = capture::CaptureRangeOptions::Source;
+  constexpr std::string_view kNvtx = "nvtx:";
+  capture::CaptureRangeOptions options;
+  const std::string text = variable(kFolderVariable).empty() ? "" : variable("COLLECTOR_RUN_RANGE");
+  if (text.empty()) return options;
+  if (const int64_t most = number("COLLECTOR_RUN_MOST_RANGES", "ranges", 9); most > 0) {
+    options.most = std::min(static_cast<uint32_t>(most), options.most);
+  }
+  if (text == "cudaProfilerApi") {
+    options.source = Source::kProfilerApi;
+    return options;
+  }
+  if (text.compare(0, kNvtx.size(), kNvtx) != 0) {
+    throw std::invalid_argument("COLLECTOR_RUN_RANGE is neither cudaProfilerApi nor nvtx:NAME: " + text);
+  }
+  options.source = Source::kNvtx;
+  std::string* part = &options.name;
+  for (size_t i = kNvtx.size(); i < text.size(); ++i) {
+    if (text[i] == '\\' && i + 1 < text.size() && text[i + 1] == '@') {
+      part->push_back(text[++i]);
+    } else if (text[i] == '@' && part == &options.name) {
+      part = &options.domain;
+    } else {
+      part->push_back(text[i]);
+    }
+  }
+  if (options.name.empty()) throw std::invalid_argument("COLLECTOR_RUN_RANGE names no NVTX range: " + text);
+  options.any_domain = options.domain == "*";
   return options;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "capture/capture_ranges.h"
 #include "capture/start_options.h"
 
 namespace collector::inject {
@@ -17,6 +18,9 @@ namespace collector::inject {
 //   COLLECTOR_RUN_SITES         folders that may hold NVIDIA's wheels, separated by colons
 //   COLLECTOR_RUN_VARIABLES     names of variables whose values the journal states, separated by commas
 //   COLLECTOR_RUN_MAX_BYTES     keep the latest records of each process, in segments of this size together
+//   COLLECTOR_RUN_BUDGET        what the recording may cost, in millionths of the time of one core
+//   COLLECTOR_RUN_RANGE         record only these ranges: cudaProfilerApi, or nvtx:NAME, nvtx:NAME@DOMAIN, nvtx:NAME@*
+//   COLLECTOR_RUN_MOST_RANGES   the first ranges alone, so many; unset: all
 //   COLLECTOR_RUN_DELAY_MS      begin this long after CUDA's initialisation
 //   COLLECTOR_LISTEN            listen for `collector attach`: 1, or the folder of the socket
 //   COLLECTOR_RUN_DURATION_MS   end this long after the begin
@@ -33,6 +37,9 @@ struct RunOptions {
 
 // Reads the variables, and selects the NVTX domains. Throws std::invalid_argument for an impossible value.
 RunOptions run_options();
+
+// The ranges that COLLECTOR_RUN_RANGE names. Throws std::invalid_argument for an impossible value.
+capture::CaptureRangeOptions range_options();
 
 // The name of a journal that does not exist in the folder yet: HOST-PID.journal, or HOST-PID-2.journal if the process
 // has run another program before.

@@ -37,7 +37,8 @@ with SimulatedGpu(cuda={cuda!r}, deliver={deliver!r}) as gpu:
                 gpu.memset(64, stream=stream)
     for session in range(3):
         workers = [threading.Thread(target=work, args=(7 + index,)) for index in range(4)]
-        with collector.trace(strict=True, buffer_bytes={buffer_bytes}, max_buffers={max_buffers}) as step:
+        options = dict(buffer_bytes={buffer_bytes}, max_buffers={max_buffers}, budget={budget!r})
+        with collector.trace(strict=True, **options) as step:
             for worker in workers: worker.start()
             for worker in workers: worker.join()
             gpu.synchronize()
@@ -110,18 +111,19 @@ def run_counted():
 
 @pytest.mark.parametrize("deliver", ["worker", "caller"])
 @pytest.mark.parametrize(
-    ("cuda", "buffer_bytes", "max_buffers"),
+    ("cuda", "buffer_bytes", "max_buffers", "budget"),
     [
-        ("12.4", 64 << 10, 64),
-        pytest.param("13.0", 64 << 10, 64, marks=pytest.mark.slow),
-        pytest.param("13.5", 1 << 20, 64, marks=pytest.mark.slow),
-        pytest.param("12.9", 16 << 10, 2, marks=pytest.mark.slow),
-        pytest.param("12.4", 16 << 10, 2, marks=pytest.mark.slow),
+        ("12.4", 64 << 10, 64, None),
+        ("12.4", 64 << 10, 64, "0.0001%"),
+        pytest.param("13.0", 64 << 10, 64, None, marks=pytest.mark.slow),
+        pytest.param("13.5", 1 << 20, 64, "1%", marks=pytest.mark.slow),
+        pytest.param("12.9", 16 << 10, 2, None, marks=pytest.mark.slow),
+        pytest.param("12.4", 16 << 10, 2, None, marks=pytest.mark.slow),
     ],
 )
-def test_no_callback_allocates_or_frees(run_counted, cuda, deliver, buffer_bytes, max_buffers):
+def test_no_callback_allocates_or_frees(run_counted, cuda, deliver, buffer_bytes, max_buffers, budget):
     counted = run_counted(
-        SESSIONS.format(cuda=cuda, deliver=deliver, buffer_bytes=buffer_bytes, max_buffers=max_buffers)
+        SESSIONS.format(cuda=cuda, deliver=deliver, buffer_bytes=buffer_bytes, max_buffers=max_buffers, budget=budget)
     )
     assert counted["windows"] == counted["seen"] > 100
     assert counted["calls"] > 100

@@ -198,6 +198,14 @@ def memory_operation(cuda: int, *, memory_kind: int = 3, pool_type: int = 0) -> 
     )
 
 
+def jit(cuda: int) -> bytes:
+    fields = [(0, "I", 52), (4, "I", 1), (8, "I", 3), (12, "I", 1), (16, "Q", 700), (24, "Q", 790), (32, "I", 16)]
+    fields += [(40, "Q", 1 << 40), (48, "Q", 1 << 33), (56, "Q", 0xDEAD0000)]  # the path is never followed
+    if cuda >= 12040:
+        fields += [(64, "I", 4321), (68, "I", 1001)]
+    return record(strides(cuda)["jit"], *fields)
+
+
 def row(decoded: dict[str, Any], table: str, index: int = 0) -> dict[str, int]:
     return {column: int(values[index]) for column, values in decoded["tables"][table].items()}
 
@@ -216,11 +224,12 @@ def test_every_kind_is_read_in_every_layout(cuda: int) -> None:
             synchronization(cuda),
             overhead(cuda),
             memory_operation(cuda),
+            jit(cuda),
             kernel(cuda, start=900, end=950),
         ]
     )
     decoded = _native.decode_buffer(buffer, cuda)
-    assert decoded["counters"] == {"records_decoded": 11, "records_unknown_kind": 0, "bytes_unparsed": 0}
+    assert decoded["counters"] == {"records_decoded": 12, "records_unknown_kind": 0, "bytes_unparsed": 0}
     assert row(decoded, "kernels") == {
         "start_ns": 100,
         "end_ns": 250,
@@ -286,6 +295,18 @@ def test_every_kind_is_read_in_every_layout(cuda: int) -> None:
         "pool_address": 0,
         "pool_bytes": 0,
         "pool_used_bytes": 0,
+    }
+    assert row(decoded, "jit_operations") == {
+        "start_ns": 700,
+        "end_ns": 790,
+        "jit_operation_type": 3,
+        "jit_entry_type": 1,
+        "device_id": 1,
+        "process_id": 4321 if cuda >= 12040 else 0,
+        "thread_id": 1001 if cuda >= 12040 else 0,
+        "correlation_id": 16,
+        "jit_id": 1 << 40,
+        "cache_bytes": 1 << 33,
     }
     assert row(decoded, "synchronizations")["sync_type"] == 3
     # Fields that the version does not have yet are 0, whatever bytes stand there.

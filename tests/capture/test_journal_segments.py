@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,9 +17,11 @@ import numpy as np
 import pytest
 
 import collector
+from collector.cli import main
 from collector.errors import CollectorWarning, InvalidFileError
-from collector.options import TraceOptions
-from collector.recording.journal_segments import segments_of
+from collector.options import KINDS, TraceOptions
+from collector.recording import journal_segments
+from collector.recording.journal_segments import segments_of, session_start_ns
 from collector.recording.recording import Recording
 from collector.recording.schema import SCHEMA
 from collector.testing import SimulatedGpu
@@ -130,7 +134,7 @@ def test_the_begin_of_a_ring_is_no_loss(gpu, tmp_path):
     assert found.ledger.losses() == []
     assert found.ledger.rows_missing == 0
     assert found.ledger.rows_forgotten > 0
-    assert len(found.kernels) < len(whole.kernels)
+    assert len(found.api_calls) < len(whole.api_calls)  # kernels may come back in later segments
     assert found.clock.cupti_start_ns <= int(found.kernels.start_ns.min())
     assert found.ledger.early == found.ledger.late == 0
     # All that is missing is stated: kernels of forgotten rows, and launches on the edge.
@@ -184,6 +188,58 @@ def test_a_window_is_read_from_the_segments_that_have_it(gpu, tmp_path):
     assert len(collector.load(journal, window=(9.0, 14.0)).recording.kernels) > 0
 
 
+@pytest.mark.parametrize("options", [[], ["--name", "kernel1"], ["--min-duration", "5us"], ["--no-counters"]], ids=str)
+@pytest.mark.parametrize("is_folder", [True, False])
+def test_the_timeline_of_a_window_is_the_same_from_its_part_of_the_journal(
+    gpu, tmp_path, monkeypatch, capsys, options, is_folder
+):
+    """Windows are counted from the first slice of the whole, which the part does not have."""
+    if is_folder:
+        journal = tmp_path / "run.journal"
+        with streamed(journal):
+            gpu.advance(2_500_000_000)
+            for _ in range(4):
+                launch_in_pieces(gpu, 6, 10)
+                gpu.advance(5_000_000_000)
+    else:
+        journal = tmp_path / "copy.journal"
+        with collector.trace(journal=tmp_path / "step.journal", strict=True):
+            for _ in range(4):
+                launch_in_pieces(gpu, 6, 10)
+                gpu.advance(5_000_000_000)
+            for _ in range(300):
+                shutil.copy(tmp_path / "step.journal", journal)
+                if len(collector.load(journal).recording.kernels) == 240:
+                    break
+                time.sleep(0.1)
+    collector.load(journal).recording.save(tmp_path / "whole.gpurec")
+    window = ["--window", "4.9s..5.2s", *options]
+    loaded = []
+    read = journal_segments.load_files
+    monkeypatch.setattr(journal_segments, "load_files", lambda *given: loaded.append(read(*given)) or loaded[-1])
+    assert main(["timeline", str(journal), "-o", str(tmp_path / "part.json"), *window]) == 0
+    assert "the part of the window was read" in capsys.readouterr().err
+    assert main(["timeline", str(tmp_path / "whole.gpurec"), "-o", str(tmp_path / "whole.json"), *window]) == 0
+    part, whole = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("part", "whole"))
+    assert len([event for event in part["traceEvents"] if event["ph"] == "X"]) > 3
+    assert part["traceEvents"] == whole["traceEvents"]
+    assert part["otherData"]["base_time_ns"] == whole["otherData"]["base_time_ns"]
+    (recording,) = loaded
+    assert 0 < len(recording.kernels) < 240
+
+
+def test_a_timeline_with_memory_reads_the_whole_journal(gpu, tmp_path, capsys):
+    """Of a window, too: its counters depend on what was allocated before."""
+    journal = tmp_path / "run.journal"
+    with streamed(journal, kinds=(*KINDS, "memory_operations")):
+        for _ in range(2):
+            gpu.malloc(1 << 20)
+            launch_in_pieces(gpu, 6, 40)
+    assert main(["timeline", str(journal), "-o", str(tmp_path / "part.json"), "--window", "1ms.."]) == 0
+    assert "the part of the window" not in capsys.readouterr().err
+    assert "2097152" in (tmp_path / "part.json").read_text()
+
+
 def test_a_window_of_a_journal_in_one_file(gpu, tmp_path):
     with collector.trace(journal=tmp_path / "step.journal") as step:
         for _ in range(5):
@@ -200,6 +256,28 @@ def test_a_window_of_a_journal_in_one_file(gpu, tmp_path):
     expected = step.recording.between(start + 3_900_000_000, start + 8_500_000_000)
     assert part.kernels.correlation_id.tolist() == expected.kernels.correlation_id.tolist()
     assert 0 < len(part.kernels) < 400
+
+
+def test_a_segment_with_a_damaged_beginning_is_left_out_of_a_window(gpu, tmp_path):
+    journal = tmp_path / "run.journal"
+    with streamed(journal):
+        launch_in_pieces(gpu)
+    segments = sorted(journal.iterdir())
+    assert len(segments) > 5
+    whole = Recording.load(journal)
+    start_ns = session_start_ns(journal)
+    for damaged in segments[:2]:
+        data = bytearray(damaged.read_bytes())
+        at = data.index(b"start_ns", data.index(b"kernels")) + len("start_ns") + 4  # the width of the first column
+        data[at : at + 4] = (255).to_bytes(4, "little")
+        damaged.write_bytes(data)
+    assert session_start_ns(journal) == start_ns
+    part = collector.load(journal, window=(0, 1e6)).recording
+    assert 0 < len(part.api_calls) < len(whole.api_calls)  # kernels may come back in later segments
+    for each in segments:
+        each.write_bytes(b"GPUJRNL\2")
+    with pytest.raises(InvalidFileError, match="there is no segment of a journal"):
+        session_start_ns(journal)
 
 
 def test_a_window_must_not_end_before_it_begins(tmp_path):
@@ -229,7 +307,8 @@ def test_a_killed_program_leaves_its_segments_and_the_names_of_its_devices(tmp_p
 import os, signal, time
 from pathlib import Path
 import collector
-from collector.options import TraceOptions
+from collector.options import KINDS, TraceOptions
+from collector.recording import journal_segments
 from collector.testing import SimulatedGpu
 from collector.tracing.session import Session
 gpu = SimulatedGpu().__enter__()

@@ -31,3 +31,14 @@ TEST_CASE("there is one buffer at least, and 65536 at most") {
   CHECK_THROWS_AS(check(with_buffers(4096, 0)), std::invalid_argument);
   CHECK_THROWS_AS(check(with_buffers(4096, 65537)), std::invalid_argument);
 }
+
+TEST_CASE("ranges are for sessions that are watched, and that have a journal alone") {
+  StartOptions options;
+  options.ranges.source = collector::capture::CaptureRangeOptions::Source::kProfilerApi;
+  CHECK_THROWS_AS(check(options), std::invalid_argument);
+  options.journal = "journal";
+  options.journal_only = true;
+  CHECK_THROWS_AS(check(options), std::invalid_argument);
+  options.watch = true;
+  CHECK_NOTHROW(check(options));
+}

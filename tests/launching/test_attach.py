@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -18,10 +19,20 @@ from listening_program import listening_program
 import collector
 from collector.cli import main
 from collector.errors import CollectorError
-from collector.launching.attached_process import AttachedProcess, Cut, NotListeningError
+from collector.launching import attached_process
+from collector.launching.attached_process import (
+    _REMOTE_PROGRAM,
+    AttachedProcess,
+    Cut,
+    NotListeningError,
+    listen_remotely,
+)
 from collector.recording.recording import Recording
 
 pytestmark = [pytest.mark.simulator, pytest.mark.slow]
+
+SOME_LAUNCHES_S = 0.5
+"""Enough for the program to launch, also where it hardly runs."""
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +68,7 @@ def attach(*words: object) -> int:
 
 
 def test_a_recording_of_some_time(process, folder, tmp_path, capsys):
-    assert attach(process.process_id, "record", "300ms", "-o", tmp_path / "out.gpurec") == 0
+    assert attach(process.process_id, "record", "700ms", "-o", tmp_path / "out.gpurec") == 0
     step = collector.load(tmp_path / "out.gpurec")
     assert kernels(step.recording) == {"kernel", "other"}
     assert set(step.recording.annotations_of(step.recording.kernels)) <= {"loop", ""}
@@ -76,10 +87,10 @@ def test_start_dump_stop(process, tmp_path, capsys):
     said = capsys.readouterr().out.splitlines()
     assert said[0] == f"process {number} listens, and is not recorded"
     assert said[2] == f"process {number} is recorded, into {said[1]}"
-    time.sleep(0.2)
+    time.sleep(SOME_LAUNCHES_S)
     assert attach(number, "dump", "-q", "-o", tmp_path / "dump.gpurec") == 0
     first = collector.load(tmp_path / "dump.gpurec")
-    assert attach(number, "record", "200ms", "-q", "-o", tmp_path / "part.gpurec") == 0
+    assert attach(number, "record", "700ms", "-q", "-o", tmp_path / "part.gpurec") == 0
     part = collector.load(tmp_path / "part.gpurec")
     assert attach(number, "stop", "-q", "-o", tmp_path / "all.json") == 0
     whole = collector.load(tmp_path / "all.json")
@@ -94,7 +105,7 @@ def test_recordings_follow_one_another(process, tmp_path):
     """Details of annotations are stated again in each recording."""
     for number in range(3):
         process.start()
-        time.sleep(0.1)
+        time.sleep(SOME_LAUNCHES_S)
         journal, trouble = process.stop()
         assert trouble == ""
         recording = Recording.load(journal)
@@ -106,7 +117,7 @@ def test_recordings_follow_one_another(process, tmp_path):
 def test_without_a_file_the_journal_stays(process, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     process.start()
-    time.sleep(0.1)
+    time.sleep(SOME_LAUNCHES_S)
     assert attach(process.process_id, "dump", "-q") == 0
     (dump,) = tmp_path.iterdir()
     assert kernels(Recording.load(dump)) == {"kernel", "other"}
@@ -132,7 +143,7 @@ def test_two_recordings_at_one_time(process):
 
 def test_dumps_at_one_time(process):
     journal = process.start()
-    time.sleep(0.1)
+    time.sleep(SOME_LAUNCHES_S)
     cuts = []
     threads = [threading.Thread(target=lambda: cuts.append(process.cut())) for _ in range(6)]
     for thread in threads:
@@ -235,7 +246,7 @@ def test_a_process_that_ends_meanwhile(tmp_path, capsys):
 def test_a_recording_that_is_open_at_the_end_is_whole():
     with listening_program() as child:
         journal = AttachedProcess(child.pid).start()
-        time.sleep(0.1)
+        time.sleep(SOME_LAUNCHES_S)
     recording = Recording.load(journal)
     assert kernels(recording) == {"kernel", "other"}
     assert recording.ledger.losses() == []
@@ -270,10 +281,10 @@ def wait():
         say()
         assert child.stdout.readline() == "True\n"
         journal = process.start()
-        time.sleep(0.1)
+        time.sleep(SOME_LAUNCHES_S)
         say()
         assert child.stdout.readline() == "open\n"
-        time.sleep(0.1)
+        time.sleep(SOME_LAUNCHES_S)
         say()
         assert child.stdout.readline() == "True\n"
         assert process.stop()[0] == journal
@@ -283,10 +294,10 @@ def wait():
 
 def test_a_recorder_is_dumped_from_outside(tmp_path):
     with listening_program(f"recorder = collector.record(folder={str(tmp_path / 'own')!r}, strict=True)\n") as child:
-        time.sleep(0.2)
+        time.sleep(SOME_LAUNCHES_S)
         assert AttachedProcess(child.pid).status().state == "record"
         assert attach(child.pid, "dump", "-q", "-o", tmp_path / "dump.gpurec") == 0
-        assert attach(child.pid, "record", "100ms", "-q", "-o", tmp_path / "part.gpurec") == 0
+        assert attach(child.pid, "record", "700ms", "-q", "-o", tmp_path / "part.gpurec") == 0
         assert attach(child.pid, "stop") == 2
     assert collector.load(tmp_path / "dump.gpurec").ledger.losses() == []
     assert len(collector.load(tmp_path / "part.gpurec").kernels) > 0
@@ -382,7 +393,7 @@ def test_a_program_that_imports_nothing(tmp_path):
                     time.sleep(0.05)
         until = time.monotonic() + 60
         while not _has_kernels(process.cut()) and time.monotonic() < until:
-            time.sleep(0.1)
+            time.sleep(SOME_LAUNCHES_S)
         assert attach(process.process_id, "dump", "-q", "-o", tmp_path / "dump.gpurec") == 0
         _, errors = running.communicate()
     finally:
@@ -419,7 +430,53 @@ thread = threading.Thread(target=launch)
 wait = lambda: time.sleep(10)
 """
     with listening_program(program=program) as child:
-        assert attach(child.pid, "record", "300ms", "-q", "-o", tmp_path / "out.gpurec") == 0
+        assert attach(child.pid, "record", "700ms", "-q", "-o", tmp_path / "out.gpurec") == 0
         child.kill()
         child.communicate()
     assert kernels(collector.load(tmp_path / "out.gpurec").recording) == {"kernel"}
+
+
+def test_the_program_that_lets_a_process_listen_leaves_its_path_as_it_is(tmp_path):
+    """The collector is imported from the folders of the command, which the program does not have."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
+    (tmp_path / "site" / "collector").mkdir(parents=True)
+    (tmp_path / "site" / "collector" / "__init__.py").write_text("def listen(): print('listens')")
+    remote = _REMOTE_PROGRAM.format(folders=[str(tmp_path / "site")])
+    code = f"import sys; before = sys.path[:]; exec({remote!r}, {{}}); print(sys.path == before)"
+    program = [tmp_path / "venv" / "bin" / "python", "-c", code]
+    done = subprocess.run(program, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("listens\nTrue\n", "")
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (RuntimeError("PyRuntime address lookup failed"), "it does not run Python 3"),
+        (PermissionError(1, "Operation not permitted"), "this user may not trace it"),
+        (RuntimeError("Remote debugging is not enabled in the remote process"), "Remote debugging is not enabled"),
+    ],
+    ids=["another Python", "no permission", "not enabled"],
+)
+def test_python_that_cannot_be_made_to_listen(monkeypatch, tmp_path, error, words):
+    def remote_exec(process_id: int, script: str) -> None:
+        raise error
+
+    monkeypatch.setattr(sys, "remote_exec", remote_exec, raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(CollectorError, match=words):
+        listen_remotely(os.getpid())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_python_that_gets_to_it_too_late_runs_nothing(monkeypatch, tmp_path):
+    """It hangs in a call for longer than the command waits; a script that is missing would be an error in it."""
+    scripts = []
+    monkeypatch.setattr(sys, "remote_exec", lambda _, script: scripts.append(Path(script)), raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(attached_process, "_LONGEST_REMOTE_S", 0.2)
+    with pytest.raises(CollectorError, match="did not begin to listen"):
+        listen_remotely(os.getpid())
+    (script,) = scripts
+    exec(script.read_text(), {})
+    assert list(tmp_path.iterdir()) == []

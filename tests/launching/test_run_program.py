@@ -20,6 +20,7 @@ from injected_programs import (
 )
 
 import collector
+from collector.recording.counter_rows import counters_over_time
 from collector.runtime.extension import capture_library
 
 pytestmark = [pytest.mark.simulator, pytest.mark.slow]
@@ -122,6 +123,7 @@ def test_signals_reach_the_program(tmp_path, number):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # the tests may run under nohup
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "waiting\n"
@@ -171,6 +173,37 @@ def test_a_python_script_and_a_module(tmp_path, words):
     done = run("-o", "out.json", *words, "--epochs", "1", "-o", "theirs", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (4, "['--epochs', '1', '-o', 'theirs'] __main__\n")
     assert kernel_names(tmp_path / "out.json") == ["from_python"]
+
+
+COUNTING = """
+import time
+from array import array
+import collector
+from collector.tracing.stated_counters import state_counters
+from typing import NamedTuple
+
+class Series(NamedTuple):
+    device: int
+    name: str
+    unit: str
+    times: array
+    values: array
+
+BEGUN = time.time_ns()
+
+def series():  # asked at the program's end
+    return [Series(0, "allocated (torch)", "bytes", array("q", [BEGUN, time.time_ns()]), array("q", [5, 7]))]
+
+state_counters(series)
+"""
+
+
+def test_counters_of_a_framework_are_in_the_trace(tmp_path):
+    (tmp_path / "script.py").write_text(COUNTING + PYTHON)
+    assert run("-o", "out.gpurec", "script.py", cwd=tmp_path).returncode == 4
+    ((key, _, held),) = counters_over_time(collector.load(tmp_path / "out.gpurec").recording)
+    assert key == (0, "allocated (torch)", "bytes")
+    assert held.tolist()[0] == 5
 
 
 def test_a_daemon_goes_on_into_the_folder_that_is_named(tmp_path):

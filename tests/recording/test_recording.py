@@ -481,6 +481,17 @@ def test_a_file_of_equal_steps_between_many_kernels_is_read_back(build, tmp_path
     np.testing.assert_array_equal(again.kernels.start_ns, recording.kernels.start_ns)
 
 
+def test_a_file_of_a_part_states_launches_at_its_ends_as_cut(build, start_ns, tmp_path):
+    build.launch(1, 1000).kernel("before", 2000, correlation_id=1)
+    build.launch(2, 3000).kernel("after", 9000, correlation_id=2)
+    part = build.recording().between(None, start_ns + 5000)
+    assert (len(part.kernels), part.ledger.losses()) == (1, [])
+    part.save(tmp_path / "part.gpurec")
+    for found in (Recording.load(tmp_path / "part.gpurec"), Recording.from_capture(part.to_capture())):
+        assert found.ledger.losses() == []
+        assert (found.ledger.launches_seen, found.ledger.launches_matched, found.ledger.launches_cut) == (2, 1, 1)
+
+
 def test_a_file_keeps_the_figures_of_its_launches_and_a_part_has_those_of_the_part(build, tmp_path):
     recording = build.launch(1, 1000).kernel("sgemm", 5000, correlation_id=1).launch(2, 9000).recording()
     recording.save(tmp_path / "a.gpurec")

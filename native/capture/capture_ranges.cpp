@@ -1,0 +1,177 @@
+#include "capture/capture_ranges.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <iterator>
+#include <new>
+#include <vector>
+
+#include "capture/session.h"
+#include "cupti/fork.h"
+#include "threads/mutex.h"
+#include "threads/patient_lock.h"
+
+namespace collector::capture {
+namespace {
+
+// The ranges that this thread has pushed; whether one opened a range is with its owner. A thread that ends closes them.
+struct PushedRanges {
+  struct Range {
+    Owner owner;
+    bool matches;
+  };
+
+  PushedRanges() = default;
+  PushedRanges(const PushedRanges&) = delete;
+  PushedRanges& operator=(const PushedRanges&) = delete;
+  ~PushedRanges();
+
+  std::vector<Range> ranges;
+};
+
+// Runs `change`; nothing that it throws may reach the program. Without memory a range is not followed.
+template <typename Change>
+void guarded(const Change& change) noexcept {
+  try {
+    change();
+  } catch (...) {
+    return;
+  }
+}
+
+// Holds a mutex for a scope, unless that would take too long.
+class Turn {
+ public:
+  explicit Turn(threads::Mutex& mutex) : mutex_(mutex), is_held_(threads::lock_within(mutex, threads::kPatience)) {}
+  ~Turn() {
+    if (is_held_) mutex_.unlock();
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  threads::Mutex& mutex_;
+  const bool is_held_;
+};
+
+thread_local bool this_thread_has_ended = false;
+thread_local PushedRanges pushed_here;
+
+PushedRanges::~PushedRanges() {
+  this_thread_has_ended = true;
+  const auto count = std::count_if(ranges.begin(), ranges.end(), [](const Range& range) { return range.matches; });
+  if (count > 0) CaptureRanges::instance().left_by_thread(static_cast<size_t>(count));
+}
+
+}  // namespace
+
+std::atomic<bool> CaptureRanges::is_watching_nvtx{false};
+
+CaptureRanges& CaptureRanges::instance() noexcept {
+  alignas(CaptureRanges) static std::array<std::byte, sizeof(CaptureRanges)> place;
+  static auto* const instance = new (place.data()) CaptureRanges();
+  return *instance;
+}
+
+CaptureRanges::CaptureRanges() noexcept { ::sem_init(&closed_, 0, 0); }
+
+void CaptureRanges::select(const CaptureRangeOptions& options) {
+  const threads::MutexLock lock(mutex_);
+  options_ = options;
+  is_watching_nvtx.store(options.source == CaptureRangeOptions::Source::kNvtx, std::memory_order_relaxed);
+}
+
+bool CaptureRanges::matches(std::string_view name, std::string_view domain) {
+  const threads::MutexLock lock(mutex_);
+  return name == options_.name && (options_.any_domain || domain == options_.domain);
+}
+
+// Two threads that change the range at once take turns. Neither waits for ever: either may be in a callback of CUPTI,
+// and what CUPTI holds there is not known.
+void CaptureRanges::open() {
+  if (cupti::forked_after_use()) return;
+  const Turn turn(changing_);
+  if (num_open_.fetch_add(1, std::memory_order_acq_rel) > 0) return;
+  seen_.fetch_add(1, std::memory_order_relaxed);
+  Session::instance().open_capture_range();
+}
+
+void CaptureRanges::close() {
+  if (cupti::forked_after_use()) return;
+  const Turn turn(changing_);
+  if (num_open_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  Session::instance().close_capture_range();
+  ::sem_post(&closed_);
+}
+
+void CaptureRanges::profiler_started() noexcept {
+  guarded([this] {
+    if (!has_profiler_started_.exchange(true)) open();
+  });
+}
+
+void CaptureRanges::profiler_stopped() noexcept {
+  guarded([this] {
+    if (has_profiler_started_.exchange(false)) close();
+  });
+}
+
+void CaptureRanges::pushed(Owner owner, std::string_view name, std::string_view domain) noexcept {
+  if (this_thread_has_ended) return;
+  guarded([&] {
+    const bool is_match = matches(name, domain);
+    pushed_here.ranges.push_back({owner, is_match});
+    if (is_match) open();
+  });
+}
+
+void CaptureRanges::popped(Owner owner) noexcept {
+  if (this_thread_has_ended) return;
+  guarded([&] {
+    auto& ranges = pushed_here.ranges;
+    const auto innermost =
+        std::find_if(ranges.rbegin(), ranges.rend(), [owner](const auto& range) { return range.owner == owner; });
+    if (innermost == ranges.rend()) return;
+    const bool is_match = innermost->matches;
+    ranges.erase(std::next(innermost).base());
+    if (is_match) close();
+  });
+}
+
+void CaptureRanges::left_by_thread(size_t count) noexcept {
+  guarded([this, count] {
+    for (size_t i = 0; i < count; ++i) close();
+  });
+}
+
+uint64_t CaptureRanges::started(uint64_t id, std::string_view name, std::string_view domain) noexcept {
+  guarded([&] {
+    if (!matches(name, domain)) return;
+    {
+      const threads::MutexLock lock(mutex_);
+      if (id == 0) id = ++last_own_id_;
+      open_ids_.insert(id);
+    }
+    open();
+  });
+  return id;
+}
+
+void CaptureRanges::ended(uint64_t id) noexcept {
+  guarded([this, id] {
+    {
+      const threads::MutexLock lock(mutex_);
+      if (open_ids_.erase(id) == 0) return;
+    }
+    close();
+  });
+}
+
+void CaptureRanges::wait_for_close() {
+  while (::sem_wait(&closed_) != 0 && errno == EINTR) {
+  }
+}
+
+}  // namespace collector::capture

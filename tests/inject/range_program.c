@@ -1,0 +1,120 @@
+/* A program that knows nothing of the collector and does what its arguments say, one after the other:
+
+     init            initialise CUDA                       launch:COUNT:NAME   launch kernels
+     sync            wait for the GPU                      sleep:MS            wait
+     start, stop     cuProfilerStart, cuProfilerStop       runtime-start, runtime-stop   the runtime's functions
+     push:NAME, pop  an NVTX range of this thread          push@DOMAIN:NAME, pop@DOMAIN  in a domain
+     wide:NAME       pushed as a wide text
+     begin:NAME, end a range that ends anywhere            thread:NAME         a thread that ends in a range
+     fault:NAME      a fault of the simulator              kill                the end without warning
+
+   Its exit status is 7. */
+#include <nvtx3/nvToolsExt.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <wchar.h>
+
+typedef void *Handle;
+int cuInit(unsigned flags);
+int cuDevicePrimaryCtxRetain(Handle *context, int device);
+int cuCtxSetCurrent(Handle context);
+int cuCtxSynchronize(void);
+int cuModuleLoadData(Handle *module, const void *image);
+int cuModuleGetFunction(Handle *function, Handle module, const char *name);
+int cuLaunchKernel(Handle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                   unsigned shared_bytes, Handle stream, void **parameters, void **extra);
+int cuProfilerStart(void);
+int cuProfilerStop(void);
+int cudaProfilerStart(void);
+int cudaProfilerStop(void);
+int sim_inject(const char *fault, int64_t count, int64_t skip, int64_t value, const char *target);
+
+static void check(int result, const char *call) {
+  if (result == 0) return;
+  fprintf(stderr, "%s: %d\n", call, result);
+  exit(70);
+}
+
+static void launch(const char *arguments) {
+  Handle module, function;
+  const int count = atoi(arguments);
+  check(cuModuleLoadData(&module, ""), "cuModuleLoadData");
+  check(cuModuleGetFunction(&function, module, strchr(arguments, ':') + 1), "cuModuleGetFunction");
+  for (int i = 0; i < count; ++i) check(cuLaunchKernel(function, 8, 1, 1, 128, 1, 1, 0, 0, 0, 0), "cuLaunchKernel");
+}
+
+static nvtxDomainHandle_t domain_named(const char *text, const char *end) {
+  char name[64] = "";
+  memcpy(name, text, (size_t)(end - text));
+  return nvtxDomainCreateA(name);
+}
+
+static void push_in_domain(const char *text) {
+  const char *const colon = strchr(text, ':');
+  nvtxEventAttributes_t event = {0};
+  event.version = NVTX_VERSION;
+  event.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+  event.messageType = NVTX_MESSAGE_TYPE_ASCII;
+  event.message.ascii = colon + 1;
+  nvtxDomainRangePushEx(domain_named(text, colon), &event);
+}
+
+static void *end_inside(void *name) {
+  nvtxRangePushA(name);
+  return 0;
+}
+
+static void run_thread(const char *name) {
+  pthread_t thread;
+  check(pthread_create(&thread, 0, end_inside, (void *)name), "pthread_create");
+  check(pthread_join(thread, 0), "pthread_join");
+}
+
+/* What follows `word` in `text`; 0 if it begins otherwise. */
+static const char *after(const char *text, const char *word) {
+  const size_t length = strlen(word);
+  return strncmp(text, word, length) == 0 ? text + length : 0;
+}
+
+static void initialise(void) {
+  Handle context;
+  check(cuInit(0), "cuInit");
+  check(cuDevicePrimaryCtxRetain(&context, 0), "cuDevicePrimaryCtxRetain");
+  check(cuCtxSetCurrent(context), "cuCtxSetCurrent");
+}
+
+int main(int count, char **arguments) {
+  nvtxRangeId_t open = 0;
+  for (int i = 1; i < count; ++i) {
+    const char *const word = arguments[i];
+    const char *rest;
+    wchar_t wide[64];
+    if (strcmp(word, "init") == 0) initialise();
+    if (strcmp(word, "sync") == 0) check(cuCtxSynchronize(), "cuCtxSynchronize");
+    if (strcmp(word, "start") == 0) check(cuProfilerStart(), "cuProfilerStart");
+    if (strcmp(word, "stop") == 0) check(cuProfilerStop(), "cuProfilerStop");
+    if (strcmp(word, "runtime-start") == 0) check(cudaProfilerStart(), "cudaProfilerStart");
+    if (strcmp(word, "runtime-stop") == 0) check(cudaProfilerStop(), "cudaProfilerStop");
+    if (strcmp(word, "pop") == 0) nvtxRangePop();
+    if (strcmp(word, "end") == 0) nvtxRangeEnd(open);
+    if (strcmp(word, "kill") == 0) kill(getpid(), SIGKILL);
+    if ((rest = after(word, "launch:")) != 0) launch(rest);
+    if ((rest = after(word, "sleep:")) != 0) usleep(1000 * (useconds_t)atoi(rest));
+    if ((rest = after(word, "push:")) != 0) nvtxRangePushA(rest);
+    if ((rest = after(word, "begin:")) != 0) open = nvtxRangeStartA(rest);
+    if ((rest = after(word, "thread:")) != 0) run_thread(rest);
+    if ((rest = after(word, "push@")) != 0) push_in_domain(rest);
+    if ((rest = after(word, "pop@")) != 0) nvtxDomainRangePop(domain_named(rest, rest + strlen(rest)));
+    if ((rest = after(word, "fault:")) != 0) check(sim_inject(rest, -1, 0, 0, ""), "sim_inject");
+    if ((rest = after(word, "wide:")) != 0) {
+      swprintf(wide, 64, L"%s", rest);
+      nvtxRangePushW(wide);
+    }
+  }
+  return 7;
+}

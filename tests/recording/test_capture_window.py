@@ -1,0 +1,84 @@
+"""Parts of a capture: each by itself is what it is among all."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("hypothesis")
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collector.recording.capture import empty_capture
+from collector.recording.capture_window import FOREVER_NS, Span, candidates, keep_spans
+
+TIMES = st.integers(0, 60)
+IDS = st.integers(0, 12)
+
+
+def columns(draw, capture, table, **strategies):
+    """Rows of a table, of which all other columns are 0."""
+    count = draw(st.integers(0, 12))
+    found = {name: np.zeros(count, column.dtype) for name, column in capture["tables"][table].items()}
+    for name, strategy in strategies.items():
+        values = draw(st.lists(strategy, min_size=count, max_size=count))
+        found[name] = np.array(values, found[name].dtype)
+    capture["tables"][table] = found
+
+
+@st.composite
+def captures(draw):
+    capture = empty_capture()
+    capture["tables"].setdefault(
+        "external_correlations", {"correlation_id": np.zeros(0, "u8"), "external_id": np.zeros(0, "u8")}
+    )
+    columns(draw, capture, "api_calls", start_ns=TIMES, end_ns=TIMES, correlation_id=IDS)
+    for table in ("kernels", "memcpys"):
+        columns(draw, capture, table, start_ns=TIMES, end_ns=TIMES, correlation_id=IDS, captured_external_id=IDS)
+    columns(draw, capture, "memory_operations", start_ns=TIMES)
+    columns(draw, capture, "external_correlations", correlation_id=IDS, external_id=IDS)
+    columns(draw, capture, "annotations", start_ns=TIMES, end_ns=TIMES, external_id=IDS)
+    return capture
+
+
+@st.composite
+def parts(draw):
+    """Parts in the order of time, without overlap; the last one may have no end."""
+    bounds = sorted(draw(st.sets(st.integers(1, 60), max_size=8)))
+    spans = [Span(begin, end) for begin, end in zip(bounds[::2], bounds[1::2], strict=False)]
+    return [*spans, Span(bounds[-1], FOREVER_NS)] if len(bounds) % 2 else spans
+
+
+def copied(capture):
+    return capture | {"tables": {table: dict(columns) for table, columns in capture["tables"].items()}}
+
+
+def as_lists(capture):
+    return {table: {name: each.tolist() for name, each in rows.items()} for table, rows in capture["tables"].items()}
+
+
+@given(captures(), parts(), st.booleans())
+def test_the_candidates_of_a_part_hold_all_that_is_kept_of_it(capture, spans, has_other_calls):
+    before = as_lists(capture)
+    found = list(candidates(capture, spans))
+    assert len(found) == len(spans)
+    for span, few in zip(spans, found, strict=True):
+        whole = copied(capture)
+        keep_spans(whole, [span], has_other_calls=has_other_calls)
+        keep_spans(few, [span], has_other_calls=has_other_calls)
+        assert as_lists(few) == as_lists(whole)
+    assert as_lists(capture) == before
+
+
+@given(captures(), parts())
+def test_calls_and_names_of_all_parts_are_those_of_each(capture, spans):
+    """Where every call was recorded."""
+    whole = copied(capture)
+    keep_spans(whole, spans)
+    starts = []
+    for span in spans:
+        one = copied(capture)
+        keep_spans(one, [span])
+        starts += one["tables"]["api_calls"]["start_ns"].tolist()
+    assert sorted(starts) == sorted(whole["tables"]["api_calls"]["start_ns"].tolist())
