@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     from collector.adapters.keras_steps import keras_names
     from collector.adapters.torch_graphs import name_torch_graphs
     from collector.adapters.torch_memory import record_torch_memory
-    from collector.adapters.torch_modules import annotate_modules
+    from collector.adapters.torch_modules import annotate_all_modules, annotate_modules
     from collector.adapters.torch_steps import annotate_torch_ops, annotate_torch_steps
     from collector.adapters.triton_launches import annotate_triton_launches
 
 _PLACES = {
+    "annotate_all_modules": "collector.adapters.torch_modules",
     "annotate_modules": "collector.adapters.torch_modules",
     "annotate_torch_ops": "collector.adapters.torch_steps",
     "annotate_torch_steps": "collector.adapters.torch_steps",
@@ -32,6 +33,7 @@ _PLACES = {
 }
 
 __all__ = [
+    "annotate_all_modules",
     "annotate_modules",
     "annotate_torch_ops",
     "annotate_torch_steps",

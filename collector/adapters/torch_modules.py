@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from collector.adapters.installed_hooks import InstalledHooks
@@ -29,13 +30,53 @@ def annotate_modules(model: torch.nn.Module, *, name: str | None = None, backwar
     Returns:
         The hooks, which can be removed.
     """
+    return InstalledHooks(_name_modules(model, name or type(model).__name__, _BackwardNames() if backward else None)[0])
+
+
+def annotate_all_modules() -> InstalledHooks:
+    """Name the GPU work of every module that the program calls, as `annotate_modules` does for one model.
+
+    A module without a name is a model when it is called, and names all modules in it from this call on. For programs
+    that are not to be changed: ``collector run --python``.
+
+    Returns:
+        The hooks, which can be removed.
+    """
+    from torch.nn.modules.module import register_module_forward_pre_hook
+
+    graph, installed = _BackwardNames(), list[Callable[[], object]]()
+
+    def before(module: torch.nn.Module, inputs: Any) -> None:
+        if _has_name(module) or not is_recording():
+            return
+        removals, own = _name_modules(module, type(module).__name__, graph)
+        installed.extend(removals)
+        if own is not None:
+            own.before(module, inputs)  # its own hooks are called from the next call on; its end is seen in this one
+
+    def remove() -> None:
+        while installed:
+            installed.pop()()
+
+    installed.append(register_module_forward_pre_hook(before).remove)
+    return InstalledHooks([remove])
+
+
+def _has_name(module: torch.nn.Module) -> bool:
+    """Whether it has hooks of ours, also as the copy of a module."""
+    return any(isinstance(getattr(hook, "__self__", None), _ModuleHooks) for hook in module._forward_pre_hooks.values())
+
+
+def _name_modules(
+    model: torch.nn.Module, root: str, graph: _BackwardNames | None
+) -> tuple[list[Callable[[], object]], _ModuleHooks | None]:
+    """Name all modules of a model; return what takes the hooks away, and the hooks of the model itself."""
     import torch
 
-    root = name or type(model).__name__
     names = dict(model.named_modules())
     unimplemented = torch.nn.Module.forward
-    graph = _BackwardNames() if backward else None
-    removals = []
+    removals: list[Callable[[], object]] = []
+    own = None
     for path, module in names.items():
         if type(module).forward is unimplemented:
             continue  # a container, which is never called
@@ -46,11 +87,12 @@ def annotate_modules(model: torch.nn.Module, *, name: str | None = None, backwar
                 break
         local = path[len(outer) :].lstrip(".").replace(".", "/") if path else root
         hooks = _ModuleHooks(annotate(local), f"{root}/{path.replace('.', '/')}" if path else root, graph)
+        own = hooks if module is model else own
         removals += [
             module.register_forward_pre_hook(hooks.before).remove,
             module.register_forward_hook(hooks.after, always_call=True).remove,
         ]
-    return InstalledHooks(removals)
+    return removals, own
 
 
 class _ModuleHooks:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 import threading
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
@@ -111,6 +112,10 @@ class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):
         stack = self._stack  # of the entry: the session may have ended, and another may have begun, since then
         if stack is not None:
             stack.leave(self)
+            recorder = _recorder
+            if recorder is not None and recorder.stack is not stack:
+                # Another thread may have entered this object in an earlier session, and have noted that one after us.
+                recorder.stack.leave(self)
 
     def __call__(self, function: Function) -> Function:
         """Decorate a function, coroutine function, generator function or asynchronous generator function."""
@@ -208,6 +213,10 @@ class _Runs:
         return run
 
 
+_OWN_PLACES = (__file__, __file__.removesuffix("annotate.py").removesuffix(f"tracing{os.sep}") + f"adapters{os.sep}")
+"""Files whose frames are in no stack: this one, and the hooks of the adapters."""
+
+
 class _Recorder:
     """Passes annotations to one session's source; each session has its own recorder."""
 
@@ -238,7 +247,7 @@ class _Recorder:
         details = Details() if noted is None else Details.of(*noted[:4])
         if self.stacks or (noted is not None and noted.with_stack):
             frame = sys._getframe()
-            details = details._replace(stack=stack_of(frame, frame.f_code.co_filename))
+            details = details._replace(stack=stack_of(frame, _OWN_PLACES))
         with self._lock:
             number = self._number_of(details)
         if noted is not None and not details.stack:
@@ -290,7 +299,7 @@ def send_annotations_to(
 
     Args:
         source: the source that records; None: that of `send_annotations_always`, or none.
-        stacks: record the Python stack of every annotation.
+        stacks: record the Python stack of every annotation; that of `send_annotations_always` has its own choice.
         on_first: called once, when the first annotation is entered.
 
     Returns:
@@ -307,26 +316,31 @@ def send_annotations_to(
         convert_extension.annotate_in(None, False)
         task_steps.follow(None)
         ended.stack.end()  # ended before it is forgotten: after a Ctrl-C in between, the next call ends it
-    standing = _standing if source is None else _Standing(source)
+    standing = _standing if source is None else _Standing(source, stacks)
     if standing is None:
         _recorder = None
     else:
-        recorder = _Recorder(standing.source, stacks, on_first)
+        recorder = _Recorder(standing.source, standing.stacks, on_first)
         recorder.details = standing.details
         task_steps.follow(recorder.stack)
         _recorder = recorder
         convert_extension.hasten_annotate(annotate)
-        convert_extension.annotate_in(recorder.stack, stacks)
+        convert_extension.annotate_in(recorder.stack, standing.stacks)
     if ended is None:
         return Ended({}, {})
     names = ("annotations_mixed", "annotations_unfollowed", "annotations_suspended")
     return Ended(ended.details, dict(zip(names, ended.stack.counts(), strict=True)))
 
 
-def send_annotations_always(source: Source) -> None:
-    """Pass annotations to ``source`` whenever no session has asked for them: a process may be recorded at any time."""
+def send_annotations_always(source: Source, *, stacks: bool = False) -> None:
+    """Pass annotations to ``source`` whenever no session has asked for them: a process may be recorded at any time.
+
+    A second call with the same choice of ``stacks`` changes nothing.
+    """
     global _standing
-    _standing = _Standing(source)
+    if _standing is not None and _standing.stacks == stacks:
+        return
+    _standing = _Standing(source, stacks)
     if _recorder is None:
         send_annotations_to(None)
 
@@ -334,8 +348,8 @@ def send_annotations_always(source: Source) -> None:
 class _Standing:
     """The source that gets annotations where no session does, and the details that it knows."""
 
-    def __init__(self, source: Source) -> None:
-        self.source = source
+    def __init__(self, source: Source, stacks: bool) -> None:
+        self.source, self.stacks = source, stacks
         self.details: dict[Details, int] = {}
 
 

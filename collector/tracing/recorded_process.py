@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from collector.errors import NotTracedError
+from collector.errors import CollectorError, NotTracedError
 from collector.runtime.extension import INJECTION_VARIABLE, is_capture_library
 from collector.sources.native import NativeSource, extension_error
 from collector.tracing.annotate import send_annotations_always
+from collector.tracing.stated_counters import StatedCounters
 
 if TYPE_CHECKING:
     from collector._native import _Mark
@@ -21,24 +24,65 @@ if TYPE_CHECKING:
 
 
 class RecordedProcess(NativeSource):
-    """The native source without a session of its own: that of the library in the process is open, or will be."""
+    """The native source without a session of its own: that of the library in the process is open, or will be.
+
+    Its annotations are in recordings that others open, and in no session that this program opens.
+    """
+
+    def __init__(self) -> None:
+        """Raise `collector.CuptiUnusableError` if the extension cannot be loaded."""
+        super().__init__()
+        self.annotation_calls = self._native.annotation_calls(of_recorded_program=True)
 
     def note_details(self, details: Details) -> None:
         """Store the details of an annotation; those from before CUDA's initialisation, too."""
         self._native.note_run_details(json.dumps(details))
 
 
-def send_annotations_to_run() -> None:
-    """Pass annotations to the recording of `collector run`, if that records this process."""
-    if is_capture_library(os.environ.get(INJECTION_VARIABLE, "")) and extension_error() is None:
-        send_annotations_always(RecordedProcess())
+STACKS_VARIABLE = "COLLECTOR_RUN_PYTHON"
+"""Set where `collector run --python` records the Python stack of every annotation."""
+
+
+def send_annotations_to_run(*, strict: bool = False) -> None:
+    """Pass annotations to the recording of `collector run`, if that records this process.
+
+    Raises:
+        collector.CollectorError: it does not; only if ``strict``.
+    """
+    library = os.environ.get(INJECTION_VARIABLE, "")
+    if not is_capture_library(library):
+        if strict:
+            raise CollectorError(
+                f"the library of the recording, {library}, is of another installation of the collector",
+                "Run the `collector` command of this program's environment",
+            )
+    elif (error := extension_error()) is None:
+        _state_counters_at_exit()
+        send_annotations_always(RecordedProcess(), stacks=bool(os.environ.get(STACKS_VARIABLE)))
+    elif strict:
+        raise CollectorError(f"the native extension cannot be loaded ({error})", "Install the package again with pip")
+
+
+@functools.cache
+def _state_counters_at_exit() -> None:
+    """Let the recording have the counters of frameworks, which are known when the program ends."""
+    process_id = os.getpid()
+
+    def state() -> None:
+        if os.getpid() == process_id:  # a forked child has its own memory, and no recording
+            RecordedProcess().note_facts(*StatedCounters.at_end().facts())
+
+    atexit.register(state)
 
 
 class RecordedWindow(NativeSource):
     """A step of a process that `collector run` records: the part of its journal between the begin and the end.
 
-    The recording loses nothing, and gets the annotations of the step. The kinds are those of the recording.
+    The recording loses nothing, and gets the annotations of the step. The kinds are those of the recording, and so is
+    the budget.
     """
+
+    keeps_budget = False
 
     def start(self, options: TraceOptions) -> None:
         """Note the begin. Raises `collector.NotTracedError` if no such recording is open."""

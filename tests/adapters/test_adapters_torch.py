@@ -38,6 +38,13 @@ def test_paths_of_modules_nest_in_the_annotations_of_the_program(seen):
     assert seen["inside_an_annotation"] == [f"{path}:forward" for path in forward] + ["step:backward"] * 4
 
 
+def test_all_modules_have_names_from_their_first_call_on(seen):
+    names, again, hooks = seen["all_modules"]
+    assert names == [*FORWARD, *BACKWARD, "second:forward"]
+    assert again == FORWARD
+    assert hooks == 0
+
+
 def test_removed_hooks_leave_nothing_behind(seen):
     assert seen["removed"] == [["backward:backward", "forward:forward"], 0]
 

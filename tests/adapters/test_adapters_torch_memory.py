@@ -135,6 +135,17 @@ def test_traces_have_the_counters_until_the_hooks_are_removed(memory: Memory, tm
 
 
 @pytest.mark.simulator
+def test_a_streamed_trace_has_the_counters(memory: Memory, tmp_path: Any) -> None:
+    with SimulatedGpu(real_time=True) as gpu, adapters.record_torch_memory():
+        memory.allocate(100)
+        with collector.trace(journal=tmp_path / "step", stream=True, strict=True) as step:
+            gpu.launch("gemm")
+            memory.allocate(1000)
+            gpu.launch("gemm")
+    assert counted(step) == {(0, ALLOCATED, "bytes"): [100, 1100], (0, RESERVED, "bytes"): [1 << 20]}
+
+
+@pytest.mark.simulator
 def test_a_program_that_does_not_use_cuda_has_no_counters(memory: Memory) -> None:
     sys.modules["torch.cuda"].is_initialized = lambda: False  # type: ignore[attr-defined]
     with SimulatedGpu() as gpu, adapters.record_torch_memory(), collector.trace(strict=True) as step:

@@ -86,6 +86,20 @@ def inside_an_annotation() -> list[str]:
     return names(step)
 
 
+def all_modules() -> list[Any]:
+    """Two models and a copy, from their first call on, one of which has names already."""
+    first, second = Net(), Block()
+    adapters.annotate_modules(second, name="second")
+    with adapters.annotate_all_modules():
+        with collector.trace() as step:
+            first(torch.ones(2, 4)).sum().backward()
+            second(torch.ones(2, 4))
+        with collector.trace() as again:
+            copy.deepcopy(first)(torch.ones(2, 4))
+    hooks = [len(each._forward_hooks) + len(each._forward_pre_hooks) for each in first.modules()]
+    return [names(step), names(again), sum(hooks)]
+
+
 def removed() -> list[Any]:
     """No hook is left."""
     net = Net()
@@ -216,7 +230,7 @@ def memory() -> Any:
 
 
 SCENARIOS = (
-    modules, inside_an_annotation, removed, failing, two_traces, copied, compiled, training, ops, memory,
+    modules, inside_an_annotation, all_modules, removed, failing, two_traces, copied, compiled, training, ops, memory,
 )  # fmt: skip
 
 if __name__ == "__main__":
