@@ -56,6 +56,8 @@ class NativeSource:
     """The process's one native subscription, behind the `collector.sources.Source` protocol."""
 
     name = "native"
+    keeps_budget = True
+    """Whether it can leave out kinds while it records."""
 
     def __init__(self) -> None:
         """Raise `collector.CuptiUnusableError` if the extension cannot be loaded."""
@@ -105,6 +107,8 @@ class NativeSource:
                     "buffer_bytes": options.buffer_bytes,
                     "max_buffers": options.max_buffers,
                     "share_subscription": options.share_subscription,
+                    "budget_millionths": options.budget_millionths,
+                    "budget_period_ms": options.budget_period_ms,
                     **others,
                 }
             )

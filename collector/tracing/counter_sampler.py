@@ -18,8 +18,6 @@ from collector.sources.nvml_card import THROTTLING, answer, open_card, throttlin
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from collector.recording.capture import Capture
-
 PERIOD_S = 0.05
 """Time between two samples of a card."""
 _LONGEST_END_S = 2.0
@@ -151,15 +149,3 @@ def _cards(nvml: Any, addresses: Mapping[int, DeviceAddress]) -> tuple[list[_Car
         else:
             cards.append(_Card(nvml, handle, device))
     return cards, f"NVML does not know {', '.join(unknown)}" if unknown else ""
-
-
-def add_samples(capture: Capture, sampler: CounterSampler) -> None:
-    """End the sampler, and add the samples within the step to ``capture``."""
-    series = sampler.stop()
-    if sampler.trouble:
-        capture["environment"]["counter_trouble"] = sampler.trouble
-        capture["counters"]["counters_not_sampled"] = 1
-    if series:
-        from collector.recording.counter_rows import add_counters
-
-        add_counters(capture, series)

@@ -39,7 +39,7 @@ from collector.tracing.graph_names import graph_names
 from collector.tracing.nvtx import add_facts, domain_names, prepare
 from collector.tracing.recorded_process import RecordedWindow, window_of_recording
 from collector.tracing.scheduled_windows import ScheduledWindows, check_path_of_windows
-from collector.tracing.stated_counters import add_stated_counters
+from collector.tracing.stated_counters import StatedCounters
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,6 +102,7 @@ def trace(
     dataset: str | os.PathLike[str] | None = ...,
     label: str = ...,
     git_revision: bool = ...,
+    budget: str | None = ...,
     schedule: Callable[[int], Any] | None = ...,
     on_window: Callable[[Session], object] | None = ...,
 ) -> Session: ...
@@ -128,6 +129,7 @@ def trace(
     dataset: str | os.PathLike[str] | None = None,
     label: str = "",
     git_revision: bool = False,
+    budget: str | None = None,
     schedule: Callable[[int], Any] | None = None,
     on_window: Callable[[Session], object] | None = None,
 ) -> Session | Function:
@@ -182,6 +184,9 @@ def trace(
         label: what you call the run, such as ``"batch 64"``: `collector ui` lists and searches it, and it is written
             into every file of the trace.
         git_revision: record the revision of the git repository that the working directory is in, likewise.
+        budget: what recording may cost, such as ``1%`` of the time of one core. If what is measured of the cost is
+            higher for two seconds, kinds are left out until the step ends, and the ledger says which and when; see
+            docs/long_runs.md. It is a control, not a promise. Only the native source has one.
         schedule: trace chosen steps of the block, each of which ends with a call of `Session.step`; see
             `collector.schedule` and `collector.every`. The steps that follow one another are a window. Each window has
             results and a file of its own, if ``{step}`` is in the name; else all windows are in one file, which is
@@ -221,6 +226,7 @@ def trace(
         dataset=None if dataset is None else expanded(dataset),
         label=label,
         git_revision=git_revision,
+        budget="" if budget is None else budget,
         schedule=schedule,
         on_window=on_window,
     )
@@ -570,11 +576,13 @@ class Session(TracedStep):
                 options = replace(options, journal=self._journal_path(options.journal, use.source))
             try:
                 use.source.start(options)
+                self._check_budget(use.source)
             except SessionActiveError:  # of `collector run`, or of another extension module
                 window = window_of_recording(options)
                 if window is None:
                     raise
                 use.source = window
+                self._check_budget(window)
                 _start_sampler(use, options)
                 return  # its annotations are sent to the recording already, and its journal is that of the recording
         except Exception as error:  # whatever it is, the user's program continues
@@ -634,11 +642,7 @@ class Session(TracedStep):
                 capture["environment"].setdefault("thread_names", session_slot.thread_names())
                 revision = revision_of_folder() if self.options.git_revision else ""
                 capture["environment"].update(RunLabel(self.options.label, revision).as_environment())
-                if use.sampler is not None:
-                    from collector.tracing.counter_sampler import add_samples
-
-                    add_samples(capture, use.sampler)
-                add_stated_counters(capture)
+                StatedCounters.at_end(use.sampler).add_to(capture)
                 unseen = add_facts(capture, self.options.nvtx)
                 if unseen:
                     warn_caller(unseen)
@@ -672,7 +676,9 @@ class Session(TracedStep):
             warn_caller(unseen)
         if at_exit:
             counters["open_at_exit"] = 1
-        texts = {f"thread.{number}": name for number, name in environment["thread_names"].items()}
+        counter_texts, not_sampled = StatedCounters.at_end(use.sampler).facts()
+        counters |= not_sampled
+        texts = counter_texts | {f"thread.{number}": name for number, name in environment["thread_names"].items()}
         texts |= {
             f"environment.{name}": text for name, text in {**environment, **label}.items() if isinstance(text, str)
         }
@@ -766,6 +772,13 @@ class Session(TracedStep):
             warn_caller(f"the journal {journal} broke off before the step ended: {trouble}{kept}")
         elif keep:
             warn_caller(f"the records are in the journal {journal}")
+
+    def _check_budget(self, source: Source) -> None:
+        """Warn if the source leaves nothing out by itself."""
+        if self.options.budget and not getattr(source, "keeps_budget", False):
+            is_window = isinstance(source, RecordedWindow)
+            reason = "this process is recorded already" if is_window else f"the source {source.name!r} cannot keep one"
+            self._trouble(NotTracedError(reason), f"the step has no budget of its own: {reason}")
 
     def _trouble(self, error: Exception, message: str) -> None:
         """Report ``error`` as the options require: raised, or as a warning."""

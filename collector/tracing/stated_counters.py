@@ -1,14 +1,15 @@
-"""Counters that a framework states about itself, such as the memory of its allocator, added to a trace when it ends."""
+"""Counters of a trace that CUPTI does not record: samples of NVML, and what frameworks state about themselves."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from collector.recording.capture import Capture
     from collector.recording.counter_rows import SampledSeries
+    from collector.tracing.counter_sampler import CounterSampler
 
     State = Callable[[], Iterable[SampledSeries]]
 
@@ -26,15 +27,40 @@ def state_counters(state: State) -> Callable[[], None]:
     return end
 
 
-def add_stated_counters(capture: Capture) -> None:
-    """Add the counters within the step to a capture. A framework that fails is a loss of the trace, and no error."""
-    for state in list(_statements):
-        try:
+class StatedCounters(NamedTuple):
+    """All counters of a trace that ends."""
+
+    series: list[SampledSeries]
+    trouble: str
+    """The reasons why there are none, or not all; empty: there are no reasons."""
+
+    @classmethod
+    def at_end(cls, sampler: CounterSampler | None = None) -> StatedCounters:
+        """End the sampler, and ask the frameworks. One that fails is a loss of the trace, and no error."""
+        series: list[SampledSeries] = [] if sampler is None else [*sampler.stop()]
+        troubles = [] if sampler is None else [sampler.trouble]
+        for state in list(_statements):
+            try:
+                series += state()
+            except Exception as error:  # of the framework, of any kind
+                troubles.append(f"{type(error).__name__}: {error}")
+        return cls(series, "; ".join(filter(None, troubles)))
+
+    def facts(self) -> tuple[dict[str, str], dict[str, int]]:
+        """Texts and numbers for a journal, whose reader makes rows of them."""
+        from collector.recording.counter_texts import counter_texts
+
+        texts = counter_texts(self.series)
+        if not self.trouble:
+            return texts, {}
+        return texts | {"environment.counter_trouble": self.trouble}, {"counters_not_sampled": 1}
+
+    def add_to(self, capture: Capture) -> None:
+        """Add the counters within the step to a capture."""
+        if self.trouble:
+            capture["environment"]["counter_trouble"] = self.trouble
+            capture["counters"]["counters_not_sampled"] = 1
+        if self.series:
             from collector.recording.counter_rows import add_counters
 
-            add_counters(capture, state())
-        except Exception as error:  # of the framework, of any kind
-            trouble = f"{type(error).__name__}: {error}"
-            before = capture["environment"].get("counter_trouble")
-            capture["environment"]["counter_trouble"] = f"{before}; {trouble}" if before else trouble
-            capture["counters"]["counters_not_sampled"] = 1
+            add_counters(capture, self.series)

@@ -13,6 +13,7 @@ from fake_nvml import FakeNvml
 
 import collector
 from collector.recording.counter_rows import counters_over_time
+from collector.recording.counter_texts import counter_texts, series_in
 from collector.testing import SimulatedGpu
 from collector.tracing import counter_sampler
 
@@ -70,6 +71,38 @@ def test_every_figure_of_every_device_is_matched_by_uuid(gpu, nvml):
     times = step.recording.counter_samples.start_ns
     assert ((times >= clock.cupti_start_ns) & (times <= clock.cupti_stop_ns)).all()
     assert step.ledger.complete
+
+
+def test_a_streamed_trace_has_them_in_its_journal(gpu, nvml, tmp_path):
+    step = traced(gpu, nvml, strict=True, journal=tmp_path / "step", stream=True)
+    for each in (step, collector.load(tmp_path / "step")):
+        found = values(each)
+        assert set(found) == {(device, name, unit) for device in (0, 1) for name, unit in FIGURES.items()}
+        assert (found[0, "SM clock", "MHz"], found[1, "SM clock", "MHz"]) == ([1_980], [1_200])
+        assert each.ledger.complete
+
+
+def test_a_streamed_trace_says_why_it_has_none(gpu, nvml, tmp_path):
+    nvml.cards = {FIRST: 1_980}
+    step = traced(gpu, nvml, journal=tmp_path / "step", stream=True)
+    assert step.recording.environment["counter_trouble"] == f"NVML does not know device 1 ({SECOND})"
+    assert any("memory of GPUs" in loss for loss in step.ledger.losses())
+    assert values(step)[0, "SM clock", "MHz"] == [1_980]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "[", "5", "{}", "[" * 9999, '[0,"a","b",[1]]', '[0,"a","b",[1],[]]', '[0,"a","b",[1,-1],[1,1]]'),
+        *('[0,1,"",[],[]]', '[-1,"a","",[],[]]', '[0,"a","",[1e9],[1]]', '[0,"a","",[true],[1]]'),
+        f'[0,"a","",[{1 << 62}],[1]]',
+    ],
+)
+def test_damaged_counters_of_a_journal_are_counted(text):
+    good = counter_texts([counter_sampler.Series(1, "power", "mW", [5, 9], [7, 8])])
+    series, unreadable = series_in(good | {"counters.9": text, "process.id": "1"})
+    assert [tuple(each) for each in series] == [(1, "power", "mW", [5, 9], [7, 8])]
+    assert unreadable == 1
 
 
 def test_a_figure_has_a_row_for_each_change(gpu, nvml):
