@@ -69,7 +69,6 @@ _KILOBYTE = 1000
 _SIDE_DEVICE = re.compile(r"/cpu:\d+/(\w+)$", re.IGNORECASE)
 """Devices of the host without annotations and calls: waits, overheads, memory operations, NVTX ranges."""
 
-_WAITS = "/cpu:0/waits"
 _FLOW_IN, _FLOW_OUT = 1, 2
 """Directions of XProf's ``XFlow``, which are its two lowest bits."""
 
@@ -93,7 +92,7 @@ class _Part:
     texts: Sequence[str]
     """The strings of the step's recording."""
     flows: dict[tuple[int, int], int]
-    """Indices of a device and of a node at an end of a wait's arrow -> the value of XProf's stat ``flow``."""
+    """Indices of a device and of a node at an end of an arrow -> the value of XProf's stat ``flow``."""
 
     def cause(self, rank: str, start_ns: int) -> int:
         """The step in which something began."""
@@ -171,7 +170,7 @@ class XSpaceWriter:
             self._inputs << 32,
             {row["correlation_id"]: row for row in objects.get("cuda_events", ())},
             texts,
-            self._wait_flows(step, objects),
+            self._flows_of(step, objects),
         )
         gpus = [_GPU_DEVICE.fullmatch(device.device) for device in step.dev_stats]
         with_streams = {(gpu["prefix"], gpu["ordinal"]) for gpu in gpus if gpu and _is_stream(gpu["row"] or "")}
@@ -201,17 +200,15 @@ class XSpaceWriter:
         self._left_out += left_out
         return slices, left_out
 
-    def _wait_flows(self, step: StepStats, objects: Mapping[str, Sequence[ObjectRow]]) -> dict[tuple[int, int], int]:
-        """The arrows of waits, in the encoding of XProf's stat; all waits for the same node are one flow."""
-        if not any(device.device.endswith(_WAITS) for device in step.dev_stats):
-            return {}
+    def _flows_of(self, step: StepStats, objects: Mapping[str, Sequence[ObjectRow]]) -> dict[tuple[int, int], int]:
+        """The arrows of waits and backward passes, in the encoding of XProf's stat; from one node they are one flow."""
         flows: dict[tuple[int, int], int] = {}
-        links = convert_extension.wait_links(step.SerializeToString(), event_records(objects))
-        for device, node, wait_device, wait in links:
+        links = convert_extension.node_links(step.SerializeToString(), event_records(objects))
+        for device, node, target_device, target in links:
             if (device, node) not in flows:
                 self._flows += 1
                 flows[device, node] = self._flows << 2 | _FLOW_OUT
-            flows[wait_device, wait] = flows[device, node] - _FLOW_OUT + _FLOW_IN
+            flows[target_device, target] = flows[device, node] - _FLOW_OUT + _FLOW_IN
         return flows
 
     def _describe(self, objects: Mapping[str, Sequence[ObjectRow]], owner: str, shown: Collection[str]) -> None:
@@ -449,7 +446,7 @@ def _correlation(built: Plane, node: NodeExecStats, part: _Part) -> XStat:
 
 
 def _flow(built: Plane, part: _Part, place: tuple[int, int]) -> list[XStat]:
-    """The node's end of a wait's arrow, if it has one."""
+    """The node's end of an arrow, if it has one."""
     flow = part.flows.get(place)
     return [] if flow is None else [XStat(metadata_id=built.stat("flow"), uint64_value=flow)]
 

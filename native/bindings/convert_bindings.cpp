@@ -27,8 +27,8 @@
 #include "bindings/python_output.h"
 #include "bindings/read_bindings.h"
 #include "bindings/recording_bindings.h"
+#include "draw/node_links.h"
 #include "draw/step_drawing.h"
-#include "draw/wait_links.h"
 #include "stepstats/step_stats.h"
 #include "write/tensorflow_timeline_writer.h"
 #include "write/trace_writers.h"
@@ -130,14 +130,14 @@ std::function<bool(std::string_view)> predicate(const py::object& function) {
   };
 }
 
-std::vector<std::array<size_t, 4>> find_wait_links(const py::buffer& message,
+std::vector<std::array<size_t, 4>> find_node_links(const py::buffer& message,
                                                    const EventRecordArguments& event_records) {
   const MessageBytes bytes(message);
   const std::vector<draw::EventRecord> records = to_event_records(event_records);
   const GilRelease no_gil;
   std::vector<std::array<size_t, 4>> links;
-  for (const auto& [source, wait] : wait_links(StepStats(bytes.view(), false), records)) {
-    links.push_back({source.device, source.node, wait.device, wait.node});
+  for (const auto& [source, target] : node_links(StepStats(bytes.view(), false), records)) {
+    links.push_back({source.device, source.node, target.device, target.node});
   }
   return links;
 }
@@ -192,7 +192,7 @@ py::dict write_trace(const py::buffer& message, const py::function& write, bool 
 }  // namespace
 }  // namespace collector::bindings
 
-PYBIND11_MODULE(_convert, module) {
+PYBIND11_MODULE(_convert, module, pybind11::mod_gil_not_used()) {
   using namespace collector::bindings;
   module.doc() = "Converters on StepStats and RunMetadata wire bytes. Needs no CUDA library.";
   collector::bindings::add_annotate_methods(module);
@@ -233,9 +233,10 @@ PYBIND11_MODULE(_convert, module) {
       "`collector.timeline.object_labels`, and `op_details` those of `collector.timeline.op_arguments`. Raises "
       "WireError(what, position).");
   module.def(
-      "wait_links", &find_wait_links, py::arg("step_stats"), py::arg("event_records"),
-      "What waits of a StepStats message waited for: (device, node) of the source and (device, node) of the wait, as\n"
-      "indices. The source is the awaited activity, or the call that recorded the event that a stream waited for.");
+      "node_links", &find_node_links, py::arg("step_stats"), py::arg("event_records"),
+      "The arrows of a StepStats message: (device, node) of the source and (device, node) of the target, as indices.\n"
+      "From the awaited activity, or the call that recorded the awaited event, to a wait; from an op to its backward "
+      "pass.");
   module.def("trace_writers", &collector::write::trace_writer_names, "The names of the writers of drawn files.");
   bind_merge(module);
   bind_analysis(module);

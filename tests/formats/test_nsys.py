@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import sqlite3
@@ -365,16 +366,16 @@ def test_kept_columns_need_bounded_memory(export, monkeypatch):
 @pytest.mark.parametrize("name", RECORDINGS)
 def test_a_recorded_export_keeps_all_its_columns(recorded, name):
     recording = recorded(name).recording
-    database = database_in(recorded(name).path)
-    rows = database.execute("SELECT * FROM CUPTI_ACTIVITY_KIND_KERNEL ORDER BY start")
-    names = [column[0] for column in rows.description]
     kept = recording.arguments.tables.get("kernels", {})
-    for column in ("gridId", "sharedMemoryExecuted", "localMemoryTotal", "tensorSizeMinusOneElements"):
-        if column in names:
-            of_column = [
-                str(value) for (value,) in database.execute(f"SELECT {column} FROM CUPTI_ACTIVITY_KIND_KERNEL")
-            ]
-            assert sorted(kept[column].values(len(recording.kernels))) == sorted(of_column)
+    with contextlib.closing(database_in(recorded(name).path)) as database:
+        rows = database.execute("SELECT * FROM CUPTI_ACTIVITY_KIND_KERNEL ORDER BY start")
+        names = [column[0] for column in rows.description]
+        for column in ("gridId", "sharedMemoryExecuted", "localMemoryTotal", "tensorSizeMinusOneElements"):
+            if column in names:
+                of_column = [
+                    str(value) for (value,) in database.execute(f"SELECT {column} FROM CUPTI_ACTIVITY_KIND_KERNEL")
+                ]
+                assert sorted(kept[column].values(len(recording.kernels))) == sorted(of_column)
     assert not {"start", "end", "deviceId", "gridX", "correlationId"} & set(kept)
 
 

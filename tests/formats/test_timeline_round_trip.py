@@ -15,6 +15,8 @@ from collector.formats.loading import load
 from collector.recording.cupti_enums import (
     COPY_KINDS,
     GRAPH_DEGREES,
+    JIT_ENTRY_TYPES,
+    JIT_OPERATION_TYPES,
     LAUNCH_TYPES,
     MEMORY_KINDS,
     MEMORY_OPERATIONS,
@@ -32,6 +34,8 @@ _ENUMS = {
     "memory_kind": len(MEMORY_KINDS),
     "sync_type": len(SYNC_TYPES),
     "operation": len(MEMORY_OPERATIONS),
+    "jit_operation_type": len(JIT_OPERATION_TYPES),
+    "jit_entry_type": len(JIT_ENTRY_TYPES),
     "range_kind": len(NVTX_RANGE_KINDS),
     "launch_type": len(LAUNCH_TYPES),
     "graph_degree": len(GRAPH_DEGREES),
@@ -48,6 +52,10 @@ SHOWN = {
     "annotations": ("thread_id",),
     "synchronizations": ("sync_type", "stream_id", "context_id", "correlation_id", "return_value"),
     "overheads": ("overhead_kind", "correlation_id"),
+    "jit_operations": (
+        "jit_operation_type", "jit_entry_type", "device_id", "process_id", "thread_id", "correlation_id", "jit_id",
+        "cache_bytes",
+    ),
     "memory_operations": ("operation", "memory_kind", "address", "num_bytes", "device_id", "correlation_id"),
     "nvtx_ranges": ("range_kind", "thread_id", "color"),
     "graph_launches": ("device_id", "graph_id", "num_nodes", "stream_id", "correlation_id"),
@@ -74,7 +82,7 @@ def shown(recording, table):
                 value = 0
             if column == "overhead_kind" and value not in OVERHEAD_KINDS:
                 value = 0
-            if column in ("num_bytes", "address", "graph_node_id") and value >= 1 << 53:
+            if column in ("num_bytes", "address", "graph_node_id", "jit_id", "cache_bytes") and value >= 1 << 53:
                 value = 0
             values.append(value)
         found[tuple(values)] += 1

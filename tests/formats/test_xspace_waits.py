@@ -1,4 +1,4 @@
-"""What waits waited for, in an XSpace: XProf's stat ``flow``, and in its trace viewer."""
+"""What waits waited for, and ops and their backward passes, in an XSpace: XProf's stat ``flow``, and in its viewer."""
 
 from __future__ import annotations
 
@@ -58,3 +58,21 @@ def test_a_wait_and_what_it_waited_for_are_one_flow(metadata):
 def test_a_step_without_waits_has_no_flows(build):
     build.launch(1, 100).kernel("k", 1000, correlation_id=1)
     assert flows_of(xspace(run_metadata(build.recording()))) == []
+
+
+def test_ops_and_their_backward_passes_are_flows(build, start_ns):
+    def op(name, start, number, thread=1):
+        stated = {"thread_id": thread, "op_sequence": number, "external_id": start, "name_id": build.text(name)}
+        build.raw("annotations", start_ns=start_ns + start, end_ns=start_ns + start + 50, **stated)
+
+    op("aten::linear", 100, 4)
+    op("aten::relu", 200, 5)
+    op("aten::mul", 300, 0)
+    op("autograd::engine::evaluate_function: ReluBackward0", 400, 5, thread=2)
+    op("autograd::engine::evaluate_function: AddmmBackward0", 500, 4, thread=2)
+    assert flows_of(xspace(run_metadata(build.recording()))) == [
+        (1, IN, "autograd::engine::evaluate_function: AddmmBackward0"),
+        (1, OUT, "aten::linear"),
+        (2, IN, "autograd::engine::evaluate_function: ReluBackward0"),
+        (2, OUT, "aten::relu"),
+    ]

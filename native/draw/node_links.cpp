@@ -1,4 +1,4 @@
-#include "draw/wait_links.h"
+#include "draw/node_links.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -27,7 +27,7 @@ NodePlace place_of(const StepStats& step, const std::vector<Group>& groups, uint
 
 }  // namespace
 
-std::vector<WaitLink> wait_links(const StepStats& step, const std::vector<EventRecord>& event_records) {
+std::vector<NodeLink> node_links(const StepStats& step, const std::vector<EventRecord>& event_records) {
   const EventRecords records(event_records);
   Launches launches;
   Waits waits(records);
@@ -39,8 +39,9 @@ std::vector<WaitLink> wait_links(const StepStats& step, const std::vector<EventR
   uint64_t next_id = 1;
   waits.link(next_id);
   event_waits.link(next_id);
-  std::vector<WaitLink> found;
-  for (const Arrows* arrows : {&waits.arrows(), &event_waits.arrows()}) {
+  backward_passes.link(next_id);
+  std::vector<NodeLink> found;
+  for (const Arrows* arrows : {&waits.arrows(), &event_waits.arrows(), &backward_passes.arrows()}) {
     for (const Arrows::Arrow& arrow : arrows->all()) {
       found.push_back(
           {place_of(step, selection.groups(), arrow.source), place_of(step, selection.groups(), arrow.target)});
