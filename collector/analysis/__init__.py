@@ -14,6 +14,7 @@ from collector.analysis.api_calls import calls
 from collector.analysis.backward import backward
 from collector.analysis.between import between
 from collector.analysis.busy_time import devices
+from collector.analysis.code_loading import code_loading
 from collector.analysis.compare import compare
 from collector.analysis.concurrency import concurrency
 from collector.analysis.copies import copies
@@ -43,6 +44,7 @@ __all__ = [
     "backward",
     "between",
     "calls",
+    "code_loading",
     "compare",
     "concurrency",
     "copies",

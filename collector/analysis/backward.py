@@ -13,6 +13,7 @@ from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.analysis.device_times import ratio
 from collector.analysis.step_marks import MARK, mark_pattern, mark_rows, path_within
+from collector.recording.distinct import distinct_codes
 from collector.recording.nesting import NestedRanges
 from collector.text.wording import counted
 
@@ -79,8 +80,7 @@ def backward_links(recording: Recording) -> Links:
     """
     table = recording.all_annotations
     rows = np.flatnonzero(table.op_sequence)
-    names = [recording.strings[name_id].rpartition("/")[2] for name_id in table.name_id[rows].tolist()]
-    is_node = np.array([_BACKWARD.fullmatch(name) is not None for name in names], bool)
+    is_node = are_backward_passes(recording, table.name_id[rows])
     order = np.lexsort((-table.end_ns[rows], table.start_ns[rows], table.op_sequence[rows]))
     found: list[tuple[int, int]] = []
     ambiguous = 0
@@ -101,6 +101,13 @@ def backward_links(recording: Recording) -> Links:
     found.sort(key=lambda pair: (int(table.start_ns[pair[0]]), pair[0]))
     pairs = np.array(found, np.int64).reshape(-1, 2)
     return Links(pairs[:, 0], pairs[:, 1], ambiguous)
+
+
+def are_backward_passes(recording: Recording, name_ids: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+    """Whether these names of annotations are those of nodes of the backward pass."""
+    known, codes = distinct_codes(name_ids)
+    names = [recording.strings[name_id].rpartition("/")[2] for name_id in known.tolist()]
+    return np.array([_BACKWARD.fullmatch(name) is not None for name in names], bool)[codes]
 
 
 def _part(recording: Recording) -> Part:

@@ -22,6 +22,7 @@ from collector.analysis.evidence import Evidence, one_row_of_each
 from collector.analysis.idle import KERNEL_GAP_NS
 from collector.analysis.path_edges import NONE, PathEdges
 from collector.analysis.shared_values import shared
+from collector.analysis.stream_numbers import STREAM_NAME, stream_name_keys
 from collector.recording.api_functions import plain_api_name
 from collector.recording.kernel_names import short_name
 from collector.recording.kind_names import copy_kind_name
@@ -81,7 +82,9 @@ QUESTIONS = {
             _NAME,
             _OP,
             Column("device_id", "number", "CUDA device ordinal; -1: the host."),
+            Column("context_id", "number", "CUPTI's context id; -1: the host."),
             Column("stream_id", "number", "CUPTI's stream id; -1: the host."),
+            STREAM_NAME,
             Column("thread_id", "number", "Thread of the host; -1: a device."),
             Column("start_ns", "ns", "Begin of the segment, counted from the beginning of the step."),
             Column("duration_ns", "ns", "Length of the segment."),
@@ -192,11 +195,14 @@ def _part(recording: Recording, by: str, kernel_gap_ns: int) -> Part:
     kind_names = np.array(list(KINDS), object)
     if by == "segment":
         names, ops = found.names(recording), found.ops(recording)
+        places = {name: found.column(recording, name) for name in ("device_id", "context_id", "stream_id")}
         columns = {
             "kind": kind_names[found.kinds],
-            "name": np.array(names.values, object)[names.codes],
-            "op": np.array(ops.values, object)[ops.codes],
-            **{name: found.column(recording, name) for name in ("device_id", "stream_id", "thread_id")},
+            "name": names.column(),
+            "op": ops.column(),
+            **places,
+            "stream_name": stream_name_keys(recording, *places.values()).column(),
+            "thread_id": found.column(recording, "thread_id"),
             "start_ns": found.start_ns - recording.clock.cupti_start_ns,
             "duration_ns": found.duration_ns,
         }

@@ -27,7 +27,11 @@ class Keys(NamedTuple):
     def of(cls, ids: npt.NDArray[Any], form: Callable[[Any], Any] = lambda value: value) -> Keys:
         """The keys that ``form`` makes of each row's id; several ids may have the same key."""
         known, index = distinct_codes(ids)
-        made = [form(each) for each in known.tolist()]
+        return cls.of_values([form(each) for each in known.tolist()], index)
+
+    @classmethod
+    def of_values(cls, made: Sequence[Any], index: Numbers) -> Keys:
+        """The keys of rows that have the index of their value; several of these values may be the same."""
         values = sorted(set(made))
         places = {value: place for place, value in enumerate(values)}
         codes = np.array([places[value] for value in made], np.int64)
@@ -39,6 +43,10 @@ class Keys(NamedTuple):
         first, codes = distinct_rows(axes)
         shapes = zip(*(axis[first].tolist() for axis in axes), strict=True)
         return cls([",".join(map(str, shape)) for shape in shapes], codes)
+
+    def column(self) -> npt.NDArray[np.object_]:
+        """The value of each row."""
+        return np.array(self.values, object)[self.codes]
 
 
 class DurationGroup(NamedTuple):

@@ -21,6 +21,7 @@ from collector.analysis.evidence import activities_of, one_row_of_each
 from collector.analysis.ops import NO_ANNOTATION
 from collector.analysis.shared_values import is_sharing, shared
 from collector.recording.api_functions import ApiRole, ids_with_role
+from collector.recording.cupti_enums import LOADING_OVERHEADS
 from collector.recording.distinct import descending_order
 from collector.recording.idle_causes import idle_times
 from collector.recording.intervals import Union
@@ -55,7 +56,8 @@ _CAUSE_COLUMNS = tuple(Column(f"{cause}_ns", "ns", meaning) for cause, meaning i
 _TRACER_COLUMN = Column(
     "tracer_ns",
     "ns",
-    "Time of the gaps in which CUPTI itself ran, by its overhead records, whatever the cause; 0 without such records.",
+    "Time of the gaps in which CUPTI itself ran, by its overhead records but for those of compiling and loading code, "
+    "whatever the cause; 0 without such records.",
 )
 _TIME_COLUMNS = (*_CAUSE_COLUMNS, _TRACER_COLUMN)
 _DEFINITION = (
@@ -272,7 +274,9 @@ def _each_device(recording: Recording, window: str, kernel_gap_ns: int) -> Itera
     calls = recording.api_calls
     is_wait = np.isin(calls.name_id, ids_with_role(recording.strings, ApiRole.WAIT))
     waits = Union.of(calls.start_ns[is_wait], calls.end_ns[is_wait])
-    tracer = Union.of(recording.overheads.start_ns, recording.overheads.end_ns)
+    overheads = recording.overheads
+    is_tracers = ~np.isin(overheads.overhead_kind, LOADING_OVERHEADS)
+    tracer = Union.of(overheads.start_ns[is_tracers], overheads.end_ns[is_tracers])
     return (
         (device, own_window, _Gaps(recording, work, own_window, waits, tracer, kernel_gap_ns))
         for device, work, own_window in by_device(recording, window)

@@ -6,11 +6,14 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question, question_by, sums_in
 from collector.analysis.device_times import ratio
 from collector.analysis.duration_groups import Keys, duration_groups
 from collector.analysis.kernel_keys import kernel_names
+from collector.analysis.stream_numbers import STREAM_COLUMNS, stream_name_keys
 from collector.analysis.tensor_cores import tensor_core_uses_of_groups
 from collector.errors import CollectorError
 from collector.recording.kernel_names import demangle, short_name
@@ -36,8 +39,7 @@ KEYS = {
         Column("block", "text", "Threads of a block, x,y,z."),
     ),
     "stream": (
-        Column("device_id", "number", "CUDA device ordinal."),
-        Column("stream_id", "number", "CUPTI's stream id."),
+        *STREAM_COLUMNS,
         Column("name", "text", "Short name of the kernel."),
     ),
 }
@@ -161,5 +163,6 @@ def _keys(recording: Recording, by: str) -> list[Keys]:
         shapes = (Keys.of_shapes(*(getattr(table, f"{what}_{axis}") for axis in "xyz")) for what in ("grid", "block"))
         return [names, *shapes]
     if by == "stream":
-        return [Keys.of(table.device_id), Keys.of(table.stream_id), names]
+        places = [column.astype(np.int64) for column in (table.device_id, table.context_id, table.stream_id)]
+        return [*map(Keys.of, places), stream_name_keys(recording, *places), names]
     return [names]

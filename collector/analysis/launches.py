@@ -11,6 +11,7 @@ from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.analysis.duration_groups import lower_median
 from collector.analysis.evidence import Evidence
+from collector.analysis.stream_numbers import STREAM_COLUMNS, stream_name_keys
 from collector.recording.api_functions import plain_api_name
 from collector.recording.distinct import distinct_codes
 from collector.recording.schema import ACTIVITY_TABLES
@@ -61,8 +62,7 @@ DELAYS = Question(
     (
         Column("table", "text", "Table of the activity."),
         Column("row", "number", "Row of the activity in its table."),
-        Column("device_id", "number", "CUDA device ordinal."),
-        Column("stream_id", "number", "CUPTI's stream id."),
+        *STREAM_COLUMNS,
         Column("api_row", "number", "Row of the call in ``api_calls``."),
         Column("api_ns", "ns", "Duration of the call."),
         Column("delay_ns", "ns", "Start of the activity minus start of the call."),
@@ -92,11 +92,12 @@ def launch_delays(steps: Asked) -> Answer:
 def _delays(recording: Recording) -> dict[str, npt.NDArray[Any]]:
     work, launch_rows = _launched(recording)
     starts, ends = _call_times(recording, launch_rows)
+    places = {name: work.column(name).astype(np.int64) for name in ("device_id", "context_id", "stream_id")}
     return {
         "table": np.array(ACTIVITY_TABLES, object)[work.table],
         "row": work.row,
-        "device_id": work.device_id.astype(np.int64),
-        "stream_id": work.stream_id.astype(np.int64),
+        **places,
+        "stream_name": stream_name_keys(recording, *places.values()).column(),
         "api_row": launch_rows,
         "api_ns": ends - starts,
         "delay_ns": work.start_ns - starts,

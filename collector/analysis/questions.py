@@ -11,6 +11,7 @@ from collector.analysis.annotation_times import annotation_times
 from collector.analysis.api_calls import calls
 from collector.analysis.backward import backward
 from collector.analysis.busy_time import devices
+from collector.analysis.code_loading import code_loading
 from collector.analysis.concurrency import concurrency
 from collector.analysis.copies import copies
 from collector.analysis.critical_path import QUESTIONS as CRITICAL_PATH_BY
@@ -91,6 +92,7 @@ QUESTIONS: Mapping[str, NamedQuestion] = {
     "occupancy": NamedQuestion(occupancy, in_overview=False),
     "tensor_cores": NamedQuestion(tensor_cores, by=tuple(TENSOR_CORES_BY), in_overview=False),
     "steps": NamedQuestion(steps, in_overview=False),
+    "code_loading": NamedQuestion(code_loading, in_overview=False),
     "tracing_cost": NamedQuestion(tracing_cost, in_overview=False),
     "ledger": NamedQuestion(ledger, by=tuple(LEDGER_BY), in_overview=False),
     "ranks": NamedQuestion(ranks, by=tuple(RANKS_BY), in_overview=False, of_ranks=True),

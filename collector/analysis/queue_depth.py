@@ -12,8 +12,7 @@ from collector.analysis.asked import Part, Question, question_by
 from collector.analysis.device_times import ratio
 from collector.analysis.evidence import Evidence
 from collector.analysis.shared_values import shared
-from collector.analysis.stream_numbers import Stream, StreamNumbers
-from collector.analysis.streams import STREAM_COLUMNS
+from collector.analysis.stream_numbers import STREAM_COLUMNS, Stream, StreamNumbers
 from collector.recording.distinct import grouped_rows
 from collector.recording.intervals import times_by_number
 from collector.recording.stream_names import stream_names

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from collector.analysis.answer import Column
+from collector.analysis.duration_groups import Keys
 from collector.analysis.shared_values import shared
+from collector.recording.first_rows import distinct_rows
 from collector.recording.schema import ACTIVITY_TABLES
+from collector.recording.stream_names import stream_names
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -21,6 +24,12 @@ if TYPE_CHECKING:
 
 
 STREAM_NAME = Column("stream_name", "text", "Name that the program gave the stream, for example by NVTX; empty: none.")
+STREAM_COLUMNS = (
+    Column("device_id", "number", "CUDA device ordinal."),
+    Column("context_id", "number", "CUPTI's context id."),
+    Column("stream_id", "number", "CUPTI's stream id."),
+    STREAM_NAME,
+)
 
 
 class Stream(NamedTuple):
@@ -41,6 +50,14 @@ def streams_of_rows(table: Table) -> tuple[list[Stream], Numbers]:
     is_first[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
     first = np.flatnonzero(is_first)
     return [Stream(*each) for each in zip(*(column[first].tolist() for column in columns), strict=True)], first
+
+
+def stream_name_keys(recording: Recording, devices: Numbers, contexts: Numbers, streams: Numbers) -> Keys:
+    """The name of the stream of each row; empty: none, or no stream."""
+    first, codes = distinct_rows((devices, contexts, streams))
+    names = stream_names(recording)
+    places = zip(*(column[first].tolist() for column in (devices, contexts, streams)), strict=True)
+    return Keys.of_values([names.get(place, "") for place in places], codes)
 
 
 class StreamNumbers(NamedTuple):

@@ -11,7 +11,7 @@ from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.analysis.device_times import ratio
 from collector.analysis.evidence import activities_of
-from collector.analysis.stream_numbers import STREAM_NAME, StreamNumbers
+from collector.analysis.stream_numbers import STREAM_COLUMNS, StreamNumbers
 from collector.recording.intervals import GroupTimes
 from collector.recording.stream_names import stream_names
 
@@ -20,12 +20,6 @@ if TYPE_CHECKING:
     from collector.analysis.asked import Asked
     from collector.recording.recording import Recording
 
-STREAM_COLUMNS = (
-    Column("device_id", "number", "CUDA device ordinal."),
-    Column("context_id", "number", "CUPTI's context id."),
-    Column("stream_id", "number", "CUPTI's stream id."),
-    STREAM_NAME,
-)
 QUESTION = Question(
     "streams",
     "A stream is busy while at least one kernel, copy or memset runs on it, and alone while none runs on another "

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from collector.analysis.answer import branch
 from collector.analysis.busy_time import devices
+from collector.analysis.code_loading import code_loading
 from collector.analysis.copies import copies
 from collector.analysis.kernels import kernels
 from collector.analysis.no_launches import no_launches
@@ -52,6 +53,12 @@ def summarize(recording: Recording, *, unavailable: str | None = None, color: bo
     ):
         if len(answer) and answer[answer.columns[0].name].tolist() != [NO_ANNOTATION]:
             show(page, answer)
+    if len(loading := code_loading(recording)):
+        parts = (
+            f"{row['kind']} {time_text(row['covered_ns'])} ({counted('{:,} time[|s]', row['count'])})"
+            for row in loading
+        )
+        page.say(f"Code was compiled or loaded during the step: {', '.join(parts)}", "yellow")
     ledger = recording.ledger
     page.say(
         f"{counted('{:,} launch[|es]', ledger.launches_seen)}, {counted('{:,} kernel[|s]', ledger.kernels)}, "

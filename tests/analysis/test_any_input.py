@@ -62,6 +62,8 @@ def fill(build, rows, devices=(0, 1)):
         elif kind == "overhead":
             start_ns = build.clock["cupti_start_ns"] + start
             build.raw("overheads", overhead_kind=launch << 16, start_ns=start_ns, end_ns=start_ns + duration)
+            jit = {"jit_operation_type": launch % 5, "jit_entry_type": launch % 4, "cache_bytes": 2**63 + launch}
+            build.raw("jit_operations", start_ns=start_ns, end_ns=start_ns + duration, device_id=device, **jit)
         else:
             operation = {
                 "operation": 1 + launch % 2,

@@ -7,6 +7,7 @@ import pytest
 from collector.analysis import idle, idle_gaps, idle_ops
 from collector.analysis.idle import CAUSES
 from collector.analysis.ops import NO_ANNOTATION
+from collector.recording.cupti_enums import LOADING_OVERHEADS
 
 RECORDED = {
     "hta/v100_rank1of2_profile_memory": (732_352_000, 599_837_000, 110_046_000, 22_469_000, 0, 0),
@@ -60,6 +61,8 @@ def test_the_time_in_which_the_tracer_itself_ran(build, start_ns):
     build.kernel("k", 1000, 500).kernel("l", 2000, 500)
     for begin, end in ((900, 1100), (1600, 1800), (1700, 1900), (2100, 2200)):
         build.raw("overheads", start_ns=start_ns + begin, end_ns=start_ns + end, overhead_kind=1 << 16)
+    for kind in LOADING_OVERHEADS:  # the driver's own time, without a tracer, too
+        build.raw("overheads", start_ns=start_ns, end_ns=start_ns + 2000, overhead_kind=kind)
     recording = build.recording()
     gaps = {row["start_ns"]: row["tracer_ns"] for row in idle_gaps(recording)}
     assert gaps == {0: 100, 1500: 300, 2500: 0}
