@@ -14,11 +14,12 @@ import numpy as np
 
 from collector.analysis.activities import Activities
 from collector.analysis.annotation_paths import has_whole_paths
+from collector.analysis.backward import are_backward_passes
 from collector.analysis.memory import LARGEST_BYTES, memory_places, rows_by_address
 from collector.analysis.questions import QUESTIONS
 from collector.analysis.stream_numbers import StreamNumbers
 from collector.recording.api_functions import ApiRole, ids_with_role
-from collector.recording.cupti_enums import ALLOCATION
+from collector.recording.cupti_enums import ALLOCATION, LOADING_OVERHEADS
 from collector.recording.first_rows import distinct_rows
 from collector.recording.schema import ACTIVITY_TABLES
 from collector.recording.stream_names import stream_names
@@ -103,12 +104,15 @@ def part_rows(recording: Recording) -> PartRows | None:
             "code": _codes(_asked(recording, "annotation_times/name"), "annotations", len(annotations)),
             "thread": _numbered(annotations.thread_id)[0],
             "owner": owners[1],
+            "sequence": np.where(annotations.op_sequence == 0, 0, _numbered(annotations.op_sequence)[0] + 1),
+            "is_backward": are_backward_passes(whole, annotations.name_id),
         },
         "externals": {"correlation": correlations[2], "owner": owners[0]},
         "overheads": {
             "start": overheads.start_ns - began,
             "length": overheads.end_ns - overheads.start_ns,
             "code": _codes(_asked(recording, "tracing_cost"), "overheads", len(overheads)),
+            "loads": np.isin(overheads.overhead_kind, LOADING_OVERHEADS),
         },
         "memory": {
             "start": operations.start_ns - began,

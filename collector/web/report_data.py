@@ -140,7 +140,9 @@ def described_step(
                 "name": lane.name,
                 "slices": len(lane.names),
                 "device_id": lane.device_id,
+                "context_id": lane.context_id,
                 "stream_id": lane.stream_id,
+                "stream_name": lane.stream_name,
             }
             for lane in lanes.lanes
         ],

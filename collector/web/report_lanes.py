@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from collector.analysis.activities import Activities
+from collector.analysis.stream_numbers import Stream, StreamNumbers
 from collector.recording.api_functions import plain_api_name
 from collector.recording.cupti_enums import OVERHEAD_KINDS
 from collector.recording.distinct import distinct_codes, distinct_values, grouped_rows
@@ -17,7 +18,7 @@ from collector.recording.kernel_names import short_name
 from collector.recording.kind_names import copy_kind_name
 from collector.recording.nesting import NestedRanges
 from collector.recording.schema import ACTIVITY_TABLES
-from collector.recording.stream_names import stream_names
+from collector.recording.stream_names import stream_devices, stream_names
 from collector.web.byte_planes import byte_planes
 
 if TYPE_CHECKING:
@@ -55,8 +56,12 @@ class Lane(NamedTuple):
     """Of each slice the place in `Lanes.names`; empty for a device."""
     device_id: int = -1
     """Of a device and a stream."""
+    context_id: int = -1
+    """Of a stream."""
     stream_id: int = -1
     """Of a stream."""
+    stream_name: str = ""
+    """The name that the program gave the stream."""
 
 
 @dataclass(frozen=True)
@@ -201,21 +206,32 @@ def _devices(recording: Recording, work: Activities, names: _Names) -> Iterator[
     }
     named = [tables[name](getattr(recording, name)) for name in ACTIVITY_TABLES]
     firsts = np.cumsum([0, *map(len, named)])[:-1]
-    name_of = np.concatenate([np.zeros(0, np.uint32), *named])
-    names_of_streams: dict[tuple[int, int], list[str]] = {}
-    for (device, _, stream), stream_name in sorted(stream_names(recording).items()):
-        names_of_streams.setdefault((device, stream), []).append(stream_name)
+    places = np.concatenate([np.zeros(0, np.uint32), *named])[firsts[work.table] + work.row]
+    streams, stream_of = StreamNumbers.of(recording, work)
+    numbers = {stream: number for number, stream in enumerate(streams)}
+    in_order = list(stream_devices({(each.device, each.stream, each.context) for each in streams}))
+    given = stream_names(recording)
+    order, bounds = grouped_rows(stream_of, len(streams))
     for device, own in work.by_device():
         nothing = np.zeros(0, np.uint32)
         yield Lane("device", f"GPU {device}", own.start_ns, own.end_ns, nothing, device)
-        places = name_of[firsts[own.table] + own.row]
-        streams, codes = distinct_codes(own.stream_id)
-        order, bounds = grouped_rows(codes, len(streams))
-        for stream, begin, end in zip(streams.tolist(), bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-            rows = order[begin:end]
-            label = ", ".join(names_of_streams.get((device, stream), ()))
-            name = f"GPU {device} stream {stream}" + (f" ({label})" if label else "")
-            yield Lane("stream", name, own.start_ns[rows], own.end_ns[rows], places[rows], device, stream)
+        for (of_device, stream, context), key in in_order:
+            number = numbers[Stream(of_device, context, stream)]
+            rows = order[bounds[number] : bounds[number + 1]]
+            if of_device != device or not len(rows):
+                continue
+            label = given.get((device, context, stream), "")
+            yield Lane(
+                "stream",
+                f"GPU {device} stream {key.rpartition(':')[2]}" + (f" ({label})" if label else ""),
+                work.start_ns[rows],
+                work.end_ns[rows],
+                places[rows],
+                device,
+                context,
+                stream,
+                label,
+            )
 
 
 def _annotations(recording: Recording, names: _Names) -> Iterator[Lane]:

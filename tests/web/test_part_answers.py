@@ -45,7 +45,7 @@ FOLLOWING = {
     *(f"kernels/{by}" for by in ("name", "whole_name", "op", "shape", "stream")),
     *("tensor_cores/use", "tensor_cores/name", "occupancy", "ops", "copies", "launches", "launch_delays", "calls"),
     *("queue/stream", "queue/depth", "annotation_times/name", "annotation_times/path", "tracing_cost"),
-    *("memory/pool", "memory/op"),
+    *("memory/pool", "memory/op", "memory_growth/step", "memory_growth/op", "backward"),
 }
 """Answers that the page makes about parts of a step; all others are about whole steps."""
 
@@ -102,6 +102,9 @@ def written(path, recording):
     return step
 
 
+NODES = ("autograd::engine::evaluate_function: AddmmBackward0", "step 3/autograd::engine::evaluate_function: é")
+
+
 def program(build, chance):
     """Adds a program of several devices, streams and threads, with launches, waits, copies, memory and annotations."""
     names = ["gemm<float>", "gemm<int>", "ncclDevKernel_AllReduce", "sm90_xmma_gemm_f16", "é_norm", "\U0001f600_loss"]
@@ -144,10 +147,12 @@ def program(build, chance):
             )
         if chance.random() < 0.2:
             times = {"start_ns": START_NS + now, "end_ns": START_NS + now + 40}
-            build.raw("overheads", **times, overhead_kind=chance.choice([1 << 16, 2 << 16]))
+            build.raw("overheads", **times, overhead_kind=chance.choice([1, 1 << 16, 2 << 16, 5 << 16]))
         if chance.random() < 0.5:
-            path = chance.choice(["train", "train/layer", "loss", "step 3"])
+            path = chance.choice(["train", "train/layer", "loss", "step 3", "Step#4", "step 3/AddmmBackward0", *NODES])
             build.annotation(path, max(now - chance.randrange(2000), 0), 2100, number + 1, correlation)
+            build.rows["annotations"][-1]["op_sequence"] = chance.choice([0, 1, 2, 3])
+            build.rows["annotations"][-1]["thread_id"] = chance.choice([11, 11, 11, 12])
     return build
 
 

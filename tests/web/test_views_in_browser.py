@@ -245,7 +245,7 @@ def test_rows_are_grouped_and_groups_are_closed(report_page, shared, tmp_path):
     assert sorted(each.split()[1:4] for each in groups) == [["stream", "id", "15"], ["stream", "id", "7"]]
     assert sorted(row for row in rows if len(row) > 1) == sorted(before)
     report_page.page.get_by_role("button", name="stream id 7").click()
-    assert len(report_page.table("Kernels")) == 2 + sum(row[1] == "15" for row in before)
+    assert len(report_page.table("Kernels")) == 2 + sum(row[2] == "15" for row in before)
     address = report_page.page.evaluate("() => location.hash.slice(1)")
     shut = report_page.table("Kernels")
     assert report_page.open(path, address).table("Kernels") == shut

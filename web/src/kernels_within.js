@@ -9,7 +9,7 @@ import { within } from "./window.js";
 /** @typedef {import("./provider.js").Step} Step */
 
 /** Columns that slices tell. */
-const KNOWN = new Set(["device_id", "stream_id", "name", "count", "total_ns", "share", "min_ns", "median_ns", "max_ns"]);
+const KNOWN = new Set(["device_id", "context_id", "stream_id", "stream_name", "name", "count", "total_ns", "share", "min_ns", "median_ns", "max_ns"]);
 
 /** Whether the page has every slice of a step. @param {Step} step */
 export function hasAllSlices(step) {
@@ -37,7 +37,8 @@ export function kernelsWithin(answer, step, slices, part, by) {
   }
   const found = [...groups].map(([key, lengths]) => {
     const lane = step.lanes[Math.floor(key / names)];
-    return { device_id: lane.device_id, stream_id: lane.stream_id, name: step.names[key % names], ...figuresOf(lengths) };
+    const { device_id, context_id, stream_id, stream_name } = lane;
+    return { device_id, context_id, stream_id, stream_name, name: step.names[key % names], ...figuresOf(lengths) };
   });
   /** @type {import("./part/groups.js").Row[]} */
   const rows = shared(longestFirst(found, answer.columns.map((each) => each.name)));

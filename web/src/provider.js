@@ -9,7 +9,7 @@ import { askBytes, loadServedPage } from "./server.js";
  *   totals: Record<string, Value>, losses: string[], notes: string[], python: string, cli: string, sql?: string,
  *   part?: {start: number, end: number} | null}} Answer `part`: what of the step it is about, where it is not all. */
 /** @typedef {{kind: "device" | "stream" | "annotations" | "calls" | "tracer", name: string, slices: number,
- *   device_id: number, stream_id: number}} LaneInfo */
+ *   device_id: number, context_id: number, stream_id: number, stream_name: string}} LaneInfo */
 /** @typedef {{severity: string, checker: string, line: string, evidence: string[]}} Finding */
 /** @typedef {{name: string, steps: number[]}} Side */
 /** @typedef {{before: Side, now: Side, answers: Record<string, Answer>}} Comparison */

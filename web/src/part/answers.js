@@ -2,8 +2,10 @@
 // Each function is the counterpart of a module of collector/analysis. Names and other texts are taken from the answer about
 // the whole step. tests/web/test_part_answers.py compares all of them with Python's answers.
 import { ascending, byCodePoints, figuresOf, groupedBy, longestFirst, lowerMedian, ratio, rowOf, shared } from "./groups.js";
+import { backward } from "./backward.js";
 import { clipped, gapsBetween, lengthOf, overlap, sweep, timesAlone, timesByNumber, union, without } from "./intervals.js";
 import { memoryByOp, memoryByPool } from "./memory.js";
+import { growthByOp, growthByStep } from "./memory_growth.js";
 import { annotationPathTimes, NO_ANNOTATION, ops, pathsOf } from "./ops.js";
 import { within } from "../window.js";
 
@@ -196,7 +198,7 @@ function streams(_, asked) {
 function gaps(asked) {
   const { rows: { work, calls, overheads }, cut } = asked;
   const waits = union(cut.calls.filter((row) => calls.waits[row]).map((row) => timesOf(calls, row)));
-  const tracer = union(cut.overheads.map((row) => timesOf(overheads, row)));
+  const tracer = union(cut.overheads.filter((row) => !overheads.loads[row]).map((row) => timesOf(overheads, row)));
   return byDevice(asked).map(([device, own]) => ({
     device,
     gaps: gapsBetween(own.map((row) => timesOf(work, row)), cut.part).map(({ start, end, endedBy }) => {
@@ -383,9 +385,8 @@ function launchDelays(_, asked) {
   const places = info.activity_tables.map((_, number) => new Map(
     ascending(cut.work.filter((row) => work.table[row] === number).map((row) => work.row[row])).map((row, place) => [row, place])));
   return launched(asked).map(({ row, call, api, delay, sinceReturn }) => {
-    const { device_id, stream_id } = streamKeys(asked, work.stream[row]);
     return {
-      table: info.activity_tables[work.table[row]], row: places[work.table[row]].get(work.row[row]), device_id, stream_id,
+      table: info.activity_tables[work.table[row]], row: places[work.table[row]].get(work.row[row]), ...streamKeys(asked, work.stream[row]),
       api_row: callPlaces.get(call), api_ns: api, delay_ns: delay, queue_ns: Math.max(sinceReturn, 0),
     };
   });
@@ -457,6 +458,9 @@ const QUESTIONS = {
   "annotation_times/name": { rows: annotationTimes, needs: ["annotation_times/name"] },
   "annotation_times/path": { rows: annotationPathTimes, needs: ["annotation_times/name"] },
   "memory/pool": { rows: memoryByPool },
+  backward: { rows: backward, needs: ["annotation_times/name"], named: true },
+  "memory_growth/step": { rows: growthByStep, needs: ["annotation_times/name"], named: true },
+  "memory_growth/op": { rows: growthByOp, needs: ["annotation_times/name"], named: true },
   "memory/op": { rows: memoryByOp, needs: ["annotation_times/name"], named: true },
   tracing_cost: { rows: tracingCost, needs: ["tracing_cost"] },
 };

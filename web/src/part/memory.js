@@ -3,10 +3,33 @@ import { byCodePoints, groupedBy } from "./groups.js";
 import { NO_ANNOTATION, pathsOf } from "./ops.js";
 
 /** @typedef {import("./answers.js").Asked} Asked */
-/** @typedef {{row: number, start: number, freed: number, bytes: number}} Held An allocation; `freed` is Infinity if it is never freed. */
+/** @typedef {{row: number, start: number, freed: number, freedBy: number, bytes: number}} Held An allocation; `freed` is
+ *   Infinity if it is never freed, `freedBy` the row of the release, -1: none. */
+
+/** The allocations of a part, and the rows that release memory whose allocation is not in it. @param {Asked} asked */
+export function allocationsIn({ rows: { memory }, cut }) {
+  /** @type {Held[]} */
+  const held = [];
+  /** @type {number[]} */
+  const unknown = [];
+  cut.memory.forEach((row, at) => {
+    const [before, next] = [cut.memory[at - 1], cut.memory[at + 1]];
+    if (memory.allocates[row]) {
+      const hasNext = next !== undefined && memory.address[next] === memory.address[row];
+      held.push({
+        row, start: memory.start[row], freed: hasNext ? memory.start[next] : Infinity,
+        freedBy: hasNext && !memory.allocates[next] ? next : -1, bytes: memory.bytes[row],
+      });
+    } else if (before === undefined || memory.address[before] !== memory.address[row] || !memory.allocates[before]) {
+      unknown.push(row);
+    }
+  });
+  return { held, unknown };
+}
 
 /** For each place its allocations, its numbers of releases, and its high water. @param {Asked} asked */
-function heldIn({ info, rows: { memory }, cut }) {
+function heldIn(asked) {
+  const { info, rows: { memory }, cut } = asked;
   const places = info.memory_places.map((place) => ({
     place, held: /** @type {Held[]} */ ([]), frees: 0, unknown: 0, used: 0, reserved: 0, high: 0, at: cut.part.start,
   }));
@@ -14,22 +37,20 @@ function heldIn({ info, rows: { memory }, cut }) {
     of.used = Math.max(of.used, memory.used[row]);
     of.reserved = Math.max(of.reserved, memory.reserved[row]);
   };
-  cut.memory.forEach((row, at) => {
-    const own = places[memory.place[row]];
-    const [before, next] = [cut.memory[at - 1], cut.memory[at + 1]];
-    if (memory.allocates[row]) {
-      const hasNext = next !== undefined && memory.address[next] === memory.address[row];
-      own.held.push({ row, start: memory.start[row], freed: hasNext ? memory.start[next] : Infinity, bytes: memory.bytes[row] });
-      uses(row, own);
-      if (hasNext && !memory.allocates[next]) {
-        own.frees++;
-        uses(next, own);
-      }
-    } else if (before === undefined || memory.address[before] !== memory.address[row] || !memory.allocates[before]) {
-      own.unknown++;
-      uses(row, own);
+  const { held, unknown } = allocationsIn(asked);
+  for (const each of held) {
+    const own = places[memory.place[each.row]];
+    own.held.push(each);
+    uses(each.row, own);
+    if (each.freedBy >= 0) {
+      own.frees++;
+      uses(each.freedBy, own);
     }
-  });
+  }
+  for (const row of unknown) {
+    places[memory.place[row]].unknown++;
+    uses(row, places[memory.place[row]]);
+  }
   for (const own of places) {
     const changes = [
       ...own.held.filter((each) => each.freed < Infinity).map((each) => ({ time: each.freed, bytes: -each.bytes })),
@@ -57,7 +78,7 @@ function bytesOf(held) {
 }
 
 /** @param {[number, string, string]} place */
-function keysOf([device_id, memory, pool]) {
+export function keysOf([device_id, memory, pool]) {
   return { device_id, memory, pool };
 }
 

@@ -33,6 +33,29 @@ export function pathsOf({ info, rows, cut, answers }) {
   return paths;
 }
 
+const MARK = /^(profiler_?|train(ing)?_?)?(step|iteration|iter|batch)[ _#:=-]*[0-9]*$/iu;
+
+/** The rows of the annotations that mark steps, in order of time (collector/analysis/step_marks.py).
+ * @param {Asked} asked @param {Map<number, string>} paths */
+export function marksOf({ rows: { annotations: { thread, start, length } } }, paths) {
+  const named = [...paths].filter(([row, path]) => length[row] > 0 && MARK.test(path.slice(path.lastIndexOf("/") + 1))).map(([row]) => row);
+  const [own] = [...groupedBy(named, (row) => thread[row])].sort((one, other) => other[1].length - one[1].length || one[0] - other[0])
+    .map(([, rows]) => rows);
+  let reached = -Infinity;
+  const outer = (own ?? []).sort((one, other) => start[one] - start[other] || length[other] - length[one] || one - other).filter((row) => {
+    const isOuter = start[row] >= reached;
+    reached = Math.max(reached, start[row] + length[row]);
+    return isOuter;
+  });
+  return outer.length > 1 ? outer : [];
+}
+
+/** The part of a path inside the mark of its step; outside of steps the whole path. @param {string} path @param {Set<string>} marks */
+export function pathWithin(path, marks) {
+  for (let outer = path; outer; outer = around(outer)) if (marks.has(outer)) return path.slice(outer.length + 1);
+  return path;
+}
+
 /** @param {Answer} whole @param {Asked} asked */
 export function annotationPathTimes(whole, asked) {
   const paths = pathsOf(asked);

@@ -94,7 +94,7 @@ function moments(step, loss) {
 /** @param {import("../views.js").Shown} props */
 export function Trust({ step }) {
   const lost = [...(step.warning ? [step.warning] : []), ...step.losses];
-  const { tracing_cost: cost, "ledger/figure": figures, "ledger/table": tables } = step.answers;
+  const { tracing_cost: cost, code_loading: loading, "ledger/figure": figures, "ledger/table": tables } = step.answers;
   return html`
     ${chosenWindow.value && html`<p class="note">Losses and the ledger are about the whole step, whatever window is chosen.</p>`}
     <h2>What was lost</h2>
@@ -108,6 +108,7 @@ export function Trust({ step }) {
     ${cost
       ? html`<${AnswerTable} answer=${cost} title="What tracing cost" plain part=${chosenWindow.value} />`
       : html`<h2>What tracing cost</h2><p>Not known: the recording has no records of the tracer's own time.</p>`}
+    ${loading && html`<${AnswerTable} answer=${loading} title="What compiling and loading code took" plain />`}
     ${figures && html`<${AnswerTable} answer=${figures} title="The ledger" plain />`}
     ${tables && html`<${AnswerTable} answer=${tables} title="Rows of each table" plain />`}
     <h2>What this file says of you</h2>
