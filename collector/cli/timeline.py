@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,9 @@ from collector.text import terminal
 from collector.text.progress import progress
 
 if TYPE_CHECKING:
+    from collector.formats.journal_format import PartToDraw
     from collector.protos import StepStats
+    from collector.timeline import View
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -106,8 +109,15 @@ def run(arguments: argparse.Namespace) -> int:
     if view != View() and (arguments.tensorflow or wanted.drawn is None):
         drawn = " and ".join(each.suffix for each in DRAWN_FILES)
         raise CollectorError(f"options that select slices apply to {drawn}, and not to --tensorflow")
+    part = None
     with progress(f"reading {arguments.input.name}"):
-        step = load(arguments.input)
+        # Of some devices, times are counted from their first slice.
+        if view.window_ns != (None, None) and view.max_events is None and view.devices is None:
+            part = _part_to_draw(arguments.input, view)
+        step = load(arguments.input) if part is None else part.step
+    if part is not None:
+        view = replace(view, extent_ns=part.extent_ns)
+        terminal.report(f"{arguments.input}: of the journal, the part of the window was read; others are not counted")
     if step.is_empty:
         raise InvalidFileError(f"{arguments.input}: the file is empty", "Record the step again")
     if step.warning:
@@ -126,6 +136,17 @@ def run(arguments: argparse.Namespace) -> int:
         else:
             save_in_format(step, arguments.output)
     return 0
+
+
+def _part_to_draw(path: Path, view: View) -> PartToDraw | None:
+    """The part of a journal that the view's window needs; None: of other files, and where the whole is needed."""
+    from collector.formats.journal_format import part_to_draw
+    from collector.recording.journal_segments import is_journal, segments_of
+
+    is_folder = path.is_dir() and bool(segments_of(path))
+    if not is_folder and not (path.is_file() and is_journal(path)):
+        return None
+    return part_to_draw(path, view.window_ns, with_memory=view.counters)
 
 
 def _write_tensorflow(step_stats: StepStats, path: Path) -> None:

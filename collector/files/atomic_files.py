@@ -135,8 +135,17 @@ def _open_stream(target: Path) -> BinaryIO:
 
 def _behind_links(target: Path) -> Path:
     try:
-        return target.resolve() if target.is_symlink() else target
+        if not target.is_symlink():
+            return target
+        found = target.resolve()
     except OSError:  # no file can have this name, which is reported when it is opened
         return target
-    except RuntimeError as error:  # a link to itself, before Python 3.13
-        raise OutputError(f"cannot write {target}: its links lead in a circle") from error
+    except RuntimeError as error:  # before Python 3.13
+        raise _circle(target) from error
+    if found.is_symlink():  # from Python 3.13 on
+        raise _circle(target)
+    return found
+
+
+def _circle(target: Path) -> OutputError:
+    return OutputError(f"cannot write {target}: its links lead in a circle")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from collector.formats.file_format import Format
 
@@ -40,6 +40,54 @@ def read_part(path: Path, window_ns: WindowNs) -> Step:
     from collector.recording.journal_segments import contents_of, load_journal_file
 
     return _step(load_journal_file(path, window_ns), path, process_of(contents_of(path)))
+
+
+class PartToDraw(NamedTuple):
+    """The part of a journal that a timeline shows."""
+
+    step: Step
+    extent_ns: tuple[int, int]
+    """The first start and the last end of the whole, on CUPTI's clock."""
+
+
+def part_to_draw(path: Path, window_ns: WindowNs, *, with_memory: bool) -> PartToDraw | None:
+    """Read what a timeline of a part of a journal needs, so that the rest is never in memory.
+
+    Args:
+        path: the file, or the folder of segments.
+        window_ns: the part, from the first start of the whole on.
+        with_memory: whether the timeline has the counters of memory, which depend on all that was allocated before.
+
+    Returns:
+        The part; None: the whole is needed.
+
+    Raises:
+        collector.InvalidFileError: it is not readable.
+    """
+    from collector.recording.journal_segments import extent_of_journal
+    from collector.recording.possible_times import FAR_NS
+
+    extent = extent_of_journal(path)
+    if not 0 < extent.first_ns <= extent.last_ns <= extent.first_ns + FAR_NS:
+        return None
+    if with_memory and "memory_operations" in extent.tables:
+        return None
+    shift_ns = extent.first_ns - extent.session_start_ns
+    first, last = (None if side is None else side + shift_ns for side in window_ns)
+    step = read_segments(path, (first, last)) if path.is_dir() else read_part(path, (first, last))
+    has_memory = with_memory and len(step.recording.memory_operations)
+    if has_memory or "capture_ranges_recorded" in step.recording.counters:
+        return None
+    return PartToDraw(step, (extent.first_ns, extent.last_ns))
+
+
+def read_ranges(step: Step) -> list[Step]:
+    """The ranges of a program whose journal has only these (``collector run --capture-range``), each as a step."""
+    from collector.recording.journal_segments import load_captured_ranges
+
+    assert step.path is not None
+    assert step.process is not None
+    return [_step(each, step.path, step.process) for each in load_captured_ranges(step.path)]
 
 
 def _step(recording: Recording, path: Path, process: JournalProcess, cut_at: int | None = None) -> Step:

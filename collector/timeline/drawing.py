@@ -54,6 +54,9 @@ class View:
     """Draw memory per allocator, bytes in flight per kind of copy, busy streams, and figures that were sampled."""
     label: str = ""
     """Text shown beside each process, such as a rank or a step."""
+    extent_ns: tuple[int, int] | None = None
+    """First start and last end of the whole on CUPTI's clock, where the step is the part of a recording that
+    `window_ns` selects, and `max_events` is not given; None: the step is the whole."""
 
     def __post_init__(self) -> None:
         """Refuse invalid values."""
@@ -244,7 +247,8 @@ def _has_details(data: bytes | bytearray | memoryview) -> bool:
 def _part_of(step: Any, view: View) -> RecordingPart | None:
     """The part of a recording that the view's times select; None if they select all, or if there is no recording."""
     has_times = view.window_ns != (None, None) or view.min_duration_ns > 0 or view.max_events is not None
-    recording = _recording_of(step) if has_times and view.devices is None else None
+    is_part = view.extent_ns is not None
+    recording = _recording_of(step) if is_part or (has_times and view.devices is None) else None
     if recording is None:
         return None
     from collector.timeline.recording_part import part_of
@@ -254,8 +258,9 @@ def _part_of(step: Any, view: View) -> RecordingPart | None:
         window_ns=view.window_ns,
         min_duration_ns=view.min_duration_ns,
         max_slices=view.max_events,
-        times_decide=view.names is None,
+        times_decide=view.names is None and view.devices is None,
         with_memory=view.counters,
+        extent_ns=view.extent_ns,
     )
 
 

@@ -56,6 +56,7 @@ def test_bombs_are_refused(bombs):
             load(path)
 
 
+@pytest.mark.slow
 def test_bombs_take_little_memory(bombs):
     """A process of its own: what is told of memory is the most that it ever had."""
     program = """

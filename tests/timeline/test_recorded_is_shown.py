@@ -43,6 +43,8 @@ def recording(build, start_ns):
     build.raw("synchronizations", **at(30_000, 10, sync_type=1, stream_id=none, context_id=1, event_id=12))
     build.raw("synchronizations", **at(31_000, 10, sync_type=4, stream_id=none, context_id=2, event_id=none))
     build.raw("overheads", **at(40_000, 700, overhead_kind=1 << 16, object_kind=2, process_id=5, thread_id=6))
+    jit = {"jit_operation_type": 1, "jit_entry_type": 1, "device_id": 1, "jit_id": 8, "cache_bytes": 512}
+    build.raw("jit_operations", **at(45_000, 300, correlation_id=10, process_id=5, thread_id=6, **jit))
     build.raw(
         "memory_operations",
         start_ns=start_ns + 50_000,
@@ -80,6 +82,15 @@ SIDES = {
     ("waits", "Event Synchronize"): {"waited_for": "event 12", "event": 12, "context": 1},
     ("waits", "Context Synchronize"): {"waited_for": "context 2", "context": 2},
     ("overheads", "Buffer Flush"): {"process": 5, "thread": 6},
+    ("jit", "JIT Cache Load"): {
+        "code": "PTX to cubin",
+        "device": 1,
+        "bytes": 512,
+        "jit": 8,
+        "process": 5,
+        "thread": 6,
+        "correlation": 10,
+    },
     ("memory", "Allocation"): {
         "bytes": 4096,
         "memory": "Device",
@@ -151,7 +162,7 @@ def test_the_profilers_times_are_the_same_without_them(recording):
             plain.step_stats.dev_stats.remove(device)
         for node in device.node_stats:
             node.ClearField("activity")
-    assert len(whole.step_stats.dev_stats) == len(plain.step_stats.dev_stats) + 3
+    assert len(whole.step_stats.dev_stats) == len(plain.step_stats.dev_stats) + 4
     assert times_by_scope(whole) == times_by_scope(plain)
 
 

@@ -31,6 +31,8 @@ def large(build):
         build.annotation(f"op::{number % 11}", start - 50, 900, number, number)
         if number % 50 == 0:
             build.call("cudaMalloc", start + 300, 20, correlation_id=1000 + number)
+            jit_ns = build.clock["cupti_start_ns"] + start + 310
+            build.raw("jit_operations", start_ns=jit_ns, end_ns=jit_ns + length, jit_operation_type=3)
             build.raw(
                 "memory_operations",
                 start_ns=build.clock["cupti_start_ns"] + start + 305,

@@ -111,6 +111,7 @@ def test_perfetto_finds_both_ends(perfetto, recording, tmp_path, suffix):
     assert drawn.arrows == len(ARROWS) + len(EVENT_ARROWS) == len(view.answers[0])
 
 
+@pytest.mark.slow
 @pytest.mark.viewer
 def test_catapult_finds_both_ends(catapult, recording, tmp_path):
     path = tmp_path / "step.json"
