@@ -26,6 +26,7 @@ from collector.profiler.api import Profiler
 from collector.profiler.profiler_errors import ProfilerError
 from collector.profiler.reporter import VIEWS, Message
 from collector.runtime.uncompiled import uncompiled
+from collector.tracing.schedule import Action, action_of
 
 if TYPE_CHECKING:
     import os
@@ -77,13 +78,16 @@ class ProfileContext:
         profile_dir: the folder for files, created when the first is written.
         trace_steps: the steps to trace, at most 100. None: automatic: after ten steps of warming up, every kind of
             step (see ``step``) that is new, and occasionally one more until half of a graph is covered.
+        schedule: chooses the steps instead of ``trace_steps``, such as `collector.schedule` or
+            ``torch.profiler.schedule`` makes one; at most 100 are traced. Its steps of warming up are traced and
+            forgotten.
         dump_steps: the steps after which to write ``profile_<step>``, the profile of all steps so far. None: after 100.
         enabled: False makes all methods do nothing.
         debug: also write ``run_meta_<step>`` as text, and log each action.
         open_trace: makes the session that traces a step; `collector.trace` by default.
 
     Raises:
-        ValueError: no folder, or too many steps; only if enabled.
+        ValueError: no folder, too many steps, or steps and a schedule; only if enabled.
     """
 
     def __init__(
@@ -94,9 +98,13 @@ class ProfileContext:
         enabled: bool = True,
         debug: bool = False,
         *,
+        schedule: Callable[[int], Any] | None = None,
         open_trace: Callable[[], TracedStep] = _trace,
     ) -> None:
         self._trace_steps = None if trace_steps is None else set(trace_steps)
+        self._schedule = schedule
+        if enabled and schedule is not None and trace_steps is not None:
+            raise ValueError("trace_steps and schedule are both given; give one")
         if enabled and not str(profile_dir):
             raise ValueError("a folder for the profiles is needed")
         if enabled and self._trace_steps is not None and len(self._trace_steps) > MAX_TRACED_STEPS:
@@ -189,12 +197,13 @@ class ProfileContext:
             yield number
             return
         try:
-            if not self._is_to_trace(number, kind):
+            action = self._action_in(number, kind)
+            if action is Action.NONE:
                 yield number
             else:
                 with self._tracing(number) as session:
                     yield number
-                if session is not None and _active is self:
+                if session is not None and _active is self and action is not Action.WARMUP:
                     self._keep(number, kind, session)
             self._dump(number)
         finally:
@@ -214,11 +223,17 @@ class ProfileContext:
             self._under_way = stack
             yield session
 
-    def _is_to_trace(self, step: int, kind: str) -> bool:
+    def _action_in(self, step: int, kind: str) -> Action:
+        scheduled = Action.NONE if self._schedule is None else action_of(self._schedule(step))
         if self._force_trace or any(step in steps for _, _, steps in self._automatic):
-            return True
+            return Action.RECORD
         if len(self._traced) >= MAX_TRACED_STEPS:
-            return False
+            return Action.NONE
+        if self._schedule is not None:
+            return scheduled
+        return Action.RECORD if self._is_to_trace(step, kind) else Action.NONE
+
+    def _is_to_trace(self, step: int, kind: str) -> bool:
         if self._trace_steps is not None:
             return step in self._trace_steps
         if step <= WARMUP_STEPS:

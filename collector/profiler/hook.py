@@ -1,4 +1,4 @@
-"""A hook for running programs that writes a timeline file at intervals.
+"""A hook for running programs that writes a timeline file at intervals, or by a schedule.
 
 >>> hook = ProfilerHook(save_steps=100, output_dir="/tmp/timelines")  # doctest: +SKIP
 >>> for step, batch in enumerate(batches):  # doctest: +SKIP
@@ -20,29 +20,35 @@ from collector.formats.output_paths import filled_path, rank_of_this_process
 from collector.profiler.context import TracedStep, _trace, write_or_warn
 from collector.runtime.optional_packages import optional_package
 from collector.runtime.uncompiled import uncompiled
+from collector.tracing.schedule import Action, action_of
 
 log = logging.getLogger("collector.profiler")
 
 
 class ProfilerHook:
-    """Writes ``<output_dir>/timeline-<step>.json`` at intervals of steps or seconds.
+    """Writes ``<output_dir>/timeline-<step>.json`` at intervals of steps or seconds, or by a schedule.
 
-    The first step is never traced; it only starts the interval: with ``save_steps=3`` the third, sixth and ninth step
-    are traced. Each file contains one step.
+    The first step of an interval's hook is never traced; it only starts the interval: with ``save_steps=3`` the third,
+    sixth and ninth step are traced. Each file contains one step.
 
     Args:
         save_steps: steps between files.
-        save_secs: seconds between files; exactly one of the two is given.
+        save_secs: seconds between files.
         output_dir: the folder for files, created when the first is written.
         show_dataflow: with arrows between ops.
         show_memory: with memory counters.
         output: the folder of a dataset to which each traced step is added, together with the events of its timeline;
             see `collector.dataset`. Needs pyarrow.
+        schedule: the steps to trace, such as `collector.schedule` or ``torch.profiler.schedule`` makes one; steps are
+            counted from 0, whatever their numbers. Each of its active steps has a file of its own. In its steps of
+            warming up the trace is open and forgets what it records. Without `before_step`, the first step cannot be
+            traced, because it has begun when the hook is called. Exactly one of ``save_steps``, ``save_secs`` and
+            ``schedule`` is given.
         open_trace: makes the session that traces a step; `collector.trace` by default.
         clock: seconds, increasing.
 
     Raises:
-        ValueError: both or neither of ``save_steps`` and ``save_secs``.
+        ValueError: none or several of ``save_steps``, ``save_secs`` and ``schedule``.
         collector.MissingDependencyError: ``output`` is given, and pyarrow is not installed.
     """
 
@@ -55,15 +61,18 @@ class ProfilerHook:
         show_memory: bool = False,
         *,
         output: str | os.PathLike[str] | None = None,
+        schedule: Callable[[int], Any] | None = None,
         open_trace: Callable[[], TracedStep] = _trace,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        if save_steps is not None and save_secs is not None:
-            raise ValueError("save_steps and save_secs are both given; give one")
-        if save_steps is None and save_secs is None:
-            raise ValueError("neither save_steps nor save_secs is given; give one")
+        choices = {"save_steps": save_steps, "save_secs": save_secs, "schedule": schedule}
+        given = [name for name, value in choices.items() if value is not None]
+        if len(given) != 1:
+            stated = f"{' and '.join(given)} are given" if given else "no interval is given"
+            raise ValueError(f"{stated}; give one of save_steps, save_secs and schedule")
         self._save_steps = save_steps
         self._save_secs = save_secs
+        self._schedule = schedule
         if output is not None:
             optional_package("pyarrow.parquet")
         self._folder = Path(output_dir)
@@ -75,6 +84,12 @@ class ProfilerHook:
         self._last: tuple[int, float] | None = None
         """Step and time of the last file; before the first file, those of the first step."""
         self._session: TracedStep | None = None
+        self._action = Action.NONE
+        """Of the current step."""
+        self._ended = 0
+        """The steps that have ended."""
+        self._asked: tuple[int, Action] | None = None
+        """The last step of which the schedule was asked, counted like `_ended`, and its answer."""
         self._is_told = False
         """Whether `before_step` was called for the current step."""
 
@@ -84,12 +99,10 @@ class ProfilerHook:
 
         The step is then traced from this call on, and not from the end of the previous step.
         """
-        self.close()
         self._is_told = True
+        self._begin(step)
         if self._last is None:
             self._last = (step - 1, self._clock())
-        elif self._is_due(step):
-            self._open()
 
     @uncompiled
     def after_step(self, step: int) -> Path | None:
@@ -98,15 +111,17 @@ class ProfilerHook:
         Without `before_step`, a step is traced from this call to the next. Errors of tracing and writing are reported
         in the log ``collector.profiler``.
         """
-        session = self._session
-        self.close()
+        session = self._session if self._action >= Action.RECORD else None
+        if session is not None:
+            self.close()
+        self._ended += 1
         if self._last is None:
             self._last = (step - 1, self._clock())
         elif session is not None:
             self._last = (step, self._clock())
         written = self._write(step, session) if session is not None and not session.unavailable else None
-        if not self._is_told and self._is_due(step + 1):
-            self._open()
+        if not self._is_told:
+            self._begin(step + 1)
         self._is_told = False
         return written
 
@@ -115,6 +130,27 @@ class ProfilerHook:
         session, self._session = self._session, None
         if session is not None:
             session.__exit__(None, None, None)
+
+    def _begin(self, step: int) -> None:
+        """Begin a step as its action says: a trace that is open to warm up goes on."""
+        is_warm = self._action is Action.WARMUP and self._session is not None
+        self._action = self._action_in(step)
+        if is_warm and self._action is Action.WARMUP:
+            return
+        begin_window = getattr(self._session, "begin_window", None)
+        if is_warm and self._action >= Action.RECORD and begin_window is not None:
+            begin_window(step)
+            return
+        self.close()
+        if self._action is not Action.NONE:
+            self._open()
+
+    def _action_in(self, step: int) -> Action:
+        if self._schedule is None:
+            return Action.RECORD if self._is_due(step) else Action.NONE
+        if self._asked is None or self._asked[0] != self._ended:  # a schedule is asked once for each step
+            self._asked = (self._ended, action_of(self._schedule(self._ended)))
+        return self._asked[1]
 
     def _open(self) -> None:
         session = self._open_trace()
@@ -127,7 +163,7 @@ class ProfilerHook:
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy, also in another process, does not share this hook's open trace."""
-        return self.__dict__ | {"_session": None, "_is_told": False}
+        return self.__dict__ | {"_session": None, "_action": Action.NONE, "_is_told": False}
 
     def __enter__(self) -> ProfilerHook:
         return self

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import enum
 import json
 import random
 import threading
+from typing import ClassVar
 
 import pytest
 
+import collector
 from collector import profiler
 from collector.profiler import adapters
 from collector.profiler.context import WARMUP_STEPS
 from collector.protos import GraphDef, ProfileProto, RunMetadata
+from collector.tracing.schedule import Action
 
 OPTIONS = profiler.ProfileOptionBuilder().with_empty_output().build()
 
@@ -125,10 +129,106 @@ def test_hook_by_seconds(tmp_path, trace):
     assert [path.name for path in tmp_path.iterdir()] == ["timeline-4.json"]
 
 
-@pytest.mark.parametrize(("given", "message"), [({}, "neither"), ({"save_steps": 1, "save_secs": 1}, "both")])
-def test_hook_takes_one_of_two(given, message):
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, "no interval is given; give one of save_steps, save_secs and schedule"),
+        ({"save_steps": 1, "save_secs": 1}, "save_steps and save_secs are given; give one"),
+        ({"save_secs": 1, "schedule": collector.schedule()}, "save_secs and schedule are given; give one"),
+    ],
+)
+def test_hook_takes_one_of_three(given, message):
     with pytest.raises(ValueError, match=message):
         profiler.ProfilerHook(**given)
+
+
+class Windowed(Trace):
+    """Notes what is asked of it."""
+
+    calls: ClassVar[list[str]] = []
+
+    def __enter__(self):
+        self.calls.append("enter")
+        return self
+
+    def __exit__(self, *exc):
+        self.calls.append("exit")
+
+    def begin_window(self, step):
+        self.calls.append(f"begin {step}")
+
+
+def test_a_hook_by_a_schedule_keeps_the_trace_open_from_warming_up_on(tmp_path):
+    windowed = type("Noted", (Windowed,), {"calls": []})
+    schedule = collector.schedule(wait=2, warmup=2, active=2, repeat=2, skip_first=1)
+    hook = profiler.ProfilerHook(schedule=schedule, output_dir=tmp_path, open_trace=windowed)
+    for _ in adapters.after_each(range(20), hook, first_step=100):
+        pass
+    files = sorted(path.name for path in tmp_path.iterdir())
+    assert files == [f"timeline-{100 + step}.json" for step in (5, 6, 11, 12)]
+    first, second = (["enter", f"begin {step}", "exit", "enter", "exit"] for step in (105, 111))
+    assert windowed.calls == first + second
+
+
+def test_a_hook_by_a_schedule_without_the_begins_of_steps(tmp_path, trace):
+    """Step 0 has begun when the hook is first called."""
+    hook = profiler.ProfilerHook(schedule=lambda _: Action.RECORD, output_dir=tmp_path, open_trace=trace)
+    for step in range(7, 10):
+        hook.after_step(step)
+    hook.close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["timeline-8.json", "timeline-9.json"]
+    assert trace.opened == 3
+
+
+def test_warming_up_with_a_trace_that_cannot_begin_anew_opens_another(tmp_path, trace):
+    hook = profiler.ProfilerHook(schedule=collector.schedule(warmup=1), output_dir=tmp_path, open_trace=trace)
+    for _ in adapters.after_each(range(4), hook):
+        pass
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["timeline-2.json", "timeline-4.json"]
+    assert trace.opened == 4
+
+
+def test_a_schedule_is_asked_once_for_each_step_in_order(tmp_path, trace):
+    asked = []
+
+    def schedule(step):
+        asked.append(step)
+        return Action.NONE
+
+    hook = profiler.ProfilerHook(schedule=schedule, output_dir=tmp_path, open_trace=trace)
+    for step in (3, 6, 9):  # as of a callback that is told of every third step
+        hook.before_step(step)
+        hook.before_step(step)
+        hook.after_step(step)
+    hook.after_step(12)
+    with profiler.ProfileContext(tmp_path, schedule=schedule, open_trace=trace) as context:
+        context.trace_next_step()
+        _run(context, 3)
+    assert asked == [0, 1, 2, 4, 0, 1, 2]
+    assert trace.opened == 1
+
+
+def test_a_schedule_of_torch_and_one_that_returns_nonsense(tmp_path, trace):
+    names = enum.Enum("ProfilerAction", ["NONE", "WARMUP", "RECORD", "RECORD_AND_SAVE"])
+    hook = profiler.ProfilerHook(schedule=lambda step: names.RECORD_AND_SAVE, output_dir=tmp_path, open_trace=trace)
+    hook.before_step(1)
+    assert hook.after_step(1) == tmp_path / "timeline-1.json"
+    with pytest.raises(TypeError, match="a schedule returned 7: one of NONE, WARMUP"):
+        profiler.ProfilerHook(schedule=lambda _: 7).before_step(1)
+
+
+def test_a_context_by_a_schedule(tmp_path, trace):
+    schedule = collector.schedule(wait=1, warmup=1, active=2)
+    with profiler.ProfileContext(tmp_path, schedule=schedule, dump_steps=[9], open_trace=trace) as context:
+        _run(context, 10)
+    assert list(ProfileProto.FromString((tmp_path / "profile_9").read_bytes()).steps) == [2, 3, 6, 7]
+    assert trace.opened == 4 + 3
+    with pytest.raises(ValueError, match="trace_steps and schedule are both given; give one"):
+        profiler.ProfileContext(tmp_path, [1], schedule=schedule)
+    always = collector.schedule()
+    with profiler.ProfileContext(tmp_path, schedule=always, dump_steps=[149], open_trace=trace) as context:
+        _run(context, 150)
+    assert len(ProfileProto.FromString((tmp_path / "profile_149").read_bytes()).steps) == 100
 
 
 def test_adapters(tmp_path, trace):

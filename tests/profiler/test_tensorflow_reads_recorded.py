@@ -10,7 +10,7 @@ from programs import results_of
 from collector.protos import GraphDef, RunMetadata
 from collector.stepstats.from_recording import run_metadata
 
-OURS = ("/cpu:0/waits", "/cpu:0/overheads", "/cpu:0/memory")
+OURS = ("/cpu:0/waits", "/cpu:0/overheads", "/cpu:0/jit", "/cpu:0/memory")
 
 
 def _everything(build) -> RunMetadata:
@@ -23,6 +23,7 @@ def _everything(build) -> RunMetadata:
     build.call("cudaStreamSynchronize", 30_000, 9_000, correlation_id=8, domain=2)
     build._add("synchronizations", 30_100, 8_000, {"sync_type": 3, "stream_id": 7, "correlation_id": 8})
     build._add("overheads", 40_000, 7_000, {"overhead_kind": 65536, "object_kind": 1})
+    build._add("jit_operations", 45_000, 4_000, {"jit_operation_type": 3, "jit_entry_type": 1})
     build.raw("memory_operations", start_ns=build.clock["cupti_start_ns"] + 50_000, operation=1, num_bytes=4096)
     return run_metadata(build.recording())
 
