@@ -10,16 +10,19 @@ its command line, if any.
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import json
 import random
+import shutil
 import struct
 import sys
 import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
@@ -30,13 +33,16 @@ INSTRUMENTED = ["collector", "google.protobuf.text_format", "zipfile", "numpy.li
 GZIP = "gzip"
 """The compression that every format supports."""
 
+SEGMENTS = "segments"
+"""A journal in several files, of which `write_segments.py` has written a whole one."""
+
 
 def readers() -> list[str]:
-    """The module of each format that is read, without ``_format``; and `GZIP`."""
+    """The module of each format that is read, without ``_format``; and `GZIP` and `SEGMENTS`."""
     from collector.formats.registry import readable
 
     modules = (each.read.__module__ for each in readable() if each.read is not None)
-    return [*dict.fromkeys(module.rpartition(".")[2].removesuffix("_format") for module in modules), GZIP]
+    return [*dict.fromkeys(module.rpartition(".")[2].removesuffix("_format") for module in modules), GZIP, SEGMENTS]
 
 
 @cache
@@ -92,6 +98,86 @@ def _damaged_journal(damage: bytes) -> bytes:
     if damage[:1] and damage[0] & 1:
         return _damaged(whole, int.from_bytes(damage[1:3], "big"), damage[3:4], damage[4:])
     return whole + struct.pack("<4sIQ", b"FRAM", 0, len(damage[1:])) + damage[1:]
+
+
+_FRAME, _BLOCK = struct.Struct("<4sIQ"), struct.Struct("<IIQ")  # mark or kind, flags or count, bytes
+
+
+@cache
+def _whole_segments() -> tuple[tuple[tuple[int, tuple[tuple[int, int, bytes], ...]], ...], ...]:
+    """The frames of each segment: their flags, and the kind, count and content of their blocks."""
+    segments = []
+    for path in sorted((HERE / "segments.journal").iterdir()):
+        data, at, frames = path.read_bytes(), 8, []
+        while at < len(data):
+            _, flags, num_bytes = _FRAME.unpack_from(data, at)
+            at, end, blocks = at + _FRAME.size, at + _FRAME.size + num_bytes, []
+            while at < end:
+                kind, count, num_bytes = _BLOCK.unpack_from(data, at)
+                at += _BLOCK.size + num_bytes
+                blocks.append((kind, count, data[at - num_bytes : at]))
+            frames.append((flags, tuple(blocks)))
+        segments.append(tuple(frames))
+    return tuple(segments)
+
+
+def _damaged_segments(damages: bytes) -> list[bytes]:
+    """The segments of a valid journal with up to eight damages, whose lengths are correct unless they are the damage.
+
+    Of each damage the first three bytes choose a segment, a frame and a block of it, the next two a position in that
+    block, and the sixth what happens there; as many bytes as the seventh says are then written or inserted.
+    """
+    segments = [[[flags, [list(block) for block in blocks]] for flags, blocks in each] for each in _whole_segments()]
+    cuts: dict[int, int] = {}
+    removed, doubled = set[int](), set[int]()
+    for _ in range(8):
+        if len(damages) < 7:
+            break
+        segment, frame_at, block_at, high, low, how, length = damages[:7]
+        rest, damages = damages[7 : 7 + length % 16], damages[7 + length % 16 :]
+        segment %= len(segments)
+        frames = segments[segment]
+        if not frames:
+            continue
+        blocks = frames[frame_at % len(frames)][1]
+        place = (high << 8) | low
+        if how % 12 < 6 and blocks:
+            block = blocks[block_at % len(blocks)]
+            at = place % (len(block[2]) + 1)
+            behind = {0: at, 1: len(block[2]), 2: at + 1 + length // 16}.get(how % 12, at + len(rest))
+            block[2] = block[2][:at] + rest + block[2][behind:]
+            if how % 12 == 3:
+                block[1] = place
+            if how % 12 == 4:
+                block[0] = place % 12
+        elif how % 12 == 6 and blocks:
+            del blocks[block_at % len(blocks)]
+        elif how % 12 == 7 and blocks:
+            blocks.append(list(blocks[block_at % len(blocks)]))
+        elif how % 12 == 8:
+            del frames[frame_at % len(frames)]
+        elif how % 12 == 9:
+            other = segments[block_at % len(segments)]
+            frames.append(other[frame_at % len(other)] if other else [place & 1, []])
+        elif how % 12 == 10:
+            cuts[segment] = place
+        else:
+            (removed if place & 1 else doubled).add(segment)
+    written = [_journal_file(frames) for frames in segments]
+    for segment, place in cuts.items():
+        written[segment] = written[segment][: place % (len(written[segment]) + 1)]
+    numbers = [
+        number for number in range(len(written)) for _ in range(1 + (number in doubled)) if number not in removed
+    ]
+    return [written[number] for number in numbers]
+
+
+def _journal_file(frames: list[Any]) -> bytes:
+    parts = [b"GPUJRNL\2"]
+    for flags, blocks in frames:
+        body = b"".join(_BLOCK.pack(kind, count, len(content)) + content for kind, count, content in blocks)
+        parts.append(_FRAME.pack(b"FRAM", flags, len(body)) + body)
+    return b"".join(parts)
 
 
 @cache
@@ -223,12 +309,22 @@ def check(reader: str, data: bytes, folder: Path) -> None:
     from collector.timeline import chrome_trace
 
     path = folder / "fuzzed.bin"
-    path.write_bytes(WRAPPED.get(reader, bytes)(data))
+    given = path
+    if reader == SEGMENTS:
+        given = folder / "fuzzed.journal"
+        shutil.rmtree(given, ignore_errors=True)
+        given.mkdir()
+        for number, content in enumerate(_damaged_segments(data), 1):
+            (given / f"{number:06}.journal").write_bytes(content)
+        with contextlib.suppress(InvalidFileError):
+            load(given, window=(0.2, 0.9)).recording.save(folder / "part.gpurec")
+    else:
+        path.write_bytes(WRAPPED.get(reader, bytes)(data))
     try:
-        trace = load(path)
+        trace = load(given)
     except InvalidFileError as error:
         message = str(error)
-        if "\n" in message or not message.startswith(str(path)):
+        if "\n" in message or not message.startswith(str(given)):
             raise AssertionError(f"not one line that names the file: {message!r}") from error
         return
     if bool(trace.warning) != bool(trace.skipped or trace.cut_at is not None):
@@ -287,6 +383,17 @@ def seeds() -> dict[str, list[bytes]]:
         "profiler_timeline": [kineto],
         GZIP: [b"\0\0" + step.SerializeToString(), b"\x80\2" + kineto, b"\x80\5" + kineto, b"\xff\7" + kineto],
         "journal": [b"", b"\1\0\0\2", b"\1\x12\x60\2", b"\0" + struct.pack("<IIQI", 5, 1, 5, 1) + b"k"],
+        # A byte of a column's coding, rows cut off, another count, a frame removed or of another segment, a cut file.
+        SEGMENTS: [
+            b"",
+            b"\0\2\1\0\x14\5\1\7",
+            b"\1\2\4\0\x40\1\0",
+            b"\1\2\1\0\7\3\0",
+            b"\1\1\0\0\0\x08\0",
+            b"\2\2\3\0\0\x09\0",
+            b"\3\0\0\x2a\0\x0a\0",
+            b"\1\0\0\0\1\x0b\0\2\0\0\0\0\x0b\0",
+        ],
         "proton": [tree],
         "xspace": [xspace(metadata).SerializeToString()],
         "nsys": [b"", b"\x01\x00\2\xff", b"\x04\x00\1"],

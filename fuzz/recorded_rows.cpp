@@ -91,7 +91,7 @@ RecordedTable recorded_table(const TypedTable& table) {
   return recorded;
 }
 
-// A table whose rows are not made up here: those of CUDA graphs, of NVTX ranges and of other programs.
+// A table whose rows are not made up here: those of CUDA graphs, of NVTX ranges, of compilations and of other programs.
 RecordedTable without_rows(TableKind kind) {
   RecordedTable recorded;
   recorded.kind = static_cast<uint32_t>(kind);
@@ -154,6 +154,7 @@ std::string RecordedRows::to_message() const {
   step.external_correlations = recorded(TableKind::kExternalCorrelation);
   step.synchronizations = recorded(TableKind::kSynchronization);
   step.overheads = recorded(TableKind::kOverhead);
+  step.jit_operations = without_rows(TableKind::kJitOperation);
   step.memory_operations = recorded(TableKind::kMemoryOperation);
   step.annotations = recorded(TableKind::kAnnotation);
   step.graph_launches = without_rows(TableKind::kGraphLaunch);
