@@ -16,7 +16,7 @@ SANITIZE_TESTS ?= $(filter-out $(SANITIZE_SKIPPED:%=tests/%.py),$(wildcard tests
   tracing/test_annotation_details tracing/test_interrupts tracing/test_process_ends tracing/test_simulated_session)
 ASAN_TESTS = $(SANITIZE_TESTS)
 # A program without the runtime of ThreadSanitizer cannot load a library that needs it.
-TSAN_TESTS = $(filter-out %/test_convert.py tests/inject/%,$(SANITIZE_TESTS))
+TSAN_TESTS = $(filter-out %/test_convert.py tests/inject/test_inject%,$(SANITIZE_TESTS))
 SANITIZE_MARKS :=
 # OFF: ThreadSanitizer's build takes the converters of the ordinary build.
 TSAN_CONVERTERS := ON
@@ -51,7 +51,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help aarch64 dist docs environment demo quick test-cpp test test-sql test-spark lint format protos kinds protobuf-ends frameworks sanitize sanitize-quick asan tsan soak coverage fuzz bench gpu wheels pictures names-picture web web-check clean
+.PHONY: help aarch64 dist docs environment demo quick test-cpp test test-sql test-spark lint format protos kinds protobuf-ends frameworks sanitize sanitize-quick asan tsan soak coverage fuzz bench gpu wheels links pictures names-picture web web-check clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 15
@@ -323,8 +323,10 @@ DIST_ARGS ?=
 dist: .venv-dist/.installed ## Wheels for CPython 3.10 to 3.13 on x86-64 and aarch64, and the sdist, built and tried (DIST_ARGS=--help)
 	.venv-dist/bin/python scripts/build_wheels.py $(DIST_ARGS)
 
-aarch64: $(VENV)/.test ## Build for aarch64; demo, native tests and NVIDIA's libcupti under qemu (needs qemu-user-static, mmdebstrap)
-	$(BIN)/python scripts/try_aarch64.py
+AARCH64_ARGS ?=
+
+aarch64: $(VENV)/.test ## Build for aarch64; demo, native tests and NVIDIA's libcupti under qemu (needs qemu-user-static, mmdebstrap; AARCH64_ARGS=--help)
+	$(BIN)/python scripts/try_aarch64.py $(AARCH64_ARGS)
 
 # --- pages
 
@@ -334,11 +336,19 @@ $(VENV)/.docs: $(VENV)/.test
 	$(BIN)/$(PIP_INSTALL) $(SPHINX)
 	@touch $@
 
-# A copy, in which the pages beside docs/ lie with the others.
-docs: $(VENV)/.docs ## The documentation as a site with search, for browsers without a network: build/docs/html/index.html
-	@rm -rf build/docs && mkdir -p build/docs && cp -r docs build/docs/source
+# build_docs(builder): from a copy, in which the pages beside docs/ lie with the others
+define build_docs
+	@rm -rf build/docs/source && mkdir -p build/docs && cp -r docs build/docs/source
 	@cp CONTRIBUTING.md CHANGELOG.md RELEASING.md build/docs/source/
-	$(BIN)/sphinx-build -q -W --keep-going -b html build/docs/source build/docs/html
+	$(BIN)/sphinx-build -q -W --keep-going -b $(1) build/docs/source build/docs/$(1)
+endef
+
+docs: $(VENV)/.docs ## The documentation as a site with search, for browsers without a network: build/docs/html/index.html
+	$(call build_docs,html)
+
+# Tests follow the links between pages; those to other sites need the network, so that CI does not ask for them.
+links: $(VENV)/.docs ## Ask for every address of another site in the documentation (needs the network)
+	$(call build_docs,linkcheck)
 
 # Only those who change the page need Node; what is built is committed.
 web: ## Build the page of reports from web/ into collector/web/assets (needs npm)

@@ -6,9 +6,9 @@
     build_wheels.py --check-only                 without optimization, checked, and nothing kept: for CI
 
 zig compiles, against glibc 2.17 on x86-64 and 2.28 on aarch64, from the unpacked source distribution. auditwheel then
-states the oldest C library that a wheel runs with, check-wheel-contents and twine look at what it holds, and every
-library in it must be of the wheel's architecture and every extension module have the suffix of its CPython: a cross
-build can take the suffix of the host, and such a module can be imported nowhere.
+states the oldest C library that a wheel runs with, which may be older than that, check-wheel-contents and twine look at
+what it holds, and every library in it must be of the wheel's architecture and every extension module have the suffix of
+its CPython: a cross build can take the suffix of the host, and such a module can be imported nowhere.
 
 The time stamps are the last commit's (SOURCE_DATE_EPOCH), so that two builds of one commit are equal byte for byte. The
 wheels of this machine's architecture are installed into new environments, where the demo and all tests but the slow
@@ -22,6 +22,7 @@ import argparse
 import hashlib
 import os
 import platform
+import re
 import shutil
 import stat
 import struct
@@ -53,6 +54,8 @@ CHECKOUT_ONLY = "tests/kinds/test_kinds.py::test_outputs_are_current"
 """A test that compares files of the package's sources."""
 TRIED = "not (viewer or slow or gpu)"
 """The tests that `make quick` selects, and those on the simulator: compilers differ in what the native code meets."""
+TEST_PACKAGES = ("pytest>=8", "pytest-timeout", "pytest-xdist", "hypothesis", "nvtx>=0.2.10")
+"""What most tests need; others look at libraries that no wheel contains, and are skipped."""
 
 
 @dataclass
@@ -184,6 +187,8 @@ def build_wheel(wheel: Wheel, tools: Path, source: Path, out: Path, epoch: str, 
     wrappers = BUILD / "zig"
     package = run(tools / "python", "-c", "import ziglang; print(ziglang.__path__[0])").strip()
     write_wrappers(wrappers, Path(package, "zig"))
+    target = f"{wheel.arch}-linux-gnu.{GLIBC[wheel.arch]}"
+    compiler = f"zig {run(Path(package, 'zig'), 'version').strip()} for {target}"
     run(
         python, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", raw,
         "-C", f"build-dir={build}",
@@ -193,18 +198,19 @@ def build_wheel(wheel: Wheel, tools: Path, source: Path, out: Path, epoch: str, 
         *(() if optimized else ("-C", "cmake.define.CMAKE_CXX_FLAGS_RELEASE=-O0")),
         source,
         CMAKE_TOOLCHAIN_FILE=str(ROOT / "scripts" / "zig_toolchain.cmake"),
-        COLLECTOR_ZIG_TARGET=f"{wheel.arch}-linux-gnu.{GLIBC[wheel.arch]}",
+        COLLECTOR_ZIG_TARGET=target,
         COLLECTOR_ZIG_WRAPPERS=str(wrappers),
         COLLECTOR_LIBGCC=str(gnu_library(wheel.arch, "libgcc_s.so.1")),
         _PYTHON_HOST_PLATFORM=f"linux-{wheel.arch}",
         SOURCE_DATE_EPOCH=epoch,
+        # The wrapper says neither the version nor the target of the compiler.
         CCACHE_BASEDIR=str(ROOT), CCACHE_NOHASHDIR="1", CCACHE_COMPILERTYPE="clang",
+        CCACHE_COMPILERCHECK=f"string:{compiler}",
         **({"CMAKE_CXX_COMPILER_LAUNCHER": "ccache"} if shutil.which("ccache") else {}),
     )  # fmt: skip
     (built,) = raw.glob("*.whl")
-    platform_tag = f"manylinux_{GLIBC[wheel.arch].replace('.', '_')}_{wheel.arch}"
-    run(
-        tools / "auditwheel", "repair", "--plat", platform_tag, "-w", raw / "repaired", built,
+    run(  # it takes no tag of another architecture than this machine's
+        tools / "auditwheel", "repair", "--plat", "auto", "-w", raw / "repaired", built,
         PATH=f"{tools}{os.pathsep}{os.environ['PATH']}", SOURCE_DATE_EPOCH=epoch,
     )  # fmt: skip
     (repaired,) = (raw / "repaired").glob("*.whl")
@@ -212,7 +218,9 @@ def build_wheel(wheel: Wheel, tools: Path, source: Path, out: Path, epoch: str, 
 
 
 def check_libraries(wheel: Wheel) -> None:
-    """Every library is of the wheel's architecture; every extension module has the suffix of its CPython.
+    """Every library and program is of the wheel's architecture; every module has the suffix of its CPython.
+
+    None names the folder of the build, by which no two builds would be equal.
 
     Raises:
         StepError: One is not.
@@ -220,12 +228,19 @@ def check_libraries(wheel: Wheel) -> None:
     assert wheel.path is not None
     with zipfile.ZipFile(wheel.path) as archive:
         libraries = [name for name in archive.namelist() if name.endswith(".so")]
-        for name in libraries:
-            header = archive.read(name)[:20]
-            machine = struct.unpack_from("<H", header, 18)[0] if header[:4] == b"\x7fELF" else None
+        for name in archive.namelist():
+            content = archive.read(name)
+            is_elf = content[:4] == b"\x7fELF"
+            if not is_elf and name not in libraries:
+                continue
+            machine = struct.unpack_from("<H", content, 18)[0] if is_elf else None
             if machine != ELF_MACHINES[wheel.arch]:
                 raise StepError(
-                    f"{name} in {wheel.path.name} is not a library for {wheel.arch} (ELF machine {machine})"
+                    f"{name} in {wheel.path.name} is not a library or program for {wheel.arch} (ELF machine {machine})"
+                )
+            if os.fsencode(ROOT) in content:
+                raise StepError(
+                    f"{name} in {wheel.path.name} names the folder of the build, so that no two builds are equal"
                 )
     for module in EXTENSION_MODULES:
         if f"collector/{module}{wheel.module_suffix}" not in libraries:
@@ -233,6 +248,18 @@ def check_libraries(wheel: Wheel) -> None:
             raise StepError(f"{wheel.path.name} holds {found or 'no'} {module}, which {wheel.tag} cannot import")
     if f"-{wheel.tag}-{wheel.tag}-" not in wheel.path.name or not wheel.path.name.endswith(f"_{wheel.arch}.whl"):
         raise StepError(f"{wheel.path.name} has not the tag of {wheel.tag} on {wheel.arch}")
+
+
+def check_platform(wheel: Wheel) -> None:
+    """The wheel runs with the C library that it was built against, by auditwheel's word.
+
+    Raises:
+        StepError: It needs a newer one.
+    """
+    assert wheel.path is not None
+    stated = re.search(rf"manylinux_2_(\d+)_{wheel.arch}\.whl$", wheel.path.name)
+    if stated is None or int(stated.group(1)) > int(GLIBC[wheel.arch].removeprefix("2.")):
+        raise StepError(f"{wheel.path.name} is not for every Linux with glibc {GLIBC[wheel.arch]}")
 
 
 def try_wheel(wheel: Wheel) -> str:
@@ -258,11 +285,11 @@ def try_in(wheel: Wheel, tried: Path) -> str:
     python = tried / "venv" / "bin" / "python"
     run(wheel.interpreter, "-m", "venv", tried / "venv")
     run(python, "-m", "pip", "install", "--quiet", "--upgrade", "pip")
-    run(python, "-m", "pip", "install", "--quiet", wheel.path, "pytest>=8", "pytest-xdist")
+    run(python, "-m", "pip", "install", "--quiet", wheel.path, *TEST_PACKAGES)
     run(python.with_name("collector"), "demo", "-o", tried / "demo.json", cwd=tried)
     printed = run(
-        python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", TRIED, "--ignore", "tests/repository",
-        "--deselect", CHECKOUT_ONLY, cwd=tree,
+        python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", str(os.cpu_count() or 1), "--dist", "loadfile",
+        "-rfE", "--tb=short", "-m", TRIED, "--ignore", "tests/repository", "--deselect", CHECKOUT_ONLY, cwd=tree,
         COLLECTOR_SHARED=os.environ.get("COLLECTOR_SHARED", str(ROOT.parent / "shared")),
     )  # fmt: skip
     return printed.strip().splitlines()[-1].strip("= ")
@@ -296,6 +323,7 @@ def make(wheel: Wheel, tools: Path, source: Path, out: Path, epoch: str, *, trie
         wheel.path = build_wheel(wheel, tools, source, out, epoch, optimized)
         timed(wheel, "build", begin)
         check_libraries(wheel)
+        check_platform(wheel)
         # The dialects of SQL have a file each, also where two are equal (W002).
         run(tools / "check-wheel-contents", "--ignore", "W002", wheel.path)
         run(tools / "twine", "check", "--strict", wheel.path)
@@ -347,6 +375,8 @@ def build_all(args: argparse.Namespace, out: Path) -> int:
         old.unlink()
     epoch = source_date_epoch()
     try:
+        for arch in args.arch or GLIBC:
+            gnu_library(arch, "libgcc_s.so.1")  # before minutes of building
         sdist, source = build_sdist(args.tools, out, epoch)
         run(args.tools / "twine", "check", "--strict", sdist)
     except StepError as failure:
@@ -362,6 +392,8 @@ def build_all(args: argparse.Namespace, out: Path) -> int:
             tried = not (args.no_try or args.check_only)
             make(wheel, args.tools, source, out, epoch, tried=tried, optimized=not args.check_only)
             print(printed_row(wheel), flush=True)
+            if wheel.failure:
+                print(f"\n{wheel.tag} on {wheel.arch}: {wheel.failure}", file=sys.stderr, flush=True)
     print("\n| CPython | architecture | wheel | tests | time |\n| --- | --- | --- | --- | --- |")
     print("\n".join(map(printed_row, wheels)))
     write_bill(sdist, wheels, out)
@@ -369,9 +401,6 @@ def build_all(args: argparse.Namespace, out: Path) -> int:
     sums = "".join(f"{sha256(path)}  {path.name}\n" for path in made)
     (out / "SHA256SUMS").write_text(sums, encoding="utf-8")
     print("\n" + sums, end="")
-    for wheel in wheels:
-        if wheel.failure:
-            print(f"\n{wheel.tag} on {wheel.arch}: {wheel.failure}", file=sys.stderr)
     missing = [wheel.version for wheel in wheels if wheel.interpreter is None]
     if missing:
         print(f"!!! NO WHEELS FOR CPYTHON {', '.join(sorted(set(missing)))}: not on this machine", file=sys.stderr)

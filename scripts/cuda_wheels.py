@@ -7,6 +7,7 @@ The wheels are NVIDIA's, under NVIDIA's licence; none of their content enters th
 from __future__ import annotations
 
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -79,7 +80,7 @@ def unpacked(
     with tempfile.TemporaryDirectory(dir=cache()) as scratch:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
         if host:
-            command += [f"--platform=manylinux{glibc}_{arch}" for glibc in ("_2_28", "_2_17", "2014")]
+            command += [f"--platform=manylinux{glibc}_{arch}" for glibc in ("_2_28", "_2_25", "_2_17", "2014")]
         done = subprocess.run([*command, "-d", scratch, requirement], capture_output=True, text=True, check=False)
         if done.returncode != 0:
             last = done.stderr.strip().splitlines() or ["pip printed nothing"]
@@ -107,23 +108,28 @@ def libcupti(cuda: str, arch: str = "x86_64") -> Path:
     return next(unpacked(RELEASES[cuda][0], arch=arch).glob("nvidia/*/lib/libcupti.so.*"))
 
 
-def cupy_nvtx() -> Path:
+def cupy_nvtx(arch: str = platform.machine()) -> Path:
     """A folder for ``sys.path`` that contains CuPy's extension module with its copy of NVTX, and nothing else of CuPy.
 
     The wheel has 70 MB; the module alone needs neither CUDA nor the rest of CuPy.
     """
-    return unpacked(CUPY, "cupy_backends/cuda/libs/nvtx[.]", f"-{sys.implementation.cache_tag}")
+    python = f"-{sys.implementation.cache_tag}{sys.abiflags}"
+    return unpacked(CUPY, "cupy_backends/cuda/libs/nvtx[.]", python, arch=arch)
+
+
+NEWER_STRUCTS = {"CUPTI_ACTIVITY_KIND_JIT": "CUpti_ActivityJit2"}
+"""Kind constant -> the struct that libcupti writes where the header declares it, whichever one its comment names."""
 
 
 def documented_structs(include: Path) -> dict[str, str]:
-    """Kind constant -> the struct its comment in cupti_activity.h names."""
+    """Kind constant -> the struct of its records, which its comment in cupti_activity.h names."""
     text = (include / "cupti_activity.h").read_text(errors="replace")
     body = text[: text.index("} CUpti_ActivityKind;")]
     found = {}
     for comment, kind in re.findall(r"/\*\*((?:(?!\*/).)*)\*/\s*(CUPTI_ACTIVITY_KIND_\w+)\s*=\s*\d+", body, re.DOTALL):
         if structs := re.findall(r"CUpti_Activity\w+", comment):
             found[kind] = structs[-1]
-    return found
+    return found | {kind: struct for kind, struct in NEWER_STRUCTS.items() if f"}} {struct};" in text}
 
 
 def build_records_library(cuda: str, source: Path, library: Path, compiler: str = "g++") -> None:

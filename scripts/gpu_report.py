@@ -296,6 +296,7 @@ STEPS: dict[str, tuple[Step, float]] = {
         benchmark("killed", "What a killed program leaves", "--simulated", "--launches", "100000", "--rounds", "1"), 75,
     ),
     "memory": (benchmark("memory", "Memory", *SMALL), 90),
+    "budget": (benchmark("budget", "What leaving out kinds of records saves", *SMALL), 60),
     "decode": (
         benchmark(
             "decode", "Decoding and callbacks", "--seconds", "0.2", "--launches", "20000", takes_seconds=False

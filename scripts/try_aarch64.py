@@ -2,6 +2,7 @@
 
     try_aarch64.py                build, demo, native tests, NVIDIA's own libcupti
     try_aarch64.py --tests PATH   these tests instead of the native ones
+    try_aarch64.py --wheel FILE   this wheel, such as `make dist` built one, instead of a build by Debian's compiler
 
 Debian's cross compiler builds a wheel, with warnings as errors. It is unpacked into a root folder of Debian's arm64
 packages, whose Python qemu runs: the demo, the native tests, and a walk over NVIDIA's own records with its libcupti for
@@ -15,6 +16,7 @@ g++-aarch64-linux-gnu). Prints a table; ends with 1 if anything failed.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import re
 import shutil
@@ -108,8 +110,18 @@ def install(wheel: Path) -> None:
                 path.chmod(path.stat().st_mode | 0o111)
 
 
+def install_checked(path: Path) -> str:
+    """Check the architecture of the libraries of a wheel, and install it."""
+    if not path.is_file():
+        raise StepError(f"{path} does not exist")
+    check_libraries(Wheel(VERSION, "aarch64", None, path))
+    install(path)
+    emulate(SYSTEM / "usr/local/lib/python3.11/dist-packages/collector/cupti_trial")
+    return path.name
+
+
 def build() -> str:
-    """Build the wheel with warnings as errors, check the architecture of its libraries, and install it."""
+    """Build the wheel with warnings as errors, check and install it."""
     host = interpreter(VERSION)
     if host is None:
         raise StepError(f"a cross build needs the headers of Python {VERSION}, and there is no python{VERSION} here")
@@ -129,11 +141,8 @@ def build() -> str:
         CCACHE_BASEDIR=str(ROOT), CCACHE_NOHASHDIR="1",
         **({"CMAKE_CXX_COMPILER_LAUNCHER": "ccache"} if shutil.which("ccache") else {}),
     )  # fmt: skip
-    (wheel.path,) = out.glob("*.whl")
-    check_libraries(wheel)
-    install(wheel.path)
-    emulate(SYSTEM / "usr/local/lib/python3.11/dist-packages/collector/cupti_trial")
-    return wheel.path.name
+    (built,) = out.glob("*.whl")
+    return install_checked(built)
 
 
 def emulate(program: Path) -> None:
@@ -184,6 +193,8 @@ def native_tests(tests: Sequence[str]) -> str:
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder)
         copy_without_package(tree)
+        with contextlib.suppress(cuda_wheels.WheelMissingError):  # the emulated Python has no pip
+            cuda_wheels.cupy_nvtx("aarch64")
         printed = emulated(
             "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", str(os.cpu_count()), "--dist", "loadfile",
             "-m", MARKS, *(f"--deselect={name}" for name in NOT_EMULATED), *tests, cwd=tree,
@@ -222,6 +233,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=description, epilog=details, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--wheel", type=Path, metavar="FILE", help=f"a wheel for CPython {VERSION} on aarch64")
     parser.add_argument("--tests", nargs="+", default=NATIVE_TESTS, metavar="PATH", help="the tests to run")
     args = parser.parse_args(argv)
     missing = {program: package for program, package in NEEDED.items() if not shutil.which(program)}
@@ -231,7 +243,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     steps: list[tuple[str, Callable[[], str]]] = [
         ("root of arm64 packages", make_root),
-        ("wheel", build),
+        ("wheel", build if args.wheel is None else lambda: install_checked(args.wheel)),
         ("demo", demo),
         ("native tests", lambda: native_tests(args.tests)),
         ("NVIDIA's libcupti", walk_records),

@@ -12,5 +12,6 @@ set(CMAKE_STRIP "/bin/true" CACHE FILEPATH "" FORCE)
 set(CMAKE_CXX_FLAGS_INIT "-ffile-prefix-map=${CMAKE_SOURCE_DIR}=.")
 # The unwinder of the system instead of zig's own: when Python ends while a thread is in our code, glibc unwinds its frames
 # with libgcc_s, whose state no other unwinder understands.
+set(CMAKE_EXE_LINKER_FLAGS_INIT "-s")
 set(CMAKE_SHARED_LINKER_FLAGS_INIT "-s $ENV{COLLECTOR_LIBGCC}")
 set(CMAKE_MODULE_LINKER_FLAGS_INIT "-s $ENV{COLLECTOR_LIBGCC}")

@@ -9,7 +9,7 @@ import collector
 
 KINDS = {
     "memcpy": 1, "memset": 2, "driver_api": 4, "runtime_api": 5, "kernel": 10, "overhead": 17, "memcpy_peer": 22,
-    "synchronization": 38, "external_correlation": 39, "memory_operation": 49,
+    "synchronization": 38, "external_correlation": 39, "memory_operation": 49, "jit": 52,
 }  # fmt: skip
 
 

@@ -9,6 +9,7 @@ A page whose examples open a simulated GPU themselves says `<!-- page: opens its
 from __future__ import annotations
 
 import doctest
+import itertools
 import re
 import shlex
 import subprocess
@@ -190,6 +191,15 @@ def test_links_and_pictures_of_a_page_are_there(page: Path) -> None:
                 headings = re.findall(r"^#+ (.*)$", linked.read_text(encoding="utf-8"), re.MULTILINE)
                 slugs = {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in headings}
                 assert heading in slugs, f"{page.name}: {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_level_of_headings_is_left_out(page: Path) -> None:
+    """The site of the documentation cannot be built otherwise."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    levels = [len(marks) for marks in re.findall(r"^(#+) ", text, re.MULTILINE)]
+    assert levels[0] == 1
+    assert [new for last, new in itertools.pairwise(levels) if new > last + 1] == []
 
 
 def test_every_docstring_example_of_the_public_package_parses() -> None:

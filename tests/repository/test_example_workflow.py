@@ -7,6 +7,8 @@ import shlex
 import subprocess
 import sys
 
+import pytest
+
 from collector.cli import command_parser
 
 
@@ -23,6 +25,7 @@ def test_commands_of_the_collector_are_valid(root):
         assert command_parser(words[1:]).parse_args(words[1:]).subcommand == words[1]
 
 
+@pytest.mark.slow
 def test_options_of_pytest_are_valid(root):
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "--help"], capture_output=True, text=True, check=True, cwd=root

@@ -36,7 +36,10 @@ def test_every_step_runs_on_the_simulator(gpu_report, tmp_path, monkeypatch, cap
     status = gpu_report.main()
     printed = capsys.readouterr().out
     assert status == 0, printed
-    figures = ("saxpy", "overhead", "completeness", "harness", "stop_to_file", "sessions", "killed", "memory", "decode")
+    figures = (
+        "saxpy", "overhead", "budget", "completeness", "harness", "stop_to_file", "sessions", "killed", "memory",
+        "decode",
+    )  # fmt: skip
     # Without PyTorch a training step is not run, and leaves no figures.
     assert {path.name for path in folder.iterdir()} - {"training_step.json"} == {
         "report.md", "tests.log", "step.gpurec", "step.pb", "demo.json", "saxpy.html",

@@ -6,8 +6,11 @@ import json
 import struct
 import subprocess
 import zipfile
+from pathlib import Path
 
 import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
 
 MEMBERS = ("collector/_native.cpython-312-aarch64-linux-gnu.so", "collector/_convert.cpython-312-aarch64-linux-gnu.so")
 NAME = "cupti_collector-0.1.0-cp312-cp312-manylinux_2_28_aarch64.whl"
@@ -96,8 +99,8 @@ def wheel(scripts, tmp_path):
     """Make a file of this name with these members, libraries for the machine, and check it."""
     from build_wheels import Wheel, check_libraries
 
-    def check(name=NAME, members=MEMBERS, machine=183):
-        header = b"\x7fELF" + bytes(14) + struct.pack("<H", machine)
+    def check(name=NAME, members=MEMBERS, machine=183, text=b""):
+        header = b"\x7fELF" + bytes(14) + struct.pack("<H", machine) + text
         with zipfile.ZipFile(tmp_path / name, "w") as archive:
             for member in members:
                 archive.writestr(member, header)
@@ -113,11 +116,13 @@ def test_a_wheel_of_its_architecture_passes(wheel):
 @pytest.mark.parametrize(
     ("change", "cause"),
     [
-        ({"machine": 62}, "is not a library for aarch64 .ELF machine 62."),
+        ({"machine": 62}, "is not a library or program for aarch64 .ELF machine 62."),
         ({"members": [name.replace("aarch64", "x86_64") for name in MEMBERS]}, "_native, which cp312 cannot import"),
         ({"members": MEMBERS[:1]}, "holds no _convert, which cp312 cannot import"),
         ({"name": NAME.replace("cp312", "cp311")}, "has not the tag of cp312 on aarch64"),
         ({"name": NAME.replace("aarch64", "x86_64")}, "has not the tag of cp312 on aarch64"),
+        ({"members": ["collector/program", *MEMBERS], "machine": 62}, "program in .* is not a library or program for"),
+        ({"text": f"{ROOT}/native/a.cpp".encode()}, "names the folder of the build, so that no two builds are equal"),
     ],
 )
 def test_a_wheel_that_a_cross_build_spoiled_is_refused(wheel, change, cause):
@@ -125,3 +130,15 @@ def test_a_wheel_that_a_cross_build_spoiled_is_refused(wheel, change, cause):
 
     with pytest.raises(StepError, match=cause):
         wheel(**change)
+
+
+@pytest.mark.parametrize(("tag", "is_right"), [("2_28", True), ("2_24", True), ("2_31", False), ("2_34.linux", False)])
+def test_a_wheel_runs_with_the_c_library_that_it_was_built_against(scripts, tmp_path, tag, is_right):
+    from build_wheels import StepError, Wheel, check_platform
+
+    wheel = Wheel("3.12", "aarch64", None, tmp_path / NAME.replace("2_28", tag))
+    if is_right:
+        check_platform(wheel)
+    else:
+        with pytest.raises(StepError, match=r"is not for every Linux with glibc 2\.28"):
+            check_platform(wheel)
