@@ -35,7 +35,7 @@ from collector.errors import (
 from collector.tracing.annotate import annotate
 
 if TYPE_CHECKING:
-    from collector import adapters
+    from collector import adapters, analysis
     from collector.formats.loading import load
     from collector.merging.merged_trace import merge
     from collector.options import TraceOptions
@@ -66,7 +66,7 @@ _LAZY = {
     "trace": "collector.tracing.session",
 }
 """Public name -> the module that is imported at its first use."""
-_MODULES = {"adapters": "collector.adapters", "nvtx": "collector.tracing.nvtx"}
+_MODULES = {"adapters": "collector.adapters", "analysis": "collector.analysis", "nvtx": "collector.tracing.nvtx"}
 """The same for modules."""
 
 __all__ = [
@@ -92,6 +92,7 @@ __all__ = [
     "UnavailableError",
     "UnknownFormatError",
     "adapters",
+    "analysis",
     "annotate",
     "chrome_trace",
     "every",

@@ -50,10 +50,15 @@ def arm() -> None:
         return
     variables = arming_variables(os.environ, library)
     before = variables.get(NEXT_TOOL_VARIABLE, "")
-    if "/" in before and not Path(before).exists():
+    if _is_missing(before):
         warnings.warn(f"{VARIABLE} named {before}, which does not exist", CollectorWarning, stacklevel=2)
     os.environ.update(variables)
     _is_armed = True
+
+
+def _is_missing(tool: str) -> bool:
+    """Whether a tool is named by its path, and not there. The dynamic linker looks for one without a folder."""
+    return "/" in tool and not Path(tool).exists()
 
 
 def arming_variables(environment: Mapping[str, str], library: Path) -> dict[str, str]:
@@ -85,7 +90,8 @@ def state() -> str:
     if named not in _NO_TOOL and is_capture_library(named):
         then = os.environ.get(NEXT_TOOL_VARIABLE, "")
         return "ranges are recorded" + (f", and passed on to {then}" if then else "")
-    other = f"; {VARIABLE} names {named}, which arm() keeps in use" if named not in _NO_TOOL else ""
+    fate = "does not exist" if _is_missing(named) else "arm() keeps in use"
+    other = f"; {VARIABLE} names {named}, which {fate}" if named not in _NO_TOOL else ""
     return f"ranges are not recorded: set COLLECTOR_NVTX=1, or call collector.nvtx.arm(){other}"
 
 

@@ -106,6 +106,7 @@ def test_a_regression_is_status_1_and_the_same_again_is_0(bench_file, capsys, tm
     assert re.search(r"scale\[n=2\] b .* slower +1\.14\d\d$", printed, re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_a_job_shows_figures_changes_and_regressions_on_its_page(bench_file, capsys, tmp_path, monkeypatch):
     page = tmp_path / "summary.md"
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(page))

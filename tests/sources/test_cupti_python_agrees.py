@@ -25,13 +25,14 @@ RECORDS = {
     "external_correlation": (39, "ExternalCorrelation", "external_correlations"),
     "synchronization": (38, "Synchronization", "synchronizations"),
     "overhead": (17, "Overhead", "overheads"),
+    "jit": (52, "Jit", "jit_operations"),
     "memory_operation": (49, "Memory", "memory_operations"),
 }
 """Record -> its activity kind, NVIDIA's name for it, our table."""
 
 NAME = ctypes.create_string_buffer(b"_Z4gemmPf")
 COUNT = 200
-ENUMS = {"external_kind", "overhead_kind", "object_kind", "type"}
+ENUMS = {"external_kind", "overhead_kind", "object_kind", "type", "jit_entry_type", "jit_operation_type"}
 VERSIONS = (12000, 12030, 12040, 12080, 13000, 13010, 13030, 13040, 13050)
 
 

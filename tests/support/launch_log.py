@@ -19,7 +19,7 @@ class Log:
             self._threads.stack = []
         return self._threads.stack
 
-    def push_annotation(self, path: str) -> None:
+    def push_annotation(self, path: str, details: int = 0) -> None:
         self.pushes += 1
         self.stack.append(path)
 

@@ -31,9 +31,11 @@ wait = sys.stdin.read
 UNTIL_INPUT_ENDS = """
 thread.start()
 print(os.getpid(), flush=True)
-wait()
-ended.set()
-thread.join()
+try:
+    wait()
+finally:  # an error must end the program
+    ended.set()
+    thread.join()
 """
 
 
@@ -55,6 +57,11 @@ def listening_program(before: str = "", *, program: str = PROGRAM, **variables: 
         if child.returncode is None:
             _, errors = child.communicate()
             assert (child.returncode, errors) == (0, "")
+    except BaseException:
+        if child.returncode is None:
+            child.kill()
+            print(child.communicate()[1], file=sys.stderr)  # what the program itself said
+        raise
     finally:
         child.kill()
         child.wait()
