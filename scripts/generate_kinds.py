@@ -728,6 +728,9 @@ def schema(kinds: Kinds) -> str:
         f"ACTIVITY_TABLES = {python_tuple(table.name for table in kinds.tables if table.per_stream)}",
         '"""The tables of work done by a device; their rows have device, context, stream and correlation id."""',
         "",
+        'LAUNCHED_TABLES = (*ACTIVITY_TABLES, "graph_launches")',
+        '"""The tables of work that launches cause: a graph that was recorded as a whole has no rows of activities."""',
+        "",
     ]
     always = dict.fromkeys(quoted(record.option) for record in kinds.records if not record.on_request)
     request = dict.fromkeys(quoted(record.option) for record in kinds.records if record.on_request)

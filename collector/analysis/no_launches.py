@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from collector.recording.schema import ACTIVITY_TABLES
+from collector.recording.schema import LAUNCHED_TABLES
 
 if TYPE_CHECKING:
     from collector.recording.recording import Recording
@@ -17,5 +17,5 @@ _LIKELY_CAUSES = (
 
 def no_launches(recording: Recording) -> str:
     """The likely causes in one line if a traced step has neither launches nor GPU work; else ``""``."""
-    has_work = any(len(getattr(recording, name)) for name in ACTIVITY_TABLES)
+    has_work = any(len(getattr(recording, name)) for name in LAUNCHED_TABLES)
     return "" if has_work or recording.ledger.launches_seen or recording.ledger.untraced else _LIKELY_CAUSES

@@ -8,7 +8,7 @@ import numpy as np
 
 from collector.recording.capture import Part
 from collector.recording.distinct import are_among
-from collector.recording.schema import ACTIVITY_TABLES
+from collector.recording.schema import ACTIVITY_TABLES, LAUNCHED_TABLES
 from collector.recording.shed_kinds import in_part
 
 if TYPE_CHECKING:
@@ -78,12 +78,12 @@ def keep_spans(capture: Capture, spans: Sequence[Span], *, has_other_calls: bool
     launches = [] if has_other_calls else _correlation_ids(calls, spans)
     for table, columns in tables.items():
         if "start_ns" in columns and table not in (*_OBJECT_TABLES, "annotations"):
-            if has_other_calls or not len(inner) or table not in ACTIVITY_TABLES:
+            if has_other_calls or not len(inner) or table not in LAUNCHED_TABLES:
                 kept = _inside(columns["start_ns"], spans)
             else:
                 kept = _inside(columns["correlation_id"].astype("i8"), launches)
             if "correlation_id" in columns:  # damaged times must stay in the ledger
-                kept |= ((columns["start_ns"] <= 0) | (table in ACTIVITY_TABLES)) & are_among(
+                kept |= ((columns["start_ns"] <= 0) | (table in LAUNCHED_TABLES)) & are_among(
                     columns["correlation_id"], inner
                 )
                 kept &= ~are_among(columns["correlation_id"], outer)

@@ -29,7 +29,7 @@ from collector.recording.distinct import are_among
 from collector.recording.graph_attribution import attribute_graphs
 from collector.recording.packed_rows import unpack_rows
 from collector.recording.recording import Recording
-from collector.recording.schema import ACTIVITY_TABLES, SCHEMA
+from collector.recording.schema import ACTIVITY_TABLES, LAUNCHED_TABLES, SCHEMA
 from collector.recording.shed_kinds import BUDGET, HIGHEST, LAST, SHED, calls_end_ns, in_part
 from collector.recording.stream_names import device_labels
 from collector.recording.text_columns import text_column
@@ -317,8 +317,8 @@ def _keep_ranges(capture: Capture, spans: Sequence[Span]) -> None:
     last_ns = spans[-1].end_ns
     if last_ns != FOREVER_NS:
         tables: dict[str, Columns] = capture["tables"]
-        for table in (*ACTIVITY_TABLES, "api_calls"):  # work may run on after the range
-            last_ns = max(last_ns, int(tables[table]["end_ns"].max(initial=0)))
+        for columns in _calls_and_work(tables):  # work may run on after the range
+            last_ns = max(last_ns, int(columns["end_ns"].max(initial=0)))
         stop_ns = min(last_ns, clock["cupti_stop_ns"])
         clock["wall_stop_ns"] += stop_ns - clock["cupti_stop_ns"]
         clock["cupti_stop_ns"] = stop_ns
@@ -340,9 +340,13 @@ def _drop_links_of_others(capture: Capture, window_end_ns: int | None) -> None:
     tables: dict[str, Columns] = capture["tables"]
     end_ns = FOREVER_NS if window_end_ns is None else window_end_ns + _WINDOW_MARGIN_NS
     if (links := tables.get("external_correlations")) is not None:
-        launched = (tables[table] for table in ("api_calls", *ACTIVITY_TABLES))
-        read = [columns["correlation_id"][columns["start_ns"] <= end_ns] for columns in launched]
+        read = [columns["correlation_id"][columns["start_ns"] <= end_ns] for columns in _calls_and_work(tables)]
         tables["external_correlations"] = _selected(links, are_among(links["correlation_id"], np.concatenate(read)))
+
+
+def _calls_and_work(tables: Mapping[str, Columns]) -> list[Columns]:
+    """The tables of API calls and of what they launched."""
+    return [columns for table, columns in tables.items() if table in ("api_calls", *LAUNCHED_TABLES)]
 
 
 def _begin_with_step(capture: Capture) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND
 from collector.recording.distinct import are_among
 from collector.recording.ledger import LaunchFates
-from collector.recording.schema import ACTIVITY_TABLES
+from collector.recording.schema import LAUNCHED_TABLES
 from collector.recording.shed_kinds import SHED
 
 if TYPE_CHECKING:
@@ -33,9 +33,9 @@ def times_of_losses(recording: Recording) -> dict[str, list[int]]:
     find: dict[str, Callable[[], npt.NDArray[Any]]] = {
         "launches_without_kernel": lambda: _without_kernel(recording),
         "invalid_timestamps": lambda: np.concatenate(
-            [_called_at(recording, getattr(recording.invalid, name).correlation_id) for name in ACTIVITY_TABLES]
+            [_called_at(recording, getattr(recording.invalid, name).correlation_id) for name in LAUNCHED_TABLES]
         ),
-        "late": lambda: np.concatenate([getattr(recording.late, name).start_ns for name in ACTIVITY_TABLES]),
+        "late": lambda: np.concatenate([getattr(recording.late, name).start_ns for name in LAUNCHED_TABLES]),
         "kernels_without_launch": lambda: _without_launch(recording),
         "correlations_unmatched": lambda: _nameless(recording),
     }
@@ -48,7 +48,7 @@ def times_of_losses(recording: Recording) -> dict[str, list[int]]:
 
 
 def _without_kernel(recording: Recording) -> npt.NDArray[Any]:
-    tables = [_with_those_apart(recording, name) for name in (*ACTIVITY_TABLES, "graph_launches")]
+    tables = [_with_those_apart(recording, name) for name in LAUNCHED_TABLES]
     fates = LaunchFates.of(tables, recording.api_calls.columns, recording.strings)
     return np.asarray(fates.launched_at[fates.without_activity])
 

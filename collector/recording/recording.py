@@ -22,6 +22,7 @@ from collector.recording.schema import (
     ACTIVITY_TABLES,
     LATER_COLUMNS,
     LATER_TABLES,
+    LAUNCHED_TABLES,
     ORDER,
     SCHEMA,
     Tables,
@@ -186,7 +187,7 @@ class Recording(TablesOfRecording):
             masks: by table, whether each row is selected. External correlations and collectives follow from the others.
         """
         masks = dict(masks)
-        caused = np.concatenate([getattr(self, name).correlation_id[masks[name]] for name in ACTIVITY_TABLES])
+        caused = np.concatenate([getattr(self, name).correlation_id[masks[name]] for name in LAUNCHED_TABLES])
         masks["collectives"] = are_among(self.collectives.correlation_id, caused)
         launches = self.launch_rows(caused)
         masks["api_calls"] = masks["api_calls"].copy()
@@ -264,9 +265,13 @@ class Recording(TablesOfRecording):
         recording: Recording = later_function("load_recording")(path)
         return recording
 
-    def summary(self) -> str:
-        """The recording as a few tables for a terminal, coloured if this process's standard output is one."""
-        text: str = later_function("summarize")(self)
+    def summary(self, *, color: bool | None = None) -> str:
+        """The recording as a few tables for a terminal.
+
+        Args:
+            color: whether to use terminal colours; None: if standard output is a terminal that shows them.
+        """
+        text: str = later_function("summarize")(self, color=color)
         return text
 
     def _repr_html_(self) -> str:
@@ -477,7 +482,7 @@ def _launch_figures(
     part: Part | None,
     until_ns: int | None,
 ) -> dict[str, int]:
-    activities = [columns[name] for name in (*ACTIVITY_TABLES, "graph_launches")]
+    activities = [columns[name] for name in LAUNCHED_TABLES]
     external = columns["external_correlations"]
     ours = external["external_id"][external["external_kind"] == ANNOTATION_EXTERNAL_KIND]
     if part is not None:

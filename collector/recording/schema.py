@@ -356,6 +356,9 @@ LATER_COLUMNS = frozenset((
 ACTIVITY_TABLES = ("kernels", "memcpys", "memsets")
 """The tables of work done by a device; their rows have device, context, stream and correlation id."""
 
+LAUNCHED_TABLES = (*ACTIVITY_TABLES, "graph_launches")
+"""The tables of work that launches cause: a graph that was recorded as a whole has no rows of activities."""
+
 KINDS = (
     "kernels", "memcpys", "memsets", "runtime_api", "driver_api", "external_correlations", "synchronizations",
     "overheads",

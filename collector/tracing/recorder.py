@@ -457,13 +457,13 @@ def _running_kernels(journal: Path) -> list[str] | None:
 
     from collector.recording.journal_segments import load_segments
     from collector.recording.ledger import LaunchFates
-    from collector.recording.schema import ACTIVITY_TABLES
+    from collector.recording.schema import LAUNCHED_TABLES
 
     recording = load_segments(journal)
     tables = list(recording.parts)
     activities = [
         {"correlation_id": np.concatenate([getattr(part, name).correlation_id for part in tables])}
-        for name in (*ACTIVITY_TABLES, "graph_launches")
+        for name in LAUNCHED_TABLES
     ]
     unended = recording.invalid.kernels
     begun = unended[unended.start_ns > 0]

@@ -190,6 +190,20 @@ def test_degree_whole_graph(cuda: str, tmp_path: Path) -> None:
     assert_kept(step.recording, "graph_launches", tmp_path)
 
 
+def test_a_part_of_a_recording_keeps_the_call_and_the_name_of_a_whole_graph() -> None:
+    with SimulatedGpu() as gpu, collector.trace(graphs="whole", strict=True) as step:
+        executable = captured(gpu).instantiate()
+        with collector.annotate("step"):
+            executable.launch()
+    (launch,) = step.recording.graph_launches
+    calls = step.recording.api_calls
+    called_ns = int(calls.end_ns[calls.correlation_id == launch.correlation_id].max())
+    assert called_ns < launch.end_ns
+    part = step.recording.between(called_ns + 1)
+    assert part.graph_launches.annotations() == ["step"]
+    assert launch.correlation_id in part.api_calls.correlation_id
+
+
 def test_whole_graphs_built_before_the_trace_are_launches_without_a_record() -> None:
     with SimulatedGpu() as gpu:
         executable = captured(gpu).instantiate()

@@ -36,6 +36,7 @@ def captures(draw):
     columns(draw, capture, "api_calls", start_ns=TIMES, end_ns=TIMES, correlation_id=IDS)
     for table in ("kernels", "memcpys"):
         columns(draw, capture, table, start_ns=TIMES, end_ns=TIMES, correlation_id=IDS, captured_external_id=IDS)
+    columns(draw, capture, "graph_launches", start_ns=TIMES, end_ns=TIMES, correlation_id=IDS)
     columns(draw, capture, "memory_operations", start_ns=TIMES)
     columns(draw, capture, "external_correlations", correlation_id=IDS, external_id=IDS)
     columns(draw, capture, "annotations", start_ns=TIMES, end_ns=TIMES, external_id=IDS)
@@ -82,3 +83,29 @@ def test_calls_and_names_of_all_parts_are_those_of_each(capture, spans):
         keep_spans(one, [span])
         starts += one["tables"]["api_calls"]["start_ns"].tolist()
     assert sorted(starts) == sorted(whole["tables"]["api_calls"]["start_ns"].tolist())
+
+
+def whole_graphs(calls, launches):
+    """A capture of graphs that were recorded as a whole: (start, correlation id) of calls and of their launches."""
+    capture = empty_capture()
+    for table, rows in (("api_calls", calls), ("graph_launches", launches)):
+        own = {name: np.zeros(len(rows), column.dtype) for name, column in capture["tables"][table].items()}
+        own["start_ns"] = np.array([start for start, _ in rows], "i8")
+        own["end_ns"] = own["start_ns"] + 5
+        own["correlation_id"] = np.array([number for _, number in rows], "u4")
+        capture["tables"][table] = own
+    return capture
+
+
+@pytest.mark.parametrize("has_other_calls", [True, False])
+def test_a_graph_that_runs_after_the_range_of_its_launch_is_kept_with_it(has_other_calls):
+    inside, outside = [(100, 1), (110, 2)], [(300, 3)]
+    capture = whole_graphs([*inside, *(outside if has_other_calls else [])], [(105, 1), (400, 2), (410, 3)])
+    keep_spans(capture, [Span(100, 200)], has_other_calls=has_other_calls)
+    assert capture["tables"]["graph_launches"]["correlation_id"].tolist() == [1, 2]
+
+
+def test_a_graph_that_runs_in_a_range_and_was_launched_before_it_is_left_out():
+    capture = whole_graphs([(100, 2), (110, 3)], [(105, 1), (120, 2)])
+    keep_spans(capture, [Span(100, 200)], has_other_calls=False)
+    assert capture["tables"]["graph_launches"]["correlation_id"].tolist() == [2]
