@@ -67,8 +67,12 @@ def places_launched_in(recording: Recording, work: Activities, starts: Numbers, 
         starts: starts of the steps, ascending.
         ends: ends of the steps, which do not overlap.
     """
-    launches = work.launch_rows()
-    launched_ns = np.where(launches >= 0, np.append(recording.api_calls.start_ns, 0)[launches], work.start_ns)
+    return _places_of(recording, work.launch_rows(), work.start_ns, starts, ends)
+
+
+def _places_of(recording: Recording, launches: Numbers, begins: Numbers, starts: Numbers, ends: Numbers) -> Numbers:
+    """See `places_launched_in`; of work with these launching calls, or -1, that began at these times."""
+    launched_ns = np.where(launches >= 0, np.append(recording.api_calls.start_ns, 0)[launches], begins)
     place = np.searchsorted(starts, launched_ns, side="right") - 1
     found: Numbers = np.where((place >= 0) & (launched_ns < ends[np.maximum(place, 0)]), place, -1)
     return found
@@ -87,8 +91,8 @@ def path_within(path: str, marks: Set[str]) -> str:
 def split_at_marks(recording: Recording, mark: str = MARK) -> list[tuple[Recording, frozenset[str]]]:
     """The marked steps of a recording, each as a recording of its own with the paths of all marks.
 
-    A step has the activities that were launched in it, and its clock has the window of the mark. A recording without
-    marks is one step.
+    A step has the activities and graphs that were launched in it, and its clock has the window of the mark. A recording
+    without marks is one step.
     """
     paths, index = annotation_paths(recording)
     rows = mark_rows(recording, paths, index, re.compile(mark, re.IGNORECASE))
@@ -99,9 +103,12 @@ def split_at_marks(recording: Recording, mark: str = MARK) -> list[tuple[Recordi
     starts, ends = annotations.start_ns[rows], annotations.end_ns[rows]
     work = Activities.of(recording)
     place = places_launched_in(recording, work, starts, ends)
+    graphs = recording.graph_launches
+    graph_place = _places_of(recording, recording.launch_rows(graphs.correlation_id), graphs.start_ns, starts, ends)
     steps = []
     for number, (start_ns, end_ns) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
-        part = recording.part(_masks(recording, work.where(place == number), start_ns, end_ns))
+        masks = _masks(recording, work.where(place == number), start_ns, end_ns)
+        part = recording.part({**masks, "graph_launches": graph_place == number})
         steps.append((windowed(part, start_ns, end_ns), marks))
     return steps
 

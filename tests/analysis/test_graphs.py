@@ -9,6 +9,7 @@ import pytest
 
 import collector
 from collector.analysis import graphs
+from collector.analysis.step_marks import split_at_marks
 from collector.recording.cupti_enums import DEGREE_CAPTURED, DEGREE_LAUNCH
 from collector.testing import SimulatedGpu
 
@@ -122,3 +123,19 @@ def test_any_launches_are_counted_as_plainly():
             assert share == busy / total if total else math.isnan(share)
 
     check()
+
+
+@pytest.mark.simulator
+@pytest.mark.parametrize("level", ["nodes", "whole"])
+def test_a_graph_belongs_to_the_marked_step_that_launched_it(level):
+    with SimulatedGpu() as gpu, collector.trace(graphs=level, strict=True) as step:
+        with gpu.capture() as graph:
+            gpu.launch("node", duration_ns=1_000_000)
+        executable = graph.instantiate()
+        for number in range(3):
+            with collector.annotate(f"step {number}"):
+                executable.launch()
+    marked = [part for part, _ in split_at_marks(step.recording)]
+    assert [part.graph_launches.annotations() for part in marked] == [["step 0"], ["step 1"], ["step 2"]]
+    names = [[call.name for call in part.api_calls if "raphLaunch" in call.name] for part in marked]
+    assert [len(found) for found in names] == [2, 2, 2]
