@@ -29,12 +29,20 @@ def keras_names() -> Any:
             super().__init__()
             self._open: list[annotate] = []
             self._calls: list[tuple[Any, Callable[..., Any]]] = []
+            self._outer = ""
 
-        def _begin(self) -> None:
-            if not self._calls:
+        def _begin(self, kind: str) -> None:
+            if self._open or self._outer in ("", kind):  # else the evaluation of an epoch of `fit`
+                self._finish()  # a run that failed has not ended
+                self._outer = kind
                 self._name_layers()
 
-        def _end(self) -> None:
+        def _end(self, kind: str) -> None:
+            if kind == self._outer:
+                self._finish()
+
+        def _finish(self) -> None:
+            self._outer = ""
             while self._open:
                 self._open.pop().__exit__(None, None, None)
             while self._calls:
@@ -59,8 +67,8 @@ def keras_names() -> Any:
                 self._open.pop().__exit__(None, None, None)
 
     for kind in _STEPS:
-        setattr(KerasNames, f"on_{kind}_begin", lambda self, logs=None: self._begin())
-        setattr(KerasNames, f"on_{kind}_end", lambda self, logs=None: self._end())
+        setattr(KerasNames, f"on_{kind}_begin", lambda self, logs=None, kind=kind: self._begin(kind))
+        setattr(KerasNames, f"on_{kind}_end", lambda self, logs=None, kind=kind: self._end(kind))
         setattr(KerasNames, f"on_{kind}_batch_begin", lambda self, batch, logs=None, kind=kind: self._enter(kind))
         setattr(KerasNames, f"on_{kind}_batch_end", lambda self, batch, logs=None: self._leave())
     return KerasNames()

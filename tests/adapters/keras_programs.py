@@ -61,6 +61,9 @@ def main() -> dict[str, Any]:
     found["fit"] = [path for path in paths(step) if "sequential" not in path.rpartition("/")[2]]
     found["launches"] = launched(step)
     with collector.trace() as step:
+        made.fit(data, labels, epochs=2, verbose=0, validation_data=(data, labels), callbacks=[adapters.keras_names()])
+    found["fit with validation"] = launched(step)
+    with collector.trace() as step:
         made.predict(data, batch_size=4, verbose=0, callbacks=[adapters.keras_names()])
         made.fit(data, labels, batch_size=4, verbose=0)
     found["predict, then fit without"] = launched(step)

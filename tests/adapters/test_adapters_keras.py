@@ -19,5 +19,7 @@ def test_steps_and_layers_have_names_while_the_callback_is_used():
     step = ["fit/step", "fit/step/inner", "fit/step/inner/dense", "fit/step/inner/launch", "fit/step/out"]
     assert sorted(seen["fit"]) == sorted(step * 2)
     assert seen["launches"] == ["fit/step/inner/launch:launch"] * 2
+    epoch = ["fit/step/inner/launch:launch", "evaluate/step/inner/launch:launch"]
+    assert seen["fit with validation"] == epoch * 2
     assert seen["predict, then fit without"] == ["predict/step/inner/launch:launch", "launch:launch"]
     assert seen["is as before"]
