@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -194,14 +195,22 @@ def _distinct(files: Sequence[Path], processes: Sequence[TracedProcess]) -> list
 
 
 def _save_in_dataset(processes: Sequence[TracedProcess], folder: Path) -> Path:
+    """Write all processes as ranks of one run; those of one rank are steps of it that are named by their process."""
     from collector.dataset.dataset_writer import DatasetWriter, run_of_this_process
 
     run = run_of_this_process()
     target = filled_path(folder, None, 0, processes[0].identity)
+    by_rank: dict[int, list[TracedProcess]] = {}
+    for each in processes:
+        if each.rank is not None:
+            by_rank.setdefault(each.rank, []).append(each)
+    free = (rank for rank in count() if rank not in by_rank)
+    by_rank |= {next(free): [each] for each in processes if each.rank is None}
     with ExitStack() as stack:
-        for at, each in enumerate(processes):
-            rank = at if each.rank is None else each.rank
+        for rank, members in sorted(by_rank.items()):
             writer = stack.enter_context(DatasetWriter(target, run=run, rank=rank))
-            for step in each.steps:
-                writer.write(step.recording, name="" if each.rank is not None else each.name)
+            for each in members:
+                is_named = each.rank is None or len(members) > 1
+                for step in each.steps:
+                    writer.write(step.recording, name=each.step.process_name if is_named else "")
     return target
