@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from collector.formats.step import Step
 
 
+_LEFT_OUT = "files that are no traces, or hold no records, are left out"
+
+
 def add_step_files(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments ``inputs``: files of one step each."""
     from collector.formats.registry import readable_list
@@ -54,20 +57,27 @@ def load_steps(paths: Sequence[Path]) -> list[Step]:
 
 
 def step_files(given: str) -> list[Path]:
-    """A file, the files that a pattern finds, or all files in a folder, in the order of the numbers in their names.
+    """A file, the files that a pattern finds, or all traces in a folder, in the order of the numbers in their names.
+
+    A journal that is a folder of segments is one trace. Other files in a folder are named on standard error.
 
     Raises:
         collector.CollectorError: there are none.
     """
+    from collector.formats.loading import is_trace
+
     path = Path(given).expanduser()
-    if path.is_dir():
-        found = [each for each in path.iterdir() if not each.name.startswith(".")]
+    if path.is_dir() and not is_trace(path):
+        present = [each for each in path.iterdir() if not each.name.startswith(".")]
+        found = [each for each in present if is_trace(each)]
+        left_out = sorted(each.name for each in present if each not in found and each.is_file())
+        if left_out:
+            terminal.report(f"{path}: {_LEFT_OUT}: {', '.join(left_out)}")
     elif path.exists() or not any(mark in given for mark in "*?["):
         return [path]
     else:
         root = Path(path.anchor)
-        found = list(root.glob(str(path.relative_to(root))))
-    found = [each for each in found if each.is_file()]
+        found = [each for each in root.glob(str(path.relative_to(root))) if each.is_file() or is_trace(each)]
     if not found:
         raise CollectorError(f"{given}: there are no files", "Give files of steps, a folder of them, or a pattern")
     return sorted(found, key=lambda each: natural_order(each.name))

@@ -13,8 +13,17 @@ from collector.errors import InvalidFileError
 from collector.files.atomic_files import expanded
 from collector.formats.file_content import content_of
 from collector.formats.journal_format import read_part, read_segments
-from collector.formats.registry import check_head, format_of, readable, readable_sentence, refuse_foreign
+from collector.formats.registry import (
+    check_head,
+    format_of,
+    has_signature,
+    readable,
+    readable_sentence,
+    readable_suffixes,
+    refuse_foreign,
+)
 from collector.formats.step import MessageSource, RecordingSource, Step
+from collector.recording.journal import holds_records
 from collector.recording.journal_segments import is_journal, segments_of
 
 if TYPE_CHECKING:
@@ -55,6 +64,22 @@ def load(path: str | os.PathLike[str], *, window: tuple[float | None, float | No
     return Step(
         RecordingSource(step.recording.between(first, last)), kind=step.kind, path=step.path, skipped=step.skipped
     )
+
+
+def is_trace(path: Path) -> bool:
+    """Whether a file of a folder is to be read as a trace: by its first bytes or, without a signature, by its suffix.
+
+    A journal is one if it has any records, as a file and as a folder of segments. Raises nothing.
+    """
+    try:
+        if path.is_dir():
+            return bool(segments_of(path))
+        if is_journal(path):
+            return holds_records(path)
+        content = content_of(path, lambda *_: None, "")
+    except (OSError, InvalidFileError):
+        return False
+    return has_signature(content.head) or content.suffix in readable_suffixes()
 
 
 def _window_ns(window: tuple[float | None, float | None] | None) -> tuple[int | None, int | None]:

@@ -103,6 +103,11 @@ def likely_format(head: bytes, name: Path) -> str:
     return possible[0].name if len(possible) == 1 else possible[0].family
 
 
+def has_signature(head: bytes) -> bool:
+    """Whether a file that begins with these bytes is of a readable format that can be told by its first bytes."""
+    return bool(_possible(head))
+
+
 def _possible(head: bytes) -> list[Format]:
     return [each for each in readable() if each.begins is not None and each.begins(head)]
 
