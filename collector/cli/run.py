@@ -111,7 +111,7 @@ def _seconds(text: str) -> float:
 
 def run(arguments: argparse.Namespace) -> int:
     """See `collector.cli`."""
-    from collector.launching.child_program import exit_as, run_child
+    from collector.launching.child_program import exit_as, run_child, stop_raises
     from collector.launching.journal_folder import JournalFolder
     from collector.launching.process_journals import check_output, is_dataset, variables_of
     from collector.launching.run_environment import run_environment
@@ -123,10 +123,11 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.output is not None:
         check_output(arguments.output)
         variables, as_dataset = variables_of(arguments.output), is_dataset(arguments.output)
-    with JournalFolder(arguments.output) as folder:
+    status: int | None = None
+    with JournalFolder(arguments.output) as folder, stop_raises():
         environment = run_environment(folder.path, options, os.environ, variables)
-        status, has_survivors = run_child(command, environment, waits_for_all=arguments.wait == "all")
         try:
+            status, has_survivors = run_child(command, environment, waits_for_all=arguments.wait == "all")
             _finish(folder.path, arguments, options, as_dataset=as_dataset)
             if has_survivors:
                 folder.keep()
@@ -134,13 +135,24 @@ def run(arguments: argparse.Namespace) -> int:
                     "processes that the program has started are still running: what they record from now on is in "
                     f"{folder.path}, which `collector merge` reads (--wait all waits for them)"
                 )
-        except (CollectorError, KeyboardInterrupt) as error:  # the exit status stays the program's
+        except BaseException as error:  # the exit status stays the program's
+            if status is None:
+                raise
             folder.keep()
-            cause = "interrupted" if isinstance(error, KeyboardInterrupt) else " ".join(str(error).split())
             terminal.report(
-                f"{cause}; what was recorded is in {folder.path}, which `collector summary` and others read"
+                f"{_cause(error)}; what was recorded is in {folder.path}: "
+                f"`collector merge {folder.path} -o FILE` makes one trace of it"
             )
     return exit_as(status)
+
+
+def _cause(error: BaseException) -> str:
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
+    text = " ".join(str(error).split())
+    if isinstance(error, CollectorError):
+        return text
+    return f"the trace cannot be written ({type(error).__name__}: {text})"
 
 
 def _command(arguments: argparse.Namespace) -> list[str]:
@@ -219,10 +231,13 @@ def _finish(folder: Path, arguments: argparse.Namespace, options: RunOptions, *,
     if not processes:
         terminal.report("no process of the program did anything on a GPU that was recorded: there is no trace")
         return
-    if not arguments.quiet:
-        _print(processes)
-    if arguments.output is not None:
-        files = save_processes(processes, arguments.output, as_dataset=as_dataset)
+    try:
+        files = [] if arguments.output is None else save_processes(processes, arguments.output, as_dataset=as_dataset)
+    except CollectorError:
+        _print(processes, quiet=arguments.quiet)
+        raise
+    _print(processes, quiet=arguments.quiet)
+    if files:
         of = f" ({counted('{} process[|es]', len(processes))})" if len(processes) > 1 else ""
         listed = ", ".join(map(str, files))
         if len(files) > _MOST_FILES:
@@ -230,7 +245,9 @@ def _finish(folder: Path, arguments: argparse.Namespace, options: RunOptions, *,
         terminal.report(f"the trace{of} is in {listed}")
 
 
-def _print(processes: list[TracedProcess]) -> None:
+def _print(processes: list[TracedProcess], *, quiet: bool) -> None:
+    if quiet:
+        return
     parts = [(each.name, each.step) for each in processes]
     if any(each.ranges for each in processes):
         parts = [
@@ -240,8 +257,8 @@ def _print(processes: list[TracedProcess]) -> None:
         ]
     for name, step in parts[:_MOST_SUMMARIES]:
         if len(parts) > 1:
-            print(f"\n{name}", file=sys.stderr)
-        print(terminal.printable_lines(step.summary()), file=sys.stderr)
+            terminal.write_error(f"\n{terminal.printable(name)}\n")
+        terminal.write_error(f"{terminal.printable_lines(step.summary())}\n")
     if len(parts) > _MOST_SUMMARIES:
         of = "processes" if len(parts) == len(processes) else "ranges"
         terminal.report(f"and {len(parts) - _MOST_SUMMARIES} more {of}, whose summaries are left out")

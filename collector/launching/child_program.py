@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from collector.errors import CollectorError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 _FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
 """The terminal sends them to the child as well."""
@@ -25,7 +25,11 @@ _SET_CHILD_SUBREAPER = 36
 """PR_SET_CHILD_SUBREAPER of prctl."""
 _GRACE_S = 1.0
 """The time that processes have to end after the program, as helpers of its own do."""
-_FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+_STOPPING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+"""They interrupt the work that follows the program, as Ctrl-C does."""
+_OF_PROGRAMS = (signal.SIGUSR1, signal.SIGUSR2)
+"""They mean something to the program alone."""
+_FORWARDED = (signal.SIGTERM, signal.SIGHUP, *_OF_PROGRAMS)
 
 
 def command_of(words: Sequence[str]) -> list[str]:
@@ -92,26 +96,51 @@ def _passed_on(child: Sequence[subprocess.Popen[bytes]]) -> Iterator[None]:
 
     def forward(number: int, _: Any) -> None:
         for each in child:  # not by the object, which would wait for the child itself
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(each.pid, number)
+            if each.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(each.pid, number)
 
+    handlers = dict.fromkeys(_FROM_TERMINAL, _do_nothing) | dict.fromkeys(_FORWARDED, forward)
+    with _handled(handlers):
+        yield
+
+
+@contextmanager
+def stop_raises() -> Iterator[None]:
+    """Let the signals that end a program raise KeyboardInterrupt in the block, and ignore those for programs alone."""
+
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with _handled(dict.fromkeys(_STOPPING, stop) | dict.fromkeys(_OF_PROGRAMS, _do_nothing)):
+        yield
+
+
+def _do_nothing(*_: Any) -> None:
+    """Not SIG_IGN, which programs inherit."""
+
+
+@contextmanager
+def _handled(handlers: Mapping[signal.Signals, Callable[..., None]]) -> Iterator[None]:
+    """Handle signals in the block, but not those that are ignored: under nohup, or in the background of a script."""
     before = {}
-    for number in (*_FROM_TERMINAL, *_FORWARDED):
-        if signal.getsignal(number) != signal.SIG_IGN:  # nohup, or a job in the background of a script
-            before[number] = signal.signal(number, forward if number in _FORWARDED else lambda *_: None)
+    for number, handler in handlers.items():
+        if signal.getsignal(number) != signal.SIG_IGN:
+            before[number] = signal.signal(number, handler)
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, original in before.items():
+            signal.signal(number, original)
 
 
 def exit_as(status: int) -> int:
     """Return the exit status of a child, or die by the signal that it died by, so that a caller sees no difference."""
     if status >= 0:
         return status
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the child has dumped its core
     if -status not in (signal.SIGKILL, signal.SIGSTOP):
         signal.signal(-status, signal.SIG_DFL)

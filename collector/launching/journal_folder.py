@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class JournalFolder:
-    """A new folder, removed with what is in it when the block ends.
+    """A new folder, removed with what is in it when the block ends; if it raises, only if nothing is in it.
 
     It is beside the output, where there is room for it and where the ranks on other machines find it too; without an
     output it is in the folder for temporary files.
@@ -37,7 +38,10 @@ class JournalFolder:
     def __exit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if not self._is_kept:
+        if exc_type is not None and not self._is_kept:  # the only copy of what was recorded, unless it is empty
+            with suppress(OSError):
+                self.path.rmdir()
+        elif not self._is_kept:
             shutil.rmtree(self.path, ignore_errors=True)
 
     def keep(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import re
@@ -56,5 +57,19 @@ def write(text: str) -> None:
 
 
 def report(message: str) -> None:
-    """Write one line to standard error, after the program's name."""
-    print(f"collector: {printable(message)}", file=sys.stderr)
+    """Write one line to standard error, after the program's name. Raises nothing."""
+    write_error(f"collector: {printable(message)}\n")
+
+
+def write_error(text: str) -> None:
+    """Write printable lines to standard error.
+
+    A pipe without a reader or a full disk costs the message and no more: neither results nor the exit status.
+    """
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        # Without this the interpreter writes again when it ends, and exits with status 120.
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import select
 import signal
 import subprocess
 import sys
@@ -280,6 +281,34 @@ def test_a_dataset(tmp_path):
     assert [len(step.kernels) for step in dataset] == [9, 9]
 
 
+def test_two_processes_of_one_rank_are_steps_of_it_in_a_dataset(tmp_path):
+    """The child inherits RANK."""
+    pytest.importorskip("pyarrow")
+    from collector.dataset import Dataset
+
+    words = ("-q", "-o", "runs/", launching_program(), "fork-exec")
+    done = run(*words, cwd=tmp_path, RANK="0", WORLD_SIZE="1")
+    assert (done.returncode, done.stderr) == (7, "collector: the trace (2 processes) is in runs\n")
+    dataset = Dataset(tmp_path / "runs")
+    assert [(key.rank, key.step) for key in dataset.keys] == [(0, 0), (0, 1)]
+    assert [len(step.kernels) for step in dataset] == [100, 30]
+
+
+def test_processes_without_a_rank_take_none_of_others_in_a_dataset(tmp_path):
+    pytest.importorskip("pyarrow")
+    from collector.dataset import Dataset
+
+    program = (
+        "import os, subprocess, sys\n"
+        "for rank in ('1', ''):\n"
+        "    subprocess.run(sys.argv[1:], env=os.environ | ({'RANK': rank} if rank else {}))\n"
+    )
+    (tmp_path / "start.py").write_text(program)
+    done = run("-q", "-o", "runs/", "start.py", launching_program(), "exit", "9", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [(key.rank, key.step) for key in Dataset(tmp_path / "runs").keys] == [(0, 0), (1, 0)]
+
+
 def test_nvtx_is_for_those_who_ask(tmp_path):
     program = "import os, sys; print(os.environ.get('NVTX_INJECTION64_PATH'), os.environ.get('COLLECTOR_RUN_NVTX'))"
     words = ["--", sys.executable, "-c", program]
@@ -344,3 +373,91 @@ def test_a_folder_of_journals_is_merged(tmp_path):
     command = [sys.executable, "-m", "collector", "merge", "-q", folder, "-o", tmp_path / "out.json"]
     subprocess.run(command, check=True)
     assert {"rank 0 GPU 0", "rank 1 GPU 0"} <= processes_of(tmp_path / "out.json")
+
+
+@pytest.mark.parametrize("where", ["closed pipe", "/dev/full"])
+def test_standard_error_that_cannot_be_written_loses_neither_the_trace_nor_the_status(tmp_path, where):
+    if where == "/dev/full":
+        errors = os.open(where, os.O_WRONLY)
+    else:
+        reader, errors = os.pipe()
+        os.close(reader)
+    command = [*RUN, "-o", "out.gpurec", launching_program(), "exit", "50"]
+    done = subprocess.run(command, env=simulator_environment(), cwd=tmp_path, stderr=errors, check=False)
+    os.close(errors)
+    assert done.returncode == 7
+    assert [path.name for path in tmp_path.iterdir()] == ["out.gpurec"]
+    assert kernel_names(tmp_path / "out.gpurec") == ["work"] * 50
+
+
+def test_a_message_that_cannot_be_written_changes_no_status(tmp_path):
+    for words, status in (("-q", launching_program(), "no-cuda"), 5), (("no-such-program",), 2):
+        with Path("/dev/full").open("wb") as full:
+            done = subprocess.run([*RUN, *words], env=simulator_environment(), cwd=tmp_path, stderr=full, check=False)
+        assert done.returncode == status
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT], ids=str)
+def test_a_signal_while_the_trace_is_written_keeps_the_records(tmp_path, number):
+    """The trace goes into a pipe that nobody empties."""
+    os.mkfifo(tmp_path / "out.json")
+    reader = os.open(tmp_path / "out.json", os.O_RDONLY | os.O_NONBLOCK)
+    with subprocess.Popen(
+        [*RUN, "-q", "-o", "out.json", launching_program(), "exit", "3000"],
+        env=simulator_environment(),
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: _default(number),  # the tests may run under nohup
+    ) as process:
+        assert select.select([reader], [], [], 60)[0]
+        time.sleep(0.3)
+        process.send_signal(signal.SIGUSR1)  # is the program's, which has ended
+        process.send_signal(number)
+        assert process.wait() == 7
+        assert process.stderr is not None
+        (line,) = process.stderr.read().splitlines()
+    os.close(reader)
+    (folder,) = tmp_path.glob(".collector-run-*")
+    assert line == (
+        f"collector: interrupted; what was recorded is in {folder}: `collector merge {folder} -o FILE` makes one trace "
+        "of it"
+    )
+    (journal,) = folder.glob("*.journal")
+    assert kernel_names(journal) == ["work"] * 3000
+
+
+def _default(number: int) -> None:
+    signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+
+
+def test_a_kept_folder_is_merged_as_the_message_says(tmp_path):
+    """It has files of other kinds as well, and of a process with a limit for the disk a folder of segments."""
+    folder = tmp_path / ".collector-run-kept"
+    folder.mkdir()
+    for words in ({}, {"COLLECTOR_RUN_MAX_BYTES": str(1 << 20)}):
+        subprocess.run([launching_program()], env=injected_environment(folder, **words), check=False)
+    assert {path.is_dir() for path in folder.glob("*.journal")} == {True, False}
+    (folder / "host-1.python").write_text("no names\n")
+    (folder / "note.txt").write_text("a note\n")
+    (folder / "host-2.journal").write_bytes(b"GPUJRNL\x02")
+    command = [sys.executable, "-m", "collector", "merge", "-q", folder, "-o", tmp_path / "out.json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (
+        0,
+        f"collector: {folder}: files that are no traces, or hold no records, are left out: host-1.python, "
+        "host-2.journal, note.txt\n",
+    )
+    trace = json.loads((tmp_path / "out.json").read_text())
+    assert sum(event.get("name") == "work" and event["ph"] == "X" for event in trace["traceEvents"]) == 200
+
+
+def test_a_journal_of_segments_is_one_input_of_a_merge(tmp_path):
+    folder = tmp_path / "journals"
+    folder.mkdir()
+    environment = injected_environment(folder, COLLECTOR_RUN_MAX_BYTES=str(1 << 20))
+    subprocess.run([launching_program()], env=environment, check=False)
+    (journal,) = folder.iterdir()
+    command = [sys.executable, "-m", "collector", "merge", journal, "-o", tmp_path / "out.json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "1 input, " in done.stdout
