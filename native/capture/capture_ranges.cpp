@@ -78,14 +78,13 @@ CaptureRanges& CaptureRanges::instance() noexcept {
 CaptureRanges::CaptureRanges() noexcept { ::sem_init(&closed_, 0, 0); }
 
 void CaptureRanges::select(const CaptureRangeOptions& options) {
-  const threads::MutexLock lock(mutex_);
-  options_ = options;
+  options_.store(new CaptureRangeOptions(options), std::memory_order_release);
   is_watching_nvtx.store(options.source == CaptureRangeOptions::Source::kNvtx, std::memory_order_relaxed);
 }
 
-bool CaptureRanges::matches(std::string_view name, std::string_view domain) {
-  const threads::MutexLock lock(mutex_);
-  return name == options_.name && (options_.any_domain || domain == options_.domain);
+bool CaptureRanges::matches(std::string_view name, std::string_view domain) const {
+  const CaptureRangeOptions* const options = options_.load(std::memory_order_acquire);
+  return options != nullptr && name == options->name && (options->any_domain || domain == options->domain);
 }
 
 // Two threads that change the range at once take turns. Neither waits for ever: either may be in a callback of CUPTI,
@@ -160,6 +159,7 @@ uint64_t CaptureRanges::started(uint64_t id, std::string_view name, std::string_
 }
 
 void CaptureRanges::ended(uint64_t id) noexcept {
+  if (!is_open()) return;
   guarded([this, id] {
     {
       const threads::MutexLock lock(mutex_);

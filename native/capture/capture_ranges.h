@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "capture/open_annotations.h"
+#include "cupti/fork.h"
 #include "threads/mutex.h"
 
 namespace collector::capture {
@@ -46,11 +47,14 @@ class CaptureRanges {
   // Created by the first call and never destroyed: programs call NVTX until they end.
   static CaptureRanges& instance() noexcept;
 
-  // Decides what is watched from now on.
-  void select(const CaptureRangeOptions& options) EXCLUDES(mutex_);
+  // Decides what is watched from now on. For the begin of a process: the options before are not freed.
+  void select(const CaptureRangeOptions& options);
 
-  // Whether NVTX ranges are to be reported, also while no session is open.
-  static bool watches_nvtx() noexcept { return is_watching_nvtx.load(std::memory_order_relaxed); }
+  // Whether NVTX ranges are to be reported, also while no session is open. A child that was forked after CUDA was used
+  // records nothing.
+  static bool watches_nvtx() noexcept {
+    return is_watching_nvtx.load(std::memory_order_relaxed) && !cupti::forked_after_use();
+  }
 
   // The program's calls of cuProfilerStart (after it) and of cuProfilerStop (before it). As in CUDA, a second start has
   // no effect.
@@ -78,7 +82,8 @@ class CaptureRanges {
  private:
   CaptureRanges() noexcept;
 
-  bool matches(std::string_view name, std::string_view domain) EXCLUDES(mutex_);
+  // Takes no lock: most ranges match nothing, and programs fork while other threads push ranges.
+  bool matches(std::string_view name, std::string_view domain) const;
   void open();
   void close();
 
@@ -87,9 +92,9 @@ class CaptureRanges {
   std::atomic<bool> has_profiler_started_{false};
   std::atomic<int> num_open_{0};
   std::atomic<uint32_t> seen_{0};
-  threads::Mutex changing_;  // held while a session's range is opened or closed
-  threads::Mutex mutex_;     // never held around a call of anything else
-  CaptureRangeOptions options_ GUARDED_BY(mutex_);
+  threads::Mutex changing_;                                   // held while a session's range is opened or closed
+  std::atomic<const CaptureRangeOptions*> options_{nullptr};  // null: nothing is watched
+  threads::Mutex mutex_;                                      // never held around a call of anything else
   std::set<uint64_t> open_ids_ GUARDED_BY(mutex_);
   uint64_t last_own_id_ GUARDED_BY(mutex_) = uint64_t{1} << 62;
   sem_t closed_;

@@ -7,6 +7,7 @@
      wide:NAME       pushed as a wide text
      begin:NAME, end a range that ends anywhere            thread:NAME         a thread that ends in a range
      fault:NAME      a fault of the simulator              kill                the end without warning
+     forks:COUNT     children that push ranges, while a thread pushes ranges, too
 
    Its exit status is 7. */
 #include <nvtx3/nvToolsExt.h>
@@ -16,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <wchar.h>
 
@@ -75,6 +77,41 @@ static void run_thread(const char *name) {
   check(pthread_join(thread, 0), "pthread_join");
 }
 
+static volatile int is_pushing = 1;
+
+static void *push_on(void *unused) {
+  while (is_pushing) {
+    nvtxRangePushA("other");
+    nvtxRangeEnd(nvtxRangeStartA("other"));
+    nvtxRangePop();
+  }
+  return unused;
+}
+
+/* A child that hangs is ended by the alarm. */
+static void run_forks(int count) {
+  pthread_t thread;
+  nvtxMarkA("other"); /* NVTX itself is set up before any fork */
+  check(pthread_create(&thread, 0, push_on, 0), "pthread_create");
+  for (int i = 0; i < count; ++i) {
+    int status = 0;
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(60);
+      for (int range = 0; range < 100; ++range) {
+        nvtxRangePushA("train");
+        nvtxRangeEnd(nvtxRangeStartA("other"));
+        nvtxRangePop();
+      }
+      _exit(0);
+    }
+    check(waitpid(child, &status, 0) != child, "waitpid");
+    check(status, "a forked child");
+  }
+  is_pushing = 0;
+  check(pthread_join(thread, 0), "pthread_join");
+}
+
 /* What follows `word` in `text`; 0 if it begins otherwise. */
 static const char *after(const char *text, const char *word) {
   const size_t length = strlen(word);
@@ -108,6 +145,7 @@ int main(int count, char **arguments) {
     if ((rest = after(word, "push:")) != 0) nvtxRangePushA(rest);
     if ((rest = after(word, "begin:")) != 0) open = nvtxRangeStartA(rest);
     if ((rest = after(word, "thread:")) != 0) run_thread(rest);
+    if ((rest = after(word, "forks:")) != 0) run_forks(atoi(rest));
     if ((rest = after(word, "push@")) != 0) push_in_domain(rest);
     if ((rest = after(word, "pop@")) != 0) nvtxDomainRangePop(domain_named(rest, rest + strlen(rest)));
     if ((rest = after(word, "fault:")) != 0) check(sim_inject(rest, -1, 0, 0, ""), "sim_inject");

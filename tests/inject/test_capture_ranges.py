@@ -176,6 +176,13 @@ def test_a_thread_that_ends_inside_its_range_ends_it(program, folder):
     assert (kernels(step), ranges_of(step)) == ({}, (1, 1))
 
 
+@pytest.mark.parametrize("words", ["forks:200 init", "init forks:200"], ids=["before CUDA", "after"])
+def test_forked_children_push_ranges_while_a_thread_of_the_parent_did(program, folder, words):
+    """A lock that the other thread held at the fork is never released in the child."""
+    step = recorded(program, folder, f"{words} push:train launch:3:inside pop launch:4:outside sync", "nvtx:train")
+    assert (kernels(step), ranges_of(step)) == ({"inside": 3}, (1, 1))
+
+
 def test_annotations_around_a_range_name_its_work(program, folder):
     words = "init push:outer launch:4:no push:train push:inner launch:3:inside pop pop launch:4:no pop sync"
     step = recorded(program, folder, words, "nvtx:train")
