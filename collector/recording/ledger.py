@@ -50,9 +50,11 @@ class Ledger(TableCounts):
     correlations_unmatched: int = 0
     """External correlation records of ours whose id belongs to no known annotation."""
     graphs_before_trace: int = 0
-    """CUDA graphs that were built before the trace: the annotations at their capture are not known."""
+    """CUDA graphs that were captured before the trace: the annotations at their capture are not known."""
     graph_updates_unseen: int = 0
     """Updates of executable graphs that CUPTI did not report, as before 13.0; later launches have no capture path."""
+    graphs_perhaps_updated: int = 0
+    """CUDA graphs that may have been updated unseen: before 13.0 API calls alone show it, and some were not recorded."""
     graph_changes_lost: int = 0
     """Changes of CUDA graphs that could not be kept: too many, or memory ran out."""
     annotations_mixed: int = 0
@@ -61,6 +63,8 @@ class Ledger(TableCounts):
     """Annotations entered inside others that the thread was not told of: it ran code of another context unseen."""
     annotations_suspended: int = 0
     """Annotations of generators that may wait inside: they name nothing."""
+    nvtx_ranges_suspended: int = 0
+    """Times that an NVTX range inside an annotation named nothing, because another task of its thread went on."""
     invalid_timestamps: int = 0
     """Rows set apart in ``Recording.invalid``: start or end 0, or end before start."""
     early: int = 0
@@ -121,7 +125,7 @@ class Ledger(TableCounts):
 
     def record_losses(self) -> list[str]:
         """The `losses` of records: without names, and without ``nothing_recorded``, no loss in a test without a GPU."""
-        others = ("nothing_recorded", "graphs_before_trace")
+        others = ("nothing_recorded", *GRAPH_NAMES_LOST)
         return [line for name, line in self.explained_losses() if name not in others]
 
     def explained_losses(self) -> list[tuple[str, str]]:
@@ -183,10 +187,13 @@ LOSSES = {
     "launches_without_kernel": "{} launch[|es] succeeded but no activity of [it|theirs] was recorded",
     "kernels_without_launch": "{} kernel[|s] belong[s|] to no launch that was seen",
     "correlations_unmatched": "{} launch[|es] carr[ies|y] an annotation that is not known",
-    "graphs_before_trace": "{} CUDA graph[|s] [was|were] built before the trace: [its|their] kernels and copies carry "
-    "the annotation of the launch only",
+    "graphs_before_trace": "{} CUDA graph[|s] [was|were] captured before this trace (or this window of its schedule): "
+    "[its|their] kernels and copies have only the annotation of the launch",
     "graph_updates_unseen": "{} update[|s] of CUDA graphs could not be followed before CUDA 13.0: graphs launched "
     "later carry the annotation of the launch only",
+    "graphs_perhaps_updated": "{} CUDA graph[|s] may have been updated unseen: before CUDA 13.0 only records of API calls "
+    "show updates, and not all calls were recorded. [Its|Their] kernels and copies have only the annotation of the "
+    "launch",
     "graph_changes_lost": "{} change[|s] of CUDA graphs could not be kept: captures may lack their annotation",
     "annotations_mixed": "tasks took turns inside annotations of one thread, or left them out of order ({} time[|s]): "
     "launches may carry another's name. Decorate the coroutine with annotate() where the loop is not asyncio's",
@@ -197,6 +204,8 @@ LOSSES = {
     "nvtx_copies_missed": "NVTX of {} librar[y|ies] was in use before the handler was armed: [its|their] ranges are "
     "not seen (nvtx_missed in the environment names [it|them])",
     "nvtx_ranges_lost": "{} NVTX range[|s] or mark[|s] could not be kept: there are too many",
+    "nvtx_ranges_suspended": "{} time[|s] an NVTX range was open while another task of its thread went on, and named "
+    "nothing meanwhile. Use annotate() in coroutines, or end the range before the await",
     "nvtx_names_unknown": "{} name[|s] of CUDA streams or contexts could not be matched with the recorded ones: give "
     "[it|them] inside a trace, or after the first one",
     "nvtx_failures": "{} NVTX call[|s] could not be recorded: memory ran out",
@@ -206,6 +215,8 @@ LOSSES = {
     "different ones",
 }
 """Figure -> the line that explains the loss. Other figures are no losses, whatever their value."""
+GRAPH_NAMES_LOST = ("graphs_before_trace", "graph_updates_unseen", "graphs_perhaps_updated")
+"""The `LOSSES` after which only the annotation at the capture of CUDA graphs is unknown."""
 TIMES_LOST = (
     "records_dropped",
     "buffers_declined",

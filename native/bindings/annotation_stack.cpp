@@ -33,6 +33,7 @@ struct Place {
   PyObject_HEAD Place* outer;  // owned; null: this annotation is the outermost
   const void* owner;           // the object that enters and leaves it; only compared
   uint64_t stack;              // number of its AnnotationStack
+  uint64_t number;             // of this process, from 1 on
   std::string path;
   uint32_t details;
   // Number of the same details without figures that are counted already; -1: not determined yet.
@@ -191,10 +192,11 @@ Place* naming(Place* place) {
   return place;
 }
 
-bool call_push(const AnnotationStack& self, std::string_view path, uint32_t details) {
+bool call_push(const AnnotationStack& self, const Place& place, uint32_t details) {
   if (self.is_detached) return true;
+  const std::string& path = place.path;
   if (self.calls != nullptr) {
-    const bool is_done = self.calls->push(path.data(), path.size(), details);
+    const bool is_done = self.calls->push(path.data(), path.size(), details, place.number);
     if (!is_done) PyErr_NoMemory();
     return is_done;
   }
@@ -208,10 +210,10 @@ bool call_push(const AnnotationStack& self, std::string_view path, uint32_t deta
   return done != nullptr;
 }
 
-bool call_pop(const AnnotationStack& self) {
+bool call_pop(const AnnotationStack& self, bool is_over) {
   if (self.is_detached) return true;
   if (self.calls != nullptr) {
-    self.calls->pop();
+    self.calls->pop(is_over);
     return true;
   }
   PyObject* const done = PyObject_CallNoArgs(self.pop);
@@ -240,14 +242,14 @@ bool continued_details(const AnnotationStack& self, Place& place, uint32_t* deta
 bool push(const AnnotationStack& self, std::vector<PushedPlace>& pushed, Place* place, uint32_t details) {
   pushed.push_back({place, nullptr});
   Py_INCREF(place);
-  return call_push(self, place->path, details);
+  return call_push(self, *place, details);
 }
 
-// The place is held during the call of the source.
-bool pop(const AnnotationStack& self, std::vector<PushedPlace>& pushed) {
+// The place is held during the call of the source. `ended`: the place whose block ends now.
+bool pop(const AnnotationStack& self, std::vector<PushedPlace>& pushed, const Place* ended) {
   const PushedPlace last = pushed.back();
   pushed.pop_back();
-  const bool done = call_pop(self);
+  const bool done = call_pop(self, last.place == ended || last.place->is_left || self.has_ended);
   Py_XDECREF(last.token);
   Py_DECREF(last.place);
   return done;
@@ -258,13 +260,15 @@ Place* innermost(const std::vector<PushedPlace>& pushed, size_t skipped) {
   return pushed.size() > skipped ? pushed[pushed.size() - 1 - skipped].place : nullptr;
 }
 
-// Gives the thread the names of `place`. `was_left`: a place below the innermost one of the thread was left.
-bool resume(const AnnotationStack& self, std::vector<PushedPlace>& pushed, Place* place, bool was_left = false) {
+// Gives the thread the names of `place`. `ended`: the place that is left in the usual order, if one is. `was_left`: a
+// place below the innermost one of the thread was left.
+bool resume(const AnnotationStack& self, std::vector<PushedPlace>& pushed, Place* place, const Place* ended = nullptr,
+            bool was_left = false) {
   const py::object kept = held(place);  // with the places around it
   place = naming(place);
   if (!was_left) {
     if (innermost(pushed, 0) == place) return true;
-    if (!pushed.empty() && innermost(pushed, 1) == place) return pop(self, pushed);  // the usual end of a block
+    if (!pushed.empty() && innermost(pushed, 1) == place) return pop(self, pushed, ended);  // the usual end
   }
   std::vector<Place*> names;  // innermost first
   for (; place != nullptr; place = naming(place->outer)) names.push_back(place);
@@ -273,7 +277,7 @@ bool resume(const AnnotationStack& self, std::vector<PushedPlace>& pushed, Place
     ++common;
   }
   while (pushed.size() > common) {
-    if (!pop(self, pushed)) return false;
+    if (!pop(self, pushed, ended)) return false;
   }
   if (self.has_ended) return true;
   for (size_t i = names.size() - common; i-- > 0;) {
@@ -357,6 +361,16 @@ void keep_or_free(Place* place) {
 }
 #endif
 
+uint64_t next_place_number() {
+#ifdef Py_GIL_DISABLED
+  static std::atomic<uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+#else
+  static uint64_t last = 0;
+  return ++last;
+#endif
+}
+
 Place* new_place(const AnnotationStack& self, const void* owner, Place* outer, std::string_view name,
                  uint32_t details) {
   auto* const place = blank_place();
@@ -373,6 +387,7 @@ Place* new_place(const AnnotationStack& self, const void* owner, Place* outer, s
   place->outer = outer;
   place->owner = owner;
   place->stack = self.number;
+  place->number = next_place_number();
   place->details = details;
   new (&place->continued) std::atomic<int64_t>(-1);
   new (&place->is_silent) std::atomic<bool>(false);
@@ -471,7 +486,7 @@ bool leave(AnnotationStack& self, const void* owner) {
     if (outer == place->outer && innermost(pushed, 0) == place) {
       token = py::reinterpret_steal<py::object>(std::exchange(pushed.back().token, nullptr));
     }
-    return resume(self, pushed, outer) && (set_back(token) || set_place(outer));
+    return resume(self, pushed, outer, place) && (set_back(token) || set_place(outer));
   }
   Place* found = place;
   while (found != nullptr && (found->owner != owner || found->is_left)) found = found->outer;
@@ -481,7 +496,7 @@ bool leave(AnnotationStack& self, const void* owner) {
   if (found == nullptr) return true;
   if (!pushed.empty() && pushed.back().place != found && !found->is_silent) ++self.mixed;
   found->is_left = true;
-  return resume(self, pushed, place, true);
+  return resume(self, pushed, place, nullptr, true);
 }
 
 PyObject* enter_method(PyObject* object, PyObject* const* arguments, Py_ssize_t count) {

@@ -183,16 +183,16 @@ Session::Completeness completeness_of(const std::string& name) {
 }
 
 template <capture::Owner program>
-constexpr AnnotationCalls annotation_calls = {
-    [](const char* path, size_t size, uint32_t details) {
+constexpr AnnotationCalls kCallsOf = {
+    [](const char* path, size_t size, uint32_t details, uint64_t block) {
       try {
-        Session::instance().push_annotation(program, {path, size}, details);
+        Session::instance().push_annotation(program, {path, size}, details, block);
       } catch (...) {  // it throws nothing else, and of a type that may not be ours
         return false;
       }
       return true;
     },
-    [] { Session::instance().pop_annotation(program); },
+    [](bool is_over) { Session::instance().pop_annotation(program, is_over); },
 };
 
 py::object mark(const std::string& wanted, bool synchronize, int timeout_ms) {
@@ -421,12 +421,12 @@ PYBIND11_MODULE(_native, m, py::mod_gil_not_used()) {
       },
       py::arg("path"), py::arg("details") = 0,
       "Puts the path on every launch of this thread until the matching pop. Its metadata is given by a number.");
-  m.def("pop_annotation", [] { Session::instance().pop_annotation(capture::kProgram); });
+  m.def("pop_annotation", [] { Session::instance().pop_annotation(capture::kProgram, true); });
   m.def(
       "annotation_calls",
       [](bool of_recorded_program) {
         const auto* const calls =
-            of_recorded_program ? &annotation_calls<capture::kRecordedProgram> : &annotation_calls<capture::kProgram>;
+            of_recorded_program ? &kCallsOf<capture::kRecordedProgram> : &kCallsOf<capture::kProgram>;
         return py::capsule(calls, kAnnotationCalls);
       },
       py::arg("of_recorded_program") = false,

@@ -22,6 +22,7 @@ void AnnotationLog::begin(bool follow, bool forget, bool of_whole_run) {
   paths_.clear();
   num_range_paths_ = 0;
   num_range_texts_ = 0;
+  num_range_bytes_ = 0;
   domain_ids_.clear();
   ranges_without_name_ = 0;
   follow_ = follow;
@@ -52,11 +53,16 @@ PathCache::Line& PathCache::line_of(uint32_t outer, std::string_view name) {
 
 uint32_t AnnotationLog::path_of(uint32_t outer, std::string_view name, bool is_range) {
   if (const auto known = path_ids_.find({outer, name}); known != path_ids_.end()) return known->second;
-  if (is_range && num_range_paths_ >= kMostRangePaths && name != kManyNames) {
+  const size_t size = outer == kNoPath ? name.size() : paths_[outer].size() + 1 + name.size();
+  const bool is_too_much = num_range_paths_ >= kMostRangePaths || num_range_bytes_ + size > kMostRangeBytes;
+  if (is_range && is_too_much && name != kManyNames) {
     ++ranges_without_name_;
     return path_of(kNoPath, kManyNames, is_range);
   }
-  if (is_range) ++num_range_paths_;
+  if (is_range) {
+    ++num_range_paths_;
+    num_range_bytes_ += size;
+  }
   return add_path(outer, name);
 }
 
@@ -71,11 +77,13 @@ uint32_t AnnotationLog::add_path(uint32_t outer, std::string_view name) {
 uint32_t AnnotationLog::text_id(std::string_view text) {
   if (text.empty()) return 0;
   if (const auto known = path_ids_.find({kNoPath, text}); known != path_ids_.end()) return known->second + 1;
-  if (num_range_texts_ >= kMostRangeTexts && text != kManyNames) {
+  const bool is_too_much = num_range_texts_ >= kMostRangeTexts || num_range_bytes_ + text.size() > kMostRangeBytes;
+  if (is_too_much && text != kManyNames) {
     ++ranges_without_name_;
     return text_id(kManyNames);
   }
   ++num_range_texts_;
+  num_range_bytes_ += text.size();
   return add_path(kNoPath, text) + 1;
 }
 
@@ -154,6 +162,11 @@ void AnnotationLog::open(OpenAnnotation& entry, const Place& place, PathCache& c
   ranges_without_name_ = std::min(ranges_without_name_, without_name + 1);  // one range, whatever it lacks
   entry.id = session_ << kRowBits | (num_forgotten_ + rows_.size() + 1);
   rows_.append() = {start_ns, 0, entry.path_id, thread_id, stated, depth, is_range};
+}
+
+uint64_t AnnotationLog::first_id() {
+  const threads::BriefLock lock(mutex_);
+  return session_ << kRowBits;
 }
 
 void AnnotationLog::close(uint64_t external_id, int64_t end_ns) {

@@ -61,6 +61,7 @@ class AnnotationLog {
   // text beyond it is replaced by kManyNames.
   static constexpr size_t kMostRangePaths = size_t{1} << 17;
   static constexpr size_t kMostRangeTexts = size_t{1} << 17;
+  static constexpr size_t kMostRangeBytes = size_t{64} << 20;
   static constexpr std::string_view kManyNames = "(one of too many names)";
 
   // Begins a new session and forgets all rows. Ids never repeat, so that an annotation left open by an earlier session
@@ -73,6 +74,9 @@ class AnnotationLog {
   // stated of a range; null: nothing.
   void open(OpenAnnotation& entry, const Place& place, PathCache& cache, int64_t start_ns, uint32_t thread_id,
             uint16_t depth, uint32_t details_id, const RangeTexts* range = nullptr);
+
+  // The ids of the session are not smaller.
+  uint64_t first_id();
 
   // Closes an annotation; an annotation of an earlier session is ignored.
   void close(uint64_t external_id, int64_t end_ns);
@@ -161,6 +165,7 @@ class AnnotationLog {
   std::unordered_map<Name, uint32_t, NameHash> path_ids_ GUARDED_BY(mutex_);
   size_t num_range_paths_ GUARDED_BY(mutex_) = 0;
   size_t num_range_texts_ GUARDED_BY(mutex_) = 0;
+  size_t num_range_bytes_ GUARDED_BY(mutex_) = 0;        // of both
   std::vector<uint32_t> domain_ids_ GUARDED_BY(mutex_);  // by owner; 0: not known yet
   uint64_t ranges_without_name_ GUARDED_BY(mutex_) = 0;
   bool follow_ GUARDED_BY(mutex_) = false;

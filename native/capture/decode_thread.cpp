@@ -48,7 +48,7 @@ void DecodeThread::prepare(size_t buffer_bytes, uint32_t max_buffers) {
 
 void DecodeThread::start(const cupti::Library& library) {
   store_.clear();
-  decoder_.emplace(library, store_);
+  decoder_.emplace(library, store_, annotations_.first_id());
   library_ = &library;
   has_named_devices_ = false;
   calling_thread_id_ = 0;

@@ -13,8 +13,8 @@ constexpr uint32_t kSmallestRecord = 16;
 
 }  // namespace
 
-Decoder::Decoder(const cupti::Library& library, store::Store& store)
-    : library_(library), store_(store), cuda_(library.cuda_version()) {
+Decoder::Decoder(const cupti::Library& library, store::Store& store, uint64_t first_annotation)
+    : library_(library), store_(store), first_annotation_(first_annotation), cuda_(library.cuda_version()) {
   for (uint32_t kind = 0; kind < std::size(strides_); ++kind) {
     strides_[kind] = library_.stride(static_cast<ActivityKind>(kind));
   }
@@ -42,12 +42,21 @@ void Decoder::decode(uint8_t* data, size_t valid) {
     const size_t stride = kind < std::size(strides_) ? strides_[kind] : 0;
     const size_t bytes = stride != 0 ? stride : ask_for_stride(data + at, valid - at);
     if (bytes == 0 || valid - at < bytes) break;
-    if (!decode_record(kind, data + at, cuda_, store_)) ++counts_.unknown_kinds;
+    if (!is_of_earlier_session(kind, data + at) && !decode_record(kind, data + at, cuda_, store_)) {
+      ++counts_.unknown_kinds;
+    }
     if (kind < counts_.by_kind.size()) ++counts_.by_kind[kind];
     ++counts_.records;
     at += bytes;
   }
   counts_.bytes_unparsed += valid - at;
+}
+
+bool Decoder::is_of_earlier_session(uint32_t kind, const uint8_t* record) const {
+  if (kind != static_cast<uint32_t>(ActivityKind::kExternalCorrelation)) return false;
+  const auto& link = *reinterpret_cast<const cupti::ExternalCorrelation*>(record);
+  return link.externalKind == static_cast<uint32_t>(cupti::ExternalCorrelationKind::kCustom2) &&
+         link.externalId < first_annotation_;
 }
 
 size_t Decoder::ask_for_stride(uint8_t* rest, size_t num_bytes) {

@@ -22,7 +22,8 @@ struct DecodeCounts {
 // call is GetNextRecord, for kinds whose stride is unknown.
 class Decoder {
  public:
-  Decoder(const cupti::Library& library, store::Store& store);
+  // `first_annotation`: annotations with smaller ids are of earlier sessions. They may be open still, and name nothing.
+  Decoder(const cupti::Library& library, store::Store& store, uint64_t first_annotation = 0);
 
   // `data` must be 8-aligned and readable for `valid` bytes. Pointers in the records (kernel names) must still be
   // valid: call this as soon as the buffer completes.
@@ -31,11 +32,13 @@ class Decoder {
   const DecodeCounts& counts() const { return counts_; }
 
  private:
+  bool is_of_earlier_session(uint32_t kind, const uint8_t* record) const;
   // The bytes from a record of unknown stride, at the start of `rest`, to the next; 0 ends the buffer.
   size_t ask_for_stride(uint8_t* rest, size_t num_bytes);
 
   const cupti::Library& library_;
   store::Store& store_;
+  const uint64_t first_annotation_;
   DecodeCounts counts_;
   int cuda_;
   uint32_t strides_[64] = {};

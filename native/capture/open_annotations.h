@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace collector::capture {
@@ -16,13 +17,19 @@ using Owner = uint32_t;
 // numbers of details differ. All other owners are domains of NVTX.
 inline constexpr Owner kProgram = 0;
 inline constexpr Owner kRecordedProgram = UINT32_MAX;
-inline constexpr bool is_program(Owner owner) { return owner == kProgram || owner == kRecordedProgram; }
+constexpr bool is_program(Owner owner) { return owner == kProgram || owner == kRecordedProgram; }
 
 struct OpenAnnotation {
   uint64_t id = 0;       // in AnnotationLog; 0: not recorded
   uint32_t path_id = 0;  // likewise
   Owner owner = kProgram;
   bool is_pushed = false;  // whether CUPTI has the id
+  // Of a range: whether the annotation that it was opened in is not open now, because another task of the thread goes
+  // on. Meanwhile the range names nothing: its path has the name of that annotation.
+  bool is_suspended = false;
+  // Of the program's annotations: the number of its block, 0: unknown. Of ranges: that of the annotation around it.
+  uint64_t block = 0;
+  uint64_t within_id = 0;  // of a range: the id of the annotation around it, 0: there is none
   std::string given_path;  // of the program's annotations: the path as the program gave it
 };
 
@@ -42,12 +49,21 @@ class OpenAnnotations {
 
   // A new innermost entry.
   OpenAnnotation& add(Owner owner) {
+    uint64_t block = 0;
+    uint64_t within_id = 0;
+    if (const OpenAnnotation* const around = is_program(owner) ? nullptr : naming()) {
+      block = around->block;
+      within_id = is_program(around->owner) ? around->id : around->within_id;
+    }
     if (size_ == entries_.size()) entries_.emplace_back();
     OpenAnnotation& entry = entries_[size_++];
     entry.id = 0;
     entry.path_id = 0;
     entry.owner = owner;
     entry.is_pushed = false;
+    entry.is_suspended = false;
+    entry.block = block;
+    entry.within_id = within_id;
     if (is_program(owner)) {
       entry.given_path.clear();
     } else {
@@ -55,6 +71,16 @@ class OpenAnnotations {
     }
     return entry;
   }
+
+  // A thread can have so many ranges open. A program that forgets to close them opens more and more, in a loop: those
+  // are left out. They are the innermost ones, so that the next ends of their owner are theirs.
+  static constexpr size_t kMostRanges = 4096;
+  // Whether the owner's next range is to be left out.
+  bool is_full(Owner owner) const;
+  void leave_out(Owner owner);
+  // The end of a range that was left out; false: the owner has none.
+  bool end_left_out(Owner owner);
+  void forget_left_out() { left_out_.clear(); }
 
   void remove(size_t index) {
     if (!is_program(entries_[index].owner)) --num_ranges_;
@@ -69,20 +95,31 @@ class OpenAnnotations {
     }
     return size_;
   }
-  // The number of the owner's entries.
-  size_t count_of(Owner owner) const {
-    size_t count = 0;
-    for (size_t i = 0; i < size_; ++i) count += entries_[i].owner == owner ? 1 : 0;
-    return count;
+  // The innermost entry that names launches; null: there is none.
+  const OpenAnnotation* naming() const {
+    for (size_t i = size_; i-- > 0;) {
+      if (entries_[i].id != 0 && !entries_[i].is_suspended) return &entries_[i];
+    }
+    return nullptr;
   }
+
+  // Whether one of the ranges from `begin` on was opened in the annotation of this id.
+  bool has_within(uint64_t id, size_t begin) const;
+  // Suspends the ranges from `begin` on that were opened in the annotation of this id; returns their number.
+  size_t suspend_within(uint64_t id, size_t begin);
+
+  // Puts the suspended ranges of a block behind its annotation, which has just been added and recorded again; returns
+  // their number. They are the innermost entries then.
+  size_t resume_in_last();
+
+  // The number of the owner's entries, and of its ranges that were left out.
+  size_t count_of(Owner owner) const;
 
   // `path` is complete with respect to the owner's annotations; the ranges around them are put before it.
   Place place_of(std::string_view path, Owner owner) const;
   Place place_of_range(std::string_view name) const {
-    size_t outer = size_;
-    while (outer > 0 && entries_[outer - 1].id == 0) --outer;  // not recorded
-    if (outer == 0) return {name};
-    return {name, entries_[outer - 1].id, entries_[outer - 1].path_id};
+    const OpenAnnotation* const outer = naming();
+    return outer == nullptr ? Place{name} : Place{name, outer->id, outer->path_id};
   }
 
  private:
@@ -91,6 +128,7 @@ class OpenAnnotations {
   std::vector<OpenAnnotation> entries_;
   size_t size_ = 0;
   size_t num_ranges_ = 0;
+  std::vector<std::pair<Owner, size_t>> left_out_;  // numbers of ranges, above 0
 };
 
 }  // namespace collector::capture

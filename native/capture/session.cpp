@@ -126,8 +126,8 @@ void Session::on_resource(uint32_t callback_id, const void* data) noexcept {
   const auto& resource = *static_cast<const cupti::ResourceData*>(data);
   ThreadAnnotations* const thread = annotations_of_this_thread();
   if (resource.resourceDescriptor == nullptr || thread == nullptr) return;
-  OpenAnnotations& open = thread->open;
-  const uint64_t annotation = open.size() == 0 ? 0 : open[open.size() - 1].id;
+  const OpenAnnotation* const naming = thread->open.naming();
+  const uint64_t annotation = naming == nullptr ? 0 : naming->id;
   graphs_.notice(library(), callback_id, *static_cast<const cupti::GraphData*>(resource.resourceDescriptor), annotation,
                  this_thread_id());
 }
@@ -190,6 +190,11 @@ std::optional<Failure> Session::start(const StartOptions& options) {
       return Failure{cupti::FailureKind::kAlreadyActive,
                      "`collector run --capture-range` records this process, and is outside its ranges",
                      "Leave one of the two out"};
+    }
+    if (flusher_.is_broken() && holder_ != Holder::kCaller) {
+      return Failure{cupti::FailureKind::kAlreadyActive,
+                     "a recording of this process is open, which broke off: its journal could not be written any more",
+                     "See whether the disk is full; nothing else is recorded until the program ends"};
     }
     if (holder_ == Holder::kInjection) {
       return Failure{cupti::FailureKind::kAlreadyActive,
@@ -262,6 +267,8 @@ std::optional<Failure> Session::start_tracing(const StartOptions& options) {
   budget_.begin(options.budget_millionths, options.budget_period_ns, options.kinds);
   has_launch_names_.store(true, std::memory_order_relaxed);
   has_ranges_.store(true, std::memory_order_relaxed);
+  ranges_suspended_.store(0, std::memory_order_relaxed);
+  ranges_left_out_.store(0, std::memory_order_relaxed);
   decode_thread_.forget_written_rows(options.journal_only);
   decode_thread_.watch().begin(library(), options.watch);
   decode_thread_.start(library());
@@ -428,8 +435,11 @@ std::optional<Capture> Session::stop(bool synchronize, int64_t timeout_ns, Holde
   if (const uint64_t count = graphs_.lost(); count > 0) {
     capture.counters["graph_changes_lost"] = static_cast<int64_t>(count);
   }
-  if (const uint64_t count = ranges_.lost(); count > 0) {
+  if (const uint64_t count = ranges_.lost() + ranges_left_out_.load(std::memory_order_relaxed); count > 0) {
     capture.counters["nvtx_ranges_lost"] = static_cast<int64_t>(count);
+  }
+  if (const uint64_t count = ranges_suspended_.load(std::memory_order_relaxed); count > 0) {
+    capture.counters["nvtx_ranges_suspended"] = static_cast<int64_t>(count);
   }
   if (capture_ranges_.options.has_ranges()) {
     capture.counters[kRangesSeen] = CaptureRanges::instance().seen();
@@ -469,7 +479,12 @@ std::string Session::callback_name(uint32_t domain, uint32_t callback_id) const 
 std::optional<JournalMark> Session::mark(Completeness wanted, bool synchronize, int64_t timeout_ns) {
   if (!active()) return std::nullopt;
   const threads::MutexLock lock(control_);
-  if (!active() || holder_ == Holder::kCaller || flusher_.is_broken()) return std::nullopt;
+  if (!active() || holder_ == Holder::kCaller) return std::nullopt;
+  if (flusher_.is_broken()) {
+    const std::optional<Anchor> clocks = read_clocks(library());
+    if (wanted < Completeness::kCut || !clocks || flusher_.segment_number() == 0) return std::nullopt;
+    return JournalMark{journal_, flusher_.segment_number() + 1, *clocks, {this_thread_id(), cupti_now()}};
+  }
   if (!library().has(Feature::kFlushingIsSafe)) return std::nullopt;
   if (wanted == Completeness::kAsIs && is_paused_.load(std::memory_order_relaxed)) return std::nullopt;
   const int64_t deadline = clock_ns(CLOCK_MONOTONIC) + timeout_ns;
@@ -593,29 +608,33 @@ void Session::push(ThreadAnnotations& thread, Owner owner, const Place& place, u
   const auto depth = static_cast<uint16_t>(thread.open.size());
   OpenAnnotation& entry = thread.open.add(owner);
   annotations_.open(entry, place, thread.paths, cupti_now(), thread.thread_id, depth, details_id, range);
-  if (!has_launch_names_.load(std::memory_order_relaxed)) return;
-  const auto push_id = library().cupti().ActivityPushExternalCorrelationId;
-  const bool can_pop = library().cupti().ActivityPopExternalCorrelationId != nullptr;
-  entry.is_pushed =
-      push_id != nullptr && can_pop && push_id(cupti::ExternalCorrelationKind::kCustom2, entry.id) == Result::kSuccess;
+  push_id(entry);
 }
 
-void Session::pop(OpenAnnotations& open, size_t index) {
+void Session::push_id(OpenAnnotation& entry) {
+  if (!has_launch_names_.load(std::memory_order_relaxed)) return;
+  const auto push = library().cupti().ActivityPushExternalCorrelationId;
+  const bool can_pop = library().cupti().ActivityPopExternalCorrelationId != nullptr;
+  entry.is_pushed =
+      push != nullptr && can_pop && push(cupti::ExternalCorrelationKind::kCustom2, entry.id) == Result::kSuccess;
+}
+
+void Session::pop(OpenAnnotations& open, size_t index, bool suspends) {
   const OpenAnnotation& entry = open[index];
   const uint64_t id = entry.id;
-  if (entry.is_pushed && !cupti::forked_after_use()) {
-    // CUPTI has one stack for all owners: it is popped down to the entry, and the others are pushed again. This happens
-    // also after the session has ended, because an id left on the stack would be attached to launches of a later one.
-    const cupti::CuptiFunctions& functions = library().cupti();
+  const bool encloses = suspends && id != 0 && open.has_within(id, index + 1);
+  const bool changes_cupti = (entry.is_pushed || encloses) && !cupti::forked_after_use();
+  // CUPTI has one stack for all owners: it is popped down to the entry, and the others are pushed again. This happens
+  // also after the session has ended, because an id left on the stack would be attached to launches of a later one.
+  for (size_t i = open.size(); changes_cupti && i-- > index;) {
     uint64_t popped = 0;
-    for (size_t i = open.size(); i-- > index;) {
-      if (open[i].is_pushed)
-        functions.ActivityPopExternalCorrelationId(cupti::ExternalCorrelationKind::kCustom2, &popped);
-    }
-    for (size_t i = index + 1; i < open.size(); ++i) {
-      if (!open[i].is_pushed) continue;
-      functions.ActivityPushExternalCorrelationId(cupti::ExternalCorrelationKind::kCustom2, open[i].id);
-    }
+    if (!open[i].is_pushed) continue;
+    library().cupti().ActivityPopExternalCorrelationId(cupti::ExternalCorrelationKind::kCustom2, &popped);
+  }
+  if (encloses) ranges_suspended_.fetch_add(open.suspend_within(id, index + 1), std::memory_order_relaxed);
+  for (size_t i = index + 1; changes_cupti && i < open.size(); ++i) {
+    if (!open[i].is_pushed) continue;
+    library().cupti().ActivityPushExternalCorrelationId(cupti::ExternalCorrelationKind::kCustom2, open[i].id);
   }
   open.remove(index);
   if (id != 0 && active()) annotations_.close(id, cupti_now());
@@ -626,12 +645,13 @@ void Session::forget_ranges_of_earlier_sessions(ThreadAnnotations& thread) {
   const uint32_t number = number_.load(std::memory_order_relaxed);
   if (thread.session == number) return;
   thread.session = number;
+  thread.open.forget_left_out();
   for (size_t i = thread.open.size(); i-- > 0;) {
     if (!is_program(thread.open[i].owner)) pop(thread.open, i);
   }
 }
 
-void Session::push_annotation(Owner owner, std::string_view path, uint32_t details_id) {
+void Session::push_annotation(Owner owner, std::string_view path, uint32_t details_id, uint64_t block) {
   ThreadAnnotations* const thread = annotations_of_this_thread();
   if (thread == nullptr) return;
   const SampledTime time(budget_, false);
@@ -640,17 +660,21 @@ void Session::push_annotation(Owner owner, std::string_view path, uint32_t detai
     return;
   }
   forget_ranges_of_earlier_sessions(*thread);
-  push(*thread, owner, thread->open.place_of(path, owner), details_id);
-  thread->open[thread->open.size() - 1].given_path = path;
+  OpenAnnotations& open = thread->open;
+  push(*thread, owner, open.place_of(path, owner), details_id);
+  open[open.size() - 1].given_path = path;
+  open[open.size() - 1].block = block;
+  if (open.num_ranges() == 0) return;
+  for (size_t resumed = open.resume_in_last(); resumed > 0; --resumed) push_id(open[open.size() - resumed]);
 }
 
-void Session::pop_annotation(Owner owner) {
+void Session::pop_annotation(Owner owner, bool is_over) {
   ThreadAnnotations* const thread = annotations_of_this_thread();
   if (thread == nullptr) return;
   const SampledTime time(budget_, false);
   OpenAnnotations& open = thread->open;
   const size_t index = open.innermost_of(owner);
-  if (index < open.size()) pop(open, index);
+  if (index < open.size()) pop(open, index, !is_over);
 }
 
 int Session::push_range(Owner owner, const RangeTexts& texts) {
@@ -660,6 +684,11 @@ int Session::push_range(Owner owner, const RangeTexts& texts) {
   const SampledTime time(budget_, true);
   forget_ranges_of_earlier_sessions(*thread);
   const size_t level = thread->open.count_of(owner);
+  if (thread->open.is_full(owner)) {
+    thread->open.leave_out(owner);
+    ranges_left_out_.fetch_add(1, std::memory_order_relaxed);
+    return static_cast<int>(level);
+  }
   if (!has_ranges_.load(std::memory_order_relaxed)) {
     thread->open.add(owner);  // its end must not close a range around it
     return static_cast<int>(level);
@@ -674,14 +703,24 @@ int Session::pop_range(Owner owner) {
   return level;
 }
 
+// Between sessions the end of a range of the last one is followed, as CUPTI has its id.
 int Session::pop_recorded_range(Owner owner) {
-  ThreadAnnotations* const thread = active() ? annotations_of_this_thread() : nullptr;
+  if (!active()) {
+    ThreadAnnotations* const known = used_this_thread;
+    if (known == nullptr || known->open.num_ranges() == 0) return kNotTracked;
+    const size_t stale = known->open.innermost_of(owner);
+    if (stale < known->open.size()) pop(known->open, stale);
+    return kNotTracked;
+  }
+  ThreadAnnotations* const thread = annotations_of_this_thread();
   if (thread == nullptr) return kNotTracked;
   const SampledTime time(budget_, true);
   forget_ranges_of_earlier_sessions(*thread);
-  const size_t index = thread->open.innermost_of(owner);
-  if (index == thread->open.size()) return kNotTracked;
-  pop(thread->open, index);
+  if (!thread->open.end_left_out(owner)) {
+    const size_t index = thread->open.innermost_of(owner);
+    if (index == thread->open.size()) return kNotTracked;
+    pop(thread->open, index);
+  }
   return static_cast<int>(thread->open.count_of(owner));
 }
 

@@ -109,7 +109,8 @@ class Session {
   };
 
   // The present instant of a session that an injection or a recorder holds; no value if there is none, or if its
-  // library cannot be flushed safely. `synchronize`: as `stop`, it waits for the GPU first.
+  // library cannot be flushed safely. `synchronize`: as `stop`, it waits for the GPU first. Of a journal that broke off
+  // only what was to be cut is handed out: all that it has.
   std::optional<JournalMark> mark(Completeness wanted, bool synchronize, int64_t timeout_ns);
 
   // The present instant of an open session, whoever holds it; no value if there is none.
@@ -155,8 +156,11 @@ class Session {
   // Attaches `path` to every launch of this thread until the matching pop. Has no effect while no session is open, or
   // one that the owner is not for: kProgram is for sessions of the program, kRecordedProgram for those of others.
   // `path` is complete but for the ranges around it.
-  void push_annotation(Owner owner, std::string_view path, uint32_t details_id = 0);
-  void pop_annotation(Owner owner);
+  //
+  // `block` is the number of the block that is entered or goes on, 0: unknown. NVTX ranges that were opened in the
+  // block name nothing while another task of the thread goes on, for which it is popped with `is_over` false.
+  void push_annotation(Owner owner, std::string_view path, uint32_t details_id = 0, uint64_t block = 0);
+  void pop_annotation(Owner owner, bool is_over);
 
   // The same for a range of another owner, an NVTX domain, by its own name. Owners need not nest: a range that ends
   // inside those of others leaves them open. Both return the number of the owner's other open ranges in this thread, or
@@ -213,7 +217,10 @@ class Session {
   void flush(uint32_t forced, int64_t deadline_ns) REQUIRES(control_);
   void push(ThreadAnnotations& thread, Owner owner, const Place& place, uint32_t details_id,
             const RangeTexts* range = nullptr);
-  void pop(OpenAnnotations& open, size_t index);
+  // `suspends`: the ranges inside the entry name nothing until its block goes on.
+  void pop(OpenAnnotations& open, size_t index, bool suspends = false);
+  // Gives CUPTI the id of an entry, if it names launches.
+  void push_id(OpenAnnotation& entry);
   int pop_recorded_range(Owner owner);
   uint64_t start_recorded_range(const RangeTexts& texts);
   void forget_ranges_of_earlier_sessions(ThreadAnnotations& thread);
@@ -226,10 +233,12 @@ class Session {
   std::atomic<bool> collecting_{false};
   std::atomic<bool> accepting_{false};  // whether callbacks hand out buffers
   std::atomic<bool> may_decline_{false};
-  std::atomic<bool> has_launch_names_{true};  // whether CUPTI still records the ids of annotations
-  std::atomic<bool> has_ranges_{true};        // whether NVTX ranges are still recorded
-  std::atomic<Owner> program_{kProgram};      // whose annotations are recorded
-  std::atomic<uint32_t> number_{0};           // of the open or the last session; stored with each buffer
+  std::atomic<bool> has_launch_names_{true};   // whether CUPTI still records the ids of annotations
+  std::atomic<bool> has_ranges_{true};         // whether NVTX ranges are still recorded
+  std::atomic<Owner> program_{kProgram};       // whose annotations are recorded
+  std::atomic<uint64_t> ranges_suspended_{0};  // ranges that named nothing for a while (open_annotations.h)
+  std::atomic<uint64_t> ranges_left_out_{0};   // ranges that a thread had too many of
+  std::atomic<uint32_t> number_{0};            // of the open or the last session; stored with each buffer
   std::atomic<const cupti::Library*> library_{nullptr};
   // Never shrinks, because an annotation may be using any of them.
   std::vector<std::shared_ptr<const cupti::Library>> libraries_ GUARDED_BY(control_);

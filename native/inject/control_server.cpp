@@ -76,6 +76,17 @@ struct Address {
   }
 };
 
+// What is wrong with a folder for sockets, whose files no other user may replace; empty: nothing.
+std::string trouble_with(const std::string& folder) {
+  struct stat found{};
+  if (::stat(folder.c_str(), &found) != 0) return folder + ": " + std::strerror(errno);
+  if (!S_ISDIR(found.st_mode)) return folder + " is no folder";
+  if (found.st_uid != ::geteuid() || (found.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return folder + " is not this user's alone: chmod 700";
+  }
+  return "";
+}
+
 // Throws std::invalid_argument for a path that is too long for a socket.
 Address address_of(const std::string& folder) {
   const std::string name = "collector-" + std::to_string(::getpid());
@@ -186,8 +197,9 @@ class ControlServer {
     std::string trouble;
     try {
       address = address_of(options.socket_folder);
-      socket = listening_socket(address, !options.socket_folder.empty());
-      if (socket < 0) trouble = std::strerror(errno);
+      if (!options.socket_folder.empty()) trouble = trouble_with(options.socket_folder);
+      if (trouble.empty()) socket = listening_socket(address, !options.socket_folder.empty());
+      if (trouble.empty() && socket < 0) trouble = std::strerror(errno);
     } catch (const std::invalid_argument& error) {
       trouble = error.what();
     }

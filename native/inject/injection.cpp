@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <exception>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -22,6 +23,7 @@
 #include "capture/session.h"
 #include "inject/control_server.h"
 #include "inject/run_options.h"
+#include "nvtx/copies.h"
 #include "threads/mutex.h"
 #include "threads/signals_blocked.h"
 
@@ -79,6 +81,7 @@ class Injection {
     const threads::MutexLock lock(mutex_);
     if (std::exchange(is_over_, true)) return;
     Session& session = Session::instance();
+    if (wants_nvtx_ && session.active()) note_missed_copies();
     // It waits for no kernel: the exit of the program does not either.
     session.stop(false, kEndTimeout, capture::Holder::kInjection);
     if (const std::string trouble = session.journal_trouble(); !trouble.empty()) {
@@ -115,6 +118,19 @@ class Injection {
   }
 
  private:
+  // States the libraries whose NVTX ranges the handler did not see.
+  static void note_missed_copies() {
+    std::set<std::string> missed;
+    for (const nvtx::Copy& copy : nvtx::copies()) {
+      if (copy.state == nvtx::CopyState::kMissed) missed.insert(copy.library.substr(copy.library.rfind('/') + 1));
+    }
+    if (missed.empty()) return;
+    std::string names;
+    for (const std::string& name : missed) names += (names.empty() ? "" : ", ") + name;
+    Session::instance().note_facts({{"environment.nvtx_missed", names}},
+                                   {{"nvtx_copies_missed", static_cast<int64_t>(missed.size())}});
+  }
+
   static void pause(int64_t ns) {
     timespec rest = capture::timespec_of(ns);
     while (::nanosleep(&rest, &rest) != 0 && errno == EINTR) {
@@ -122,6 +138,7 @@ class Injection {
   }
 
   const pid_t process_id_ = ::getpid();
+  const bool wants_nvtx_ = nvtx::is_armed();  // the program may change the variable
   RunOptions options_;
   threads::Mutex mutex_;
   bool is_over_ GUARDED_BY(mutex_) = false;

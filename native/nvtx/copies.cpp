@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -24,6 +25,7 @@ constexpr std::string_view kInitializer = "InitializeInjectionNvtx2";
 // The static state of a copy; its first member is 2 once the copy has found its tool, or that there is none.
 constexpr std::string_view kGlobals = "nvtxGlobals_v3";
 constexpr uint32_t kInitialised = 2;
+constexpr const char* kProgram = "/proc/self/exe";
 
 // A file in memory. Empty if it cannot be read.
 class MappedFile {
@@ -118,13 +120,20 @@ std::vector<LoadedLibrary> loaded_libraries() {
   std::vector<LoadedLibrary> libraries;
   ::dl_iterate_phdr(
       [](dl_phdr_info* info, size_t, void* found) {
-        const char* const path =
-            info->dlpi_name != nullptr && info->dlpi_name[0] != '\0' ? info->dlpi_name : "/proc/self/exe";
+        const char* const path = info->dlpi_name != nullptr && info->dlpi_name[0] != '\0' ? info->dlpi_name : kProgram;
         static_cast<std::vector<LoadedLibrary>*>(found)->push_back({path, info->dlpi_addr});
         return 0;
       },
       &libraries);
   return libraries;
+}
+
+// The dynamic linker names the program as it was called, which may be a word of PATH.
+std::string real_path(const std::string& path) {
+  char* const found = ::realpath(path.find('/') == std::string::npos ? kProgram : path.c_str(), nullptr);
+  const std::string real = found == nullptr ? path : found;
+  std::free(found);
+  return real;
 }
 
 bool is_initialised(const FoundCopy& copy, uint64_t base) {
@@ -140,11 +149,21 @@ const char* name_of(CopyState state) {
   return kNames[static_cast<size_t>(state)];
 }
 
+bool is_armed() {
+  const char* const tool = std::getenv(kVariable.data());
+  const std::string own = library_path();
+  struct stat named{};
+  struct stat ours{};
+  return tool != nullptr && ::stat(tool, &named) == 0 && ::stat(own.c_str(), &ours) == 0 &&
+         named.st_dev == ours.st_dev && named.st_ino == ours.st_ino;
+}
+
 std::vector<Copy> copies() {
   static auto* const mutex = new threads::Mutex();
   static auto* const known = new std::map<std::string, std::optional<FoundCopy>>();
   const threads::MutexLock lock(*mutex);
-  const std::vector<std::string> handled = status().libraries;
+  std::vector<std::string> handled;
+  for (const std::string& path : status().libraries) handled.push_back(real_path(path));
   const std::string own = library_path();
   std::vector<Copy> copies;
   for (const LoadedLibrary& library : loaded_libraries()) {
@@ -153,12 +172,12 @@ std::vector<Copy> copies() {
     if (at == known->end()) at = known->emplace(library.path, find_copy(library.path.c_str())).first;
     if (!at->second) continue;
     CopyState state = CopyState::kUnknown;
-    if (std::find(handled.begin(), handled.end(), library.path) != handled.end()) {
+    if (std::find(handled.begin(), handled.end(), real_path(library.path)) != handled.end()) {
       state = CopyState::kHandled;
     } else if (!at->second->globals.empty()) {
       state = is_initialised(*at->second, library.base) ? CopyState::kMissed : CopyState::kFresh;
     }
-    copies.push_back({library.path, state});
+    copies.push_back({library.path == kProgram ? real_path(library.path) : library.path, state});
   }
   return copies;
 }

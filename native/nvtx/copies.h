@@ -21,6 +21,9 @@ struct Copy {
 
 const char* name_of(CopyState state);
 
+// Whether the environment names our library as the tool that copies look for, at their first call.
+bool is_armed();
+
 // Searches all libraries; a library is read only once in the life of the process. Thread-safe.
 std::vector<Copy> copies();
 

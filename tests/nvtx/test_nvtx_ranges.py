@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -312,10 +313,10 @@ def test_arrows_lead_from_ops_to_their_backward_passes(nvtx, tmp_path):
                 nvtx.RangePushA(text)
     step.save(tmp_path / "step.json")
     events = json.loads((tmp_path / "step.json").read_text())["traceEvents"]
-    slices = {int(event["ts"] * 1000): event["name"] for event in events if event.get("cat") == "op"}
+    slices = {round(event["ts"] * 1000): event["name"] for event in events if event.get("cat") == "op"}
     flows = [event for event in events if event.get("cat") == "fwdbwd"]
-    ends = {event["id"]: slices[int(event["ts"] * 1000)] for event in flows if event["ph"] == "f"}
-    starts = {event["id"]: slices[int(event["ts"] * 1000)] for event in flows if event["ph"] == "s"}
+    ends = {event["id"]: slices[round(event["ts"] * 1000)] for event in flows if event["ph"] == "f"}
+    starts = {event["id"]: slices[round(event["ts"] * 1000)] for event in flows if event["ph"] == "s"}
     assert len(flows) == 4
     assert {starts[number]: ends[number] for number in ends} == {
         "aten::linear/aten::addmm": "autograd::engine::evaluate_function: AddmmBackward0",
@@ -436,3 +437,94 @@ def test_ranges_reach_a_journal_with_their_paths(gpu, nvtx, tmp_path):
             time.sleep(0.01)
     assert [each.name for each in read.annotations] == ["outer", "outer/inner"] * 3
     assert {kernel.annotation for kernel in read.kernels} == {"outer/inner"}
+
+
+def test_a_range_across_an_await_gives_the_name_of_its_task_to_no_other(gpu, nvtx):
+    async def request():
+        with collector.annotate("request"):
+            nvtx.RangePushA(b"decode")
+            gpu.launch("before")
+            await asyncio.sleep(0)
+            gpu.launch("after")
+            with collector.annotate("last"):
+                gpu.launch("inner")
+            nvtx.RangePop()
+            gpu.launch("end")
+
+    async def stranger():
+        gpu.launch("stranger")
+
+    async def both():
+        await asyncio.gather(request(), stranger())
+
+    with collector.trace() as step:
+        asyncio.run(both())
+    assert kernels(step) == {
+        "before": "request/decode",
+        "stranger": "",
+        "after": "request/decode",
+        "inner": "request/decode/last",
+        "end": "request",
+    }
+    assert step.ledger.nvtx_ranges_suspended == 1
+    assert not step.ledger.complete
+
+
+def test_ranges_and_annotations_across_an_await_are_where_they_were(gpu, nvtx):
+    async def task(name):
+        with collector.annotate(name):
+            nvtx.RangePushA(b"range")
+            with collector.annotate("inner"):
+                await asyncio.sleep(0)
+                gpu.launch(name)
+            nvtx.RangePop()
+
+    async def in_turn():
+        await task("first")
+        await asyncio.gather(asyncio.sleep(0), task("second"))
+
+    with collector.trace() as step:
+        asyncio.run(in_turn())
+    assert kernels(step) == {"first": "first/range/inner", "second": "second/range/inner"}
+
+
+@pytest.mark.parametrize("ends", [True, False], ids=["ended between the traces", "open still"])
+@pytest.mark.parametrize("of_annotation", [False, True], ids=["range", "annotation"])
+def test_what_an_earlier_trace_left_open_is_no_loss_of_a_later_one(gpu, nvtx, ends, of_annotation):
+    left_open = collector.annotate("epoch")
+    with collector.trace() as first:
+        if of_annotation:
+            left_open.__enter__()
+        else:
+            nvtx.RangePushA(b"epoch")
+        gpu.launch("kernel")
+    if ends and of_annotation:
+        left_open.__exit__(None, None, None)
+    elif ends:
+        nvtx.RangePop()
+    with collector.trace() as second:
+        gpu.launch("kernel")
+        with collector.annotate("own"):
+            gpu.launch("named")
+    if not ends and of_annotation:
+        left_open.__exit__(None, None, None)
+    elif not ends:
+        nvtx.RangePop()
+    assert kernels(first) == {"kernel": "epoch"}
+    assert kernels(second) == {"kernel": "", "named": "own"}
+    assert first.ledger.losses() == second.ledger.losses() == []
+
+
+def test_ranges_that_are_never_ended_take_bounded_memory(gpu, nvtx):
+    """Each is inside all those before, so that their paths would take a gigabyte."""
+    with collector.trace() as step:
+        for _ in range(16_000):
+            nvtx.RangePushA(b"iteration")
+        for _ in range(16_000):
+            assert nvtx.RangePop() >= 0
+        assert nvtx.RangePop() == NOT_TRACKED
+        gpu.launch("after")
+    assert kernels(step) == {"after": ""}
+    assert step.ledger.source_counters["nvtx_ranges_lost"] == 16_000 - 4096
+    assert sum(map(len, step.recording.strings)) < 70 << 20
+    assert step.ledger.source_counters["ranges_without_name"] > 0
