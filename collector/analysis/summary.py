@@ -15,7 +15,7 @@ from collector.analysis.no_launches import no_launches
 from collector.analysis.ops import NO_ANNOTATION, ops
 from collector.formats.call_sums import NO_TIMES
 from collector.text.quantities import time_text
-from collector.text.terminal import printable, styled
+from collector.text.terminal import printable, shows_colours, styled
 from collector.text.text_tables import folded, table_text
 from collector.text.wording import counted
 
@@ -37,9 +37,9 @@ def summarize(recording: Recording, *, unavailable: str | None = None, color: bo
     Args:
         recording: the recording to summarise.
         unavailable: the reason why nothing was traced; printed instead of an empty table.
-        color: whether to use terminal colours; None: if standard output is a terminal.
+        color: whether to use terminal colours; None: if standard output is a terminal that shows them.
     """
-    page = _Page(color=sys.stdout.isatty() if color is None else color)
+    page = _Page(color=shows_colours(sys.stdout) if color is None else color)
     if unavailable is not None:
         page.say(f"not traced: {printable(unavailable)}", "bold", "red")
         return page.text
@@ -73,9 +73,9 @@ def summarize(recording: Recording, *, unavailable: str | None = None, color: bo
     return page.text
 
 
-def summarize_sums(step: TracedStep) -> str:
-    """Return the kernels and frames that took most time in a step that holds only sums, as text."""
-    page = _Page(color=sys.stdout.isatty())
+def summarize_sums(step: TracedStep, *, color: bool | None = None) -> str:
+    """Return the kernels and frames that took most time in a step that holds only sums, as text; see `summarize`."""
+    page = _Page(color=shows_colours(sys.stdout) if color is None else color)
     found = kernels(step)
     _kernels(page, found)
     _ops(page, ops(step))

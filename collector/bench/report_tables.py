@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from collector.statistics.verdicts import median
 from collector.text.quantities import size_text, time_text
-from collector.text.terminal import printable
+from collector.text.terminal import printable, shows_colours
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _console(color: bool | None, width: int | None) -> tuple[Console, io.StringI
     from rich.console import Console
 
     text = io.StringIO()
-    in_color = sys.stdout.isatty() if color is None else color
+    in_color = shows_colours(sys.stdout) if color is None else color
     columns = shutil.get_terminal_size((PAGE_WIDTH, 24)).columns if width is None else width
     columns = max(_NARROWEST, columns)
     return Console(file=text, force_terminal=in_color, no_color=not in_color, width=columns, highlight=False), text

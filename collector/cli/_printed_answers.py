@@ -61,7 +61,7 @@ def print_answers(answers: Sequence[Answer], arguments: argparse.Namespace) -> N
     else:
         rows = _ROWS if arguments.rows is None else arguments.rows
         width = shutil.get_terminal_size((_WIDTH, 0)).columns
-        color = sys.stdout.isatty()
+        color = terminal.shows_colours(sys.stdout)
         options = {"rows": rows, "width": width, "color": color, "whole_names": arguments.whole_names}
         print("\n\n".join(answer.text(**options, losses=False) for answer in answers))
         for loss in dict.fromkeys(loss for answer in answers for loss in answer.losses):

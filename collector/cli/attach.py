@@ -187,5 +187,5 @@ def _remove(folder: Path) -> None:
 
 def _finish(step: Step, path: Path, *, quiet: bool) -> None:
     if not quiet:
-        print(terminal.printable_lines(step.summary()), file=sys.stderr)
+        print(step.summary(color=terminal.shows_colours(sys.stderr)), file=sys.stderr)
     terminal.report(f"what was recorded is in {path}")

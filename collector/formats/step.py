@@ -137,12 +137,16 @@ class TracedStep:
         """The bytes of a StepStats or RunMetadata, and whether they are those of a RunMetadata."""
         return self.serialized(), True
 
-    def summary(self) -> str:
-        """The step as a table for a terminal, coloured if this process's standard output is one."""
+    def summary(self, *, color: bool | None = None) -> str:
+        """The step as a table for a terminal.
+
+        Args:
+            color: whether to use terminal colours; None: if standard output is a terminal that shows them.
+        """
         if self.sums is not None:
-            text: str = later_function("summarize_sums")(self)
+            text: str = later_function("summarize_sums")(self, color=color)
         else:
-            text = later_function("summarize")(self.recording, unavailable=self.unavailable)
+            text = later_function("summarize")(self.recording, unavailable=self.unavailable, color=color)
         return text
 
     def _repr_html_(self) -> str:

@@ -72,7 +72,7 @@ def interact(prompt: Prompt, unattended: Callable[[], str] | None = None) -> Non
     except ImportError:
         terminal.write("For completion and history: pip install 'cupti-collector[prompt]'\n")
         lines = _plain_lines()
-    prompt.run(lines, _write_colored)
+    prompt.run(lines, _write_colored if terminal.shows_colours(sys.stdout) else terminal.write)
 
 
 def _write_colored(text: str) -> None:

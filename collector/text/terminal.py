@@ -8,6 +8,10 @@ import os
 import re
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import TextIO
 
 _KEPT = re.compile(r"([\n\t])")
 _STYLES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33}
@@ -28,6 +32,14 @@ def printable_lines(text: str) -> str:
 
 def _printable_part(part: str) -> str:
     return part if part in ("\n", "\t") else printable(part)
+
+
+def shows_colours(stream: TextIO) -> bool:
+    """Whether text for this stream should have colours.
+
+    It should on a terminal, except where ``NO_COLOR`` is set (https://no-color.org) or ``TERM`` is ``dumb``.
+    """
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def styled(text: str, *styles: str, color: bool) -> str:
