@@ -14,7 +14,7 @@ class CollectorError(Exception):
         """The cause, without a full stop."""
         self.remedy = remedy
         """The remedy, or ``""``."""
-        super().__init__(f"{self.cause}. {remedy}" if remedy else self.cause)
+        super().__init__(f"{self.cause}{'' if self.cause.endswith('?') else '.'} {remedy}" if remedy else self.cause)
 
 
 class UnavailableError(CollectorError):

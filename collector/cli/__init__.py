@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 EXIT_TROUBLE = 2
 """Exit status for a file or an argument that cannot be used."""
 _EXIT_INTERRUPTED = 130
-_ISOLATED = "--isolated"
-"""Option before the subcommand: the project's options are not read."""
+_WITHOUT_PROJECT = ("info", "completion")
+"""Commands for which faulty options of the project are a warning: one explains faults, one runs in each new shell."""
 _EXAMPLES = """\
 collector demo -o step.pb                   trace a training-like step, on a simulated GPU if there is no other
 collector summary step.pb                   busy time, kernels, time by annotation, copies, losses
@@ -42,7 +42,6 @@ collector timeline step.pb -o step.json     a timeline for https://ui.perfetto.d
 """
 _CHOICE = re.compile(r"invalid choice: '(?P<given>.*)' \(choose from (?P<known>.*)\)", re.DOTALL)
 """A message of argparse about a value outside of a list."""
-_OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 
 
 class Subcommand(Protocol):
@@ -67,46 +66,111 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     terminal.replace_closed_streams()
     terminal.escape_unknown_characters()
-    if not given:
-        print(_EXAMPLES, end="")
-        return 0
     try:
-        parsed = _parsed(given)
-        status = _load(parsed.subcommand).run(parsed)
-        sys.stdout.flush()
+        try:
+            return _run(given)
+        finally:
+            sys.stdout.flush()
     except CollectorError as error:
         terminal.report(" ".join(str(error).split()))
         return EXIT_TROUBLE
     except KeyboardInterrupt:
         return _EXIT_INTERRUPTED
     except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         return 0
-    return status
+    except OSError as error:
+        if not _can_write_output():
+            _discard_output()
+            terminal.report(f"cannot write standard output: {error.strerror}. Free space, or write to another place")
+        elif not _has_working_directory():
+            terminal.report("the working directory has been deleted. Change to another one")
+        else:
+            raise
+        return EXIT_TROUBLE
+
+
+def _run(given: Sequence[str]) -> int:
+    if not given:
+        print(_EXAMPLES, end="")
+        return 0
+    parsed = _parsed(given)
+    return _load(parsed.subcommand).run(parsed)
+
+
+def _can_write_output() -> bool:
+    try:
+        print(flush=True)  # not flush alone, because there may be no buffer
+    except OSError:
+        return False
+    return True
+
+
+def _has_working_directory() -> bool:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _discard_output() -> None:
+    """Let the rest of standard output go nowhere, also what the interpreter writes when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parsed(given: Sequence[str]) -> argparse.Namespace:
     """The parsed arguments, with the options that the project of the working directory states."""
     parser = command_parser(given)
-    names = subcommands()
-    command = next((word for word in given if not word.startswith("-")), "")
-    if command in names and _ISOLATED not in given[: given.index(command)]:
+    on_command_line = parser.given(given)
+    command = getattr(on_command_line, "subcommand", None)
+    if command is not None and not hasattr(on_command_line, "isolated"):
         from collector.cli import _project_options
 
-        project = _project_options.project_options(Path.cwd(), names)
-        if project is not None:
-            _project_options.apply(
-                project, command, parser.subcommand_parsers[command], given[given.index(command) + 1 :]
-            )
-    return cast("argparse.Namespace", parser.parse_args(given))
+        names = subcommands()
+        try:
+            project = _project_options.project_options(names)
+            if project is not None:
+                _project_options.apply(project, command, parser.subcommand_parsers[command], set(vars(on_command_line)))
+        except CollectorError as error:
+            if command not in _WITHOUT_PROJECT:
+                raise
+            terminal.report(" ".join(str(error).split()))
+    return parser.parse_args(given)
+
+
+class _HelpRequestedError(Exception):
+    """Help is among the arguments."""
 
 
 class _Parser(argparse.ArgumentParser):
     """Reports errors in one line, with the most similar valid word, like the other errors of the command."""
 
-    def parse_args(self, *given: Any, **options: Any) -> Any:
-        """As in `argparse`, but an unknown option is an error of its subcommand, which knows the valid ones."""
-        parsed, unknown = self.parse_known_args(*given, **options)
+    _prints_help = True
+
+    def given(self, words: Sequence[str]) -> argparse.Namespace | None:
+        """The arguments that these words give, without defaults; None if they ask for help.
+
+        Words that are no arguments end the program, as in `parse_args`; missing arguments do not. An unknown option is
+        an error of its subcommand, which knows the valid ones.
+        """
+        parsers = [self, *self.subcommand_parsers.values()]
+        before = [(action, action.default, action.required) for each in parsers for action in each._actions]
+        for action, _, _ in before:
+            action.required = False
+            if action.option_strings:  # argparse converts the default of a positional argument as if it was given
+                action.default = argparse.SUPPRESS
+        for each in parsers:
+            each._prints_help = False
+        try:
+            parsed, unknown = self.parse_known_args(words)
+        except _HelpRequestedError:
+            return None
+        finally:
+            for action, default, required in before:
+                action.default, action.required = default, required
+            for each in parsers:
+                each._prints_help = True
         if unknown:
             of_subcommand = self.subcommand_parsers.get(getattr(parsed, "subcommand", ""), self)
             of_subcommand.error(f"unrecognized arguments: {' '.join(unknown)}{of_subcommand._similar_option(unknown)}")
@@ -118,13 +182,15 @@ class _Parser(argparse.ArgumentParser):
         return next((each.choices for each in self._actions if isinstance(each, argparse._SubParsersAction)), {})
 
     def print_help(self, file: Any = None) -> None:
-        """Coloured on a terminal; plain in a file or a pipe, or where ``NO_COLOR`` is set."""
-        if (file or sys.stdout).isatty() and not os.environ.get("NO_COLOR"):
+        """Coloured on a terminal; plain in a file or a pipe; see `collector.text.terminal.shows_colours`."""
+        if not self._prints_help:
+            raise _HelpRequestedError
+        if terminal.shows_colours(file or sys.stdout):
             # Only here: argparse makes a formatter for each argument that is added.
             from collector.cli._coloured_help import ColouredHelp
 
             self.formatter_class = ColouredHelp
-        super().print_help(file)
+        (file or sys.stdout).write(self.format_help())  # argparse hides errors of writing
 
     def error(self, message: str) -> NoReturn:
         choice = _CHOICE.search(message)
@@ -133,7 +199,8 @@ class _Parser(argparse.ArgumentParser):
         self.exit(EXIT_TROUBLE, f"collector: {terminal.printable(message)} (see: {self.prog} --help)\n")
 
     def _similar_option(self, unknown: Sequence[str]) -> str:
-        known = sorted(set(_OPTION.findall(self.format_help())))
+        actions = (action for action in self._actions if action.help != argparse.SUPPRESS)
+        known = sorted(name for action in actions for name in action.option_strings if name.startswith("--"))
         return next((suggestion(word.partition("=")[0], known) for word in unknown if word.startswith("--")), "")
 
 
@@ -155,7 +222,7 @@ def command_parser(given: Sequence[str] = ()) -> _Parser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show program's version number and exit")
-    parser.add_argument(_ISOLATED, action="store_true", help="take no options from [tool.collector] of pyproject.toml")
+    _add_isolated(parser)
     added = parser.add_subparsers(dest="subcommand", metavar="COMMAND", required=True, parser_class=_Parser)
     asked_for = next((word for word in given if not word.startswith("-")), None)
     names = subcommands()
@@ -169,7 +236,17 @@ def command_parser(given: Sequence[str] = ()) -> _Parser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         module.add_arguments(subparser)
+        _add_isolated(subparser)
     return parser
+
+
+def _add_isolated(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--isolated",
+        action="store_true",
+        default=argparse.SUPPRESS,
+        help="take no options from [tool.collector] of pyproject.toml",
+    )
 
 
 def _load(name: str) -> Subcommand:

@@ -7,18 +7,21 @@ it. A key is the long name of an option without the dashes; what is given on the
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from collector.errors import CollectorError, MissingDependencyError
-from collector.text.wording import suggestion
+from collector.text.wording import most_similar, suggestion
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
 _FILE = "pyproject.toml"
 _TABLE = "tool.collector"
+_STATES_OPTIONS = re.compile(rb"tool[\s.\"'\]=({]*collector")
+"""What a file contains that has our table, in each notation of TOML."""
 
 
 class ProjectOptions(NamedTuple):
@@ -28,23 +31,29 @@ class ProjectOptions(NamedTuple):
     by_command: Mapping[str, Mapping[str, Any]]
 
 
-def project_options(folder: Path, commands: Sequence[str]) -> ProjectOptions | None:
-    """What the project of ``folder`` states; None if there is no such project or it states nothing.
+def project_options(commands: Sequence[str]) -> ProjectOptions | None:
+    """What the project of the working directory states; None if there is no such project or it states nothing.
 
     Raises:
-        CollectorError: the file is no TOML, or its table names no command.
+        CollectorError: the file cannot be read, it states options of ours and is no TOML, or a table of it is named
+            after no command.
     """
+    try:
+        folder = Path.cwd()
+    except FileNotFoundError:  # the working directory has been deleted
+        return None
     for parent in (folder, *folder.parents):
         file = parent / _FILE
         try:
             content = file.read_bytes()
-        except FileNotFoundError:
+        except (FileNotFoundError, IsADirectoryError):
             continue
         except OSError as error:
             raise CollectorError(f"cannot read {file}: {error.strerror}", "Correct it, or use --isolated") from None
-        if b"collector" not in content:
+        if not _STATES_OPTIONS.search(content):  # a file that is none of our business may be no TOML
             continue
-        stated = _parsed(file, content).get("tool", {}).get("collector")
+        tools = _parsed(file, content).get("tool")
+        stated = tools.get("collector") if isinstance(tools, dict) else None
         if stated is not None:
             return ProjectOptions(file, _checked(file, stated, commands))
     return None
@@ -70,67 +79,65 @@ def _checked(file: Path, stated: Any, commands: Sequence[str]) -> Mapping[str, M
     if not isinstance(stated, dict):
         raise CollectorError(f"{_TABLE} in {file} is not a table", f"Write [{_TABLE}.COMMAND] with options below it")
     for name, options in stated.items():
-        if name not in commands:
-            raise CollectorError(
-                f"[{_TABLE}.{name}] in {file} is no command of collector{suggestion(name, commands)}",
-                f"Use [{_TABLE}.COMMAND], for example [{_TABLE}.summary]",
-            )
         if not isinstance(options, dict):
             raise CollectorError(
-                f"{_TABLE}.{name} in {file} is not a table", f"Write [{_TABLE}.{name}] with options below it"
+                f"{_TABLE}.{name} in {file} is not a table",
+                f"Write [{_TABLE}.{name if name in commands else 'COMMAND'}] with options below it",
+            )
+        if name not in commands:
+            similar = most_similar(name, commands)
+            raise CollectorError(
+                f"{file} has a table [{_TABLE}.{name}], but collector has no command `{name}`",
+                f"Did you mean `{similar}`?" if similar else "`collector --help` lists the commands",
             )
     return stated
 
 
-def apply(project: ProjectOptions, command: str, parser: argparse.ArgumentParser, given: Sequence[str]) -> None:
+def apply(project: ProjectOptions, command: str, parser: argparse.ArgumentParser, given: Collection[str]) -> None:
     """Make the values that the project states the defaults of the command's parser.
 
     Args:
         project: what the project states.
         command: the name of the subcommand.
         parser: its parser.
-        given: its arguments on the command line. What they give, or what excludes what they give, is left alone.
+        given: the variables that the command line sets. They keep their values, and options that exclude them are
+            left out.
 
     Raises:
-        CollectorError: a key is no option of the command, or a value is none of the option.
+        CollectorError: a key is no option of the command, a value is none of the option, or two options exclude each
+            other.
     """
     actions = dict(_options_of(parser))
     values: dict[str, Any] = {}
-    stated: list[argparse.Action] = []
+    stated: dict[str, argparse.Action] = {}
     for key, value in project.by_command.get(command, {}).items():
         action = actions.get(key)
         place = f"{key} of [{_TABLE}.{command}] in {project.file}"
         if action is None:
             raise CollectorError(
                 f"{place} is no option of collector {command}{suggestion(key, list(actions))}",
-                f"See collector {command} --help",
+                f"See `collector {command} --help`",
             )
-        values |= _default(action, value, place)
-        stated.append(action)
-    for action in stated:
+        default = _default(action, value, place)
+        if not default:
+            continue
+        other = next((name for name, each in stated.items() if each.dest in _excluded_by(action, parser)), None)
+        if other is not None:
+            raise CollectorError(
+                f"{other} and {key} of [{_TABLE}.{command}] in {project.file} exclude each other", "State one of them"
+            )
+        values |= default
+        stated[key] = action
+    for action in stated.values():
         action.required = False
-    names = _given_names(parser, given) if values else set()
-    for action in stated:
-        if action.dest in values and not names & {action.dest, *_excluded_by(action, parser)}:
+        if not {action.dest, *_excluded_by(action, parser)} & set(given):
             parser.set_defaults(**{action.dest: values[action.dest]})
 
 
-def _given_names(parser: argparse.ArgumentParser, given: Sequence[str]) -> set[str]:
-    """The variables that these arguments set."""
-    defaults = [(action, action.default) for action in parser._actions]
-    for action, _ in defaults:
-        action.default = argparse.SUPPRESS
-    try:
-        return set(vars(parser.parse_known_args(given)[0]))
-    finally:
-        for action, default in defaults:
-            action.default = default
-
-
 def _excluded_by(action: argparse.Action, parser: argparse.ArgumentParser) -> set[str]:
-    """The variables of the options that exclude this one."""
+    """The variables of the other options that exclude this one."""
     groups = [group for group in parser._mutually_exclusive_groups if action in group._group_actions]
-    return {other.dest for group in groups for other in group._group_actions}
+    return {other.dest for group in groups for other in group._group_actions if other is not action}
 
 
 def _options_of(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.Action]]:
@@ -163,7 +170,9 @@ def _converted(action: argparse.Action, value: Any, place: str) -> Any:
     convert = action.type if callable(action.type) else str
     try:
         converted = convert(str(value))
-    except (ValueError, TypeError, argparse.ArgumentTypeError):
+    except argparse.ArgumentTypeError as error:
+        raise CollectorError(f"{place} is {value!r}: {error}", "Correct it") from None
+    except (ValueError, TypeError):
         raise CollectorError(f"{place} is {value!r}, which is no value of it", "Correct it") from None
     if action.choices is not None and converted not in action.choices:
         raise CollectorError(

@@ -29,5 +29,10 @@ def suggestion(given: str, known: Sequence[str]) -> str:
     >>> suggestion("mempcy", ["kernel", "memcpy"])
     '; did you mean memcpy?'
     """
-    similar = difflib.get_close_matches(given, known, n=1)
-    return f"; did you mean {similar[0]}?" if similar else ""
+    similar = most_similar(given, known)
+    return f"; did you mean {similar}?" if similar else ""
+
+
+def most_similar(given: str, known: Sequence[str]) -> str:
+    """Return the word of ``known`` that is most similar to ``given``, or ``""`` if none is similar."""
+    return next(iter(difflib.get_close_matches(given, known, n=1)), "")

@@ -85,12 +85,21 @@ def test_a_project_without_a_table_is_passed_for_the_one_above_it(tmp_path, step
     ("content", "said"),
     [
         ("[tool.collector.stats]\nrowz = 2\n", "rowz of [tool.collector.stats]"),
-        ("[tool.collector.stats]\nrowz = 2\n", "did you mean rows?"),
-        ("[tool.collector.stast]\nrows = 2\n", "is no command of collector; did you mean stats?"),
+        ("[tool.collector.stats]\nrowz = 2\n", "did you mean rows? See `collector stats --help`"),
+        (
+            "[tool.collector.stast]\nrows = 2\n",
+            "pyproject.toml has a table [tool.collector.stast], but collector has no command `stast`. "
+            "Did you mean `stats`?",
+        ),
+        ("[tool.collector.quux]\nrows = 2\n", "but collector has no command `quux`. `collector --help` lists"),
+        ("[tool.collector]\nrows = 2\n", "is not a table. Write [tool.collector.COMMAND] with options below it"),
         ("[tool.collector]\nstats = 2\n", "tool.collector.stats in"),
         ("[tool]\ncollector = 3\n", "is not a table"),
         ('[tool.collector.stats]\nrows = "many"\n', "rows of [tool.collector.stats]"),
+        ("[tool.collector.stats]\nrows = -1\n", "'-1' is neither a number from 1 on nor 'all'"),
         ("[tool.collector.stats]\nrows = true\n", "it takes one value"),
+        ("[tool.collector.stats]\njson = true\ncsv = true\n", "json and csv of [tool.collector.stats] in"),
+        ("[tool.collector.stats]\nisolated = true\n", "isolated of [tool.collector.stats]"),
         ('[tool.collector.stats]\njson = "yes"\n', "it takes true or false"),
         ('[tool.collector.stats]\nby = "kernle"\n', "did you mean kernel?"),
         ("[tool.collector.stats\n", "is not valid TOML"),
@@ -107,5 +116,84 @@ def test_what_cannot_be_used_is_one_line_that_names_the_file(project, step, caps
 
 def test_a_file_that_is_no_text_is_one_line(project, step, capsys):
     file = project("")
-    file.write_bytes(b"# collector \xff\n")
+    file.write_bytes(b"# tool.collector \xff\n")
     assert stats(capsys, step)[2].startswith(f"collector: {file} is not valid TOML")
+
+
+FAULTY = "[tool.collector.stats]\nrowz = 2\n"
+
+
+def test_options_that_exclude_each_other_may_both_be_named(project, step, capsys):
+    project('[tool.collector.stats]\nquestion = "kernels"\njson = true\ncsv = false\n')
+    status, out, _ = stats(capsys, step)
+    assert (status, out[:1]) == (0, "[")
+
+
+@pytest.mark.parametrize("option", ["--help", "-h"])
+@pytest.mark.parametrize("content", [FAULTY, "[tool.collector.stast]\n", "[tool.collector\n"])
+def test_a_faulty_table_leaves_help_alone(project, capsys, content, option):
+    project(content)
+    with pytest.raises(SystemExit) as end:
+        main(["stats", option])
+    printed = capsys.readouterr()
+    assert (end.value.code, printed.err) == (0, "")
+    assert printed.out.startswith("usage: collector stats")
+    assert "--question NAME" in printed.out
+    assert " FILE [FILE ...]\n\n" in printed.out
+
+
+def test_help_of_the_program_to_run_is_the_programs(project, capfd):
+    project("[tool.collector.run]\nqiet = true\n")
+    assert main(["run", "sh", "-c", "exit 0", "--help"]) == 2
+    assert "did you mean quiet?" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize("content", ["", FAULTY, "[tool.collector\n"])
+def test_isolated_may_be_anywhere_before_the_program_to_run(project, step, capsys, content, place):
+    project(content)
+    words = ["stats", step]
+    words.insert(place, "--isolated")
+    assert main(words) == 0
+    assert "kernel0" in capsys.readouterr().out
+
+
+def test_isolated_after_the_program_to_run_is_the_programs(project, capfd):
+    project("[tool.collector.run]\nqiet = true\n")
+    assert main(["run", "sh", "-c", "exit 0", "--isolated"]) == 2
+    assert main(["run", "--isolated", "-q", "sh", "-c", "exit 5"]) == 5
+
+
+def test_a_broken_file_that_states_no_options_is_no_business_of_ours(project, step, capsys):
+    project('[project]\ndescription = "a collector of stamps\n')
+    status, _, err = stats(capsys, step)
+    assert (status, err) == (0, "")
+
+
+@pytest.mark.parametrize("content", [FAULTY.replace("stats", "info"), "[tool.collector\n"])
+def test_info_warns_of_a_faulty_table_and_works(project, capsys, content):
+    file = project(content)
+    assert main(["info"]) in (0, 1)
+    printed = capsys.readouterr()
+    assert "collector: " in printed.out
+    assert str(file) in printed.err
+    assert len(printed.err.splitlines()) == 1
+
+
+def test_completion_warns_of_a_faulty_table_and_works(project, capsys):
+    pytest.importorskip("shtab")
+    project("[tool.collector\n")
+    assert main(["completion", "bash"]) == 0
+    assert "_shtab_collector" in capsys.readouterr().out
+
+
+def test_a_deleted_working_directory_has_no_options(step, capsys, tmp_path, monkeypatch):
+    folder = tmp_path / "deleted"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    status, out, err = stats(capsys, step)
+    assert (status, err) == (0, "")
+    assert "kernel0" in out
+    assert main(["timeline", step, "-o", "step.json"]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
