@@ -1,7 +1,8 @@
 """Check whether this machine can be traced, with which libraries, and what to do where it cannot.
 
-Each line is one check: ✓ is there, ✗ is missing, with its remedy, · neither helps nor prevents tracing. The exit status
-is 0 if a GPU can be traced here, else 1.
+Each line is one check: ✓ is there; ✗ is missing, and nothing can be traced; ! is wrong, and tracing works all the same;
+· neither helps nor prevents tracing. Behind what is missing or wrong is its remedy. Exit status: 0: a GPU can be traced
+here, also with warnings (!); 1: none can be; 2: the output cannot be written, or an argument is wrong.
 
   collector info
   collector info --json | jq .checks
@@ -14,13 +15,15 @@ import platform
 import sys
 from typing import TYPE_CHECKING, Any
 
-from collector.sources.machine_checks import FAILED, NOTE, OK, Check, machine_checks
+from collector.sources.machine_checks import FAILED, NOTE, OK, WARNING, Check, machine_checks
+from collector.text.terminal import printable, shows_colours
 
 if TYPE_CHECKING:
     import argparse
 
-_MARKS = {OK: ("✓", "bold green"), FAILED: ("✗", "bold red"), NOTE: ("·", "")}
+_MARKS = {OK: ("✓", "bold green"), FAILED: ("✗", "bold red"), WARNING: ("!", "bold yellow"), NOTE: ("·", "")}
 """State -> mark and style."""
+_ARM_EARLIER = "Set COLLECTOR_NVTX=1 before the program begins"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,22 +57,28 @@ def run(arguments: argparse.Namespace) -> int:
 
 def checks_of(source: str, found: dict[str, Any]) -> list[Check]:
     """All checks, with the versions that a report of a defect needs; ``found`` is what the source's ``probe`` says."""
-    from collector.tracing.nvtx import state
+    from collector.tracing.nvtx import missed_copies, state
     from collector.version import version
 
     return [
         *machine_checks(found),
         Check("source", NOTE, source),
         Check("NVTX", NOTE, state()),
+        *(
+            Check(
+                "NVTX", WARNING, f"{copy} was used before the handler was armed: its ranges are not seen", _ARM_EARLIER
+            )
+            for copy in missed_copies()
+        ),
         Check("collector", NOTE, version()),
         Check("Python", NOTE, f"{platform.python_version()} on {platform.system()} {platform.machine()}"),
     ]
 
 
 def _print(checks: list[Check]) -> None:
-    if not sys.stdout.isatty():
+    if not shows_colours(sys.stdout):
         for each in checks:
-            print(f"{_MARKS[each.state][0]} {each.name}: {_line(each)}")
+            print(f"{_MARKS[each.state][0]} {printable(each.name)}: {_line(each)}")
         return
     from rich.console import Console
     from rich.table import Table
@@ -78,9 +87,11 @@ def _print(checks: list[Check]) -> None:
     table = Table(show_header=False, box=None)
     for each in checks:
         mark, style = _MARKS[each.state]
-        table.add_row(Text(mark, style=style), Text(each.name, style="bold"), Text(_line(each), overflow="fold"))
+        table.add_row(
+            Text(mark, style=style), Text(printable(each.name), style="bold"), Text(_line(each), overflow="fold")
+        )
     Console().print(table)
 
 
 def _line(check: Check) -> str:
-    return f"{check.text}. {check.remedy}" if check.remedy else check.text
+    return printable(f"{check.text}. {check.remedy}" if check.remedy else check.text)

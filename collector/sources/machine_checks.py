@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,8 +20,13 @@ from collector.version import DISTRIBUTION
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-OK, FAILED, NOTE = "ok", "failed", "note"
-"""States of a check: what is needed is there; it is not there; neither helps nor prevents tracing."""
+OK, FAILED, WARNING, NOTE = "ok", "failed", "warning", "note"
+"""States of a check: what is needed is there; it is not there, and nothing can be traced; something is wrong, and
+tracing is possible all the same; neither helps nor prevents tracing."""
+_ELF = b"\x7fELF"
+"""The first bytes of a library."""
+_NODES = ("nvidiactl", "dxg")
+"""Files in ``/dev`` of which a machine with a GPU has one: of NVIDIA's module, of WSL 2."""
 _CAP_SYS_ADMIN = 21
 """Bit of the capability in ``CapEff`` of ``/proc/self/status`` (linux/capability.h)."""
 _TOOLS = {
@@ -59,16 +65,20 @@ def machine_checks(
         environment: the variables to look at.
         root: the folder that holds ``proc`` and ``dev``.
     """
-    return [
+    checks = [
         _tracing(found),
         *_libraries(found),
         *_devices(found, root),
+        *_named_libraries(environment),
         *_candidates(found, environment),
         *_permission(root),
-        *_container(environment, root),
+        *_container(found, environment, root),
         *_other_tool(environment),
         *_extras(),
     ]
+    if not found.get("available"):
+        return checks
+    return [each._replace(state=WARNING) if each.state == FAILED else each for each in checks]
 
 
 def _tracing(found: Mapping[str, Any]) -> Check:
@@ -80,8 +90,7 @@ def _tracing(found: Mapping[str, Any]) -> Check:
 def _libraries(found: Mapping[str, Any]) -> Iterator[Check]:
     if found.get("simulated"):
         yield Check("simulated", NOTE, "yes: no real GPU is behind these libraries")
-    if found.get("driver_path"):
-        yield Check("driver", OK, f"{found['driver_path']} (CUDA {cuda_text(found.get('driver_version'))})")
+    yield _driver(found)
     if found.get("cupti_path"):
         version = f"CUDA {cuda_text(found.get('cuda_version'))}, API version {found.get('cupti_api_version')}"
         reason = f"; taken because: {found['cupti_reason']}" if found.get("cupti_reason") else ""
@@ -90,6 +99,17 @@ def _libraries(found: Mapping[str, Any]) -> Iterator[Check]:
     for name, wanted in (("features", True), ("without", False)):
         if text := ", ".join(sorted(each for each, there in features.items() if bool(there) is wanted)):
             yield Check(name, NOTE, text)
+
+
+def _driver(found: Mapping[str, Any]) -> Check:
+    version = cuda_text(found.get("driver_version"))
+    if found.get("driver_path"):
+        return Check("driver", OK, f"{found['driver_path']} (CUDA {version})" if version else str(found["driver_path"]))
+    if version:
+        return Check("driver", OK, f"CUDA {version}")
+    if found.get("error") == "driver-not-found":
+        return Check("driver", FAILED, "none that can be used", str(found.get("remedy", "")))
+    return Check("driver", NOTE, "not looked at")
 
 
 def _devices(found: Mapping[str, Any], root: Path) -> Iterator[Check]:
@@ -102,27 +122,44 @@ def _devices(found: Mapping[str, Any], root: Path) -> Iterator[Check]:
         )
 
 
+def _named_libraries(environment: Mapping[str, str]) -> Iterator[Check]:
+    """What is wrong with the libraries that variables name; without a folder the dynamic loader searches the name."""
+    for variable in ("COLLECTOR_LIBCUDA", "COLLECTOR_LIBCUPTI"):
+        path = environment.get(variable, "")
+        if "/" in path and (trouble := _trouble_of_library(path)):
+            yield Check(variable, FAILED, f"names {path}, which {trouble}", "Correct it, or unset it to search")
+
+
+def _trouble_of_library(path: str) -> str:
+    try:
+        if not stat.S_ISREG(Path(path).stat().st_mode):
+            return "is not a file"
+        with Path(path).open("rb") as file:
+            return "" if file.read(len(_ELF)) == _ELF else "is not a library"
+    except FileNotFoundError:
+        return "is not there"
+    except OSError as error:
+        return f"cannot be read ({error.strerror})"
+
+
 def _candidates(found: Mapping[str, Any], environment: Mapping[str, str]) -> Iterator[Check]:
     """Every libcupti of the usual places, also those that no driver is there for."""
     if (error := extension_error()) is not None:
         yield Check("native extension", FAILED, f"cannot be loaded: {error}", "Install cupti-collector again with pip")
         return
     named = environment.get("COLLECTOR_LIBCUPTI", "")
-    if named and not Path(named).is_file():
-        yield Check(
-            "COLLECTOR_LIBCUPTI", FAILED, f"names {named}, which is not there", "Correct it, or unset it to search"
-        )
-    passed_over = {Path(path).resolve(): cause for path, cause in found.get("cupti_passed_over") or ()}
-    candidates = {Path(path).resolve(): path for path in reversed(cupti_candidates())}  # of links to a file the first
+    passed_over = {os.path.realpath(path): cause for path, cause in found.get("cupti_passed_over") or ()}
+    candidates = {os.path.realpath(path): path for path in reversed(cupti_candidates())}  # of links the first
     for file, path in reversed(candidates.items()):
         reasons = []
-        if named and file == Path(named).resolve():
+        if "/" in named and file == os.path.realpath(named):
             reasons.append("COLLECTOR_LIBCUPTI names it")
-        if found.get("cupti_path") and file == Path(found["cupti_path"]).resolve():
+        if found.get("cupti_path") and file == os.path.realpath(found["cupti_path"]):
             reasons.append("taken")
         if file in passed_over:
             reasons.append(f"passed over: {passed_over[file]}")
-        what = ", ".join([*([file.name] if file.name != Path(path).name else []), *reasons])
+        name = Path(file).name
+        what = ", ".join([*([name] if name != Path(path).name else []), *reasons])
         yield Check("libcupti found", NOTE, f"{path} ({what})" if what else path)
     if not candidates and not found.get("cupti_path"):
         yield Check(
@@ -148,16 +185,25 @@ def _permission(root: Path) -> Iterator[Check]:
         NOTE,
         "the driver's module keeps profiling for administrators (RmProfilingAdminOnly: 1), and this process has no "
         "CAP_SYS_ADMIN: if a trace fails with PermissionDeniedError, this is why",
-        "Load the module with NVreg_RestrictProfilingToAdminUsers=0, or run with CAP_SYS_ADMIN",
+        "Load the module with NVreg_RestrictProfilingToAdminUsers=0, or run with CAP_SYS_ADMIN; in a container, "
+        "that is --cap-add SYS_ADMIN beside --gpus",
     )
 
 
-def _container(environment: Mapping[str, str], root: Path) -> Iterator[Check]:
+def _container(found: Mapping[str, Any], environment: Mapping[str, str], root: Path) -> Iterator[Check]:
     marks = (root / ".dockerenv", root / "run" / ".containerenv")
     if not any(mark.exists() for mark in marks):
         return
-    if not (root / "dev" / "nvidiactl").exists():
-        yield Check("container", FAILED, "it has no GPU: there is no /dev/nvidiactl in it", "Start it with --gpus all")
+    if found.get("available") and not found.get("simulated"):
+        yield Check("container", OK, "it has a GPU")
+        return
+    if not any((root / "dev" / node).exists() for node in _NODES):
+        yield Check(
+            "container",
+            FAILED,
+            f"it has no GPU: there is no {' or '.join(f'/dev/{node}' for node in _NODES)} in it",
+            "Start it with --gpus all, and where profiling is for administrators with --cap-add SYS_ADMIN as well",
+        )
         return
     capabilities = environment.get("NVIDIA_DRIVER_CAPABILITIES", "")
     if capabilities and not {"all", "compute"} & set(capabilities.split(",")):

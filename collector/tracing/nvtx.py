@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from collector.errors import CollectorWarning
 from collector.runtime.extension import capture_library, is_capture_library
+from collector.sources.native import extension_error
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
@@ -80,6 +81,13 @@ def copies() -> list[tuple[str, str]]:
     from collector import _native
 
     return _native.nvtx_copies()
+
+
+def missed_copies() -> list[str]:
+    """The libraries whose copy of NVTX this process used before the handler was armed, for ``collector info``."""
+    if extension_error() is not None:
+        return []
+    return [library for library, state_of_copy in copies() if state_of_copy == "missed"]
 
 
 def state() -> str:

@@ -88,6 +88,9 @@ def test_without_arguments_it_shows_examples(capsys):
         (["stats", "a.pb", "--quesiton", "idle"], "did you mean --question?"),
         (["stats", "a.pb", "--quesiton=idle"], "did you mean --question?"),
         (["demo", "--simulated"], "did you mean --simulate?"),
+        (["timeline", "a.pb", "--outptu", "b.json"], "unrecognized arguments: --outptu b.json; did you mean --output?"),
+        (["ui", "a.pb", "--profile_contxt_path", "c"], "did you mean --profile_context_path?"),
+        (["--isolatde"], "unrecognized arguments: --isolatde; did you mean --isolated? (see: collector --help)"),
     ],
 )
 def test_a_misspelled_word_is_answered_with_the_most_similar_valid_one(arguments, suggestion, capsys):
@@ -97,7 +100,15 @@ def test_a_misspelled_word_is_answered_with_the_most_similar_valid_one(arguments
     assert suggestion in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("arguments", [["quux"], ["demo", "--quux"], ["timeline", "a.pb", "b.pb", "-o", "c.json"]])
+def test_a_missing_command_is_an_error(capsys):
+    with pytest.raises(SystemExit):
+        main(["--isolated"])
+    assert "the following arguments are required: COMMAND" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments", [["quux"], ["--foo"], ["demo", "--quux"], ["timeline", "a.pb", "b.pb", "-o", "c.json"]]
+)
 def test_a_word_that_resembles_no_valid_one_is_answered_without_a_suggestion(arguments, capsys):
     with pytest.raises(SystemExit):
         main(arguments)
@@ -223,7 +234,8 @@ def test_info_tells_what_was_found():
 def test_info_tells_why_nothing_can_be_traced_and_what_to_do():
     checks = checked({"available": False, "cause": "no driver", "remedy": "Install it"})
     assert checks["tracing"] == ("tracing", "failed", "unavailable: no driver", "Install it")
-    assert not {"driver", "libcupti", "features"} & set(checks)
+    assert checks["driver"].state == "note"
+    assert not {"libcupti", "features"} & set(checks)
 
 
 def run_info(monkeypatch, capsys, found, *options, terminal: bool) -> str:
@@ -243,7 +255,42 @@ def run_info(monkeypatch, capsys, found, *options, terminal: bool) -> str:
 def test_info_is_plain_lines_when_piped(monkeypatch, capsys):
     lines = run_info(monkeypatch, capsys, FOUND, terminal=False).splitlines()
     assert "✓ driver: /usr/lib/libcuda.so.1 (CUDA 13.1)" in lines
-    assert all(re.match("[✓✗·] .+: .", line) for line in lines)
+    assert all(re.match("[✓✗!·] .+: .", line) for line in lines)
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_info_prints_control_characters_of_names_escaped(terminal, monkeypatch, capsys):
+    evil = "a\x1b[31mb\nc"
+    found = {
+        **FOUND,
+        "devices": [{"ordinal": 0, "name": evil}],
+        "cupti_path": f"/opt/{evil}.so",
+        "cupti_passed_over": [(f"/opt/{evil}.so.12", evil)],
+        "features": {evil: True},
+    }
+    monkeypatch.setenv("COLLECTOR_LIBCUPTI", f"/tmp/{evil}")
+    monkeypatch.setenv("CUDA_INJECTION64_PATH", f"/tmp/{evil}")
+    monkeypatch.setenv("COLUMNS", "400")
+    text = run_info(monkeypatch, capsys, found, terminal=terminal)
+    assert r"a\x1b[31mb\nc" in text
+    assert "\x1b[31mb" not in text
+    assert not any(line.lstrip().startswith("c") and "collector" not in line for line in text.splitlines())
+
+
+def test_info_names_copies_of_nvtx_that_were_used_too_early(monkeypatch, capsys):
+    monkeypatch.setattr("collector.tracing.nvtx.missed_copies", lambda: ["/opt/libnccl.so"])
+    assert (
+        "! NVTX: /opt/libnccl.so was used before the handler was armed: its ranges are not seen. "
+        "Set COLLECTOR_NVTX=1 before the program begins"
+    ) in run_info(monkeypatch, capsys, FOUND, terminal=False).splitlines()
+
+
+def test_info_prints_why_a_libcupti_was_passed_over(monkeypatch, capsys):
+    monkeypatch.setattr("collector.sources.machine_checks.cupti_candidates", lambda: ["/opt/a.so", "/opt/b.so"])
+    found = {**FOUND, "cupti_path": "/opt/b.so", "cupti_passed_over": [("/opt/a.so", "it answers 999")]}
+    lines = run_info(monkeypatch, capsys, found, terminal=False).splitlines()
+    assert "· libcupti found: /opt/a.so (passed over: it answers 999)" in lines
+    assert "· libcupti found: /opt/b.so (taken)" in lines
 
 
 def test_info_is_a_table_on_a_terminal(monkeypatch, capsys):
@@ -281,6 +328,28 @@ def test_a_closed_stream_is_no_trouble(closed, tmp_path):
 
 def test_a_reader_that_has_seen_enough_is_no_trouble():
     command = f"{sys.executable} -m collector info | true"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    "words",
+    [[], ["--help"], ["--version"], ["info"], ["summary", "STEP"], ["stats", "STEP", "--json"], ["completion", "bash"]],
+    ids=" ".join,
+)
+def test_a_full_output_is_one_line_and_status_2(words, unbuffered, step_file, monkeypatch):
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    command = [sys.executable, "-m", "collector", *(str(step_file) if word == "STEP" else word for word in words)]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
+    assert done.stderr.startswith("collector: cannot write standard output: No space left on device")
+
+
+def test_a_reader_of_help_that_has_seen_enough_is_no_trouble():
+    command = f"{sys.executable} -m collector info --help | true"
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from collector.sources import machine_checks as checked
-from collector.sources.machine_checks import FAILED, NOTE, OK, machine_checks
+from collector.sources.machine_checks import FAILED, NOTE, OK, WARNING, machine_checks
 from tests.support.file_permissions import permissions_hold
 
 NOTHING = {"available": False, "cause": "no driver", "remedy": "Install it"}
@@ -39,6 +39,7 @@ def test_profiling_for_administrators(machine):
     check = machine(capabilities(0))["permission"]
     assert check.state == NOTE
     assert "NVreg_RestrictProfilingToAdminUsers=0" in check.remedy
+    assert "--cap-add SYS_ADMIN beside --gpus" in check.remedy
 
 
 def test_an_administrator_may_profile(machine):
@@ -52,7 +53,20 @@ def test_profiling_for_everybody(machine):
 @pytest.mark.parametrize("mark", [".dockerenv", "run/.containerenv"])
 def test_a_container_without_a_gpu(machine, mark):
     check = machine({mark: ""})["container"]
-    assert (check.state, check.remedy) == (FAILED, "Start it with --gpus all")
+    assert check.state == FAILED
+    assert check.remedy.startswith("Start it with --gpus all")
+    assert "--cap-add SYS_ADMIN" in check.remedy
+    assert machine({mark: ""}, found={"available": True, "simulated": True})["container"].state == WARNING
+
+
+@pytest.mark.parametrize("found", [{"available": True}, {"available": True, "simulated": False}])
+def test_a_container_in_which_tracing_works_has_a_gpu(machine, found):
+    environment = {"NVIDIA_DRIVER_CAPABILITIES": "graphics"}
+    assert machine({".dockerenv": ""}, environment, found)["container"][1:3] == (OK, "it has a GPU")
+
+
+def test_a_container_of_wsl_2_has_a_gpu(machine):
+    assert machine({".dockerenv": "", "dev/dxg": ""})["container"].state == OK
 
 
 def test_a_container_without_libcuda(machine):
@@ -99,10 +113,51 @@ def test_each_libcupti_is_listed_once_and_the_one_taken_is_marked(machine, tmp_p
     assert lines == [f"{paths[0]} (libcupti.so.2025.4.1, taken)", str(other)]
 
 
-def test_a_named_libcupti_that_is_not_there(machine):
-    check = machine(environment={"COLLECTOR_LIBCUPTI": "/opt/none.so"})["COLLECTOR_LIBCUPTI"]
-    assert check.state == FAILED
-    assert "/opt/none.so" in check.text
+def test_a_libcupti_that_was_passed_over_has_the_cause(machine, tmp_path, monkeypatch):
+    newer, older = tmp_path / "libcupti.so.13", tmp_path / "libcupti.so.12"
+    monkeypatch.setattr(checked, "cupti_candidates", lambda: [str(newer), str(older)])
+    found = {"available": True, "cupti_path": str(older), "cupti_passed_over": [(str(newer), "it crashed")]}
+    lines = [each.text for each in machine_checks(found, environment={}, root=tmp_path) if "found" in each.name]
+    assert lines == [f"{newer} (passed over: it crashed)", f"{older} (taken)"]
+
+
+@pytest.mark.parametrize("variable", ["COLLECTOR_LIBCUPTI", "COLLECTOR_LIBCUDA"])
+def test_a_named_library_that_is_none(machine, tmp_path, variable):
+    text, library, folder, loop = (tmp_path / name for name in ("text.so", "library.so", "folder", "loop"))
+    text.write_text("text")
+    library.write_bytes(b"\x7fELF\x02")
+    folder.mkdir()
+    loop.symlink_to(loop)
+
+    def told(path: object, found=NOTHING) -> tuple[str, str] | None:
+        check = machine(environment={variable: str(path)}, found=found).get(variable)
+        return None if check is None else (check.state, check.text)
+
+    assert told("/opt/none.so") == (FAILED, "names /opt/none.so, which is not there")
+    assert told(folder) == (FAILED, f"names {folder}, which is not a file")
+    assert told(text) == (FAILED, f"names {text}, which is not a library")
+    assert told(loop) == (FAILED, f"names {loop}, which cannot be read (Too many levels of symbolic links)")
+    assert told("/" + "x" * 5000)[1].endswith("which cannot be read (File name too long)")
+    assert told(library) is None
+    assert told("libcupti.so.13") is None  # the dynamic loader searches it
+    assert told("/opt/none.so", {"available": True})[0] == WARNING
+
+
+def test_nothing_failed_where_tracing_works(machine):
+    files = {".dockerenv": ""}
+    environment = {"CUDA_INJECTION64_PATH": "/opt/other.so", "COLLECTOR_LIBCUPTI": "/opt/none.so"}
+    checks = machine(files, environment, {"available": True, "simulated": True})
+    assert {name for name, each in checks.items() if each.state == WARNING} == {
+        "other tools", "COLLECTOR_LIBCUPTI", "container", "libcupti found",
+    }  # fmt: skip
+    assert FAILED not in {each.state for each in checks.values()}
+
+
+def test_the_driver_is_always_among_the_checks(machine):
+    missing = {"available": False, "error": "driver-not-found", "cause": "no driver", "remedy": "Install it"}
+    assert machine(found=missing)["driver"] == ("driver", FAILED, "none that can be used", "Install it")
+    assert machine(found=NOTHING)["driver"].state == NOTE
+    assert machine(found={"available": True, "driver_version": 13010})["driver"][1:3] == (OK, "CUDA 13.1")
 
 
 def test_device_nodes_of_another_group(machine, tmp_path):
