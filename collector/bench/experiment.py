@@ -19,7 +19,7 @@ from collector.bench.benchmark_errors import ArmError, BenchmarkError
 from collector.bench.calls import NOTHING, CallActivity, activities_of_calls, call_name
 from collector.bench.design import Design
 from collector.bench.gpu import Host
-from collector.recording.ledger import TIMES_LOST
+from collector.recording.ledger import GRAPH_NAMES_LOST, TIMES_LOST
 from collector.statistics.modes import GPU_TICK_NS
 from collector.statistics.verdicts import is_stationary, median, paired_interval
 from collector.tracing.annotate import annotate
@@ -297,8 +297,8 @@ class _Experiment:
         self.look_for_throttling(rounds)
         activities = [NOTHING] * len(self.walls)
         if step is not None:
-            # A graph that was built before the trace lacks a name alone.
-            losses = [line for name, line in step.ledger.explained_losses() if name != "graphs_before_trace"]
+            # The benchmark needs no annotations at the capture of graphs.
+            losses = [line for name, line in step.ledger.explained_losses() if name not in GRAPH_NAMES_LOST]
             if losses:
                 self.lossy += 1
                 if self.lossy < _LOSSY_BATCHES:

@@ -189,7 +189,7 @@ def _rows_of_parts(columns: Columns, spans: Sequence[Span]) -> list[npt.NDArray[
 
 def _correlation_ids(calls: Columns, spans: Sequence[Span]) -> list[Span]:
     """The first and the last correlation id of the calls in each part that has any."""
-    at = _part_of(calls["start_ns"], spans)
+    at = parts_of(calls["start_ns"], spans)
     order = np.argsort(at, kind="stable")[np.count_nonzero(at < 0) :]
     parts, ids = at[order], calls["correlation_id"][order]
     begins = np.flatnonzero(np.diff(parts, prepend=-1))
@@ -203,7 +203,7 @@ def _bounds(spans: Sequence[Span]) -> tuple[npt.NDArray[np.int64], npt.NDArray[n
     return np.array([span.begin_ns for span in spans], "i8"), np.array([span.end_ns for span in spans], "i8")
 
 
-def _part_of(times_ns: npt.NDArray[Any], spans: Sequence[Span]) -> npt.NDArray[np.intp]:
+def parts_of(times_ns: npt.NDArray[Any], spans: Sequence[Span]) -> npt.NDArray[np.intp]:
     """The number of the part that each time is in, or -1."""
     begins, ends = _bounds(spans)
     at = np.searchsorted(begins, times_ns, side="right") - 1
@@ -215,7 +215,7 @@ def _part_of(times_ns: npt.NDArray[Any], spans: Sequence[Span]) -> npt.NDArray[n
 
 def _inside(times_ns: npt.NDArray[Any], spans: Sequence[Span]) -> npt.NDArray[np.bool_]:
     """Whether each time is in one of the parts."""
-    inside: npt.NDArray[np.bool_] = _part_of(times_ns, spans) >= 0
+    inside: npt.NDArray[np.bool_] = parts_of(times_ns, spans) >= 0
     return inside
 
 

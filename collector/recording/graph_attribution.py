@@ -2,8 +2,9 @@
 
 The records of a launch name the node of the executable graph. That node is a copy of the captured one, perhaps by way
 of a clone, and CUPTI reports each copy while graphs are built (``graph_changes``); from CUDA 13.4 on the records name
-the captured node themselves. A graph that was built before the step is not reported: of its activities only the
-annotation at the launch is known.
+the captured node themselves. A graph that was captured before the step is not reported: of its activities only the
+annotation at the launch is known. Before CUDA 13.0 the updates of a graph are not reported either: only the records of
+API calls show that there was one, and where these are incomplete the capture is not known.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collector.recording.api_functions import ApiRole, ids_with_role
+from collector.recording.capture_window import FOREVER_NS, Span, parts_of
 from collector.recording.cupti_enums import (
     DEGREE_CAPTURED,
     DEGREE_LAUNCH,
@@ -30,7 +32,7 @@ from collector.recording.possible_times import is_possible
 from collector.recording.schema import ACTIVITY_TABLES, SCHEMA
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -44,13 +46,17 @@ _PLACE_BITS = 32
 """Of a node's id: its place in the graph; the other bits are the graph's id."""
 
 
-def attribute_graphs(capture: Capture, names: Mapping[int, str] | None = None) -> None:
+def attribute_graphs(
+    capture: Capture, names: Mapping[int, str] | None = None, ranges: Sequence[Span] | None = None
+) -> None:
     """Fill the columns about graphs of a source's capture, add its ``graph_launches``, and count what is not known.
 
     Args:
         capture: what a source returned.
         names: of executable graphs, as the program gave them. Other graphs have the name of the annotation in which
             they were instantiated.
+        ranges: the parts of the session in which API calls were recorded; None: all, or those from the begin of the
+            capture's part on.
     """
     tables = capture["tables"]
     if "graph_changes" not in tables:  # a source, or an older journal, that follows no graphs
@@ -60,7 +66,7 @@ def attribute_graphs(capture: Capture, names: Mapping[int, str] | None = None) -
     num_recorded = len(recorded["start_ns"]) if recorded else 0
     if not works and not num_recorded:
         return
-    graphs = _Graphs.of(capture)
+    graphs = _Graphs.of(capture, ranges)
     before = set()
     for columns in works:
         before |= graphs.attribute(columns)
@@ -68,6 +74,8 @@ def attribute_graphs(capture: Capture, names: Mapping[int, str] | None = None) -
         capture["counters"]["graphs_before_trace"] = len(before)
     if graphs.num_unseen_updates:
         capture["counters"]["graph_updates_unseen"] = graphs.num_unseen_updates
+    if graphs.perhaps_updated:
+        capture["counters"]["graphs_perhaps_updated"] = len(graphs.perhaps_updated)
     whole = {
         column: np.asarray(recorded.get(column, np.zeros(num_recorded, dtype))) for column, dtype in _LAUNCH.items()
     }
@@ -112,6 +120,12 @@ class _Graphs:
         """Executable graph -> the graph that was instantiated."""
         self.instantiated_in: dict[int, int] = {}
         """Executable graph -> the annotation around its instantiation, 0: none."""
+        self.instantiated_at: dict[int, int] = {}
+        """Executable graph -> the time of its instantiation."""
+        self.seen: Sequence[Span] | None = None
+        """The parts of the session in which an update would have been seen; None: all of it."""
+        self.perhaps_updated: set[int] = set()
+        """Executable graphs that may have been updated before a launch while updates were not seen."""
         self.num_unseen_updates = 0
         self.updated_unseen_ns: int | None = None
         """The first update that was not reported: later on, captures may be those of other graphs."""
@@ -119,7 +133,7 @@ class _Graphs:
         """Correlation ids and the starts of their calls."""
 
     @classmethod
-    def of(cls, capture: Capture) -> _Graphs:
+    def of(cls, capture: Capture, ranges: Sequence[Span] | None) -> _Graphs:
         graphs = cls()
         changes = capture["tables"].get("graph_changes") or {}
         columns = ("start_ns", "graph_change", "graph_id", "graph_node_id", "original_graph_id", "original_node_id")
@@ -134,15 +148,19 @@ class _Graphs:
             elif change == GRAPH_INSTANTIATED:
                 graphs.source_of[graph] = source
                 graphs.instantiated_in[graph] = annotation
+                graphs.instantiated_at[graph] = at_ns
         calls = capture["tables"]["api_calls"]
         first_ids, first = first_rows(calls["correlation_id"], calls["start_ns"])
         graphs.launch_times = first_ids, calls["start_ns"][first]
-        graphs._note_unseen_updates(capture)
+        graphs._note_unseen_updates(capture, ranges)
         return graphs
 
-    def _note_unseen_updates(self, capture: Capture) -> None:
+    def _note_unseen_updates(self, capture: Capture, ranges: Sequence[Span] | None) -> None:
         if int(capture["environment"].get("cuda_version", 0)) >= _UPDATES_REPORTED_SINCE:
             return
+        part = capture.get("part")
+        begin_ns = 0 if part is None or part.begin_ns is None else part.begin_ns
+        self.seen = [Span(begin_ns, FOREVER_NS)] if ranges is None else ranges
         calls = capture["tables"]["api_calls"]
         updating = np.isin(calls["name_id"], ids_with_role(capture["strings"], ApiRole.GRAPH_UPDATE))
         updating &= calls["return_value"] == 0
@@ -158,8 +176,8 @@ class _Graphs:
         rows = np.flatnonzero(_in_graphs(columns))
         nodes = columns["graph_node_id"][rows]
         sources = columns.get("source_graph_node_id", np.zeros(num_rows, "u8"))[rows]
-        launched_ns = look_up(columns["correlation_id"][rows], *self.launch_times)
-        launched_ns = np.where(launched_ns < 0, columns["start_ns"][rows], launched_ns)
+        called_ns = look_up(columns["correlation_id"][rows], *self.launch_times)
+        launched_ns = np.where(called_ns < 0, columns["start_ns"][rows], called_ns)
         codes = combination_codes([nodes, sources])
         order, bounds = grouped_rows(codes, int(codes.max(initial=-1)) + 1)
         for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
@@ -171,7 +189,25 @@ class _Graphs:
         if self.updated_unseen_ns is not None:
             unsure = rows[launched_ns >= self.updated_unseen_ns]
             captured[unsure], degrees[unsure] = 0, DEGREE_LAUNCH
-        return {graph for graph in unknown.tolist() if graph not in self.source_of}
+        if self.seen is not None:
+            unsure = rows[~self._is_followed(columns["graph_id"][rows], called_ns, self.seen)]
+            named = unsure[degrees[unsure] != DEGREE_LAUNCH]
+            captured[named], degrees[named] = 0, DEGREE_LAUNCH
+            self.perhaps_updated.update(distinct_values(columns["graph_id"][named]).tolist())
+        return set(unknown.tolist())
+
+    def _is_followed(
+        self, graph_ids: npt.NDArray[Any], called_ns: npt.NDArray[np.int64], seen: Sequence[Span]
+    ) -> npt.NDArray[np.bool_]:
+        """Whether updates were seen from each graph's instantiation to its launch.
+
+        A launch that was not recorded (-1) shows that calls were not: one kind of calls is left out before the others.
+        """
+        known, place = np.unique(graph_ids, return_inverse=True)
+        built_ns = np.array([self.instantiated_at.get(graph, -1) for graph in known.tolist()], "i8")[place]
+        part = parts_of(called_ns, seen)
+        followed: npt.NDArray[np.bool_] = (called_ns >= 0) & (part >= 0) & (parts_of(built_ns, seen) == part)
+        return followed
 
     def _found(
         self, node: int, source: int, launched_ns: npt.NDArray[np.int64]

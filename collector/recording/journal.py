@@ -154,7 +154,7 @@ def _read_files(
         raise problem
     try:
         capture = journal.capture(bytes_cut=bytes_cut)
-        attribute_graphs(capture)
+        attribute_graphs(capture, ranges=journal.capture_ranges())
         return journal, capture
     except DAMAGE as error:
         raise InvalidFileError(f"{name}: a damaged journal ({' '.join(str(error).split())})") from error

@@ -54,7 +54,7 @@ class Ledger(TableCounts):
     graph_updates_unseen: int = 0
     """Updates of executable graphs that CUPTI did not report, as before 13.0; later launches have no capture path."""
     graphs_perhaps_updated: int = 0
-    """CUDA graphs that may have been updated unseen: before 13.0 API calls alone show it, and some were not recorded."""
+    """CUDA graphs that may have been updated unseen: before 13.0 API calls alone show it, and some are missing."""
     graph_changes_lost: int = 0
     """Changes of CUDA graphs that could not be kept: too many, or memory ran out."""
     annotations_mixed: int = 0
@@ -191,9 +191,9 @@ LOSSES = {
     "[its|their] kernels and copies have only the annotation of the launch",
     "graph_updates_unseen": "{} update[|s] of CUDA graphs could not be followed before CUDA 13.0: graphs launched "
     "later carry the annotation of the launch only",
-    "graphs_perhaps_updated": "{} CUDA graph[|s] may have been updated unseen: before CUDA 13.0 only records of API calls "
-    "show updates, and not all calls were recorded. [Its|Their] kernels and copies have only the annotation of the "
-    "launch",
+    "graphs_perhaps_updated": "{} CUDA graph[|s] may have been updated unseen: before CUDA 13.0 only records of API "
+    "calls show updates, and not all calls were recorded. [Its|Their] kernels and copies have only the annotation of "
+    "the launch",
     "graph_changes_lost": "{} change[|s] of CUDA graphs could not be kept: captures may lack their annotation",
     "annotations_mixed": "tasks took turns inside annotations of one thread, or left them out of order ({} time[|s]): "
     "launches may carry another's name. Decorate the coroutine with annotate() where the loop is not asyncio's",

@@ -911,7 +911,7 @@ def _holds_records(journal: Path) -> bool:
 def _check_kinds(missing: str) -> None:
     """Warn at the first annotation if the trace will not contain its name."""
     if missing:
-        warn_caller(f"annotations name nothing in this trace: add {missing} to its kinds")
+        warn_caller(f"annotations name only the nodes of CUDA graphs in this trace: add {missing} to its kinds")
 
 
 def _in_words(error: Exception) -> str:

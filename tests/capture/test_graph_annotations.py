@@ -6,11 +6,15 @@ import itertools
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from kept_tables import assert_equal, assert_kept
 
 import collector
-from collector.recording.cupti_enums import GRAPH_DEGREES
+from collector.recording.capture import Part
+from collector.recording.capture_window import FOREVER_NS, Span
+from collector.recording.cupti_enums import DEGREE_CAPTURED, DEGREE_LAUNCH, GRAPH_DEGREES
+from collector.recording.graph_attribution import attribute_graphs
 from collector.recording.recording import Recording
 from collector.recording.table import Table
 from collector.testing import SimulatedGpu
@@ -19,6 +23,12 @@ from collector.testing.simulator.simulated_graph import SimulatedGraph
 pytestmark = pytest.mark.simulator
 
 VERSIONS = ["12.0", "12.3", "13.0", "13.4", "13.5"]
+
+
+PERHAPS_UPDATED = (
+    "1 CUDA graph may have been updated unseen: before CUDA 13.0 only records of API calls show updates, and not all "
+    "calls were recorded. Its kernels and copies have only the annotation of the launch"
+)
 
 
 def captured(gpu: SimulatedGpu, name: str = "gemm", path: str = "model/layer") -> SimulatedGraph:
@@ -170,8 +180,114 @@ def test_degree_launch_for_a_graph_that_was_built_before_the_trace() -> None:
         assert degrees(table) == ["launch", "launch"]
         assert table.annotations() == ["step", "step"]
     assert step.ledger.losses() == [
-        "1 CUDA graph was built before the trace: its kernels and copies carry the annotation of the launch only"
+        "1 CUDA graph was captured before this trace (or this window of its schedule): its kernels and copies have "
+        "only the annotation of the launch"
     ]
+
+
+def test_a_graph_that_was_captured_before_the_trace_and_instantiated_in_it_is_counted() -> None:
+    with SimulatedGpu() as gpu:
+        graph = captured(gpu)
+        with collector.trace(strict=True) as step:
+            executable = graph.instantiate()
+            with collector.annotate("step"):
+                executable.launch()
+    for table in works(step.recording):
+        assert degrees(table) == ["launch"]
+        assert table.annotations() == ["step"]
+    assert step.ledger.graphs_before_trace == 1
+    assert not step.ledger.complete
+
+
+def test_a_graph_that_was_captured_in_an_earlier_window_is_counted_in_each_that_launches_it() -> None:
+    counts = []
+    with SimulatedGpu() as gpu:
+        schedule = collector.schedule(active=1, repeat=3)
+
+        def count(window: collector.Session) -> None:
+            counts.append(window.ledger.graphs_before_trace)
+
+        with collector.trace(schedule=schedule, on_window=count, strict=True) as session:
+            graph = captured(gpu)
+            session.step()
+            executable = graph.instantiate()
+            executable.launch()
+            session.step()
+            executable.launch()
+            session.step()
+    assert counts == [0, 1, 1]
+
+
+def with_unseen_update(gpu: SimulatedGpu) -> None:
+    executable = captured(gpu, path="first").instantiate()
+    executable.update(captured(gpu, path="second"))
+    with collector.annotate("step"):
+        executable.launch()
+
+
+@pytest.mark.parametrize("cuda", ["12.4", "13.0"])
+def test_without_records_of_calls_an_update_may_have_been_missed_before_cuda_13(cuda: str) -> None:
+    kinds = ["kernels", "memcpys", "memsets"]
+    with (
+        SimulatedGpu(cuda=cuda) as gpu,
+        collector.trace(kinds=kinds, strict=True) as step,
+        pytest.warns(collector.CollectorWarning, match="name only the nodes of CUDA graphs"),
+    ):
+        with_unseen_update(gpu)
+    is_seen = cuda == "13.0"
+    for table in works(step.recording):
+        assert degrees(table) == (["rekeyed"] if is_seen else ["launch"])
+        assert table.annotations() == (["<captured_at>/second"] if is_seen else [""])
+    assert step.ledger.graphs_perhaps_updated == (0 if is_seen else 1)
+    assert step.ledger.losses() == ([] if is_seen else [PERHAPS_UPDATED])
+
+
+@pytest.mark.parametrize("kind", ["runtime_api", "driver_api"])
+def test_records_of_one_kind_of_calls_show_updates(kind: str) -> None:
+    kinds = ["kernels", "memcpys", "memsets", "external_correlations", kind]
+    with SimulatedGpu(cuda="12.4") as gpu, collector.trace(kinds=kinds, strict=True) as step:
+        captured(gpu).instantiate().launch()
+    assert degrees(step.recording.kernels) == ["captured"]
+    assert step.ledger.complete
+
+
+def test_after_calls_were_left_out_an_update_may_have_been_missed_before_cuda_13() -> None:
+    with SimulatedGpu(cuda="12.4") as gpu, collector.trace(strict=True) as step:
+        executable = captured(gpu).instantiate()
+        executable.launch()
+        executable.launch()
+    capture = step.recording.to_capture()
+    tables: dict[str, dict[str, Any]] = capture["tables"]
+    shed_ns = int(np.sort(np.unique(step.recording.kernels.correlation_id))[-1])  # the calls of the second launch
+    kept = tables["api_calls"]["correlation_id"] < shed_ns
+    tables["api_calls"] = {name: column[kept] for name, column in tables["api_calls"].items()}
+    tables["graph_launches"] = {name: column[:0] for name, column in tables["graph_launches"].items()}
+    attribute_graphs(capture)
+    assert tables["kernels"]["graph_degree"].tolist() == [DEGREE_CAPTURED, DEGREE_LAUNCH]
+    assert capture["counters"]["graphs_perhaps_updated"] == 1
+
+
+@pytest.mark.parametrize("begin", ["before", "after"])
+@pytest.mark.parametrize("part", ["range", "window"])
+def test_between_recorded_parts_an_update_may_have_been_missed_before_cuda_13(begin: str, part: str) -> None:
+    """Calls are recorded inside the part alone, which begins before or after the graph is instantiated."""
+    with SimulatedGpu(cuda="12.4") as gpu, collector.trace(strict=True) as step:
+        graph = captured(gpu)
+        before_ns = gpu.now_ns
+        gpu.advance(1_000)
+        executable = graph.instantiate()
+        gpu.advance(1_000)
+        after_ns = gpu.now_ns
+        executable.launch()
+    capture = step.recording.to_capture()
+    begin_ns = before_ns if begin == "before" else after_ns
+    if part == "window":
+        capture["part"] = Part(begin_ns, 1, is_continued=False)
+    attribute_graphs(capture, ranges=[Span(begin_ns, FOREVER_NS)] if part == "range" else None)
+    degree = DEGREE_CAPTURED if begin == "before" else DEGREE_LAUNCH
+    tables: dict[str, dict[str, Any]] = capture["tables"]
+    assert tables["kernels"]["graph_degree"].tolist() == [degree]
+    assert capture["counters"].get("graphs_perhaps_updated", 0) == int(begin == "after")
 
 
 @pytest.mark.parametrize("cuda", VERSIONS)

@@ -881,7 +881,9 @@ def test_a_broken_off_session_ends_without_results_and_says_so(source):
 def test_kinds_without_what_annotations_need_are_reported_at_the_first_annotation(source, kinds, missing):
     with collector.trace(source=source, kinds=kinds):
         with (
-            pytest.warns(collector.CollectorWarning, match=f"name nothing in this trace: add {missing} to") as caught,
+            pytest.warns(
+                collector.CollectorWarning, match=f"name only the nodes of CUDA graphs in this trace: add {missing} to"
+            ) as caught,
             collector.annotate("a"),
         ):
             pass
