@@ -19,7 +19,37 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _SHELLS = ("bash", "zsh", "tcsh")
+_FILES = ("FILE", "JSON", "PREFIX", "PROGRAM", "STEP", "BEFORE", "NOW", "ZIP")
 _FOLDERS = ("DIR", "FOLDER", "LOGDIR")
+_BASH = r"""
+# Bash takes the = of --option=value for a word. Here it separates an option from its value, as a space does.
+_collector_completion() {
+  local -a words=()
+  local index cword=$COMP_CWORD prefix=""
+  for ((index = 0; index < ${#COMP_WORDS[@]}; index++)); do
+    local word="${COMP_WORDS[index]}"
+    if [[ $word == "=" && $index -gt 0 && ${words[${#words[@]} - 1]} == --* ]]; then
+      if [[ $index -eq $COMP_CWORD ]]; then
+        words+=("")
+      elif [[ $index -lt $COMP_CWORD ]]; then
+        cword=$((cword - 1))
+      fi
+    elif [[ $word == --?*=* ]]; then  # COMP_WORDBREAKS lacks the =
+      words+=("${word%%=*}" "${word#*=}")
+      [[ $index -le $COMP_CWORD ]] && cword=$((cword + 1))
+      [[ $index -eq $COMP_CWORD ]] && prefix="${word%%=*}="
+    else
+      words+=("$word")
+    fi
+  done
+  local -a COMP_WORDS=("${words[@]}")
+  local COMP_CWORD=$cword
+  _shtab_collector
+  COMPREPLY=("${COMPREPLY[@]/#/$prefix}")
+}
+
+complete -o bashdefault -o default -F _collector_completion collector
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,11 +65,13 @@ def run(arguments: argparse.Namespace) -> int:
     parser = command_parser()
     for action in _actions(parser):
         words = action.metavar if isinstance(action.metavar, str) else action.dest.upper()
-        if any(word in words for word in _FOLDERS):
-            action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
-        elif action.type is Path or "FILE" in words:
+        if action.type is Path or any(word in words for word in _FILES):  # folders are offered with files
             action.complete = shtab.FILE  # type: ignore[attr-defined]
+        elif any(word in words for word in _FOLDERS):
+            action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
     print(shtab.complete(parser, arguments.shell))
+    if arguments.shell == "bash":
+        print(_BASH)
     return 0
 
 

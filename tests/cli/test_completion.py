@@ -14,15 +14,16 @@ from collector.cli import main, subcommands
 pytest.importorskip("shtab")
 
 
-def completed(script: str, line: str, folder) -> list[str]:
-    """What bash offers for the last word of a line."""
+def completed(script: str, line: str, folder, *, breaks: str = "=") -> list[str]:
+    """What bash offers for the last word of a line; it takes each of the characters ``breaks`` for a word."""
+    words = [word for part in line.split() for word in (re.split(f"([{breaks}])", part) if breaks else [part]) if word]
     program = f"""
 {script}
 COMP_LINE={line!r}
-COMP_WORDS=({line}{' ""' if line.endswith(" ") else ""})
+COMP_WORDS=({" ".join(words)}{' ""' if line.endswith(" ") else ""})
 COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))
 COMP_POINT=${{#COMP_LINE}}
-_shtab_collector
+$(complete -p collector | sed 's/.*-F //; s/ .*//')
 printf '%s\\n' "${{COMPREPLY[@]}}"
 """
     done = subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=True, cwd=folder)
@@ -40,6 +41,27 @@ def test_bash_completes_commands_options_values_and_files(capsys, tmp_path):
     assert completed(script, "collector timeline --max", tmp_path) == ["--max-events"]
     assert completed(script, "collector info --source n", tmp_path) == ["native"]
     assert completed(script, "collector timeline st", tmp_path) == ["step.pb"]
+    for words in ("prof", "prof --graph_path", "prof step.pb", "compare", "compare step.pb", "sql", "ui", "run python"):
+        assert completed(script, f"collector {words} st", tmp_path) == ["step.pb"], words
+    assert completed(script, "collector run ./st", tmp_path) == ["./step.pb"]
+    assert "complete -o bashdefault -o default -F" in script  # names of files where there is nothing else
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
+def test_bash_completes_a_value_after_an_equals_sign(capsys, tmp_path):
+    assert main(["completion", "bash"]) == 0
+    script = capsys.readouterr().out
+    (tmp_path / "step.pb").write_bytes(b"")
+    idle = ["idle", "idle_gaps", "idle_ops", "idle_time_breakdown"]
+    questions = completed(script, "collector stats step.pb --question ", tmp_path)
+    assert set(idle) < set(questions)
+    assert completed(script, "collector stats step.pb --question=id", tmp_path) == idle
+    assert completed(script, "collector stats --question=", tmp_path) == questions
+    assert completed(script, "collector timeline --output=st", tmp_path) == ["step.pb"]
+    assert completed(script, "collector stats --question=idle st", tmp_path) == ["step.pb"]
+    assert completed(script, "collector stats --question=id", tmp_path, breaks="") == [
+        f"--question={each}" for each in idle
+    ]
 
 
 @pytest.mark.parametrize("shell", ["zsh", "tcsh"])
