@@ -258,7 +258,7 @@ def _print(processes: list[TracedProcess], *, quiet: bool) -> None:
     for name, step in parts[:_MOST_SUMMARIES]:
         if len(parts) > 1:
             terminal.write_error(f"\n{terminal.printable(name)}\n")
-        terminal.write_error(f"{terminal.printable_lines(step.summary())}\n")
+        terminal.write_error(f"{step.summary(color=terminal.shows_colours(sys.stderr))}\n")
     if len(parts) > _MOST_SUMMARIES:
         of = "processes" if len(parts) == len(processes) else "ranges"
         terminal.report(f"and {len(parts) - _MOST_SUMMARIES} more {of}, whose summaries are left out")

@@ -93,6 +93,22 @@ def test_the_terminal_is_the_programs(tmp_path):
     os.close(ours)
 
 
+@pytest.mark.parametrize("errors_on_terminal", [False, True])
+def test_the_summary_has_colours_where_it_goes_to_a_terminal(tmp_path, errors_on_terminal):
+    ours, theirs = pty.openpty()
+    environment = {**simulator_environment(), "TERM": "xterm-256color"}
+    environment.pop("NO_COLOR", None)
+    errors = theirs if errors_on_terminal else subprocess.PIPE
+    command = [*RUN, launching_program(), "exit", "20"]
+    with subprocess.Popen(command, stdout=theirs, stderr=errors, env=environment, cwd=tmp_path) as process:
+        text = os.read(ours, 10_000) if process.stderr is None else process.stderr.read()
+    os.close(theirs)
+    os.close(ours)
+    assert b"20 launches" in text or errors_on_terminal
+    assert rb"\x1b" not in text
+    assert (b"\x1b[" in text) == errors_on_terminal
+
+
 def _take_terminal(terminal: int) -> None:
     import fcntl
     import termios
