@@ -175,7 +175,8 @@ def journal_window(
 ) -> Capture:
     """The part of an open session between two instants, of the files of its journal.
 
-    Annotations that were open at the start begin there, those that are open at the end end there.
+    Annotations that were open at the start begin there, those that are open at the end end there. Work is of the part
+    if it was launched in it; see `_Launches`.
 
     Args:
         files: the journal, or its segments from the one on that was written at the start; they have all rows up to the
@@ -362,6 +363,38 @@ def _begin_with_step(capture: Capture) -> None:
                 columns["end_ns"] = np.maximum(columns["end_ns"], columns["start_ns"])
 
 
+_DRIVER_API = 1
+"""CUPTI_CB_DOMAIN_DRIVER_API."""
+
+
+def _follows(later: Any, earlier: int) -> Any:
+    """Whether a correlation id, or each of several, is that of a later call or the same; they begin again at 2**32."""
+    return (later - earlier) % (1 << 32) < 1 << 31
+
+
+class _Launches(NamedTuple):
+    """The launches of a part of a session. The correlation ids of calls are in the order of the calls."""
+
+    inside: npt.NDArray[np.uint32]
+    """Correlation ids of the part's calls."""
+    outside: npt.NDArray[np.uint32]
+    """Those of other calls, as far as they are known."""
+    first: int | None
+    """Earlier calls have lower ones; None: nothing is known of them."""
+    is_empty: bool
+    """Whether it is known that there are none."""
+
+    def among(self, ids: npt.NDArray[np.uint32], starts_inside: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        """Whether work was launched in the part; of work whose call is not known the start decides."""
+        known = are_among(ids, self.inside)
+        if self.is_empty:
+            return known
+        possible = starts_inside & ~are_among(ids, self.outside)
+        if self.first is not None:
+            possible &= _follows(ids.astype("i8"), self.first) | (ids == 0)
+        return known | possible
+
+
 class _Rows(NamedTuple):
     """The rows of one block."""
 
@@ -401,6 +434,10 @@ class _Journal:
         self._has_gap = False
         self._missing = Counter[str]()
         """Rows of segments that are missing or damaged."""
+        self._calls_before: Callable[[], Any] | None = None
+        """Reads the last calls that are not kept."""
+        self._has_own_calls = False
+        """Whether calls of the driver by the collector itself were recorded."""
 
     def take_file(self, data: Buffer, first_byte: int = 0) -> int:
         """Add all complete frames of one file; return the number of bytes behind them.
@@ -547,6 +584,9 @@ class _Journal:
             self._num_rows[table] += 0 if is_retold else count
 
         if self._kept_rows is not None and table not in self._kept_rows:
+            if table == "api_calls":
+                layout = self._layouts[table]
+                self._calls_before = lambda: read(layout)
             return note
         rows = _Rows((key[0], key[1], key[2]), count, read(self._layouts[table]))
         if self._is_far_from_window(table, rows):
@@ -655,10 +695,19 @@ class _Journal:
         self.numbers.pop("segment.closed", None)
         capture = self.capture(bytes_cut=0)
         tables: dict[str, dict[str, npt.NDArray[Any]]] = capture["tables"]
+        launches = self._launches_of_window(tables["api_calls"], start.cupti_ns, stop.cupti_ns)
+        late_ns = 0
         for table, columns in tables.items():
             if "start_ns" in columns:
                 begins = columns["start_ns"] if table != "annotations" else columns["end_ns"]
-                tables[table] = _selected(columns, (begins >= start.cupti_ns) & (columns["start_ns"] <= stop.cupti_ns))
+                is_inside = (begins >= start.cupti_ns) & (columns["start_ns"] <= stop.cupti_ns)
+                if table in LAUNCHED_TABLES:
+                    is_inside = launches.among(columns["correlation_id"], is_inside)
+                    is_late = is_inside & (columns["start_ns"] > stop.cupti_ns)
+                    late_ns = max(late_ns, int(columns["end_ns"][is_late].max(initial=0)) - stop.cupti_ns)
+                tables[table] = _selected(columns, is_inside)
+        capture["clock"]["cupti_stop_ns"] += late_ns  # launched in the window by threads for which nothing waited
+        capture["clock"]["wall_stop_ns"] += late_ns
         spans = tables["annotations"]
         spans["start_ns"] = np.maximum(spans["start_ns"], start.cupti_ns)
         spans["end_ns"] = np.minimum(spans["end_ns"], stop.cupti_ns)
@@ -678,6 +727,25 @@ class _Journal:
             **kept,
         }
         return capture
+
+    def _launches_of_window(self, calls: Columns, start_ns: int, stop_ns: int) -> _Launches:
+        """The launches between two times, of which other calls may be unknown."""
+        ids, starts = calls["correlation_id"], calls["start_ns"]
+        is_before = starts < start_ns
+        is_inside = ~is_before & (starts <= stop_ns)
+        bounds = []
+        if is_before.any():
+            bounds.append(int(ids[is_before][starts[is_before].argmax()]) + 1)
+        if self._calls_before is not None:
+            earlier = self._calls_before()
+            earlier = earlier if isinstance(earlier, Mapping) else {name: earlier[name] for name in earlier.dtype.names}
+            at = np.where(earlier["start_ns"] < start_ns, earlier["start_ns"], 0).argmax()
+            bounds.append(int(earlier["correlation_id"][at]) + 1)
+        inside = ids[is_inside]
+        if len(inside) and (self._has_own_calls or not bounds):
+            bounds.append(int(inside[starts[is_inside].argmin()]))
+        first = next((each for each in bounds if all(_follows(each, other) for other in bounds)), None)
+        return _Launches(inside, ids[~is_inside], first, is_empty=not len(inside) and self._has_own_calls)
 
     def _clock(self, tables: dict[str, dict[str, npt.NDArray[Any]]], *, has_ended: bool) -> dict[str, int]:
         start_ns, wall_start_ns = self.numbers["clock.cupti_start_ns"], self.numbers["clock.wall_start_ns"]
@@ -715,6 +783,7 @@ class _Journal:
             is_own |= calls["thread_id"] == decode_thread_id
         if not is_own.any():
             return
+        self._has_own_calls = bool((calls["domain"][is_own] == _DRIVER_API).any())
         own = calls["correlation_id"][is_own]
         tables["api_calls"] = _selected(calls, ~is_own)
         for table in ("external_correlations", "synchronizations"):

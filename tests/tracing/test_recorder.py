@@ -125,6 +125,49 @@ def test_a_trace_is_a_part_of_the_recording(gpu, tmp_path):
     assert len(step.kernels) == 1
 
 
+@pytest.mark.parametrize("is_written", [False, True], ids=["calls in buffers", "calls in the journal"])
+@pytest.mark.parametrize("num_inside", [0, 3])
+def test_kernels_that_were_launched_before_a_trace_are_none_of_it(gpu, tmp_path, is_written, num_inside):
+    """They run in it, as nothing waited for them."""
+    with collector.record(folder=tmp_path, strict=True) as recorder:
+        for _ in range(20):
+            gpu.launch("before", duration_ns=20_000_000)
+        if is_written:
+            recorder._source.cut()
+        with collector.trace(strict=True) as step:
+            for _ in range(num_inside):
+                gpu.launch("inside")
+        found = Recording.load(recorder.dump().journal)
+    assert [kernel.name for kernel in step.kernels] == ["inside"] * num_inside
+    assert step.ledger.launches_seen == num_inside
+    assert step.ledger.complete == bool(num_inside)  # an empty step says that nothing was recorded
+    assert len(found.kernels) == 20 + num_inside
+
+
+def test_calls_of_another_thread_before_a_trace_are_none_of_it(gpu, tmp_path):
+    """Its last call before the trace is long past; the calls since are those of the thread that traces."""
+    with collector.record(folder=tmp_path, strict=True) as recorder:
+        thread = threading.Thread(target=lambda: [gpu.launch("before", duration_ns=20_000_000) for _ in range(10)])
+        thread.start()
+        thread.join()
+        recorder._source.cut()
+        for number in range(3):
+            with collector.trace(strict=True, synchronize=False) as step:
+                gpu.launch(f"inside {number}", stream=5)
+            assert {kernel.name for kernel in step.kernels} <= {f"inside {number}"}
+
+
+def test_without_calls_the_start_decides_what_is_of_a_trace(gpu, tmp_path):
+    with collector.record(folder=tmp_path, kinds=("kernels",), strict=True):
+        for _ in range(5):
+            gpu.launch("before", duration_ns=50_000_000)
+        with collector.trace(strict=True) as step:
+            gpu.launch("inside")
+    names = [kernel.name for kernel in step.kernels]
+    assert names[-1] == "inside"
+    assert set(names[:-1]) == {"before"}
+
+
 def test_a_second_recorder_does_nothing(gpu, tmp_path):
     with collector.record(folder=tmp_path, strict=True) as recorder:
         with pytest.warns(CollectorWarning, match="nothing is recorded: .*has a recorder already") as warned:
