@@ -15,6 +15,58 @@ from launch_log import Log
 from collector.tracing.annotate import annotate, send_annotations_to
 
 
+class ForeignLoop(asyncio.AbstractEventLoop):
+    """A loop that runs its callbacks itself, as uvloop does: it uses no class of asyncio but futures and tasks."""
+
+    def __init__(self) -> None:
+        self._ready: list = []
+        self._is_stopped = False
+
+    def call_soon(self, callback, *args, context=None):
+        handle = asyncio.Handle(callback, args, self)
+        self._ready.append((context or contextvars.copy_context(), callback, args))
+        return handle
+
+    call_soon_threadsafe = call_soon
+
+    def create_future(self):
+        return asyncio.Future(loop=self)
+
+    def create_task(self, coroutine, **options):
+        return asyncio.Task(coroutine, loop=self, **options)
+
+    def get_debug(self):
+        return False
+
+    def stop(self):
+        self._is_stopped = True
+
+    def run_forever(self):
+        asyncio._set_running_loop(self)
+        try:
+            while not self._is_stopped:
+                ready, self._ready = self._ready, []
+                for context, callback, args in ready:
+                    context.run(callback, *args)
+        finally:
+            asyncio._set_running_loop(None)
+
+    def run_until_complete(self, coroutine):
+        task = self.create_task(coroutine)
+        task.add_done_callback(lambda _: self.stop())
+        self.run_forever()
+        return task.result()
+
+
+def new_loops() -> list:
+    """Loops that are not asyncio's."""
+    with contextlib.suppress(ImportError):
+        import uvloop
+
+        return [ForeignLoop, uvloop.new_event_loop]
+    return [ForeignLoop]
+
+
 class Launches(Log):
     """The same, called for each launch."""
 
@@ -360,3 +412,60 @@ def test_methods_below_those_of_another_tool_are_not_replaced_again():
         send_annotations_to(None)
     assert len(set(depths)) == 1
     assert asyncio.Handle._run is before
+
+
+@pytest.mark.parametrize("new_loop", new_loops())
+def test_another_loop_than_that_of_asyncio_is_followed(launch, new_loop):
+    async def task(name: str) -> None:
+        with annotate(name):
+            launch(f"{name} before")
+            await asyncio.sleep(0)
+            launch(f"{name} after")
+
+    async def stranger() -> None:
+        for turn in range(3):
+            launch(f"stranger {turn}")
+            await asyncio.sleep(0)
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        with annotate("asked"):
+            loop.call_soon(launch, "callback")
+        await asyncio.gather(task("a"), stranger(), task("b"))
+        launch("main")
+
+    with annotate("train"):
+        new_loop().run_until_complete(main())
+        launch("after the loop")
+    expected = {("callback", "train/asked"), ("main", "train"), ("after the loop", "train")}
+    expected |= {(f"stranger {turn}", "train") for turn in range(3)}
+    expected |= {(f"{name} {when}", f"train/{name}") for name in "ab" for when in ("before", "after")}
+    assert set(launch.launched) == expected
+    assert counts() == {}
+
+
+def test_a_loop_that_is_defined_while_a_session_is_open_is_followed(launch):
+    class Later(ForeignLoop):
+        def call_soon(self, callback, *args, context=None):
+            return super().call_soon(callback, *args, context=context)
+
+    async def stranger() -> None:
+        launch("stranger")
+
+    async def main() -> None:
+        other = asyncio.get_running_loop().create_task(stranger())
+        with annotate("main"):
+            await asyncio.sleep(0)
+            launch("inside")
+        await other
+
+    Later().run_until_complete(main())
+    assert launch.launched == [("stranger", ""), ("inside", "main")]
+    assert counts() == {}
+
+
+def test_the_methods_of_other_loops_are_as_before_after_the_session():
+    before = dict(vars(ForeignLoop)), dict(vars(asyncio.AbstractEventLoop))
+    send_annotations_to(Launches())
+    send_annotations_to(None)
+    assert (dict(vars(ForeignLoop)), dict(vars(asyncio.AbstractEventLoop))) == before
