@@ -124,10 +124,15 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_LAZY, *_MODULES, "__version__"})
 
 
-if os.environ.get("COLLECTOR_NVTX", "0") not in ("", "0"):
+def _is_on(variable: str) -> bool:
+    """Whether a variable of the environment is set, and to none of the words for no."""
+    return os.environ.get(variable, "").strip().lower() not in ("", "0", "false", "no", "off")
+
+
+if _is_on("COLLECTOR_NVTX"):
     importlib.import_module("collector.tracing.nvtx").arm()
 
-if os.environ.get("COLLECTOR_LISTEN", "0") not in ("", "0"):
+if _is_on("COLLECTOR_LISTEN"):
     importlib.import_module("collector.tracing.listener").listen_as_asked()
 
 if os.environ.get("COLLECTOR_RUN_FOLDER"):

@@ -131,13 +131,32 @@ def add_facts(capture: Capture, wanted: bool | tuple[str, ...] | None) -> str:
         environment["device_labels"] = labels
     if status["names_unknown"]:
         capture["counters"]["nvtx_names_unknown"] = status["names_unknown"]
+    return "; ".join(filter(None, [_missed(capture), _absent_domains(wanted, status["domains"])]))
+
+
+def _missed(capture: Capture) -> str:
+    """Note the copies of NVTX whose ranges are not seen; return one line about them, if there are any."""
     missed = sorted({Path(library).name for library, state in copies() if state == "missed"})
     if not missed:
         return ""
-    environment["nvtx_missed"] = missed
+    capture["environment"]["nvtx_missed"] = missed
     capture["counters"]["nvtx_copies_missed"] = len(missed)
     was = counted("[was|were]", len(missed))
     return f"NVTX of {', '.join(missed)} {was} in use before the handler was armed: those ranges are not seen"
+
+
+def _absent_domains(wanted: bool | tuple[str, ...] | None, seen: list[str]) -> str:
+    """One line about domains that a trace chose and that the program has not made, though it has made others."""
+    others = sorted({name for name in seen if name})
+    absent = [name for name in wanted if name and name not in others] if isinstance(wanted, tuple) else []
+    if not absent or not others:
+        return ""
+    names = ", ".join(map(repr, absent))
+    return f"no NVTX domain named {names} was seen; the program has: {', '.join(map(repr, others[:_MOST_NAMED]))}"
+
+
+_MOST_NAMED = 10
+"""Domains that a warning names."""
 
 
 def _own_threads(names: dict[int, str]) -> dict[int, str]:
@@ -150,6 +169,7 @@ def domain_names(domains: Any) -> tuple[str, ...]:
 
     Raises:
         TypeError: it is no list of names.
+        ValueError: a name is no Unicode text.
     """
     names: Iterable[Any] = (domains,) if isinstance(domains, str) else domains
     try:
@@ -159,4 +179,8 @@ def domain_names(domains: Any) -> tuple[str, ...]:
     for name in found:
         if not isinstance(name, str):
             raise TypeError(f"nvtx takes names of domains, not {name!r}")
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise ValueError(f"nvtx takes names of domains in Unicode, and {name!r} has a lone surrogate") from None
     return found

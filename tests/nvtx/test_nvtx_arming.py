@@ -66,6 +66,16 @@ def test_the_environment_arms_when_collector_is_imported():
     assert run("import nvtx" + TRACED.format(before="", options=""), COLLECTOR_NVTX="1").stdout == ALL_NAMED
 
 
+@pytest.mark.parametrize("variable", ["COLLECTOR_NVTX", "COLLECTOR_LISTEN"])
+@pytest.mark.parametrize("value", ["", "0", "false", "No", "OFF"])
+def test_a_variable_that_says_no_does_nothing(variable, value):
+    program = f"""
+    import collector, sys
+    print("{VARIABLE}" in os.environ, "collector.tracing.listener" in sys.modules)
+    """
+    assert run(program, **{variable: value}).stdout == "False False\n"
+
+
 def test_arm_reaches_a_package_that_was_imported_and_not_used():
     program = "import nvtx" + TRACED.format(before="collector.nvtx.arm()", options="")
     assert run(program).stdout == ALL_NAMED

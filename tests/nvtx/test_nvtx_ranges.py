@@ -168,6 +168,22 @@ def test_only_the_selected_domains_are_recorded(gpu, nvtx):
     assert kernels(step) == {"kernel": "default"}
 
 
+def test_a_domain_that_was_chosen_and_never_made_is_named(gpu, nvtx):
+    nvtx.DomainCreateA(b"one")
+    with (
+        pytest.warns(
+            collector.CollectorWarning, match="no NVTX domain named 'typo' was seen; the program has: .*'one'"
+        ),
+        collector.trace(nvtx=["typo", "one", ""]),
+    ):
+        gpu.launch("kernel")
+
+
+def test_a_domain_that_is_no_unicode_is_refused(gpu, nvtx):
+    with pytest.raises(ValueError, match="has a lone surrogate"):
+        collector.trace(nvtx=["dom\ud800"])
+
+
 def test_nothing_is_recorded_without_a_trace_or_with_ranges_off(gpu, nvtx):
     assert nvtx.RangePushA(b"before") == NOT_TRACKED
     assert nvtx.RangePop() == NOT_TRACKED
