@@ -281,11 +281,17 @@ class Report:
         """Read a file that `save` wrote.
 
         Raises:
-            collector.InvalidFileError: it is another file, of another schema, or contains invalid numbers.
+            collector.InvalidFileError: it is not there, another file, of another schema, or contains invalid numbers.
         """
         try:
             content = json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=_refuse_constant)
-        except (OSError, ValueError) as error:
+        except FileNotFoundError as error:
+            raise InvalidFileError(
+                f"cannot read {path}: there is no file of this name", "collector bench --json FILE writes a report"
+            ) from error
+        except OSError as error:
+            raise InvalidFileError(f"cannot read {path}: {error.strerror or error}") from error
+        except ValueError as error:
             raise InvalidFileError(f"cannot read {path}: {error}") from error
         if not isinstance(content, dict) or content.get("schema") != SCHEMA:
             raise InvalidFileError(f"{path} is not a benchmark report: it has no schema {SCHEMA!r}")

@@ -85,7 +85,9 @@ def _of_folder(folder: Path) -> PerfettoFiles | None:
 def _of_archive(path: Path) -> PerfettoFiles | None:
     try:
         archive = zipfile.ZipFile(path)
-    except (OSError, zipfile.BadZipFile) as error:
+    except OSError as error:
+        raise CollectorError(f"{path} cannot be read: {error.strerror or error}", "Give perfetto-ui.zip") from error
+    except zipfile.BadZipFile as error:
         raise CollectorError(
             f"{path}: this is no archive of Perfetto's page: {error}", "Give perfetto-ui.zip"
         ) from error

@@ -152,7 +152,11 @@ def test_stored_reports_are_compared_without_measuring(bench_file, capsys, tmp_p
     [
         (["a.json"], "compare takes two reports, and not 1. collector bench compare BEFORE.json NOW.json"),
         (["a.json", "b.json", "c.json"], "and not 3"),
-        (["a.json", "b.json"], "cannot read a.json"),
+        (
+            ["a.json", "b.json"],
+            "cannot read a.json: there is no file of this name. collector bench --json FILE writes a report",
+        ),
+        ([".", "."], "cannot read .: Is a directory"),
         (["a.json", "b.json", "--seed=0"], "compare measures nothing, so --seed cannot be used with it"),
         (["a.json", "b.json", "-k=x", "--runs=3"], "so -k, --runs cannot be used with it"),
         (["a.json", "b.json", "--csv=a.json"], "cannot"),
