@@ -36,7 +36,10 @@ def add_to_job_summary(title: str, markdown: str) -> None:
             with path.open("ab") as file:
                 file.write(part)
     except OSError as error:
-        terminal.report(f"the summary of the job has no {title}: {error.strerror or error}")
+        terminal.report(
+            f"the summary of the job lacks the part {title!r}: {path}, which {VARIABLES[0]} names, cannot be written: "
+            f"{error.strerror or error}"
+        )
 
 
 def job_annotations(level: str, title: str, messages: Sequence[str]) -> list[str]:

@@ -40,7 +40,10 @@ def test_elsewhere_nothing_is_written(monkeypatch, capsys):
 def test_a_page_that_cannot_be_written_is_one_line(page, capsys):
     page.mkdir()
     add_to_job_summary("one", "text")
-    assert capsys.readouterr().err == "collector: the summary of the job has no one: Is a directory\n"
+    assert capsys.readouterr().err == (
+        f"collector: the summary of the job lacks the part 'one': {page}, which GITHUB_STEP_SUMMARY names, cannot be "
+        "written: Is a directory\n"
+    )
 
 
 def test_a_message_ends_no_command(monkeypatch):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from collector.files.atomic_files import atomic_write
 from collector.testing.plugin.figures import NUMBERS
+from collector.testing.plugin.limits import Limit
 from collector.version import version
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ class TestEntry:
     """Phase -> figures, losses and top kernels; only phases that were traced."""
     steps: int = 0
     limits: list[dict[str, Any]] = field(default_factory=list)
+    step_limits: list[dict[str, Any]] = field(default_factory=list)
+    """The limits that steps of the test exceeded, in the form of ``limits``; not in the report."""
     untraced: str | None = None
     leak: dict[str, Any] | None = None
     trace: str | None = None
@@ -44,6 +47,19 @@ class TestEntry:
     def figure(self, name: str) -> int:
         """A figure summed over all phases."""
         return sum(phase["figures"].get(name, 0) for phase in self.phases.values())
+
+    @property
+    def exceeded(self) -> list[str]:
+        """A line for each exceeded limit that made the test fail."""
+        if self.outcome not in ("failed", "error"):
+            return []
+        return [
+            f"limit {limit.name}{of} exceeded: {limit.shown(each['measured'])}, at most {limit.shown(limit.maximum)}"
+            for of, limits in (("", self.limits), (" of a step", self.step_limits))
+            for each in limits
+            if each["exceeded"]
+            for limit in [Limit(each["name"], each["maximum"])]
+        ]
 
     def as_dict(self) -> dict[str, Any]:
         """The entry in the form of the report."""
@@ -83,7 +99,7 @@ class RunReport:
             entry.outcome = outcome
         if "figures" in entries:
             entry.phases[when] = {name: entries[name] for name in ("figures", "losses", "kernels")}
-        for name in ("steps", "limits", "untraced", "leak", "trace", "page"):
+        for name in ("steps", "limits", "step_limits", "untraced", "leak", "trace", "page"):
             if name in entries:
                 setattr(entry, name, entries[name])
         for text in entries.get("problems", ()):

@@ -577,6 +577,7 @@ class GpuRunner:
             if excesses:
                 from collector.testing.plugin.messages import excess_message
 
+                running.note_step_limits(parsed, step.figures)
                 message = excess_message(f"a step of {item.nodeid}", excesses, [step.recording], running.lines)
                 fail(message, pytrace=True)
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collector.testing.plugin.allocations import Unfreed
     from collector.testing.plugin.figures import Figures
     from collector.testing.plugin.leaks import LeakCheck
+    from collector.testing.plugin.limits import Limit
     from collector.testing.plugin.lines import Lines
     from collector.testing.plugin.markers import Markers
     from collector.testing.simulator.simulated_gpu import SimulatedGpu
@@ -69,6 +70,10 @@ class Running:
     """The reasons why a limit or a step of this test could not be judged."""
     notes: dict[str, Any] = field(default_factory=dict)
     """For the next report: leak, trace, sticky, problems, remarks."""
+
+    def note_step_limits(self, limits: tuple[Limit, ...], figures: Figures) -> None:
+        """Add the limits that a step exceeds to the next report."""
+        self.notes.setdefault("step_limits", []).extend(each for each in _limits(limits, figures) if each["exceeded"])
 
     def note(self, kind: str, text: str) -> None:
         """Add a line to the next report's ``problems`` or ``remarks``."""
@@ -134,20 +139,21 @@ class Running:
             entries["kernels"] = _top_kernels(phase.recordings)
             if when == "call":
                 entries["steps"] = self.steps
-                entries["limits"] = [] if self.limited is None else self._limits(self.limited.figures)
+                entries["limits"] = [] if self.limited is None else _limits(self.markers.limits, self.limited.figures)
         return entries or None
 
-    def _limits(self, figures: Figures) -> list[dict[str, Any]]:
-        exceeded = {excess.limit.name for excess in judge(self.markers.limits, figures)}
-        return [
-            {
-                "name": limit.name,
-                "maximum": limit.maximum,
-                "measured": None if figures.losses else getattr(figures, limit.kind.figure),
-                "exceeded": None if figures.losses else limit.name in exceeded,
-            }
-            for limit in self.markers.limits
-        ]
+
+def _limits(limits: tuple[Limit, ...], figures: Figures) -> list[dict[str, Any]]:
+    exceeded = {excess.limit.name for excess in judge(limits, figures)}
+    return [
+        {
+            "name": limit.name,
+            "maximum": limit.maximum,
+            "measured": None if figures.losses else getattr(figures, limit.kind.figure),
+            "exceeded": None if figures.losses else limit.name in exceeded,
+        }
+        for limit in limits
+    ]
 
 
 def _top_kernels(recordings: list[Recording]) -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _MOST_TESTS = 10
 _HEADERS = ("test", "GPU time", "kernels", "copies", "bytes copied")
 _INCOMPLETE = " (incomplete)"
+_EXCEEDED = " (over its limits)"
 _SUMMARY = "GPU work of the tests"
 """Title of the table on the page of a job."""
 
@@ -42,9 +43,11 @@ def write_summary(
     kept = sum(entry.trace is not None for entry in run.tests.values())
     if options.folder is not None and kept:
         lines.append((f"{counted('{} trace[|s]', kept)} kept in {options.folder}", {}))
-    if not lines and not (options.trace and top):
+    exceeded = [f"{nodeid}: {text}" for nodeid in sorted(run.tests) for text in run.tests[nodeid].exceeded]
+    if not lines and not exceeded and not (options.trace and top):
         return
-    reporter.write_sep("=", "GPU")
+    if lines or (options.trace and top):  # pytest has printed the failures
+        reporter.write_sep("=", "GPU")
     if options.trace and top:
         title = f"{len(top)} of {counted('{} test[|s]', used)} that used the GPU" + (
             ", simulated: its times are made up" * simulated
@@ -52,12 +55,11 @@ def write_summary(
         reporter.write_line(_table(title, top, width=max(reporter._tw.fullwidth, 60), color=reporter.hasmarkup))
     for text, style in lines:
         reporter.write_line(printable_lines(text), **style)
-    for level, messages in (("error", [*broken, *sorted(run.problems)]), ("warning", sorted(run.remarks))):
+    for level, messages in (("error", [*exceeded, *broken, *sorted(run.problems)]), ("warning", sorted(run.remarks))):
         for line in job_annotations(level, _SUMMARY, messages):
             reporter.write_line(line)
-    add_to_job_summary(
-        _SUMMARY, _markdown(top if options.trace else [], [text for text, _ in lines], simulated=simulated)
-    )
+    remarks = [*exceeded, *(text for text, _ in lines)]
+    add_to_job_summary(_SUMMARY, _markdown(top if options.trace else [], remarks, simulated=simulated))
 
 
 def _markdown(entries: Sequence[TestEntry], remarks: Sequence[str], *, simulated: bool) -> str:
@@ -73,12 +75,18 @@ def _markdown(entries: Sequence[TestEntry], remarks: Sequence[str], *, simulated
 def _cells(entry: TestEntry) -> list[str]:
     """The row of a test."""
     return [
-        entry.nodeid + (_INCOMPLETE if _is_lossy(entry) else ""),
+        entry.nodeid + "".join(text for text, _ in _marks(entry)),
         show(entry.figure("device_time_ns"), "time"),
         f"{entry.figure('kernels'):,}",
         f"{entry.figure('memcpys'):,}",
         f"{entry.figure('memcpy_bytes'):,}",
     ]
+
+
+def _marks(entry: TestEntry) -> list[tuple[str, str]]:
+    """What stands behind the name of a test, each with its style."""
+    marks = [(_INCOMPLETE, "red")] if _is_lossy(entry) else []
+    return [*marks, (_EXCEEDED, "bold red")] if entry.exceeded else marks
 
 
 def _is_lossy(entry: TestEntry) -> bool:
@@ -101,7 +109,7 @@ def _table(title: str, entries: Sequence[TestEntry], *, width: int, color: bool)
         table.add_column(header, justify="right", no_wrap=True)
     for entry in entries:
         _, *figures = _cells(entry)
-        name = Text.assemble(printable(entry.nodeid), (_INCOMPLETE, "red") if _is_lossy(entry) else "")
+        name = Text.assemble(printable(entry.nodeid), *_marks(entry))
         table.add_row(name, *figures)
     text = io.StringIO()
     Console(file=text, force_terminal=color, no_color=not color, width=width, highlight=False).print(table)

@@ -165,3 +165,43 @@ def test_a_job_shows_the_tests_and_the_troubles_on_its_page(pytester, monkeypatc
     assert "test_one | " in text
     [line] = [each for each in result.outlines if each.startswith("::")]
     assert line.startswith("::error title=GPU work of the tests::the GPU report cannot be written: ")
+
+
+@pytest.mark.parametrize("options", [[], ["--gpu-trace"], ["--gpu-trace", "-n2"]], ids=str)
+def test_a_job_shows_each_limit_that_was_exceeded_on_its_page(pytester, monkeypatch, options):
+    if "-n2" in options:
+        pytest.importorskip("xdist")
+    page = pytester.path / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(page))
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    several = """
+@pytest.mark.gpu_limits(kernels=0, memcpys=3, kernel_time="1ns")
+def test_several(simulated_gpu):
+    launch(simulated_gpu)
+
+@pytest.mark.gpu_limits(kernels=1)
+def test_within(simulated_gpu):
+    launch(simulated_gpu)
+
+@pytest.mark.xfail
+@pytest.mark.gpu_limits(kernels=0)
+def test_expected(simulated_gpu):
+    launch(simulated_gpu)
+"""
+    result = run(pytester, SOURCE + LIMITS + several, *options)
+    title = "::error title=GPU work of the tests::"
+    shown = sorted(each.removeprefix(title).partition("::")[2] for each in result.outlines if each.startswith("::"))
+    assert shown == [
+        "test_exceeds: limit kernels exceeded: 1, at most 0",
+        "test_fails_and_exceeds: limit kernels exceeded: 1, at most 0",
+        "test_several: limit kernel_time exceeded: 10 µs, at most 1 ns",
+        "test_several: limit kernels exceeded: 1, at most 0",
+        "test_step: limit kernels of a step exceeded: 1, at most 0",
+    ]
+    text = page.read_text()
+    for each in ("test_exceeds", "test_several", "test_step"):
+        assert f"::{each}: limit kernel" in text
+    if options:
+        rows = [line for line in text.splitlines() if line.startswith("| ") and "test" in line]
+        assert len([row for row in rows if "exceeds" in row and "(over its limits)" in row]) == 2
+        assert not any("within" in row and "over" in row for row in rows)
