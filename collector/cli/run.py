@@ -115,6 +115,7 @@ def run(arguments: argparse.Namespace) -> int:
     from collector.launching.journal_folder import JournalFolder
     from collector.launching.process_journals import check_output, is_dataset, variables_of
     from collector.launching.run_environment import run_environment
+    from collector.tracing.nvtx import missing_tool
 
     command = _command(arguments)
     options = _options(arguments)
@@ -126,6 +127,8 @@ def run(arguments: argparse.Namespace) -> int:
     status: int | None = None
     with JournalFolder(arguments.output) as folder, stop_raises():
         environment = run_environment(folder.path, options, os.environ, variables)
+        if trouble := missing_tool(environment):
+            terminal.report(trouble)
         try:
             status, has_survivors = run_child(command, environment, waits_for_all=arguments.wait == "all")
             _finish(folder.path, arguments, options, as_dataset=as_dataset)

@@ -50,11 +50,16 @@ def arm() -> None:
         warnings.warn("NVTX ranges are not recorded: the native extension is not there", CollectorWarning, stacklevel=2)
         return
     variables = arming_variables(os.environ, library)
-    before = variables.get(NEXT_TOOL_VARIABLE, "")
-    if _is_missing(before):
-        warnings.warn(f"{VARIABLE} named {before}, which does not exist", CollectorWarning, stacklevel=2)
+    if trouble := missing_tool(variables):
+        warnings.warn(trouble, CollectorWarning, stacklevel=2)
     os.environ.update(variables)
     _is_armed = True
+
+
+def missing_tool(environment: Mapping[str, str]) -> str:
+    """One line if the tool that is to get the ranges after us is not there; ``environment`` is armed."""
+    tool = environment.get(NEXT_TOOL_VARIABLE, "")
+    return f"{VARIABLE} named {tool}, which does not exist" if _is_missing(tool) else ""
 
 
 def _is_missing(tool: str) -> bool:

@@ -333,6 +333,13 @@ def test_nvtx_is_for_those_who_ask(tmp_path):
     assert run("-q", "--nvtx-domains", "a,b", *words, cwd=tmp_path).stdout == f"{capture_library()} a,b\n"
 
 
+@pytest.mark.parametrize("option", ["--nvtx", "--capture-range=nvtx:step", "--python"])
+def test_a_tool_of_nvtx_that_is_not_there_is_one_line(tmp_path, option):
+    done = run("-q", option, sys.executable, "-c", "", cwd=tmp_path, NVTX_INJECTION64_PATH="/nope/x.so")
+    line = "collector: NVTX_INJECTION64_PATH named /nope/x.so, which does not exist\n"
+    assert done.stderr.count(line) == (0 if option == "--python" else 1)
+
+
 def test_another_tool_is_named_and_left_alone(tmp_path):
     done = run(launching_program(), cwd=tmp_path, **{INJECTION_VARIABLE: "/opt/other/tool.so"})
     assert (done.returncode, done.stdout) == (2, "")
