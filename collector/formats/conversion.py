@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
+import threading
 from typing import TYPE_CHECKING
 
 from collector.errors import OutputError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
-_PROGRAM = "import sys, collector; collector.load(sys.argv[1]).save(sys.argv[2])"
+_PROGRAM = """
+import os, sys, collector
+try:
+    collector.load(sys.argv[1]).save(sys.argv[2])
+except collector.CollectorError as error:
+    text = " ".join(str(error).split())
+    try:
+        os.write(2, text.encode(errors="replace"))
+    except BrokenPipeError:  # the program that began this has ended, and cannot tell any more
+        if len(sys.argv) > 3:
+            os.write(int(sys.argv[3]), f"collector: {text}\\n".encode(errors="replace"))
+    os._exit(3)
+"""
+_EXIT_REFUSED = 3
+"""Its exit status where it has written the message of a `collector.CollectorError`."""
 _OF_RECORDING = ("COLLECTOR_RUN_", "CUDA_INJECTION", "NVTX_INJECTION")
 """Variables of which the process, which uses no GPU, needs none."""
 
@@ -20,33 +37,63 @@ _OF_RECORDING = ("COLLECTOR_RUN_", "CUDA_INJECTION", "NVTX_INJECTION")
 class Conversion:
     """A conversion that runs, or has ended."""
 
-    def __init__(self, source: Path, target: Path) -> None:
+    def __init__(self, source: Path, target: Path, *, on_failure: Callable[[str], None] | None = None) -> None:
         """Begin to convert ``source`` to ``target``, whose suffix is the format.
+
+        Args:
+            source: what `collector.load` reads.
+            target: the file.
+            on_failure: called in another thread with one line if the file cannot be written and nobody has waited for
+                it so far. If this process has ended by then, the line goes to its standard error.
 
         Raises:
             collector.OutputError: no process can be started.
         """
         self.target = target
+        self._on_failure = on_failure
+        self._errors = ""
+        self._is_awaited = False
         environment = {name: value for name, value in os.environ.items() if not name.startswith(_OF_RECORDING)}
         folders = [folder for folder in sys.path if folder]
         environment["PYTHONPATH"] = os.pathsep.join(folders)
-        try:
-            self._process = subprocess.Popen(
-                [sys.executable or "python3", "-c", _PROGRAM, str(source), str(target)],
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                text=True,
-                errors="replace",
-            )
-        except OSError as error:
-            raise OutputError(f"{target} cannot be written: no process can be started ({error})") from error
+        with contextlib.ExitStack() as stack:
+            told: list[int] = []
+            if on_failure is not None:
+                with contextlib.suppress(OSError):  # it is closed
+                    told.append(os.dup(2))
+                    stack.callback(os.close, told[0])
+            try:
+                self._process = subprocess.Popen(
+                    [sys.executable or "python3", "-c", _PROGRAM, str(source), str(target), *map(str, told)],
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.PIPE,
+                    pass_fds=told,
+                    text=True,
+                    errors="replace",
+                )
+            except OSError as error:
+                raise OutputError(f"{target} cannot be written: no process can be started ({error})") from error
+        self._thread = threading.Thread(target=self._read, name="collector conversion", daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        """Read what the process says until it ends."""
+        _, self._errors = self._process.communicate()
+        if self._process.returncode != 0 and self._on_failure is not None and not self._is_awaited:
+            self._on_failure(self._failure())
+
+    def _failure(self) -> str:
+        lines = self._errors.strip().splitlines() or [f"the process ended with status {self._process.returncode}"]
+        if self._process.returncode == _EXIT_REFUSED:
+            return lines[-1]
+        return f"{self.target} cannot be written: {lines[-1]}"
 
     @property
     def has_ended(self) -> bool:
         """Whether the file is there, or never will be."""
-        return self._process.poll() is not None
+        return not self._thread.is_alive()
 
     def wait(self, timeout_s: float | None = None) -> None:
         """Wait for the end.
@@ -55,12 +102,9 @@ class Conversion:
             collector.OutputError: the file could not be written.
             TimeoutError: it takes longer.
         """
-        try:
-            _, errors = self._process.communicate(timeout=timeout_s)
-        except subprocess.TimeoutExpired as error:
-            raise TimeoutError(f"{self.target} is still being written") from error
-        except ValueError:  # waited for before
-            errors = ""
+        self._is_awaited = True
+        self._thread.join(timeout_s)
+        if self._thread.is_alive():
+            raise TimeoutError(f"{self.target} is still being written")
         if self._process.returncode != 0:
-            lines = errors.strip().splitlines() or [f"the process ended with status {self._process.returncode}"]
-            raise OutputError(f"{self.target} cannot be written: {lines[-1]}")
+            raise OutputError(self._failure())

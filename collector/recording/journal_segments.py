@@ -42,6 +42,13 @@ def segments_of(folder: Path, first: int = 0) -> list[Path]:
     return [path for number, path in numbered if number >= first]
 
 
+def is_closed(segment: Path) -> bool:
+    """Whether nothing is written to a segment any more, as its last frame says."""
+    with contextlib.suppress(OSError, *DAMAGE):
+        return span_of(contents_of(segment)).is_closed
+    return False
+
+
 def load_segments(folder: Path, window_ns: WindowNs = (None, None)) -> Recording:
     """Read a journal that is a folder of segments, or a part of it.
 

@@ -23,12 +23,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from collector.errors import CollectorError, NotTracedError, OutputError, SessionActiveError
-from collector.files.atomic_files import expanded
+from collector.files.atomic_files import check_writable, expanded
 from collector.files.linked_files import link_or_copy
 from collector.formats.conversion import Conversion
 from collector.formats.registry import output_of
 from collector.options import KINDS, TraceOptions
-from collector.recording.journal_segments import segment_number, segments_of
+from collector.recording.journal import holds_records
+from collector.recording.journal_segments import is_closed, segment_number, segments_of
 from collector.sources.native import NativeSource
 from collector.text.durations import seconds_of
 from collector.text.sizes import bytes_of
@@ -136,12 +137,19 @@ class _RecorderSource(NativeSource):
             raise NotTracedError("the recorder had ended already")
         return capture
 
-    def cut(self, *, running: bool = False) -> int:
-        """Close the present segment; return the number of the next one. ``running``: hand out unfinished kernels."""
+    def cut(self, *, running: bool = False) -> int | None:
+        """Close the present segment; return the number of the next one. ``running``: hand out unfinished kernels.
+
+        None: it cannot be closed, because the recording broke off.
+        """
         mark: _Mark | None = self._native.mark("running" if running else "cut")
-        if mark is None:
-            raise NotTracedError("the recorder writes nothing any more")
-        return mark["segment"]
+        return None if mark is None else mark["segment"]
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether nothing can be written any more, as on a full disk."""
+        state = self.state()
+        return state is not None and bool(state["is_broken"])
 
     def state(self) -> Any:
         """See ``_native.watched_state``."""
@@ -170,11 +178,18 @@ class Recorder:
         self._ended = threading.Event()
         self._hooks: list[Callable[[], None]] = []
         self._automatic = 0
+        self._has_all_in_dump = False
+        """Whether all that was recorded before the recording broke off is in a dump."""
         self._thread: threading.Thread | None = None
 
     @property
     def is_running(self) -> bool:
-        """Whether it records now, in this process."""
+        """Whether it records now, in this process. A recording that broke off, as on a full disk, does not."""
+        return self._has_ring and self._source is not None and not self._source.is_broken
+
+    @property
+    def _has_ring(self) -> bool:
+        """Whether there is something to dump and to end, in this process."""
         return self._source is not None and self._process_id == os.getpid()
 
     def dump(self, path: str | os.PathLike[str] | None = None, *, reason: str = "asked for") -> Dump | None:
@@ -194,11 +209,13 @@ class Recorder:
         target = None if path is None else expanded(path).absolute()
         if target is not None:
             output_of(target)
-        if not self.is_running:
+        if not self._has_ring:
             warn_caller(f"nothing is dumped: {self.unavailable or 'the recorder does not run in this process'}")
             return None
         with self._dumping:
             try:
+                if target is not None:
+                    check_writable(target)
                 return self._dump(target, reason)
             except (CollectorError, OSError) as error:
                 cause = error.strerror if isinstance(error, OSError) else str(error)
@@ -210,6 +227,7 @@ class Recorder:
         threads = {f"thread.{number}": name for number, name in session_slot.thread_names().items()}
         self._source.note_facts(threads, {})
         next_segment = self._source.cut(running=running)
+        is_broken = self._source.is_broken
         name = f"{re.sub(r'[^A-Za-z0-9]+', '-', reason).strip('-')[:40]}-{os.getpid()}-{len(self.dumps) + 1}"
         self.folder.mkdir(parents=True, exist_ok=True)
         journal = self.folder / f"{name}.journal"
@@ -220,7 +238,7 @@ class Recorder:
         try:
             copied = 0
             for segment in segments_of(self._ring):
-                if segment_number(segment) < next_segment:
+                if is_broken or _is_before(segment, next_segment):
                     with contextlib.suppress(FileNotFoundError):  # the ring has removed it meanwhile
                         link_or_copy(segment, partial / segment.name)
                         copied += 1
@@ -233,13 +251,14 @@ class Recorder:
             raise
         if target is None and self._suffix:
             target = self.folder / f"{name}{self._suffix}"
-        dump = Dump(journal, reason, None if target is None else Conversion(journal, target))
+        self._has_all_in_dump = is_broken
+        dump = Dump(journal, reason, None if target is None else Conversion(journal, target, on_failure=_say))
         self.dumps.append(dump)
         return dump
 
     def dump_after(self, reason: str) -> Dump | None:
         """Dump for a trigger; one line on standard error says where. Raises nothing."""
-        if self._automatic >= _AUTOMATIC_DUMPS or not self.is_running:
+        if self._automatic >= _AUTOMATIC_DUMPS or not self._has_ring:
             return None
         self._automatic += 1
         with contextlib.suppress(Exception), warnings.catch_warnings():
@@ -251,8 +270,12 @@ class Recorder:
         return None
 
     def stop(self) -> None:
-        """End the recording; dumps stay, the ring goes."""
-        if not self.is_running:
+        """End the recording; dumps stay, the ring goes.
+
+        If the recording broke off, as on a full disk, and no dump has been made since, the ring stays: one warning says
+        where it is.
+        """
+        if not self._has_ring:
             return
         self._ended.set()
         if self._thread is not None and self._thread is not threading.current_thread():
@@ -268,11 +291,14 @@ class Recorder:
             with contextlib.suppress(NotTracedError):
                 source.stop(synchronize=False, timeout_ms=TraceOptions.timeout_ms)
             trouble = source.journal_trouble()
-            shutil.rmtree(self._ring.parent, ignore_errors=True)
+            is_kept = bool(trouble) and not self._has_all_in_dump and _holds_records(self._ring)
+            if not is_kept:
+                shutil.rmtree(self._ring.parent, ignore_errors=True)
         _running.pop("recorder", None)
         atexit.unregister(self.stop)
         if trouble:
-            warn_caller(f"the recorder could not write any more: {trouble}")
+            place = f". What it had is in {self._ring}" if is_kept else ""
+            warn_caller(f"the recorder could not write any more: {trouble}{place}")
 
     def __enter__(self) -> Recorder:
         return self
@@ -338,11 +364,14 @@ class Recorder:
         has_failed, rows, quiet_since, is_told = False, -1, time.monotonic(), False
         while not self._ended.wait(_WATCH_PERIOD_S):
             source = self._source
-            state = None if source is None or not self.is_running else source.state()
+            state = None if source is None or not self._has_ring else source.state()
             if state is None:
                 return
             if state["is_broken"]:
-                _say("the recorder cannot write any more (is the disk full?): it keeps what it has")
+                _say(
+                    "the recorder cannot write any more (is the disk full?): it keeps what it has, for dumps, in "
+                    f"{self._ring}"
+                )
                 return
             if state["error"] and not has_failed:
                 has_failed = True
@@ -423,9 +452,9 @@ def record(
 
 
 def open_recorder() -> Recorder | None:
-    """The recorder that runs in this process: for tests, and for what controls the process from outside."""
+    """The recorder of this process, which may have broken off: for tests, and for what dumps it from outside."""
     recorder = _running.get("recorder")
-    return recorder if recorder is not None and recorder.is_running else None
+    return recorder if recorder is not None and recorder._has_ring else None
 
 
 _running: dict[str, Recorder] = {}
@@ -449,6 +478,17 @@ def _ring_parent(folder: Path) -> Path:
     while not folder.is_dir():
         folder = folder.parent
     return folder if os.access(folder, os.W_OK) else Path(tempfile.gettempdir())
+
+
+def _is_before(segment: Path, number: int | None) -> bool:
+    """Whether a segment precedes the one of this number and is closed therefore; None: that is not known."""
+    return is_closed(segment) if number is None else segment_number(segment) < number
+
+
+def _holds_records(ring: Path) -> bool:
+    with contextlib.suppress(OSError):
+        return any(holds_records(segment) for segment in segments_of(ring))
+    return False
 
 
 def _running_kernels(journal: Path) -> list[str] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import collector
-from collector.errors import CollectorWarning, SessionActiveError, UnknownFormatError
+from collector.errors import CollectorWarning, OutputError, SessionActiveError, UnknownFormatError
 from collector.recording.recording import Recording
 from collector.testing import SimulatedGpu
 from collector.tracing.recorder import Keep, Recorder, open_recorder
@@ -399,6 +400,114 @@ print("done")
     done = run(tmp_path, end)
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
     assert done.stderr.count("the recorder cannot write any more") == 1
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of 1 MB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
+    if shutil.which("mount") is None or subprocess.run(command, capture_output=True, check=False).returncode != 0:
+        pytest.skip("FULL DISK NOT TESTED: this user cannot mount a tmpfs")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def fill(gpu: SimulatedGpu, recorder: Recorder) -> None:
+    """Record until the disk of the recorder is full."""
+    while recorder.is_running:
+        for number in range(5000):
+            gpu.launch("kernel", duration_ns=1000 + number * number % 10_007)
+        gpu.synchronize()
+        time.sleep(0.05)
+
+
+def test_what_a_full_disk_holds_can_be_dumped(gpu, small_disk, tmp_path, capsys):
+    recorder = collector.record("64MB", folder=small_disk / "dumps", strict=True)
+    fill(gpu, recorder)
+    assert not recorder.is_running
+    assert open_recorder() is recorder
+    dump = recorder.dump(tmp_path / "out.gpurec")
+    assert dump.wait() == tmp_path / "out.gpurec"
+    kernels = len(Recording.load(dump.journal).kernels)
+    assert kernels > 1000
+    assert len(collector.load(dump.path).kernels) == kernels
+    with pytest.warns(CollectorWarning, match="could not write any more: .*No space left on device") as warned:
+        recorder.stop()
+    assert len(warned) == 1
+    assert "What it had is in" not in str(warned[0].message)
+    assert list(small_disk.glob(".collector-ring-*")) == []  # the dump has all of it
+    assert len(Recording.load(dump.journal).kernels) == kernels
+    assert "it keeps what it has, for dumps, in " in capsys.readouterr().err
+
+
+def test_the_ring_on_a_full_disk_stays_if_it_was_not_dumped(gpu, small_disk):
+    recorder = collector.record("64MB", folder=small_disk / "dumps", strict=True)
+    fill(gpu, recorder)
+    with pytest.warns(CollectorWarning, match="could not write any more") as warned:
+        recorder.stop()
+    (ring,) = small_disk.glob(".collector-ring-*/ring.journal")
+    assert str(warned[0].message).endswith(f". What it had is in {ring}")
+    assert len(Recording.load(ring).kernels) > 1000
+    assert not recorder.is_running
+    assert open_recorder() is None
+
+
+def test_closed_segments_are_dumped_where_no_segment_can_be_closed(gpu, tmp_path, monkeypatch):
+    with collector.record(folder=tmp_path, strict=True) as recorder:
+        gpu.launch("first")
+        gpu.synchronize()
+        recorder._source.cut()
+        gpu.launch("second")
+        gpu.synchronize()
+        with monkeypatch.context() as patch:
+            patch.setattr(recorder._source, "cut", lambda **_: None)
+            dump = recorder.dump()
+    assert {kernel.name for kernel in Recording.load(dump.journal).kernels} == {"first"}
+
+
+def test_a_file_that_cannot_be_written_is_one_warning(gpu, tmp_path):
+    with collector.record(folder=tmp_path, strict=True) as recorder:
+        gpu.launch("kernel")
+        gpu.synchronize()
+        with pytest.warns(CollectorWarning, match="nothing is dumped: cannot write .*no_such_folder does not exist"):
+            assert recorder.dump(tmp_path / "no_such_folder" / "x.gpurec") is None
+    assert recorder.dumps == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_could_not_be_written_is_one_line_if_nobody_waits(gpu, tmp_path, capfd):
+    with collector.record(folder=tmp_path / "dumps", strict=True) as recorder:
+        gpu.launch("kernel")
+        gpu.synchronize()
+        (tmp_path / "gone").mkdir()
+        dump = recorder.dump(tmp_path / "gone" / "out.json")
+        (tmp_path / "gone").rmdir()  # before the other process has begun
+        while not dump._conversion.has_ended:
+            time.sleep(0.02)
+    (line,) = capfd.readouterr().err.splitlines()
+    assert line.startswith(f"collector: cannot write {dump.path}: ")
+    with pytest.raises(OutputError) as raised:
+        dump.wait()
+    assert str(raised.value).startswith(f"cannot write {dump.path}: ")
+    assert str(dump.path) not in str(raised.value).removeprefix(f"cannot write {dump.path}")
+
+
+@pytest.mark.slow
+def test_a_file_that_cannot_be_written_after_the_end_of_the_program_is_one_line(tmp_path):
+    end = """
+import pathlib
+target = pathlib.Path(sys.argv[1], "gone", "out.json")
+target.parent.mkdir()
+recorder.dump(target)
+target.parent.rmdir()
+os._exit(0)
+"""
+    done = run(tmp_path, end)
+    assert done.returncode == 0
+    (line,) = done.stderr.splitlines()  # it ends when the last process has closed it
+    assert line.startswith(f"collector: cannot write {tmp_path}/gone/out.json: ")
 
 
 def test_without_a_gpu_there_is_one_warning(tmp_path, monkeypatch):
