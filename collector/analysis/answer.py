@@ -31,6 +31,8 @@ _SHOWN_ROWS = 20
 _ROWS_SIDE_BY_SIDE = 8
 """Number of rows that are shown as columns where a table is too wide."""
 _WIDTH = 100
+_HEADINGS = {("graphs", "activities"): "activities per launch"}
+"""Question and column -> the heading in tables for a terminal, where the name alone could be misread."""
 
 
 class Column(NamedTuple):
@@ -154,7 +156,7 @@ class Answer:
         ]
         kept = [place for place, _ in enumerate(chosen) if any(line[place] for line in lines)]
         kept = kept or list(range(len(chosen)))  # a query may ask for what is not known alone
-        heads = [_plain(chosen[place].name) for place in kept]
+        heads = [_HEADINGS.get((self.question, name)) or _plain(name) for name in (chosen[at].name for at in kept)]
         lines = [[line[place] for place in kept] for line in lines]
         is_name = [chosen[place].unit == "text" for place in kept]
         is_wide = sum(max(map(len, cells)) + 2 for cells in zip(heads, *lines, strict=True)) > width

@@ -38,6 +38,13 @@ def test_durations_and_busy_time_counted_by_hand(build):
     assert [rows["kernels"].tolist() for rows in answer.evidence] == [[0, 1, 2, 3, 4], [5]]
 
 
+def test_the_table_says_that_activities_are_those_of_a_launch(build):
+    launched(build, 8, 1, (100, 150), (140, 200))
+    answer = graphs(build.recording())
+    assert "activities per launch" in answer.text(color=False)
+    assert "activities" in answer.to_csv().splitlines()[0].split(",")
+
+
 def test_a_launch_on_two_devices_has_a_duration_on_each(build):
     launched(build, 8, 1, (100, 150))
     launched(build, 8, 1, (400, 480), device=1)
