@@ -13,7 +13,7 @@ its CPython: a cross build can take the suffix of the host, and such a module ca
 The time stamps are the last commit's (SOURCE_DATE_EPOCH), so that two builds of one commit are equal byte for byte. The
 wheels of this machine's architecture are installed into new environments, where the demo and all tests but the slow
 ones have to pass. Prints a table, writes the bill of materials (OUT/*.cdx.json) and OUT/SHA256SUMS, and ends with 1 if
-anything failed.
+anything failed or a CPython is not on this machine; --python leaves CPythons out.
 """
 
 from __future__ import annotations
@@ -354,7 +354,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         description=description, epilog=details, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("out", nargs="?", type=Path, default=ROOT / "dist", help="folder for the distributions")
-    parser.add_argument("--python", action="append", choices=PYTHONS, help="a version (default: each that is here)")
+    parser.add_argument("--python", action="append", choices=PYTHONS, help="a version (default: all)")
     parser.add_argument("--arch", action="append", choices=sorted(GLIBC), help="an architecture (default: both)")
     parser.add_argument("--no-try", action="store_true", help="install nothing and run no tests")
     parser.add_argument("--check-only", action="store_true", help="compile without optimization, and keep nothing")
@@ -404,8 +404,9 @@ def build_all(args: argparse.Namespace, out: Path) -> int:
     print("\n" + sums, end="")
     missing = [wheel.version for wheel in wheels if wheel.interpreter is None]
     if missing:
-        print(f"!!! NO WHEELS FOR CPYTHON {', '.join(sorted(set(missing)))}: not on this machine", file=sys.stderr)
-    return int(any(wheel.failure for wheel in wheels))
+        versions = ", ".join(version for version in PYTHONS if version in missing)
+        print(f"!!! NO WHEELS FOR CPYTHON {versions}: not on this machine; --python chooses others", file=sys.stderr)
+    return int(bool(missing) or any(wheel.failure for wheel in wheels))
 
 
 if __name__ == "__main__":

@@ -142,3 +142,29 @@ def test_a_wheel_runs_with_the_c_library_that_it_was_built_against(scripts, tmp_
     else:
         with pytest.raises(StepError, match=r"is not for every Linux with glibc 2\.28"):
             check_platform(wheel)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "there", "status"),
+    [
+        ([], ("3.10", "3.11", "3.12", "3.13"), 0),
+        ([], ("3.11",), 1),
+        (["--python", "3.11"], ("3.11",), 0),
+        (["--python", "3.11", "--python", "3.12"], ("3.11",), 1),
+        (["--check-only"], ("3.11",), 1),
+    ],
+)
+def test_a_missing_cpython_is_an_error_unless_it_was_left_out(
+    scripts, monkeypatch, tmp_path, capsys, arguments, there, status
+):
+    import build_wheels
+
+    monkeypatch.setattr(build_wheels, "source_date_epoch", lambda: "0")
+    monkeypatch.setattr(build_wheels, "gnu_library", lambda *_: None)
+    monkeypatch.setattr(build_wheels, "build_sdist", lambda *_: (tmp_path / "a.tar.gz", tmp_path))
+    monkeypatch.setattr(build_wheels, "run", lambda *_, **__: "")
+    monkeypatch.setattr(build_wheels, "write_bill", lambda *_: None)
+    monkeypatch.setattr(build_wheels, "make", lambda *_, **__: None)
+    monkeypatch.setattr(build_wheels, "interpreter", lambda version: Path("python") if version in there else None)
+    assert build_wheels.main([str(tmp_path / "out"), *arguments]) == status
+    assert ("NO WHEELS FOR CPYTHON" in capsys.readouterr().err) == bool(status)
