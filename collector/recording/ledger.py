@@ -186,7 +186,8 @@ LOSSES = {
     "late": "{} activit[y|ies] end[s|] after the step and [is|are] kept apart",
     "launches_without_kernel": "{} launch[|es] succeeded but no activity of [it|theirs] was recorded",
     "kernels_without_launch": "{} kernel[|s] belong[s|] to no launch that was seen",
-    "correlations_unmatched": "{} launch[|es] carr[ies|y] an annotation that is not known",
+    "correlations_unmatched": "{} launch[|es] [was|were] made inside an annotation whose record is missing, as in a "
+    "damaged journal: [it has|they have] no name",
     "graphs_before_trace": "{} CUDA graph[|s] [was|were] captured before this trace (or this window of its schedule): "
     "[its|their] kernels and copies have only the annotation of the launch",
     "graph_updates_unseen": "{} update[|s] of CUDA graphs could not be followed before CUDA 13.0: graphs launched "
