@@ -38,9 +38,9 @@ def _keep_inside(_app, name, source):
 
 
 def _keep_whole(_app, what, _name, _value, _options, lines):
-    """Keep a colon in the description of an attribute: napoleon would take what is before it for a type."""
-    if what == "attribute" and lines:
-        lines[0] = lines[0].replace(": ", " – ")  # noqa: RUF001 (a dash is meant)
+    """Keep colons in descriptions of attributes: napoleon takes what is before one in the first line for a type."""
+    if what in ("attribute", "data", "property") and lines:
+        lines.insert(0, "")
 
 
 def setup(app):
