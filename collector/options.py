@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from collector.recording.capture import Capture
 
-__all__ = ["API_KINDS", "KINDS", "KINDS_ON_REQUEST", "Source", "TraceOptions"]
+__all__ = ["API_KINDS", "KINDS", "KINDS_ON_REQUEST", "LEAST_RING_BYTES", "Source", "TraceOptions"]
 
 API_KINDS = ("runtime_api", "driver_api")
 """The kinds that record calls; without one of them, CUPTI does not link launches to annotations."""
@@ -25,6 +25,9 @@ GRAPH_LEVELS = ("nodes", "whole")
 """How CUDA graphs are recorded."""
 GRAPH_KIND = "graph_launches"
 """The kind that records whole graphs."""
+
+LEAST_RING_BYTES = 1 << 16
+"""The least disk in which the latest records can be kept: those of a segment must have room in an eighth of it."""
 
 _LIMITS = (
     ("buffer_bytes", 4096, 1 << 40),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from collector.options import LEAST_RING_BYTES
 from collector.text.sizes import bytes_of
 
 
@@ -13,3 +14,11 @@ def size_argument(text: str) -> int:
         return bytes_of(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def ring_size_argument(text: str) -> int:
+    """The bytes of a size such as 512MB, in which the latest records are kept."""
+    num_bytes = size_argument(text)
+    if num_bytes < LEAST_RING_BYTES:
+        raise argparse.ArgumentTypeError(f"{text!r} is too small: at least {LEAST_RING_BYTES >> 10} KB are kept")
+    return num_bytes

@@ -19,14 +19,14 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from collector.cli._size_arguments import size_argument
+from collector.cli._size_arguments import ring_size_argument
 from collector.errors import CollectorError
 from collector.text import terminal
 from collector.text.durations import seconds_of
 
 if TYPE_CHECKING:
     from collector.formats.step import Step
-    from collector.launching.attached_process import AttachedProcess, Cut
+    from collector.launching.attached_process import AttachedProcess, Cut, ProcessState
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,14 +38,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o",
         "--output",
         metavar="FILE",
-        help="the file to write; its suffix is the format. Without it the journal stays",
+        help="the file to write; its suffix is the format. {rank}, {pid}, {host} and {env:VARIABLE} are filled in. "
+        "Without it the journal stays",
     )
     parser.add_argument(
         "--socket-folder", metavar="FOLDER", help="the folder that COLLECTOR_LISTEN names in the process"
     )
     parser.add_argument(
         "--max-size",
-        type=size_argument,
+        type=ring_size_argument,
         default=0,
         metavar="SIZE",
         help="of `start`: keep the latest records, in so much disk (512MB)",
@@ -67,7 +68,12 @@ def run(arguments: argparse.Namespace) -> int:
     """See `collector.cli`."""
     from collector.files.atomic_files import check_writable, expanded
     from collector.formats.registry import output_of
-    from collector.launching.attached_process import AttachedProcess, NotListeningError, listen_remotely
+    from collector.launching.attached_process import (
+        AttachedProcess,
+        NotListeningError,
+        listen_remotely,
+        output_of_process,
+    )
 
     if (arguments.duration is None) == (arguments.action == "record"):
         raise CollectorError(
@@ -77,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.output is not None:
         if arguments.action in ("status", "start"):
             raise CollectorError(f"`{arguments.action}` writes no file", "Give -o to stop, dump or record")
-        output = expanded(arguments.output)
+        output = output_of_process(arguments.output, arguments.process)
         output_of(output)
         check_writable(output)
     folder = None if arguments.socket_folder is None else expanded(arguments.socket_folder)
@@ -103,33 +109,54 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.action == "start":
         print(process.start(total_bytes=arguments.max_size))
     elif arguments.action == "stop":
-        journal, trouble = process.stop()
-        _tell(trouble)
-        _write_journal(journal, output, quiet=arguments.quiet, is_of_run=state.state == "run")
+        _stop(process, state, output, quiet=arguments.quiet)
     elif arguments.action == "dump":
         _dump(process.cut(), None, output, quiet=arguments.quiet)
     else:
-        _record(process, state.state, arguments.duration, output, quiet=arguments.quiet)
+        _record(process, arguments.duration, output, quiet=arguments.quiet)
     return 0
 
 
-def _record(process: AttachedProcess, state: str, seconds: float, output: Path | None, *, quiet: bool) -> None:
-    """A recording of its own, or a part of the one that is open."""
-    from collector.launching.attached_process import NotListeningError
+def _stop(process: AttachedProcess, state: ProcessState, output: Path | None, *, quiet: bool) -> None:
+    from collector.launching.attached_process import check_unused
+    from collector.launching.child_program import stop_raises
 
-    if state in ("record", "run", "attach"):
-        begin = process.cut()
-        _sleep(seconds)
-        _dump(process.cut(), begin, output, quiet=quiet)
-        return
-    journal, trouble = process.start(), ""
-    _sleep(seconds)
-    try:
+    if state.journal is not None:
+        check_unused(state.journal)
+    with stop_raises():
         journal, trouble = process.stop()
-    except NotListeningError as error:
-        trouble = f"{error}: its records up to half a second before are used"
-    _tell(trouble)
-    _write_journal(journal, output, quiet=quiet)
+        _tell(trouble)
+        _write_journal(journal, output, quiet=quiet, is_of_run=state.state == "run")
+
+
+def _record(process: AttachedProcess, seconds: float, output: Path | None, *, quiet: bool) -> None:
+    """A recording of its own, or a part of the one that is open. A signal that ends programs ends the wait."""
+    from collector.launching.attached_process import NotListeningError, SharedRecording
+    from collector.launching.child_program import stop_raises
+
+    recording = SharedRecording(process)
+    try:
+        with stop_raises(), recording:
+            _sleep(seconds)
+            if recording.begin is None and recording.end_if_last():
+                _tell(recording.trouble)
+                _write_journal(recording.journal, output, quiet=quiet)
+                return
+            try:
+                end = process.cut()
+            except NotListeningError as error:
+                if output is None:
+                    raise
+                _tell(f"{error}: its records up to half a second before are used")
+                step = recording.part_until_end()
+                step.save(output)
+                _finish(step, output, quiet=quiet)
+                return
+            _dump(end, recording.begin, output, quiet=quiet)
+    except BaseException:
+        if recording.is_left:
+            terminal.report(f"what was recorded is in {recording.journal}, which every command reads")
+        raise
 
 
 def _sleep(seconds: float) -> None:
@@ -148,11 +175,16 @@ def _write_journal(journal: Path, output: Path | None, *, quiet: bool, is_of_run
     from collector.formats.loading import load
     from collector.launching.attached_process import remove_journal
 
-    step = load(journal)
+    try:
+        step = load(journal)
+        if output is not None:
+            step.save(output)
+    except BaseException:
+        terminal.report(f"what was recorded is in {journal}, which every command reads")
+        raise
     if output is None:
         _finish(step, journal, quiet=quiet)
         return
-    step.save(output)
     _finish(step, output, quiet=quiet)
     if not is_of_run:  # that is part of the output of `collector run`
         remove_journal(journal)
@@ -187,5 +219,5 @@ def _remove(folder: Path) -> None:
 
 def _finish(step: Step, path: Path, *, quiet: bool) -> None:
     if not quiet:
-        print(step.summary(color=terminal.shows_colours(sys.stderr)), file=sys.stderr)
+        terminal.write_error(f"{step.summary(color=terminal.shows_colours(sys.stderr))}\n")
     terminal.report(f"what was recorded is in {path}")

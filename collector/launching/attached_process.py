@@ -5,6 +5,7 @@ The process writes journals in a folder of its own; everything else is made of t
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import socket
@@ -18,8 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collector.errors import CollectorError, OutputError
+from collector.files.atomic_files import expanded
 from collector.files.linked_files import link_or_copy
 from collector.formats.journal_format import read_segments
+from collector.formats.output_paths import ProcessIdentity, filled_path
 from collector.recording.journal_segments import segment_number, segments_of, session_start_ns
 
 if TYPE_CHECKING:
@@ -156,6 +159,145 @@ class Cut:
     segment: int
     """The first one that is not closed."""
     cupti_ns: int
+
+
+class SharedRecording:
+    """A recording that several `collector attach record` use at a time; the last one ends it if one of them began it.
+
+    Each holds a shared lock on the folder of the journal. If it is killed, the lock is gone with it.
+    """
+
+    def __init__(self, process: AttachedProcess) -> None:
+        """Nothing is asked of the process yet."""
+        self._process = process
+        self._lock = -1
+        self._has_ended = False
+        self.journal = Path()
+        self.begin: Cut | None = None
+        """The instant of joining; None: the recording was begun for this."""
+        self.trouble = ""
+        """The trouble that the recording had."""
+        self.is_left = False
+        """Whether the recording ended because of an error, and its journal was left."""
+
+    def __enter__(self) -> SharedRecording:
+        """Join the recording of the process, or begin one. Raises `collector.CollectorError` if neither is possible."""
+        for _ in range(_MOST_ATTEMPTS):
+            state = self._process.status()
+            if state.journal is None:
+                if self._is_begun():
+                    return self
+            elif self._is_locked(state.journal):
+                if self._process.status().journal == state.journal:
+                    try:
+                        self.journal, self.begin = state.journal, self._process.cut()
+                        return self
+                    except BaseException:
+                        self._unlock()
+                        raise
+                self._unlock()
+        raise CollectorError(
+            f"process {self._process.process_id}: its recordings begin and end all the time", "Try again"
+        )
+
+    def __exit__(self, exc_type: type[BaseException] | None, *_: object) -> None:
+        """End a recording of which this is the last user; after an error its journal stays."""
+        try:
+            if not self._has_ended and self.end_if_last():
+                self.is_left = exc_type is not None
+                if not self.is_left:
+                    remove_journal(self.journal)
+        finally:
+            self._unlock()
+
+    def end_if_last(self) -> bool:
+        """End the recording if one of its users began it and this is the last one; return whether it has ended."""
+        if self._has_ended:
+            return True
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:  # others use it
+            return False
+        if not (self.journal / _OF_RECORD).exists():
+            return False
+        self._has_ended = True
+        try:
+            _, self.trouble = self._process.stop()
+        except NotListeningError as error:
+            self.trouble = f"{error}: its records up to half a second before are used"
+        return True
+
+    def part_until_end(self) -> Step:
+        """What was recorded since the begin, of a process that has ended.
+
+        Raises:
+            collector.InvalidFileError: it cannot be read.
+        """
+        if self.begin is None:
+            return read_segments(self.journal)
+        return read_segments(self.journal, (self.begin.cupti_ns - session_start_ns(self.journal), None))
+
+    def _is_begun(self) -> bool:
+        """Begin a recording; return False if another user has done so meanwhile."""
+        try:
+            self.journal = self._process.start()
+        except CollectorError:
+            if self._process.status().journal is None:
+                raise
+            return False
+        (self.journal / _OF_RECORD).touch()
+        if not self._is_locked(self.journal):
+            raise CollectorError(f"{self.journal} cannot be read here", "Attach on the machine of the process")
+        return True
+
+    def _is_locked(self, journal: Path) -> bool:
+        """Hold the lock; return False if the journal is gone."""
+        try:
+            self._lock = os.open(journal, os.O_RDONLY | os.O_DIRECTORY)
+            fcntl.flock(self._lock, fcntl.LOCK_SH)
+        except OSError:
+            self._unlock()
+            return False
+        return True
+
+    def _unlock(self) -> None:
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+
+_OF_RECORD = "ends-with-record"
+"""A file in a journal that is to be ended by the last `collector attach record` that uses it."""
+_MOST_ATTEMPTS = 10
+
+
+def check_unused(journal: Path) -> None:
+    """Raise `collector.CollectorError` if a `collector attach record` uses the recording of this journal."""
+    with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+        number = os.open(journal, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CollectorError(
+                "`collector attach record` uses this recording now, and would lose what it records",
+                "Wait for its end, or interrupt it",
+            ) from None
+        finally:
+            os.close(number)
+
+
+def output_of_process(output: str, process_id: int) -> Path:
+    """The file for what a process recorded, of which the environment at its begin fills in the placeholders.
+
+    Raises:
+        collector.OutputError: a variable is not set there.
+    """
+    variables: dict[str, str] = {}
+    with suppress(OSError):
+        for entry in Path(f"/proc/{process_id}/environ").read_bytes().split(b"\0"):
+            name, _, value = os.fsdecode(entry).partition("=")
+            variables[name] = value
+    return filled_path(expanded(output), None, 0, ProcessIdentity(process_id, os.uname().nodename, variables))
 
 
 def _received(connection: socket.socket) -> list[str]:

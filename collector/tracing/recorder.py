@@ -27,7 +27,7 @@ from collector.files.atomic_files import check_writable, expanded
 from collector.files.linked_files import link_or_copy
 from collector.formats.conversion import Conversion
 from collector.formats.registry import output_of
-from collector.options import KINDS, TraceOptions
+from collector.options import KINDS, LEAST_RING_BYTES, TraceOptions
 from collector.recording.journal import holds_records
 from collector.recording.journal_segments import is_closed, segment_number, segments_of
 from collector.sources.native import NativeSource
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 _SEGMENTS = 8
 """The segments that the kept part is cut into: a dump has up to one more than was asked for."""
 _SHORTEST_S = 0.5
-_LEAST_BYTES = 1 << 16
 _WATCH_PERIOD_S = 0.25
 _AUTOMATIC_DUMPS = 5
 """Dumps that triggers make in one process: a program that fails in a loop must not fill the disk."""
@@ -75,8 +74,8 @@ class Keep:
             num_bytes = bytes_of(text)
         except ValueError:
             raise ValueError(f"keep={text!r} is neither a time, such as 30s, nor a size, such as 512MB") from None
-        if num_bytes < _LEAST_BYTES:
-            raise ValueError(f"keep={text!r}: at least {_LEAST_BYTES >> 10} KB are kept")
+        if num_bytes < LEAST_RING_BYTES:
+            raise ValueError(f"keep={text!r}: at least {LEAST_RING_BYTES >> 10} KB are kept")
         return cls(num_bytes=num_bytes)
 
     def limits(self) -> _StartOptions:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -44,7 +45,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def program(folder):
     """One program for all tests that leave it as it was."""
-    with listening_program(TMPDIR=str(folder)) as child:
+    with listening_program(TMPDIR=str(folder), JOB="night") as child:
         yield child
 
 
@@ -141,6 +142,85 @@ def test_two_recordings_at_one_time(process):
         process.cut()
 
 
+ATTACH = [sys.executable, "-m", "collector", "attach"]
+
+
+def begun(*words: object) -> subprocess.Popen[str]:
+    return subprocess.Popen([*ATTACH, *map(str, words)], stderr=subprocess.PIPE, text=True)
+
+
+def is_joined(process: AttachedProcess, count: int) -> bool:
+    """Whether so many commands hold the journal of the process open."""
+    journal = process.status().journal
+    locks = Path("/proc/locks").read_text()
+    return journal is not None and locks.count(f":{journal.stat().st_ino} ") == count
+
+
+@pytest.mark.parametrize("first_s", [1, 5], ids=["the first ends first", "the second ends first"])
+def test_records_that_overlap(process, folder, tmp_path, first_s):
+    """Neither takes anything from the other; the last one ends the recording."""
+    number = process.process_id
+    first = begun(number, "record", f"{first_s}s", "-q", "-o", tmp_path / "first.gpurec")
+    while not is_joined(process, 1):
+        time.sleep(0.01)
+    second = begun(number, "record", f"{6 - first_s}s", "-q", "-o", tmp_path / "second.gpurec")
+    for command in (first, second) if first_s == 1 else (second, first):
+        errors = command.communicate()[1]
+        assert (command.returncode, len(errors.splitlines())) == (0, 1), errors
+    assert process.status().state == "idle"
+    assert list(folder.iterdir()) == []
+    first_kernels, second_kernels = (
+        len(collector.load(tmp_path / f"{name}.gpurec").kernels) for name in ("first", "second")
+    )
+    assert 2 * min(first_kernels, second_kernels) < max(first_kernels, second_kernels)
+    assert (first_kernels < second_kernels) == (first_s == 1)
+    assert min(first_kernels, second_kernels) > 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=str)
+def test_a_record_that_is_ended_writes_what_it_has(process, folder, tmp_path, number):
+    command = [*ATTACH, str(process.process_id), "record", "60s", "-q", "-o", str(tmp_path / "out.gpurec")]
+    with subprocess.Popen(command, preexec_fn=lambda: signal.signal(number, signal.SIG_DFL)) as child:
+        while not is_joined(process, 1):
+            time.sleep(0.01)
+        time.sleep(SOME_LAUNCHES_S)
+        child.send_signal(number)
+        assert child.wait() == 0
+    assert process.status().state == "idle"
+    assert len(collector.load(tmp_path / "out.gpurec").kernels) > 0
+    assert list(folder.iterdir()) == []
+
+
+def test_a_stop_takes_nothing_from_a_record(process, tmp_path, capsys):
+    command = begun(process.process_id, "record", "60s", "-q", "-o", tmp_path / "out.gpurec")
+    while not is_joined(process, 1):
+        time.sleep(0.01)
+    assert attach(process.process_id, "stop", "-q") == 2
+    assert "`collector attach record` uses this recording now" in capsys.readouterr().err
+    command.terminate()
+    assert command.communicate()[1].count("what was recorded is in") == 1
+
+
+@pytest.mark.parametrize("words", [("stop",), ("record", "200ms")], ids=["stop", "record"])
+def test_a_file_that_cannot_be_written_leaves_the_journal(process, tmp_path, capsys, words):
+    (tmp_path / "out.json").symlink_to("/dev/full")
+    if words == ("stop",):
+        process.start()
+        time.sleep(SOME_LAUNCHES_S)
+    assert attach(process.process_id, *words, "-q", "-o", tmp_path / "out.json") == 2
+    place, trouble = capsys.readouterr().err.splitlines()
+    assert trouble.startswith("collector: cannot write ")
+    journal = place.removeprefix("collector: what was recorded is in ").removesuffix(", which every command reads")
+    assert kernels(Recording.load(Path(journal))) == {"kernel", "other"}
+
+
+def test_placeholders_are_those_of_the_process(process, tmp_path):
+    name = "{pid}-{host}-rank{rank}-{env:JOB}.gpurec"
+    assert attach(process.process_id, "record", "200ms", "-q", "-o", tmp_path / name) == 0
+    (file,) = tmp_path.iterdir()
+    assert file.name == f"{process.process_id}-{os.uname().nodename}-rank0-night.gpurec"
+
+
 def test_dumps_at_one_time(process):
     journal = process.start()
     time.sleep(SOME_LAUNCHES_S)
@@ -223,11 +303,18 @@ def test_a_process_that_does_not_listen(capsys):
         (["stop", "5s"], "the other actions none"),
         (["start", "-o", "out.json"], "`start` writes no file"),
         (["dump", "-o", "out.nonsense"], "out.nonsense"),
+        (["dump", "-o", "{env:NO_SUCH_VARIABLE}.json"], "NO_SUCH_VARIABLE is not set"),
     ],
 )
 def test_mistakes(process, capsys, words, text):
     assert attach(process.process_id, *words) == 2
     assert text in capsys.readouterr().err
+
+
+def test_a_size_in_which_nothing_can_be_kept(capsys):
+    with pytest.raises(SystemExit):
+        attach(os.getpid(), "start", "--max-size", "10KB")
+    assert "argument --max-size: '10KB' is too small: at least 64 KB are kept" in capsys.readouterr().err
 
 
 def test_a_process_that_ends_meanwhile(tmp_path, capsys):
