@@ -18,7 +18,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from collector.cli._size_arguments import size_argument
+from collector.cli._size_arguments import ring_size_argument
 from collector.errors import CollectorError
 from collector.text import terminal
 from collector.text.wording import counted
@@ -77,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--max-size",
-        type=size_argument,
+        type=ring_size_argument,
         default=0,
         metavar="SIZE",
         help="disk for the records of each process while it runs, such as 512MB: older records are removed",
@@ -241,7 +241,9 @@ def _finish(folder: Path, arguments: argparse.Namespace, options: RunOptions, *,
         raise
     _print(processes, quiet=arguments.quiet)
     if files:
-        of = f" ({counted('{} process[|es]', len(processes))})" if len(processes) > 1 else ""
+        # One that executes another program, or is stopped and started by `collector attach`, has several journals.
+        num_processes = len({(each.identity.host, each.identity.process_id) for each in processes})
+        of = f" ({counted('{} process[|es]', num_processes)})" if num_processes > 1 else ""
         listed = ", ".join(map(str, files))
         if len(files) > _MOST_FILES:
             listed = f"{len(files)} files, {files[0]} to {files[-1]}"

@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from collector.errors import CollectorError
+from collector.errors import CollectorError, OutputError
 from collector.files.atomic_files import check_writable, expanded
 from collector.formats.output_paths import ProcessIdentity, filled_path, path_with_word, placeholders_of
 from collector.formats.registry import merged_suffixes, output_of, suffix_of
@@ -118,6 +118,8 @@ def is_dataset(output: str) -> bool:
 
 def check_output(output: str) -> None:
     """Raise `collector.CollectorError` if no file or dataset of this name can be made."""
+    if not output:
+        raise OutputError("the name of the output is empty", "Name a file, or the folder of a dataset; ./ is this one")
     if is_dataset(output):
         optional_package("pyarrow.parquet")
     else:

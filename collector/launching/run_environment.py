@@ -115,8 +115,8 @@ def run_environment(
     environment[INJECTION_VARIABLE] = str(library)
     if options.python:
         environment[_PATH] = os.pathsep.join(_with_startup_first(environment.get(_PATH, "")))
-    if options.listens:
-        environment.setdefault(LISTEN_VARIABLE, "1")
+    if options.listens and environment.get(LISTEN_VARIABLE, "0") in ("", "0"):  # both mean: do not listen
+        environment[LISTEN_VARIABLE] = "1"
     if options.nvtx or options.has_nvtx_ranges:
         environment |= arming_variables(environment, library)
     return environment

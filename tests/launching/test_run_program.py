@@ -223,6 +223,23 @@ def test_counters_of_a_framework_are_in_the_trace(tmp_path):
     assert held.tolist()[0] == 5
 
 
+def test_a_process_that_is_stopped_and_started_again_is_one_process(tmp_path):
+    """It listens, although COLLECTOR_LISTEN says that no process shall."""
+    again = """
+from collector.launching.attached_process import AttachedProcess
+AttachedProcess(os.getpid()).stop()
+AttachedProcess(os.getpid()).start()
+assert driver.cuLaunchKernel(function, 8, 1, 1, 64, 1, 1, 0, None, None, None) == 0
+assert driver.cuCtxSynchronize() == 0
+sys.exit(4)
+"""
+    (tmp_path / "script.py").write_text(PYTHON.replace("sys.exit(4)", again))
+    done = run("-q", "--listen", "-o", "out.json", "script.py", cwd=tmp_path, COLLECTOR_LISTEN="0")
+    assert (done.returncode, done.stderr) == (4, "collector: the trace is in out.json\n")
+    trace = json.loads((tmp_path / "out.json").read_text())
+    assert sum(event.get("name") == "from_python" and event["ph"] == "X" for event in trace["traceEvents"]) == 2
+
+
 def test_a_daemon_goes_on_into_the_folder_that_is_named(tmp_path):
     done = run("-o", "out.gpurec", launching_program(), "daemon", cwd=tmp_path, WAIT_MS="4000")
     assert done.returncode == 7
@@ -363,6 +380,8 @@ def test_a_run_inside_of_a_run_is_the_inner_ones(tmp_path):
         (["--kinds", "", "true"], "unknown kind ''"),
         (["--delay", "-1", "true"], "--delay"),
         (["--duration", "nan", "true"], "--duration"),
+        (["--max-size", "10KB", "true"], "at least 64 KB are kept"),
+        (["-o", "", "true"], "the name of the output is empty"),
     ],
     ids=str,
 )
