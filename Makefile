@@ -15,8 +15,7 @@ SANITIZE_TESTS ?= $(filter-out $(SANITIZE_SKIPPED:%=tests/%.py),$(wildcard tests
   profiler/test_profiler_in_keras sources/test_cupti_python_agrees sources/test_loaded_libraries \
   tracing/test_annotation_details tracing/test_interrupts tracing/test_process_ends tracing/test_simulated_session)
 ASAN_TESTS = $(SANITIZE_TESTS)
-# A program without the runtime of ThreadSanitizer cannot load a library that needs it.
-TSAN_TESTS = $(filter-out %/test_convert.py tests/inject/test_inject%,$(SANITIZE_TESTS))
+TSAN_TESTS = $(filter-out %/test_convert.py,$(SANITIZE_TESTS))
 SANITIZE_MARKS :=
 # OFF: ThreadSanitizer's build takes the converters of the ordinary build.
 TSAN_CONVERTERS := ON
@@ -251,9 +250,9 @@ sanitize-quick: SANITIZE_MARKS := not slow
 sanitize-quick: ASAN_TESTS := $(patsubst %,tests/%.py,capture/test_buffers capture/test_decoder capture/test_journal \
   capture/test_memory_operations capture/test_traps cupti/test_library profiler/test_node_fields \
   testing/simulator/test_simulator_faults testing/simulator/test_simulator_records testing/simulator/test_simulator_versions \
-  timeline/test_convert timeline/test_convert_bad_input timeline/test_convert_repeats tracing/test_simulated_session)
+  nvtx/test_nvtx_ranges timeline/test_convert timeline/test_convert_bad_input timeline/test_convert_repeats tracing/test_simulated_session)
 sanitize-quick: TSAN_TESTS := $(patsubst %,tests/%.py,capture/test_buffers capture/test_journal capture/test_nothing_grows \
-  capture/test_out_of_memory capture/test_traps tracing/test_interrupts tracing/test_process_ends tracing/test_simulated_session)
+  capture/test_out_of_memory capture/test_traps inject/test_control_server nvtx/test_nvtx_ranges tracing/test_interrupts tracing/test_process_ends tracing/test_simulated_session)
 sanitize-quick: TSAN_CONVERTERS := OFF
 sanitize-quick: asan tsan ## The part of `sanitize` that CI runs: readers of bytes, and threads
 
