@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from collector.formats.step import Step
 
-_PERIOD = "they do twice a second"
 _PER_PROCESS = {"rank", "pid", "host"}
 """Placeholders that give each process a file of its own."""
 
@@ -106,9 +105,18 @@ def traced_processes(folder: Path) -> TracedProcesses:
         elif any(len(getattr(step.recording, table)) for table in SCHEMA):
             found.append(process)
         elif not process.has_ended:
-            lost.append(f"{process.name} ended without warning before its first records reached its file: {_PERIOD}")
+            lost.append(_without_records(process))
     found.sort(key=lambda each: (each.rank is None, each.rank or 0, each.step.recording.clock.wall_start_ns, each.name))
     return TracedProcesses(found, without_ranges, lost)
+
+
+def _without_records(process: TracedProcess) -> str:
+    """The reason why the journal of a process that did not end its recording has no records."""
+    if process.is_running:
+        return f"{process.name} is still running, and has written no records so far"
+    if process.step.recording.counters.get("journal_bytes_cut"):
+        return f"the recording of {process.name} broke off while its first records were written (is the disk full?)"
+    return f"{process.name} ended by `_exit` or a signal within half a second, before its first records were written"
 
 
 def is_dataset(output: str) -> bool:

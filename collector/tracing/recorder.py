@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 _SEGMENTS = 8
 """The segments that the kept part is cut into: a dump has up to one more than was asked for."""
 _SHORTEST_S = 0.5
+_OF_RUN = "`collector run` records this process"
+"""The native library's message begins so, which goes on about steps."""
 _WATCH_PERIOD_S = 0.25
 _AUTOMATIC_DUMPS = 5
 """Dumps that triggers make in one process: a program that fails in a loop must not fill the disk."""
@@ -323,9 +325,13 @@ class Recorder:
                 del _running["recorder"]
             if self._ring.name:
                 shutil.rmtree(self._ring.parent, ignore_errors=True)
+            if isinstance(error, SessionActiveError) and str(error).startswith(_OF_RUN):
+                error = SessionActiveError(
+                    f"{_OF_RUN} already, and its trace has all of it", "Leave `collector.record` or `collector run` out"
+                )
             self.unavailable = " ".join(str(error).split())
             if strict:
-                raise
+                raise error
             warn_caller(f"nothing is recorded: {self.unavailable}")
             return
         self._source = source

@@ -304,6 +304,42 @@ print(wrong)
     assert recording.ledger.complete
 
 
+def test_steps_of_a_profiler_hook_are_windows_of_the_recording(folder, tmp_path):
+    done = run_python(
+        folder,
+        f"""
+import collector
+from collector.profiler import ProfilerHook
+hook = ProfilerHook(schedule=collector.schedule(wait=1, warmup=1, active=1, repeat=2), output_dir={str(tmp_path)!r})
+for number in range(8):
+    hook.before_step(number)
+    launch(b"step%d" % number, number + 1)
+    written = hook.after_step(number)
+    if written:
+        print(written.name)
+hook.close()
+""",
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "timeline-2.json\ntimeline-5.json\n", "")
+    for number in (2, 5):
+        names = [kernel.name for kernel in collector.load(tmp_path / f"timeline-{number}.json").kernels]
+        assert names == [f"step{number}"] * (number + 1)
+    (recording,) = recordings(folder)
+    assert kernels(recording) == {"work": 10} | {f"step{number}": number + 1 for number in range(8)}
+    assert recording.ledger.complete
+
+
+def test_a_recorder_in_a_recorded_program_is_refused(folder):
+    done = run_python(folder, "import collector; print(collector.record(folder='nowhere').unavailable)")
+    assert done.stdout == (
+        "`collector run` records this process already, and its trace has all of it. Leave `collector.record` or "
+        "`collector run` out\n"
+    )
+    assert done.stderr.count("CollectorWarning: nothing is recorded") == 1
+    (recording,) = recordings(folder)
+    assert kernels(recording) == {"work": 10}
+
+
 def test_a_step_after_the_end_of_the_recording_is_one_of_its_own(folder):
     program = """
 import time

@@ -127,8 +127,26 @@ def test_a_program_that_dies_by_a_signal(tmp_path, end, status):
 def test_a_program_that_dies_at_once_is_named(tmp_path):
     done = run("-o", "out.json", launching_program(), "kill", cwd=tmp_path)
     assert done.returncode == -signal.SIGKILL
-    assert "ended without warning before its first records reached its file" in done.stderr
+    assert "ended by `_exit` or a signal within half a second, before its first records were written" in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_program_whose_first_records_find_no_room_is_named(tmp_path):
+    """The limit is between the size of an empty journal and that of one with these launches."""
+    limits = "import os, resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (12_000, 12_000)); "
+    program = ("--", sys.executable, "-c", f"{limits}os.execv(sys.argv[1], sys.argv[1:])")
+    done = run("-q", *program, launching_program(), "exit", "20000", cwd=tmp_path)
+    assert done.returncode == 7, done.stderr
+    assert " broke off while its first records were written (is the disk full?)\n" in done.stderr
+    assert "_exit" not in done.stderr
+
+
+def test_a_process_without_records_that_runs_on_is_named(tmp_path):
+    launch = PYTHON.partition("assert driver.cuLaunchKernel")[0]
+    (tmp_path / "daemon.py").write_text(launch + "import time; time.sleep(3)\n")
+    program = "import os, sys; os.spawnv(os.P_NOWAIT, sys.executable, [sys.executable, 'daemon.py'])"
+    done = run("-q", "--", sys.executable, "-c", f"{program}; import time; time.sleep(1)", cwd=tmp_path)
+    assert " is still running, and has written no records so far\n" in done.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2], ids=str)

@@ -15,6 +15,7 @@ import pytest
 
 import collector
 from collector.errors import CollectorWarning, OutputError, SessionActiveError, UnknownFormatError
+from collector.profiler import ProfilerHook
 from collector.recording.recording import Recording
 from collector.testing import SimulatedGpu
 from collector.tracing.recorder import Keep, Recorder, open_recorder
@@ -167,6 +168,23 @@ def test_without_calls_the_start_decides_what_is_of_a_trace(gpu, tmp_path):
     names = [kernel.name for kernel in step.kernels]
     assert names[-1] == "inside"
     assert set(names[:-1]) == {"before"}
+
+
+def test_steps_of_a_profiler_hook_are_windows_of_the_recording(gpu, tmp_path):
+    schedule = collector.schedule(wait=1, warmup=1, active=1, repeat=2)
+    with collector.record(folder=tmp_path / "dumps", strict=True) as recorder:
+        hook = ProfilerHook(schedule=schedule, output_dir=tmp_path)
+        for number in range(8):
+            hook.before_step(number)
+            for _ in range(number + 1):
+                gpu.launch(f"step{number}")
+            hook.after_step(number)
+        hook.close()
+        gpu.synchronize()
+        assert kernels_of(recorder) == {f"step{number}" for number in range(8)}
+    for number in (2, 5):
+        names = [kernel.name for kernel in collector.load(tmp_path / f"timeline-{number}.json").kernels]
+        assert names == [f"step{number}"] * (number + 1)
 
 
 def test_a_second_recorder_does_nothing(gpu, tmp_path):
