@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from collector.runtime.extension import capture_library
+
 # What a Linux machine has; libcuda and libcupti are opened at run time, by path, and never linked.
 SYSTEM_LIBRARIES = {
     "libstdc++",
@@ -131,6 +133,22 @@ def test_libraries_link_nothing_of_cuda(distributions: tuple[Path, Path], tmp_pa
         undefined = re.findall(r"\bUND\s+(\S+)", symbols)
         assert undefined
         assert not [name for name in undefined if re.match(r"cu(da|pti)?[A-Z]", name)], library
+
+
+def test_the_capture_library_exports_its_own_symbols_alone_and_is_never_unmapped(tmp_path: Path) -> None:
+    """Programs that know nothing of it load it: a symbol of the standard library's in it would replace theirs."""
+    library = capture_library()
+    assert library is not None
+    if shutil.which("readelf") is None:
+        pytest.skip("EXPORTED SYMBOLS NOT TESTED: there is no readelf")
+    dynamic = run("readelf", "--wide", "--dynamic", library, cwd=tmp_path).stdout
+    assert re.search(r"\(FLAGS_1\).*\bNODELETE\b", dynamic)
+    symbols = run("readelf", "--wide", "--dyn-syms", library, cwd=tmp_path).stdout
+    exported = set(re.findall(r"(?:GLOBAL|WEAK|UNIQUE)\s+(?:DEFAULT|PROTECTED)\s+(?:\d+|ABS)\s+(\S+)", symbols))
+    entry_points = {"InitializeInjection", "InitializeInjectionNvtx2", "InitializeInjectionNvtxExtension"}
+    assert entry_points < exported
+    # The name of a symbol of ours has our namespace, if only in the parameter of a template.
+    assert {name for name in exported - entry_points if not re.match("_Z.*9collector", name)} == set()
 
 
 @pytest.mark.slow
