@@ -80,11 +80,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _discard_output()
         return 0
     except OSError as error:
-        if not _can_write_output():
+        if not _has_working_directory() and isinstance(error, FileNotFoundError):
+            terminal.report("the working directory has been deleted. Change to another one")
+        elif error.filename is None and not _can_write_output():
             _discard_output()
             terminal.report(f"cannot write standard output: {error.strerror}. Free space, or write to another place")
-        elif not _has_working_directory():
-            terminal.report("the working directory has been deleted. Change to another one")
         else:
             raise
         return EXIT_TROUBLE

@@ -195,5 +195,7 @@ def test_a_deleted_working_directory_has_no_options(step, capsys, tmp_path, monk
     status, out, err = stats(capsys, step)
     assert (status, err) == (0, "")
     assert "kernel0" in out
-    assert main(["timeline", step, "-o", "step.json"]) == 2
-    assert len(capsys.readouterr().err.splitlines()) == 1
+    for command in (["timeline", step, "-o", "step.json"], ["run", "-o", "step.json", "true"]):
+        assert main(command) == 2
+        printed = capsys.readouterr()
+        assert (printed.out, len(printed.err.splitlines())) == ("", 1)
