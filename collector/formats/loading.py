@@ -54,6 +54,11 @@ def load(path: str | os.PathLike[str], *, window: tuple[float | None, float | No
     window_ns = _window_ns(window)
     if name.is_dir() and segments_of(name):
         return read_segments(name, window_ns)
+    if name.is_dir():
+        raise InvalidFileError(
+            f"{name}: this is a folder, and no journal",
+            "Name a file in it; of all its traces `collector merge FOLDER -o FILE` makes one",
+        )
     if window_ns == (None, None):
         return _load(name)
     if is_journal(name):
