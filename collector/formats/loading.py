@@ -56,7 +56,7 @@ def load(path: str | os.PathLike[str], *, window: tuple[float | None, float | No
         return read_segments(name, window_ns)
     if name.is_dir():
         raise InvalidFileError(
-            f"{name}: this is a folder, and no journal",
+            f"{name}: Is a directory, and no journal",
             "Name a file in it; of all its traces `collector merge FOLDER -o FILE` makes one",
         )
     if window_ns == (None, None):

@@ -317,7 +317,7 @@ def test_fewer_events_than_none_are_refused():
     [
         (
             "timeline",
-            "this is a folder, and no journal. Name a file in it; of all its traces `collector merge FOLDER -o FILE` "
+            "Is a directory, and no journal. Name a file in it; of all its traces `collector merge FOLDER -o FILE` "
             "makes one",
         ),
         ("merge", "there are no files. Give files of steps, a folder of them, or a pattern"),
