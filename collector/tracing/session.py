@@ -618,22 +618,28 @@ class Session(TracedStep):
     def _take_results(self, use: session_slot.Use, at_exit: bool) -> None:
         in_place = False
         try:
-            self._stop(use, at_exit)
+            unseen = self._stop(use, at_exit)
             in_place = self._save_at_end()
         finally:
             self._end_journal(use, keep=not in_place)
+        if unseen:
+            warn_caller(unseen)
         losses = () if self._recording is None else self.ledger.explained_losses()
         for line in (line for name, line in losses if name in _WARNED_LOSSES):
             warn_caller(line)
 
-    def _stop(self, use: session_slot.Use, at_exit: bool) -> None:
+    def _stop(self, use: session_slot.Use, at_exit: bool) -> str:
+        """End the recording; return one line about what the NVTX handler could not see, for a warning.
+
+        Where the program turns warnings into errors, the results must be there before.
+        """
+        unseen = ""
         try:
             if use.source is not None:
                 is_window = isinstance(use.source, RecordedWindow)
                 ended = None if is_window else send_annotations_to(None)
                 if self.options.stream and not is_window:
-                    self._stop_stream(use, ended, at_exit)
-                    return
+                    return self._stop_stream(use, ended, at_exit)
                 from collector.recording.capture_window import begin_at
                 from collector.recording.graph_attribution import attribute_graphs
                 from collector.recording.recording import Recording  # not before: a sub-interpreter may have no numpy
@@ -644,8 +650,6 @@ class Session(TracedStep):
                 capture["environment"].update(RunLabel(self.options.label, revision).as_environment())
                 StatedCounters.at_end(use.sampler).add_to(capture)
                 unseen = add_facts(capture, self.options.nvtx)
-                if unseen:
-                    warn_caller(unseen)
                 if ended is not None:
                     capture.setdefault("details", tuple(ended.details))
                     capture["counters"].update({name: count for name, count in ended.counters.items() if count})
@@ -661,8 +665,9 @@ class Session(TracedStep):
             self._trouble(error, f"the trace is lost: {self.unavailable}")
         finally:
             self._release(use)
+        return unseen
 
-    def _stop_stream(self, use: session_slot.Use, ended: Ended | None, at_exit: bool) -> None:
+    def _stop_stream(self, use: session_slot.Use, ended: Ended | None, at_exit: bool) -> str:
         """End the recording, whose journal is the result, and gets the facts that only this process knows."""
         assert isinstance(use.source, NativeSource)
         environment: dict[str, Any] = {"source": "native", "thread_names": session_slot.thread_names()}
@@ -672,8 +677,6 @@ class Session(TracedStep):
         unseen = add_facts(
             cast("Capture", {"environment": environment, "counters": counters, "tables": {}}), self.options.nvtx
         )
-        if unseen:
-            warn_caller(unseen)
         if at_exit:
             counters["open_at_exit"] = 1
         counter_texts, not_sampled = StatedCounters.at_end(use.sampler).facts()
@@ -686,6 +689,7 @@ class Session(TracedStep):
         use.source.stop(synchronize=self.options.synchronize, timeout_ms=self.options.timeout_ms)
         use.source = None
         self._streamed = use.journal
+        return unseen
 
     def _save_at_end(self) -> bool:
         """Write the requested file; return whether the step's results are saved."""

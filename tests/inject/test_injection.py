@@ -73,6 +73,7 @@ def test_a_program_that_loads_its_driver_leaves_all_its_records(folder):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="ONLY ROOT CAN MAKE A PROGRAM OF ANOTHER USER")
+@pytest.mark.skipif("COLLECTOR_SANITIZED" in os.environ, reason="a set-uid program does not load a sanitizer's runtime")
 def test_a_program_of_another_user_is_not_touched(folder):
     """A set-uid program: neither the driver nor the library of ours trusts the variables of whoever started it."""
     with tempfile.TemporaryDirectory() as place:

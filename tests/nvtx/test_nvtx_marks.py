@@ -133,6 +133,7 @@ def test_a_range_that_is_still_open_ends_with_the_step(gpu: SimulatedGpu, nvtx: 
 
 def test_a_domain_that_is_left_out_has_no_rows(gpu: SimulatedGpu, nvtx: NvtxCopy) -> None:
     noisy = nvtx.DomainCreateA(b"noisy")
+    nvtx.DomainCreateA(b"quiet")
     with collector.trace(nvtx=["quiet"]) as step:
         nvtx.DomainMarkEx(noisy, attributes(b"mark"))
         nvtx.DomainRangeEnd(noisy, nvtx.DomainRangeStartEx(noisy, attributes(b"range")))

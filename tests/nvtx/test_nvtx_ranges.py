@@ -544,3 +544,16 @@ def test_ranges_that_are_never_ended_take_bounded_memory(gpu, nvtx):
     assert step.ledger.source_counters["nvtx_ranges_lost"] == 16_000 - 4096
     assert sum(map(len, step.recording.strings)) < 70 << 20
     assert step.ledger.source_counters["ranges_without_name"] > 0
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_warning_that_is_an_error_comes_after_the_results(gpu, nvtx, tmp_path, stream):
+    """Tests turn warnings into errors."""
+    options = {"journal": tmp_path / "journal", "stream": True} if stream else {}
+    with (
+        pytest.raises(collector.CollectorWarning, match="no NVTX domain named 'absent' was seen"),
+        collector.trace(tmp_path / "step.json", nvtx=["absent"], **options) as step,
+    ):
+        gpu.launch("kernel")
+    assert kernels(step) == {"kernel": ""}
+    assert kernels(collector.load(tmp_path / "step.json")) == {"kernel": ""}
