@@ -5,6 +5,7 @@ The process writes journals in a folder of its own; everything else is made of t
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import shutil
@@ -196,6 +197,8 @@ class SharedRecording:
                         self._unlock()
                         raise
                 self._unlock()
+            elif self._process.status().journal == state.journal:
+                raise _unreachable(state.journal, "it is not there")
         raise CollectorError(
             f"process {self._process.process_id}: its recordings begin and end all the time", "Try again"
         )
@@ -216,8 +219,10 @@ class SharedRecording:
             return True
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:  # others use it
+        except BlockingIOError:  # others use it
             return False
+        except OSError:  # a file system without locks: nobody can tell
+            pass
         if not (self.journal / _OF_RECORD).exists():
             return False
         self._has_ended = True
@@ -245,25 +250,41 @@ class SharedRecording:
             if self._process.status().journal is None:
                 raise
             return False
-        (self.journal / _OF_RECORD).touch()
-        if not self._is_locked(self.journal):
-            raise CollectorError(f"{self.journal} cannot be read here", "Attach on the machine of the process")
+        try:
+            if not self._is_locked(self.journal):
+                raise FileNotFoundError(errno.ENOENT, "it is not there")
+            (self.journal / _OF_RECORD).touch()  # not before it is locked, else another user could end it
+        except BaseException as error:
+            self._unlock()
+            self._process.stop()
+            if isinstance(error, OSError):
+                raise _unreachable(self.journal, error.strerror or str(error)) from error
+            raise
         return True
 
     def _is_locked(self, journal: Path) -> bool:
-        """Hold the lock; return False if the journal is gone."""
+        """Hold the lock, if the file system has any; return False if the journal is gone."""
         try:
             self._lock = os.open(journal, os.O_RDONLY | os.O_DIRECTORY)
-            fcntl.flock(self._lock, fcntl.LOCK_SH)
-        except OSError:
-            self._unlock()
+        except FileNotFoundError:
             return False
+        except OSError as error:
+            raise _unreachable(journal, error.strerror or str(error)) from error
+        with suppress(OSError):
+            fcntl.flock(self._lock, fcntl.LOCK_SH)
         return True
 
     def _unlock(self) -> None:
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
+
+
+def _unreachable(journal: Path, reason: str) -> CollectorError:
+    return CollectorError(
+        f"the journal {journal} cannot be used here: {reason}",
+        "Attach where the process has its temporary files (TMPDIR), or as its user",
+    )
 
 
 _OF_RECORD = "ends-with-record"
@@ -273,7 +294,7 @@ _MOST_ATTEMPTS = 10
 
 def check_unused(journal: Path) -> None:
     """Raise `collector.CollectorError` if a `collector attach record` uses the recording of this journal."""
-    with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+    with suppress(OSError):
         number = os.open(journal, os.O_RDONLY | os.O_DIRECTORY)
         try:
             fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import shutil
 import signal
@@ -189,6 +191,38 @@ def test_a_record_that_is_ended_writes_what_it_has(process, folder, tmp_path, nu
     assert process.status().state == "idle"
     assert len(collector.load(tmp_path / "out.gpurec").kernels) > 0
     assert list(folder.iterdir()) == []
+
+
+def test_a_journal_that_cannot_be_reached_ends_the_recording(process, tmp_path, monkeypatch, capsys):
+    """As in another container."""
+    start = AttachedProcess.start
+    with monkeypatch.context() as patch:
+        patch.setattr(AttachedProcess, "start", lambda self, **_: start(self) / "elsewhere")
+        assert attach(process.process_id, "record", "60s", "-q", "-o", tmp_path / "out.gpurec") == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "cannot be used here: it is not there. Attach where the process has its temporary files" in line
+    assert process.status().state == "idle"
+    journal = process.start()
+    hidden = journal.rename(journal.with_name("hidden"))
+    assert attach(process.process_id, "record", "60s", "-q", "-o", tmp_path / "out.gpurec") == 2
+    assert "cannot be used here: it is not there" in capsys.readouterr().err
+    hidden.rename(journal)
+    process.stop()
+
+
+@pytest.mark.parametrize("number", [errno.EBADF, errno.EWOULDBLOCK], ids=["no locks", "locked"])
+def test_a_file_system_without_locks_does_not_leave_a_recording(process, tmp_path, monkeypatch, number):
+    def flock(_: int, kind: int) -> None:
+        if kind != fcntl.LOCK_SH or number != errno.EWOULDBLOCK:
+            raise OSError(number, os.strerror(number))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(attached_process.fcntl, "flock", flock)
+        assert attach(process.process_id, "record", "300ms", "-q", "-o", tmp_path / "out.gpurec") == 0
+    assert len(collector.load(tmp_path / "out.gpurec").kernels) > 0
+    assert process.status().state == ("idle" if number == errno.EBADF else "attach")
+    if number != errno.EBADF:
+        process.stop()
 
 
 def test_a_stop_takes_nothing_from_a_record(process, tmp_path, capsys):
