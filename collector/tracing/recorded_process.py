@@ -133,12 +133,20 @@ def _instant(mark: _Mark) -> Instant:
 
 
 def window_of_recording(options: TraceOptions) -> RecordedWindow | None:
-    """A step of this process, begun, if `collector run` records it; else None."""
+    """A step of this process, begun, if `collector run` or a recorder records it; else None.
+
+    Raises:
+        collector.NotTracedError: the files of the recording cannot be read.
+    """
     if extension_error() is not None:
         return None
     window = RecordedWindow()
     try:
         window.start(options)
-    except (NotTracedError, OSError):
+    except NotTracedError:  # there is none of which a step can be a part: the error of starting one's own says why
         return None
+    except OSError as error:
+        raise NotTracedError(
+            f"the journal of this process, {error.filename}, cannot be read ({error.strerror or error})"
+        ) from error
     return window

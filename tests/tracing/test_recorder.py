@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import collector
-from collector.errors import CollectorWarning, OutputError, SessionActiveError, UnknownFormatError
+from collector.errors import CollectorWarning, NotTracedError, OutputError, SessionActiveError, UnknownFormatError
 from collector.profiler import ProfilerHook
 from collector.recording.recording import Recording
 from collector.testing import SimulatedGpu
@@ -185,6 +185,17 @@ def test_steps_of_a_profiler_hook_are_windows_of_the_recording(gpu, tmp_path):
     for number in (2, 5):
         names = [kernel.name for kernel in collector.load(tmp_path / f"timeline-{number}.json").kernels]
         assert names == [f"step{number}"] * (number + 1)
+
+
+def test_a_trace_whose_recording_has_lost_its_files_says_so(gpu, tmp_path):
+    recorder = collector.record(folder=tmp_path, strict=True)
+    shutil.rmtree(recorder._ring)
+    lost = pytest.raises(NotTracedError, match=r"the journal of this process, .*, cannot be read \(No such file")
+    with lost, collector.trace(strict=True):
+        pass
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # nothing could be written, either
+        recorder.stop()
 
 
 def test_a_second_recorder_does_nothing(gpu, tmp_path):
