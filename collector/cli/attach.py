@@ -218,6 +218,17 @@ def _remove(folder: Path) -> None:
 
 
 def _finish(step: Step, path: Path, *, quiet: bool) -> None:
-    if not quiet:
+    if _is_outside_ranges(step):
+        terminal.report("nothing was recorded: the process is outside the ranges that `--capture-range` records")
+    elif not quiet:
         terminal.write_error(f"{step.summary(color=terminal.shows_colours(sys.stderr))}\n")
     terminal.report(f"what was recorded is in {path}")
+
+
+def _is_outside_ranges(step: Step) -> bool:
+    """Whether only ranges of the process are recorded, and it was in none."""
+    from collector.recording.schema import LAUNCHED_TABLES
+
+    recording = step.recording
+    is_empty = not any(len(getattr(recording, table)) for table in ("api_calls", *LAUNCHED_TABLES))
+    return is_empty and "capture_ranges_recorded" in recording.counters

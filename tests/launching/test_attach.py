@@ -527,6 +527,25 @@ def test_a_program_that_imports_nothing(tmp_path):
     assert len(collector.load(output).kernels) == 100
 
 
+def test_a_process_outside_the_ranges_that_are_recorded(tmp_path, capsys):
+    begin = "import os, sys; from ctypes import CDLL; CDLL(os.environ['COLLECTOR_LIBCUDA']).cuInit(0);"
+    program = [sys.executable, "-c", f"{begin} print(os.getpid(), flush=True); sys.stdin.read()"]
+    command = [sys.executable, "-m", "collector", "run", "-q", "--listen", "--capture-range", "cudaProfilerApi", "--"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        [*command, *program], env=simulator_environment(), stdin=pipe, stdout=pipe, stderr=pipe, text=True
+    ) as running:
+        assert running.stdout is not None
+        number = int(running.stdout.readline())
+        for words in ("dump",), ("record", "100ms"), ("stop",):
+            assert attach(number, *words, "-o", tmp_path / "out.gpurec") == 0
+            assert capsys.readouterr().err.splitlines() == [
+                "collector: nothing was recorded: the process is outside the ranges that `--capture-range` records",
+                f"collector: what was recorded is in {tmp_path / 'out.gpurec'}",
+            ]
+        running.communicate()
+
+
 def _has_kernels(cut: Cut) -> bool:
     return bool(len(Recording.load(cut.journal).kernels))
 
