@@ -221,7 +221,8 @@ class Finder {
     if (handle == nullptr) {
       return Failure{FailureKind::kDriverNotFound,
                      "no NVIDIA driver in this process or on this machine (" + loader_error() + ")",
-                     "Install the NVIDIA driver; in a container, run it with --gpus all"};
+                     paths_.libcuda.empty() ? "Install the NVIDIA driver; in a container, run it with --gpus all"
+                                            : "Correct COLLECTOR_LIBCUDA, or unset it to search"};
     }
     library.driver_ = load_driver(Symbols(handle));
     library.driver_path_ = path_of(handle, name);
@@ -257,9 +258,10 @@ class Finder {
       void* handle = ::dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL);
       if (handle == nullptr) {
         last_error = loader_error();
+        if (candidate.find('/') != std::string::npos) library.passed_over_.emplace_back(candidate, last_error);
         continue;
       }
-      library.cupti_reason_ = first_failure ? "the first that can be used" : "the first that was found";
+      library.cupti_reason_ = !library.passed_over_.empty() ? "the first that can be used" : "the first that was found";
       std::optional<Failure> failure = load_cupti_file(library, handle, candidate);
       if (!failure) return std::nullopt;
       // Nothing holds a pointer into it yet: at most its version was asked for.

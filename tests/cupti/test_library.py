@@ -59,11 +59,11 @@ def driver(tmp_path: Path) -> str:
     return build(tmp_path, "libcuda_stand_in.so", source)
 
 
-def test_no_driver() -> None:
+def test_a_driver_that_is_named_and_missing() -> None:
     error = failure_of_start(libcuda="/nowhere/libcuda.so.1")
     assert error.kind == "driver-not-found"
     assert "no NVIDIA driver" in error.cause
-    assert "Install the NVIDIA driver" in error.remedy
+    assert "Correct COLLECTOR_LIBCUDA" in error.remedy
 
 
 def test_toolkit_stub_is_not_a_driver() -> None:
@@ -221,6 +221,24 @@ def test_an_unusable_libcupti_is_passed_over_for_the_next(
     ((path, cause),) = found["cupti_passed_over"]
     assert path == paths[0]
     assert "killed by signal" in cause
+
+
+def test_a_libcupti_that_cannot_be_loaded_is_passed_over_for_the_next(
+    tmp_path: Path, driver: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("COLLECTOR_LIBCUPTI", "CUDA_HOME", "CUDA_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    folders = [tmp_path / root / "nvidia" / "cu13" / "lib" for root in ("first", "second")]
+    for folder in folders:
+        folder.mkdir(parents=True)
+    broken = folders[0] / "libcupti.so.13"
+    broken.write_text("no library")
+    works = build(folders[1], "libcupti.so.13", cupti_stand_in(130101))
+    found = _native.probe("", driver, [str(tmp_path / "first"), str(tmp_path / "second")])
+    assert (found["cupti_path"], found["cupti_reason"]) == (works, "the first that can be used")
+    ((path, cause),) = found["cupti_passed_over"]
+    assert path == str(broken)
+    assert "invalid ELF header" in cause or "file too short" in cause
 
 
 def test_13_2_with_its_driver_is_used() -> None:
