@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <climits>
 #include <cstdlib>
 #include <exception>
+#include <iterator>
 #include <stdexcept>
 #include <string_view>
 #include <vector>
@@ -86,7 +88,10 @@ RunOptions run_options() {
   options.start.budget_millionths = static_cast<uint32_t>(budget);
   options.start.holder = capture::Holder::kInjection;
   const std::string listens = variable("COLLECTOR_LISTEN");
-  options.listens = !listens.empty() && listens != "0";
+  constexpr std::string_view kOff[] = {"", "0", "false", "no", "off"};  // in any case of letters, as in Python
+  std::string lower = listens;
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char letter) { return std::tolower(letter); });
+  options.listens = std::find(std::begin(kOff), std::end(kOff), lower) == std::end(kOff);
   if (options.listens) {
     if (listens[0] == '/') options.socket_folder = listens;
     // A part that is written out is made of closed segments.
