@@ -73,7 +73,7 @@ DEGREE_CAPTURED = 1
 DEGREE_REKEYED = 2
 """They are known, and the graph was cloned or updated in between."""
 DEGREE_LAUNCH = 3
-"""Only the annotation at the launch is known: the graph was captured before the step, or may have been updated since."""
+"""Only the annotation at the launch is known: the graph is from before the step, or may have been updated since."""
 DEGREE_WHOLE_GRAPH = 4
 """The graph was recorded as a whole."""
 GRAPH_CHANGES = (
