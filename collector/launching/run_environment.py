@@ -115,7 +115,7 @@ def run_environment(
     environment[INJECTION_VARIABLE] = str(library)
     if options.python:
         environment[_PATH] = os.pathsep.join(_with_startup_first(environment.get(_PATH, "")))
-    if options.listens and environment.get(LISTEN_VARIABLE, "0") in ("", "0"):  # both mean: do not listen
+    if options.listens and not environment.get(LISTEN_VARIABLE, "").startswith("/"):  # else it names a folder
         environment[LISTEN_VARIABLE] = "1"
     if options.nvtx or options.has_nvtx_ranges:
         environment |= arming_variables(environment, library)

@@ -241,7 +241,8 @@ def test_counters_of_a_framework_are_in_the_trace(tmp_path):
     assert held.tolist()[0] == 5
 
 
-def test_a_process_that_is_stopped_and_started_again_is_one_process(tmp_path):
+@pytest.mark.parametrize("value", ["0", "off"])
+def test_a_process_that_is_stopped_and_started_again_is_one_process(tmp_path, value):
     """It listens, although COLLECTOR_LISTEN says that no process shall."""
     again = """
 from collector.launching.attached_process import AttachedProcess
@@ -252,7 +253,7 @@ assert driver.cuCtxSynchronize() == 0
 sys.exit(4)
 """
     (tmp_path / "script.py").write_text(PYTHON.replace("sys.exit(4)", again))
-    done = run("-q", "--listen", "-o", "out.json", "script.py", cwd=tmp_path, COLLECTOR_LISTEN="0")
+    done = run("-q", "--listen", "-o", "out.json", "script.py", cwd=tmp_path, COLLECTOR_LISTEN=value)
     assert (done.returncode, done.stderr) == (4, "collector: the trace is in out.json\n")
     trace = json.loads((tmp_path / "out.json").read_text())
     assert sum(event.get("name") == "from_python" and event["ph"] == "X" for event in trace["traceEvents"]) == 2
