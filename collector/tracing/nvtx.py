@@ -139,15 +139,26 @@ def add_facts(capture: Capture, wanted: bool | tuple[str, ...] | None) -> str:
     return "; ".join(filter(None, [_missed(capture), _absent_domains(wanted, status["domains"])]))
 
 
+def is_armed() -> bool:
+    """Whether `arm` was called in this process."""
+    return _is_armed
+
+
+def missed_facts() -> tuple[dict[str, str], dict[str, int]]:
+    """What a recording states of the copies whose ranges it does not have: of its environment, and of its ledger."""
+    missed = sorted({Path(library).name for library in missed_copies()})
+    return ({"nvtx_missed": ", ".join(missed)}, {"nvtx_copies_missed": len(missed)}) if missed else ({}, {})
+
+
 def _missed(capture: Capture) -> str:
     """Note the copies of NVTX whose ranges are not seen; return one line about them, if there are any."""
-    missed = sorted({Path(library).name for library, state in copies() if state == "missed"})
-    if not missed:
+    texts, counters = missed_facts()
+    if not counters:
         return ""
-    capture["environment"]["nvtx_missed"] = missed
-    capture["counters"]["nvtx_copies_missed"] = len(missed)
-    was = counted("[was|were]", len(missed))
-    return f"NVTX of {', '.join(missed)} {was} in use before the handler was armed: those ranges are not seen"
+    capture["environment"].update(texts)
+    capture["counters"].update(counters)
+    was = counted("[was|were]", counters["nvtx_copies_missed"])
+    return f"NVTX of {texts['nvtx_missed']} {was} in use before the handler was armed: those ranges are not seen"
 
 
 def _absent_domains(wanted: bool | tuple[str, ...] | None, seen: list[str]) -> str:

@@ -33,7 +33,7 @@ from collector.recording.journal_segments import is_closed, segment_number, segm
 from collector.sources.native import NativeSource
 from collector.text.durations import seconds_of
 from collector.text.sizes import bytes_of
-from collector.tracing import session_slot
+from collector.tracing import nvtx, session_slot
 from collector.tracing.annotate import send_annotations_to
 from collector.tracing.caller_warnings import warn_caller
 
@@ -173,6 +173,8 @@ class Recorder:
         """The dumps that were made, the latest last."""
         self._kinds, self._hang_s, self._suffix, self._budget = kinds, hang_s, suffix, budget
         self._source: _RecorderSource | None = None
+        self._nvtx_facts: tuple[dict[str, str], dict[str, int]] = ({}, {})
+        """What the recorder's journals state of NVTX copies that were used before the handler was armed."""
         self._process_id = os.getpid()
         self._ring = Path()
         self._dumping = threading.Lock()
@@ -226,7 +228,7 @@ class Recorder:
     def _dump(self, target: Path | None, reason: str, *, running: bool = False) -> Dump:
         assert self._source is not None
         threads = {f"thread.{number}": name for number, name in session_slot.thread_names().items()}
-        self._source.note_facts(threads, {})
+        self._source.note_facts(threads | self._nvtx_facts[0], self._nvtx_facts[1])
         next_segment = self._source.cut(running=running)
         is_broken = self._source.is_broken
         name = f"{re.sub(r'[^A-Za-z0-9]+', '-', reason).strip('-')[:40]}-{os.getpid()}-{len(self.dumps) + 1}"
@@ -335,6 +337,8 @@ class Recorder:
             warn_caller(f"nothing is recorded: {self.unavailable}")
             return
         self._source = source
+        texts, counters = nvtx.missed_facts() if nvtx.is_armed() else ({}, {})
+        self._nvtx_facts = {f"environment.{name}": text for name, text in texts.items()}, counters
         send_annotations_to(source)
         atexit.register(self.stop)
         self._hook_exceptions()

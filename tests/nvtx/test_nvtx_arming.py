@@ -106,6 +106,32 @@ def test_a_copy_that_was_used_before_is_named():
     assert "in use before the handler was armed: those ranges are not seen" in done.stderr
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_every_kind_of_recording_names_a_copy_that_was_used_before(tmp_path, stream):
+    program = f"""
+import nvtx, pathlib, time, collector
+from collector.testing import SimulatedGpu
+nvtx.push_range("too early")
+nvtx.pop_range()
+collector.nvtx.arm()
+folder = pathlib.Path({str(tmp_path)!r})
+with SimulatedGpu() as gpu:
+    if {stream}:
+        with collector.trace(journal=folder / "journal", stream=True) as step:
+            gpu.launch("kernel")
+    else:
+        with collector.record(keep="10s", folder=folder) as recorder:
+            gpu.launch("kernel")
+            gpu.synchronize()
+            step = collector.load(recorder.dump().journal)
+ledger = step.ledger
+print(ledger.source_counters["nvtx_copies_missed"], step.recording.environment["nvtx_missed"], ledger.losses())
+"""
+    printed = run(program).stdout
+    assert printed.startswith("1 ")
+    assert ".so ['NVTX of 1 library was in use before" in printed
+
+
 def test_copies_and_their_states():
     program = """
         import collector, nvtx
