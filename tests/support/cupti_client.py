@@ -147,6 +147,9 @@ class Record:
 class CuptiClient:
     """Requests and receives buffers with its own callbacks, and reads records with the library's GetNextRecord."""
 
+    registered: CuptiClient | None = None
+    """The client whose callbacks the library calls: it must live, also where a test does not keep it."""
+
     def __init__(self, *, buffer_bytes: int = 1 << 16, max_records: int = 0) -> None:
         self.library = ctypes.CDLL(str(library_path()))
         self.buffer_bytes = buffer_bytes
@@ -174,6 +177,7 @@ class CuptiClient:
         if own_zeroes:
             self.set_attribute(5, ctypes.c_uint8(1))
         self.check("cuptiActivityRegisterCallbacks", self._request, self._complete)
+        CuptiClient.registered = self
         for kind in kinds or EVERY_KIND:
             self.check("cuptiActivityEnable", kind)
         return self
