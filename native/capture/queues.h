@@ -48,13 +48,15 @@ class IndexStack {
   std::atomic<uint64_t> head_{0};  // low half: index + 1, or 0 when empty
 };
 
-// A first-in-first-out queue for many producers and many consumers, after Dmitry Vyukov's bounded queue. `Capacity`
-// must be at least the number of items that can be queued at once; then push never fails.
+// A first-in-first-out queue for many producers and one consumer, after Dmitry Vyukov's bounded queue. The consumer may
+// be another thread later, if something else orders the two: a start or a join. `at_least` must be at least the number
+// of items that can be queued at once; then push never fails. With two consumers it could: one that sleeps between
+// taking its place and emptying the cell would stop the producers a lap later, with nearly all other cells empty.
 //
 // On a processor with weak ordering: the turn of a cell is stored with release and read with acquire, which hands the
-// value to the consumer, and the empty cell to the producer one lap later. Between a producer's or consumer's read of
-// the turn and its own store nobody else writes the cell, because the exchange of the position gave it to this thread.
-// Positions are read with acquire and changed with release for another reason: a thread could otherwise read a turn
+// value to the consumer, and the empty cell to the producer one lap later. Between a producer's read of the turn and its
+// own store nobody else writes the cell, because the exchange of the position gave it to this thread. The position of
+// the producers is read with acquire and changed with release for another reason: a thread could otherwise read a turn
 // that is out of date, and take a queue for full that is not. The position that a producer reads tells it what the
 // producers before it knew, and one of them, or itself, got its item from the consumer that had emptied this cell.
 template <typename Value>
@@ -88,22 +90,12 @@ class BoundedQueue {
   }
 
   bool pop(Value& value) noexcept {
-    size_t at = head_.load(std::memory_order_acquire);
-    for (;;) {
-      Cell& cell = cells_[at & mask_];
-      const size_t turn = cell.turn.load(std::memory_order_acquire);
-      if (turn == at + 1) {
-        if (head_.compare_exchange_weak(at, at + 1, std::memory_order_acq_rel, std::memory_order_acquire)) {
-          value = cell.value;
-          cell.turn.store(at + mask_ + 1, std::memory_order_release);
-          return true;
-        }
-      } else if (turn < at + 1) {
-        return false;  // empty, or the producer has not finished yet
-      } else {
-        at = head_.load(std::memory_order_acquire);
-      }
-    }
+    Cell& cell = cells_[head_ & mask_];
+    if (cell.turn.load(std::memory_order_acquire) != head_ + 1) return false;  // empty, or still being filled
+    value = cell.value;
+    cell.turn.store(head_ + mask_ + 1, std::memory_order_release);
+    ++head_;
+    return true;
   }
 
  private:
@@ -114,7 +106,7 @@ class BoundedQueue {
   std::unique_ptr<Cell[]> cells_;
   size_t mask_;
   alignas(64) std::atomic<size_t> tail_{0};
-  alignas(64) std::atomic<size_t> head_{0};
+  alignas(64) size_t head_ = 0;
 };
 
 }  // namespace collector::capture
