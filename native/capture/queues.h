@@ -54,10 +54,10 @@ class IndexStack {
 // taking its place and emptying the cell would stop the producers a lap later, with nearly all other cells empty.
 //
 // On a processor with weak ordering: the turn of a cell is stored with release and read with acquire, which hands the
-// value to the consumer, and the empty cell to the producer one lap later. Between a producer's read of the turn and its
-// own store nobody else writes the cell, because the exchange of the position gave it to this thread. The position of
-// the producers is read with acquire and changed with release for another reason: a thread could otherwise read a turn
-// that is out of date, and take a queue for full that is not. The position that a producer reads tells it what the
+// value to the consumer, and the empty cell to the producer one lap later. Between a producer's read of the turn and
+// its own store nobody else writes the cell, because the exchange of the position gave it to this thread. The position
+// of the producers is read with acquire and changed with release for another reason: a thread could otherwise read a
+// turn that is out of date, and take a queue for full that is not. The position that a producer reads tells it what the
 // producers before it knew, and one of them, or itself, got its item from the consumer that had emptied this cell.
 template <typename Value>
 class BoundedQueue {
