@@ -11,7 +11,9 @@ token that is printed; nothing is written, and nothing is loaded from anywhere e
 from __future__ import annotations
 
 import argparse
+import signal
 from pathlib import Path
+from types import FrameType
 
 _MOST_PORTS = 1 << 16
 
@@ -57,6 +59,8 @@ def run(arguments: argparse.Namespace) -> int:
     from collector.web.perfetto_files import perfetto_files
     from collector.web.run_folder import RunFolder
 
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _end)
     profiles = list(arguments.profile_context_path)
     made = tempfile.TemporaryDirectory(prefix="collector-")
     if arguments.graph_path or arguments.run_meta_path:
@@ -74,6 +78,11 @@ def run(arguments: argparse.Namespace) -> int:
     with made:
         serve(application, sockets, address="" if arguments.no_browser else address)
     return 0
+
+
+def _end(number: int, _frame: FrameType | None) -> None:
+    """End as at an exception: the temporary files are removed, which a signal alone would leave."""
+    raise SystemExit(128 + number)
 
 
 def _profile(arguments: argparse.Namespace, folder: Path) -> Path:

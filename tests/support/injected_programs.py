@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -17,6 +17,7 @@ from collector.testing.simulator.simulator_library import library_path
 
 SOURCE = Path(__file__).resolve().parents[1] / "inject" / "launching_program.c"
 INJECTION_VARIABLE = "CUDA_INJECTION64_PATH"
+_FOLDERS: list[TemporaryDirectory[str]] = []  # removed when the tests end
 
 
 @cache
@@ -25,7 +26,8 @@ def launching_program(*, is_linked: bool = True) -> Path:
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("PROGRAMS THAT IMPORT NOTHING NOT TESTED: there is no C compiler")
-    folder = Path(mkdtemp(prefix="launching-program-"))
+    _FOLDERS.append(TemporaryDirectory(prefix="launching-program-"))
+    folder = Path(_FOLDERS[-1].name)
     program, driver = folder / "program", library_path()
     link = [f"-L{driver.parent}", f"-l:{driver.name}", f"-Wl,-rpath,{driver.parent}"]
     if not is_linked:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -367,8 +368,28 @@ class TestCommand:
                 assert [run["name"] for run in answer.json()["runs"]] == ["step.gpurec"]
             finally:
                 server.terminate()
-            assert server.wait() in (0, -15)
+            assert server.wait() == 143
             assert server.stderr.read() == ""
+
+    @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda ending: ending.name)
+    def test_its_temporary_files_end_with_it(self, folder, tmp_path, ending):
+        temporary = tmp_path / "temporary"
+        temporary.mkdir()
+        browser = tmp_path / "browser"
+        browser.write_text("#!/bin/sh\n")
+        browser.chmod(0o755)
+        command = [sys.executable, "-m", "collector", "ui", str(folder)]
+        environment = {**os.environ, "TMPDIR": str(temporary), "BROWSER": f"{browser} %s"}
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        ) as server:
+            address = server.stdout.readline().split("#")[0]
+            assert httpx.get(address).status_code == 200
+            assert list(temporary.glob("*/open.html"))
+            server.send_signal(ending)
+            assert server.wait() == 128 + ending
+            assert server.stderr.read() == ""
+        assert list(temporary.iterdir()) == []
 
     def test_a_port_in_use_is_one_line(self, folder):
         with socket.create_server(("127.0.0.1", 0)) as taken:
