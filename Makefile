@@ -123,7 +123,7 @@ $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	$(BIN)/$(PIP_INSTALL) $(BUILD_SETTINGS) -e '.[test,dev]'
 	@touch $@ $(VENV)/.installed $(VENV)/.test
 
-environment: $(VENV)/.dev ## Build the package and install all that tests and lint need
+environment: $(VENV)/.dev $(VENV)/.test ## Build the package and install all that tests and lint need
 
 $(PROTOS)/.installed:
 	$(call create_venv,$(PROTOS))
