@@ -55,6 +55,10 @@ py::dict probe(const std::string& libcupti, const std::string& libcuda, const st
     out["error"] = cupti::name_of(failure->kind);
     out["cause"] = failure->cause;
     out["remedy"] = failure->remedy;
+    if (failure->driver) {
+      out["driver_path"] = failure->driver->path;
+      out["driver_version"] = failure->driver->version;
+    }
     return out;
   }
   const auto& library = *std::get<std::shared_ptr<const cupti::Library>>(opened);

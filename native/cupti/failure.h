@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "cupti/abi.h"
@@ -18,10 +19,16 @@ enum class FailureKind : uint8_t {
   kAlreadyActive,
 };
 
+struct OpenedDriver {
+  std::string path;
+  int version;  // 12040 means 12.4
+};
+
 struct Failure {
   FailureKind kind;
-  std::string cause;   // one sentence without a full stop
-  std::string remedy;  // one sentence, or empty
+  std::string cause;                                  // one sentence without a full stop
+  std::string remedy;                                 // one sentence, or empty
+  std::optional<OpenedDriver> driver = std::nullopt;  // where something else failed after it was opened
 };
 
 // The names of the kinds in Python: "driver-not-found", "cupti-not-found", ...

@@ -172,7 +172,10 @@ class Finder {
   Library::Opened open() {
     auto library = std::make_shared<Library>();
     if (auto failure = open_driver(*library)) return *failure;
-    if (auto failure = open_cupti(*library)) return *failure;
+    if (auto failure = open_cupti(*library)) {
+      failure->driver = OpenedDriver{library->driver_path_, library->driver_version_};
+      return *failure;
+    }
     library->learn_strides();
     return std::shared_ptr<const Library>(library);
   }

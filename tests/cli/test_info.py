@@ -34,6 +34,7 @@ def test_it_tells_that_13_2_is_not_called_under_an_older_driver(capsys):
         assert gpu.misuse() == {}
     assert rows["tracing"].startswith("unavailable: ")
     assert "13.2" in rows["tracing"]
+    assert rows["driver"].endswith("(CUDA 12.4)")
     assert "cuptiGetVersion answers 999" in rows["tracing"]
 
 
@@ -42,6 +43,7 @@ def test_it_tells_of_a_missing_libcupti(capsys, tmp_path, monkeypatch):
         monkeypatch.setenv("COLLECTOR_LIBCUPTI", str(tmp_path / "libcupti.so"))
         rows = printed(capsys, 1)
     assert "libcupti" in rows["tracing"]
+    assert "(CUDA " in rows["driver"]
     assert rows["COLLECTOR_LIBCUPTI"].endswith("which is not there. Correct it, or unset it to search")
 
 
