@@ -46,6 +46,7 @@ class _DecodeTimes(TypedDict):
 class _NvtxStatus(TypedDict):
     libraries: list[str]
     domains: list[str]
+    absent: list[str]
     next_tool_trouble: str
     thread_names: dict[int, str]
     failures: int

@@ -204,6 +204,8 @@ LOSSES = {
     "the generator with annotate(), or end the block before the yield",
     "nvtx_copies_missed": "NVTX of {} librar[y|ies] was in use before the handler was armed: [its|their] ranges are "
     "not seen (nvtx_missed in the environment names [it|them])",
+    "nvtx_domains_absent": "{} NVTX domain[|s] that [was|were] chosen [was|were] not seen: nvtx_absent in the "
+    "environment names [it|them], nvtx_domains those that the program has",
     "nvtx_ranges_lost": "{} NVTX range[|s] or mark[|s] could not be kept: there are too many",
     "nvtx_ranges_suspended": "{} time[|s] an NVTX range was open while another task of its thread went on, and named "
     "nothing meanwhile. Use annotate() in coroutines, or end the range before the await",

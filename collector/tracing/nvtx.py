@@ -136,7 +136,7 @@ def add_facts(capture: Capture, wanted: bool | tuple[str, ...] | None) -> str:
         environment["device_labels"] = labels
     if status["names_unknown"]:
         capture["counters"]["nvtx_names_unknown"] = status["names_unknown"]
-    return "; ".join(filter(None, [_missed(capture), _absent_domains(wanted, status["domains"])]))
+    return "; ".join(filter(None, [_missed(capture), _absent_domains(capture, wanted, status)]))
 
 
 def is_armed() -> bool:
@@ -161,14 +161,19 @@ def _missed(capture: Capture) -> str:
     return f"NVTX of {texts['nvtx_missed']} {was} in use before the handler was armed: those ranges are not seen"
 
 
-def _absent_domains(wanted: bool | tuple[str, ...] | None, seen: list[str]) -> str:
-    """One line about domains that a trace chose and that the program has not made, though it has made others."""
-    others = sorted({name for name in seen if name})
-    absent = [name for name in wanted if name and name not in others] if isinstance(wanted, tuple) else []
-    if not absent or not others:
+def _absent_domains(capture: Capture, wanted: bool | tuple[str, ...] | None, status: Mapping[str, Any]) -> str:
+    """Note the domains that a trace chose and the program has not made; return one line about them, if there are any.
+
+    There are none as long as the program has made no domain at all.
+    """
+    absent = status["absent"] if isinstance(wanted, tuple) else []
+    if not absent:
         return ""
-    names = ", ".join(map(repr, absent))
-    return f"no NVTX domain named {names} was seen; the program has: {', '.join(map(repr, others[:_MOST_NAMED]))}"
+    others = [name for name in status["domains"] if name]
+    capture["environment"].update(nvtx_absent=", ".join(absent), nvtx_domains=", ".join(others))
+    capture["counters"]["nvtx_domains_absent"] = len(absent)
+    names, seen = ", ".join(map(repr, absent)), ", ".join(map(repr, sorted(others)[:_MOST_NAMED]))
+    return f"no NVTX domain named {names} was seen; the program has: {seen}"
 
 
 _MOST_NAMED = 10

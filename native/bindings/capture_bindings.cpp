@@ -322,6 +322,9 @@ py::dict nvtx_status() {
   py::list domains;
   for (const std::string& name : status.domains) domains.append(shown_text(name));
   out["domains"] = domains;
+  py::list absent;
+  for (const std::string& name : status.absent) absent.append(shown_text(name));
+  out["absent"] = absent;
   out["next_tool_trouble"] = status.next_tool_trouble;
   py::dict thread_names;
   for (const auto& [thread, name] : status.thread_names) thread_names[py::int_(thread)] = shown_text(name);

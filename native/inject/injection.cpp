@@ -24,6 +24,7 @@
 #include "inject/control_server.h"
 #include "inject/run_options.h"
 #include "nvtx/copies.h"
+#include "nvtx/handler.h"
 #include "threads/mutex.h"
 #include "threads/signals_blocked.h"
 
@@ -81,7 +82,7 @@ class Injection {
     const threads::MutexLock lock(mutex_);
     if (std::exchange(is_over_, true)) return;
     Session& session = Session::instance();
-    if (wants_nvtx_ && session.active()) note_missed_copies();
+    if (wants_nvtx_ && session.active()) note_unseen_ranges();
     // It waits for no kernel: the exit of the program does not either.
     session.stop(false, kEndTimeout, capture::Holder::kInjection);
     if (const std::string trouble = session.journal_trouble(); !trouble.empty()) {
@@ -118,17 +119,31 @@ class Injection {
   }
 
  private:
-  // States the libraries whose NVTX ranges the handler did not see.
-  static void note_missed_copies() {
+  // States the libraries whose NVTX ranges the handler did not see, and the domains that were chosen and never made.
+  static void note_unseen_ranges() {
+    const nvtx::Status status = nvtx::status();
+    if (!status.absent.empty()) {
+      Session::instance().note_facts(
+          {{"environment.nvtx_absent", joined(status.absent)}, {"environment.nvtx_domains", joined(status.domains)}},
+          {{"nvtx_domains_absent", static_cast<int64_t>(status.absent.size())}});
+    }
     std::set<std::string> missed;
     for (const nvtx::Copy& copy : nvtx::copies()) {
       if (copy.state == nvtx::CopyState::kMissed) missed.insert(copy.library.substr(copy.library.rfind('/') + 1));
     }
     if (missed.empty()) return;
-    std::string names;
-    for (const std::string& name : missed) names += (names.empty() ? "" : ", ") + name;
-    Session::instance().note_facts({{"environment.nvtx_missed", names}},
+    Session::instance().note_facts({{"environment.nvtx_missed", joined(missed)}},
                                    {{"nvtx_copies_missed", static_cast<int64_t>(missed.size())}});
+  }
+
+  // Names in one line; an empty name is that of the default domain.
+  template <typename Names>
+  static std::string joined(const Names& names) {
+    std::string line;
+    for (const std::string& name : names) {
+      if (!name.empty()) line += (line.empty() ? "" : ", ") + name;
+    }
+    return line;
   }
 
   static void pause(int64_t ns) {

@@ -66,6 +66,16 @@ std::vector<std::string> Domains::names() {
   return names;
 }
 
+std::vector<std::string> Domains::absent() {
+  const threads::MutexLock lock(mutex_);
+  std::vector<std::string> names;
+  if (all_ || domains_.size() < 2) return names;
+  for (const std::string& name : selected_) {
+    if (!name.empty() && by_name_.count(name) == 0) names.push_back(name);
+  }
+  return names;
+}
+
 void Domains::name_category(Domain& domain, uint32_t category, std::string_view name) {
   const threads::MutexLock lock(mutex_);
   const std::pair key(domain.owner, category);

@@ -65,6 +65,9 @@ class Domains {
   // The names of all domains, that of the default domain first.
   std::vector<std::string> names();
 
+  // The selected domains that the program has not made, though it has made others; without the default domain.
+  std::vector<std::string> absent();
+
  private:
   bool is_selected(const std::string& name) const REQUIRES(mutex_);
 

@@ -730,6 +730,7 @@ Status status() {
   Handler& self = handler();
   Status status;
   status.domains = self.domains.names();
+  status.absent = self.domains.absent();
   status.failures = self.failures.load(std::memory_order_relaxed);
   status.cuda_names = self.cuda_names.names(self.session.known_library());
   {

@@ -34,6 +34,7 @@ struct Selection {
 struct Status {
   std::vector<std::string> libraries;  // the libraries with a copy of NVTX that call the handler
   std::vector<std::string> domains;    // "" is the default domain
+  std::vector<std::string> absent;     // the selected domains that are not among them, if there are others
   std::string next_tool_trouble;       // why the next tool could not be loaded
   std::map<uint32_t, std::string> thread_names;
   NamedObjects cuda_names;

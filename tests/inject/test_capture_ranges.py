@@ -327,3 +327,13 @@ def test_bad_ranges_are_one_line_and_nothing_runs(tmp_path, words, message):
     assert done.returncode == 2
     assert message in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("chosen", "absent"), [("default,lib", None), ("lib,typo,other", "typo, other")])
+def test_domains_that_were_chosen_and_never_made_are_named(program, folder, chosen, absent):
+    words = "init push@lib:outer launch:20:kernel pop@lib sync"
+    step = recorded(program, folder, words, "", COLLECTOR_RUN_NVTX=chosen, NVTX_INJECTION64_PATH=str(capture_library()))
+    assert kernels(step) == {"kernel": 20}
+    assert step.recording.environment.get("nvtx_absent") == absent
+    assert step.ledger.source_counters.get("nvtx_domains_absent", 0) == (2 if absent else 0)
+    assert step.ledger.complete == (not absent)

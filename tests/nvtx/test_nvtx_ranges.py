@@ -174,9 +174,13 @@ def test_a_domain_that_was_chosen_and_never_made_is_named(gpu, nvtx):
         pytest.warns(
             collector.CollectorWarning, match="no NVTX domain named 'typo' was seen; the program has: .*'one'"
         ),
-        collector.trace(nvtx=["typo", "one", ""]),
+        collector.trace(nvtx=["typo", "one", ""]) as step,
     ):
         gpu.launch("kernel")
+    assert step.ledger.source_counters["nvtx_domains_absent"] == 1
+    assert step.recording.environment["nvtx_absent"] == "typo"
+    assert "one" in step.recording.environment["nvtx_domains"].split(", ")
+    assert any("1 NVTX domain that was chosen was not seen" in line for line in step.ledger.losses())
 
 
 def test_a_domain_that_is_no_unicode_is_refused(gpu, nvtx):
