@@ -13,10 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-typedef void *Handle;
 #ifdef DRIVER
 /* Linked to no driver, as a program with a static runtime library is: that loads the driver when it is first used. */
 #include <dlfcn.h>
+typedef void *Handle;
 static void *driver_function(const char *name) {
   void *const driver = dlopen(DRIVER, RTLD_NOW | RTLD_LOCAL);
   void *const found = driver ? dlsym(driver, name) : 0;
@@ -37,15 +37,7 @@ CALL(cuLaunchKernel,
       unsigned shared_bytes, Handle stream, void **parameters, void **extra),
      function, gx, gy, gz, bx, by, bz, shared_bytes, stream, parameters, extra)
 #else
-int cuInit(unsigned flags);
-int cuDeviceGet(int *device, int ordinal);
-int cuDevicePrimaryCtxRetain(Handle *context, int device);
-int cuCtxSetCurrent(Handle context);
-int cuCtxSynchronize(void);
-int cuModuleLoadData(Handle *module, const void *image);
-int cuModuleGetFunction(Handle *function, Handle module, const char *name);
-int cuLaunchKernel(Handle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                   unsigned shared_bytes, Handle stream, void **parameters, void **extra);
+#include "driver_functions.h"
 #endif
 
 static Handle context;

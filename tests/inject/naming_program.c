@@ -6,20 +6,11 @@
 #include <stdint.h>
 #include <unistd.h>
 
-typedef void *Handle;
-int cuInit(unsigned flags);
-int cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
-int cuCtxSetCurrent(CUcontext context);
-int cuCtxSynchronize(void);
-int cuModuleLoadData(Handle *module, const void *image);
-int cuModuleGetFunction(Handle *function, Handle module, const char *name);
-int cuLaunchKernel(Handle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                   unsigned shared_bytes, CUstream stream, void **parameters, void **extra);
+#include "driver_functions.h"
 
 int main(int count, char **arguments) {
   (void)arguments;
-  CUcontext context;
-  Handle module, function;
+  Handle context, module, function;
   CUstream first = (CUstream)(uintptr_t)21, second = (CUstream)(uintptr_t)22; /* the simulator's handles are numbers */
   if (cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context)) return 1;
   nvtxNameOsThreadA((uint32_t)gettid(), "trainer");

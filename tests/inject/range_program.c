@@ -21,15 +21,8 @@
 #include <unistd.h>
 #include <wchar.h>
 
-typedef void *Handle;
-int cuInit(unsigned flags);
-int cuDevicePrimaryCtxRetain(Handle *context, int device);
-int cuCtxSetCurrent(Handle context);
-int cuCtxSynchronize(void);
-int cuModuleLoadData(Handle *module, const void *image);
-int cuModuleGetFunction(Handle *function, Handle module, const char *name);
-int cuLaunchKernel(Handle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                   unsigned shared_bytes, Handle stream, void **parameters, void **extra);
+#include "driver_functions.h"
+
 int cuProfilerStart(void);
 int cuProfilerStop(void);
 int cudaProfilerStart(void);
