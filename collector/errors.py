@@ -92,6 +92,7 @@ _OF_KIND: dict[str, type[CollectorError]] = {
     "subscriber-conflict": SubscriberConflictError,
     "cupti-call": CuptiCallError,
     "already-active": SessionActiveError,
+    "not-listening": CollectorError,
 }
 """The native ``CaptureError.kind`` -> the Python class."""
 

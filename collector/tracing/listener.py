@@ -10,11 +10,9 @@ and Python's lock is not needed: a program that hangs in a call can be recorded 
 from __future__ import annotations
 
 import os
-import stat
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from collector.errors import CollectorError, OutputError, error_of_kind
+from collector.errors import CollectorError, error_of_kind
 from collector.files.atomic_files import expanded
 from collector.options import KINDS, TraceOptions
 from collector.sources.native import extension_error, search_roots
@@ -60,7 +58,7 @@ def listen(
             )
         from collector import _native
 
-        socket_folder = b"" if folder is None else os.fsencode(_checked(expanded(folder).absolute()))
+        socket_folder = b"" if folder is None else os.fsencode(expanded(folder).absolute())
         try:
             _native.listen(
                 {
@@ -86,16 +84,3 @@ def listen_as_asked() -> None:
     """Listen as `LISTEN_VARIABLE` says."""
     asked = os.environ.get(LISTEN_VARIABLE, "")
     listen(asked if asked.startswith("/") else None)
-
-
-def _checked(folder: Path) -> Path:
-    """The folder, if no other user can replace what is in it."""
-    try:
-        found = folder.stat()
-    except OSError as error:
-        raise OutputError(f"{folder}: {error.strerror or error}", "Make the folder first") from error
-    if not stat.S_ISDIR(found.st_mode):
-        raise OutputError(f"{folder} is no folder", "Name the folder in which the socket is to be")
-    if found.st_uid != os.geteuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise OutputError(f"{folder} is not this user's alone", f"Take it away from others: chmod 700 {folder}")
-    return folder

@@ -58,6 +58,8 @@ const char* name_of(FailureKind kind) {
       return "cupti-call";
     case FailureKind::kAlreadyActive:
       return "already-active";
+    case FailureKind::kNotListening:
+      return "not-listening";
   }
   return "cupti-call";
 }

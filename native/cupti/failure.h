@@ -17,6 +17,7 @@ enum class FailureKind : uint8_t {
   kSubscriberConflict,
   kCuptiCall,
   kAlreadyActive,
+  kNotListening,
 };
 
 struct OpenedDriver {

@@ -76,15 +76,22 @@ struct Address {
   }
 };
 
-// What is wrong with a folder for sockets, whose files no other user may replace; empty: nothing.
-std::string trouble_with(const std::string& folder) {
+Failure no_socket(const std::string& cause, const std::string& remedy) {
+  return {FailureKind::kNotListening, "no socket can be made: " + cause, remedy};
+}
+
+// What is wrong with a folder for sockets, whose files no other user may replace.
+std::optional<Failure> trouble_with(const std::string& folder) {
   struct stat found{};
-  if (::stat(folder.c_str(), &found) != 0) return folder + ": " + std::strerror(errno);
-  if (!S_ISDIR(found.st_mode)) return folder + " is no folder";
+  if (::stat(folder.c_str(), &found) != 0)
+    return no_socket(folder + ": " + std::strerror(errno), "Make the folder first");
+  if (!S_ISDIR(found.st_mode))
+    return no_socket(folder + " is no folder", "Name the folder in which the socket is to be");
   if (found.st_uid != ::geteuid() || (found.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return folder + " is not this user's alone: chmod 700";
+    return no_socket(folder + " is not this user's alone",
+                     "Name a folder of this user with mode 700, as mkdir -m 700 makes one");
   }
-  return "";
+  return std::nullopt;
 }
 
 // Throws std::invalid_argument for a path that is too long for a socket.
@@ -192,22 +199,18 @@ class ControlServer {
   std::optional<Failure> begin(const ControlOptions& options) EXCLUDES(mutex_) {
     const threads::MutexLock lock(mutex_);
     if (socket_ >= 0 && process_id_ == ::getpid()) return std::nullopt;
+    if (!options.socket_folder.empty()) {
+      if (const auto trouble = trouble_with(options.socket_folder)) return trouble;
+    }
+    const std::string remedy = "Name another folder for the socket (COLLECTOR_LISTEN=/a/folder)";
     Address address;
-    int socket = -1;
-    std::string trouble;
     try {
       address = address_of(options.socket_folder);
-      if (!options.socket_folder.empty()) trouble = trouble_with(options.socket_folder);
-      if (trouble.empty()) socket = listening_socket(address, !options.socket_folder.empty());
-      if (trouble.empty() && socket < 0) trouble = std::strerror(errno);
     } catch (const std::invalid_argument& error) {
-      trouble = error.what();
+      return no_socket(error.what(), remedy);
     }
-    if (!trouble.empty()) {
-      return Failure{FailureKind::kAlreadyActive,
-                     "this process cannot be listened to: its socket cannot be made (" + trouble + ")",
-                     "Name another folder for the socket (COLLECTOR_LISTEN=/a/folder)"};
-    }
+    const int socket = listening_socket(address, !options.socket_folder.empty());
+    if (socket < 0) return no_socket(std::strerror(errno), remedy);
     options_ = options;
     address_ = address;
     process_id_ = ::getpid();
@@ -222,8 +225,7 @@ class ControlServer {
       ::close(socket);
       socket_ = -1;
       if (!options.socket_folder.empty()) ::unlink(address.name.sun_path);
-      return Failure{FailureKind::kAlreadyActive,
-                     std::string("this process cannot be listened to: no thread can be started (") + error.what() + ")",
+      return Failure{FailureKind::kNotListening, std::string("no thread can be started (") + error.what() + ")",
                      "Raise the limit of threads (ulimit -u)"};
     }
     return std::nullopt;
