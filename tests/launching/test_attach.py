@@ -484,7 +484,9 @@ wait = sys.stdin.read
     assert list(folder.iterdir()) == []
 
 
-@pytest.mark.parametrize(("mode", "text"), [(0o777, "is not this user's alone. Name a folder"), (None, "Make the folder first")])
+@pytest.mark.parametrize(
+    ("mode", "text"), [(0o777, "is not this user's alone. Name a folder"), (None, "Make the folder first")]
+)
 def test_a_folder_that_others_may_write(tmp_path, mode, text):
     folder = tmp_path / "sockets"
     if mode is not None:
