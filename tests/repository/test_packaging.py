@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from collector import _native
 from collector.runtime.extension import capture_library
 
 # What a Linux machine has; libcuda and libcupti are opened at run time, by path, and never linked.
@@ -133,6 +134,20 @@ def test_libraries_link_nothing_of_cuda(distributions: tuple[Path, Path], tmp_pa
         undefined = re.findall(r"\bUND\s+(\S+)", symbols)
         assert undefined
         assert not [name for name in undefined if re.match(r"cu(da|pti)?[A-Z]", name)], library
+
+
+def test_the_extension_does_not_keep_the_length_of_its_build_folder(tmp_path: Path) -> None:
+    """A search path that is written over a longer one leaves zeros, so that builds in two folders differ."""
+    assert _native.__file__ is not None
+    if shutil.which("readelf") is None:
+        pytest.skip("EQUAL BUILDS NOT TESTED: there is no readelf")
+    sections = run("readelf", "--wide", "--section-headers", _native.__file__, cwd=tmp_path).stdout
+    place = re.search(r"\.dynstr\s+STRTAB\s+\S+\s+(\S+)\s+(\S+)", sections)
+    assert place is not None
+    offset, size = (int(number, 16) for number in place.groups())
+    strings = Path(_native.__file__).read_bytes()[offset : offset + size]
+    assert b"\0$ORIGIN\0" in strings
+    assert b"\0\0" not in strings
 
 
 def test_the_capture_library_exports_its_own_symbols_alone_and_is_never_unmapped(tmp_path: Path) -> None:
