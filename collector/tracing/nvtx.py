@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -170,14 +171,19 @@ def _absent_domains(capture: Capture, wanted: bool | tuple[str, ...] | None, sta
     if not absent:
         return ""
     others = [name for name in status["domains"] if name]
-    capture["environment"].update(nvtx_absent=", ".join(absent), nvtx_domains=", ".join(others))
+    capture["environment"].update(nvtx_absent=_some(absent), nvtx_domains=_some(others))
     capture["counters"]["nvtx_domains_absent"] = len(absent)
-    names, seen = ", ".join(map(repr, absent)), ", ".join(map(repr, sorted(others)[:_MOST_NAMED]))
-    return f"no NVTX domain named {names} was seen; the program has: {seen}"
+    return f"no NVTX domain named {_some(map(repr, absent))} was seen; the program has: {_some(map(repr, others))}"
+
+
+def _some(names: Iterable[str]) -> str:
+    """The first names in one line."""
+    shown = list(islice(names, _MOST_NAMED + 1))
+    return ", ".join(shown[:_MOST_NAMED] + ["..."] * (len(shown) > _MOST_NAMED))
 
 
 _MOST_NAMED = 10
-"""Domains that a warning names."""
+"""Domains that a line names."""
 
 
 def _own_threads(names: dict[int, str]) -> dict[int, str]:

@@ -320,10 +320,10 @@ py::dict nvtx_status() {
   py::dict out;
   out["libraries"] = status.libraries;
   py::list domains;
-  for (const std::string& name : status.domains) domains.append(shown_text(name));
+  for (const std::string& name : status.domains.made) domains.append(shown_text(name));
   out["domains"] = domains;
   py::list absent;
-  for (const std::string& name : status.absent) absent.append(shown_text(name));
+  for (const std::string& name : status.domains.absent) absent.append(shown_text(name));
   out["absent"] = absent;
   out["next_tool_trouble"] = status.next_tool_trouble;
   py::dict thread_names;

@@ -121,11 +121,11 @@ class Injection {
  private:
   // States the libraries whose NVTX ranges the handler did not see, and the domains that were chosen and never made.
   static void note_unseen_ranges() {
-    const nvtx::Status status = nvtx::status();
-    if (!status.absent.empty()) {
+    const nvtx::DomainNames domains = nvtx::domain_names();
+    if (!domains.absent.empty()) {
       Session::instance().note_facts(
-          {{"environment.nvtx_absent", joined(status.absent)}, {"environment.nvtx_domains", joined(status.domains)}},
-          {{"nvtx_domains_absent", static_cast<int64_t>(status.absent.size())}});
+          {{"environment.nvtx_absent", joined(domains.absent)}, {"environment.nvtx_domains", joined(domains.made)}},
+          {{"nvtx_domains_absent", static_cast<int64_t>(domains.absent.size())}});
     }
     std::set<std::string> missed;
     for (const nvtx::Copy& copy : nvtx::copies()) {
@@ -136,12 +136,16 @@ class Injection {
                                    {{"nvtx_copies_missed", static_cast<int64_t>(missed.size())}});
   }
 
-  // Names in one line; an empty name is that of the default domain.
+  // The first names in one line, without that of the default domain, which is empty.
   template <typename Names>
   static std::string joined(const Names& names) {
+    constexpr int kMost = 10;
     std::string line;
+    int count = 0;
     for (const std::string& name : names) {
-      if (!name.empty()) line += (line.empty() ? "" : ", ") + name;
+      if (name.empty()) continue;
+      if (++count > kMost) return line + ", ...";
+      line += (line.empty() ? "" : ", ") + name;
     }
     return line;
   }

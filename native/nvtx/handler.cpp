@@ -729,8 +729,7 @@ void select(const Selection& selection) { handler().domains.select(selection.all
 Status status() {
   Handler& self = handler();
   Status status;
-  status.domains = self.domains.names();
-  status.absent = self.domains.absent();
+  status.domains = domain_names();
   status.failures = self.failures.load(std::memory_order_relaxed);
   status.cuda_names = self.cuda_names.names(self.session.known_library());
   {
@@ -741,6 +740,11 @@ Status status() {
   status.libraries = self.libraries;
   status.thread_names = self.thread_names;
   return status;
+}
+
+DomainNames domain_names() {
+  Handler& self = handler();
+  return {self.domains.names(), self.domains.absent()};
 }
 
 std::string library_path() { return path_of(reinterpret_cast<const void*>(&InitializeInjectionNvtx2)); }

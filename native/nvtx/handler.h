@@ -30,12 +30,17 @@ struct Selection {
   std::vector<std::string> domains;  // else these; "" is the default domain
 };
 
+// "" is the default domain.
+struct DomainNames {
+  std::vector<std::string> made;
+  std::vector<std::string> absent;  // the selected domains that are not among them, if there are others
+};
+
 // What the handler has seen since it was loaded.
 struct Status {
   std::vector<std::string> libraries;  // the libraries with a copy of NVTX that call the handler
-  std::vector<std::string> domains;    // "" is the default domain
-  std::vector<std::string> absent;     // the selected domains that are not among them, if there are others
-  std::string next_tool_trouble;       // why the next tool could not be loaded
+  DomainNames domains;
+  std::string next_tool_trouble;  // why the next tool could not be loaded
   std::map<uint32_t, std::string> thread_names;
   NamedObjects cuda_names;
   uint64_t failures;  // calls that were not recorded because memory ran out
@@ -44,6 +49,9 @@ struct Status {
 void select(const Selection& selection);
 
 Status status();
+
+// The part of it that never waits for a tool that is being loaded, as it must not at the exit of a program.
+DomainNames domain_names();
 
 // The path of this library.
 std::string library_path();
