@@ -60,7 +60,8 @@ def run(arguments: argparse.Namespace) -> int:
     from collector.web.run_folder import RunFolder
 
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _end)
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
+            signal.signal(number, _end)
     profiles = list(arguments.profile_context_path)
     made = tempfile.TemporaryDirectory(prefix="collector-")
     if arguments.graph_path or arguments.run_meta_path:

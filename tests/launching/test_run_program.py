@@ -23,6 +23,7 @@ from injected_programs import (
 import collector
 from collector.recording.counter_rows import counters_over_time
 from collector.runtime.extension import capture_library
+from tests.support.signal_actions import restore_default
 
 pytestmark = [pytest.mark.simulator, pytest.mark.slow]
 
@@ -469,11 +470,12 @@ def test_a_signal_while_the_trace_is_written_keeps_the_records(tmp_path, number)
         cwd=tmp_path,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: _default(number),  # the tests may run under nohup
+        preexec_fn=lambda: restore_default(number),
     ) as process:
         assert select.select([reader], [], [], 60)[0]
         time.sleep(0.3)
         process.send_signal(signal.SIGUSR1)  # is the program's, which has ended
+        time.sleep(0.3)  # Python notices a signal late that comes just before it goes on with an interrupted write
         process.send_signal(number)
         assert process.wait() == 7
         assert process.stderr is not None
@@ -486,10 +488,6 @@ def test_a_signal_while_the_trace_is_written_keeps_the_records(tmp_path, number)
     )
     (journal,) = folder.glob("*.journal")
     assert kernel_names(journal) == ["work"] * 3000
-
-
-def _default(number: int) -> None:
-    signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 
 def test_a_kept_folder_is_merged_as_the_message_says(tmp_path):

@@ -18,6 +18,7 @@ from collector.errors import CollectorError
 from collector.web.page_server import Served, page_server
 from collector.web.run_folder import RunFolder
 from tests.support.file_permissions import permissions_hold
+from tests.support.signal_actions import restore_default
 
 httpx = pytest.importorskip("httpx")
 pytest.importorskip("starlette")
@@ -381,7 +382,12 @@ class TestCommand:
         command = [sys.executable, "-m", "collector", "ui", str(folder)]
         environment = {**os.environ, "TMPDIR": str(temporary), "BROWSER": f"{browser} %s"}
         with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+            preexec_fn=lambda: restore_default(ending),
         ) as server:
             address = server.stdout.readline().split("#")[0]
             assert httpx.get(address).status_code == 200
@@ -390,6 +396,20 @@ class TestCommand:
             assert server.wait() == 128 + ending
             assert server.stderr.read() == ""
         assert list(temporary.iterdir()) == []
+
+    def test_a_hangup_that_is_ignored_does_not_end_it(self, folder):
+        """It runs under nohup."""
+        command = [sys.executable, "-m", "collector", "ui", "--no-browser", str(folder)]
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, text=True, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        ) as server:
+            try:
+                address = server.stdout.readline().split("#")[0]
+                server.send_signal(signal.SIGHUP)
+                assert httpx.get(address).status_code == 200
+            finally:
+                server.terminate()
+            assert server.wait() == 143
 
     def test_a_port_in_use_is_one_line(self, folder):
         with socket.create_server(("127.0.0.1", 0)) as taken:
