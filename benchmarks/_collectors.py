@@ -189,6 +189,11 @@ class WithJournal(Ours):
         self.options["journal"] = Path(tempfile.mkdtemp()) / f"step{JOURNAL_SUFFIX}"
         super().start(program)
 
+    def stop(self) -> None:
+        """Close the session, and remove the folder that was made for its journal."""
+        super().stop()
+        self.options["journal"].parent.rmdir()
+
 
 class Kineto(Collector):
     """torch.profiler."""
@@ -265,7 +270,8 @@ class Proton(Collector):
         """Start a session, which takes the only CUPTI subscriber."""
         import triton.profiler as proton
 
-        self.folder = Path(tempfile.mkdtemp())
+        self._made = tempfile.TemporaryDirectory()
+        self.folder = Path(self._made.name)
         proton.start(str(self.folder / "trace"), backend="cupti", data=self.data)
 
     def stop(self) -> None:
