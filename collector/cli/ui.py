@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     from collector.web.perfetto_files import perfetto_files
     from collector.web.run_folder import RunFolder
 
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}:  # Windows has no SIGHUP
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
             signal.signal(number, _end)
     profiles = list(arguments.profile_context_path)

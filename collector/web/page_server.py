@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from http.cookies import SimpleCookie
 from typing import TYPE_CHECKING, Any
@@ -26,6 +28,7 @@ from collector.web.single_answers import AskedAnswer, keys, single_answer
 
 if TYPE_CHECKING:
     from socket import socket
+    from types import FrameType
 
     from starlette.requests import Request
     from starlette.responses import Response
@@ -313,5 +316,31 @@ def serve(application: RequestGuard, sockets: Sequence[socket], *, address: str 
         server_header=False,
         timeout_graceful_shutdown=1,
     )
-    with opened_in_browser(address):
-        uvicorn.Server(config).run(sockets=list(sockets))
+    server = uvicorn.Server(config)
+    with opened_in_browser(address), _ended_by_hangup(server):
+        server.run(sockets=list(sockets))
+
+
+@contextmanager
+def _ended_by_hangup(server: Any) -> Iterator[None]:
+    """End the server at SIGHUP as it ends itself at SIGTERM: the handler of before is called once it has ended.
+
+    That handler raises an exception, which the event loop could lose.
+    """
+    before = signal.getsignal(signal.SIGHUP) if hasattr(signal, "SIGHUP") else signal.SIG_IGN
+    if before is signal.SIG_IGN:
+        yield
+        return
+    caught: list[int] = []
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        caught.append(number)
+        server.should_exit = True
+
+    signal.signal(signal.SIGHUP, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    for number in caught:
+        signal.raise_signal(number)
