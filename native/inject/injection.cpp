@@ -121,30 +121,30 @@ class Injection {
  private:
   // States the libraries whose NVTX ranges the handler did not see, and the domains that were chosen and never made.
   static void note_unseen_ranges() {
+    constexpr size_t kMostDomains = 10;
     const nvtx::DomainNames domains = nvtx::domain_names();
     if (!domains.absent.empty()) {
-      Session::instance().note_facts(
-          {{"environment.nvtx_absent", joined(domains.absent)}, {"environment.nvtx_domains", joined(domains.made)}},
-          {{"nvtx_domains_absent", static_cast<int64_t>(domains.absent.size())}});
+      Session::instance().note_facts({{"environment.nvtx_absent", joined(domains.absent, kMostDomains)},
+                                      {"environment.nvtx_domains", joined(domains.made, kMostDomains)}},
+                                     {{"nvtx_domains_absent", static_cast<int64_t>(domains.absent.size())}});
     }
     std::set<std::string> missed;
     for (const nvtx::Copy& copy : nvtx::copies()) {
       if (copy.state == nvtx::CopyState::kMissed) missed.insert(copy.library.substr(copy.library.rfind('/') + 1));
     }
     if (missed.empty()) return;
-    Session::instance().note_facts({{"environment.nvtx_missed", joined(missed)}},
+    Session::instance().note_facts({{"environment.nvtx_missed", joined(missed, missed.size())}},
                                    {{"nvtx_copies_missed", static_cast<int64_t>(missed.size())}});
   }
 
   // The first names in one line, without that of the default domain, which is empty.
   template <typename Names>
-  static std::string joined(const Names& names) {
-    constexpr int kMost = 10;
+  static std::string joined(const Names& names, size_t most) {
     std::string line;
-    int count = 0;
+    size_t count = 0;
     for (const std::string& name : names) {
       if (name.empty()) continue;
-      if (++count > kMost) return line + ", ...";
+      if (++count > most) return line + ", ...";
       line += (line.empty() ? "" : ", ") + name;
     }
     return line;

@@ -42,5 +42,4 @@ def test_no_process_or_thread_that_a_test_starts_has_a_narrow_limit(root):
 def test_pytest_ends_what_hangs_and_leaves_time_to_slow_machines(pytestconfig):
     if not pytestconfig.pluginmanager.hasplugin("timeout"):
         pytest.skip("pytest-timeout is not installed")
-    # The slowest test takes 90 s beside another.
-    assert int(pytestconfig.getini("timeout")) >= 900
+    assert int(pytestconfig.getini("timeout")) >= 1800
