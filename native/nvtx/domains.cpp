@@ -71,7 +71,8 @@ std::vector<std::string> Domains::absent() {
   std::vector<std::string> names;
   if (all_ || domains_.size() < 2) return names;
   for (const std::string& name : selected_) {
-    if (!name.empty() && by_name_.count(name) == 0) names.push_back(name);
+    const bool is_known = name.empty() || by_name_.count(name) != 0;
+    if (!is_known && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
   return names;
 }

@@ -329,7 +329,7 @@ def test_bad_ranges_are_one_line_and_nothing_runs(tmp_path, words, message):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("chosen", "absent"), [("default,lib", None), ("lib,typo,other", "typo, other")])
+@pytest.mark.parametrize(("chosen", "absent"), [("default,lib", None), ("lib,typo,typo,other", "typo, other")])
 def test_domains_that_were_chosen_and_never_made_are_named(program, folder, chosen, absent):
     words = "init push@lib:outer launch:20:kernel pop@lib sync"
     step = recorded(program, folder, words, "", COLLECTOR_RUN_NVTX=chosen, NVTX_INJECTION64_PATH=str(capture_library()))
