@@ -2,15 +2,18 @@
 
     gpu_report.py [FOLDER]              on a machine with a GPU; logs and recordings go to FOLDER ($OUT, else out/gpu)
     gpu_report.py --steps harness,memory    only these, with the package as it was built; they join the earlier report
+    gpu_report.py --pack gpu.tgz        and puts everything that is worth keeping into one archive
     gpu_report.py --simulated           tries every step out on the simulator
 
 Steps run in the order of their importance, each within its own time limit, and the report is written after each. It
 lists the steps for which no time was left.
 
 Needs no network if this Python has the build tools (scikit-build-core, pybind11, cmake, ninja) and the packages for the
-tests (pytest, pytest-timeout, numpy, protobuf, rich, cuda-bindings), or if wheels of the missing ones are in
-$COLLECTOR_WHEELS or ./.whl. Nothing is installed into this Python. Otherwise pip installs them into .venv-gpu. Ends
-within nine minutes (--seconds); the exit status says whether all steps passed.
+tests (pytest, pytest-timeout, numpy, protobuf, rich, rich-argparse, cuda-bindings), or if wheels of the missing ones
+are in $COLLECTOR_WHEELS or ./.whl. Nothing is installed into this Python. Otherwise pip installs them into .venv-gpu.
+Ends within nine minutes (--seconds); the exit status says whether all steps passed.
+
+Further libcuptis, to be tried under this driver, are taken from ./.libcupti.
 """
 
 from __future__ import annotations
@@ -26,23 +29,28 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "gpu"
 SITE, WHEELS_SITE, RUN = BUILD / "site", BUILD / "wheels", BUILD / "run"
 GPU_TESTS = ROOT / "tests" / "gpu"
+PROGRAMS = GPU_TESTS / "recorded_programs.py"
 NEEDED = {
     "scikit_build_core": "scikit-build-core", "pybind11": "pybind11", "numpy": "numpy", "google.protobuf": "protobuf",
-    "rich": "rich", "pytest": "pytest", "pytest_timeout": "pytest-timeout", "cuda.bindings": "cuda-python",
-    "cmake": "cmake", "ninja": "ninja",
+    "rich": "rich", "rich_argparse": "rich-argparse", "pytest": "pytest", "pytest_timeout": "pytest-timeout",
+    "cuda.bindings": "cuda-python", "cmake": "cmake", "ninja": "ninja",
 }  # fmt: skip
 """Module -> the distribution that contains it."""
 SECONDS = 525
 """The time limit of all steps together."""
+RECORDINGS = "recordings"
+"""The folder of the recorded programs, in the report's folder."""
 WORTHWHILE = 10
 """The minimum seconds left to begin a step."""
 
@@ -59,63 +67,6 @@ for name in ("torch", "triton", "cuda-bindings", "nvidia-cuda-cupti", "cupti-pyt
 print(json.dumps(found, default=str))
 """
 
-RECORD = """
-import ctypes, sys
-folder, gpu_tests, simulated = sys.argv[1:4]
-sys.path.insert(0, gpu_tests)
-if simulated == "1":
-    import simulated_cuda
-    simulated_cuda.install()
-import collector
-from cuda_program import CudaProgram
-cuda = CudaProgram()
-streams = [cuda.stream() for _ in range(3)]
-x = cuda.allocate(4 << 20)
-n = ctypes.c_int(1 << 20)
-with cuda.pinned(4 << 20) as host:
-    with collector.trace(strict=True) as step:
-        for index in range(200):
-            stream = streams[index % 3]
-            with collector.annotate(f"layer{index % 4}"):
-                cuda.copy_to_device(x, host, 4096 * (1 + index % 64), stream)
-                with collector.annotate("scale"):
-                    cuda.launch("scale", ctypes.c_void_p(x), ctypes.c_float(1), n, grid=(4096, 1, 1),
-                                block=(256, 1, 1), stream=stream)
-                cuda.fill(x, 0, 1 << 20, stream)
-        with cuda.captured(streams[0]) as graphs:
-            cuda.launch_empty(20, streams[0])
-        for _ in range(10):
-            cuda.launch_graph(graphs[0], streams[0])
-step.save(folder + "/step.gpurec")
-step.save(folder + "/step.pb")
-print(step.summary())
-"""
-
-RECORD_TORCH = """
-import sys
-import torch
-import collector
-model = torch.nn.Sequential(*(layer for _ in range(4) for layer in (torch.nn.Linear(512, 512), torch.nn.ReLU()))).cuda()
-optimizer = torch.optim.Adam(model.parameters())
-x = torch.randn(256, 512)
-def train_step():
-    with collector.annotate("forward"):
-        loss = model(x.pin_memory().to("cuda", non_blocking=True)).square().mean()
-    with collector.annotate("backward"):
-        loss.backward()
-    with collector.annotate("optimizer"):
-        optimizer.step()
-        optimizer.zero_grad()
-for _ in range(3):
-    train_step()
-torch.cuda.synchronize()
-with collector.trace(sys.argv[1] + "/torch_step.gpurec", strict=True) as step:
-    for _ in range(3):
-        train_step()
-print(step.summary())
-"""
-
-
 Step = Callable[["Report", float], None]
 """Runs a step within this many seconds, and adds its result to the report."""
 
@@ -129,6 +80,7 @@ class Report:
     python: str
     simulated: bool
     started: float = field(default_factory=time.monotonic)
+    began: float = field(default_factory=time.time)
     failed: list[str] = field(default_factory=list)
     sections: list[tuple[str, str]] = field(default_factory=list)
     seconds: float = SECONDS
@@ -143,6 +95,7 @@ class Report:
 
     def run(self, title: str, command: list[str], seconds: float, *, required: bool = True) -> str:
         """Run a step in ``RUN``; print and return its output. A failure is recorded, and the next step runs."""
+        self.failed = [each for each in self.failed if each != title]  # of an earlier call
         limit = max(1.0, min(seconds, self.left()))
         print(f"== {title} (at most {limit:.0f} s)", flush=True)
         before = time.monotonic()
@@ -248,15 +201,48 @@ def compare_kernels(report: Report, seconds: float) -> None:
     report.add_section("Comparing kernels", f"```text\n{text.strip()}\n```")
 
 
-def benchmark(script: str, title: str, *simulated: str, takes_seconds: bool = True) -> Step:
-    """Return the step that runs a script of ``benchmarks``; on the simulator with the options ``simulated``."""
+def try_examples(report: Report, seconds: float) -> None:
+    """Run the examples of README and docs, and show what they print: times and names differ from the pages'."""
+    command = [report.python, str(GPU_TESTS / "documented_examples.py"), *(["--simulated"] if report.simulated else [])]
+    text = report.run("examples", command, seconds)
+    (report.folder / "examples.txt").write_text(text)
+    fates = [
+        line for line in text.splitlines() if re.match("(== |-- .*(FAILED|left out|not at its end)|Failed|Every)", line)
+    ]
+    report.add_section("The examples of the documentation", "```text\n" + "\n".join(fates) + "\n```")
+
+
+def load_script(path: Path) -> Any:
+    """The module in a file that belongs to no package."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module  # dataclasses look their own module up
+    spec.loader.exec_module(module)
+    return module
+
+
+def benchmark(
+    script: str, title: str, *simulated: str, takes_seconds: bool = True, has_json: bool = True, options: str = ""
+) -> Step:
+    """Return the step that runs a script of ``benchmarks``.
+
+    Args:
+        script: the file without its suffix.
+        title: the heading in the report.
+        simulated: options on the simulator.
+        takes_seconds: whether it has the option ``--seconds``.
+        has_json: whether it has the option ``--json``.
+        options: options on a GPU.
+    """
 
     def run(report: Report, seconds: float) -> None:
         command = [report.python, str(ROOT / "benchmarks" / f"{script}.py")]
-        command += ["--json", str(report.folder / f"{script}.json")]
-        if report.simulated:
-            command += simulated
-        elif takes_seconds:
+        if has_json:
+            command += ["--json", str(report.folder / f"{script}.json")]
+        command += simulated if report.simulated else options.split()
+        if takes_seconds and not report.simulated:
             command += ["--seconds", str(int(seconds * 0.7))]  # the last round may be a long one
         text = report.run(script, command, seconds)
         report.add_section(title, f"```text\n{text.strip()}\n```" if takes_seconds and script != "harness" else text)
@@ -265,47 +251,77 @@ def benchmark(script: str, title: str, *simulated: str, takes_seconds: bool = Tr
 
 
 def record(report: Report, seconds: float) -> None:
-    """Save small recordings of known programs."""
-    folder, gpu_tests = str(report.folder), str(ROOT / "tests" / "gpu")
-    text = report.run(
-        "recording", [report.python, "-c", RECORD, folder, gpu_tests, "01"[report.simulated]], seconds
-    )  # fmt: skip
-    report.add_section("A recorded step", f"```\n{text.strip()}\n```")
+    """Save small recordings of known programs, with what each program knows of its work; and the demo's step."""
+    programs = load_script(PROGRAMS)
+    for name in programs.SIMULATED if report.simulated else programs.PROGRAMS:
+        needed = programs.NEEDS.get(name, "")
+        if needed and not importable(needed):
+            report.add_section(f"Recorded: {name}", f"Not run: {needed} is not installed.")
+            continue
+        command = [report.python, str(PROGRAMS), name, str(report.folder / RECORDINGS)]
+        text = report.run(name, command + ["--simulated"] * report.simulated, seconds / 2)
+        report.add_section(f"Recorded: {name}", f"```text\n{text.strip()}\n```")
     demo = ["-c", "import sys; from collector.cli import main; sys.exit(main(sys.argv[1:]))", "demo", "-o"]
     report.run("demo", [report.python, *demo, str(report.folder / "demo.json")], seconds)
-    if not report.simulated and importable("torch"):
-        torch_step = [report.python, "-c", RECORD_TORCH, folder]
-        text = report.run("PyTorch step", torch_step, seconds, required=False)
-        report.add_section("Three steps of a small PyTorch model", f"```\n{text.strip()}\n```")
+
+
+def ask(report: Report, seconds: float) -> None:
+    """Ask the card what is open about CUPTI and the driver; the answers are observations, not tests."""
+    command = [report.python, str(ROOT / "scripts" / "gpu_questions.py"), str(report.folder / "questions")]
+    command += ["--seconds", str(int(seconds)), *(["--simulated"] if report.simulated else [])]
+    if (libraries := ROOT / ".libcupti").is_dir():
+        command += ["--libraries", str(libraries)]
+    report.run("questions", command, seconds + 10)
+    found = report.folder / "questions" / "questions.md"
+    report.add_section("What the card answers", found.read_text() if found.exists() else "Nothing was written.")
 
 
 SMALL = ("--simulated", "--launches", "2000", "--rounds", "2")
 STEPS: dict[str, tuple[Step, float]] = {
-    "build": (build, 240),
-    "tests": (test, 240),
-    "overhead": (benchmark("overhead", "What tracing costs", *SMALL), 200),
-    "kernels": (compare_kernels, 75),
-    "record": (record, 40),
-    "completeness": (benchmark("completeness", "What is recorded of all launches", *SMALL), 110),
+    "build": (build, 120),
+    "tests": (test, 200),
+    "record": (record, 60),
+    "questions": (ask, 110),
+    "overhead": (benchmark("overhead", "What tracing costs", *SMALL), 150),
+    "completeness": (benchmark("completeness", "What is recorded of all launches", *SMALL), 70),
+    "stop_to_file": (benchmark("stop_to_file", "From the end of a step to its file", *SMALL), 90),
     "harness": (
-        benchmark("harness", "The harness against do_bench", "--simulated", "--runs", "2", "--seconds", "5"), 150,
-    ),
-    "stop_to_file": (benchmark("stop_to_file", "From the end of a step to its file", *SMALL), 150),
-    "sessions": (benchmark("sessions", "Starting, stopping, and what short sessions miss", *SMALL), 90),
-    "killed": (
-        benchmark("killed", "What a killed program leaves", "--simulated", "--launches", "100000", "--rounds", "1"), 75,
-    ),
-    "memory": (benchmark("memory", "Memory", *SMALL), 90),
-    "budget": (benchmark("budget", "What leaving out kinds of records saves", *SMALL), 60),
-    "decode": (
-        benchmark(
-            "decode", "Decoding and callbacks", "--seconds", "0.2", "--launches", "20000", takes_seconds=False
-        ), 90,
+        benchmark("harness", "The harness against do_bench", "--simulated", "--runs", "2", "--seconds", "5"), 90,
     ),
     "training_step": (
         benchmark(
             "training_step", "A step of training in PyTorch", "--simulated", "--launches", "3", "--rounds", "1"
-        ), 150,
+        ), 60,
+    ),
+    "streaming": (
+        benchmark(
+            "streaming", "A long trace, streamed and in memory", "--simulated", "--launches", "40000", "--rounds", "1",
+            options="--launches 1000000 --rounds 1",
+        ), 45,
+    ),
+    "recorder": (
+        benchmark(
+            "recorder", "The flight recorder", "--simulated", "--launches", "40000", "--rounds", "1",
+            options="--launches 1000000 --rounds 1",
+        ), 45,
+    ),
+    "nvtx": (
+        benchmark(
+            "nvtx", "What an NVTX range costs", "--turns", "2000", "--rounds", "2", takes_seconds=False, has_json=False,
+        ), 30,
+    ),
+    "kernels": (compare_kernels, 40),
+    "examples": (try_examples, 60),
+    "sessions": (benchmark("sessions", "Starting, stopping, and what short sessions miss", *SMALL), 60),
+    "killed": (
+        benchmark("killed", "What a killed program leaves", "--simulated", "--launches", "100000", "--rounds", "1"), 45,
+    ),
+    "memory": (benchmark("memory", "Memory", *SMALL), 60),
+    "budget": (benchmark("budget", "What leaving out kinds of records saves", *SMALL), 60),
+    "decode": (
+        benchmark(
+            "decode", "Decoding and callbacks", "--seconds", "0.2", "--launches", "20000", takes_seconds=False
+        ), 60,
     ),
 }  # fmt: skip
 """Name -> its function, and its time limit in seconds; in the order of importance."""
@@ -343,6 +359,11 @@ def machine(report: Report) -> tuple[str, str]:
     return card, f"| | |\n| --- | --- |\n{table}"
 
 
+def file_name(card: str) -> str:
+    """The card's name as part of a file's."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", card).strip("-").lower()
+
+
 def write(report: Report, card: str, table: str) -> Path:
     """Write the report into the folder and, from a real GPU, into benchmarks/results; returns its path."""
     took = time.monotonic() - report.started
@@ -354,26 +375,39 @@ def write(report: Report, card: str, table: str) -> Path:
     if not report.simulated and card != "no GPU":
         results = ROOT / "benchmarks" / "results"
         results.mkdir(exist_ok=True)
-        path = results / (re.sub(r"[^A-Za-z0-9]+", "-", card).strip("-").lower() + "-gpu.md")
+        path = results / f"{file_name(card)}-gpu.md"
         path.write_text(text)
+        if (recordings := report.folder / RECORDINGS).is_dir():
+            shutil.copytree(recordings, ROOT / "tests" / "data" / "gpu" / file_name(card), dirs_exist_ok=True)
     return path
 
 
+def pack(report: Report, archive: Path) -> None:
+    """Put the report's folder and what belongs into the repository into an archive."""
+    with tarfile.open(archive, "w:gz") as packed:
+        packed.add(report.folder, "out", filter=lambda member: None if member.name.endswith(archive.name) else member)
+        for kept in ("benchmarks/results", "tests/data/gpu"):
+            for path in (ROOT / kept).rglob("*"):
+                if path.is_file() and path.stat().st_mtime >= report.began:
+                    packed.add(path, path.relative_to(ROOT))
+
+
 def remember(report: Report, card: str, table: str) -> None:
-    """Store the results for a later call with --steps."""
+    """Store the results for a later call with --steps, also on another machine."""
     kept = {"card": card, "table": table, "sections": report.sections, "failed": report.failed}
-    (BUILD / "report.json").write_text(json.dumps({**kept, "simulated": report.simulated}))
+    (report.folder / "report.json").write_text(json.dumps({**kept, "simulated": report.simulated}))
 
 
 def recalled(report: Report) -> tuple[str, str]:
     """Load the results of an earlier call; returns the card's name and the table of the machine, if there are any."""
     try:
-        kept = json.loads((BUILD / "report.json").read_text())
+        kept = json.loads((report.folder / "report.json").read_text())
     except (OSError, ValueError):
         return "", ""
     if kept["simulated"] != report.simulated:
         return "", ""
     report.sections = [(title, body) for title, body in kept["sections"]]
+    report.failed = kept["failed"]
     return kept["card"], kept["table"]
 
 
@@ -392,6 +426,7 @@ def main() -> int:
     parser.add_argument("--simulated", action="store_true", help="try every step out on the simulator")
     parser.add_argument("--steps", type=chosen_steps, default=list(STEPS), help=f"some of: {','.join(STEPS)}")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="for all steps together")
+    parser.add_argument("--pack", type=Path, metavar="FILE", help="also make a .tgz of the results and recordings")
     options = parser.parse_args()
     folder = options.folder.resolve()
     for made in (folder, BUILD, RUN):
@@ -413,9 +448,9 @@ def main() -> int:
     report = Report(folder, environment, python, options.simulated, seconds=options.seconds)
     steps = list(options.steps)
     card = table = ""
-    if "build" not in steps:
+    if steps != list(STEPS):
         card, table = recalled(report)
-        steps = steps if SITE.is_dir() else ["build", *steps]
+        steps = steps if SITE.is_dir() or "build" in steps else ["build", *steps]
     more = max(1.0, options.seconds / sum(STEPS[name][1] for name in steps))  # more time for each step if there are few
     path = folder
     for name in steps:
@@ -431,6 +466,8 @@ def main() -> int:
         remember(report, card, table)
         if not built:
             break
+        if options.pack:
+            pack(report, options.pack)
     print(f"\nWrote {path}; more is in {folder}")
     print(f"Failed: {', '.join(report.failed)}" if report.failed else "Everything passed")
     return 1 if report.failed else 0

@@ -1,8 +1,12 @@
 """Every step of `make gpu` but the build, on the simulator."""
 
+import os
+import re
 import subprocess
 import sys
+import tarfile
 import zipfile
+from importlib import metadata
 
 import pytest
 
@@ -32,26 +36,32 @@ def test_every_step_runs_on_the_simulator(gpu_report, tmp_path, monkeypatch, cap
     monkeypatch.setattr(gpu_report, "GPU_TESTS", gpu_report.GPU_TESTS / "test_gpu_completeness.py")
     monkeypatch.setattr(gpu_report, "NEEDED", {})
     monkeypatch.setitem(gpu_report.STEPS, "build", (lambda report, seconds: None, 240))
+    monkeypatch.setitem(gpu_report.STEPS, "examples", (lambda report, seconds: None, 240))  # test_gpu_examples.py
+    monkeypatch.setitem(gpu_report.STEPS, "questions", (lambda report, seconds: None, 240))  # test_gpu_questions.py
     monkeypatch.setattr(sys, "argv", ["gpu_report.py", str(folder), "--simulated"])
     status = gpu_report.main()
     printed = capsys.readouterr().out
     assert status == 0, printed
     figures = (
         "saxpy", "overhead", "budget", "completeness", "harness", "stop_to_file", "sessions", "killed", "memory",
-        "decode",
+        "decode", "streaming", "recorder",
     )  # fmt: skip
     # Without PyTorch a training step is not run, and leaves no figures.
     assert {path.name for path in folder.iterdir()} - {"training_step.json"} == {
-        "report.md", "tests.log", "step.gpurec", "step.pb", "demo.json", "saxpy.html",
+        "report.md", "report.json", "tests.log", "recordings", "demo.json", "saxpy.html",
         *(f"{name}.json" for name in figures),
     }  # fmt: skip
+    names = {f"{name}.{suffix}" for name in ("cuda_step", "nvtx_step") for suffix in ("gpurec", "pb", "json")}
+    assert {path.name for path in (folder / "recordings").iterdir()} == names
     text = (folder / "report.md").read_text()
     assert "Everything passed." in text
     assert "Not run" not in text
     for title in (
-        "Tests", "What tracing costs", "Comparing kernels", "A recorded step", "What is recorded of all launches",
+        "Tests", "What tracing costs", "Comparing kernels", "Recorded: cuda_step", "Recorded: nvtx_step",
+        "What is recorded of all launches",
         "The harness against do_bench", "From the end of a step to its file", "Memory", "Decoding and callbacks",
-        "A step of training in PyTorch",
+        "A step of training in PyTorch", "A long trace, streamed and in memory", "The flight recorder",
+        "What an NVTX range costs",
     ):  # fmt: skip
         assert f"## {title}" in text
     assert "passed" in (folder / "tests.log").read_text()
@@ -66,6 +76,9 @@ def test_every_step_runs_on_the_simulator(gpu_report, tmp_path, monkeypatch, cap
     saxpy = Report.load(folder / "saxpy.json")
     assert [each.title for each in saxpy.comparisons][-1] == "tiny"
     assert not saxpy.failures
+    assert re.search(r"\| traced \| \d", text)
+    assert re.search(r"a launch streamed, of in memory: \d", text)
+    assert re.search(r"a dump, ms: \d", text)
 
 
 def test_some_steps_join_the_report_of_an_earlier_call(gpu_report, tmp_path, monkeypatch):
@@ -99,6 +112,29 @@ def test_some_steps_join_the_report_of_an_earlier_call(gpu_report, tmp_path, mon
         run("--steps", "four")
 
 
+def test_a_failure_stays_in_the_report_until_its_step_has_passed(gpu_report, tmp_path, monkeypatch):
+    status = [1]
+
+    def step(report, seconds):
+        report.run("its work", [sys.executable, "-c", f"import sys; sys.exit({status[0]})"], 30)
+
+    monkeypatch.setattr(gpu_report, "STEPS", {"one": (step, 30), "two": (lambda report, seconds: None, 30)})
+    monkeypatch.setattr(gpu_report, "NEEDED", {})
+    monkeypatch.setattr(gpu_report, "machine", lambda report: ("Simulated GPU", "| it |"))
+    gpu_report.SITE.mkdir()
+
+    def run(step):
+        monkeypatch.setattr(sys, "argv", ["gpu_report.py", str(tmp_path / "out"), "--simulated", "--steps", step])
+        return gpu_report.main()
+
+    assert run("one") == 1
+    assert run("two") == 1
+    assert "Failed: its work." in (tmp_path / "out" / "report.md").read_text()
+    status[0] = 0
+    assert run("one") == 0
+    assert "Everything passed." in (tmp_path / "out" / "report.md").read_text()
+
+
 def test_nothing_follows_a_build_that_fails(gpu_report, tmp_path, monkeypatch):
     def broken(report, seconds):
         report.failed.append("build")
@@ -128,12 +164,34 @@ def test_a_step_that_takes_too_long_is_ended(report):
 
 
 def test_a_real_cards_report_goes_into_the_repository_by_its_name(gpu_report, report, tmp_path, monkeypatch):
-    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "benchmarks" / "results").mkdir(parents=True)
+    earlier = tmp_path / "benchmarks" / "results" / "earlier.md"
+    earlier.write_text("of another day")
+    os.utime(earlier, (1, 1))
     monkeypatch.setattr(gpu_report, "ROOT", tmp_path)
     report.simulated = False
+    report.folder = tmp_path / "out"
+    (report.folder / "recordings").mkdir(parents=True)
+    (report.folder / "recordings" / "cuda_step.gpurec").write_text("recorded")
     path = gpu_report.write(report, "NVIDIA H200 (141 GB)", "")
     assert path == tmp_path / "benchmarks" / "results" / "nvidia-h200-141-gb-gpu.md"
-    assert path.read_text() == (tmp_path / "report.md").read_text()
+    assert path.read_text() == (report.folder / "report.md").read_text()
+    kept = tmp_path / "tests" / "data" / "gpu" / "nvidia-h200-141-gb" / "cuda_step.gpurec"
+    assert kept.read_text() == "recorded"
+    for _ in range(2):  # the archive may lie in the folder that it has
+        gpu_report.pack(report, report.folder / "gpu.tgz")
+    with tarfile.open(report.folder / "gpu.tgz") as archive:
+        assert {member.name for member in archive if member.isfile()} == {
+            "out/report.md", "out/recordings/cuda_step.gpurec", str(path.relative_to(tmp_path)),
+            str(kept.relative_to(tmp_path)),
+        }  # fmt: skip
+
+
+def test_all_that_the_package_needs_is_asked_for(gpu_report):
+    needed = metadata.requires("cupti-collector")
+    names = {re.match(r"[\w-]+", each)[0] for each in needed if not re.search("extra|python_version", each)}
+    assert names
+    assert names <= set(gpu_report.NEEDED.values())
 
 
 def test_what_is_missing_and_cannot_be_fetched_is_named(gpu_report, monkeypatch, tmp_path):
