@@ -238,8 +238,11 @@ class _Nvrtc:
 
 
 def install() -> None:
-    """Install the stand-ins for ``import cuda.bindings``. The simulated GPU stays open until the end."""
+    """Install the stand-ins for ``import cuda.bindings``, once. The simulated GPU stays open until the end."""
+    if _kept:
+        return
     gpu = SimulatedGpu(real_time=True, api_call_ns=500).__enter__()
+    _kept.append(gpu)
     if os.environ.get(VARIABLE) == "bindings":
         from stand_in_libcuda import StandInLibcuda
 

@@ -1,0 +1,207 @@
+"""The questions of scripts/gpu_questions.py, asked of the simulator: the answers are known there."""
+
+import json
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from collector.testing.simulator.simulator_library import library_path
+
+pytestmark = pytest.mark.simulator
+
+LAUNCHES_AT_THE_END = 1000
+
+
+@pytest.fixture
+def ask(root, tmp_path):
+    """Asks questions in the way that a user does; returns the answers by question and part, and the text."""
+
+    def run(only, *options, status=0):
+        folder = tmp_path / "answers"
+        command = [sys.executable, str(root / "scripts" / "gpu_questions.py"), str(folder), "--simulated"]
+        done = subprocess.run(
+            [*command, "--only", only, *options], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == status, done.stdout + done.stderr
+        if status:
+            return {}, done.stderr
+        answers = json.loads((folder / "questions.json").read_text())
+        text = (folder / "questions.md").read_text()
+        for name, answer in answers.items():
+            for part, found in answer["parts"].items():
+                assert found["end"] == "ended", (name, part, found)
+                assert any("saw" in note for note in found["notes"]), (name, part)
+            assert f"## {answer['title']}\n" in text
+        return {
+            name: {part: found["figures"] for part, found in answer["parts"].items()}
+            for name, answer in answers.items()
+        }, text
+
+    return run
+
+
+@pytest.mark.slow
+def test_records_have_the_sizes_and_kinds_of_the_simulated_version(ask):
+    answers, text = ask("machine,strides,kinds,records,subscribers,hardware_trace,device_name")
+    assert answers["machine"][""]["cupti_api_version"] == 130001
+    sizes = answers["strides"][""]
+    assert sizes["differing"] == []
+    assert sizes["seen"]["CONCURRENT_KERNEL"] == {"216": 10}
+    assert "cuptiActivityGetStructSize: 59 of 11 (API_NOT_IMPLEMENTED)" in text  # it came with 13.2
+    assert {1, 2, 10, 39} < set(answers["kinds"]["with a context"]["accepted"])
+    assert answers["kinds"]["with a context"] == answers["kinds"]["without a context"]
+    assert answers["records"][""]["records"]["CONCURRENT_KERNEL"] == 10
+    assert "managed memory: cuMemAllocManaged is not offered by this libcuda" in text
+    assert answers["subscribers"][""]["accepted"] == [32]
+    assert "the holder's name is 'gpu_questions'" in text
+    assert "cuptiActivityEnableHWTrace is not offered by this libcupti" in text
+    assert answers["device_name"][""]["records"] == 1
+
+
+@pytest.mark.slow
+def test_callbacks_of_graphs_come_in_the_published_order(ask):
+    answers, text = ask("graphs,driver_records")
+    captured = answers["graphs"]["capture"]
+    assert captured["capture of two kernels"] == "9(g0) 12 13(n0) 12 15 13(n1)"
+    assert captured["instantiate"] == (
+        "9(g1) 12 13(n2) 20(n2←n0) 12 13(n3) 20(n3←n1) 15 9(g2) 12 12 15 17 18(graph=g0, exec=g1)"
+    )
+    assert captured["two launches"] == "no callback"
+    assert text.count("record of empty_kernel: graph g1, node g1:0 (n2)") == 2
+    assert text.count("cuGraphCreate is not offered by this libcuda") == 5
+    assert answers["driver_records"]["the kind"]["linked"] == 10
+    assert answers["driver_records"]["the kind"]["kernels"] == 10
+
+
+@pytest.mark.slow
+def test_faults_and_ends_leave_what_the_simulator_has_recorded(ask):
+    answers, text = ask("sticky,hang,endings")
+    assert answers["sticky"]["traced"]["launches"] == answers["sticky"]["traced"]["kernels"]
+    assert answers["sticky"]["raw"]["flush 0"] == answers["sticky"]["raw"]["flush 1"] == 0
+    assert answers["hang"]["raw"]["unfinished"] == 1
+    assert answers["hang"]["recorder"]["dumps"] == 1
+    assert "running: spin" in text  # the recorder's own line
+    whole = [end for end, kernels in answers["endings"][""].items() if f"work {LAUNCHES_AT_THE_END}" in kernels]
+    assert {f"driver API, {end}" for end in ("return", "exit", "_exit later", "abort later", "running")} <= set(whole)
+    assert answers["endings"][""]["driver API, abort"] == "no trace"
+
+
+@pytest.mark.slow
+def test_threads_clocks_and_many_launches(ask):
+    answers, _ = ask("threads,clocks,zero_stamps,ring")
+    for part in ("off", "on"):
+        assert answers["threads"][part]["records"]["CONCURRENT_KERNEL"] == 6000
+        assert answers["threads"][part]["completed_by"]["the third thread"] >= 1
+    assert answers["clocks"][""]["kernels"] == 2000
+    assert abs(answers["clocks"][""]["drift_CLOCK_REALTIME"]) < 1_000_000
+    for part in ("default limit", "limit 8", "limit 1000"):
+        found = answers["zero_stamps"][part]
+        assert (found["kernels"], found["zero"], found["reversed"]) == (found["launches"], 0, 0)
+    assert answers["zero_stamps"]["limit 250"] == {}  # the default
+    ring = answers["ring"][""]
+    assert ring["losses"] == []
+    assert ring["invalid"] == 0
+    # The parts that were removed had kernels and calls; one edge of the rest may lie between a call and its kernel.
+    assert 0 < ring["kernels"] <= ring["launched"]
+    assert abs(ring["kernels"] - ring["launches_seen"]) <= ring["cut"]
+    assert (ring["kernels"] < ring["launched"]) == (ring["forgotten"] > 0)
+
+
+@pytest.mark.slow
+def test_ranges_name_kernels_and_streams(ask):
+    answers, text = ask("stream_names,nvtx_cost,torch_memory")
+    if "there are no NVTX headers here" in text:
+        pytest.skip("NVTX's headers are not installed")
+    assert answers["stream_names"]["collector"]["names"] == {"13": "compute", "14": "copies"}
+    assert answers["stream_names"]["collector"]["kernels"] == {"13": 3, "14": 5}
+    cost = answers["nvtx_cost"]
+    assert cost["collector, handler"]["range"] > 10 * abs(cost["nothing"]["range"])
+    assert cost["collector, handler"]["named"] == 4000
+
+
+@pytest.mark.slow
+def test_every_libcupti_below_a_folder_is_tried(ask, tmp_path):
+    folder = tmp_path / "libraries"
+    (folder / "works").mkdir(parents=True)
+    (folder / "broken").mkdir()
+    (folder / "works" / "libcupti.so.13").symlink_to(library_path())
+    (folder / "works" / "libcupti.so").symlink_to("libcupti.so.13")
+    (folder / "broken" / "libcupti.so.12").write_bytes(b"no library")
+    answers, text = ask("libraries", "--libraries", str(folder))
+    figures = answers["libraries"][""]
+    assert len(figures["worked"]) == 1
+    assert figures["worked"][0].startswith("works/")
+    assert len(figures["answers"]) == 4
+    assert figures["answers"]["broken/libcupti.so.12, raw"][0] == "ended with exit status 1"
+    assert "file too short" in text
+
+
+BROKEN = """
+import ctypes, os, signal, time
+def crash(notes, card, part):
+    notes.saw("before the crash")
+    ctypes.string_at(0)
+def hang(notes, card, part):
+    notes.saw("before the hang")
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+    time.sleep(60)
+def fail(notes, card, part):
+    raise ValueError("the card is not at home")
+def good(notes, card, part):
+    notes.table(("a", "b"), [("1|2", 3)])
+    notes.saw("an answer", number=7)
+"""
+
+
+@pytest.fixture
+def asked_badly(root, tmp_path, monkeypatch):
+    """scripts/gpu_questions.py, in a copy whose questions are those of BROKEN."""
+    script = (root / "scripts" / "gpu_questions.py").read_text()
+    start, end = script.index("QUESTIONS: dict"), script.index('"""Name -> question, in the order')
+    asked = "{name: Question(name.title(), getattr(broken, name), 2) for name in ('crash', 'hang', 'fail', 'good')}"
+    folder = tmp_path / "scripts"
+    folder.mkdir()
+    (folder / "card").symlink_to(root / "scripts" / "card")
+    (folder / "broken.py").write_text(BROKEN)
+    (folder / "gpu_questions.py").write_text(f"{script[:start]}import broken\nQUESTIONS = {asked}\n{script[end:]}")
+
+    def run(*options):
+        command = [sys.executable, str(folder / "gpu_questions.py"), str(tmp_path / "out"), *options]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    return run
+
+
+@pytest.mark.slow
+def test_a_question_that_crashes_hangs_or_raises_does_not_lose_the_rest(asked_badly, tmp_path):
+    done = asked_badly()
+    assert done.returncode == 0, done.stderr
+    answers = json.loads((tmp_path / "out" / "questions.json").read_text())
+    found = {name: answer["parts"][""] for name, answer in answers.items()}
+    assert found["crash"]["end"] == f"died of {signal.SIGSEGV.name}"
+    assert found["crash"]["notes"] == [{"saw": "before the crash", "figures": {}}]
+    assert any("Segmentation fault" in line for line in found["crash"]["stderr"])
+    assert found["hang"]["end"].startswith("did not end within 2 s, with the threads ")
+    assert found["hang"]["notes"] == [{"saw": "before the hang", "figures": {}}]
+    assert any("in hang" in line for line in found["hang"]["stderr"])
+    assert found["fail"]["end"] == "ended with exit status 1"
+    assert "ValueError: the card is not at home" in found["fail"]["stderr"]
+    assert (found["good"]["end"], found["good"]["figures"]) == ("ended", {"number": 7})
+    text = (tmp_path / "out" / "questions.md").read_text()
+    assert "The process died of SIGSEGV. Its last lines on standard error:" in text
+    assert "- before the hang" in text
+    assert "| 1\\|2 | 3 |" in text
+
+
+@pytest.mark.slow
+def test_a_question_without_time_says_so(asked_badly, tmp_path):
+    assert asked_badly("--seconds", "1").returncode == 0
+    answers = json.loads((tmp_path / "out" / "questions.json").read_text())
+    assert {answer["parts"][""]["end"] for answer in answers.values()} == {"was not started: no time was left"}
+
+
+def test_an_unknown_question_is_named(ask):
+    _, errors = ask("strides,weather", status=2)
+    assert "no question weather; there are machine, strides," in errors
