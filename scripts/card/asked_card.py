@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from raw_cupti import RawCupti, RawDriver
+from raw_cupti import CallFailedError, RawCupti, RawDriver
 
 if TYPE_CHECKING:
     from cuda_program import CudaProgram
@@ -57,14 +57,26 @@ class Card:
 
         return dict(_native.probe())
 
+    @property
+    def cupti_path(self) -> str:
+        """The file of libcupti.
+
+        Raises:
+            CallFailedError: the collector finds none that it can use.
+        """
+        found = os.environ.get(LIBCUPTI) or self.probe.get("cupti_path")
+        if not found:
+            raise CallFailedError(f"there is no libcupti: {self.probe.get('cause')}")
+        return str(found)
+
     @cached_property
     def cupti(self) -> RawCupti:
-        """libcupti, directly. No context exists when it is first used, unless `cuda` was used before."""
-        return RawCupti(os.environ.get(LIBCUPTI) or self.probe["cupti_path"])
+        """Libcupti, directly. No context exists when it is first used, unless `cuda` was used before."""
+        return RawCupti(self.cupti_path)
 
     @cached_property
     def driver(self) -> RawDriver:
-        """libcuda, directly."""
+        """Libcuda, directly."""
         return RawDriver(str(self.probe["driver_path"]))
 
     @cached_property

@@ -132,10 +132,12 @@ class Builder:
 
     @contextmanager
     def step(self, text: str) -> Iterator[None]:
-        """Note the callbacks of a step."""
-        yield
-        callbacks = self.sequence.taken()
-        self.notes.saw(f"{text}: `{callbacks}`", **{text: callbacks})
+        """Note the callbacks of a step, also of one that fails."""
+        try:
+            yield
+        finally:
+            callbacks = self.sequence.taken()
+            self.notes.saw(f"{text}: `{callbacks}`", **{text: callbacks})
 
     def graph(self, *kernels: str) -> ctypes.c_void_p:
         """A graph of kernels one after another."""

@@ -17,7 +17,7 @@ from raw_cupti import FORCE, NO_FORCE, PER_THREAD_BUFFERS, POOL_LIMIT, SUCCESS
 if TYPE_CHECKING:
     from asked_card import Card
 
-LAUNCHES = {"default limit": 1_000_000, "limit 250": 1_000_000, "limit 8": 1_000_000, "limit 1000": 1_000_000}
+LAUNCHES = {"default limit": 2_000_000, "limit 250": 2_000_000, "limit 8": 1_500_000, "limit 1000": 1_000_000}
 RING_SECONDS = 12.0
 SMALL_BUFFER = 32 << 10
 NVTX_TURNS, NVTX_ROUNDS, NVTX_BATCH = 4_000, 8, 500
@@ -152,8 +152,8 @@ def ring(notes: Notes, card: Card, part: str) -> None:
     seconds, keep = (2.0, "4MB") if card.is_simulated else (RING_SECONDS, "64MB")
     program = _launcher(card)
     notes.did(
-        f"collector.record(keep={keep!r}) with its default kinds, empty kernels from C++ at full speed for {seconds:.0f} "
-        "s, then a dump"
+        f"collector.record(keep={keep!r}) with its default kinds, empty kernels from C++ at full speed for "
+        f"{seconds:.0f} s, then a dump"
     )
     folder = card.folder / "dumps"
     recorder = collector.record(keep=keep, folder=folder, strict=True)
@@ -227,7 +227,7 @@ def nvtx_cost(notes: Notes, card: Card, part: str) -> None:
     options: dict[str, Any] | None = None
     kinds: tuple[str, ...] = ()
     if part == "libcupti, MARKER":
-        os.environ["NVTX_INJECTION64_PATH"] = str(card.probe["cupti_path"])
+        os.environ["NVTX_INJECTION64_PATH"] = card.cupti_path
         kinds = ("CONCURRENT_KERNEL", "DRIVER", "EXTERNAL_CORRELATION", "MARKER", "MARKER_DATA")
     elif part == "libcupti, no ranges":
         kinds = ("CONCURRENT_KERNEL", "DRIVER", "EXTERNAL_CORRELATION")
@@ -290,7 +290,7 @@ def stream_names(notes: Notes, card: Card, part: str) -> None:
     from collector.recording.stream_names import stream_names as names_of
 
     is_ours = part == "collector"
-    os.environ["NVTX_INJECTION64_PATH"] = _native.capture_library() if is_ours else str(card.probe["cupti_path"])
+    os.environ["NVTX_INJECTION64_PATH"] = _native.capture_library() if is_ours else card.cupti_path
     library = _nvtx_library(card, notes)
     if library is None:
         return

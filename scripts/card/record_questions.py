@@ -58,7 +58,7 @@ def strides(notes: Notes, card: Card, part: str) -> None:
     from collector.recording.schema import RECORDS
 
     cupti = card.cupti
-    learnt = {record.kind: card.probe["strides"].get(record.name) for record in RECORDS}
+    learnt = {record.kind: card.probe.get("strides", {}).get(record.name) for record in RECORDS}
     sizes: dict[int, int] = {}
     results: Counter[str] = Counter()
     for kind in range(1, len(KINDS)):
