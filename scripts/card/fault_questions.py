@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 SOURCE = Path(__file__).with_name("ending_program.c")
 GOOD_LAUNCHES = 100
+FAILING_PROGRAM = (
+    f"{GOOD_LAUNCHES} kernels, cuCtxSynchronize, {GOOD_LAUNCHES} kernels, a kernel that writes to address 0, "
+    "cuCtxSynchronize, one more launch"
+)
 SPIN_SECONDS = 2.5
 ENDS = ("return", "exit", "_exit", "_exit later", "abort", "abort later", "unsynchronized", "running")
 """The ways in which the program ends; "later" is after 1.2 s, when the journal has been written."""
@@ -63,10 +67,7 @@ def _sticky_raw(notes: Notes, card: Card) -> None:
     cupti = card.cupti
     cupti.collect("CONCURRENT_KERNEL", "DRIVER")
     card.cuda.synchronize()
-    notes.did(
-        f"{GOOD_LAUNCHES} kernels, cuCtxSynchronize, {GOOD_LAUNCHES} kernels, a kernel that writes to address 0, "
-        "cuCtxSynchronize, one more launch, then cuptiActivityFlushAll(0) and (1)"
-    )
+    notes.did(f"{FAILING_PROGRAM}, then cuptiActivityFlushAll(0) and (1)")
     for result in _fail(card):
         notes.saw(result)
     for flag in (NO_FORCE, FORCE):
@@ -94,7 +95,7 @@ def _sticky_traced(notes: Notes, card: Card) -> None:
     import collector
 
     card.cuda.synchronize()
-    notes.did("The same inside collector.trace(strict=True)")
+    notes.did(f"Inside collector.trace(strict=True): {FAILING_PROGRAM}")
     ended = "the block ended without an exception"
     step = collector.trace(strict=True)
     try:

@@ -294,13 +294,14 @@ def stream_names(notes: Notes, card: Card, part: str) -> None:
     library = _nvtx_library(card, notes)
     if library is None:
         return
+    tool = "the collector" if is_ours else "libcupti, with the kinds CONCURRENT_KERNEL, NAME and MARKER"
+    notes.did(f"nvtxNameCuStreamA on two streams, and 3 and 5 kernels on them; the tool of NVTX is {tool}")
     if not is_ours:
         card.cupti.register()
         enabled = card.cupti.enable("CONCURRENT_KERNEL", "NAME", "MARKER")
         notes.saw(", ".join(f"{kind}: {card.cupti.name_of(code)}" for kind, code in enabled.items()))
     cuda = card.cuda
     streams = [cuda.stream() for _ in range(2)]
-    notes.did("nvtxNameCuStreamA on two streams, and 3 and 5 kernels on them")
 
     def work() -> None:
         for stream, count, name in zip(streams, (3, 5), (b"compute", b"copies"), strict=True):
