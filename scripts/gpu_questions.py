@@ -230,7 +230,11 @@ def ask_all(names: list[str], folder: Path, options: argparse.Namespace) -> dict
 
     def take(name: str, part: str, answer: Answer) -> None:
         answers.setdefault(name, {})[part] = answer
-        ordered = {name: answers[name] for name in QUESTIONS if name in answers}
+        ordered = {
+            name: {part: answers[name][part] for part in question.parts if part in answers[name]}
+            for name, question in QUESTIONS.items()
+            if name in answers
+        }
         write(ordered, folder, time.monotonic() - begin)
         print(f"{name}{f' ({part})' if part else ''}: {answer.end} in {answer.seconds:.1f} s", flush=True)
 

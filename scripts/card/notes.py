@@ -28,8 +28,9 @@ class Notes:
         self._add({"saw": text, "figures": figures})
 
     def table(self, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-        """Show a table."""
-        self._add({"table": [list(header), *([str(cell) for cell in row] for row in rows)]})
+        """Show a table, unless it has no rows."""
+        if texts := [[str(cell) for cell in row] for row in rows]:
+            self._add({"table": [list(header), *texts]})
 
 
 def read_notes(file: Path) -> list[dict[str, Any]]:
