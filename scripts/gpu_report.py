@@ -271,17 +271,17 @@ def ask(report: Report, seconds: float) -> None:
     command += ["--seconds", str(int(seconds)), *(["--simulated"] if report.simulated else [])]
     if (libraries := ROOT / ".libcupti").is_dir():
         command += ["--libraries", str(libraries)]
-    report.run("questions", command, seconds + 10)
-    found = report.folder / "questions" / "questions.md"
-    report.add_section("What the card answers", found.read_text() if found.exists() else "Nothing was written.")
+    text = report.run("questions", command, seconds + 10)
+    listed = [f"- {line}" for line in text.splitlines() if re.match(r"\w+( \(.*\))?: ", line)]
+    report.add_section("What the card was asked", "\n".join(["Answers: `questions.md`.", "", *listed]))
 
 
 SMALL = ("--simulated", "--launches", "2000", "--rounds", "2")
 STEPS: dict[str, tuple[Step, float]] = {
-    "build": (build, 120),
+    "build": (build, 240),
     "tests": (test, 200),
     "record": (record, 60),
-    "questions": (ask, 110),
+    "questions": (ask, 130),
     "overhead": (benchmark("overhead", "What tracing costs", *SMALL), 150),
     "completeness": (benchmark("completeness", "What is recorded of all launches", *SMALL), 70),
     "stop_to_file": (benchmark("stop_to_file", "From the end of a step to its file", *SMALL), 90),
@@ -377,6 +377,8 @@ def write(report: Report, card: str, table: str) -> Path:
         results.mkdir(exist_ok=True)
         path = results / f"{file_name(card)}-gpu.md"
         path.write_text(text)
+        if (answers := report.folder / "questions" / "questions.md").exists():
+            shutil.copy(answers, results / f"{file_name(card)}-questions.md")
         if (recordings := report.folder / RECORDINGS).is_dir():
             shutil.copytree(recordings, ROOT / "tests" / "data" / "gpu" / file_name(card), dirs_exist_ok=True)
     return path
