@@ -46,6 +46,17 @@ def real_gpu(gpu_here: None) -> None:
         pytest.skip("the simulator is no real GPU")
 
 
+@pytest.fixture
+def show(capsys: pytest.CaptureFixture[str]) -> Callable[[str], None]:
+    """Prints a line that is seen even if the test passes: what a real GPU does where it may do several things."""
+
+    def print_line(line: str) -> None:
+        with capsys.disabled():
+            print(f"\n  {line}")
+
+    return print_line
+
+
 @pytest.fixture(scope="session")
 def million() -> int:
     """Launches of the tests with very many: a million, and few on the simulator, where many would prove nothing."""

@@ -13,6 +13,8 @@ from typing import Any
 SOURCE = r"""
 extern "C" __global__ void empty_kernel() {}
 
+extern "C" __global__ void other_empty_kernel() {}
+
 extern "C" __global__ void spin(long long nanoseconds) {
   unsigned long long start, now;
   asm volatile("mov.u64 %0, %globaltimer;" : "=l"(start));
@@ -45,6 +47,7 @@ template __global__ void scale<float>(float*, float, int);
 
 MANGLED = {
     "empty_kernel": "empty_kernel",
+    "other_empty_kernel": "other_empty_kernel",
     "spin": "spin",
     "write_to": "write_to",
     "axpy_pair": "_Z9axpy_pairPfi",
@@ -216,15 +219,65 @@ class CudaProgram:
     @contextlib.contextmanager
     def captured(self, stream: Any) -> Iterator[list[Any]]:
         """Capture the work given to ``stream`` in a graph; afterwards the yielded list contains its executable."""
+        executables: list[Any] = []
+        with self.captured_graph(stream) as graphs:
+            yield executables
+        executables.append(self.instantiate(graphs[0]))
+        self.destroy_graph(graphs[0])
+
+    @contextlib.contextmanager
+    def captured_graph(self, stream: Any) -> Iterator[list[Any]]:
+        """Capture the work given to ``stream``; afterwards the yielded list contains the graph."""
         graphs: list[Any] = []
         mode = self.driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
         checked(self.driver.cuStreamBeginCapture(stream, mode))
         try:
             yield graphs
         finally:
-            graph = checked(self.driver.cuStreamEndCapture(stream))
-        graphs.append(checked(self.driver.cuGraphInstantiate(graph, 0)))
+            graphs.append(checked(self.driver.cuStreamEndCapture(stream)))
+
+    def instantiate(self, graph: Any) -> Any:
+        """Return an executable of a graph."""
+        return checked(self.driver.cuGraphInstantiate(graph, 0))
+
+    def graph_with_children(self, children: list[Any]) -> Any:
+        """Return a graph with the given graphs as its nodes, which run one after the other. A real GPU's driver only."""
+        graph = checked(self.driver.cuGraphCreate(0))
+        before: list[Any] = []
+        for child in children:
+            before = [checked(self.driver.cuGraphAddChildGraphNode(graph, before, len(before), child))]
+        return graph
+
+    def add_host_node(self, graph: Any) -> None:
+        """Add a node in which the host calls the C library's ``free(NULL)``. A real GPU's driver only."""
+        parameters = self.driver.CUDA_HOST_NODE_PARAMS()
+        parameters.fn = self.driver.CUhostFn(ctypes.cast(ctypes.CDLL(None).free, ctypes.c_void_p).value)
+        checked(self.driver.cuGraphAddHostNode(graph, [], 0, parameters))
+
+    def clone_graph(self, graph: Any) -> Any:
+        """Return a copy of a graph."""
+        return checked(self.driver.cuGraphClone(graph))
+
+    def update_graph(self, executable: Any, graph: Any) -> None:
+        """Let the nodes of an executable graph have the parameters of another graph's."""
+        checked(self.driver.cuGraphExecUpdate(executable, graph))
+
+    def set_first_kernel(self, executable: Any, graph: Any, kernel: str) -> None:
+        """Let the first node of ``graph`` be another kernel without arguments in ``executable``."""
+        nodes, _ = checked(self.driver.cuGraphGetRootNodes(graph, 1))
+        parameters = self.driver.CUDA_KERNEL_NODE_PARAMS()
+        parameters.func = self.kernels[kernel]
+        parameters.gridDimX = parameters.gridDimY = parameters.gridDimZ = 1
+        parameters.blockDimX = parameters.blockDimY = parameters.blockDimZ = 1
+        checked(self.driver.cuGraphExecKernelNodeSetParams(executable, nodes[0], parameters))
+
+    def destroy_graph(self, graph: Any) -> None:
+        """Destroy a graph; its executables remain."""
         checked(self.driver.cuGraphDestroy(graph))
+
+    def destroy_executable(self, executable: Any) -> None:
+        """Destroy an executable graph."""
+        checked(self.driver.cuGraphExecDestroy(executable))
 
     def launch_graph(self, executable: Any, stream: Any) -> None:
         """Launch an executable graph."""

@@ -14,7 +14,7 @@ import itertools
 import os
 import sys
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 from collector.testing import SimulatedGpu
 
@@ -45,15 +45,15 @@ class _Driver:
         CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE=38,
     )
     CUstreamCaptureMode = SimpleNamespace(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL=1)
+    CUDA_KERNEL_NODE_PARAMS = SimpleNamespace
 
     def __init__(self, gpu: SimulatedGpu) -> None:
         self._gpu = gpu
         self._pinned: dict[int, tuple[Any, int]] = {}
         self._streams = itertools.count(13)
-        self._graphs = itertools.count(1)
         self._events: dict[int, int] = {}
         self._current = 0
-        self._captured: dict[int, list[tuple[str, int]]] = {}
+        self._captures: dict[int, tuple[Any, Any]] = {}
 
     def cuInit(self, flags):
         return (_OK,)
@@ -109,9 +109,6 @@ class _Driver:
         duration_ns = _DURATION_NS
         if name == "spin":
             duration_ns = ctypes.c_longlong.from_address(ctypes.c_uint64.from_address(arguments).value).value
-        if int(stream) in self._captured:
-            self._captured[int(stream)].append((name, duration_ns))
-            return (_OK,)
         if name == "write_to":  # to an address that is nobody's
             self._gpu.inject("error", target="cuCtxSynchronize", value=700, count=-1)
         static_shared_bytes = 1024 if "axpy_pair" in name else 0
@@ -119,6 +116,8 @@ class _Driver:
             name, stream=stream or _DEFAULT_STREAM, duration_ns=duration_ns, grid=(gx, gy, gz), block=(bx, by, bz),
             static_shared_bytes=static_shared_bytes, dynamic_shared_bytes=shared_bytes, launch="driver",
         )  # fmt: skip
+        if name == "write_to":
+            self._gpu.inject("failed_call", value=700)  # the next call, which waits for it
         return (_OK,)
 
     def cuMemAlloc(self, num_bytes):
@@ -198,27 +197,52 @@ class _Driver:
         return (_OK,)
 
     def cuStreamBeginCapture(self, stream, mode):
-        self._captured[int(stream)] = []
+        capture = self._gpu.capture(stream=int(stream))
+        self._captures[int(stream)] = capture, capture.__enter__()
         return (_OK,)
 
     def cuStreamDestroy(self, stream):
         return (_OK,)
 
     def cuStreamEndCapture(self, stream):
-        if int(stream) not in self._captured:
+        if int(stream) not in self._captures:
             return CUresult.CUDA_ERROR_ILLEGAL_STATE, None
-        return _OK, self._captured.pop(int(stream))
+        capture, graph = self._captures.pop(int(stream))
+        capture.__exit__()
+        return _OK, graph
 
     def cuGraphInstantiate(self, graph, flags):
-        return _OK, (next(self._graphs), tuple(graph))
+        return _OK, graph.instantiate()
+
+    def cuGraphClone(self, graph):
+        return _OK, graph.clone()
+
+    def cuGraphExecUpdate(self, executable, graph):
+        executable.update(graph)
+        return (_OK,)
+
+    def cuGraphGetRootNodes(self, graph, num_nodes):
+        return _OK, [_FirstNode(graph)], 1
+
+    def cuGraphExecKernelNodeSetParams(self, executable, node, parameters):
+        executable.set_kernel(node.graph, 0, parameters.func, duration_ns=_DURATION_NS)
+        return (_OK,)
 
     def cuGraphDestroy(self, graph):
+        graph.destroy()
+        return (_OK,)
+
+    def cuGraphExecDestroy(self, executable):
+        executable.destroy()
         return (_OK,)
 
     def cuGraphLaunch(self, executable, stream):
-        graph_id, nodes = executable
-        self._gpu.launch_graph(nodes, stream=stream or _DEFAULT_STREAM, graph_id=graph_id, launch="driver")
+        executable.launch(stream=int(stream) or _DEFAULT_STREAM)
         return (_OK,)
+
+
+class _FirstNode(NamedTuple):
+    graph: Any
 
 
 class _Nvrtc:

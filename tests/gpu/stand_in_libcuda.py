@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 SOURCE = Path(__file__).with_suffix(".cpp")
@@ -26,7 +27,9 @@ PROTOTYPES = {
     "cuMemcpyDtoHAsync": "pppp", "cuMemcpyDtoDAsync": "pppp", "cuMemcpyHtoD": "ppp", "cuMemcpyDtoH": "ppp",
     "cuMemsetD8Async": "pbpp", "cuMemGetInfo": "PP", "cuEventCreate": "Pi", "cuEventRecord": "pp",
     "cuEventSynchronize": "p", "cuEventElapsedTime": "Fpp", "cuEventDestroy": "p", "cuStreamBeginCapture": "pi",
-    "cuStreamEndCapture": "pO", "cuGraphInstantiate": "Oop", "cuGraphDestroy": "o", "cuGraphLaunch": "op",
+    "cuStreamEndCapture": "pO", "cuGraphInstantiate": "Oop", "cuGraphClone": "Oo", "cuGraphExecUpdate": "oop",
+    "cuGraphGetRootNodes": "opp", "cuGraphExecKernelNodeSetParams": "oop", "cuGraphDestroy": "o",
+    "cuGraphExecDestroy": "o", "cuGraphLaunch": "op",
 }  # fmt: skip
 """Function -> its parameters: i int, b byte, p pointer-sized, s text, o an object's number; capitals are written
 through a pointer (F: float)."""
@@ -65,6 +68,22 @@ class StandInLibcuda:
             ctypes.memmove(address, data, len(data))
             return int(code)
 
+        def root_nodes(graph: int, nodes: int, count: int) -> int:
+            code, found, total = answer(self._objects[graph], ctypes.c_size_t.from_address(count).value)
+            for place, node in enumerate(found if nodes else ()):
+                ctypes.c_size_t.from_address(nodes + place * ctypes.sizeof(ctypes.c_size_t)).value = self._number(node)
+            ctypes.c_size_t.from_address(count).value = total
+            return int(code)
+
+        def update(executable: int, graph: int, result: int) -> int:
+            (code,) = answer(self._objects[executable], self._objects[graph])
+            return int(code)
+
+        def set_kernel(executable: int, node: int, parameters: int) -> int:
+            kernel = self._objects[ctypes.c_size_t.from_address(parameters).value]  # the first field
+            (code,) = answer(self._objects[executable], self._objects[node], SimpleNamespace(func=kernel))
+            return int(code)
+
         def call(*given: Any) -> int:
             taken = [
                 self._objects[value] if kind == "o" else value
@@ -76,7 +95,14 @@ class StandInLibcuda:
                 _WRITTEN[kind].from_address(address).value = self._number(value) if kind == "O" else value or 0
             return int(code)
 
-        return prototype(filling if name in _FILLING else call)
+        if name in _FILLING:
+            return prototype(filling)
+        own = {
+            "cuGraphGetRootNodes": root_nodes,
+            "cuGraphExecUpdate": update,
+            "cuGraphExecKernelNodeSetParams": set_kernel,
+        }
+        return prototype(own.get(name, call))
 
     def _number(self, value: Any) -> int:
         number = next(self._numbers)
