@@ -1,0 +1,270 @@
+"""CUDA graphs: how many activities each launch has, and which annotations name them."""
+
+import ctypes
+from collections import Counter
+
+import pytest
+
+import collector
+from collector.options import KINDS
+from collector.recording.cupti_enums import GRAPH_DEGREES
+
+KILOBYTE = 1 << 10
+FIGURES_OF_MATCHES = ("launches_without_kernel", "kernels_without_launch", "correlations_unmatched")
+
+
+def degrees(table):
+    return Counter(GRAPH_DEGREES[degree] for degree in table.graph_degree.tolist())
+
+
+def names(table):
+    """How often each annotation stands at a kernel, a copy or a set."""
+    return Counter(table.annotations())
+
+
+def assert_all_is_matched(step):
+    assert {name: getattr(step.ledger, name) for name in FIGURES_OF_MATCHES} == dict.fromkeys(FIGURES_OF_MATCHES, 0)
+
+
+@pytest.fixture
+def stream(cuda):
+    return cuda.stream()
+
+
+@pytest.fixture
+def memory(cuda):
+    address = cuda.allocate(2 * KILOBYTE)
+    yield address
+    cuda.synchronize()
+    cuda.free(address)
+
+
+def capture_model(cuda, stream, memory, path="model"):
+    """A graph with three kernels, a set and a copy; the kernel ``spin`` is in a layer of its own."""
+    with cuda.captured_graph(stream) as graphs, collector.annotate(path):
+        cuda.launch_empty(2, stream)
+        with collector.annotate("layer"):
+            cuda.launch("spin", ctypes.c_longlong(1000), stream=stream)
+            cuda.fill(memory, 1, KILOBYTE, stream)
+            cuda.copy_on_device(memory + KILOBYTE, memory, KILOBYTE, stream)
+    return graphs[0]
+
+
+def test_kernels_copies_and_sets_of_a_graph_have_the_names_of_their_capture_and_of_the_launch(cuda, stream, memory):
+    launches = 30
+    with collector.trace(strict=True) as step:
+        executable = cuda.instantiate(capture_model(cuda, stream, memory))
+        with collector.annotate("decode"):
+            for _ in range(launches):
+                cuda.launch_graph(executable, stream)
+    assert names(step.kernels) == {
+        "decode/<captured_at>/model": 2 * launches,
+        "decode/<captured_at>/model/layer": launches,
+    }
+    assert Counter(zip(step.kernels.names(), step.kernels.annotations(), strict=True)) == {
+        ("empty_kernel", "decode/<captured_at>/model"): 2 * launches,
+        ("spin", "decode/<captured_at>/model/layer"): launches,
+    }
+    for table in (step.memsets, step.memcpys):
+        assert names(table) == {"decode/<captured_at>/model/layer": launches}
+    for table, nodes in ((step.kernels, 3), (step.memsets, 1), (step.memcpys, 1)):
+        assert degrees(table) == {"captured": nodes * launches}
+    assert_all_is_matched(step)
+    assert step.ledger.complete, step.ledger.losses()
+
+
+def test_each_launch_of_a_graph_is_a_row_with_all_its_nodes(cuda, stream, memory):
+    launches = 20
+    with collector.trace(strict=True) as step:
+        executable = cuda.instantiate(capture_model(cuda, stream, memory))
+        for _ in range(launches):
+            cuda.launch_graph(executable, stream)
+    rows = step.recording.graph_launches
+    assert rows.num_nodes.tolist() == [5] * launches
+    assert len(set(rows.graph_id.tolist())) == 1
+    assert set(rows.graph_id.tolist()) == set(step.kernels.graph_id.tolist())
+    assert sorted(rows.correlation_id.tolist()) == sorted(set(step.kernels.correlation_id.tolist()))
+    assert step.ledger.launches_seen >= launches
+    assert_all_is_matched(step)
+
+
+def test_a_graph_that_was_captured_before_the_trace_has_the_name_of_the_launch_and_is_counted(cuda, stream, memory):
+    before = cuda.instantiate(capture_model(cuda, stream, memory))
+    cuda.launch_graph(before, stream)
+    cuda.synchronize()
+    with collector.trace(strict=True) as step:
+        during = cuda.instantiate(capture_model(cuda, stream, memory, "inside"))
+        with collector.annotate("decode"):
+            for _ in range(10):
+                cuda.launch_graph(before, stream)
+                cuda.launch_graph(during, stream)
+    assert names(step.kernels) == {
+        "decode": 30,
+        "decode/<captured_at>/inside": 20,
+        "decode/<captured_at>/inside/layer": 10,
+    }
+    assert degrees(step.kernels) == {"launch": 30, "captured": 30}
+    assert step.ledger.graphs_before_trace == 1
+    assert len(step.ledger.losses()) == 1, step.ledger.losses()
+    assert_all_is_matched(step)
+
+
+def test_two_executables_of_one_capture_have_its_names(cuda, stream, memory):
+    with collector.trace(strict=True) as step:
+        graph = capture_model(cuda, stream, memory)
+        executables = [cuda.instantiate(graph) for _ in range(2)]
+        cuda.destroy_graph(graph)
+        for name, executable, count in zip(("prefill", "decode"), executables, (3, 7), strict=True):
+            with collector.annotate(name):
+                for _ in range(count):
+                    cuda.launch_graph(executable, stream)
+    assert names(step.kernels) == {
+        "prefill/<captured_at>/model": 6,
+        "prefill/<captured_at>/model/layer": 3,
+        "decode/<captured_at>/model": 14,
+        "decode/<captured_at>/model/layer": 7,
+    }
+    assert degrees(step.kernels) == {"captured": 30}
+    assert sorted(Counter(step.kernels.graph_id.tolist()).values()) == [9, 21]
+    assert step.ledger.complete, step.ledger.losses()
+
+
+def test_a_clone_has_the_names_of_the_graph_that_it_was_copied_from(cuda, stream, memory):
+    with collector.trace(strict=True) as step:
+        graph = capture_model(cuda, stream, memory)
+        clone = cuda.clone_graph(graph)
+        cuda.destroy_graph(graph)
+        executable = cuda.instantiate(clone)
+        for _ in range(10):
+            cuda.launch_graph(executable, stream)
+    assert names(step.kernels) == {"<captured_at>/model": 20, "<captured_at>/model/layer": 10}
+    assert degrees(step.kernels) == {"rekeyed": 30}
+    assert_all_is_matched(step)
+    assert step.ledger.complete, step.ledger.losses()
+
+
+def test_after_an_update_kernels_have_the_names_of_the_new_capture(cuda, stream, memory):
+    with collector.trace(strict=True) as step:
+        executable = cuda.instantiate(capture_model(cuda, stream, memory, "first"))
+        for _ in range(4):
+            cuda.launch_graph(executable, stream)
+        cuda.update_graph(executable, capture_model(cuda, stream, memory, "second"))
+        for _ in range(6):
+            cuda.launch_graph(executable, stream)
+    assert names(step.kernels) == {
+        "<captured_at>/first": 8,
+        "<captured_at>/first/layer": 4,
+        "<captured_at>/second": 12,
+        "<captured_at>/second/layer": 6,
+    }
+    assert degrees(step.kernels) == {"captured": 12, "rekeyed": 18}
+    assert_all_is_matched(step)
+    assert step.ledger.complete, step.ledger.losses()
+
+
+def test_a_node_whose_kernel_was_replaced_is_recorded_under_the_new_kernel_and_the_old_name(cuda, stream):
+    with collector.trace(strict=True) as step:
+        with cuda.captured_graph(stream) as graphs, collector.annotate("model"):
+            cuda.launch("empty_kernel", stream=stream)
+            cuda.launch("spin", ctypes.c_longlong(1000), stream=stream)
+        executable = cuda.instantiate(graphs[0])
+        cuda.launch_graph(executable, stream)
+        cuda.set_first_kernel(executable, graphs[0], "other_empty_kernel")
+        cuda.launch_graph(executable, stream)
+    assert step.kernels.names() == ["empty_kernel", "spin", "other_empty_kernel", "spin"]
+    assert names(step.kernels) == {"<captured_at>/model": 4}
+    assert degrees(step.kernels[[0, 1, 3]]) == {"captured": 3}
+    assert degrees(step.kernels[[2]]) == {"rekeyed": 1}
+    assert step.ledger.complete, step.ledger.losses()
+
+
+def test_graphs_that_are_destroyed_while_the_trace_goes_on_keep_their_names(cuda, stream, memory):
+    rounds = 20
+    with collector.trace(strict=True) as step:
+        for number in range(rounds):
+            graph = capture_model(cuda, stream, memory, f"round{number}")
+            executable = cuda.instantiate(graph)
+            cuda.launch_graph(executable, stream)
+            cuda.synchronize()
+            cuda.destroy_executable(executable)
+            cuda.destroy_graph(graph)
+    assert names(step.kernels) == {
+        f"<captured_at>/round{number}{layer}": count
+        for number in range(rounds)
+        for layer, count in (("", 2), ("/layer", 1))
+    }
+    assert step.ledger.complete, step.ledger.losses()
+
+
+def test_a_whole_graph_is_one_record_for_each_launch(cuda, stream, memory):
+    with collector.trace(strict=True, graphs="whole") as step:
+        executable = cuda.instantiate(capture_model(cuda, stream, memory))
+        with collector.annotate("decode"):
+            for _ in range(50):
+                cuda.launch_graph(executable, stream)
+        cuda.launch_empty(1, stream)
+    rows = step.recording.graph_launches
+    assert degrees(rows) == {"whole graph": 50}
+    assert names(rows) == {"decode": 50}
+    assert (rows.end_ns > rows.start_ns).all()
+    assert step.kernels.names() == ["empty_kernel"]
+    assert step.ledger.complete, step.ledger.losses()
+
+
+# -- Nodes that the simulator does not have
+
+
+def test_the_kernels_of_a_child_graph_are_all_recorded_and_none_has_a_wrong_name(cuda, stream, memory, show, real_gpu):
+    """Before CUDA 13.4 their ids cannot be resolved: they may have the name of the launch alone, and say so."""
+    launches = 10
+    with collector.trace(strict=True) as step:
+        child = capture_model(cuda, stream, memory, "child")
+        parent = cuda.graph_with_children([child, child])
+        executable = cuda.instantiate(parent)
+        with collector.annotate("decode"):
+            for _ in range(launches):
+                cuda.launch_graph(executable, stream)
+    show(f"child graphs: {dict(degrees(step.kernels))}, {dict(names(step.kernels))}, {step.ledger.losses()}")
+    assert len(step.kernels) == 6 * launches
+    assert (len(step.memsets), len(step.memcpys)) == (2 * launches, 2 * launches)
+    assert Counter(step.kernels.names()) == {"empty_kernel": 4 * launches, "spin": 2 * launches}
+    named = {"empty_kernel": "decode/<captured_at>/child", "spin": "decode/<captured_at>/child/layer"}
+    for kernel in step.kernels:
+        is_launch = GRAPH_DEGREES[kernel.graph_degree] == "launch"
+        assert kernel.annotation == ("decode" if is_launch else named[kernel.name])
+    assert_all_is_matched(step)
+
+
+def test_memory_nodes_of_a_graph_hide_none_of_its_kernels(cuda, stream, show, real_gpu):
+    launches = 10
+    with collector.trace(strict=True, kinds=[*KINDS, "memory_operations"]) as step:
+        with cuda.captured_graph(stream) as graphs, collector.annotate("model"):
+            address = cuda.allocate_in_order(KILOBYTE, stream)
+            cuda.fill(address, 1, KILOBYTE, stream)
+            cuda.launch_empty(3, stream)
+            cuda.free_in_order(address, stream)
+        executable = cuda.instantiate(graphs[0])
+        for _ in range(launches):
+            cuda.launch_graph(executable, stream)
+            cuda.synchronize()
+    show(f"memory nodes: {len(step.recording.memory_operations)} operations, {step.ledger.losses()}")
+    assert names(step.kernels) == {"<captured_at>/model": 3 * launches}
+    assert degrees(step.kernels) == {"captured": 3 * launches}
+    assert names(step.memsets) == {"<captured_at>/model": launches}
+    assert_all_is_matched(step)
+    assert step.ledger.complete, step.ledger.losses()
+
+
+def test_a_host_node_of_a_graph_hides_none_of_its_kernels(cuda, stream, real_gpu):
+    launches = 10
+    with collector.trace(strict=True) as step:
+        with cuda.captured_graph(stream) as graphs, collector.annotate("model"):
+            cuda.launch_empty(3, stream)
+        cuda.add_host_node(graphs[0])
+        executable = cuda.instantiate(graphs[0])
+        for _ in range(launches):
+            cuda.launch_graph(executable, stream)
+    assert names(step.kernels) == {"<captured_at>/model": 3 * launches}
+    assert degrees(step.kernels) == {"captured": 3 * launches}
+    assert_all_is_matched(step)
+    assert step.ledger.complete, step.ledger.losses()

@@ -1,0 +1,158 @@
+"""Long runs: `trace(stream=True)` and the flight recorder keep every record, and no more memory than they say.
+
+Kernels that count have their number, from 1, as the number of blocks: kernels without a gap were recorded without a loss.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import collector
+from collector.recording.recording import Recording
+
+MOST_GROWTH_BYTES = 64 << 20
+"""Of memory while three quarters of a million launches are recorded: in memory they take about 130 bytes each."""
+
+STREAMED = """
+import os, resource
+import collector
+from cuda_program import CudaProgram
+
+def resident_bytes():
+    return int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize()
+
+cuda = CudaProgram()
+stream = cuda.stream()
+cuda.launch_empty(1, stream)
+cuda.synchronize()
+sizes = []
+with collector.trace(strict=True, stream=True, journal={journal!r}) as step:
+    for _ in range(20):
+        cuda.launch_empty({launches} // 20, stream)
+        cuda.synchronize()
+        sizes.append(resident_bytes())
+print(max(sizes) - sizes[4])
+"""
+
+
+def test_a_million_streamed_launches_are_in_the_journal_and_not_in_memory(run_program, million, show, tmp_path):
+    journal = tmp_path / "run.journal"
+    grown = int(run_program(STREAMED.format(journal=str(journal), launches=million)))
+    show(f"{grown / 2**20:.1f} MiB more after the last three quarters of {million:,} streamed launches")
+    recording = collector.load(journal).recording
+    assert recording.ledger.launches_seen == recording.ledger.kernels == million
+    assert recording.ledger.complete, recording.ledger.losses()
+    assert len(np.unique(recording.kernels.correlation_id)) == million
+    assert grown < MOST_GROWTH_BYTES
+
+
+def test_a_streamed_step_has_the_names_and_shapes_of_its_kernels(cuda, tmp_path):
+    stream = cuda.stream()
+    with collector.trace(strict=True, stream=True, journal=tmp_path / "run.journal") as step:
+        for number in range(1, 201):
+            with collector.annotate(f"step{number % 7}"):
+                cuda.launch("empty_kernel", stream=stream, grid=(number, 1, 1))
+    kernels = step.recording.kernels
+    assert kernels.grid_x.tolist() == list(range(1, 201))
+    assert kernels.annotations() == [f"step{number % 7}" for number in range(1, 201)]
+    assert step.ledger.complete, step.ledger.losses()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run.journal"]
+
+
+def assert_no_gap(recording, last):
+    """The kernels are the latest ones, up to number ``last``, and each has its launch."""
+    numbers = recording.kernels.grid_x.tolist()
+    assert numbers == list(range(numbers[0], last + 1))
+    assert recording.ledger.losses() == []
+    assert recording.ledger.launches_seen == recording.ledger.launches_matched
+
+
+@pytest.fixture
+def small_ring(million):
+    """The size of a ring, and the number of launches that it cannot hold: CUPTI delivers megabytes of records at once.
+
+    The simulator's times are so regular that they take less room.
+    """
+    return ("512KB", 60_000) if million < 1_000_000 else ("4MB", 200_000)
+
+
+def test_dumps_of_a_small_ring_have_the_latest_kernels_without_a_gap(cuda, small_ring, tmp_path):
+    stream, numbers = cuda.stream(), itertools.count(1)
+
+    def launch(count):
+        for number in itertools.islice(numbers, count):
+            cuda.launch("empty_kernel", stream=stream, grid=(number, 1, 1))
+            if number % 1000 == 0:
+                cuda.synchronize()
+        cuda.synchronize()
+
+    keep, count = small_ring
+    with collector.record(keep=keep, folder=tmp_path, strict=True) as recorder:
+        launch(500)
+        early = Recording.load(recorder.dump().journal)
+        launch(count)
+        first = Recording.load(recorder.dump().journal)
+        launch(count)
+        second = Recording.load(recorder.dump().journal)
+    assert early.kernels.grid_x.tolist() == list(range(1, 501))
+    assert_no_gap(first, 500 + count)
+    assert_no_gap(second, 500 + 2 * count)
+    for dump in (first, second):
+        assert 0 < len(dump.kernels) < count
+        assert dump.ledger.rows_forgotten > 0
+
+
+FAILING = """
+import json, sys, time
+import collector
+from cuda_program import CudaProgram
+import ctypes
+
+cuda = CudaProgram()
+stream = cuda.stream()
+recorder = collector.record(keep="30s", folder={folder!r}, strict=True)
+with collector.annotate("before"):
+    cuda.launch_empty(1000, stream)
+cuda.synchronize()
+{failure}
+"""
+
+EXCEPTION = "raise ValueError('on purpose')"
+
+ILLEGAL_ADDRESS = """
+time.sleep(1.5)  # CUPTI is asked for what it has twice a second
+cuda.launch("write_to", ctypes.c_void_p(0x10), stream=stream)
+try:
+    cuda.synchronize()
+except RuntimeError as error:
+    print(error)
+until = time.monotonic() + 20
+while not recorder.dumps and time.monotonic() < until:
+    time.sleep(0.1)
+import os
+os._exit(0)
+"""
+
+
+def dumped(folder):
+    """The one dump in a folder, without the ring."""
+    (journal,) = (path for path in folder.iterdir() if not path.name.startswith("."))
+    return Recording.load(journal)
+
+
+def test_an_exception_that_is_not_caught_dumps_the_kernels_before_it(run_program, tmp_path):
+    run_program(FAILING.format(folder=str(tmp_path), failure=EXCEPTION), status=1)
+    recording = dumped(tmp_path)
+    assert recording.kernels.annotations() == ["before"] * 1000
+    assert recording.ledger.losses() == []
+
+
+def test_an_illegal_address_dumps_the_kernels_before_it(run_program, show, tmp_path):
+    run_program(FAILING.format(folder=str(tmp_path), failure=ILLEGAL_ADDRESS))
+    recording = dumped(tmp_path)
+    kernels = recording.kernels
+    show(f"after error 700: kernels {len(kernels)}, losses {recording.ledger.losses()}")
+    assert kernels.annotations().count("before") == 1000
+    assert set(kernels.names()) <= {"empty_kernel", "write_to"}
+    assert 700 in recording.api_calls.return_value.tolist()
