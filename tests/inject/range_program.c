@@ -2,14 +2,17 @@
 
      init            initialise CUDA                       launch:COUNT:NAME   launch kernels
      sync            wait for the GPU                      sleep:MS            wait
+     stream:NAME     a new stream for all later launches, named by NVTX
+     say:TEXT        write a line                          read                wait for a line of the input
      start, stop     cuProfilerStart, cuProfilerStop       runtime-start, runtime-stop   the runtime's functions
      push:NAME, pop  an NVTX range of this thread          push@DOMAIN:NAME, pop@DOMAIN  in a domain
      wide:NAME       pushed as a wide text
      begin:NAME, end a range that ends anywhere            thread:NAME         a thread that ends in a range
      fault:NAME      a fault of the simulator              kill                the end without warning
+     exit:STATUS, _exit:STATUS, abort                      other ends
      forks:COUNT     children that push ranges, while a thread pushes ranges, too
 
-   Its exit status is 7. */
+   Its exit status is 7, if it does not end before. It calls CUDA's driver, or if nvcc compiles it, the runtime. */
 #include <nvtx3/nvToolsExt.h>
 #include <pthread.h>
 #include <signal.h>
@@ -21,27 +24,17 @@
 #include <unistd.h>
 #include <wchar.h>
 
-#include "driver_functions.h"
-
-int cuProfilerStart(void);
-int cuProfilerStop(void);
-int cudaProfilerStart(void);
-int cudaProfilerStop(void);
-int sim_inject(const char *fault, int64_t count, int64_t skip, int64_t value, const char *target);
-
 static void check(int result, const char *call) {
   if (result == 0) return;
   fprintf(stderr, "%s: %d\n", call, result);
   exit(70);
 }
 
-static void launch(const char *arguments) {
-  Handle module, function;
-  const int count = atoi(arguments);
-  check(cuModuleLoadData(&module, ""), "cuModuleLoadData");
-  check(cuModuleGetFunction(&function, module, strchr(arguments, ':') + 1), "cuModuleGetFunction");
-  for (int i = 0; i < count; ++i) check(cuLaunchKernel(function, 8, 1, 1, 128, 1, 1, 0, 0, 0, 0), "cuLaunchKernel");
-}
+#ifdef __CUDACC__
+#include "runtime_calls.cuh"
+#else
+#include "driver_calls.h"
+#endif
 
 static nvtxDomainHandle_t domain_named(const char *text, const char *end) {
   char name[64] = "";
@@ -60,7 +53,7 @@ static void push_in_domain(const char *text) {
 }
 
 static void *end_inside(void *name) {
-  nvtxRangePushA(name);
+  nvtxRangePushA((const char *)name);
   return 0;
 }
 
@@ -111,11 +104,14 @@ static const char *after(const char *text, const char *word) {
   return strncmp(text, word, length) == 0 ? text + length : 0;
 }
 
-static void initialise(void) {
-  Handle context;
-  check(cuInit(0), "cuInit");
-  check(cuDevicePrimaryCtxRetain(&context, 0), "cuDevicePrimaryCtxRetain");
-  check(cuCtxSetCurrent(context), "cuCtxSetCurrent");
+static void wait_for_a_line(void) {
+  char line[64];
+  if (fgets(line, sizeof(line), stdin) == 0) exit(71);
+}
+
+static void say(const char *text) {
+  puts(text);
+  fflush(stdout);
 }
 
 int main(int count, char **arguments) {
@@ -125,15 +121,21 @@ int main(int count, char **arguments) {
     const char *rest;
     wchar_t wide[64];
     if (strcmp(word, "init") == 0) initialise();
-    if (strcmp(word, "sync") == 0) check(cuCtxSynchronize(), "cuCtxSynchronize");
-    if (strcmp(word, "start") == 0) check(cuProfilerStart(), "cuProfilerStart");
-    if (strcmp(word, "stop") == 0) check(cuProfilerStop(), "cuProfilerStop");
+    if (strcmp(word, "sync") == 0) synchronize();
+    if (strcmp(word, "start") == 0) start_profiler();
+    if (strcmp(word, "stop") == 0) stop_profiler();
     if (strcmp(word, "runtime-start") == 0) check(cudaProfilerStart(), "cudaProfilerStart");
     if (strcmp(word, "runtime-stop") == 0) check(cudaProfilerStop(), "cudaProfilerStop");
+    if (strcmp(word, "read") == 0) wait_for_a_line();
+    if (strcmp(word, "abort") == 0) abort();
     if (strcmp(word, "pop") == 0) nvtxRangePop();
     if (strcmp(word, "end") == 0) nvtxRangeEnd(open);
     if (strcmp(word, "kill") == 0) kill(getpid(), SIGKILL);
-    if ((rest = after(word, "launch:")) != 0) launch(rest);
+    if ((rest = after(word, "launch:")) != 0) launch(strchr(rest, ':') + 1, atoi(rest));
+    if ((rest = after(word, "stream:")) != 0) open_named_stream(rest);
+    if ((rest = after(word, "say:")) != 0) say(rest);
+    if ((rest = after(word, "exit:")) != 0) exit(atoi(rest));
+    if ((rest = after(word, "_exit:")) != 0) _exit(atoi(rest));
     if ((rest = after(word, "sleep:")) != 0) usleep(1000 * (useconds_t)atoi(rest));
     if ((rest = after(word, "push:")) != 0) nvtxRangePushA(rest);
     if ((rest = after(word, "begin:")) != 0) open = nvtxRangeStartA(rest);
@@ -141,7 +143,7 @@ int main(int count, char **arguments) {
     if ((rest = after(word, "forks:")) != 0) run_forks(atoi(rest));
     if ((rest = after(word, "push@")) != 0) push_in_domain(rest);
     if ((rest = after(word, "pop@")) != 0) nvtxDomainRangePop(domain_named(rest, rest + strlen(rest)));
-    if ((rest = after(word, "fault:")) != 0) check(sim_inject(rest, -1, 0, 0, ""), "sim_inject");
+    if ((rest = after(word, "fault:")) != 0) inject_fault(rest);
     if ((rest = after(word, "wide:")) != 0) {
       swprintf(wide, 64, L"%s", rest);
       nvtxRangePushW(wide);

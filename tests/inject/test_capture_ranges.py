@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from injected_programs import injected_environment, simulator_environment
+from injected_programs import injected_environment, range_program, simulator_environment
 
 import collector
 from collector.formats.journal_format import read_ranges
 from collector.runtime.extension import capture_library
-from collector.testing.simulator.simulator_library import library_path
-from tests.support.nvtx_headers import include_folder
 
 pytestmark = [pytest.mark.simulator, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
-def program(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    compiler, include = shutil.which("cc"), include_folder()
-    if compiler is None or include is None:
-        pytest.skip("RANGES OF PROGRAMS NOT TESTED: a compiler or nvtx3/nvToolsExt.h is missing")
-    driver = library_path()
-    link = [f"-L{driver.parent}", f"-l:{driver.name}", f"-Wl,-rpath,{driver.parent}", "-ldl", "-lpthread"]
-    source, built = root / "tests/inject/range_program.c", tmp_path_factory.mktemp("ranges") / "program"
-    subprocess.run([compiler, "-std=gnu11", "-Wall", f"-I{include}", "-o", built, source, *link], check=True)
-    return built
+def program() -> Path:
+    return range_program()
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The program of `tests/inject/launching_program.c`, and the environment in which our library is loaded into it."""
+"""The programs of `tests/inject`, and the environment in which our library is loaded into them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from nvtx_headers import include_folder, write_cuda_types
 
 from collector.recording.schema import KINDS
 from collector.runtime.extension import capture_library
 from collector.testing.simulator.simulator_library import library_path
 
-SOURCE = Path(__file__).resolve().parents[1] / "inject" / "launching_program.c"
+SOURCES = Path(__file__).resolve().parents[1] / "inject"
 INJECTION_VARIABLE = "CUDA_INJECTION64_PATH"
 _FOLDERS: list[TemporaryDirectory[str]] = []  # removed when the tests end
 
@@ -32,8 +33,37 @@ def launching_program(*, is_linked: bool = True) -> Path:
     link = [f"-L{driver.parent}", f"-l:{driver.name}", f"-Wl,-rpath,{driver.parent}"]
     if not is_linked:
         link = [f'-DDRIVER="{driver}"', "-ldl"]
-    command = [compiler, "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-o", program, SOURCE, *link, "-lpthread"]
+    command = [compiler, "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-o", program, SOURCES / "launching_program.c"]
+    command += [*link, "-lpthread"]
     subprocess.run(command, check=True)
+    return program
+
+
+@cache
+def range_program() -> Path:
+    """A program that does what its arguments say, linked to the simulator; see its source, `range_program.c`."""
+    compiler, include = shutil.which("cc"), include_folder("nvToolsExtCuda.h")
+    if compiler is None or include is None:
+        pytest.skip("RANGES OF PROGRAMS NOT TESTED: a compiler or nvtx3/nvToolsExtCuda.h is missing")
+    _FOLDERS.append(TemporaryDirectory(prefix="range-program-"))
+    folder = Path(_FOLDERS[-1].name)
+    write_cuda_types(folder)
+    program, driver = folder / "program", library_path()
+    link = [f"-L{driver.parent}", f"-l:{driver.name}", f"-Wl,-rpath,{driver.parent}", "-ldl", "-lpthread"]
+    command = [compiler, "-std=gnu11", "-Wall", f"-I{folder}", f"-I{include}", "-o", program]
+    subprocess.run([*command, SOURCES / "range_program.c", *link], check=True)
+    return program
+
+
+@cache
+def range_program_of_the_runtime(architecture: str) -> Path:
+    """The same program with CUDA's runtime in it, which loads the driver itself: for a GPU such as ``sm_90``."""
+    if shutil.which("nvcc") is None:
+        pytest.skip("PROGRAMS WITH A STATIC RUNTIME NOT TESTED: nvcc is missing")
+    _FOLDERS.append(TemporaryDirectory(prefix="runtime-program-"))
+    program = Path(_FOLDERS[-1].name) / "program"
+    command = ["nvcc", "-x", "cu", f"-arch={architecture}", "-cudart=static", "-o", program]
+    subprocess.run([*command, SOURCES / "range_program.c", "-lpthread"], check=True)
     return program
 
 
