@@ -73,24 +73,34 @@ def cuda(gpu_here: None) -> CudaProgram:
     return program
 
 
+@pytest.fixture(scope="session")
+def unaware_program(cuda: CudaProgram) -> Path:
+    """The program of `tests/inject/range_program.c`, which imports and links nothing of ours."""
+    from injected_programs import range_program, range_program_of_the_runtime
+
+    if simulated_cuda.asked_for():
+        return range_program()
+    return range_program_of_the_runtime("sm_{}{}".format(*cuda.capability))
+
+
 @pytest.fixture
-def run_program(gpu_here: None) -> Callable[..., str]:
+def python_text(gpu_here: None, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
+    """Prepares Python text that uses ``cuda_program`` for a separate process."""
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]))
+    return lambda text: (
+        ("import simulated_cuda\nsimulated_cuda.install()\n" if simulated_cuda.asked_for() else "") + text
+    )
+
+
+@pytest.fixture
+def run_program(python_text: Callable[[str], str]) -> Callable[..., str]:
     """Runs Python text with ``cuda_program`` in a separate process; returns its output.
 
     The process must end with ``status``; a negative number is that of a signal.
     """
 
     def run(text: str, status: int = 0) -> str:
-        if simulated_cuda.asked_for():
-            text = "import simulated_cuda\nsimulated_cuda.install()\n" + text
-        paths = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
-        done = subprocess.run(
-            [sys.executable, "-c", text],
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = subprocess.run([sys.executable, "-c", python_text(text)], capture_output=True, text=True, check=False)
         assert done.returncode == status, f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout
 

@@ -241,7 +241,7 @@ class CudaProgram:
         return checked(self.driver.cuGraphInstantiate(graph, 0))
 
     def graph_with_children(self, children: list[Any]) -> Any:
-        """Return a graph with the given graphs as its nodes, which run one after the other. A real GPU's driver only."""
+        """Return a graph of graphs that run one after the other. A real GPU's driver only."""
         graph = checked(self.driver.cuGraphCreate(0))
         before: list[Any] = []
         for child in children:

@@ -1,6 +1,6 @@
 """Long runs: `trace(stream=True)` and the flight recorder keep every record, and no more memory than they say.
 
-Kernels that count have their number, from 1, as the number of blocks: kernels without a gap were recorded without a loss.
+Kernels that count have their number, from 1, as the number of blocks: where no number is missing, nothing was lost.
 """
 
 import itertools
@@ -74,7 +74,7 @@ def small_ring(million):
 
     The simulator's times are so regular that they take less room.
     """
-    return ("512KB", 60_000) if million < 1_000_000 else ("4MB", 200_000)
+    return ("512KB", 60_000) if million < 1_000_000 else ("4MB", 300_000)
 
 
 def test_dumps_of_a_small_ring_have_the_latest_kernels_without_a_gap(cuda, small_ring, tmp_path):
