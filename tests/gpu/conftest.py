@@ -46,6 +46,12 @@ def real_gpu(gpu_here: None) -> None:
         pytest.skip("the simulator is no real GPU")
 
 
+@pytest.fixture(scope="session")
+def is_simulated() -> bool:
+    """Whether the tests run on the simulator."""
+    return simulated_cuda.asked_for()
+
+
 @pytest.fixture
 def show(capsys: pytest.CaptureFixture[str]) -> Callable[[str], None]:
     """Prints a line that is seen even if the test passes: what a real GPU does where it may do several things."""

@@ -89,21 +89,31 @@ def test_annotations_name_the_work_launched_inside_them(cuda):
     assert {"layer1:empty_kernel", "layer1/conv:spin", "empty_kernel:empty_kernel"} <= set(nodes)
 
 
-def test_durations_agree_with_cuda_events(cuda):
+def test_durations_agree_with_cuda_events(cuda, is_simulated, show):
     stream = cuda.stream()
     cuda.launch("spin", ctypes.c_longlong(1000), stream=stream)
     cuda.synchronize()
     wanted_ns = [500_000 * (1 + index % 8) for index in range(48)]
     with collector.trace(strict=True) as step:
-        events_ns = [
-            1e6 * cuda.timed_ms(lambda ns=ns: cuda.launch("spin", ctypes.c_longlong(ns), stream=stream), stream)
-            for ns in wanted_ns
-        ]
-    kernels_ns = step.kernels.duration_ns.tolist()
+        events_ns = []
+        for ns in wanted_ns:
+            # Meanwhile the event, the kernel and the next event are queued: no time of the host lies between them.
+            cuda.launch("spin", ctypes.c_longlong(300_000), stream=stream)
+            events_ns.append(
+                1e6 * cuda.timed_ms(lambda ns=ns: cuda.launch("spin", ctypes.c_longlong(ns), stream=stream), stream)
+            )
+    kernels_ns = step.kernels.duration_ns.tolist()[1::2]
     assert len(kernels_ns) == len(wanted_ns)
     # Events stand outside the kernel, so they measure its launch as well; the kernel's own loop stands inside.
-    apart = [abs(event - kernel) / event for event, kernel in zip(events_ns, kernels_ns, strict=True)]
-    assert statistics.median(apart) < 0.05, apart
+    apart = [
+        abs(event - kernel) / event
+        for event, kernel, wanted in zip(events_ns, kernels_ns, wanted_ns, strict=True)
+        if wanted >= 1_000_000
+    ]
+    show(
+        f"durations and events of kernels of 1 to 4 ms: {statistics.median(apart):.2%} apart, at most {max(apart):.2%}"
+    )
+    assert statistics.median(apart) < (0.05 if is_simulated else 0.01), apart
     assert all(kernel >= 0.98 * wanted for kernel, wanted in zip(kernels_ns, wanted_ns, strict=True))
 
 
