@@ -19,10 +19,10 @@ def annotate_modules(model: torch.nn.Module, *, name: str | None = None, backwar
 
     The work of a module's backward pass is named by the same path with ``/backward``, also where autograd runs it in a
     thread of its own. What ``torch.compile`` compiles contains no annotations, so that a traced step is the same
-    program as any other; the compiled module as a whole has a name.
+    program as any other; the object that ``torch.compile`` returns has a name as a whole.
 
     Args:
-        model: the model, before or after it was compiled or wrapped.
+        model: the model, or the object that wraps it or that ``torch.compile`` returned for it.
         name: of the model itself; by default the name of its class.
         backward: name the backward pass, too. This visits the nodes of the model's autograd graph once for each
             forward pass that is traced.
@@ -30,7 +30,7 @@ def annotate_modules(model: torch.nn.Module, *, name: str | None = None, backwar
     Returns:
         The hooks, which can be removed.
     """
-    return InstalledHooks(_name_modules(model, name or type(model).__name__, _BackwardNames() if backward else None)[0])
+    return InstalledHooks(_name_modules(model, name or _class_name(model), _BackwardNames() if backward else None)[0])
 
 
 def annotate_all_modules() -> InstalledHooks:
@@ -49,7 +49,7 @@ def annotate_all_modules() -> InstalledHooks:
     def before(module: torch.nn.Module, inputs: Any) -> None:
         if _has_name(module) or not is_recording():
             return
-        removals, own = _name_modules(module, type(module).__name__, graph)
+        removals, own = _name_modules(module, _class_name(module), graph)
         installed.extend(removals)
         if own is not None:
             own.before(module, inputs)  # its own hooks are called from the next call on; its end is seen in this one
@@ -71,19 +71,16 @@ def _name_modules(
     model: torch.nn.Module, root: str, graph: _BackwardNames | None
 ) -> tuple[list[Callable[[], object]], _ModuleHooks | None]:
     """Name all modules of a model; return what takes the hooks away, and the hooks of the model itself."""
-    import torch
-
     names = dict(model.named_modules())
-    unimplemented = torch.nn.Module.forward
     removals: list[Callable[[], object]] = []
     own = None
     for path, module in names.items():
-        if type(module).forward is unimplemented:
-            continue  # a container, which is never called
+        if not _is_called(module):
+            continue
         outer = path
         while outer:  # the nearest module around it that is called; its annotation is open then
             outer = outer.rpartition(".")[0]
-            if type(names[outer]).forward is not unimplemented:
+            if _is_called(names[outer]):
                 break
         local = path[len(outer) :].lstrip(".").replace(".", "/") if path else root
         hooks = _ModuleHooks(annotate(local), f"{root}/{path.replace('.', '/')}" if path else root, graph)
@@ -93,6 +90,18 @@ def _name_modules(
             module.register_forward_hook(hooks.after, always_call=True).remove,
         ]
     return removals, own
+
+
+def _is_called(module: torch.nn.Module) -> bool:
+    """Whether it has a forward pass; a container has none. That of what `torch.compile` returns is the object's own."""
+    import torch
+
+    return type(module).forward is not torch.nn.Module.forward or "forward" in vars(module)
+
+
+def _class_name(model: torch.nn.Module) -> str:
+    """The name of the model's class, also of a compiled model."""
+    return type(getattr(model, "_orig_mod", model)).__name__
 
 
 class _ModuleHooks:

@@ -66,6 +66,13 @@ def test_a_compiled_model_is_the_same_program_with_hooks_and_in_a_trace(seen):
     assert with_hooks == without
 
 
+def test_a_compiled_model_has_a_name_as_a_whole(seen):
+    named, renamed, as_any = seen["compiled_names"]
+    assert named == ["Compiled:compiled"] * 2
+    assert renamed == ["net:compiled"] * 2
+    assert as_any == ["Compiled:compiled"] * 2
+
+
 def test_batches_and_steps_of_optimizers_have_names_until_the_hooks_are_removed(seen):
     paths, is_as_before = seen["training"]
     assert paths == ["DataLoader.next", "SGD.step"] * 2 + ["DataLoader.next"]

@@ -172,6 +172,45 @@ def compiled() -> list[list[str]]:
     return graphs
 
 
+@torch.library.custom_op("adapters::launch", mutates_args=())
+def launch_compiled(x: torch.Tensor) -> torch.Tensor:
+    """An operator that remains one in compiled code."""
+    gpu.launch("compiled")
+    return x * 2
+
+
+@launch_compiled.register_fake
+def _(x: torch.Tensor) -> torch.Tensor:
+    return torch.empty_like(x)
+
+
+class Compiled(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return launch_compiled(self.linear(x))
+
+
+def compiled_names() -> list[list[str]]:
+    """A compiled model as a whole, in the call that compiles it and in the next one: named, renamed, as any model."""
+    found = []
+    for name in (None, "net"):
+        run = torch.compile(Compiled(), backend="eager")
+        with torch.no_grad(), adapters.annotate_modules(run, name=name), collector.trace() as step:
+            run(torch.ones(2, 4))
+            run(torch.ones(2, 4))
+        found.append(names(step))
+    with warnings.catch_warnings(), adapters.annotate_all_modules():
+        warnings.filterwarnings("ignore", "Using `torch.compile", UserWarning)
+        run = torch.compile(Compiled(), backend="eager")
+        with torch.no_grad(), collector.trace() as step:
+            run(torch.ones(2, 4))
+            run(torch.ones(2, 4))
+    return [*found, names(step)]
+
+
 def training() -> list[Any]:
     """An optimizer and a data loader."""
     net = Block()
@@ -230,7 +269,8 @@ def memory() -> Any:
 
 
 SCENARIOS = (
-    modules, inside_an_annotation, all_modules, removed, failing, two_traces, copied, compiled, training, ops, memory,
+    modules, inside_an_annotation, all_modules, removed, failing, two_traces, copied, compiled, compiled_names,
+    training, ops, memory,
 )  # fmt: skip
 
 if __name__ == "__main__":
