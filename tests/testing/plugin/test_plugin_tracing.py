@@ -66,7 +66,7 @@ def test_cpu():
 """
 
 ASYNC = """
-import asyncio, pytest
+import asyncio, inspect, pytest
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem):
