@@ -504,7 +504,7 @@ def _balance(
     return Ledger.from_dict(
         {
             **counters,
-            "nothing_recorded": int(is_empty and not any(counters.get(name) for name in LOSSES)),
+            "nothing_recorded": int(is_empty and not any(counters.get(name) for name in (*LOSSES, "rows_forgotten"))),
             **{item.name: len(getattr(kept, item.name)) for item in fields(Tables)},
             **launch_figures,
             **dict(zip(("invalid_timestamps", "early", "late"), apart, strict=True)),

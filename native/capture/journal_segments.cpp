@@ -3,11 +3,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -111,7 +113,7 @@ void JournalSegments::cut(const store::Store& store, AnnotationLog& annotations)
   file_->close();
   if (!trouble().empty()) return;
   for (const auto& [table, rows] : file_->num_rows()) rows_before_[std::string(table)] += rows;
-  closed_.push_back({segment_number(), file_->num_bytes(), clock_ns(CLOCK_MONOTONIC)});
+  closed_.push_back({segment_number(), file_->num_bytes(), clock_ns(CLOCK_MONOTONIC), !file_->num_rows().empty()});
   open(segment_number() + 1);
   write_head();
   file_->retell(store, annotations.told(), retold_);
@@ -126,12 +128,19 @@ void JournalSegments::remove_old_segments() {
   for (const Closed& segment : closed_) bytes += segment.bytes;
   while (!closed_.empty()) {
     const bool is_old = limits_.total_ns != 0 && now - closed_.front().closed_ns > limits_.total_ns;
-    const bool is_beyond = limits_.total_bytes != 0 && bytes > limits_.total_bytes;
+    // One delivery of records can be larger than all that is kept: the latest stays until there is another.
+    const bool is_beyond = limits_.total_bytes != 0 && bytes > limits_.total_bytes && !has_latest_rows_in_oldest();
     if (!is_old && !is_beyond) return;
     bytes -= closed_.front().bytes;
     ::unlink(name_of(closed_.front().number).c_str());
     closed_.pop_front();
   }
+}
+
+bool JournalSegments::has_latest_rows_in_oldest() const {
+  const auto has_rows = [](const Closed& segment) { return segment.has_rows; };
+  return closed_.front().has_rows && file_->num_rows().empty() &&
+         std::none_of(std::next(closed_.begin()), closed_.end(), has_rows);
 }
 
 void JournalSegments::finish(const std::map<std::string, std::string>& texts, std::map<std::string, int64_t> numbers) {

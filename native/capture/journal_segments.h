@@ -69,12 +69,15 @@ class JournalSegments {
     uint32_t number;
     uint64_t bytes;
     int64_t closed_ns;  // on CLOCK_MONOTONIC
+    bool has_rows;
   };
 
   std::string name_of(uint32_t number) const;
   void open(uint32_t number);
   void write_head();
   void remove_old_segments();
+  // Whether the oldest closed segment has the latest rows.
+  bool has_latest_rows_in_oldest() const;
 
   std::string path_;
   SegmentLimits limits_;

@@ -91,6 +91,31 @@ def test_a_ring_keeps_the_latest_and_counts_the_rest(gpu, tmp_path):
     assert int(recording.kernels.correlation_id.max()) >= 12_000
 
 
+def test_a_ring_smaller_than_one_delivery_of_records_keeps_the_latest_delivery(tmp_path):
+    with SimulatedGpu(real_time=True) as gpu, collector.record(keep="64KB", folder=tmp_path, strict=True) as recorder:
+        for number in range(1, 40_001):
+            gpu.launch("kernel", grid=(number, 1, 1), duration_ns=1000)
+        gpu.synchronize()
+        dumped = Recording.load(recorder.dump().journal)
+        again = Recording.load(recorder.dump().journal)  # nothing came in between
+    assert dumped.kernels.grid_x.max() == 40_000
+    assert len(again.kernels) == len(dumped.kernels)
+    assert dumped.ledger.losses() == []
+
+
+def test_a_ring_whose_records_are_all_too_old_does_not_say_that_nothing_happened(gpu, tmp_path):
+    with collector.record(keep="1s", folder=tmp_path, strict=True) as recorder:
+        gpu.launch("old")
+        gpu.synchronize()
+        recorder._source.cut()
+        deadline = time.monotonic() + 60
+        while kernels_of(recorder) and time.monotonic() < deadline:
+            time.sleep(0.3)
+        ledger = Recording.load(recorder.dump().journal).ledger
+    assert ledger.rows_forgotten > 0
+    assert ledger.losses() == []
+
+
 def test_a_ring_of_time_forgets_what_is_old(gpu, tmp_path):
     with collector.record(keep="1s", folder=tmp_path, strict=True) as recorder:
         gpu.launch("old")
