@@ -338,7 +338,7 @@ def listen_remotely(process_id: int) -> bool:
         collector.CollectorError: the process does not allow it, or did not get to it in time.
     """
     remote_exec = getattr(sys, "remote_exec", None)
-    if remote_exec is None:
+    if remote_exec is None or not Path("/proc", str(process_id)).exists():
         return False
     folder = tempfile.mkdtemp(prefix="collector-attach-")
     program = Path(folder, "listen.py")

@@ -321,7 +321,14 @@ def test_a_socket_of_another_process_is_not_believed(tmp_path):
             AttachedProcess(os.getppid()).status()
 
 
-def test_a_process_that_does_not_listen(capsys):
+@pytest.mark.parametrize("is_remote", [False, True], ids=["", "CPython 3.14"])
+def test_a_process_that_does_not_listen(monkeypatch, capsys, is_remote):
+    def remote_exec(process_id: int, script: str) -> None:
+        raise RuntimeError("Failed to find the PyRuntime section in process")
+
+    monkeypatch.delattr(sys, "remote_exec", raising=False)
+    if is_remote:
+        monkeypatch.setattr(sys, "remote_exec", remote_exec, raising=False)
     with pytest.raises(NotListeningError, match=r"does not listen\. Start it with `collector run --listen`"):
         AttachedProcess(os.getpid()).status()
     done = subprocess.Popen(["true"])
