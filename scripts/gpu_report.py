@@ -49,6 +49,9 @@ NEEDED = {
 """Module -> the distribution that contains it."""
 SECONDS = 525
 """The time limit of all steps together."""
+CORE_TESTS = ("records", "library", "completeness", "graphs", "witness", "nvtx", "streaming", "run")
+FRAMEWORK_TESTS = ("other_profilers", "torch", "frameworks", "ncu")
+"""Modules of tests/gpu, by what comes after `test_gpu_`, in the order of their importance."""
 RECORDINGS = "recordings"
 """The folder of the recorded programs, in the report's folder."""
 WORTHWHILE = 10
@@ -168,23 +171,38 @@ def build(report: Report, seconds: float) -> None:
     report.run("build", command, seconds)
 
 
-def test(report: Report, seconds: float) -> None:
-    """Run tests/gpu, where a missing GPU is an error."""
-    # Other plugins and other packages' warnings are not under test here.
-    report.environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    plugins = ["-p", "pytest_timeout", "-p", "collector.testing.plugin", "-p", "no:cacheprovider"]
-    command = [
-        report.python, "-m", "pytest", *plugins, "-W", "default", "-c", str(ROOT / "pyproject.toml"),
-        "--rootdir", str(ROOT), "--durations=10", "--tb=short", "-v", str(GPU_TESTS),
-    ]  # fmt: skip
-    output = report.run("GPU tests", command, seconds)
-    (report.folder / "tests.log").write_text(output)
-    lines = output.splitlines()
-    not_passed = [line for line in lines if re.match(r"(FAILED|ERROR|SKIPPED) ", line)]
-    last = next(
-        (line for line in reversed(lines) if re.search(r"\d+ (passed|failed|error|skipped)", line)), "did not end"
-    )
-    report.add_section("Tests", "\n".join([last.strip("= "), "", *(f"- {line}" for line in not_passed)]))
+def run_tests(title: str, log: str, *subjects: str, rest: bool = False) -> Step:
+    """Return the step that runs modules of tests/gpu, where a missing GPU is an error.
+
+    Args:
+        title: the heading in the report.
+        log: the file for what pytest prints.
+        subjects: the modules, in the order in which they run.
+        rest: whether the modules that no step names run after them.
+    """
+
+    def run(report: Report, seconds: float) -> None:
+        # Other plugins and other packages' warnings are not under test here.
+        report.environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+        plugins = ["-p", "pytest_timeout", "-p", "collector.testing.plugin", "-p", "no:cacheprovider"]
+        modules = [GPU_TESTS / f"test_gpu_{subject}.py" for subject in subjects]
+        if rest:
+            named = {f"test_gpu_{subject}.py" for subject in (*CORE_TESTS, *FRAMEWORK_TESTS)}
+            modules += sorted(path for path in GPU_TESTS.glob("test_*.py") if path.name not in named)
+        command = [
+            report.python, "-m", "pytest", *plugins, "-W", "default", "-c", str(ROOT / "pyproject.toml"),
+            "--rootdir", str(ROOT), "--durations=10", "--tb=short", "-v", *map(str, modules),
+        ]  # fmt: skip
+        output = report.run(title, command, seconds)
+        (report.folder / log).write_text(output)
+        lines = output.splitlines()
+        not_passed = [line for line in lines if re.match(r"(FAILED|ERROR|SKIPPED) ", line)]
+        last = next(
+            (line for line in reversed(lines) if re.search(r"\d+ (passed|failed|error|skipped)", line)), "did not end"
+        )
+        report.add_section(title, "\n".join([last.strip("= "), "", *(f"- {line}" for line in not_passed)]))
+
+    return run
 
 
 def compare_kernels(report: Report, seconds: float) -> None:
@@ -279,7 +297,8 @@ def ask(report: Report, seconds: float) -> None:
 SMALL = ("--simulated", "--launches", "2000", "--rounds", "2")
 STEPS: dict[str, tuple[Step, float]] = {
     "build": (build, 240),
-    "tests": (test, 200),
+    "tests": (run_tests("Tests", "tests.log", *CORE_TESTS, rest=True), 200),
+    "frameworks": (run_tests("Tests of frameworks and other profilers", "frameworks.log", *FRAMEWORK_TESTS), 120),
     "record": (record, 60),
     "questions": (ask, 130),
     "overhead": (benchmark("overhead", "What tracing costs", *SMALL), 150),

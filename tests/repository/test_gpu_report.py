@@ -7,6 +7,7 @@ import sys
 import tarfile
 import zipfile
 from importlib import metadata
+from pathlib import Path
 
 import pytest
 
@@ -20,6 +21,7 @@ def gpu_report(load_script, tmp_path, monkeypatch):
     module = load_script("gpu_report")
     for name in ("BUILD", "SITE", "WHEELS_SITE", "RUN"):
         monkeypatch.setattr(module, name, tmp_path / name.lower())
+    monkeypatch.setenv("COLLECTOR_WHEELS", str(tmp_path / "none"))  # not those of this checkout
     return module
 
 
@@ -33,7 +35,8 @@ def report(gpu_report, tmp_path):
 def test_every_step_runs_on_the_simulator(gpu_report, tmp_path, monkeypatch, capsys):
     folder = tmp_path / "out"
     # All of them run on the simulator in test_gpu_tests_on_simulator.py.
-    monkeypatch.setattr(gpu_report, "GPU_TESTS", gpu_report.GPU_TESTS / "test_gpu_completeness.py")
+    monkeypatch.setitem(gpu_report.STEPS, "tests", (gpu_report.run_tests("Tests", "tests.log", "completeness"), 240))
+    monkeypatch.setitem(gpu_report.STEPS, "frameworks", (lambda report, seconds: None, 240))
     monkeypatch.setattr(gpu_report, "NEEDED", {})
     monkeypatch.setitem(gpu_report.STEPS, "build", (lambda report, seconds: None, 240))
     monkeypatch.setitem(gpu_report.STEPS, "examples", (lambda report, seconds: None, 240))  # test_gpu_examples.py
@@ -188,6 +191,16 @@ def test_a_real_cards_report_goes_into_the_repository_by_its_name(gpu_report, re
             "benchmarks/results/nvidia-h200-141-gb-questions.md", str(path.relative_to(tmp_path)),
             str(kept.relative_to(tmp_path)),
         }  # fmt: skip
+
+
+def test_every_module_of_gpu_tests_runs_in_one_step(gpu_report, report, monkeypatch, root):
+    monkeypatch.setattr(report, "run", lambda title, command, seconds: ran.extend(command) or "1 passed")
+    ran = []
+    for name in ("tests", "frameworks"):
+        gpu_report.STEPS[name][0](report, 1)
+    modules = [Path(word).name for word in ran if Path(word).name.startswith("test_")]
+    assert sorted(modules) == sorted(path.name for path in (root / "tests" / "gpu").glob("test_*.py"))
+    assert modules[0] == "test_gpu_records.py"
 
 
 def test_all_that_the_package_needs_is_asked_for(gpu_report):
