@@ -40,7 +40,7 @@ import write_sbom
 from write_sbom import ROOT
 
 BUILD = ROOT / "build" / "dist"
-PYTHONS = ("3.10", "3.11", "3.12", "3.13")
+PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.14", "3.15")
 GLIBC = {"x86_64": "2.17", "aarch64": "2.28"}
 """Architecture -> the oldest glibc that its wheels run with."""
 ELF_MACHINES = {"x86_64": 62, "aarch64": 183}

@@ -148,6 +148,10 @@ class _Parser(argparse.ArgumentParser):
 
     _prints_help = True
 
+    def __init__(self, *names: Any, **options: Any) -> None:
+        super().__init__(*names, **options)
+        self.suggest_on_error = False  # from CPython 3.15 on, argparse proposes a word itself
+
     def given(self, words: Sequence[str]) -> argparse.Namespace | None:
         """The arguments that these words give, without defaults; None if they ask for help.
 

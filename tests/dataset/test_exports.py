@@ -11,6 +11,7 @@ import collector
 from collector.cli import main
 
 pytest.importorskip("pyarrow")
+pytest.importorskip("duckdb")
 
 from collector.dataset import Dataset, DatasetWriter
 from collector.dataset.database import Database
@@ -164,7 +165,6 @@ _ODD = 'a "quoted", it\'s\nname\twith \u2028, \\ and \U0001f600'
 
 @pytest.mark.parametrize("kernels", [0, 1])
 def test_every_target_takes_odd_names_large_ids_and_steps_of_no_rows_or_one(build, tmp_path, kernels):
-    pytest.importorskip("duckdb")
     for _ in range(kernels):
         build.kernel(_ODD, 0, graph_id=2**32 - 1, graph_node_id=2**63 + 5)
     build.recording().save(tmp_path / "step.gpurec")

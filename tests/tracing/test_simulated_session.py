@@ -344,7 +344,7 @@ def test_after_trouble_the_next_session_traces(gpu):
 
 def run_python(program: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-W", "error", "-c", textwrap.dedent(program)],
+        [sys.executable, "-W", "error", "-W", "ignore:This process:DeprecationWarning", "-c", textwrap.dedent(program)],
         capture_output=True,
         text=True,
         check=False,
