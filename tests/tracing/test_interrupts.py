@@ -191,12 +191,13 @@ def test_a_process_traces_again_after_real_signals(gpu, tmp_path, step):
             whole = time.perf_counter() - began
             for part in range(300):
                 try:
-                    signal.setitimer(signal.ITIMER_REAL, max(whole * 1.2 * part / 300, 1e-6))
-                    step()
+                    try:
+                        signal.setitimer(signal.ITIMER_REAL, max(whole * 1.2 * part / 300, 1e-6))
+                        step()
+                    finally:  # which the signal may interrupt as well
+                        signal.setitimer(signal.ITIMER_REAL, 0)
                 except KeyboardInterrupt:
                     interrupted += 1
-                finally:
-                    signal.setitimer(signal.ITIMER_REAL, 0)
                 healthy(gpu, tmp_path, f"a signal after {part} of 300 parts")
     finally:
         signal.signal(signal.SIGALRM, before)
