@@ -20,6 +20,7 @@ def test_times_of_the_host(build):
         annotation_times(build.recording(), by="thread")
 
 
+@pytest.mark.medium
 def test_ranges_of_an_export_of_nsight_systems(load_trace):
     step = load_trace("nsys_ai/mfu_2gpu_after.sqlite.gz")
     for by in ("name", "path"):

@@ -120,6 +120,7 @@ def test_losses_of_the_ledger_travel(build):
     assert any("3 records" in loss for loss in answer.losses)
 
 
+@pytest.mark.medium
 def test_the_json_of_every_question_fits_the_schema_of_answers(example):
     jsonschema = pytest.importorskip("jsonschema")
     schema = json.loads(Path(answer_module.__file__).with_name("answer.schema.json").read_text())
@@ -160,6 +161,7 @@ def test_an_answer_without_rows_says_so(build):
     assert "There are no rows." in str(kernels(build.recording()))
 
 
+@pytest.mark.medium
 def test_lines_of_every_answer_fit_the_terminal(example):
     of_steps = [question for question in QUESTIONS.values() if not question.of_ranks]
     for width in (60, 80, 100, 140):

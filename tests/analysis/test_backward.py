@@ -96,6 +96,7 @@ def test_without_numbers_there_is_no_answer(build):
     assert len(backward(build.recording())) == len(backward([])) == 0
 
 
+@pytest.mark.medium
 def test_a_recorded_training_of_resnet50_whose_steps_are_one_after_the_other(load_trace):
     """53 convolutions and as many batch norms in each step; the trace has the time of six steps."""
     answer = backward(load_trace("kineto/v100_resnet50_workers4.json.gz"))

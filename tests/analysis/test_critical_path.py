@@ -240,6 +240,7 @@ def check_tiling(recording):
         assert critical_path(recording, by=by).totals["total_ns"] == answer.totals["duration_ns"]
 
 
+@pytest.mark.medium
 def test_segments_tile_the_time_whatever_happened(build):
     hypothesis = pytest.importorskip("hypothesis")
     st = hypothesis.strategies

@@ -89,6 +89,7 @@ def test_devices_wait_each_for_itself(build):
     assert answer["idle_ns"].tolist() == [0, 0]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("name", RECORDED)
 def test_recorded_traces(load_trace, name):
     (row,) = idle(load_trace(f"{name}.json.gz"), window="span")

@@ -117,6 +117,7 @@ def test_operations_that_cannot_be(build):
         memory(build.recording(), by="stream")
 
 
+@pytest.mark.medium
 def test_the_high_water_of_a_recorded_trace_of_pytorch(load_trace):
     """The figures are those of a running sum over its memory events."""
     (row,) = memory(load_trace("hta/v100_rank1of2_profile_memory.json.gz"))
@@ -128,6 +129,7 @@ def test_nothing_was_recorded(build):
     assert len(memory(build.recording())) == len(memory(build.recording(), by="op")) == 0
 
 
+@pytest.mark.medium
 def test_the_high_water_is_that_of_a_slow_count(build):
     hypothesis = pytest.importorskip("hypothesis")
     st = hypothesis.strategies

@@ -100,6 +100,7 @@ def test_self_times_of_recorded_traces_add_up_to_all_gpu_time(load_trace, name):
     assert len(answer) > 3
 
 
+@pytest.mark.medium
 def test_work_in_ranges_of_an_export_of_nsight_systems(load_trace):
     answer = ops(load_trace("nsys_ai/mfu_2gpu_after.sqlite.gz"))
     without = next(row for row in answer if row["path"] == NO_ANNOTATION)

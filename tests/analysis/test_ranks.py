@@ -175,6 +175,7 @@ def test_ranks_are_known_by_their_files(of_rank, tmp_path):
     )
 
 
+@pytest.mark.medium
 def test_recorded_ranks(load_trace):
     answer = ranks([load_trace(f"hta/sampled_of128/rank{rank}.json.gz") for rank in (0, 1)])
     found = {row["rank"]: row for row in answer}
@@ -183,6 +184,7 @@ def test_recorded_ranks(load_trace):
     assert answer.totals["caused_ns"] == answer.totals["wait_ns"]
 
 
+@pytest.mark.medium
 def test_the_order_of_files_and_rows_does_not_matter(of_rank, tmp_path):
     hypothesis = pytest.importorskip("hypothesis")
     st = hypothesis.strategies

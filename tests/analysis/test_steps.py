@@ -103,12 +103,14 @@ def test_a_mark_that_is_no_pattern(build):
         steps(build.recording(), mark="(")
 
 
+@pytest.mark.medium
 def test_steps_of_a_recorded_trace(load_trace):
     answer = steps(load_trace("hta/v100_rank1of2_profile_memory.json.gz"))
     assert len(answer) == 5
     assert all(name.startswith("ProfilerStep#") for name in answer["name"])
 
 
+@pytest.mark.medium
 def test_the_order_of_steps_after_the_first_does_not_matter(make):
     hypothesis = pytest.importorskip("hypothesis")
     st = hypothesis.strategies

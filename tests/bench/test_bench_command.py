@@ -89,6 +89,7 @@ def test_a_dataset_that_cannot_be_written_costs_no_figures(bench_file, capsys, t
     assert "scale[n=2]" in printed.out
 
 
+@pytest.mark.medium
 def test_a_regression_is_status_1_and_the_same_again_is_0(bench_file, capsys, tmp_path):
     baseline = str(tmp_path / "main.json")
     once = ("--baseline", baseline, "--runs=1")
@@ -124,6 +125,7 @@ def test_a_job_shows_figures_changes_and_regressions_on_its_page(bench_file, cap
     ], lines
 
 
+@pytest.mark.medium
 def test_stored_reports_are_compared_without_measuring(bench_file, capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "250")  # the folder's name is not folded
     before, now = str(tmp_path / "before.json"), str(tmp_path / "now.json")

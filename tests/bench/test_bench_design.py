@@ -50,6 +50,7 @@ def test_what_stopped_a_run_too_early_is_a_warning(card):
     assert warnings(precision=0.0001, max_seconds=0.05) == [f"stopped by time, {message}"]
 
 
+@pytest.mark.medium
 def test_calls_that_take_longer_than_there_is_time_are_measured_once_at_least(card):
     comparison = bench.compare({"slow": lambda: time.sleep(0.03)}, gpu=card, clock="wall", max_seconds=0.02).comparison
     assert comparison.stopped_by == "time"

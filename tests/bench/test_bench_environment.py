@@ -34,6 +34,7 @@ def test_of_the_program_and_the_system_only_names_and_versions_are_kept(monkeypa
     assert version.replace(".", "").isdecimal()
 
 
+@pytest.mark.medium
 def test_no_document_tells_whose_machine_it_was(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "argv", ["/home/alice/secret/bench_it.py", "--token=abcdef"])
     monkeypatch.setenv("COLLECTOR_TEST_SECRET", "a-secret-variable")

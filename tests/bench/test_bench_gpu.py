@@ -344,6 +344,7 @@ class cuda:
 """
 
 
+@pytest.mark.medium
 def test_where_torch_is_not_loaded_another_process_multiplies(cuda, monkeypatch, tmp_path):
     (tmp_path / "torch.py").write_text(TORCH)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)

@@ -61,6 +61,7 @@ def test_calls_that_the_clock_resolves_are_made_once_in_a_sample(clock):
     assert call.calls <= 2 * samples + 10  # one more each to fill the cache, and some before
 
 
+@pytest.mark.medium
 def test_a_long_call_is_made_once_to_calibrate():
     calls = []
 

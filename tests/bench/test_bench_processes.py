@@ -43,6 +43,7 @@ def test_each_figure_is_a_comparison_and_what_cannot_run_says_why(tmp_path):
     assert report.environment["python"]
 
 
+@pytest.mark.medium
 def test_every_round_starts_every_program_anew_in_an_order_of_its_own(tmp_path):
     log = tmp_path / "log"
     text = f"import os; open({str(log)!r}, 'a').write(os.environ['ARM']); print('{{\"pid\": %d}}' % os.getpid())"
@@ -98,6 +99,7 @@ def test_an_arm_that_fails_only_later_is_out_and_the_first_that_works_is_the_ref
     assert "again" in report.comparison.failures["first"]
 
 
+@pytest.mark.medium
 def test_no_further_round_begins_when_the_time_would_be_exceeded():
     reports = []
     report = bench.compare_processes(

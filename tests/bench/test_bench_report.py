@@ -117,6 +117,7 @@ def test_verdicts_are_corrected_over_all_comparisons_of_a_report():
     assert [set(each.values()) for each in many.verdicts] == [{"slower"}] * 3 + [{"same"}]
 
 
+@pytest.mark.medium
 def test_samples_as_a_data_frame():
     pytest.importorskip("pandas")
     frame = report(comparison(), comparison(parameters={"n": 512})).to_pandas()

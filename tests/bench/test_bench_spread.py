@@ -180,6 +180,7 @@ def test_equal_arms_are_not_reported_to_differ():
     assert "note" not in str(made)
 
 
+@pytest.mark.medium
 def test_a_baseline_notices_calls_that_became_slower_when_the_median_did_not():
     before, now = report(a=slower_in_some(0, seed=1)), report(a=slower_in_some(0.3))
     (found,), _ = bench.regressions(now, before, fail_above=0.03)

@@ -87,6 +87,7 @@ def test_runs_that_differ_are_called_a_regression_in_at_most_5_percent():
     assert wrong <= 10
 
 
+@pytest.mark.medium
 def test_a_kernel_that_is_slower_in_some_of_its_calls_has_two_modes_and_another_mean():
     with bench.SimulatedCard(seed=1) as card:
         arms = {
@@ -105,6 +106,7 @@ def test_a_kernel_that_is_slower_in_some_of_its_calls_has_two_modes_and_another_
     assert slow.verdict in ("slower", "slower on average")
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "trouble",
     [
@@ -127,6 +129,7 @@ def test_drift_and_throttling_do_not_move_the_ratio(trouble):
     assert np.abs(moved).max() < 0.002
 
 
+@pytest.mark.medium
 def test_throttled_rounds_are_kept_apart_and_replaced():
     with bench.SimulatedCard(seed=3, throttling=Throttling(first_call=300, calls=60)) as card:
         comparison = compare(card, 10_500, seed=3, noise=0.02, precision=0.002, max_rounds=400)
@@ -228,6 +231,7 @@ def test_only_the_calls_own_activities_count():
     assert np.median(arm.kernel_ns["second"]) == pytest.approx(5_000, rel=0.02)
 
 
+@pytest.mark.medium
 def test_the_run_says_what_stopped_it():
     with bench.SimulatedCard(seed=1) as card:
         assert compare(card, noise=0.3, max_rounds=60, precision=0.001).stopped_by == "rounds"
@@ -261,6 +265,7 @@ def test_inputs_rotate_once_a_round():
     assert seen[1:7] == [1, 2, 3, 1, 2, 3]
 
 
+@pytest.mark.medium
 def test_the_wall_clock_needs_no_gpu(monkeypatch):
     monkeypatch.setattr("collector.bench.comparing.find_gpu", unavailable)
     comparison = bench.compare({"sum": lambda: sum(range(2_000))}, clock="wall", max_seconds=1.0).comparison
@@ -285,6 +290,7 @@ def test_processor_time_is_what_this_process_spent(monkeypatch):
     assert comparison.design["clock"] == "cpu"
 
 
+@pytest.mark.medium
 def test_a_batch_of_long_calls_ends_early():
     calls = []
     comparison = bench.compare(

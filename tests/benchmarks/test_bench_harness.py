@@ -194,6 +194,7 @@ def test_what_is_asked_of_the_card_is_added_up_once(timers):
     assert set(card.seconds) == set(card.calls)
 
 
+@pytest.mark.medium
 def test_it_says_what_our_own_time_goes_to(harness, setup):
     call = setup.workloads["10 us"]
     found = sys.modules["_timers"].where_ours_goes(setup.gpu, call)
@@ -230,6 +231,7 @@ _timers.serve(lambda: ({"a": "good", "b": "bad", "c": "fatal"}, _timers.Method(m
 """
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("kind", SERVES)
 def test_a_process_that_is_never_ready_is_named(root, timers, kind):
     code, message = SERVES[kind]
@@ -311,6 +313,7 @@ PEERS = {
 }
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("peer", PEERS)
 @pytest.mark.parametrize(
     "kind", ["missing", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("without-it", "changed"))]

@@ -289,6 +289,7 @@ def test_streamed_launches_are_on_disk_and_not_in_memory(script, monkeypatch):
     assert streamed["memory of a launch"] == "it keeps none"
 
 
+@pytest.mark.medium
 def test_a_recorder_is_dumped_after_the_launches(script, monkeypatch):
     recorder = script("recorder")
     monkeypatch.setattr(recorder, "PIECE", 500)

@@ -47,6 +47,7 @@ def test_every_script_has_a_section_in_the_order_of_the_list(make_bench):
     assert "\none\n" in printed
 
 
+@pytest.mark.medium
 def test_a_script_that_fails_or_takes_too_long_keeps_what_it_printed(make_bench, bench_report, monkeypatch):
     monkeypatch.setitem(bench_report.CHOICES, "first", ((), 1))
     endless = "import time\nprint('begun', flush=True)\nwhile True: time.sleep(1)"

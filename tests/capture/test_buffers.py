@@ -53,6 +53,7 @@ def assert_whole(step: collector.Session, launches: int = 10) -> None:
     assert step.ledger.complete, step.ledger.losses()
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("options", [{}, SMALL, WIDE], ids=["default", "small", "wide"])
 @pytest.mark.parametrize("later", [{}, SMALL, WIDE], ids=["default", "small", "wide"])
 def test_buffers_that_return_between_two_sessions_belong_to_neither(gpu, options, later) -> None:
@@ -62,6 +63,7 @@ def test_buffers_that_return_between_two_sessions_belong_to_neither(gpu, options
         assert_whole(session(gpu, **later))
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("options", [WIDE, {}], ids=["wide", "default"])
 @pytest.mark.parametrize("later", [{}, SMALL, WIDE], ids=["default", "small", "wide"])
 @pytest.mark.parametrize("sessions_between", [0, 1])
@@ -90,6 +92,7 @@ def test_buffers_that_return_while_the_step_ends(gpu, later) -> None:
     assert_whole(session(gpu, **later))
 
 
+@pytest.mark.medium
 def test_a_late_buffer_does_not_hide_a_missing_one(gpu) -> None:
     gpu.inject("kept_buffer")
     assert session(gpu).ledger.buffers_outstanding == 1
@@ -132,6 +135,7 @@ print(size_after - size, resident_after - resident)
 """
 
 
+@pytest.mark.medium
 @sizes_are_real
 @pytest.mark.parametrize(
     ("step", "withheld"),

@@ -109,6 +109,7 @@ def run_counted():
     return run
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("deliver", ["worker", "caller"])
 @pytest.mark.parametrize(
     ("cuda", "buffer_bytes", "max_buffers", "budget"),

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.simulator
 KINDS_WITH_CONTEXTS = (*KINDS, "contexts")
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "cuda",
     [

@@ -17,6 +17,7 @@ KINDS_WITH_EVENTS = (*KINDS, "cuda_events")
 NO_EVENT = 0xFFFFFFFF
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("cuda", ["12.0", "12.6", "12.8", "13.4", "13.5"])
 def test_an_event_is_found_with_its_call_and_with_the_waits_for_it(cuda: str, tmp_path: Path) -> None:
     has_sync_ids = tuple(map(int, cuda.split("."))) >= (12, 8)

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.simulator
 KINDS_WITH_DEVICES = (*KINDS, "devices")
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("cuda", ["12.0", "12.2", "12.9", "13.0", "13.2", "13.5"])
 def test_every_device_is_recorded_with_its_limits(cuda: str, tmp_path: Path) -> None:
     version = tuple(map(int, cuda.split(".")))

@@ -409,6 +409,7 @@ def test_a_graph_in_a_file_that_lacks_the_columns_reads_as_before(tmp_path: Path
     assert degrees(Recording.from_capture(capture).kernels) == [""]
 
 
+@pytest.mark.medium
 def test_the_journal_of_a_program_that_died_has_the_same_names(tmp_path: Path) -> None:
     journal, copy = tmp_path / "step.journal", tmp_path / "copy.journal"
     with SimulatedGpu() as gpu, collector.trace(journal=journal, strict=True) as step:

@@ -25,6 +25,7 @@ def program(gpu: SimulatedGpu) -> None:
     gpu.launch("kernel", device=1)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("cuda", ["12.0", "12.3", "12.4", "13.0", "13.5"])
 def test_they_have_their_call_and_their_times(cuda: str, tmp_path: Path) -> None:
     with SimulatedGpu(cuda=cuda, devices=2) as gpu:

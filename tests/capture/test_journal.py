@@ -84,6 +84,7 @@ def launch_all_kinds(gpu: SimulatedGpu) -> None:
     gpu.synchronize()
 
 
+@pytest.mark.medium
 def test_a_killed_program_leaves_what_it_did(tmp_path):
     journal = tmp_path / "step.journal"
     command = [sys.executable, str(SUPPORT / "killed_program.py"), str(journal), "2000"]
@@ -112,6 +113,7 @@ def test_a_killed_program_leaves_what_it_did(tmp_path):
     assert sum(event.get("name", "").startswith("kernel") and event["ph"] == "X" for event in events) >= 2000
 
 
+@pytest.mark.medium
 def test_the_journal_holds_what_the_recording_does(gpu, tmp_path):
     journal = tmp_path / "step.journal"
     kinds = [*KINDS, "memory_operations"]
@@ -146,6 +148,7 @@ def test_the_journal_holds_what_the_recording_does(gpu, tmp_path):
     assert {key: whole.environment[key] for key in same} == {key: found.environment[key] for key in same}
 
 
+@pytest.mark.medium
 def test_annotations_that_end_between_two_frames(gpu, tmp_path):
     journal = tmp_path / "step.journal"
     with collector.trace(journal=journal) as step:
@@ -258,6 +261,7 @@ def test_a_start_that_fails_leaves_none(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.medium
 def test_a_full_disk_ends_the_journal_and_nothing_else(tmp_path):
     program = f"""
 import resource, sys, warnings
@@ -292,6 +296,7 @@ def test_every_rank_keeps_a_journal_of_its_own(gpu, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("num_bytes", "is_kept"), [pytest.param(0, False, marks=pytest.mark.slow), (100, False), (60_000, True)]
 )
@@ -345,6 +350,7 @@ def test_a_forked_child_leaves_it_alone(gpu, tmp_path):
     assert len(step.kernels) == 1
 
 
+@pytest.mark.medium
 def test_buffers_are_handed_over_while_threads_launch(gpu, tmp_path):
     journal = tmp_path / "step.journal"
 
@@ -401,6 +407,7 @@ def test_cut_anywhere_it_gives_the_frames_before(small):
     assert trace.cut_at is None
 
 
+@pytest.mark.medium
 @settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(at=st.integers(0, 1 << 20), value=st.binary(min_size=1, max_size=9))
 def test_damaged_anywhere_it_gives_a_recording_or_one_clear_error(small, at, value):
@@ -415,6 +422,7 @@ def test_damaged_anywhere_it_gives_a_recording_or_one_clear_error(small, at, val
     assert not error_text or (error_text.startswith(str(path)) and "\n" not in error_text)
 
 
+@pytest.mark.medium
 def test_one_of_another_version(small):
     data, path = small
     path.write_bytes(data[:7] + b"\x03" + data[8:])

@@ -80,6 +80,7 @@ def test_segments_together_are_the_whole(gpu, tmp_path):
     assert list(tmp_path.iterdir()) == [journal]
 
 
+@pytest.mark.medium
 def test_each_segment_is_readable_by_itself(gpu, tmp_path):
     journal = tmp_path / "run.journal"
     with streamed(journal):
@@ -167,6 +168,7 @@ def test_graphs_and_objects_are_told_again(tmp_path):
         assert len(getattr(last, table)) == len(getattr(step.recording, table)) > 0
 
 
+@pytest.mark.medium
 def test_a_window_is_read_from_the_segments_that_have_it(gpu, tmp_path):
     journal = tmp_path / "run.journal"
     with streamed(journal):
@@ -188,6 +190,7 @@ def test_a_window_is_read_from_the_segments_that_have_it(gpu, tmp_path):
     assert len(collector.load(journal, window=(9.0, 14.0)).recording.kernels) > 0
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("options", [[], ["--name", "kernel1"], ["--min-duration", "5us"], ["--no-counters"]], ids=str)
 @pytest.mark.parametrize("is_folder", [True, False])
 def test_the_timeline_of_a_window_is_the_same_from_its_part_of_the_journal(
@@ -240,6 +243,7 @@ def test_a_timeline_with_memory_reads_the_whole_journal(gpu, tmp_path, capsys):
     assert "2097152" in (tmp_path / "part.json").read_text()
 
 
+@pytest.mark.medium
 def test_a_window_of_a_journal_in_one_file(gpu, tmp_path):
     with collector.trace(journal=tmp_path / "step.journal") as step:
         for _ in range(5):
@@ -302,6 +306,7 @@ def test_a_segment_of_another_session_is_left_out(gpu, tmp_path):
     assert len(Recording.load(tmp_path / "first.journal").kernels) == 400
 
 
+@pytest.mark.medium
 def test_a_killed_program_leaves_its_segments_and_the_names_of_its_devices(tmp_path):
     program = f"""
 import os, signal, time
@@ -351,6 +356,7 @@ def test_cut_anywhere_in_the_last_segments_it_is_readable(gpu, tmp_path):
     assert min(kernels) < 80
 
 
+@pytest.mark.medium
 def test_a_path_is_written_by_another_process(gpu, tmp_path):
     with collector.trace(
         tmp_path / "step.gpurec", journal=tmp_path / "run.journal", stream=True, label="a run"
@@ -375,6 +381,7 @@ def test_a_stream_needs_a_journal_and_a_source_that_keeps_one(gpu, tmp_path):
     assert list((tmp_path / "run.journal").iterdir()) == []
 
 
+@pytest.mark.medium
 def test_a_full_disk_ends_the_stream_with_one_warning(tmp_path):
     program = f"""
 import resource, warnings
@@ -399,6 +406,7 @@ print(0 < len(step.recording.kernels) < 5001, step.ledger.interrupted)
     assert kept == "True 1"
 
 
+@pytest.mark.medium
 def test_memory_is_bounded_and_disk_is_not(gpu, tmp_path):
     """The rows of a step are in the journal alone, and every launch takes less than 60 bytes there."""
 

@@ -170,6 +170,7 @@ def assert_flat(taken: list[dict[str, int]]) -> None:
     assert last["addresses"] - first["addresses"] < 48 * MIB, taken
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("count", [105, pytest.param(300, marks=pytest.mark.slow)])
 def test_mixed_sessions_end_with_what_a_few_had(count: int, tmp_path: Path) -> None:
     pytest.importorskip("scipy")

@@ -64,6 +64,7 @@ print(json.dumps(outcomes))
 """
 
 
+@pytest.mark.medium
 @pytest.mark.skipif(LIBRARY is None, reason="built without COLLECTOR_TEST_SUPPORT, as sanitized builds are")
 @pytest.mark.parametrize("journal", [pytest.param("journal", marks=pytest.mark.slow), "no journal"])
 def test_a_failed_allocation_of_the_decode_thread_loses_what_the_ledger_says(journal: str, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ FIRST_DRIVER_STREAM = 0xF0000000
 """The simulator's streams from here on are those that the driver makes in each context."""
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("cuda", ["12.0", "12.8", "13.0", "13.5"])
 def test_streams_from_before_the_step_and_in_it_are_recorded(cuda: str, tmp_path: Path) -> None:
     with SimulatedGpu(cuda=cuda, devices=2) as gpu:

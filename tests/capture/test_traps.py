@@ -116,6 +116,7 @@ def test_13_0_48_kernel_tracing_is_never_disabled() -> None:
         assert 10 not in disabled
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("api_version", [130000, 130001])
 def test_13_0_48_is_not_flushed_while_the_program_runs(api_version, tmp_path) -> None:
     """A flush can crash in 13.0.48: the end of a step needs one, a journal does without."""

@@ -382,6 +382,7 @@ def test_a_sparse_file_of_gigabytes_is_refused_without_being_read(start, num_byt
     assert says in str(caught.value)
 
 
+@pytest.mark.medium
 def test_gigabytes_in_gzip_are_refused_by_the_first_of_them(write):
     packer = zlib.compressobj(wbits=31)
     data = b"".join(packer.compress(bytes(1 << 20)) for _ in range(64)) + packer.flush()

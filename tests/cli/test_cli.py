@@ -130,6 +130,7 @@ def test_the_version_is_reported(capsys):
     assert capsys.readouterr().out.startswith("collector ")
 
 
+@pytest.mark.medium
 def test_it_runs_as_a_module():
     done = subprocess.run([sys.executable, "-m", "collector", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("collector ")
@@ -317,6 +318,7 @@ def test_info_as_json(monkeypatch, capsys):
     assert {"name": "device 0", "state": "ok", "text": "H100", "remedy": ""} in found["checks"]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
 def test_a_closed_stream_is_no_trouble(closed, tmp_path):
     (tmp_path / "program.sh").write_text("exit 5")
@@ -332,6 +334,7 @@ def test_a_reader_that_has_seen_enough_is_no_trouble():
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.medium
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ def compare(capsys, *arguments):
     return status, printed.out, printed.err
 
 
+@pytest.mark.medium
 def test_a_proven_regression_is_status_1(steps_of, capsys):
     pytest.importorskip("scipy")
     before, now = steps_of("before", 6, 100_000), steps_of("now", 6, 120_000)

@@ -30,6 +30,7 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
     return sorted(done.stdout.split())
 
 
+@pytest.mark.medium
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
 def test_bash_completes_commands_options_values_and_files(capsys, tmp_path):
     assert main(["completion", "bash"]) == 0

@@ -81,6 +81,7 @@ def test_summaries(files, capsys):
     assert "nul\\x00" in printed(capsys, "summary", *files)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("form", [[], ["--json"], ["--csv"], ["--markdown"]])
 def test_rows_of_queries(files, capsys, form):
     pytest.importorskip("duckdb")

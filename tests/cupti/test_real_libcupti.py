@@ -40,6 +40,7 @@ def records_library(
     return library
 
 
+@pytest.mark.medium
 def test_both_read_every_record_alike(
     version: str, records_library: Path, cuda_wheels: ModuleType, root: Path, tmp_path: Path
 ) -> None:

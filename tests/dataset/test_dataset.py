@@ -39,6 +39,7 @@ def write(folder, recording, **options):
     return Dataset(folder)
 
 
+@pytest.mark.medium
 def test_a_step_gives_the_same_answers_after_it_was_stored(example, tmp_path):
     (step,) = write(tmp_path, example)
     assert answers(step) == answers(example)
@@ -120,6 +121,7 @@ def test_the_memory_that_was_held_is_a_counter(build, tmp_path):
     assert {(row["name"], row["unit"], row["device_id"]) for row in rows} == {("memory Device", "bytes", 0)}
 
 
+@pytest.mark.medium
 def test_a_dataset_of_an_earlier_program_with_fewer_tables_is_read_and_extended(example, tmp_path):
     import pyarrow.parquet
 
@@ -171,11 +173,13 @@ def test_times_count_from_the_first_step_of_the_run(example_builder, tmp_path):
     assert dataset[1].kernels.start_ns[0] == first.kernels.start_ns[0] + 5000
 
 
+@pytest.mark.medium
 def test_analysis_takes_a_dataset_as_it_takes_recordings(example, example_dataset):
     assert analysis.devices(example_dataset).to_json() == analysis.devices([example] * 4).to_json()
     assert analysis.ranks(example_dataset, clock_offsets=None)["rank"].tolist() == [0, 1]
 
 
+@pytest.mark.medium
 def test_only_the_row_groups_of_a_step_are_read(example, tmp_path, monkeypatch):
     import pyarrow.parquet
 
@@ -309,6 +313,7 @@ def test_a_run_has_a_name_that_a_folder_can_have(tmp_path, run):
         DatasetWriter(tmp_path, run=run)
 
 
+@pytest.mark.medium
 def test_no_environment_but_that_of_the_gpu_is_stored(build, example_dataset, tmp_path):
     build.environment |= {"cupti_path": "/home/somebody/libcupti.so", "hostname": "secret", "driver_version": 12080}
     dataset = write(tmp_path / "other", build.recording())

@@ -31,6 +31,7 @@ def files(example, tmp_path):
     return list(map(str, found))
 
 
+@pytest.mark.medium
 def test_ranks_and_steps_are_taken_from_the_names_of_files(files, tmp_path, capsys):
     assert main(["export", *files, "--to", "parquet", str(tmp_path / "runs"), "--run", "tuesday"]) == 0
     assert capsys.readouterr().out.endswith("runs: 4 steps added\n")
@@ -46,6 +47,7 @@ def test_a_run_is_called_by_the_time_at_which_it_began(files, tmp_path):
     assert Dataset(tmp_path / "runs").keys[0].run == "20231114T221320Z"
 
 
+@pytest.mark.medium
 def test_many_small_files_become_few(files, tmp_path):
     for file in files:
         assert main(["export", file, "--to", "parquet", str(tmp_path / "many"), "--run", "a"]) == 0
@@ -60,6 +62,7 @@ def test_many_small_files_become_few(files, tmp_path):
     )
 
 
+@pytest.mark.medium
 def test_packing_keeps_what_a_dataset_says_of_its_runs_ranks_and_steps(example, tmp_path):
     many, few = tmp_path / "many", tmp_path / "few"
     copied = {"trace_events": drawn_events(Step(RecordingSource(example)))}
@@ -110,12 +113,14 @@ def test_the_label_of_a_run_is_that_of_its_first_recording_unless_another_is_giv
         assert Dataset(folder)[0].recording.environment["git_revision"] == "abc"
 
 
+@pytest.mark.medium
 def test_the_number_of_ranks_is_what_a_trace_of_pytorch_states(shared, tmp_path):
     trace = shared / "data" / "gpu_traces" / "hta" / "a100_rank0of2_nccl_metadata.json.gz"
     assert main(["export", str(trace), "--to", "parquet", str(tmp_path / "runs")]) == 0
     assert Dataset(tmp_path / "runs").table("runs")["world_size"].to_pylist() == [2]
 
 
+@pytest.mark.medium
 def test_sqlite_holds_every_table(files, tmp_path, capsys):
     target = tmp_path / "out"
     assert main(["export", *files, "--to", "sqlite", str(target)]) == 0
@@ -127,6 +132,7 @@ def test_sqlite_holds_every_table(files, tmp_path, capsys):
     assert "is there already" in capsys.readouterr().err
 
 
+@pytest.mark.medium
 def test_ndjson_has_one_schema_beside_each_table(files, tmp_path):
     assert main(["export", *files, "--to", "ndjson", str(tmp_path / "lines")]) == 0
     for schema in (tmp_path / "lines").glob("*.schema.json"):
@@ -148,6 +154,7 @@ def test_adbc_takes_every_table(example_dataset, tmp_path):
     connection.close()
 
 
+@pytest.mark.medium
 def test_sql_and_export_name_the_parquet_files_of_others(files, tmp_path, capsys):
     assert main(["export", files[0], "--to", "parquet", str(tmp_path / "runs"), "--run", "a"]) == 0
     foreign = tmp_path / "runs" / "kernels" / "mine.parquet"
@@ -163,6 +170,7 @@ def test_sql_and_export_name_the_parquet_files_of_others(files, tmp_path, capsys
 _ODD = 'a "quoted", it\'s\nname\twith \u2028, \\ and \U0001f600'
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("kernels", [0, 1])
 def test_every_target_takes_odd_names_large_ids_and_steps_of_no_rows_or_one(build, tmp_path, kernels):
     for _ in range(kernels):
@@ -183,6 +191,7 @@ def test_every_target_takes_odd_names_large_ids_and_steps_of_no_rows_or_one(buil
     assert [(row["name"], row["graph_id"], row["graph_node_id"]) for row in rows] == expected
 
 
+@pytest.mark.medium
 def test_a_nul_in_a_name_reaches_every_target(build, tmp_path):
     pytest.importorskip("duckdb")
     build.kernel("a\0b", 0).recording().save(tmp_path / "step.gpurec")
@@ -216,6 +225,7 @@ def test_an_unknown_target_is_refused(files, tmp_path, capsys):
     assert "choose one of parquet, duckdb, sqlite, ndjson" in capsys.readouterr().err
 
 
+@pytest.mark.medium
 def test_sql_prints_answers_and_lists_tables(files, tmp_path, capsys):
     assert main(["sql", *files, "select rank, count(*) as kernels from kernels group by rank order by 1", "--csv"]) == 0
     assert capsys.readouterr().out == "rank,kernels\n0,14\n1,14\n"
@@ -227,6 +237,7 @@ def test_sql_prints_answers_and_lists_tables(files, tmp_path, capsys):
     assert "line 1, column 8: x" in capsys.readouterr().err
 
 
+@pytest.mark.medium
 def test_an_answer_whose_values_are_all_unknown_is_printed(files, capsys):
     assert main(["sql", files[0], "select label, world_size from runs"]) == 0
     assert "label" in capsys.readouterr().out
@@ -247,6 +258,7 @@ def test_timelines_become_one_table_of_events(example, tmp_path, capsys):
     assert answer["rows"][0][2] == answer["rows"][1][2] > 8
 
 
+@pytest.mark.medium
 def test_events_of_a_recording_are_those_of_the_trace_that_is_drawn_of_it(example, tmp_path, capsys):
     example.save(tmp_path / "step.gpurec")
     example.save(tmp_path / "step.json")
@@ -272,6 +284,7 @@ def test_events_are_stored_on_request_and_else_drawn_when_a_query_asks_for_them(
     assert Dataset(tmp_path / "without").sql(query)["rank"].tolist() == [0, 0, 1, 1]
 
 
+@pytest.mark.medium
 def test_files_are_named_by_a_pattern_or_their_folder(files, tmp_path, capsys):
     for given in (tmp_path, tmp_path / "rank*.gpurec"):
         assert _answer(["sql", str(given), "select count(*) from steps"], capsys)["rows"] == [[4]]

@@ -13,6 +13,7 @@ pytest.importorskip("pyarrow")
 from collector.dataset import Dataset
 
 
+@pytest.mark.medium
 def test_traced_steps_are_in_the_dataset_with_their_events(example, tmp_path, monkeypatch):
     monkeypatch.setenv("COLLECTOR_RUN", "a")
     hook = ProfilerHook(

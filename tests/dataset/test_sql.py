@@ -18,6 +18,7 @@ def rows(answer):
     return [tuple(row.values()) for row in answer]
 
 
+@pytest.mark.medium
 def test_a_query_over_all_ranks_and_steps(example_dataset):
     answer = example_dataset.sql(
         'select run, rank, step, sum(duration_ns) as total_ns, "class" from kernels group by all order by all'
@@ -31,6 +32,7 @@ def test_a_query_over_all_ranks_and_steps(example_dataset):
     assert [column.unit for column in answer.columns] == ["text", "number", "number", "ns", "text"]
 
 
+@pytest.mark.medium
 def test_a_query_needs_the_tables_and_views_that_it_names_and_no_others(example_dataset):
     query = "select sum(busy_ns) from Computed_Devices"
     with Database.of_dataset(example_dataset, query=query) as database:
@@ -54,6 +56,7 @@ def test_every_view_alone_answers_as_among_all(example_dataset):
                 assert rows(own.sql(query)) == rows(database.sql(query)), view
 
 
+@pytest.mark.medium
 def test_values_are_exact_and_what_is_not_known_is_empty(example_dataset):
     answer = example_dataset.sql(
         "select 9007199254740993 as a, 1.5 as b, null as c, 18446744073709551616 as d, true as e, 2 as a"
@@ -110,6 +113,7 @@ def test_variables_of_python_are_no_tables(example_dataset):
         example_dataset.sql("select * from secret")
 
 
+@pytest.mark.medium
 def test_files_of_steps_are_asked_without_a_dataset(example, tmp_path):
     for number in (2, 10):
         example.save(tmp_path / f"step_{number}.gpurec")
@@ -118,6 +122,7 @@ def test_files_of_steps_are_asked_without_a_dataset(example, tmp_path):
     assert rows(found) == [(2, 7), (10, 7)]
 
 
+@pytest.mark.medium
 def test_a_database_file_holds_all_tables(example_dataset, tmp_path):
     Database.save(example_dataset, tmp_path / "trace.duckdb")
     with Database.of([tmp_path / "trace.duckdb"]) as database:

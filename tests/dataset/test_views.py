@@ -71,6 +71,7 @@ def test_native_answers_and_both_engines_agree_about_recorded_traces(recorded_tr
     assert rows_as_native(dataset) == datafusion_rows(dataset)
 
 
+@pytest.mark.medium
 def test_the_worked_example_has_its_figures(example, tmp_path):
     with DatasetWriter(tmp_path, run="a") as writer:
         writer.write(example)
@@ -95,6 +96,7 @@ def test_the_worked_example_has_its_figures(example, tmp_path):
     assert [tuple(row.values()) for row in causes][2:] == [(10, 50, 0), (0, 0, 0), (0, 0, 70)]
 
 
+@pytest.mark.medium
 def test_a_slow_step_is_an_outlier_with_the_z_of_the_definition(build, tmp_path):
     with DatasetWriter(tmp_path, run="a") as writer:
         for length in (90, 10, 12, 11, 13, 50):
@@ -107,6 +109,7 @@ def test_a_slow_step_is_an_outlier_with_the_z_of_the_definition(build, tmp_path)
     assert answer["z"].tolist()[-1] == 25.6310
 
 
+@pytest.mark.medium
 def test_collectives_of_ranks_name_the_straggler(build, tmp_path):
     for rank, (start, end) in enumerate(((10, 50), (12, 51), (40, 50))):
         own = type(build)()
@@ -119,6 +122,7 @@ def test_collectives_of_ranks_name_the_straggler(build, tmp_path):
     assert {tuple(row.values()) for row in clocks} == {(0, "believed")}  # one collective tells no offset
 
 
+@pytest.mark.medium
 def test_waits_are_those_of_the_native_answer_where_the_clocks_of_ranks_differ(build, tmp_path):
     ahead = {0: 0, 1: 5_000, 2: -7_000}
     arrivals = ((0, 40, 10), (0, 0, 90), (30, 0, 0), (0, 60, 20), (5, 0, 70))  # of each collective, each rank
@@ -141,6 +145,7 @@ def test_waits_are_those_of_the_native_answer_where_the_clocks_of_ranks_differ(b
     assert [tuple(row.values()) for row in found] == sorted(expected)
 
 
+@pytest.mark.medium
 def test_queries_for_nsys_databases_run(annotated_dataset):
     answer = annotated_dataset.sql(
         """
@@ -170,6 +175,7 @@ def test_every_question_has_a_view_in_every_dialect():
     assert {f"answer_{question}" for question in QUESTIONS} <= set(view_names())
 
 
+@pytest.mark.medium
 def test_the_kept_columns_of_facts_follow_from_the_questions(load_script):
     pytest.importorskip("ibis", reason="THE COLUMNS WERE NOT GENERATED AGAIN: ibis-framework is not installed")
     assert load_script("generate_views").fact_columns() == FILE.read_text(), "run scripts/generate_views.py"
@@ -227,6 +233,7 @@ def test_sql_prints_a_view(capsys):
     assert "there is no view 'nonsense'" in capsys.readouterr().err
 
 
+@pytest.mark.medium
 def test_other_dialects_are_compiled_by_ibis():
     pytest.importorskip("ibis")
     assert "SELECT" in view_text("answer_kernels", "snowflake")

@@ -49,6 +49,7 @@ def bombs(tmp_path_factory):
     return sorted(folder.iterdir())
 
 
+@pytest.mark.medium
 def test_bombs_are_refused(bombs):
     for path in bombs:
         assert path.stat().st_size < MIB
@@ -75,6 +76,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
     assert int(done.stdout) < 400  # MiB; the most that is unpacked before the refusal is 64 MiB, twice where joined
 
 
+@pytest.mark.medium
 def test_a_graph_may_be_no_bomb_either(bombs):
     [bomb] = [path for path in bombs if path.name == "step.pb.gz"]
     with pytest.raises(InvalidFileError, match="200 times its size"):

@@ -73,6 +73,7 @@ def shown(text):
     return text.encode("utf-8", "replace").decode()
 
 
+@pytest.mark.medium
 @settings(deadline=None, max_examples=examples(200))
 @given(
     events=st.lists(EVENTS, max_size=6),
@@ -106,6 +107,7 @@ def test_columns_say_what_the_decoder_says(events, metadata, sizes, ascii_only):
     assert not found.is_cut
 
 
+@pytest.mark.medium
 @settings(deadline=None, max_examples=examples(300))
 @given(events=st.lists(EVENTS, min_size=1, max_size=4), cut=st.integers(0, 400), junk=st.binary(max_size=5))
 def test_damage_gives_the_events_before_it_or_an_error(events, cut, junk):

@@ -193,6 +193,7 @@ def test_a_step_of_impossible_times_alone_is_an_empty_profile(times):
     assert list(space.warnings) == ["1 node without a possible time was left out"]
 
 
+@pytest.mark.medium
 def test_many_streams_have_lines_of_their_own():
     many = 5_000  # each was looked for among all others before
     names = ["/gpu:0/stream:7", *(f"/gpu:0/stream:7.{context}" for context in range(many)), "/gpu:0/stream:8"] * 2

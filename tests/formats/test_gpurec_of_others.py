@@ -21,6 +21,7 @@ def test_a_recording_can_be_made_of_our_own_stepstats(build, tmp_path):
     assert again.annotations_of(again.kernels) == ["conv"]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("name", ["kineto/v100_resnet50_workers4.json.gz", "hta/a100_alexnet.json.gz"])
 def test_a_recording_can_be_made_of_the_trace_of_another_tool(shared, tmp_path, name):
     path = shared / "data" / "gpu_traces" / name

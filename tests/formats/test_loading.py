@@ -185,6 +185,7 @@ def test_a_recording_comes_back_with_its_step(build, tmp_path):
     assert trace.recording.kernels.start_ns.tolist() == [1_700_000_000_000_001_000]
 
 
+@pytest.mark.medium
 @settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(at=st.integers(0, 12_000), junk=st.binary(min_size=1, max_size=6), drop=st.integers(0, 6))
 def test_a_damaged_recording_is_read_or_refused(build, tmp_path, at, junk, drop):
@@ -203,6 +204,7 @@ def test_a_damaged_recording_is_read_or_refused(build, tmp_path, at, junk, drop)
     assert "\n" not in message
 
 
+@pytest.mark.medium
 def test_the_fuzzers_seeds_and_finds_are_still_read(root):
     done = subprocess.run(
         [sys.executable, root / "fuzz" / "fuzz_readers.py", "--replay"], capture_output=True, text=True, check=False
@@ -544,6 +546,7 @@ def test_begin_and_end_make_one_slice(write):
     ]
 
 
+@pytest.mark.medium
 @settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     base=st.sampled_from([
@@ -571,6 +574,7 @@ def test_any_damage_gives_a_trace_or_one_line(tmp_path, base, at, junk, drop):
     assert "\n" not in message
 
 
+@pytest.mark.medium
 def test_tensors_of_loops_come_back_in_a_time_that_grows_with_their_number(write):
     """Nodes of one name by the thousand: each tensor was looked for among all of them."""
     many = 5_000

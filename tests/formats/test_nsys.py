@@ -178,6 +178,7 @@ def test_processes_are_kept_apart(recorded):
     )
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("name", ["mfu_2gpu_before", "mock"])
 def test_nothing_is_taken_over_of_who_recorded_it_and_where(recorded, tmp_path, name):
     path = recorded(name).path

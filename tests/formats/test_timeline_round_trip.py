@@ -89,6 +89,7 @@ def shown(recording, table):
     return found
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("table", SHOWN)
 @given(recording=recordings(4))
 def test_rows_come_back_from_their_slices(tmp_path_factory, table, recording):

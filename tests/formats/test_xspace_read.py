@@ -72,6 +72,7 @@ def gpu(*events, name="/device:GPU:0"):
     return plane(name, ("Stream #7(Compute)", events))
 
 
+@pytest.mark.medium
 def test_the_figures_of_a_recorded_profile(profile):
     path, truth = profile
     recording = collector.load(path).recording
@@ -92,6 +93,7 @@ def test_the_figures_of_a_recorded_profile(profile):
     assert len(np.unique(recording.kernels.name_id)) == truth["distinct_kernel_names"]
 
 
+@pytest.mark.medium
 def test_ops_calls_and_names_of_a_recorded_profile(profile):
     path, _ = profile
     step = collector.load(path)
@@ -105,6 +107,7 @@ def test_ops_calls_and_names_of_a_recorded_profile(profile):
     assert "ExecutorState::Process" in recording.annotations.recorded_names()
 
 
+@pytest.mark.medium
 def test_the_same_figures_come_from_our_own_profile_of_it(profile, tmp_path):
     path, _ = profile
     given = collector.load(path)
@@ -194,6 +197,7 @@ def test_correlation_ids_beyond_32_bits_still_link(write):
     assert recording.kernels.correlation_id.tolist() == recording.api_calls.correlation_id.tolist() != [0]
 
 
+@pytest.mark.medium
 def test_a_profile_that_is_cut_off_gives_the_planes_before_the_cut(profile, tmp_path):
     path, _ = profile
     data = gzip.decompress(path.read_bytes())

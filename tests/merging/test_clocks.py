@@ -126,6 +126,7 @@ def test_equally_many_strangers_move_no_clock_either():
     assert estimate_offsets({0: one.seen(0), 1: other.seen(0)})[1].source == "none"
 
 
+@pytest.mark.medium
 def test_many_moments_are_found_by_a_sample():
     job = Job(9, count=20_000, period_ns=500_000)
     clock = estimate_offsets({0: job.seen(0, missing=0.1), 1: job.seen(-777_777, first=321)})[1]

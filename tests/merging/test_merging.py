@@ -256,6 +256,7 @@ def test_whoever_writes_a_packed_trace_packs_it_alike(write, tmp_path):
         assert path.read_bytes() == again.read_bytes(), path.name
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "suffix", ["json", *(pytest.param(suffix, marks=pytest.mark.slow) for suffix in ("pftrace", "xplane.pb"))]
 )

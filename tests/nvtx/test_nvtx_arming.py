@@ -62,6 +62,7 @@ def _package():
     require_nvtx_package()
 
 
+@pytest.mark.medium
 def test_the_environment_arms_when_collector_is_imported():
     assert run("import nvtx" + TRACED.format(before="", options=""), COLLECTOR_NVTX="1").stdout == ALL_NAMED
 
@@ -76,6 +77,7 @@ def test_a_variable_that_says_no_does_nothing(variable, value):
     assert run(program, **{variable: value}).stdout == "False False\n"
 
 
+@pytest.mark.medium
 def test_arm_reaches_a_package_that_was_imported_and_not_used():
     program = "import nvtx" + TRACED.format(before="collector.nvtx.arm()", options="")
     assert run(program).stdout == ALL_NAMED
@@ -88,11 +90,13 @@ def test_a_trace_that_wants_ranges_arms():
     assert named == "{'a': 'outer', 'b': 'outer'} [] None\n"
 
 
+@pytest.mark.medium
 def test_ranges_stay_off_where_nothing_was_armed():
     named = run("import nvtx" + TRACED.format(before="", options="")).stdout
     assert named == "{'a': '', 'b': ''} [] None\n"
 
 
+@pytest.mark.medium
 def test_a_copy_that_was_used_before_is_named():
     program = """
         import nvtx
@@ -106,6 +110,7 @@ def test_a_copy_that_was_used_before_is_named():
     assert "in use before the handler was armed: those ranges are not seen" in done.stderr
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("stream", [False, True])
 def test_every_kind_of_recording_names_a_copy_that_was_used_before(tmp_path, stream):
     program = f"""
@@ -132,6 +137,7 @@ print(ledger.source_counters["nvtx_copies_missed"], step.recording.environment["
     assert ".so ['NVTX of 1 library was in use before" in printed
 
 
+@pytest.mark.medium
 def test_copies_and_their_states():
     program = """
         import collector, nvtx
@@ -143,6 +149,7 @@ def test_copies_and_their_states():
     assert run(program).stdout == "{'fresh'}\nTrue\n"
 
 
+@pytest.mark.medium
 def test_another_tool_that_takes_the_variable_away_is_answered_by_the_next_trace():
     before = "collector.nvtx.arm(); del os.environ['NVTX_INJECTION64_PATH']"
     assert run("import nvtx" + TRACED.format(before=before, options="")).stdout == ALL_NAMED
@@ -159,6 +166,7 @@ def test_a_variable_that_names_nothing_loadable_leaves_the_handler_at_work(tmp_p
     assert run(program, **{VARIABLE: "./."}).stdout == ALL_NAMED
 
 
+@pytest.mark.medium
 def test_arming_twice_does_not_chain_the_handler_to_itself():
     program = "import nvtx" + TRACED.format(before="collector.nvtx.arm(); collector.nvtx.arm()", options="nvtx=True")
     assert run(program, **{VARIABLE: _native.capture_library()}).stdout == ALL_NAMED

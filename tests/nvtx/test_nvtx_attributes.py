@@ -140,6 +140,7 @@ def test_they_are_columns_of_a_dataset(recording: Recording, tmp_path: Path) -> 
     assert found == STATED
 
 
+@pytest.mark.medium
 def test_a_journal_has_them(gpu: SimulatedGpu, nvtx: NvtxCopy, tmp_path: Path) -> None:
     with collector.trace(journal=tmp_path / "step.journal", strict=True) as step:
         run_program(gpu, nvtx)
@@ -169,6 +170,7 @@ def test_every_type_of_payload_is_a_text(gpu: SimulatedGpu, nvtx: NvtxCopy, kind
     assert step.recording.annotations.texts("payload_text_id") == [text]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("stream", [False, True])
 def test_ranges_that_state_the_same_or_something_else_in_turn(
     gpu: SimulatedGpu, nvtx: NvtxCopy, tmp_path: Path, stream: bool

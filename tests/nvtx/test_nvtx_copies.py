@@ -164,6 +164,7 @@ def seen(root: Path, program: dict[str, str], environment: dict[str, str], arm: 
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("arm", ARMED)
 def test_the_package_nvtx(root: Path, package: dict[str, str], arm: str) -> None:
     found = seen(root, PACKAGE, package, arm)
@@ -178,6 +179,7 @@ def test_the_package_nvtx(root: Path, package: dict[str, str], arm: str) -> None
     assert (found["losses"], found["missed"]) == ([], "")
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("arm", ARMED)
 def test_cupy(root: Path, cupy: dict[str, str], arm: str) -> None:
     found = seen(root, CUPY, cupy, arm)
@@ -189,6 +191,7 @@ def test_cupy(root: Path, cupy: dict[str, str], arm: str) -> None:
     assert (found["losses"], found["missed"]) == ([], "")
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("arm", ARMED)
 def test_a_c_program(root: Path, c_program: dict[str, str], arm: str) -> None:
     found = seen(root, C_PROGRAM, c_program, arm)
@@ -221,6 +224,7 @@ def test_a_c_program(root: Path, c_program: dict[str, str], arm: str) -> None:
     assert (found["losses"], found["missed"]) == ([], "")
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("copy", ["package", "cupy", "c_program"])
 def test_a_copy_that_was_used_before_sees_nothing_and_is_named(
     root: Path, request: pytest.FixtureRequest, copy: str
@@ -236,6 +240,7 @@ def test_a_copy_that_was_used_before_sees_nothing_and_is_named(
     assert found["missed"] or copy == "cupy"
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("copy", "domains", "named"),
     [
@@ -255,6 +260,7 @@ def test_only_chosen_domains_are_recorded(
     assert {kernel for kernel, annotation in found["kernels"].items() if annotation} == named
 
 
+@pytest.mark.medium
 def test_a_missed_copy_and_a_fresh_one_in_one_process(
     root: Path, package: dict[str, str], cupy: dict[str, str]
 ) -> None:

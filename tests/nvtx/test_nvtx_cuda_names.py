@@ -205,6 +205,7 @@ UNKNOWN = (
 )
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("before", "inside", "printed"),
     [

@@ -169,6 +169,7 @@ def test_use_of_a_destroyed_domain_is_harmless(gpu: SimulatedGpu, nvtx: NvtxCopy
     assert rows(step) == [("Mark", "after", "destroyed")]
 
 
+@pytest.mark.medium
 def test_a_fork_while_another_thread_creates_domains_leaves_a_child_that_goes_on(nvtx: NvtxCopy) -> None:
     stopped = threading.Event()
 

@@ -439,6 +439,7 @@ def test_forked_child_records_nothing_and_goes_on(gpu, nvtx):
     assert ranges(step) == ["parent's"]
 
 
+@pytest.mark.medium
 def test_ranges_reach_a_journal_with_their_paths(gpu, nvtx, tmp_path):
     journal = tmp_path / "step.journal"
     with collector.trace(journal=journal):
@@ -535,6 +536,7 @@ def test_what_an_earlier_trace_left_open_is_no_loss_of_a_later_one(gpu, nvtx, en
     assert first.ledger.losses() == second.ledger.losses() == []
 
 
+@pytest.mark.medium
 def test_ranges_that_are_never_ended_take_bounded_memory(gpu, nvtx):
     """Each is inside all those before, so that their paths would take a gigabyte."""
     with collector.trace() as step:
@@ -550,6 +552,7 @@ def test_ranges_that_are_never_ended_take_bounded_memory(gpu, nvtx):
     assert step.ledger.source_counters["ranges_without_name"] > 0
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_warning_that_is_an_error_comes_after_the_results(gpu, nvtx, tmp_path, stream):
     """Tests turn warnings into errors."""

@@ -48,6 +48,7 @@ def _read(read, texts, data: bytes):
     return fields.count, columns, spans, distinct
 
 
+@pytest.mark.medium
 @settings(max_examples=examples(300))
 @given(st.one_of(made.devices, made.damaged_devices(), st.binary(max_size=60)))
 def test_both_readers_agree(data):

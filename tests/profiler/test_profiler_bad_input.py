@@ -253,6 +253,7 @@ def test_a_circle_beside_what_has_a_start_is_walked_once():
     assert [line.split()[0] for line in report.text.splitlines()[-4:]] == ["_TFProfRoot", "out", "a", "b"]
 
 
+@pytest.mark.medium
 def test_deep_trees_can_be_asked_for_by_what_is_near_the_top():
     for make, view in ((_deep_graph, "graph"), (_deep_stack, "code"), (_deep_scope, "op")):
         assert make().reporter.ask(view, Options()).text.count("\n") > 5

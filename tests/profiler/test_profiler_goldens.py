@@ -170,6 +170,7 @@ def test_answer(case, folder, capsys):
     _check(profiler, case, case["golden"], folder, capsys)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("case", _parameters("sequence"))
 def test_sequence_of_calls_on_one_profiler(case, tmp_path, monkeypatch, capsys):
     profiler = _profiler(json.dumps(case["inputs"]))

@@ -33,14 +33,17 @@ def _files(*steps: int) -> dict[str, list[str]]:
     return {f"timeline-{step}.json": ["train"] for step in steps}
 
 
+@pytest.mark.medium
 def test_steps_are_counted_over_epochs_and_validation_is_in_none(left):
     assert left["several_epochs"] == _files(2, 4, 6, 8)
 
 
+@pytest.mark.medium
 def test_a_second_fit_goes_on_counting(left):
     assert left["fit_twice"] == _files(2, 4, 6)
 
 
+@pytest.mark.medium
 def test_stopped_in_the_middle_of_an_epoch(left):
     assert left["stopped_early"] == [_files(2, 4), ["own"]]
 

@@ -93,6 +93,7 @@ def test_fields_are_those_that_protobuf_reads(data):
     _check(data)
 
 
+@pytest.mark.medium
 @given(damaged_devices())
 def test_damage_is_an_error_or_read_as_protobuf_reads_it(data):
     _check(data)

@@ -240,6 +240,7 @@ def test_every_feature_of_the_prompt_at_a_terminal(step, tmp_path):
     assert terminal.leave() == 0
 
 
+@pytest.mark.medium
 def test_piped_it_is_plain_and_ends_with_its_input(step):
     lines = "help op\nnonsense\nset -max_depth 1\nscope\n\nop -select micros\n"
     done = subprocess.run(

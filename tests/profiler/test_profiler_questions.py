@@ -71,6 +71,7 @@ def _answer(profiler: Profiler, view: str, asked: Options) -> tuple[str, bytes]:
     return report.text, report.message.SerializeToString(deterministic=True)
 
 
+@pytest.mark.medium
 @settings(max_examples=examples(40), deadline=None)
 @given(questions)
 def test_an_answer_does_not_depend_on_the_questions_before(asked):

@@ -50,6 +50,7 @@ def packed(layout: np.dtype, rows: np.ndarray) -> bytes | None:
     return _native.pack_rows(rows.tobytes(), layout.itemsize, columns)
 
 
+@pytest.mark.medium
 @settings(max_examples=examples(400), deadline=None)
 @given(table=tables())
 def test_what_is_packed_is_unpacked(table):
@@ -65,6 +66,7 @@ def test_what_is_packed_is_unpacked(table):
         assert found[name].dtype == layout[name]
 
 
+@pytest.mark.medium
 @settings(max_examples=examples(300), deadline=None)
 @given(table=tables(), length=st.integers(0, 200), at=st.integers(0, 500), value=st.binary(max_size=3))
 def test_damaged_packed_rows_are_columns_or_a_value_error(table, length, at, value):

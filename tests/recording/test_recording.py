@@ -385,6 +385,7 @@ def test_a_recording_with_a_damaged_member_is_refused(build, tmp_path, member):
             Recording.load(tmp_path / f"{name}.gpurec")
 
 
+@pytest.mark.medium
 def test_arrow_tables_hold_the_columns_and_names_as_dictionaries(build):
     pa = pytest.importorskip("pyarrow")
     recording = full(build)
@@ -399,6 +400,7 @@ def test_arrow_tables_hold_the_columns_and_names_as_dictionaries(build):
     assert tables["memsets"].num_rows == 0
 
 
+@pytest.mark.medium
 def test_arrow_names_tell_instances_of_a_template_apart_and_merge_spellings_of_one(build):
     pytest.importorskip("pyarrow")
     build.kernel("_Z3addIfEvPT_i", 1).kernel("_Z3addIdEvPT_i", 2000).kernel("void add<float>(float*, int)", 4000)

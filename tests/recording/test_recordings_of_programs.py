@@ -67,6 +67,7 @@ def test_every_program_that_the_simulator_can_run_is_tried(load_module):
     assert load_module(PROGRAMS).SIMULATED == ON_THE_SIMULATOR
 
 
+@pytest.mark.medium
 def test_it_has_the_work_that_the_program_did(recorded):
     recording, facts = recorded.recording, recorded.facts
     assert (len(recording.kernels), len(recording.memcpys), len(recording.memsets)) == (
@@ -87,6 +88,7 @@ def test_it_has_the_work_that_the_program_did(recorded):
     assert len(streams) == facts["streams"] or not facts["streams"]
 
 
+@pytest.mark.medium
 def test_its_work_has_the_names_that_the_program_gave_it(recorded):
     recording = recorded.recording
     found: Counter[str] = Counter()

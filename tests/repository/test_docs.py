@@ -123,7 +123,7 @@ def shows_python(page: Path) -> bool:
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page, id=page.name, marks=[pytest.mark.slow] if page.name in LONG else [])
+        pytest.param(page, id=page.name, marks=pytest.mark.slow if page.name in LONG else pytest.mark.medium)
         for page in filter(shows_python, PAGES)
     ],
 )
@@ -149,6 +149,7 @@ def test_a_page_that_lies_is_caught(tmp_path: Path) -> None:
     assert "Expected:\n    3\nGot:\n    2" in done.stdout
 
 
+@pytest.mark.medium
 @pytest.mark.simulator
 def test_a_command_that_prints_something_else_is_caught(tmp_path: Path) -> None:
     page = tmp_path / "page.md"

@@ -26,6 +26,7 @@ def run_pages(root):
     return run
 
 
+@pytest.mark.medium
 def test_the_examples_of_the_readme_run_and_show_what_they_print(run_pages):
     done = run_pages("README.md")
     assert done.returncode == 0, done.stdout + done.stderr

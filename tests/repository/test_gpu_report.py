@@ -160,6 +160,7 @@ def test_a_step_that_fails_is_remembered_and_named(gpu_report, report, capsys):
     assert "Failed: bad." in text
 
 
+@pytest.mark.medium
 def test_a_step_that_takes_too_long_is_ended(report):
     output = report.run("endless", [sys.executable, "-uc", "print('begun')\nwhile True: pass"], 1)
     assert "begun" in output
@@ -222,6 +223,7 @@ def test_what_is_missing_and_cannot_be_fetched_is_named(gpu_report, monkeypatch,
         gpu_report.prepare()
 
 
+@pytest.mark.medium
 def test_wheels_handed_over_are_used_without_a_network(gpu_report, monkeypatch, tmp_path):
     wheels = tmp_path / "given"
     wheels.mkdir()

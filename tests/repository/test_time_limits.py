@@ -34,6 +34,7 @@ def narrow_limits(path: Path) -> list[str]:
     return found
 
 
+@pytest.mark.medium
 def test_no_process_or_thread_that_a_test_starts_has_a_narrow_limit(root):
     found = sorted(where for path in (root / "tests").rglob("*.py") for where in narrow_limits(path))
     assert found == [], "leave the limit to pytest's own, which is in pyproject.toml"

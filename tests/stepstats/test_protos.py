@@ -268,6 +268,7 @@ def test_tensorflows_files_come_back_byte_for_byte(shared: Path) -> None:
     assert seen == {*CLASSES.values(), step_stats_pb2.StepStats}
 
 
+@pytest.mark.medium
 def test_field_names_are_tensorflows(shared: Path) -> None:
     """Its text form spells the names; what it says must be what the binary form says."""
     for path in sorted((shared / "data/tf/inputs").rglob("graph.pbtxt*")):

@@ -15,6 +15,7 @@ from collector.stepstats import from_recording
 from collector.stepstats.from_recording import serialized, step_stats
 
 
+@pytest.mark.medium
 @given(recordings())
 def test_the_native_pass_writes_what_its_twin_writes(recording):
     with pytest.MonkeyPatch.context() as patch:

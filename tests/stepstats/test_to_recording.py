@@ -35,6 +35,7 @@ def assert_same(read: Recording, written: Recording) -> None:
     assert read.details == written.details
 
 
+@pytest.mark.medium
 @given(recordings())
 def test_a_recording_comes_back_whole(recording):
     data = serialized(recording, "/job:worker/replica:0/task:3")
@@ -44,6 +45,7 @@ def test_a_recording_comes_back_whole(recording):
     assert serialized(read.recording, "/job:worker/replica:0/task:3") == data
 
 
+@pytest.mark.medium
 @given(recordings())
 def test_annotations_come_back_without_other_activities(recording):
     read = annotations_of(serialized(recording))

@@ -21,12 +21,14 @@ def test_streams_of_past_sessions_cost_nothing():
     assert measured["last"] - measured["first"] < 60 * MIB  # room for 4,096 rows of each stream was 560 MiB
 
 
+@pytest.mark.medium
 def test_rows_and_columns_are_never_there_as_a_whole_both():
     measured = results_of(SCRIPT, "hand_over")
     # Rows are about as large as columns.
     assert measured["peak"] - measured["copy_of_the_buffer"] < 1.5 * measured["columns"]
 
 
+@pytest.mark.medium
 def test_tables_come_in_the_order_of_a_recording():
     # To bring one into order later is to have it twice meanwhile.
     assert results_of(SCRIPT, "order") == {"kernels": 0, "api_calls": 0}

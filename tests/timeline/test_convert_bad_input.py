@@ -109,6 +109,7 @@ def test_thousands_of_kinds_and_threads_take_no_time_that_grows_with_their_squar
     assert len(threads) == many + 1
 
 
+@pytest.mark.medium
 def test_the_converters_fuzzers_seeds_and_finds_still_hold(root, tmp_path):
     folders = [Path(folder) for folder in collector.testing.__path__]
     program = next((folder / "replay_converter" for folder in folders if (folder / "replay_converter").exists()), None)

@@ -66,6 +66,7 @@ def test_labels_that_differ_in_one_byte_are_kept_apart(device: str, times: int) 
     assert len(kernels) == times * len(pairs)
 
 
+@pytest.mark.medium
 def test_labels_that_come_by_turns_and_again_after_others() -> None:
     labels = one_changed(LONG)
     by_turns = [("conv:sgemm", labels[index % 7]) for index in range(100)]

@@ -191,6 +191,7 @@ def test_a_range_of_a_colour_has_the_nearest_one_that_chrome_knows(color: int, n
     assert (shown["range"], shown["mark"], shown["plain"]) == (name, name, None)
 
 
+@pytest.mark.medium
 @pytest.mark.viewer
 def test_perfetto_shows_the_same(perfetto: Any, recording: Recording, tmp_path: Any) -> None:
     query = """select track.name, slice.name, args.key, args.display_value from slice

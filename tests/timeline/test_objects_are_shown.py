@@ -109,6 +109,7 @@ def test_streams_on_which_nothing_ran_are_shown_nowhere(step, tmp_path):
     assert rows["stream_id"].tolist() == shown
 
 
+@pytest.mark.medium
 @pytest.mark.viewer
 def test_perfetto_shows_labels(perfetto, step, tmp_path):
     collector.chrome_trace(step, tmp_path / "step.pftrace")

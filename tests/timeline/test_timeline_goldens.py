@@ -129,6 +129,7 @@ def test_compact_text_has_the_same_events(timeline_backend):
     assert compact == json.dumps(json.loads(compact), separators=(",", ":"))
 
 
+@pytest.mark.medium
 @needs_goldens
 def test_message_type_is_recognised_by_its_bytes():
     for case in CASES:

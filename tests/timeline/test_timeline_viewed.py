@@ -76,6 +76,7 @@ ASTRAY = {
 HALF_DRAWN = {"tf/inputs/synth/odd_times.step_stats.pb", "tf/inputs/synth/overflow.step_stats.pb"}
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("name", RECORDED)
 def test_both_formats_show_exactly_what_is_in_the_step(perfetto, trace_contents, shared, tmp_path, name):
     step = load(find(shared, name))
@@ -153,6 +154,7 @@ def test_t1_t5_kernels_that_perfetto_drops_of_the_recording_are_all_in_ours(
         assert (view.load_errors, view.problems, view.answers) == ([], {}, [[[kernels]]])
 
 
+@pytest.mark.medium
 def test_t1_programmatic_dependent_launch_keeps_all_768_kernels(perfetto, write_trace, tmp_path):
     """In the numbers of a B200's recording: 768 kernels on one stream, 38 of them start before the last has ended."""
     early = range(20, 768, 20)
@@ -364,6 +366,7 @@ def test_kernel_arguments_arrive(perfetto, tmp_path, suffix):
     }
 
 
+@pytest.mark.medium
 def test_a_packed_trace_is_read_as_it_is(perfetto, shared, tmp_path):
     trace = load(find(shared, "tf/inputs/synth/gpu_mid.step_stats.pb"))
     plain = perfetto(merge([trace], tmp_path / "trace.json").output, SLICES)
@@ -383,6 +386,7 @@ def test_the_native_format_is_less_than_half_of_the_text_and_packed_a_seventh(sh
         assert size["pftrace.gz"] <= 0.15 * size["json"], name
 
 
+@pytest.mark.medium
 def test_text_that_the_native_format_cannot_intern_forever(perfetto, tmp_path):
     """More distinct long names than the writer keeps: it begins its tables anew, and nothing is mixed up."""
     long = "x" * 4000

@@ -159,6 +159,7 @@ except MemoryError:
 """
 
 
+@pytest.mark.medium
 @pytest.mark.skipif("COLLECTOR_SANITIZED" in os.environ, reason="a sanitizer maps more than any limit")
 def test_a_path_for_which_there_is_no_memory_is_an_error():
     done = subprocess.run([sys.executable, "-c", WITHOUT_MEMORY], capture_output=True, text=True, check=False)

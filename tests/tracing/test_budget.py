@@ -95,6 +95,7 @@ def test_impossible_budgets_give_one_clear_error(bad):
             make(budget=bad)
 
 
+@pytest.mark.medium
 def test_kinds_are_left_out_in_the_stated_order_and_no_kernel_is_missing(gpu):
     """The periods are so long that each has records of all kinds, also when the program hardly runs."""
     with session(kinds=ALL_KINDS, budget_period_ms=50) as step:
@@ -139,6 +140,7 @@ def test_a_session_after_it_begins_with_everything(gpu):
     assert set(later.recording.annotations_of(later.recording.kernels)) == {"layer"}
 
 
+@pytest.mark.medium
 def test_a_budget_that_is_kept_changes_nothing(gpu):
     with session(budget="100%", budget_period_ms=50) as step:
         end = time.monotonic() + 0.4
@@ -149,6 +151,7 @@ def test_a_budget_that_is_kept_changes_nothing(gpu):
     assert step.ledger.as_dict()["budget_highest_millionths"] > 0
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("kind", "counts"), [(2 << 16, True), (5 << 16, False)])
 def test_the_overheads_that_cupti_records_of_itself_are_part_of_the_cost(gpu, kind, counts):
     """Of lazy loading of functions, which happens without tracing too, they are not."""
@@ -160,6 +163,7 @@ def test_the_overheads_that_cupti_records_of_itself_are_part_of_the_cost(gpu, ki
     assert (shed(step.ledger)[:1] == ["shed_driver_api_ns"]) == counts
 
 
+@pytest.mark.medium
 def test_streams_and_threads(gpu):
     counts = [0] * 6
     ends = threading.Event()
@@ -198,6 +202,7 @@ def test_short_sessions_end_while_kinds_are_left_out(gpu):
     assert step.ledger.complete
 
 
+@pytest.mark.medium
 def test_a_streamed_step(gpu, tmp_path):
     with session(journal=tmp_path / "run.journal", stream=True, segment_bytes=100_000, budget_period_ms=20) as step:
         count = work_until(gpu, "memcpys")
@@ -228,6 +233,7 @@ def recorder_with_short_periods(folder: Path) -> Recorder:
     return recorder
 
 
+@pytest.mark.medium
 def test_a_recorder_and_steps_within_it(gpu, tmp_path):
     with recorder_with_short_periods(tmp_path) as recorder:
         with collector.trace() as across:
@@ -269,6 +275,7 @@ def test_graphs_become_one_record_last(gpu):
     assert step.ledger.losses()[-1].endswith("without the nodes of CUDA graphs (budget 0.0001%)")
 
 
+@pytest.mark.medium
 def test_ranges_of_nvtx(gpu):
     nvtx = NvtxCopy(_native.capture_library())
     with session() as step:
@@ -294,6 +301,7 @@ def test_ranges_of_nvtx(gpu):
     assert not any("unrecorded" in name for name in names)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("suffix", [".json", ".pftrace", ".pb", ".gpurec", ".html"])
 def test_every_output_says_so(gpu, tmp_path, suffix):
     path = tmp_path / f"step{suffix}"

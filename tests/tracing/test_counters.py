@@ -105,6 +105,7 @@ def test_damaged_counters_of_a_journal_are_counted(text):
     assert unreadable == 1
 
 
+@pytest.mark.medium
 def test_a_figure_has_a_row_for_each_change(gpu, nvml):
     with collector.trace(counters=True, strict=True) as step:
         gpu.launch("first")
@@ -115,6 +116,7 @@ def test_a_figure_has_a_row_for_each_change(gpu, nvml):
     assert values(step)[0, "SM clock", "MHz"] == [1_980, 1_500, 1_980]
 
 
+@pytest.mark.medium
 def test_a_reason_of_throttling_has_a_counter_once_it_held(gpu, nvml):
     with collector.trace(counters=True, strict=True) as step:
         gpu.launch("first")
@@ -209,6 +211,7 @@ def test_a_program_that_does_not_use_cuda_has_no_samples_and_no_trouble(nvml):
     assert sampler.trouble == ""
 
 
+@pytest.mark.medium
 def test_a_sensor_that_never_answers_delays_the_end_for_a_limited_time(gpu, nvml, monkeypatch):
     monkeypatch.setattr(counter_sampler, "_LONGEST_END_S", 0.1)
     answers, is_asked = threading.Event(), threading.Event()

@@ -162,10 +162,12 @@ def sweep(gpu: SimulatedGpu, folder: Path, run: Callable[[], None], points: int 
             healthy(gpu, folder, interrupt.where)
 
 
+@pytest.mark.medium
 def test_a_process_traces_again_after_a_ctrl_c_anywhere_in_a_session(gpu, tmp_path, step):
     sweep(gpu, tmp_path, step, points=40)
 
 
+@pytest.mark.medium
 def test_a_process_traces_again_after_a_ctrl_c_anywhere_in_a_decorated_function(gpu, tmp_path, decorated_step):
     sweep(gpu, tmp_path, decorated_step, points=25)
     decorated_step()

@@ -93,6 +93,7 @@ class TestMagic:
         shell.run_line_magic("load_ext", "collector")
         return shell
 
+    @pytest.mark.medium
     @pytest.mark.simulator
     def test_a_cell_is_traced_and_shown(self, shell, simulated_gpu, tmp_path):
         shell.push({"gpu": simulated_gpu})

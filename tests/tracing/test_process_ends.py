@@ -73,6 +73,7 @@ print(failed)
 """
 
 
+@pytest.mark.medium
 @pytest.mark.skipif(bool(os.environ.get("COLLECTOR_SANITIZED")), reason="sanitizers know no threads in forked children")
 @pytest.mark.parametrize("moment", ["start", pytest.param("end", marks=pytest.mark.slow)])
 def test_a_child_forked_while_another_thread_starts_or_ends_a_session_does_not_hang(moment: str) -> None:
@@ -161,6 +162,7 @@ sys.exit(1)
 """
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("wait", ["0.02", pytest.param("0.03", marks=pytest.mark.slow)])
 def test_the_interpreter_may_end_while_a_daemon_thread_is_in_native_code(wait: str) -> None:
     """Taking the interpreter's lock then ends the thread with pthread_exit, which no C++ destructor survives."""
@@ -168,6 +170,7 @@ def test_the_interpreter_may_end_while_a_daemon_thread_is_in_native_code(wait: s
     assert (done.returncode, done.stderr) == (1, "")
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "output",
     ["step.gpurec", *(pytest.param(f"step.{suffix}", marks=pytest.mark.slow) for suffix in ("json", "pftrace", "pb"))],

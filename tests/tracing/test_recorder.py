@@ -51,6 +51,7 @@ def test_what_cannot_be_kept(text):
         Keep.of(text)
 
 
+@pytest.mark.medium
 def test_a_dump_has_what_went_before_and_the_recorder_goes_on(gpu, tmp_path):
     with collector.record(folder=tmp_path / "dumps", strict=True) as recorder:
         assert open_recorder() is recorder
@@ -91,6 +92,7 @@ def test_a_ring_keeps_the_latest_and_counts_the_rest(gpu, tmp_path):
     assert int(recording.kernels.correlation_id.max()) >= 12_000
 
 
+@pytest.mark.medium
 def test_a_ring_smaller_than_one_delivery_of_records_keeps_the_latest_delivery(tmp_path):
     with SimulatedGpu(real_time=True) as gpu, collector.record(keep="64KB", folder=tmp_path, strict=True) as recorder:
         for number in range(1, 40_001):
@@ -103,6 +105,7 @@ def test_a_ring_smaller_than_one_delivery_of_records_keeps_the_latest_delivery(t
     assert dumped.ledger.losses() == []
 
 
+@pytest.mark.medium
 def test_a_ring_whose_records_are_all_too_old_does_not_say_that_nothing_happened(gpu, tmp_path):
     with collector.record(keep="1s", folder=tmp_path, strict=True) as recorder:
         gpu.launch("old")
@@ -116,6 +119,7 @@ def test_a_ring_whose_records_are_all_too_old_does_not_say_that_nothing_happened
     assert ledger.losses() == []
 
 
+@pytest.mark.medium
 def test_a_ring_of_time_forgets_what_is_old(gpu, tmp_path):
     with collector.record(keep="1s", folder=tmp_path, strict=True) as recorder:
         gpu.launch("old")
@@ -251,6 +255,7 @@ def test_a_recorder_in_a_trace_gives_one_warning(gpu, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.medium
 def test_dumps_at_one_time(gpu, tmp_path):
     with collector.record(folder=tmp_path, strict=True) as recorder:
         gpu.launch("kernel")
@@ -317,6 +322,7 @@ def only_dump(folder: Path) -> Recording:
     return Recording.load(journal)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("end", "status", "reason"),
     [
@@ -333,6 +339,7 @@ def test_an_exception_that_is_not_caught(tmp_path, end, status, reason):
     assert [kernel.name for kernel in only_dump(tmp_path).kernels] == ["kernel"] * 20
 
 
+@pytest.mark.medium
 def test_an_end_without_trouble_leaves_nothing(tmp_path):
     done = run(tmp_path, "sys.exit(4)")
     assert (done.returncode, done.stderr) == (4, "")
@@ -421,6 +428,7 @@ print(recorder.dumps, recorder._source.state()["outstanding"])
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.medium
 def test_a_fork_has_no_recorder(tmp_path):
     end = """
 import warnings
@@ -438,6 +446,7 @@ print(recorder.is_running, len(recorder.dumps))
     assert "the last of what the GPU did" not in done.stderr
 
 
+@pytest.mark.medium
 def test_a_full_disk_is_one_line_and_the_program_goes_on(tmp_path):
     end = """
 import resource
@@ -477,6 +486,7 @@ def fill(gpu: SimulatedGpu, recorder: Recorder) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.medium
 def test_what_a_full_disk_holds_can_be_dumped(gpu, small_disk, tmp_path, capsys):
     recorder = collector.record("64MB", folder=small_disk / "dumps", strict=True)
     fill(gpu, recorder)
@@ -500,6 +510,7 @@ def test_what_a_full_disk_holds_can_be_dumped(gpu, small_disk, tmp_path, capsys)
     assert len(Recording.load(dump.journal).kernels) == kernels
 
 
+@pytest.mark.medium
 def test_the_ring_on_a_full_disk_stays_if_it_was_not_dumped(gpu, small_disk):
     recorder = collector.record("64MB", folder=small_disk / "dumps", strict=True)
     fill(gpu, recorder)
@@ -535,6 +546,7 @@ def test_a_file_that_cannot_be_written_is_one_warning(gpu, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.medium
 def test_a_file_that_could_not_be_written_is_one_line_if_nobody_waits(gpu, tmp_path, capfd):
     with collector.record(folder=tmp_path / "dumps", strict=True) as recorder:
         gpu.launch("kernel")

@@ -315,6 +315,7 @@ def test_windows_of_a_recorder_are_parts_of_its_recording(gpu, tmp_path):
     assert len(collector.load(dump.journal).kernels) == 7
 
 
+@pytest.mark.medium
 def test_a_program_that_forgets_the_end_has_its_file(tmp_path):
     program = """
 import sys, collector

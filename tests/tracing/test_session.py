@@ -839,6 +839,7 @@ def run_python(program: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.medium
 def test_a_session_still_open_when_the_interpreter_ends_is_let_go(tmp_path):
     done = run_python("""
         import collector

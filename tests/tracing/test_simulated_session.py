@@ -351,6 +351,7 @@ def run_python(program: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.medium
 def test_a_forked_child_calls_nothing_and_the_parents_trace_is_whole():
     # A forked child that flushed CUPTI at its exit hung: hpctoolkit#195.
     done = run_python(f"""
@@ -377,6 +378,7 @@ def test_a_forked_child_calls_nothing_and_the_parents_trace_is_whole():
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("threads", ["", "import threading; threading.Thread(target=work, daemon=True).start()"])
 def test_the_interpreter_ends_cleanly_in_the_middle_of_a_session(threads):
     done = run_python(f"""
@@ -398,6 +400,7 @@ def test_the_interpreter_ends_cleanly_in_the_middle_of_a_session(threads):
     assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "opens",
     [
@@ -419,6 +422,7 @@ def test_a_session_that_is_open_when_the_interpreter_ends_is_saved(tmp_path, ope
     assert recording.ledger.losses() == ["the step was still open when the interpreter ended, and ends there"]
 
 
+@pytest.mark.medium
 def test_a_missing_driver_is_reported_in_a_fresh_process(tmp_path):
     program = textwrap.dedent("""
         import collector

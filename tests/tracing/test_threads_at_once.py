@@ -38,6 +38,7 @@ def names_of(step: collector.Session) -> set[tuple[str, str]]:
     return {(name.rpartition(":")[0], name.rpartition(":")[2]) for name in nodes}
 
 
+@pytest.mark.medium
 def test_launches_have_the_names_of_their_own_threads(gpu):
     shared = collector.annotate("shared")
     is_over = threading.Event()

@@ -56,6 +56,7 @@ def held_to_python(path, step, parts):
             assert list(eval(found["python"], named)) == list(answer)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("name", RECORDED_AND_LARGE)
 def test_sums_of_a_part_are_those_of_python(shared, tmp_path, name):
     step = collector.load(shared / "data" / "gpu_traces" / name)
@@ -74,6 +75,7 @@ def test_a_kernel_that_is_named_like_a_memset_is_a_kernel(build, tmp_path):
     held_to_python(tmp_path / "step.html", step, [(0, 100), (40, 100)])
 
 
+@pytest.mark.medium
 def test_a_page_that_lacks_slices_gives_no_sums(build, tmp_path):
     lengths = random.Random(1)
     for number in range(5_000):

@@ -89,6 +89,7 @@ def parts_of(step, chance, count=4):
     return [*parts, (0, length), (first, first + 1)]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("name", RECORDED_AND_LARGE)
 def test_answers_about_parts_are_those_of_python(shared, tmp_path, name):
     step = collector.load(shared / "data" / "gpu_traces" / name)
@@ -156,6 +157,7 @@ def program(build, chance):
     return build
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 6))])
 def test_answers_about_parts_of_made_up_programs(build, tmp_path, seed):
     chance = random.Random(seed)
@@ -165,11 +167,13 @@ def test_answers_about_parts_of_made_up_programs(build, tmp_path, seed):
     held_to_python(tmp_path / "step.html", step, [*parts, (0, end), (1_000_000 - 1, 1_000_000)])
 
 
+@pytest.mark.medium
 def test_nothing_ran_in_a_part(build, tmp_path):
     step = written(tmp_path / "step.html", build.kernel("gemm", 10, 20).recording())
     held_to_python(tmp_path / "step.html", step, [(500, 600)])
 
 
+@pytest.mark.medium
 def test_what_was_launched_under_an_annotation_before_the_step_is_not_asked_by_annotation(build, tmp_path):
     build.annotation("train", -50, 90, 1, 1).kernel("gemm", 10, 20, correlation_id=1).kernel("norm", 50, 20)
     step = written(tmp_path / "step.html", build.recording())
@@ -193,6 +197,7 @@ console.log(JSON.stringify(partAnswer({ info: {}, rows, cut, answers }, "launche
 """
 
 
+@pytest.mark.medium
 def test_a_part_may_have_more_launches_than_a_function_takes_arguments():
     node = shutil.which("node")
     if node is None:

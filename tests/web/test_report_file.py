@@ -135,6 +135,7 @@ def test_bins_are_the_busy_share_of_equal_parts(build):
     assert device[int(0.6 * BINS)] == 1  # anything that ran is seen
 
 
+@pytest.mark.medium
 def test_what_does_not_fit_is_the_shortest_and_said(build, tmp_path):
     lengths = np.random.default_rng(1).integers(1, 90, 20_000).tolist()
     for number, length in enumerate(lengths):
@@ -179,6 +180,7 @@ def compared(page, before, now):
         assert (data["totals"], data["notes"]) == (answer.totals, list(answer.notes))
 
 
+@pytest.mark.medium
 def test_steps_are_compared_with_those_before(build, tmp_path):
     recordings = []
     for number in range(10):
@@ -196,6 +198,7 @@ def test_steps_are_compared_with_those_before(build, tmp_path):
     compared(page, recordings[:5], recordings[5:])
 
 
+@pytest.mark.medium
 def test_two_files_are_compared_unless_they_are_of_two_ranks(small, build, tmp_path):
     write(tmp_path / "two.html", small, small)
     page = page_of(tmp_path / "two.html")
@@ -298,6 +301,7 @@ def test_a_report_cannot_be_read_back_and_says_so(small, tmp_path):
         collector.load(tmp_path / "step.html")
 
 
+@pytest.mark.medium
 def test_a_step_writes_its_report_and_compares_itself(small, tmp_path):
     step, other = (Step(RecordingSource(small)) for _ in range(2))
     step.report(tmp_path / "step.html", title="one")
@@ -338,6 +342,7 @@ class TestCommand:
         assert (done.returncode, done.stdout) == (0, "")
         assert [line for line in done.stderr.splitlines() if not line.startswith(f"collector: {written}: ")] == []
 
+    @pytest.mark.medium
     def test_several_files(self, small, tmp_path):
         for number in range(2):
             small.save(tmp_path / f"step_{number}.gpurec")
@@ -412,6 +417,7 @@ def test_checksums_of_the_page_are_true():
         assert hashlib.sha256(asset(name).encode()).hexdigest() == digest, name
 
 
+@pytest.mark.medium
 def test_an_infinite_figure_is_written_as_text(small, tmp_path):
     """The first step stands apart: it is infinitely many distances of the others away."""
     longer = replace(small.clock, cupti_stop_ns=small.clock.cupti_stop_ns + 1_000)

@@ -24,6 +24,7 @@ def rows_of(answer, names):
     return sorted(str(tuple("" if value != value else value for value in row)) for row in zip(*columns, strict=True))
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("name", ["torch_tutorial/h100_transformer_before.json.gz", "hta/a100_alexnet.json.gz"])
 def test_the_queries_give_the_answers(shared, name):
     from collector.dataset.database import Database

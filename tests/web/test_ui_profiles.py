@@ -173,6 +173,7 @@ def test_everything_of_profiler_ui_can_be_chosen():
         parse([view, *(f"-{name}={value}" for name, value in options.items())], Options())
 
 
+@pytest.mark.medium
 def test_a_graph_with_its_step_is_a_profile(shared, tmp_path):
     """`collector ui --graph_path … --run_meta_path …` shows what `collector prof` answers about the same files."""
     folder = shared / "data" / "tf" / "inputs" / "mlp_adam"

@@ -219,6 +219,7 @@ class TestPaths:
 
 
 class TestFiles:
+    @pytest.mark.medium
     def test_what_is_no_trace_is_a_row_with_its_reason(self, client, folder, shared):
         (folder / "empty.pb").write_bytes(b"")
         (folder / "picture.json").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))
@@ -286,6 +287,7 @@ class TestFiles:
         for run in answer.json()["runs"]:
             assert not is_refusal(client.ask(f"/api/runs/{run['id']}"))
 
+    @pytest.mark.medium
     def test_new_and_growing_files_are_noticed(self, client, folder, step, build):
         first = client.ask("/api/runs")
         assert client.ask("/api/runs", if_none_match=first.headers["etag"]).status_code == 304
@@ -308,6 +310,7 @@ class TestFiles:
 
 
 class TestAnswers:
+    @pytest.mark.medium
     def test_they_are_those_of_the_analysis(self, client, step):
         from collector import analysis
         from collector.web.single_answers import keys
@@ -356,6 +359,7 @@ class TestCommand:
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment}
         )
 
+    @pytest.mark.medium
     def test_it_prints_an_address_with_a_token_and_answers_there(self, folder):
         with self.start(folder) as server:
             try:
@@ -372,6 +376,7 @@ class TestCommand:
             assert server.wait() == 143
             assert server.stderr.read() == ""
 
+    @pytest.mark.medium
     @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda ending: ending.name)
     def test_its_temporary_files_end_with_it(self, folder, tmp_path, ending):
         temporary = tmp_path / "temporary"
@@ -397,6 +402,7 @@ class TestCommand:
             assert server.stderr.read() == ""
         assert list(temporary.iterdir()) == []
 
+    @pytest.mark.medium
     def test_a_hangup_that_is_ignored_does_not_end_it(self, folder):
         """It runs under nohup."""
         command = [sys.executable, "-m", "collector", "ui", "--no-browser", str(folder)]
@@ -411,6 +417,7 @@ class TestCommand:
                 server.terminate()
             assert server.wait() == 143
 
+    @pytest.mark.medium
     def test_a_port_in_use_is_one_line(self, folder):
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
@@ -419,6 +426,7 @@ class TestCommand:
         assert (done.returncode, out) == (2, "")
         assert err == f"collector: port {port} is in use. Give another with --port, or none: a free one is taken\n"
 
+    @pytest.mark.medium
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
@@ -448,6 +456,7 @@ def test_only_this_machine_is_listened_to(folder):
             each.close()
 
 
+@pytest.mark.medium
 def test_without_the_extra_it_says_what_to_install(folder, tmp_path):
     (tmp_path / "hidden").mkdir()
     for name in ("starlette", "uvicorn"):

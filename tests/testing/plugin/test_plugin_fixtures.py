@@ -86,6 +86,7 @@ def no_driver(monkeypatch):
     monkeypatch.setenv("COLLECTOR_LIBCUPTI", "/nowhere/libcupti.so")
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("options", [[], ["--gpu-simulate"], ["--gpu-trace"]], ids=["plain", "simulate", "trace"])
 def test_a_simulated_gpu_of_a_fixture_is_traced_like_any(pytester, no_driver, options):
     result = run(pytester, OWN, "--gpu-report=out.json", *options)
@@ -270,6 +271,7 @@ class TestAsync(Launches, unittest.IsolatedAsyncioTestCase):
 """
 
 
+@pytest.mark.medium
 def test_limits_are_for_the_method_of_a_unittest(pytester, no_driver):
     result = run(pytester, UNITTEST, "--gpu-report=out.json")
     result.assert_outcomes(passed=2, failed=3, skipped=1)

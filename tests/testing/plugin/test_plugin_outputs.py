@@ -59,6 +59,7 @@ def test_cpu():
 """
 
 
+@pytest.mark.medium
 def test_the_report_follows_its_schema(pytester):
     run(pytester, MIXED, "--gpu-trace=traces", "--gpu-report=out.json", "--gpu-simulate=2").assert_outcomes(
         passed=7, failed=1, skipped=1, xfailed=1, errors=1
@@ -83,6 +84,7 @@ def test_the_report_follows_its_schema(pytester):
     assert call["figures"]["memcpy_dtoh_bytes"] == 128
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("keep", "kept"),
     [
@@ -106,6 +108,7 @@ def test_traces_are_kept_by_rule_under_safe_names(pytester, keep, kept):
         assert any(event.get("name", "").endswith("sgemm") for event in events), path
 
 
+@pytest.mark.medium
 def test_a_test_of_several_sessions_is_one_trace(pytester):
     source = """
 def test_steps(simulated_gpu, gpu_trace):
@@ -120,6 +123,7 @@ def test_steps(simulated_gpu, gpu_trace):
     assert all(name in text for name in ("first", "second", "third", "stream:9"))
 
 
+@pytest.mark.medium
 def test_junit_has_the_figures_as_properties(pytester):
     run(pytester, MIXED, "--gpu-trace", "--gpu-simulate", "--junitxml=junit.xml")
     cases = {case.get("name"): case for case in ElementTree.parse(pytester.path / "junit.xml").iter("testcase")}
@@ -261,6 +265,7 @@ def test_a_snapshot_is_a_launch_list_that_people_can_read(pytester, snapshots):
     }
 
 
+@pytest.mark.medium
 def test_stream_ids_do_not_matter_but_shapes_names_and_order_do(pytester, snapshots):
     run(pytester, SNAPSHOT.replace("STREAM", "13"), "--gpu-simulate").assert_outcomes(passed=1)
     changed = run(pytester, SNAPSHOT.replace("STREAM", "7").replace("grid=64", "grid=65"), "--gpu-simulate")
@@ -275,6 +280,7 @@ def test_stream_ids_do_not_matter_but_shapes_names_and_order_do(pytester, snapsh
     )
 
 
+@pytest.mark.medium
 def test_a_snapshot_of_another_gpu_model_is_compared_by_names_only(pytester, snapshots):
     for path in snapshots.iterdir():
         path.write_text(path.read_text().replace('"Simulated GPU"', '"NVIDIA H200"'))
@@ -290,6 +296,7 @@ def test_a_snapshot_of_another_gpu_model_is_compared_by_names_only(pytester, sna
     result.stdout.fnmatch_lines(["*the snapshot is from another GPU model*", "*-  bias_relu", "*+  gelu"])
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("damage", "message"),
     [

@@ -76,6 +76,7 @@ def test_the_index_is_sorted_searched_and_left_for_a_test(pytester, report_page)
     assert page.inner_text("h1") == "test_step.py::test_work[sgemm]"
 
 
+@pytest.mark.medium
 def test_a_folder_that_cannot_be_written_is_one_error(pytester):
     result = run(pytester, TESTS, "--gpu-html=/dev/full/pages", "--gpu-simulate")
     assert result.ret == 1

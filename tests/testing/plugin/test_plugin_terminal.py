@@ -81,6 +81,7 @@ def assert_escaped(text, *names):
     assert obeyed(text) == set()
 
 
+@pytest.mark.medium
 def test_limits_and_steps(pytester):
     result = run(pytester, SOURCE + LIMITS, "--tb=short")
     result.assert_outcomes(failed=3)
@@ -98,6 +99,7 @@ def test_leaks(pytester):
     assert_escaped(shown(result), "layer")
 
 
+@pytest.mark.medium
 def test_snapshots(pytester):
     run(pytester, SOURCE + SNAPSHOT, "--gpu-snapshot-update").assert_outcomes(passed=1)
     source = (SOURCE + SNAPSHOT).replace('"device"', '"model"')
@@ -167,6 +169,7 @@ def test_a_job_shows_the_tests_and_the_troubles_on_its_page(pytester, monkeypatc
     assert line.startswith("::error title=GPU work of the tests::the GPU report cannot be written: ")
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("options", [[], ["--gpu-trace"], ["--gpu-trace", "-n2"]], ids=str)
 def test_a_job_shows_each_limit_that_was_exceeded_on_its_page(pytester, monkeypatch, options):
     if "-n2" in options:

@@ -83,6 +83,7 @@ def attributed(pytester):
     return ATTRIBUTED
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("simulate", [["--gpu-simulate"], []], ids=["of the run", "of the test"])
 def test_every_test_has_its_own_figures_phase_by_phase(pytester, attributed, simulate):
     result = run(pytester, attributed, "--gpu-trace", "--gpu-report=out.json", *simulate)
@@ -112,6 +113,7 @@ def test_every_test_has_its_own_figures_phase_by_phase(pytester, attributed, sim
     assert "cudaLaunchKernel" not in result.stdout.str()
 
 
+@pytest.mark.medium
 def test_the_table_shows_the_ten_that_used_the_gpu_most(pytester):
     source = """
 import pytest
@@ -188,6 +190,7 @@ def test_step_unit(simulated_gpu, gpu_trace):
 """
 
 
+@pytest.mark.medium
 @needs_lines
 def test_limits_pass_and_fail_with_what_ran_and_where_from(pytester):
     result = run(pytester, LIMITS, "--gpu-simulate", "--gpu-report=out.json", "--gpu-lines")
@@ -280,6 +283,7 @@ def test_n(simulated_gpu, gpu_trace, earlier, ending):
 """
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "options",
     [
@@ -356,6 +360,7 @@ def test_cpu(): pass
     result.stdout.fnmatch_lines(["*GPU activity was not traced: */nowhere/libcupti.so*"])
 
 
+@pytest.mark.medium
 def test_marker_arguments_are_checked_at_collection(pytester):
     source = """
 import pytest

@@ -56,6 +56,7 @@ def test_cpu():
 """
 
 
+@pytest.mark.medium
 @needs_lines
 def test_a_leak_is_an_error_that_names_what_was_not_freed(pytester):
     result = run(pytester, LEAKS, "--gpu-simulate", "--gpu-report=out.json", "--gpu-lines")
@@ -86,6 +87,7 @@ def test_a_leak_is_an_error_that_names_what_was_not_freed(pytester):
     assert tests["test_frees"]["phases"]["call"]["figures"]["synchronizations"] == 0
 
 
+@pytest.mark.medium
 def test_a_simulated_gpu_of_the_test_alone_shows_its_leaks_too(pytester):
     result = run(pytester, LEAKS, "--gpu-leaks")
     result.assert_outcomes(passed=6, errors=2)
@@ -144,6 +146,7 @@ class TestOfClass:
 """
 
 
+@pytest.mark.medium
 @needs_lines
 @pytest.mark.parametrize("simulate", [["--gpu-simulate"], []], ids=["of the run", "of the module"])
 def test_what_a_tests_own_fixtures_keep_is_its_leak_and_wider_ones_hide_none(pytester, simulate):
@@ -215,6 +218,7 @@ def test_garbage_that_is_collected_between_two_traces_is_no_leak(pytester):
     assert tests["test_only_what_is_kept_is_named"]["leak"]["unfreed"] == 1
 
 
+@pytest.mark.medium
 def test_garbage_and_host_memory_are_no_leaks(pytester):
     result = run(pytester, GARBAGE, "--gpu-simulate", "--gpu-report=out.json", "--gpu-lines", apart=True)
     result.assert_outcomes(passed=2, errors=1)
@@ -225,6 +229,7 @@ def test_garbage_and_host_memory_are_no_leaks(pytester):
     result.stdout.no_fnmatch_line("*1,000*")
 
 
+@pytest.mark.medium
 def test_memory_is_recorded_only_for_tests_that_are_judged_by_it(pytester):
     source = """
 import pytest
@@ -265,6 +270,7 @@ def test_step(simulated_gpu, gpu_trace):
     }
 
 
+@pytest.mark.medium
 def test_every_gpu_test_is_looked_at_when_asked(pytester):
     result = run(pytester, LEAKS, "--gpu-simulate", "--gpu-leaks")
     result.assert_outcomes(passed=6, errors=2)
@@ -303,6 +309,7 @@ NOT_RUN = (
 )
 
 
+@pytest.mark.medium
 def test_after_an_unrecoverable_error_gpu_tests_are_not_run_and_say_why(pytester):
     result = run(pytester, BROKEN.replace("BROKEN_HERE", "True"), "--gpu-simulate", "--gpu-report=out.json", "-rs")
     result.assert_outcomes(passed=2, failed=1, skipped=3)
@@ -472,6 +479,7 @@ def test_a_required_gpu_that_is_missing_fails_the_run_at_once(pytester, no_gpu, 
     assert "skipped" not in result.stdout.str()
 
 
+@pytest.mark.medium
 def test_a_required_gpu_that_is_there_changes_nothing(pytester, no_gpu, monkeypatch):
     monkeypatch.setenv("COLLECTOR_SIMULATED_DEVICES", "1")
     run(pytester, NEEDY, "--require-gpu", apart=True).assert_outcomes(passed=3)
@@ -499,6 +507,7 @@ def test_it_does_without_other_plugins(pytester, missing):
     assert report["totals"]["kernels"] == 1
 
 
+@pytest.mark.medium
 def test_it_can_be_switched_off(pytester):
     source = "import pytest\n@pytest.mark.gpu\ndef test_a(): pass"
     result = run(pytester, source, "-p", "no:collector", apart=True)
@@ -536,6 +545,7 @@ def test_plain(simulated_gpu):
     assert tests["test_plain"]["phases"]["call"]["figures"]["kernels"] == 1
 
 
+@pytest.mark.medium
 def test_nothing_of_ours_is_imported_until_it_is_asked_for(pytester):
     source = """
 import sys
