@@ -116,6 +116,8 @@ def test_nothing_was_lost_and_every_time_is_possible(recorded):
 
 
 def test_the_kernels_of_a_stream_run_one_after_another(recorded):
+    if recorded.facts["witness"] != "the program":
+        pytest.skip("a library may launch a kernel that begins before the one before it has ended (PDL)")
     kernels = recorded.recording.kernels
     outside = kernels.graph_id == 0  # nodes of a graph may run beside each other on one stream
     for stream in np.unique(kernels.stream_id[outside]):
