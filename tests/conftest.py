@@ -51,6 +51,12 @@ def not_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
+@pytest.fixture(autouse=True)
+def not_armed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no test inherit the NVTX handler of an earlier one, whose trace armed it for the process and its children."""
+    monkeypatch.delenv("NVTX_INJECTION64_PATH", raising=False)
+
+
 @pytest.fixture(scope="session")
 def load_module() -> Callable[[Path], ModuleType]:
     """Imports a file that is in no package."""
