@@ -63,7 +63,7 @@ demo: $(VENV)/.installed ## Set everything up, trace a demo step into demo.json,
 # What needs the simulated GPU, a viewer, a card or more than a second is left out; without hypothesis and scipy their tests too.
 quick: $(VENV)/.quick ## Tests within a minute, with the base dependencies and pytest alone (PYTEST_ARGS adds options)
 	$(BIN)/pytest -q $$($(BIN)/python -c 'import xdist' 2>/dev/null && printf -- '-n %s --dist loadfile' $(JOBS)) \
-	  -m 'not (simulator or viewer or slow or gpu)' $(PYTEST_ARGS)
+	  -m 'not (simulator or viewer or slow or medium or gpu)' $(PYTEST_ARGS)
 
 test-cpp: $(VENV)/.dev ## Unit tests in C++: queues, buffer pools, rows, names, wire bytes, lanes, digits (needs doctest)
 	$(call configure,build/cpp,-DCOLLECTOR_CPP_TESTS=ON -DCMAKE_BUILD_TYPE=Release $(if $(CI),-DCOLLECTOR_WERROR=ON))

@@ -53,7 +53,7 @@ MADE = ("*.whl", "*.tar.gz", "*.cdx.json", "SHA256SUMS")
 CHECKOUT_ONLY = "tests/kinds/test_kinds.py::test_outputs_are_current"
 """A test that compares files of the package's sources."""
 TRIED = "not (viewer or slow or gpu)"
-"""The tests that `make quick` selects, and those on the simulator: compilers differ in what the native code meets."""
+"""Those on the simulator, too: compilers differ in what the native code meets."""
 TEST_PACKAGES = ("pytest>=8", "pytest-timeout", "pytest-xdist", "hypothesis", "nvtx>=0.2.10")
 """What most tests need; others look at libraries that no wheel contains, and are skipped."""
 

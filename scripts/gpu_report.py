@@ -34,13 +34,15 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "gpu"
 SITE, WHEELS_SITE, RUN = BUILD / "site", BUILD / "wheels", BUILD / "run"
 GPU_TESTS = ROOT / "tests" / "gpu"
-PROGRAMS = GPU_TESTS / "recorded_programs.py"
+sys.path.insert(0, str(GPU_TESTS))
+
+import recorded_programs  # noqa: E402
+
 NEEDED = {
     "scikit_build_core": "scikit-build-core", "pybind11": "pybind11", "numpy": "numpy", "google.protobuf": "protobuf",
     "rich": "rich", "rich_argparse": "rich-argparse", "pytest": "pytest", "pytest_timeout": "pytest-timeout",
@@ -230,17 +232,6 @@ def try_examples(report: Report, seconds: float) -> None:
     report.add_section("The examples of the documentation", "```text\n" + "\n".join(fates) + "\n```")
 
 
-def load_script(path: Path) -> Any:
-    """The module in a file that belongs to no package."""
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module  # dataclasses look their own module up
-    spec.loader.exec_module(module)
-    return module
-
-
 def benchmark(
     script: str, title: str, *simulated: str, takes_seconds: bool = True, has_json: bool = True, options: str = ""
 ) -> Step:
@@ -270,13 +261,12 @@ def benchmark(
 
 def record(report: Report, seconds: float) -> None:
     """Save small recordings of known programs, with what each program knows of its work; and the demo's step."""
-    programs = load_script(PROGRAMS)
-    for name in programs.SIMULATED if report.simulated else programs.PROGRAMS:
-        needed = programs.NEEDS.get(name, "")
+    for name in recorded_programs.SIMULATED if report.simulated else recorded_programs.PROGRAMS:
+        needed = recorded_programs.NEEDS.get(name, "")
         if needed and not importable(needed):
             report.add_section(f"Recorded: {name}", f"Not run: {needed} is not installed.")
             continue
-        command = [report.python, str(PROGRAMS), name, str(report.folder / RECORDINGS)]
+        command = [report.python, str(GPU_TESTS / "recorded_programs.py"), name, str(report.folder / RECORDINGS)]
         text = report.run(name, command + ["--simulated"] * report.simulated, seconds / 2)
         report.add_section(f"Recorded: {name}", f"```text\n{text.strip()}\n```")
     demo = ["-c", "import sys; from collector.cli import main; sys.exit(main(sys.argv[1:]))", "demo", "-o"]

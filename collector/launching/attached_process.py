@@ -25,6 +25,7 @@ from collector.files.linked_files import link_or_copy
 from collector.formats.journal_format import read_segments
 from collector.formats.output_paths import ProcessIdentity, filled_path
 from collector.recording.journal_segments import segment_number, segments_of, session_start_ns
+from collector.runtime.running_processes import process_exists
 
 if TYPE_CHECKING:
     from collector.formats.step import Step
@@ -338,7 +339,7 @@ def listen_remotely(process_id: int) -> bool:
         collector.CollectorError: the process does not allow it, or did not get to it in time.
     """
     remote_exec = getattr(sys, "remote_exec", None)
-    if remote_exec is None or not Path("/proc", str(process_id)).exists():
+    if remote_exec is None or not process_exists(process_id):
         return False
     folder = tempfile.mkdtemp(prefix="collector-attach-")
     program = Path(folder, "listen.py")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
@@ -15,6 +15,7 @@ from collector.formats.output_paths import ProcessIdentity, filled_path, path_wi
 from collector.formats.registry import merged_suffixes, output_of, suffix_of
 from collector.recording.schema import SCHEMA
 from collector.runtime.optional_packages import optional_package
+from collector.runtime.running_processes import process_exists
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,14 +56,8 @@ class TracedProcess:
     @property
     def is_running(self) -> bool:
         """Whether it runs still, on this machine."""
-        if self.has_ended or self.identity.host != os.uname().nodename:
-            return False
-        with suppress(PermissionError):
-            try:
-                os.kill(self.identity.process_id, 0)
-            except ProcessLookupError:
-                return False
-        return True
+        is_here = self.identity.host == os.uname().nodename
+        return not self.has_ended and is_here and process_exists(self.identity.process_id)
 
 
 class TracedProcesses(NamedTuple):

@@ -64,6 +64,8 @@ def cuda_step() -> Recorded:
     streams = [cuda.stream() for _ in range(3)]
     x, count = cuda.allocate(4 * ELEMENTS), ctypes.c_int(ELEMENTS)
     facts = Facts("the program", streams=3)
+    copied: Counter[str] = Counter()
+    names: Counter[str] = Counter()
     with cuda.pinned(4 * ELEMENTS) as host, collector.trace(strict=True) as step:
         for turn in range(TURNS):
             stream, layer, num_bytes = streams[turn % 3], f"layer{turn % LAYERS}", 4096 * (1 + turn % 64)
@@ -73,15 +75,14 @@ def cuda_step() -> Recorded:
                     cuda.launch("scale", ctypes.c_void_p(x), ctypes.c_float(1), count, grid=(ELEMENTS // 256, 1, 1),
                                 block=(256, 1, 1), stream=stream)  # fmt: skip
                 cuda.fill(x, 0, FILLED_BYTES, stream)
-            facts.copied_bytes["HtoD"] = facts.copied_bytes.get("HtoD", 0) + num_bytes
-            facts.annotations[layer] = facts.annotations.get(layer, 0) + 2
-            facts.annotations[f"{layer}/scale"] = facts.annotations.get(f"{layer}/scale", 0) + 1
+            copied["HtoD"] += num_bytes
+            names += Counter({layer: 2, f"{layer}/scale": 1})
         with collector.annotate("captured"), cuda.captured(streams[0]) as graphs:
             cuda.launch_empty(GRAPH_NODES, streams[0])
         for _ in range(GRAPH_LAUNCHES):
             cuda.launch_graph(graphs[0], streams[0])
     in_graphs = GRAPH_NODES * GRAPH_LAUNCHES
-    facts.annotations["<captured_at>/captured"] = in_graphs
+    facts.copied_bytes, facts.annotations = dict(copied), {**names, "<captured_at>/captured": in_graphs}
     facts.kernels_by_name = {"scale": TURNS, "empty_kernel": in_graphs}
     facts.kernels, facts.memcpys, facts.memsets, facts.graphs = TURNS + in_graphs, TURNS, TURNS, GRAPH_LAUNCHES
     facts.filled_bytes = TURNS * FILLED_BYTES

@@ -77,23 +77,29 @@ def test_a_program_that_dies_leaves_the_kernels_before(unaware_program, run, end
     assert len(step.ledger.losses()) == 1, step.ledger.losses()
 
 
-def test_two_processes_at_a_time_have_a_file_each(unaware_program, tmp_path):
-    one = f"{unaware_program} init launch:200:first sync"
-    other = f"{unaware_program} init launch:300:second sync"
-    command = [*RUN, "-q", "-o", "{pid}.gpurec", "--", "sh", "-c", f"{one} & {other} & wait"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+@pytest.fixture
+def run_two(unaware_program, tmp_path):
+    """Runs two processes at a time, whose kernels have the names `first` (200) and `second` (300)."""
+
+    def run_command(output):
+        one = f"{unaware_program} init launch:200:first sync"
+        other = f"{unaware_program} init launch:300:second sync"
+        command = [*RUN, "-q", "-o", output, "--", "sh", "-c", f"{one} & {other} & wait"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+    return run_command
+
+
+def test_two_processes_at_a_time_have_a_file_each(run_two, tmp_path):
+    run_two("{pid}.gpurec")
     steps = [collector.load(path) for path in tmp_path.glob("*.gpurec")]
     assert sorted(kernels(step).most_common() for step in steps) == [[("first", 200)], [("second", 300)]]
     assert all(step.ledger.complete for step in steps), [step.ledger.losses() for step in steps]
 
 
-def test_two_processes_are_merged_into_one_trace(unaware_program, tmp_path):
-    one = f"{unaware_program} init launch:200:first sync"
-    other = f"{unaware_program} init launch:300:second sync"
-    command = [*RUN, "-q", "-o", "out.json", "--", "sh", "-c", f"{one} & {other} & wait"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+def test_two_processes_are_merged_into_one_trace(run_two, tmp_path):
+    run_two("out.json")
     trace = json.loads((tmp_path / "out.json").read_text())
     drawn = Counter(event["name"] for event in trace["traceEvents"] if event["ph"] == "X")
     assert (drawn["first"], drawn["second"]) == (200, 300)
