@@ -42,6 +42,7 @@ ROW_TYPES = {
 _SHARED = ("type", "field", "enum", "doc")
 """Attributes of a column that are the same in every table."""
 PLACE = ("device_id", "context_id", "stream_id")
+TIMES = ("start_ns", "end_ns")
 """The columns that rows of one stream share."""
 
 
@@ -334,6 +335,8 @@ def value_of(table: Table, record: Record, column: Column) -> str:
     if field is None:
         return "0"
     source = f"record.{record.member(field)}"
+    if column.name in TIMES:
+        return f"times({source})"
     when = condition(table, column)
     if field.type == "text":
         if field.freed_since:
@@ -362,9 +365,10 @@ def value_of(table: Table, record: Record, column: Column) -> str:
 def copy_lines(table: Table, record: Record) -> list[str]:
     """The function that copies a record into a row."""
     lines = [
-        "template <typename Strings>",
+        "template <typename Times, typename Strings>",
         f"void copy(const cupti::{record.struct}& record, [[maybe_unused]] int cuda,",
-        f"          [[maybe_unused]] Strings& strings, store::{table.row_type}& row) {{",
+        "          [[maybe_unused]] const Times& times, [[maybe_unused]] Strings& strings,",
+        f"          store::{table.row_type}& row) {{",
     ]
     # Columns on which others depend come first.
     for column in sorted(table.row_columns, key=lambda column: bool(column.when)):
@@ -392,7 +396,7 @@ def decode_lines(kinds: Kinds) -> list[str]:
                 f"    case cupti::ActivityKind::k{pascal(record.kind)}: {{",
                 f"      const auto& record = *reinterpret_cast<const cupti::{record.struct}*>(bytes);",
                 f"      store::{table.row_type}& row = store.template append<store::{table.row_type}>({place});",
-                "      copy(record, cuda, store.strings, row);",
+                "      copy(record, cuda, times, store.strings, row);",
                 *(f"      row.{column} = {value};" for column, value in record.constants.items()),
                 "      return true;",
                 "    }",
@@ -542,9 +546,9 @@ def cpp(kinds: Kinds) -> str:
     for table, records in kinds.structs.values():
         lines += [*copy_lines(table, records[0]), ""]
     lines += [
-        "// Reads a record into the store; returns false for a kind that is not read.",
-        "template <typename Store>",
-        "bool decode_record(uint32_t kind, const uint8_t* bytes, int cuda, Store& store) {",
+        "// Reads a record into the store; returns false for a kind that is not read. `times` gives nanoseconds.",
+        "template <typename Times, typename Store>",
+        "bool decode_record(uint32_t kind, const uint8_t* bytes, int cuda, const Times& times, Store& store) {",
         "  switch (static_cast<cupti::ActivityKind>(kind)) {",
         *decode_lines(kinds),
         "    case cupti::ActivityKind::kInvalid:",

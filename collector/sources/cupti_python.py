@@ -37,6 +37,7 @@ from collector.sources.cupti_python_records import (
     leave_out_calls_of,
 )
 from collector.sources.loaded_libraries import device_names, library_versions, synchronize_devices
+from collector.sources.tick_scale import ClockReading, TickScale, tick_scale
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,6 +68,7 @@ class CuptiPythonSource:
         self._kinds: list[int] = []
         self._annotations = _AnnotationLog()
         self._clock: dict[str, int] = {}
+        self._scale: TickScale | None = None
         self._requested = itertools.count()
         self._completed = itertools.count()
         self._failure: Exception | None = None
@@ -107,6 +109,7 @@ class CuptiPythonSource:
                 cupti.activity_register_callbacks(self._buffer_requested, self._buffer_completed)
             self._rows = Rows()
             undo.callback(setattr, self, "_rows", None)
+            self._scale = tick_scale(self._read_clocks)
             cupti_ns, wall_ns, uncertainty_ns = self._both_clocks()
             self._clock = {"cupti_start_ns": cupti_ns, "wall_start_ns": wall_ns, "uncertainty_ns": uncertainty_ns}
             undo.callback(self._disable_kinds)
@@ -141,7 +144,7 @@ class CuptiPythonSource:
                 "Use the native source, or another version of cupti-python",
             ) from self._failure
         strings = Strings()
-        tables = rows.columns(strings, self._api_name)
+        tables = rows.columns(strings, self._api_name, self._scale)
         leave_out_calls_of(threading.get_native_id(), own_calls_from_ns, tables)
         tables["annotations"] = self._annotations.columns(strings, cupti_ns)
         requested, completed = next(self._requested), next(self._completed)
@@ -187,7 +190,7 @@ class CuptiPythonSource:
         stack = _pushed.__dict__.setdefault("stack", [])
         while stack and stack[-1].log is not self._annotations:  # left open when an earlier session ended
             self._pop(stack)
-        annotation = self._annotations.open(path, self._cupti.get_timestamp(), len(stack), details)
+        annotation = self._annotations.open(path, self._now(), len(stack), details)
         stack.append(annotation)  # appended first: after a Ctrl-C in between, CUPTI only refuses one pop too many
         self._cupti.activity_push_external_correlation_id(ANNOTATION_EXTERNAL_KIND, annotation.external_id)
 
@@ -199,7 +202,7 @@ class CuptiPythonSource:
 
     def _pop(self, stack: list[_Annotation]) -> None:
         annotation = stack[-1]
-        annotation.end_ns = self._cupti.get_timestamp() if self._rows is not None else 0
+        annotation.end_ns = self._now() if self._rows is not None else 0
         _quietly(self._cupti.activity_pop_external_correlation_id, ANNOTATION_EXTERNAL_KIND)
         stack.pop()
 
@@ -230,17 +233,27 @@ class CuptiPythonSource:
         while self._kinds:
             _quietly(self._cupti.activity_disable, self._kinds.pop())
 
-    def _both_clocks(self) -> tuple[int, int, int]:
-        """(CUPTI ns, wall ns, uncertainty ns) of the closest of five readings."""
+    def _now(self) -> int:
+        """CUPTI's present time in nanoseconds."""
+        now = int(self._cupti.get_timestamp())
+        return now if self._scale is None else self._scale.ns(now)
+
+    def _read_clocks(self) -> ClockReading:
+        """The closest of five readings."""
         readings = []
         for _ in range(5):
             before = time.time_ns()
             with _explained("cuptiGetTimestamp"):
-                now = self._cupti.get_timestamp()
+                now = int(self._cupti.get_timestamp())
             after = time.time_ns()
-            readings.append((after - before, int(now), (before + after) // 2))
-        width, cupti_ns, wall_ns = min(readings)
-        return cupti_ns, wall_ns, width
+            readings.append(ClockReading(now, (before + after) // 2, time.monotonic_ns(), after - before))
+        return min(readings, key=lambda reading: reading.uncertainty_ns)
+
+    def _both_clocks(self) -> tuple[int, int, int]:
+        """(CUPTI ns, wall ns, uncertainty ns)."""
+        now = self._read_clocks()
+        cupti_ns = now.cupti if self._scale is None else self._scale.ns(now.cupti)
+        return cupti_ns, now.wall_ns, now.uncertainty_ns
 
     def _dropped_records(self) -> int:
         count = ctypes.c_size_t(0)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from collector.recording.schema import Record
+    from collector.sources.tick_scale import TickScale
 
     Column = npt.NDArray[Any]
 
@@ -29,6 +30,7 @@ KINDS_OF_OPTION = {
 }
 """`collector.options.KINDS` and ``KINDS_ON_REQUEST`` -> the activity kinds to enable."""
 
+_TIMES = ("start_ns", "end_ns")
 _RECORD_OF_KIND = {record.kind: record for record in RECORDS}
 FIELDS = {record.kind: record.attributes for record in RECORDS}
 """Activity kind -> our column -> the record's attribute with its value."""
@@ -66,12 +68,15 @@ class Rows:
         known = sum(map(len, self._of_kind.values()))
         return {"records_decoded": known + len(self._unknown), "records_unknown_kind": len(self._unknown)}
 
-    def columns(self, strings: Strings, api_name: Callable[[int, int], str]) -> dict[str, dict[str, Column]]:
+    def columns(
+        self, strings: Strings, api_name: Callable[[int, int], str], scale: TickScale | None = None
+    ) -> dict[str, dict[str, Column]]:
         """Return every table but ``annotations``; names are added to ``strings``.
 
         Args:
             strings: The texts that ``name_id`` columns will refer to.
             api_name: (callback domain, callback id) -> name of an API function.
+            scale: Of the records' times, if they are not nanoseconds.
         """
         tables = {}
         for table, dtypes in SCHEMA.items():
@@ -83,6 +88,8 @@ class Rows:
                 column: np.concatenate([part[column] for part in parts]).astype(dtype, copy=False)
                 for column, dtype in dtypes.items()
             }
+            if scale is not None:
+                tables[table] |= {name: scale.column(tables[table][name]) for name in _TIMES if name in dtypes}
             if table in ACTIVITY_TABLES:
                 tables[table] = _in_stream_and_time_order(tables[table])
         return tables

@@ -9,11 +9,11 @@ namespace collector::capture {
 std::optional<Anchor> read_clocks(const cupti::Library& library) {
   std::optional<Anchor> best;
   for (int attempt = 0; attempt < 5; ++attempt) {
-    uint64_t cupti_ns = 0;
     const int64_t before = clock_ns(CLOCK_REALTIME);
-    if (library.cupti().GetTimestamp(&cupti_ns) != cupti::Result::kSuccess) return std::nullopt;
+    const std::optional<int64_t> cupti_ns = library.clock().now();
+    if (!cupti_ns) return std::nullopt;
     const int64_t after = clock_ns(CLOCK_REALTIME);
-    const Anchor anchor{static_cast<int64_t>(cupti_ns), before + (after - before) / 2, (after - before) / 2 + 1};
+    const Anchor anchor{*cupti_ns, before + (after - before) / 2, (after - before) / 2 + 1};
     if (!best || anchor.uncertainty_ns < best->uncertainty_ns) best = anchor;
   }
   return best;

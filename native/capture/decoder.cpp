@@ -11,6 +11,15 @@ using cupti::ActivityKind;
 
 constexpr uint32_t kSmallestRecord = 16;
 
+// The times of records in nanoseconds: those of CUPTI's own clock, and those of a callback that counts ticks.
+struct Nanoseconds {
+  int64_t operator()(uint64_t time) const { return static_cast<int64_t>(time); }
+};
+struct Ticks {
+  const cupti::TickScale& scale;
+  int64_t operator()(uint64_t time) const { return scale.ns(time); }
+};
+
 }  // namespace
 
 Decoder::Decoder(const cupti::Library& library, store::Store& store, uint64_t first_annotation)
@@ -21,6 +30,15 @@ Decoder::Decoder(const cupti::Library& library, store::Store& store, uint64_t fi
 }
 
 void Decoder::decode(uint8_t* data, size_t valid) {
+  if (const cupti::TickScale* const scale = library_.clock().scale()) {
+    decode(data, valid, Ticks{*scale});
+  } else {
+    decode(data, valid, Nanoseconds{});
+  }
+}
+
+template <typename Times>
+void Decoder::decode(uint8_t* data, size_t valid, const Times& times) {
   constexpr uint32_t kKernel = static_cast<uint32_t>(ActivityKind::kConcurrentKernel);
   const size_t kernel_stride = strides_[kKernel];
   store_.strings.next_buffer();
@@ -31,7 +49,7 @@ void Decoder::decode(uint8_t* data, size_t valid) {
     const size_t run = at;
     while (kind == kKernel && kernel_stride != 0 && valid - at >= kernel_stride) {
       __builtin_prefetch(data + at + 4 * kernel_stride);
-      decode_record(kKernel, data + at, cuda_, store_);
+      decode_record(kKernel, data + at, cuda_, times, store_);
       ++counts_.records;
       at += kernel_stride;
       if (valid - at < kSmallestRecord) break;
@@ -42,7 +60,7 @@ void Decoder::decode(uint8_t* data, size_t valid) {
     const size_t stride = kind < std::size(strides_) ? strides_[kind] : 0;
     const size_t bytes = stride != 0 ? stride : ask_for_stride(data + at, valid - at);
     if (bytes == 0 || valid - at < bytes) break;
-    if (!is_of_earlier_session(kind, data + at) && !decode_record(kind, data + at, cuda_, store_)) {
+    if (!is_of_earlier_session(kind, data + at) && !decode_record(kind, data + at, cuda_, times, store_)) {
       ++counts_.unknown_kinds;
     }
     if (kind < counts_.by_kind.size()) ++counts_.by_kind[kind];

@@ -32,6 +32,8 @@ class Decoder {
   const DecodeCounts& counts() const { return counts_; }
 
  private:
+  template <typename Times>
+  void decode(uint8_t* data, size_t valid, const Times& times);
   bool is_of_earlier_session(uint32_t kind, const uint8_t* record) const;
   // The bytes from a record of unknown stride, at the start of `rest`, to the next; 0 ends the buffer.
   size_t ask_for_stride(uint8_t* rest, size_t num_bytes);

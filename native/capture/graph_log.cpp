@@ -89,9 +89,7 @@ void GraphLog::notice(const cupti::Library& library, uint32_t callback_id, const
     lost_.fetch_add(1, std::memory_order_relaxed);
     return;
   }
-  uint64_t now = 0;
-  functions.GetTimestamp(&now);
-  row.start_ns = static_cast<int64_t>(now);
+  row.start_ns = library.clock().now().value_or(0);
   const auto change = static_cast<GraphChange>(row.graph_change);
   if (change == GraphChange::kNodeCreated || change == GraphChange::kInstantiated) row.external_id = annotation;
   row.thread_id = thread_id;

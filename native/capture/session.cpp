@@ -247,6 +247,7 @@ std::optional<Failure> Session::start_tracing(const StartOptions& options) {
                                         on_callback)) {
     return failure;
   }
+  library().clock().learn();
   const std::optional<Anchor> clocks = read_clocks(library());
   if (!clocks) return Failure{cupti::FailureKind::kCuptiCall, "CUPTI's clock cannot be read (cuptiGetTimestamp)", ""};
   start_ = *clocks;
@@ -394,9 +395,8 @@ std::optional<Capture> Session::stop(bool synchronize, int64_t timeout_ns, Holde
   const int64_t deadline = clock_ns(CLOCK_MONOTONIC) + timeout_ns;
   Capture capture{};
   capture.own_calls.thread_id = this_thread_id();
-  uint64_t now = 0;
-  library().cupti().GetTimestamp(&now);
-  capture.own_calls.from_ns = static_cast<int64_t>(now);
+  library().clock().learn();
+  capture.own_calls.from_ns = cupti_now();
   if (synchronize) synchronize_contexts();
   end_collecting();
   capture.start = start_;
@@ -597,11 +597,7 @@ void Session::note_details(std::string_view details) {
 
 void Session::note_run_details(std::string_view details) { annotations_.note_run_details(details); }
 
-int64_t Session::cupti_now() const {
-  uint64_t now = 0;
-  library().cupti().GetTimestamp(&now);
-  return static_cast<int64_t>(now);
-}
+int64_t Session::cupti_now() const { return library().clock().now().value_or(0); }
 
 void Session::push(ThreadAnnotations& thread, Owner owner, const Place& place, uint32_t details_id,
                    const RangeTexts* range) {

@@ -183,6 +183,7 @@ class Finder {
   static std::optional<Failure> load_cupti_file(Library& library, void* handle, const std::string& path) {
     const Symbols symbols(handle);
     library.cupti_ = load_cupti(symbols);
+    library.clock_ = std::make_unique<Clock>(library.cupti_.GetTimestamp);
     library.cupti_path_ = path_of(handle, path);
     symbols.load(library.simulator_instance_, "collector_simulator_instance");
     if (library.simulated()) library.simulated_instance_ = library.simulator_instance_();

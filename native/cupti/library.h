@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cupti/abi.h"
+#include "cupti/clock.h"
 #include "cupti/failure.h"
 
 namespace collector::cupti {
@@ -133,6 +134,8 @@ class Library {
 
   const CuptiFunctions& cupti() const { return cupti_; }
   const DriverFunctions& driver() const { return driver_; }
+  // CUPTI's clock. It belongs to the process, and so is not a part of what never changes here.
+  Clock& clock() const { return *clock_; }
   const std::string& cupti_path() const { return cupti_path_; }
   // Why this libcupti was taken, as a clause: "COLLECTOR_LIBCUPTI names it".
   const std::string& cupti_reason() const { return cupti_reason_; }
@@ -173,6 +176,7 @@ class Library {
   bool current() const { return simulator_instance_ == nullptr || simulator_instance_() == simulated_instance_; }
 
   CuptiFunctions cupti_;
+  std::unique_ptr<Clock> clock_ = std::make_unique<Clock>(nullptr);
   DriverFunctions driver_;
   std::string cupti_path_;
   std::string cupti_reason_;

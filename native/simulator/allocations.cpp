@@ -56,7 +56,7 @@ void Simulator::write_memory_operation(cupti::MemoryOperationType type, const Me
   row.correlation_id = call.correlation_id;
   row.address = block.address;
   row.num_bytes = block.bytes;
-  row.start_ns = call.start_ns + timestamp_offset_ns_.load(std::memory_order_relaxed);
+  row.start_ns = call.start_ns;
   row.device_id = block.device;
   row.context_id = block.device + 1;
   row.stream_id = stream >= 0 ? static_cast<uint32_t>(stream) : kNoStream;

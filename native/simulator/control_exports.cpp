@@ -176,6 +176,10 @@ SIMULATOR_EXPORT void sim_advance(int64_t ns) {
   simulator.clock.take(ns);
 }
 
+SIMULATOR_EXPORT void sim_count_ticks(int64_t per_us, uint32_t registrations) {
+  Simulator::current().count_ticks(per_us, registrations);
+}
+
 SIMULATOR_EXPORT int sim_wait_until_idle(int64_t timeout_ms) {
   return Simulator::current().wait_until_idle(timeout_ms) ? 0 : -1;
 }

@@ -127,7 +127,7 @@ SIMULATOR_EXPORT uint32_t cuptiGetLastError() {
 SIMULATOR_EXPORT uint32_t cuptiGetTimestamp(uint64_t* timestamp) {
   return call(function_index("cuptiGetTimestamp"), 0, Logged::kNo, [&](Simulator& simulator) {
     if (timestamp == nullptr) return Result::kInvalidParameter;
-    *timestamp = static_cast<uint64_t>(simulator.clock.now());
+    *timestamp = static_cast<uint64_t>(simulator.cupti_now());
     return Result::kSuccess;
   });
 }

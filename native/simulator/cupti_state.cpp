@@ -119,6 +119,19 @@ Result Simulator::register_timestamps(TimestampCallback callback) {
   return Result::kSuccess;
 }
 
+void Simulator::count_ticks(int64_t per_us, uint32_t registrations) {
+  timestamp_registrations_.fetch_add(registrations);
+  ticks_per_us_.store(per_us);
+}
+
+int64_t Simulator::stamp(int64_t time_ns) const {
+  if (time_ns == 0) return 0;
+  const int64_t per_us = ticks_per_us_.load(std::memory_order_relaxed);
+  if (per_us == 0) return time_ns + timestamp_offset_ns_.load(std::memory_order_relaxed);
+  const int64_t since_boot_ns = time_ns - boot_ns_;
+  return since_boot_ns / 1000 * per_us + since_boot_ns % 1000 * per_us / 1000;
+}
+
 Result Simulator::attribute(uint32_t attribute, uint64_t* value) const {
   if (attribute >= attributes_.size()) return Result::kInvalidParameter;
   if (attribute == static_cast<uint32_t>(Attribute::kPerThreadActivityBuffer) && release.cuda < 12030) {

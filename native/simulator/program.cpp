@@ -55,14 +55,13 @@ void Simulator::write_api(const ApiCall& call, ThreadState& thread) {
     record.kind = static_cast<uint32_t>(kind);
     write(record, buffer_of(thread));
   };
-  const int64_t offset = timestamp_offset_ns_.load(std::memory_order_relaxed);
   // The driver call is nested in the runtime call; it ends first, and its record is written first.
   const int64_t inset = call.runtime_id != 0 ? (call.end_ns - call.start_ns) / 8 : 0;
   if (driver) {
-    write_call(ActivityKind::kDriver, call.driver_id, call.start_ns + inset + offset, call.end_ns - inset + offset);
+    write_call(ActivityKind::kDriver, call.driver_id, call.start_ns + inset, call.end_ns - inset);
   }
   if (runtime) {
-    write_call(ActivityKind::kRuntime, call.runtime_id, call.start_ns + offset, call.end_ns + offset);
+    write_call(ActivityKind::kRuntime, call.runtime_id, call.start_ns, call.end_ns);
   }
 }
 

@@ -71,18 +71,13 @@ void Simulator::spoil(SimActivity& activity) {
 
 void Simulator::write_activity(SimActivity activity, RecordBuffer& buffer) {
   if (faults.any() && !precede(buffer)) return;
-  if (activity.start_ns != 0 || activity.end_ns != 0) {
-    int64_t offset = timestamp_offset_ns_.load(std::memory_order_relaxed);
-    if (wrong_clock_records_.load(std::memory_order_relaxed) > 0 && wrong_clock_records_.fetch_sub(1) > 0) {
-      offset = -boot_ns_;
-    }
-    activity.start_ns += offset;
-    if (activity.end_ns != 0) activity.end_ns += offset;
-  }
+  const bool is_of_own_clock =
+      wrong_clock_records_.load(std::memory_order_relaxed) > 0 && wrong_clock_records_.fetch_sub(1) > 0;
+  const RecordClock times_of = is_of_own_clock ? RecordClock::kOwn : RecordClock::kCallbacks;
   if (faults.any()) spoil(activity);
   switch (activity.type) {
     case kSimKernel: {
-      auto record = record_of<cupti::Kernel>(WithPriority{activity, stream_priority(activity.stream_id)});
+      auto record = record_of<cupti::Kernel>(WithPriority{activity, stream_priority(activity.stream_id)}, times_of);
       if (!enabled(ActivityKind::kConcurrentKernel) && enabled(ActivityKind::kKernel)) {
         record.kind = static_cast<uint32_t>(ActivityKind::kKernel);
       }
@@ -100,7 +95,7 @@ void Simulator::write_activity(SimActivity activity, RecordBuffer& buffer) {
       return write(record, buffer);
     }
     case kSimMemcpy: {
-      auto record = record_of<cupti::Memcpy>(activity);
+      auto record = record_of<cupti::Memcpy>(activity, times_of);
       record.runtimeCorrelationId = activity.correlation_id;
       record.channelID = kCopyChannel.id;
       record.channelType = kCopyChannel.type;
@@ -110,14 +105,14 @@ void Simulator::write_activity(SimActivity activity, RecordBuffer& buffer) {
     }
     case kSimPeerMemcpy: {
       const WithContexts copy{activity, activity.src_device_id + 1, activity.dst_device_id + 1};
-      auto record = record_of<cupti::MemcpyPtoP>(copy);
+      auto record = record_of<cupti::MemcpyPtoP>(copy, times_of);
       record.copyKind = static_cast<uint8_t>(cupti::MemcpyKind::kPtoP);
       record.channelID = kCopyChannel.id;
       record.channelType = kCopyChannel.type;
       return write(record, buffer);
     }
     default: {
-      auto record = record_of<cupti::Memset>(activity);
+      auto record = record_of<cupti::Memset>(activity, times_of);
       set_source_graph(activity, release.cuda, record);
       record.channelID = kComputeChannel.id;
       record.channelType = kComputeChannel.type;

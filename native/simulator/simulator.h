@@ -37,6 +37,9 @@
 namespace collector::simulator {
 
 using SubscriberCallback = void (*)(void* userdata, uint32_t domain, uint32_t callback_id, const void* data);
+// Of the times of a record: that of the registered callback if there is one, or CUPTI's own.
+enum class RecordClock : uint8_t { kCallbacks, kOwn };
+
 using TimestampCallback = uint64_t (*)();
 
 struct Context {
@@ -156,6 +159,9 @@ class Simulator {
   cupti::Result enable_callbacks(bool on, void* handle, uint32_t domain, int64_t callback_id);
   cupti::Result filter_api(cupti::ActivityKind kind, uint32_t callback_id, bool on);
   cupti::Result register_timestamps(TimestampCallback callback);
+  // As if another tool had registered a callback that counts ticks, so many times.
+  void count_ticks(int64_t per_us, uint32_t registrations);
+  int64_t cupti_now() const { return stamp(clock.now()); }
   cupti::Result attribute(uint32_t attribute, uint64_t* value) const;
   cupti::Result set_attribute(uint32_t attribute, uint64_t value);
   std::atomic<bool> system_thread_ids{false};
@@ -216,12 +222,25 @@ class Simulator {
   void spoil(SimActivity& activity);
   // A record of the simulated version with the values of a row; the row's fields have the same names.
   template <typename Record, typename Values>
-  Record record_of(const Values& values) const {
+  Record record_of(const Values& values, RecordClock times_of = RecordClock::kCallbacks) const {
     Record record;
     blank(release.cuda, kNoise, record);
     fill(values, release.cuda, record);
+    if (times_of == RecordClock::kCallbacks) stamp(record);
     return record;
   }
+  template <typename Record>
+  auto stamp(Record& record) const -> decltype(record.end, void()) {
+    record.start = static_cast<uint64_t>(stamp(static_cast<int64_t>(record.start)));
+    record.end = static_cast<uint64_t>(stamp(static_cast<int64_t>(record.end)));
+  }
+  template <typename Record>
+  auto stamp(const Record& record) const -> decltype(record.kind, void()) {}
+  void stamp(cupti::Memory& record) const {
+    record.timestamp = static_cast<uint64_t>(stamp(static_cast<int64_t>(record.timestamp)));
+  }
+  // A time of the simulated clock on that of the registered callback; 0 stays 0.
+  int64_t stamp(int64_t time_ns) const;
   template <typename Record>
   void write(const Record& record, RecordBuffer& buffer) {
     write(record.kind, &record, strides_[record.kind], buffer);
@@ -277,6 +296,7 @@ class Simulator {
   std::array<std::array<std::atomic<bool>, kCallbackIds>, 4> callbacks_on_{};
 
   std::atomic<int64_t> timestamp_offset_ns_{0};
+  std::atomic<int64_t> ticks_per_us_{0};  // 0: nanoseconds are counted
   std::atomic<uint32_t> timestamp_registrations_{0};
   std::atomic<int64_t> wrong_clock_records_{0};
   const int64_t boot_ns_;

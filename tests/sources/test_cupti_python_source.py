@@ -6,6 +6,7 @@ import inspect
 import re
 import sys
 import threading
+import time
 import types
 from importlib.machinery import ModuleSpec
 from types import SimpleNamespace
@@ -322,6 +323,34 @@ def test_annotations_reach_the_launches_made_inside_them(cupti):
     assert [outer_row["depth"], inner_row["depth"]] == [0, 1]
     assert inner_row["external_id"] == inner == row(capture, "external_correlations")["external_id"]
     assert outer_row["start_ns"] < inner_row["start_ns"] < inner_row["end_ns"] < outer_row["end_ns"]
+
+
+def test_ticks_of_another_profilers_clock_are_nanoseconds(cupti, monkeypatch):
+    """PyTorch's profiler makes CUPTI count ticks for the rest of the process (kineto#917, pytorch#192021)."""
+    ticks_per_ns = 2.5
+    monkeypatch.setattr(cupti, "get_timestamp", lambda: int(time.monotonic_ns() * ticks_per_ns))
+    begin_ns = time.time_ns()
+    source = CuptiPythonSource()
+    source.start(TraceOptions())
+    source.push_annotation("layer")
+    source.pop_annotation()
+    start = cupti.get_timestamp()
+    cupti.record(10, start=start, end=start + int(20_000_000 * ticks_per_ns), correlation_id=1)
+    cupti.record(10, start=0, end=0, correlation_id=2)
+    cupti.record(10, start=begin_ns, end=begin_ns + 5, correlation_id=3)  # in CUPTI's own clock
+    instant = source.instant()
+    capture = source.stop(synchronize=False, timeout_ms=0)
+    kernels = [row(capture, "kernels", index) for index in range(3)]
+    times = {kernel["correlation_id"]: (kernel["start_ns"], kernel["end_ns"]) for kernel in kernels}
+    assert times[1][1] - times[1][0] == pytest.approx(20_000_000, rel=2e-3)
+    assert times[2] == (0, 0)
+    assert times[3] == (begin_ns, begin_ns + 5)
+    end_ns = time.time_ns()
+    annotation = row(capture, "annotations")
+    clock = capture["clock"]
+    now = (instant.cupti_ns, clock["cupti_start_ns"], clock["cupti_stop_ns"])
+    for time_ns in (times[1][0], annotation["start_ns"], annotation["end_ns"], *now):
+        assert begin_ns - 1_000_000 <= time_ns <= end_ns + 1_000_000
 
 
 def test_an_annotation_left_open_ends_with_its_session_and_does_not_reach_the_next(cupti):

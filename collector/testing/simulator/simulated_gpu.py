@@ -619,6 +619,18 @@ class SimulatedGpu:
         """Let time pass without GPU calls."""
         self._library.sim_advance(ns)
 
+    def count_ticks(self, per_us: int = 2_500, registrations: int = 1) -> None:
+        """Change CUPTI's clock to one of ticks, as PyTorch's profiler does when it is used in the process.
+
+        From the second registration of such a clock on, the first kernels after an enabled kind have times of CUPTI's
+        own clock instead, one for each registration (pytorch#192021).
+
+        Args:
+            per_us: The ticks of a microsecond.
+            registrations: How often the clock is registered.
+        """
+        self._library.sim_count_ticks(per_us, registrations)
+
     def wait_until_idle(self, timeout_ms: int = 5_000) -> None:
         """Wait (in real time) until the simulator's thread has returned every full buffer.
 

@@ -150,6 +150,7 @@ def load(path: str) -> ctypes.CDLL:
         ("sim_create_context", u32, [u32]),
         ("sim_now", i64, []),
         ("sim_advance", None, [i64]),
+        ("sim_count_ticks", None, [i64, u32]),
         ("sim_wait_until_idle", ctypes.c_int, [i64]),
         ("sim_reload_module", ctypes.c_int, [text, text]),
         ("sim_inject", ctypes.c_int, [text, i64, i64, i64, text]),

@@ -1242,11 +1242,12 @@ using SessionRows = RowTypes<ApiCallRow, ExternalCorrelationRow, Synchronization
 
 namespace collector::capture {
 
-template <typename Strings>
+template <typename Times, typename Strings>
 void copy(const cupti::Kernel& record, [[maybe_unused]] int cuda,
-          [[maybe_unused]] Strings& strings, store::KernelRow& row) {
-  row.start_ns = static_cast<int64_t>(record.start);
-  row.end_ns = static_cast<int64_t>(record.end);
+          [[maybe_unused]] const Times& times, [[maybe_unused]] Strings& strings,
+          store::KernelRow& row) {
+  row.start_ns = times(record.start);
+  row.end_ns = times(record.end);
   row.graph_node_id = record.graphNodeId;
   row.source_graph_node_id = cuda >= 13040 ? record.sourceGraphNodeId : 0;
   row.correlation_id = record.correlationId;
@@ -1269,11 +1270,12 @@ void copy(const cupti::Kernel& record, [[maybe_unused]] int cuda,
   row.priority = cuda >= 13010 ? store::saturated<int8_t>(record.priority) : 0;
 }
 
-template <typename Strings>
+template <typename Times, typename Strings>
 void copy(const cupti::Memcpy& record, [[maybe_unused]] int cuda,
-          [[maybe_unused]] Strings& strings, store::MemcpyRow& row) {
-  row.start_ns = static_cast<int64_t>(record.start);
-  row.end_ns = static_cast<int64_t>(record.end);
+          [[maybe_unused]] const Times& times, [[maybe_unused]] Strings& strings,
+          store::MemcpyRow& row) {
+  row.start_ns = times(record.start);
+  row.end_ns = times(record.end);
   row.num_bytes = record.bytes;
   row.graph_node_id = record.graphNodeId;
   row.source_graph_node_id = cuda >= 13040 ? record.sourceGraphNodeId : 0;
@@ -1289,11 +1291,12 @@ void copy(const cupti::Memcpy& record, [[maybe_unused]] int cuda,
   row.is_async = static_cast<uint8_t>(record.flags & 1);
 }
 
-template <typename Strings>
+template <typename Times, typename Strings>
 void copy(const cupti::MemcpyPtoP& record, [[maybe_unused]] int cuda,
-          [[maybe_unused]] Strings& strings, store::MemcpyRow& row) {
-  row.start_ns = static_cast<int64_t>(record.start);
-  row.end_ns = static_cast<int64_t>(record.end);
+          [[maybe_unused]] const Times& times, [[maybe_unused]] Strings& strings,
+          store::MemcpyRow& row) {
+  row.start_ns = times(record.start);
+  row.end_ns = times(record.end);
   row.num_bytes = record.bytes;
   row.graph_node_id = record.graphNodeId;
   row.source_graph_node_id = 0;
@@ -1309,11 +1312,12 @@ void copy(const cupti::MemcpyPtoP& record, [[maybe_unused]] int cuda,
   row.is_async = static_cast<uint8_t>(record.flags & 1);
 }
 
-template <typename Strings>
+template <typename Times, typename Strings>
 void copy(const cupti::Memset& record, [[maybe_unused]] int cuda,
-          [[maybe_unused]] Strings& strings, store::MemsetRow& row) {
-  row.start_ns = static_cast<int64_t>(record.start);
-  row.end_ns = static_cast<int64_t>(record.end);
+          [[maybe_unused]] const Times& times, [[maybe_unused]] Strings& strings,
+          store::MemsetRow& row) {
+  row.start_ns = times(record.start);
+  row.end_ns = times(record.end);
   row.num_bytes = record.bytes;
   row.graph_node_id = record.graphNodeId;
   row.source_graph_node_id = cuda >= 13040 ? record.sourceGraphNodeId : 0;
@@ -1324,11 +1328,12 @@ void copy(const cupti::Memset& record, [[maybe_unused]] int cuda,
   row.is_async = static_cast<uint8_t>(record.flags & 1);
 }
 
-template <typename Strings>
+template <typename Times, typename Strings>
 void copy(const cupti::Api& record, [[maybe_unused]] int cuda,
-          [[maybe_unused]] Strings& strings, store::ApiCallRow& row) {
-  row.start_ns = static_cast<int64_t>(record.start);
-  row.end_ns = static_cast<int64_t>(record.end);
+          [[maybe_unused]] const Times& times, [[maybe_unused]] Strings& strings,
+          store::ApiCallRow& row) {
+  row.start_ns = times(record.start);
+  row.end_ns = times(record.end);
   row.callback_id = record.cbid;
   row.process_id = record.processId;
   row.thread_id = record.threadId;
@@ -1336,19 +1341,21 @@ void copy(const cupti::Api& record, [[maybe_unused]] int cuda,
   row.return_value = record.returnValue;
 }
 
-template <typename Strings>
+template <typename Times, typename Strings>
 void copy(const cupti::ExternalCorrelation& record, [[maybe_unused]] int cuda,
-          [[maybe_unused]] Strings& strings, store::ExternalCorrelationRow& row) {
+          [[maybe_unused]] const Times& times, [[maybe_unused]] Strings& strings,
+          store::ExternalCorrelationRow& row) {
   row.external_id = record.externalId;
   row.correlation_id = record.correlationId;
   row.external_kind = store::saturated<uint8_t>(record.externalKind);
 }
 
-template <typename Strings>
+template <typename Times, typename Strings>
 void copy(const cupti::Synchronization& record, [[maybe_unused]] int cuda,
-          [[maybe_unused]] Strings& strings, store::SynchronizationRow& row) {
-  row.start_ns = static_cast<int64_t>(record.start);
-  row.end_ns = static_cast<int64_t>(record.end);
+          [[maybe_unused]] const Times& times, [[maybe_unused]] Strings& strings,
+          store::SynchronizationRow& row) {
+  row.start_ns = times(record.start);
+  row.end_ns = times(record.end);
   row.event_sync_id = cuda >= 12080 ? record.cudaEventSyncId : 0;
   row.context_id = record.contextId;
   row.stream_id = record.streamId;
@@ -1358,11 +1365,12 @@ void copy(const cupti::Synchronization& record, [[maybe_unused]] int cuda,
   row.sync_type = store::saturated<uint8_t>(record.type);
 }
 
-template <typename Strings>
+template <typename Times, typename Strings>
 void copy(const cupti::Overhead& record, [[maybe_unused]] int cuda,
-          [[maybe_unused]] Strings& strings, store::OverheadRow& row) {
-  row.start_ns = static_cast<int64_t>(record.start);
-  row.end_ns = static_cast<int64_t>(record.end);
+          [[maybe_unused]] const Times& times, [[maybe_unused]] Strings& strings,
+          store::OverheadRow& row) {
+  row.start_ns = times(record.start);
+  row.end_ns = times(record.end);
   row.overhead_kind = record.overheadKind;
   row.correlation_id = cuda >= 12030 ? record.correlationId : 0;
   row.object_kind = store::saturated<uint8_t>(record.objectKind);
@@ -1374,10 +1382,11 @@ void copy(const cupti::Overhead& record, [[maybe_unused]] int cuda,
   if (cuda >= 12040) std::free(record.overheadData);
 }
 
-template <typename Strings>
+template <typename Times, typename Strings>
 void copy(const cupti::Memory& record, [[maybe_unused]] int cuda,
-          [[maybe_unused]] Strings& strings, store::MemoryOperationRow& row) {
-  row.start_ns = static_cast<int64_t>(record.timestamp);
+          [[maybe_unused]] const Times& times, [[maybe_unused]] Strings& strings,
+          store::MemoryOperationRow& row) {
+  row.start_ns = times(record.timestamp);
   row.address = record.address;
   row.num_bytes = record.bytes;
   row.device_id = record.deviceId;
@@ -1394,9 +1403,10 @@ void copy(const cupti::Memory& record, [[maybe_unused]] int cuda,
   row.name_id = strings.intern_address(store::is_one_of(row.memory_kind, cupti::MemoryKind::kDeviceStatic, cupti::MemoryKind::kManagedStatic) ? record.name : nullptr);
 }
 
-template <typename Strings>
+template <typename Times, typename Strings>
 void copy(const cupti::Context& record, [[maybe_unused]] int cuda,
-          [[maybe_unused]] Strings& strings, store::ContextRow& row) {
+          [[maybe_unused]] const Times& times, [[maybe_unused]] Strings& strings,
+          store::ContextRow& row) {
   row.device_id = record.deviceId;
   row.context_id = record.contextId;
   row.null_stream_id = static_cast<uint32_t>(record.nullStreamId);
@@ -1407,9 +1417,10 @@ void copy(const cupti::Context& record, [[maybe_unused]] int cuda,
   row.is_green_context = cuda >= 12040 ? record.isGreenContext : 0;
 }
 
-template <typename Strings>
+template <typename Times, typename Strings>
 void copy(const cupti::Stream& record, [[maybe_unused]] int cuda,
-          [[maybe_unused]] Strings& strings, store::StreamObjectRow& row) {
+          [[maybe_unused]] const Times& times, [[maybe_unused]] Strings& strings,
+          store::StreamObjectRow& row) {
   row.context_id = record.contextId;
   row.stream_id = record.streamId;
   row.correlation_id = record.correlationId;
@@ -1417,9 +1428,10 @@ void copy(const cupti::Stream& record, [[maybe_unused]] int cuda,
   row.stream_flag = store::saturated<uint8_t>(record.flag);
 }
 
-template <typename Strings>
+template <typename Times, typename Strings>
 void copy(const cupti::DeviceAttributes& record, [[maybe_unused]] int cuda,
-          [[maybe_unused]] Strings& strings, store::DeviceRow& row) {
+          [[maybe_unused]] const Times& times, [[maybe_unused]] Strings& strings,
+          store::DeviceRow& row) {
   row.memory_kilobytes_per_s = record.globalMemoryBandwidth;
   row.memory_bytes = record.globalMemorySize;
   row.device_id = record.id;
@@ -1456,9 +1468,10 @@ void copy(const cupti::DeviceAttributes& record, [[maybe_unused]] int cuda,
   if (cuda >= 13000) std::free(const_cast<char*>(record.name));
 }
 
-template <typename Strings>
+template <typename Times, typename Strings>
 void copy(const cupti::CudaEvent& record, [[maybe_unused]] int cuda,
-          [[maybe_unused]] Strings& strings, store::CudaEventRow& row) {
+          [[maybe_unused]] const Times& times, [[maybe_unused]] Strings& strings,
+          store::CudaEventRow& row) {
   row.event_sync_id = cuda >= 12080 ? record.cudaEventSyncId : 0;
   row.graph_node_id = cuda >= 13050 ? record.graphNodeId : 0;
   row.device_id = cuda >= 12080 ? record.deviceId : 0;
@@ -1469,11 +1482,12 @@ void copy(const cupti::CudaEvent& record, [[maybe_unused]] int cuda,
   row.graph_id = cuda >= 13050 ? record.graphId : 0;
 }
 
-template <typename Strings>
+template <typename Times, typename Strings>
 void copy(const cupti::GraphTrace& record, [[maybe_unused]] int cuda,
-          [[maybe_unused]] Strings& strings, store::GraphLaunchRow& row) {
-  row.start_ns = static_cast<int64_t>(record.start);
-  row.end_ns = static_cast<int64_t>(record.end);
+          [[maybe_unused]] const Times& times, [[maybe_unused]] Strings& strings,
+          store::GraphLaunchRow& row) {
+  row.start_ns = times(record.start);
+  row.end_ns = times(record.end);
   row.device_id = record.deviceId;
   row.context_id = record.contextId;
   row.stream_id = record.streamId;
@@ -1482,11 +1496,12 @@ void copy(const cupti::GraphTrace& record, [[maybe_unused]] int cuda,
   row.end_device_id = cuda >= 12030 ? record.endDeviceId : 0;
 }
 
-template <typename Strings>
+template <typename Times, typename Strings>
 void copy(const cupti::Jit& record, [[maybe_unused]] int cuda,
-          [[maybe_unused]] Strings& strings, store::JitOperationRow& row) {
-  row.start_ns = static_cast<int64_t>(record.start);
-  row.end_ns = static_cast<int64_t>(record.end);
+          [[maybe_unused]] const Times& times, [[maybe_unused]] Strings& strings,
+          store::JitOperationRow& row) {
+  row.start_ns = times(record.start);
+  row.end_ns = times(record.end);
   row.jit_id = record.jitOperationCorrelationId;
   row.cache_bytes = record.cacheSize;
   row.device_id = record.deviceId;
@@ -1497,107 +1512,107 @@ void copy(const cupti::Jit& record, [[maybe_unused]] int cuda,
   row.jit_entry_type = store::saturated<uint8_t>(record.jitEntryType);
 }
 
-// Reads a record into the store; returns false for a kind that is not read.
-template <typename Store>
-bool decode_record(uint32_t kind, const uint8_t* bytes, int cuda, Store& store) {
+// Reads a record into the store; returns false for a kind that is not read. `times` gives nanoseconds.
+template <typename Times, typename Store>
+bool decode_record(uint32_t kind, const uint8_t* bytes, int cuda, const Times& times, Store& store) {
   switch (static_cast<cupti::ActivityKind>(kind)) {
     case cupti::ActivityKind::kKernel:
     case cupti::ActivityKind::kConcurrentKernel: {
       const auto& record = *reinterpret_cast<const cupti::Kernel*>(bytes);
       store::KernelRow& row = store.template append<store::KernelRow>({record.deviceId, record.contextId, record.streamId});
-      copy(record, cuda, store.strings, row);
+      copy(record, cuda, times, store.strings, row);
       return true;
     }
     case cupti::ActivityKind::kMemcpy: {
       const auto& record = *reinterpret_cast<const cupti::Memcpy*>(bytes);
       store::MemcpyRow& row = store.template append<store::MemcpyRow>({record.deviceId, record.contextId, record.streamId});
-      copy(record, cuda, store.strings, row);
+      copy(record, cuda, times, store.strings, row);
       return true;
     }
     case cupti::ActivityKind::kMemcpy2: {
       const auto& record = *reinterpret_cast<const cupti::MemcpyPtoP*>(bytes);
       store::MemcpyRow& row = store.template append<store::MemcpyRow>({record.deviceId, record.contextId, record.streamId});
-      copy(record, cuda, store.strings, row);
+      copy(record, cuda, times, store.strings, row);
       return true;
     }
     case cupti::ActivityKind::kMemset: {
       const auto& record = *reinterpret_cast<const cupti::Memset*>(bytes);
       store::MemsetRow& row = store.template append<store::MemsetRow>({record.deviceId, record.contextId, record.streamId});
-      copy(record, cuda, store.strings, row);
+      copy(record, cuda, times, store.strings, row);
       return true;
     }
     case cupti::ActivityKind::kRuntime: {
       const auto& record = *reinterpret_cast<const cupti::Api*>(bytes);
       store::ApiCallRow& row = store.template append<store::ApiCallRow>();
-      copy(record, cuda, store.strings, row);
+      copy(record, cuda, times, store.strings, row);
       row.domain = 2;
       return true;
     }
     case cupti::ActivityKind::kDriver: {
       const auto& record = *reinterpret_cast<const cupti::Api*>(bytes);
       store::ApiCallRow& row = store.template append<store::ApiCallRow>();
-      copy(record, cuda, store.strings, row);
+      copy(record, cuda, times, store.strings, row);
       row.domain = 1;
       return true;
     }
     case cupti::ActivityKind::kExternalCorrelation: {
       const auto& record = *reinterpret_cast<const cupti::ExternalCorrelation*>(bytes);
       store::ExternalCorrelationRow& row = store.template append<store::ExternalCorrelationRow>();
-      copy(record, cuda, store.strings, row);
+      copy(record, cuda, times, store.strings, row);
       return true;
     }
     case cupti::ActivityKind::kSynchronization: {
       const auto& record = *reinterpret_cast<const cupti::Synchronization*>(bytes);
       store::SynchronizationRow& row = store.template append<store::SynchronizationRow>();
-      copy(record, cuda, store.strings, row);
+      copy(record, cuda, times, store.strings, row);
       return true;
     }
     case cupti::ActivityKind::kOverhead: {
       const auto& record = *reinterpret_cast<const cupti::Overhead*>(bytes);
       store::OverheadRow& row = store.template append<store::OverheadRow>();
-      copy(record, cuda, store.strings, row);
+      copy(record, cuda, times, store.strings, row);
       return true;
     }
     case cupti::ActivityKind::kMemory2: {
       const auto& record = *reinterpret_cast<const cupti::Memory*>(bytes);
       store::MemoryOperationRow& row = store.template append<store::MemoryOperationRow>();
-      copy(record, cuda, store.strings, row);
+      copy(record, cuda, times, store.strings, row);
       return true;
     }
     case cupti::ActivityKind::kContext: {
       const auto& record = *reinterpret_cast<const cupti::Context*>(bytes);
       store::ContextRow& row = store.template append<store::ContextRow>();
-      copy(record, cuda, store.strings, row);
+      copy(record, cuda, times, store.strings, row);
       return true;
     }
     case cupti::ActivityKind::kStream: {
       const auto& record = *reinterpret_cast<const cupti::Stream*>(bytes);
       store::StreamObjectRow& row = store.template append<store::StreamObjectRow>();
-      copy(record, cuda, store.strings, row);
+      copy(record, cuda, times, store.strings, row);
       return true;
     }
     case cupti::ActivityKind::kDevice: {
       const auto& record = *reinterpret_cast<const cupti::DeviceAttributes*>(bytes);
       store::DeviceRow& row = store.template append<store::DeviceRow>();
-      copy(record, cuda, store.strings, row);
+      copy(record, cuda, times, store.strings, row);
       return true;
     }
     case cupti::ActivityKind::kCudaEvent: {
       const auto& record = *reinterpret_cast<const cupti::CudaEvent*>(bytes);
       store::CudaEventRow& row = store.template append<store::CudaEventRow>();
-      copy(record, cuda, store.strings, row);
+      copy(record, cuda, times, store.strings, row);
       return true;
     }
     case cupti::ActivityKind::kGraphTrace: {
       const auto& record = *reinterpret_cast<const cupti::GraphTrace*>(bytes);
       store::GraphLaunchRow& row = store.template append<store::GraphLaunchRow>();
-      copy(record, cuda, store.strings, row);
+      copy(record, cuda, times, store.strings, row);
       return true;
     }
     case cupti::ActivityKind::kJit: {
       const auto& record = *reinterpret_cast<const cupti::Jit*>(bytes);
       store::JitOperationRow& row = store.template append<store::JitOperationRow>();
-      copy(record, cuda, store.strings, row);
+      copy(record, cuda, times, store.strings, row);
       return true;
     }
     case cupti::ActivityKind::kInvalid:
