@@ -67,6 +67,7 @@ class _Mark(TypedDict):
 class _WatchedState(TypedDict):
     rows: int
     outstanding: int
+    buffers_held: int
     error: int
     error_function: str
     is_broken: bool

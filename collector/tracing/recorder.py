@@ -181,6 +181,8 @@ class Recorder:
         self._ended = threading.Event()
         self._hooks: list[Callable[[], None]] = []
         self._automatic = 0
+        self._has_failed = False
+        """Whether a CUDA error has lost a context."""
         self._has_all_in_dump = False
         """Whether all that was recorded before the recording broke off is in a dump."""
         self._thread: threading.Thread | None = None
@@ -212,6 +214,9 @@ class Recorder:
         target = None if path is None else expanded(path).absolute()
         if target is not None:
             output_of(target)
+        return self._dump_or_warn(target, reason)
+
+    def _dump_or_warn(self, target: Path | None, reason: str, *, running: bool = False) -> Dump | None:
         if not self._has_ring:
             warn_caller(f"nothing is dumped: {self.unavailable or 'the recorder does not run in this process'}")
             return None
@@ -219,13 +224,14 @@ class Recorder:
             try:
                 if target is not None:
                     check_writable(target)
-                return self._dump(target, reason)
+                return self._dump(target, reason, running=running)
             except (CollectorError, OSError) as error:
                 cause = error.strerror if isinstance(error, OSError) else str(error)
                 warn_caller(f"nothing is dumped: {cause}")
                 return None
 
     def _dump(self, target: Path | None, reason: str, *, running: bool = False) -> Dump:
+        """``running``: with the work that is not finished, which CUPTI then hands out without its end."""
         assert self._source is not None
         threads = {f"thread.{number}": name for number, name in session_slot.thread_names().items()}
         self._source.note_facts(threads | self._nvtx_facts[0], self._nvtx_facts[1])
@@ -259,14 +265,18 @@ class Recorder:
         self.dumps.append(dump)
         return dump
 
-    def dump_after(self, reason: str) -> Dump | None:
-        """Dump for a trigger; one line on standard error says where. Raises nothing."""
+    def dump_after(self, reason: str, *, running: bool = False) -> Dump | None:
+        """Dump for a trigger; one line on standard error says where. Raises nothing.
+
+        ``running``: with unfinished work, whose end is then unknown. CUPTI holds back the launches beside it otherwise,
+        and work whose context is lost never finishes.
+        """
         if self._automatic >= _AUTOMATIC_DUMPS or not self._has_ring:
             return None
         self._automatic += 1
         with contextlib.suppress(Exception), warnings.catch_warnings():
             warnings.simplefilter("always")
-            dump = self.dump(reason=reason)
+            dump = self._dump_or_warn(None, reason, running=running)
             if dump is not None:
                 _say(f"{reason}: the last of what the GPU did is in {dump.path}")
             return dump
@@ -283,6 +293,7 @@ class Recorder:
         self._ended.set()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
+        self._look_at_end()
         with self._dumping:
             source, self._source = self._source, None
             if source is None:
@@ -310,7 +321,7 @@ class Recorder:
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if exc is not None and isinstance(exc, Exception):
-            self.dump_after(f"{type(exc).__name__}")
+            self.dump_after(f"{type(exc).__name__}", running=True)
         self.stop()
 
     def _begin(self, strict: bool) -> None:
@@ -351,7 +362,7 @@ class Recorder:
 
         def hook(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
             if issubclass(kind, Exception):
-                self.dump_after(f"uncaught {kind.__name__}")
+                self.dump_after(f"uncaught {kind.__name__}", running=not hasattr(sys, "ps1"))  # the process ends
             before(kind, error, traceback)
 
         def hook_in_thread(arguments: threading.ExceptHookArgs) -> None:
@@ -370,7 +381,7 @@ class Recorder:
 
     def _watch(self) -> None:
         """Look for errors and hangs until the end."""
-        has_failed, rows, quiet_since, is_told = False, -1, time.monotonic(), False
+        rows, quiet_since, is_told = -1, time.monotonic(), False
         while not self._ended.wait(_WATCH_PERIOD_S):
             source = self._source
             state = None if source is None or not self._has_ring else source.state()
@@ -382,16 +393,31 @@ class Recorder:
                     f"{self._ring}"
                 )
                 return
-            if state["error"] and not has_failed:
-                has_failed = True
-                self.dump_after(f"CUDA error {state['error']} of {state['error_function']}")
+            self._look_at_error(state)
             if state["rows"] != rows:
                 rows, quiet_since, is_told = state["rows"], time.monotonic(), False
             elif self._hang_s is not None and not is_told and time.monotonic() - quiet_since >= self._hang_s:
                 is_told = True
-                if state["outstanding"]:
+                # CUPTI may hold back the launches together with the kernel that does not end.
+                if state["outstanding"] or state["buffers_held"]:
                     with contextlib.suppress(Exception):
                         self._look_at_hang(self._hang_s)
+
+    def _look_at_error(self, state: Any) -> None:
+        """Dump once after an error that has lost a context."""
+        if state["error"] and not self._has_failed:
+            self._has_failed = True
+            self.dump_after(f"CUDA error {state['error']} of {state['error_function']}", running=True)
+
+    def _look_at_end(self) -> None:
+        """Look for an error in the records that CUPTI has held back until now."""
+        if self._source is None or self._has_failed:
+            return
+        with contextlib.suppress(Exception):
+            self._source.cut(running=True)
+            state = self._source.state()
+            if state is not None and not state["is_broken"]:
+                self._look_at_error(state)
 
     def _look_at_hang(self, seconds: float) -> None:
         """Dump if launches are outstanding that are not part of a graph's capture; say which kernels run."""

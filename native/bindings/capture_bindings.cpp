@@ -240,6 +240,7 @@ py::object watched_state() {
   py::dict out;
   out["rows"] = state->rows;
   out["outstanding"] = state->outstanding;
+  out["buffers_held"] = state->buffers_held;
   out["error"] = state->error;
   out["error_function"] = Session::instance().callback_name(state->error_domain, state->error_callback);
   out["is_broken"] = Session::instance().is_journal_broken();

@@ -27,6 +27,7 @@ BufferPool::BufferPool(size_t buffer_bytes, uint32_t max_buffers)
       max_buffers_(max_buffers),
       reserved_bytes_(spacing_ * max_buffers + kScratchBytes * (kScratchBuffers + 1)),
       sessions_(std::make_unique<std::atomic<uint32_t>[]>(slots())),
+      requests_(std::make_unique<std::atomic<uint64_t>[]>(max_buffers)),
       ready_(max_buffers),
       released_(max_buffers),
       free_scratch_(kScratchBuffers),
@@ -66,7 +67,7 @@ void BufferPool::map_one() noexcept {
 }
 
 uint8_t* BufferPool::acquire(uint32_t session) noexcept {
-  requested_.fetch_add(1, std::memory_order_relaxed);
+  const uint64_t request = requested_.fetch_add(1, std::memory_order_relaxed);
   uint32_t slot;
   if (ready_.pop(slot)) {
     ready_count_.fetch_sub(1, std::memory_order_relaxed);
@@ -74,6 +75,7 @@ uint8_t* BufferPool::acquire(uint32_t session) noexcept {
     declined_.fetch_add(1, std::memory_order_relaxed);
     return nullptr;
   }
+  requests_[slot].store(request, std::memory_order_relaxed);
   sessions_[slot].store(session, std::memory_order_release);
   return buffer(slot);
 }
@@ -155,12 +157,15 @@ void BufferPool::reset_counts() {
   discarded_bytes_.store(0, std::memory_order_relaxed);
 }
 
-int64_t BufferPool::outstanding(uint32_t session) const {
+int64_t BufferPool::outstanding(uint32_t session) const { return outstanding(session, UINT64_MAX); }
+
+int64_t BufferPool::outstanding(uint32_t session, uint64_t requested) const {
   const uint32_t used = fresh_.load(std::memory_order_acquire);
   int64_t count = 0;
   for (uint32_t slot = 0; slot < slots(); ++slot) {
     if (slot == used) slot = max_buffers_;  // the slots in between were never handed out
-    if ((sessions_[slot].load(std::memory_order_acquire) & ~kReturned) == session) ++count;
+    const bool is_out = (sessions_[slot].load(std::memory_order_acquire) & ~kReturned) == session;
+    if (is_out && (slot >= max_buffers_ || requests_[slot].load(std::memory_order_relaxed) < requested)) ++count;
   }
   if (shared_scratch_session_.load(std::memory_order_relaxed) == session) {
     count += shared_scratch_out_.load(std::memory_order_acquire);

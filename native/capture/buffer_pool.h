@@ -63,6 +63,8 @@ class BufferPool {
   // The number of buffers that this session handed out and the decode thread has not taken back. Such buffers belong to
   // CUPTI and are never freed.
   int64_t outstanding(uint32_t session) const;
+  // The same of those among the first `requested` that were handed out since reset_counts.
+  int64_t outstanding(uint32_t session, uint64_t requested) const;
   // Whether any buffer is out, in any session.
   bool is_in_use() const noexcept;
   uint64_t requested() const { return requested_.load(std::memory_order_relaxed); }
@@ -95,7 +97,8 @@ class BufferPool {
   // By slot (buffers, then scratch buffers): the session that the buffer is out for, or 0 if it is not out. With
   // kReturned set, the buffer is back and waits for the decode thread.
   std::unique_ptr<std::atomic<uint32_t>[]> sessions_;
-  IndexStack ready_;     // mapped and zeroed
+  std::unique_ptr<std::atomic<uint64_t>[]> requests_;  // by slot: the number of the request that it was handed out for
+  IndexStack ready_;                                   // mapped and zeroed
   IndexStack released_;  // used before, pages returned to the system: zero when they are touched again
   IndexStack free_scratch_;
   BoundedQueue<CompletedBuffer> completed_queue_;  // each buffer is queued at most once, so the queue is never full

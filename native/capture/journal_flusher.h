@@ -1,5 +1,6 @@
 // Keeps the journal of a session up to date: twice a second it writes the decoded rows and has CUPTI return the records
-// of finished work. A killed program loses no more than that period.
+// of finished work. A killed program loses no more than that period, and the buffers that CUPTI keeps because a record
+// in them is unfinished.
 #pragma once
 
 #include <atomic>

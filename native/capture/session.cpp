@@ -24,7 +24,12 @@ constexpr uint32_t kMostSessions = 0x7fff'ffff;  // session numbers wrap around 
 constexpr const char* kRangesSeen = "capture_ranges_seen";
 constexpr const char* kRangesRecorded = "capture_ranges_recorded";
 constexpr int64_t kLongestSettling = 5'000 * kMillisecond;  // of the work of a range that has ended
-constexpr int64_t kIdleWait = 100 * kMillisecond;  // CUPTI may deliver buffers shortly after a flush has returned
+constexpr int64_t kIdleWait = 100 * kMillisecond;        // CUPTI may deliver buffers shortly after a flush has returned
+constexpr int64_t kUnfinishedWait = 500 * kMillisecond;  // for work that is running when the journal is cut
+// Of a session with a journal. CUPTI keeps a buffer as long as a record in it is unfinished, so that of a GPU that
+// always has work only full buffers come back: the larger they are, the more is missing in the journal of a killed
+// program.
+constexpr size_t kJournaledBufferBytes = size_t{256} << 10;
 
 void sleep_ns(int64_t ns) {
   const timespec time = timespec_of(ns);
@@ -239,7 +244,10 @@ std::optional<Failure> Session::start(const StartOptions& options) {
 }
 
 std::optional<Failure> Session::start_tracing(const StartOptions& options) {
-  decode_thread_.prepare(options.buffer_bytes, options.max_buffers);
+  const size_t buffer_bytes =
+      options.journal.empty() ? options.buffer_bytes : std::min(options.buffer_bytes, kJournaledBufferBytes);
+  const size_t num_buffers = options.max_buffers * (options.buffer_bytes / buffer_bytes);
+  decode_thread_.prepare(buffer_bytes, static_cast<uint32_t>(std::min<size_t>(num_buffers, UINT32_MAX)));
   number_.store(number_.load(std::memory_order_relaxed) % kMostSessions + 1, std::memory_order_relaxed);
   may_decline_.store(library().has(Feature::kDeclineBuffers), std::memory_order_relaxed);
   called_back.store(this, std::memory_order_release);
@@ -299,7 +307,7 @@ void Session::roll_back() {
   is_paused_.store(false, std::memory_order_relaxed);
   subscription_.disable();
   // Otherwise these records would come back in the next session, with names that are unknown there.
-  if (has_recorded) flush(1, clock_ns(CLOCK_MONOTONIC) + kIdleWait);
+  if (has_recorded) flush(1, clock_ns(CLOCK_MONOTONIC) + kIdleWait, kIdleWait);
   accepting_.store(false, std::memory_order_release);
   subscription_.close();
   decode_thread_.stop();
@@ -370,21 +378,25 @@ void Session::synchronize_contexts() const {
   }
 }
 
-void Session::flush(uint32_t forced, int64_t deadline_ns) {
-  library().cupti().ActivityFlushAll(forced);
+void Session::flush(uint32_t forced, int64_t deadline_ns, int64_t patience_ns) {
   const BufferPool* const pool = pools_.current();
   const uint32_t session = number_.load(std::memory_order_relaxed);
+  const uint64_t requested = forced != 0 ? UINT64_MAX : pool->requested();
+  library().cupti().ActivityFlushAll(forced);
   uint64_t completed = pool->completed();
   int64_t quiet_since = clock_ns(CLOCK_MONOTONIC);
-  for (int64_t pause = kMillisecond / 50; pool->outstanding(session) > 0; pause = std::min(2 * pause, kMillisecond)) {
+  for (int64_t pause = kMillisecond / 50; pool->outstanding(session, requested) > 0;
+       pause = std::min(2 * pause, kMillisecond)) {
     const int64_t now = clock_ns(CLOCK_MONOTONIC);
     if (pool->completed() != completed) {
       completed = pool->completed();
       quiet_since = now;
     }
-    if (now > deadline_ns || now - quiet_since > kIdleWait)
+    if (now > deadline_ns || now - quiet_since > patience_ns)
       return;  // CUPTI holds buffers back, e.g. of a running kernel or an idle thread
     sleep_ns(pause);
+    // A buffer with an unfinished record comes back when the record is finished and it is full, or is flushed again.
+    if (forced == 0) library().cupti().ActivityFlushAll(forced);
   }
 }
 
@@ -405,7 +417,7 @@ std::optional<Capture> Session::stop(bool synchronize, int64_t timeout_ns, Holde
   // First the records of finished work; then, with all kinds disabled, all others.
   library().cupti().ActivityFlushAll(0);
   subscription_.disable();
-  flush(1, deadline);
+  flush(1, deadline, kIdleWait);
   size_t dropped = 0;
   if (library().cupti().ActivityGetNumDroppedRecords != nullptr) {
     library().cupti().ActivityGetNumDroppedRecords(nullptr, 0, &dropped);
@@ -467,7 +479,9 @@ void Session::note_facts(const std::map<std::string, std::string>& texts,
 
 std::optional<WatchedState> Session::watched_state() {
   if (!active() || !decode_thread_.watch().is_watching()) return std::nullopt;
-  return decode_thread_.watch().state();
+  WatchedState state = decode_thread_.watch().state();
+  state.buffers_held = static_cast<uint64_t>(pools_.current()->outstanding(number_.load(std::memory_order_relaxed)));
+  return state;
 }
 
 std::string Session::callback_name(uint32_t domain, uint32_t callback_id) const {
@@ -494,7 +508,8 @@ std::optional<JournalMark> Session::mark(Completeness wanted, bool synchronize, 
   if (!clocks) return std::nullopt;
   mark.time = *clocks;
   if (wanted == Completeness::kAsIs) return mark;
-  flush(wanted == Completeness::kRunning ? 1 : 0, deadline);
+  // A step of the program does not wait for work that it did not wait for itself.
+  flush(wanted == Completeness::kRunning ? 1 : 0, deadline, wanted == Completeness::kCut ? kUnfinishedWait : kIdleWait);
   decode_thread_.bring_journal_up_to_date(deadline, wanted >= Completeness::kCut);
   mark.segment = flusher_.segment_number();
   return mark;

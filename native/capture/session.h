@@ -213,8 +213,9 @@ class Session {
   void roll_back() REQUIRES(control_);
   void end_collecting() REQUIRES(control_);
   void synchronize_contexts() const;
-  // Has CUPTI complete its buffers, and waits for them until the deadline at most.
-  void flush(uint32_t forced, int64_t deadline_ns) REQUIRES(control_);
+  // Has CUPTI complete its buffers, and waits for them until the deadline at most, or until none has come back for
+  // `patience_ns`. Unless `forced`, CUPTI keeps the buffers in which a record is unfinished.
+  void flush(uint32_t forced, int64_t deadline_ns, int64_t patience_ns) REQUIRES(control_);
   void push(ThreadAnnotations& thread, Owner owner, const Place& place, uint32_t details_id,
             const RangeTexts* range = nullptr);
   // `suspends`: the ranges inside the entry name nothing until its block goes on.

@@ -47,7 +47,7 @@ Result Simulator::flush(bool forced) {
     return Result::kInvalidParameter;
   }
   complete_due(forced);
-  buffers.flush(all_buffers(), forced);
+  buffers.flush(forced ? all_buffers() : complete_buffers(), forced);
   return Result::kSuccess;
 }
 

@@ -180,7 +180,7 @@ void Simulator::enqueue(SimActivity activity, int64_t earliest_ns, int64_t durat
   use_stream(activity.context_id, activity.stream_id);
   const threads::MutexLock lock(device_mutex_);
   schedule(activity, earliest_ns, duration_ns);
-  if (recorded(activity)) pending_.push({activity, &buffer, sequence_++});
+  if (recorded(activity)) await(activity, buffer);
 }
 
 uint32_t Simulator::execute(const SimActivity& asked, int64_t duration_ns, uint64_t count) {
@@ -229,7 +229,7 @@ uint32_t Simulator::execute(const SimActivity& asked, int64_t duration_ns, uint6
       const threads::MutexLock lock(device_mutex_);
       schedule(activity, call.end_ns + config.launch_latency_ns, duration_ns);
       // A single activity is recorded when its time is over; of several, each is recorded right after its call.
-      if (write && count == 1) pending_.push({activity, &buffer, sequence_++});
+      if (write && count == 1) await(activity, buffer);
     }
     if (activity.is_async == 0 && (activity.type == kSimMemcpy || activity.type == kSimMemset)) {
       clock.advance_to(activity.end_ns);
@@ -307,7 +307,7 @@ uint32_t Simulator::launch_graph(const SimActivity* nodes, const int64_t* durati
     if (faults.strikes(Fault::kWrongGraphCorrelation)) node.correlation_id -= 1;
     const threads::MutexLock lock(device_mutex_);
     schedule(node, call.end_ns + config.launch_latency_ns, durations_ns[i]);
-    if (records_nodes && recorded(node)) pending_.push({node, &buffer, sequence_++});
+    if (records_nodes && recorded(node)) await(node, buffer);
     if (records_whole) ran.push_back(node);
   }
   end_call(call);

@@ -130,6 +130,21 @@ std::vector<RecordBuffer*> Simulator::all_buffers() {
   return all;
 }
 
+std::vector<RecordBuffer*> Simulator::complete_buffers() {
+  std::vector<RecordBuffer*> buffers = all_buffers();
+  const threads::MutexLock lock(device_mutex_);
+  buffers.erase(
+      std::remove_if(buffers.begin(), buffers.end(),
+                     [this](RecordBuffer* buffer) REQUIRES(device_mutex_) { return unfinished_.count(buffer) != 0; }),
+      buffers.end());
+  return buffers;
+}
+
+void Simulator::await(const SimActivity& activity, RecordBuffer& buffer) {
+  pending_.push({activity, &buffer, sequence_++});
+  ++unfinished_[&buffer];
+}
+
 // Writes the records of all finished work; if `forced`, also those of unfinished work, marked as unfinished.
 void Simulator::complete_due(bool forced) {
   const threads::MutexLock completing(completing_);
@@ -140,6 +155,8 @@ void Simulator::complete_due(bool forced) {
     while (!pending_.empty() && (forced || pending_.top().activity.end_ns <= now)) {
       due.push_back(pending_.top());
       pending_.pop();
+      const auto unfinished = unfinished_.find(due.back().buffer);
+      if (--unfinished->second == 0) unfinished_.erase(unfinished);
       SimActivity& activity = due.back().activity;
       if (activity.end_ns > now) activity.end_ns = 0;
       if (activity.start_ns > now) activity.start_ns = 0;
@@ -174,7 +191,7 @@ void Simulator::work() {
     const uint32_t period = flush_period_ms_.load();
     if (period != 0 && Steady::now() >= next_flush) {
       next_flush = Steady::now() + std::chrono::milliseconds(period);
-      buffers.flush(all_buffers(), false);
+      buffers.flush(complete_buffers(), false);
     }
   }
 }

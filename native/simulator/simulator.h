@@ -251,6 +251,9 @@ class Simulator {
   void wake();
   int64_t& stream_tail(uint32_t context, uint32_t stream) REQUIRES(device_mutex_) { return tails_[{context, stream}]; }
   std::vector<RecordBuffer*> all_buffers();
+  // Those in which no record is incomplete. CUPTI takes the place of a kernel's record in a buffer at its launch.
+  std::vector<RecordBuffer*> complete_buffers();
+  void await(const SimActivity& activity, RecordBuffer& buffer) REQUIRES(device_mutex_);
 
   std::atomic<bool> closed_{false};
   const uint64_t generation_;
@@ -263,6 +266,8 @@ class Simulator {
   threads::Mutex device_mutex_;
   std::map<std::pair<uint32_t, uint32_t>, int64_t> tails_ GUARDED_BY(device_mutex_);
   std::priority_queue<Work, std::vector<Work>, std::greater<>> pending_ GUARDED_BY(device_mutex_);
+  std::map<RecordBuffer*, size_t> unfinished_ GUARDED_BY(device_mutex_);  // of pending_, by buffer
+
   struct Event {
     uint32_t context_id;
     int64_t recorded_ns;

@@ -422,6 +422,17 @@ def test_damaged_anywhere_it_gives_a_recording_or_one_clear_error(small, at, val
     assert not error_text or (error_text.startswith(str(path)) and "\n" not in error_text)
 
 
+@pytest.mark.parametrize("buffer_bytes", [16 << 10, 4 << 20])
+def test_buffers_of_a_session_with_a_journal_are_small(gpu, tmp_path, buffer_bytes):
+    """CUPTI holds a buffer back while a record in it is unfinished: what is in it is missing in the journal."""
+    with collector.trace(journal=tmp_path / "j", buffer_bytes=buffer_bytes) as step:
+        gpu.launch("kernel", count=2000)
+        gpu.synchronize()
+    assert step.ledger.complete
+    statistics = gpu.statistics()
+    assert statistics.bytes_completed / statistics.buffers_completed <= min(buffer_bytes, 256 << 10)
+
+
 @pytest.mark.medium
 def test_one_of_another_version(small):
     data, path = small

@@ -393,9 +393,11 @@ with SimulatedGpu() as gpu, warnings.catch_warnings(record=True) as told:
         gpu.launch("kernel")
         gpu.synchronize()
         resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))
-        for _ in range(5000):
+        for number in range(5000):
             gpu.launch("kernel")
-        gpu.synchronize()
+            if number % 100 == 0:
+                gpu.synchronize()
+                gpu.wait_until_idle()
 print(*(warning.message for warning in told), sep="\\n")
 print(0 < len(step.recording.kernels) < 5001, step.ledger.interrupted)
 """
@@ -413,7 +415,8 @@ def test_memory_is_bounded_and_disk_is_not(gpu, tmp_path):
     def resident() -> int:
         return int(re.search(r"VmRSS:\s+(\d+)", Path("/proc/self/status").read_text())[1])  # type: ignore[index]
 
-    with collector.trace(journal=tmp_path / "run.journal", stream=True):
+    # What waits to be decoded has a bound of its own, of 4 MB here.
+    with collector.trace(journal=tmp_path / "run.journal", stream=True, buffer_bytes=1 << 16, max_buffers=64):
         for _ in range(20):
             for _ in range(1000):
                 gpu.launch("kernel", launch="runtime")

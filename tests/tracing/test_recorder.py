@@ -385,6 +385,24 @@ print(len(recorder.dumps))
     assert code in recording.api_calls.return_value.tolist()
 
 
+@pytest.mark.medium
+@pytest.mark.parametrize("ending", ["sys.exit(3)", "raise KeyError('lost')"])
+def test_an_error_beside_a_kernel_that_never_ends_is_seen_at_the_end(tmp_path, ending):
+    """CUPTI keeps the failed call with the kernel's record, which is never finished in a lost context."""
+    end = """
+gpu.launch("failing", duration_ns=3_600_000_000_000)
+gpu.inject("failed_call", value=700)
+gpu.query()
+"""
+    done = run(tmp_path, end + ending)
+    reason = "uncaught KeyError" if "KeyError" in ending else "CUDA error 700 of cuStreamQuery"
+    dumped = [line for line in done.stderr.splitlines() if line.startswith("collector: ")]
+    assert dumped[0].startswith(f"collector: {reason}: the last of what the GPU did is in {tmp_path}"), done.stderr
+    recording = Recording.load(Path(dumped[0].partition(" is in ")[2]))
+    assert [kernel.name for kernel in recording.invalid.kernels] == ["failing"]
+    assert 700 in recording.api_calls.return_value.tolist()
+
+
 @pytest.mark.slow
 def test_an_error_that_passes_is_no_trigger(tmp_path):
     end = """

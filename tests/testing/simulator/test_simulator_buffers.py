@@ -21,21 +21,28 @@ from collector.testing import SimulatedGpu
 pytestmark = pytest.mark.simulator
 
 
-def test_flush_returns_finished_work_only_and_forced_all_of_it_once() -> None:
+def test_flush_keeps_a_buffer_with_an_unfinished_record_and_forced_returns_it_once() -> None:
+    """The place of a kernel's record is taken at its launch; a buffer comes back when all of its records are complete."""
     with SimulatedGpu() as gpu:
-        client = CuptiClient().open(CONCURRENT_KERNEL)
+        client = CuptiClient().open(CONCURRENT_KERNEL, RUNTIME)
         gpu.launch("short", stream=1, duration_ns=10)
+        gpu.advance(100_000)
+        client.flush()
+        assert [record.text for record in client.records(CONCURRENT_KERNEL)] == ["short"]
+        gpu.launch("second", stream=1, duration_ns=10)
         gpu.launch("long", stream=2, duration_ns=10**9)
         gpu.advance(100_000)
         client.flush()
-        assert [record.text for record in client.records()] == ["short"]
+        assert len(client.records()) == 2
         client.flush(forced=True)
-        unfinished = client.records()[1]
-        assert (unfinished.text, unfinished.end) == ("long", 0)
+        assert len(client.records(RUNTIME)) == 3
+        assert [record.text for record in client.records(CONCURRENT_KERNEL)[1:]] == ["second", "long"]
+        unfinished = client.records(CONCURRENT_KERNEL)[2]
+        assert unfinished.end == 0
         assert unfinished.start > 0
         gpu.synchronize()
         client.flush(forced=True)
-        assert len(client.records()) == 2
+        assert len(client.records(CONCURRENT_KERNEL)) == 3
 
 
 @pytest.mark.parametrize("deliver", ["worker", "caller"])
