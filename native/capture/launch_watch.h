@@ -17,8 +17,8 @@ namespace collector::capture {
 struct WatchedState {
   uint64_t rows = 0;         // of activities and calls that were recorded
   uint64_t outstanding = 0;  // launches that succeeded and of which no activity is recorded
-  // Buffers that CUPTI has not handed back. When nothing is recorded any more, it keeps only those with a record that is
-  // unfinished, such as that of a running kernel, and with them the calls that were recorded beside it.
+  // Buffers that CUPTI has not handed back. When nothing is recorded any more, it keeps only those with a record that
+  // is unfinished, such as that of a running kernel, and with them the calls that were recorded beside it.
   uint64_t buffers_held = 0;
   // The first call that returned an error after which the context is unusable; 0: there is none.
   uint32_t error = 0;

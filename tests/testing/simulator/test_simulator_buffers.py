@@ -22,7 +22,7 @@ pytestmark = pytest.mark.simulator
 
 
 def test_flush_keeps_a_buffer_with_an_unfinished_record_and_forced_returns_it_once() -> None:
-    """The place of a kernel's record is taken at its launch; a buffer comes back when all of its records are complete."""
+    """The place of a kernel's record is taken at its launch; a buffer comes back when all its records are complete."""
     with SimulatedGpu() as gpu:
         client = CuptiClient().open(CONCURRENT_KERNEL, RUNTIME)
         gpu.launch("short", stream=1, duration_ns=10)
