@@ -72,12 +72,20 @@ class ScheduledWindows:
         """End the step, if one has begun, and begin the next one."""
         if self.process_id != os.getpid():  # only the parent records
             return
-        if self._action is Action.RECORD_AND_SAVE:
-            self._close(None)
-        self._step += 1
-        before, self._action = self._action, action_of(self._schedule(self._step))
-        if before is Action.RECORD and self._action < Action.RECORD:  # the schedule did not name a last step
-            self._close(None)
+        try:
+            if self._action is Action.RECORD_AND_SAVE:
+                self._close(None)
+        finally:  # the next step begins also where `on_window` raises: the program may catch that, and go on
+            self._step += 1
+            before, self._action = self._action, action_of(self._schedule(self._step))
+            try:
+                if before is Action.RECORD and self._action < Action.RECORD:  # the schedule did not name a last step
+                    self._close(None)
+            finally:
+                self._follow()
+
+    def _follow(self) -> None:
+        """Open or drop what the action of the present step asks for."""
         if self._action is Action.NONE:
             self._drop()
             return

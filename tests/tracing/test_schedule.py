@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import subprocess
 import sys
@@ -261,6 +262,29 @@ def test_misuse_names_cause_and_remedy(gpu):
         collector.trace().stop()
     with session, pytest.raises(SessionActiveError, match="follows its schedule already"):
         session.start()
+
+
+def test_an_exception_of_on_window_loses_no_step(gpu, tmp_path):
+    class OwnError(Exception):
+        pass
+
+    def fail(_) -> None:
+        raise OwnError
+
+    def follow_and_catch(schedule, steps: int) -> list[str]:
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        folder.mkdir()
+        with collector.trace(folder / "{step}.gpurec", schedule=schedule, on_window=fail, strict=True) as session:
+            for number in range(steps):
+                gpu.launch(f"step{number}")
+                gpu.synchronize()
+                with contextlib.suppress(OwnError):
+                    session.step()
+        return [f"{file.stem}: {names(collector.load(file))}" for file in sorted(folder.iterdir())]
+
+    assert follow_and_catch(collector.every(steps=2), 6) == ["1: ['step1']", "3: ['step3']", "5: ['step5']"]
+    actions = [RECORD, WARMUP, SAVE, NONE, NONE]  # the first window has no step that ends it
+    assert follow_and_catch(actions.__getitem__, 4) == ["0: ['step0']", "2: ['step2']"]
 
 
 def test_start_and_stop(gpu):
