@@ -57,15 +57,17 @@ def _is_file_of_one_window(path: Path, schedule: Callable[[int], Any]) -> bool:
 class ScheduledWindows:
     """The place of a session in its schedule."""
 
-    def __init__(self, schedule: Callable[[int], Any], session: WindowedSession, path: Path | None) -> None:
-        """Begin before the first step. ``path`` is that of the session."""
+    def __init__(
+        self, schedule: Callable[[int], Any], session: WindowedSession, path: Path | None, rank: int | None
+    ) -> None:
+        """Begin before the first step. ``path`` and ``rank`` are those of the session's options."""
         self._schedule, self._session = schedule, session
         self._step = -1
         self._action = Action.NONE
         self._is_open = self._has_begun = False
         self.process_id = os.getpid()
         is_merged = path is not None and not _is_file_of_one_window(path, schedule)
-        self.files = MergedWindows(path) if path is not None and is_merged else None
+        self.files = MergedWindows(path, rank) if path is not None and is_merged else None
         """What is written at the end, where all windows are in one file."""
 
     def next_step(self) -> None:
@@ -119,22 +121,25 @@ class ScheduledWindows:
 class MergedWindows:
     """The windows of one file, each in a file of a hidden folder until the last one has ended."""
 
-    def __init__(self, path: Path) -> None:
-        """Nothing is made yet."""
-        self._path = path
+    def __init__(self, path: Path, rank: int | None) -> None:
+        """Nothing is made yet. ``rank``: what the program gave; None: the environment decides."""
+        self._path, self._rank = path, rank
         self._folder: Path | None = None
         self._files: list[Path] = []
 
     def add(self, step: TracedStep, number: int) -> None:
         """Write a window. Raises `collector.OutputError` if that is impossible."""
         if self._folder is None:
-            parent = filled_path(self._path, None, 0).absolute().parent
-            self._folder = new_folder(parent, ".collector-windows-")
+            self._folder = new_folder(self._parent(), ".collector-windows-")
         file = self._folder / f"step{number}.pb"
         step.save(file)
         self._files.append(file)
 
-    def write(self, rank: int | None) -> Path | None:
+    def _parent(self) -> Path:
+        """The folder of the file, which is made if its name has placeholders."""
+        return filled_path(self._path, self._rank, 0).absolute().parent
+
+    def write(self) -> Path | None:
         """Write the file; return its path, or None if no window was recorded.
 
         Raises:
@@ -144,9 +149,8 @@ class MergedWindows:
 
         if self._folder is None:
             return None
-        folder = self._path.absolute().parent
-        with FolderLock(folder):
-            path, _ = file_of_this_process(self._path, rank, 0)
+        with FolderLock(self._parent()):
+            path, _ = file_of_this_process(self._path, self._rank, 0)
             merge(self._files, path)
             mark_as_written_here(path)
         shutil.rmtree(self._folder, ignore_errors=True)

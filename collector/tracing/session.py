@@ -353,7 +353,7 @@ class Session(TracedStep):
         if self._windows is not None:
             raise SessionActiveError("this session follows its schedule already", "Leave its block first")
         self._told.clear()
-        self._windows = ScheduledWindows(schedule, self, self.options.path)
+        self._windows = ScheduledWindows(schedule, self, self.options.path, self.options.rank)
         _following.add(self)
         try:
             self._windows.next_step()
@@ -379,7 +379,7 @@ class Session(TracedStep):
         if windows.files is None:
             return
         try:
-            self.path = windows.files.write(self.options.rank)
+            self.path = windows.files.write()
         except Exception as error:
             message = f"the trace is not saved: {_in_words(error)}{windows.files.remains()}"
             if exc is None:

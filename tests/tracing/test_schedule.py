@@ -12,6 +12,7 @@ import pytest
 
 import collector
 from collector.errors import CollectorError, CollectorWarning, SessionActiveError
+from collector.formats.output_paths import FolderLock
 from collector.testing import SimulatedGpu
 from collector.tracing.schedule import Action, action_of
 
@@ -197,6 +198,18 @@ def test_windows_without_a_number_are_one_file(gpu, tmp_path):
     text = path.read_text()
     assert [f"step{number}" in text for number in range(4)] == [False, True, False, True]
     assert len(collector.load(path).kernels) == 3
+
+
+def test_one_file_of_all_windows_is_in_the_folder_of_its_rank(gpu, tmp_path, monkeypatch):
+    locked = []
+    enter = FolderLock.__enter__
+    monkeypatch.setattr(FolderLock, "__enter__", lambda lock: locked.append(lock._folder) or enter(lock))
+    path = tmp_path / "out{rank}" / "all.json"
+    with collector.trace(path, rank=3, schedule=collector.schedule(wait=1, active=1), strict=True) as session:
+        follow(gpu, session, 4)
+    assert session.path == tmp_path / "out3" / "all.json"
+    assert sorted(tmp_path.rglob("*")) == [tmp_path / "out3", session.path]
+    assert locked[-1] == tmp_path / "out3"
 
 
 def test_one_window_is_a_file_of_any_format(gpu, tmp_path):
