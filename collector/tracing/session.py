@@ -574,24 +574,28 @@ class Session(TracedStep):
             use.source = open_source(source) if isinstance(source, str) else source
             if options.journal is not None:
                 options = replace(options, journal=self._journal_path(options.journal, use.source))
+            self._refuse_without_budget(use.source)
             try:
                 use.source.start(options)
-                self._check_budget(use.source)
             except SessionActiveError:  # of `collector run`, or of another extension module
                 window = window_of_recording(options)
                 if window is None:
                     raise
+                self._refuse_without_budget(window)
                 use.source = window
-                self._check_budget(window)
-                _start_sampler(use, options)
-                return  # its annotations are sent to the recording already, and its journal is that of the recording
         except Exception as error:  # whatever it is, the user's program continues
             use.source, self.unavailable = None, _in_words(error)
             self._trouble(error, f"GPU activity is not traced: {self.unavailable}")
             return
-        _start_sampler(use, options)
-        if options.journal is not None:
+        # The annotations of a window are sent to the recording already, and its journal is that of the recording.
+        is_window = isinstance(use.source, RecordedWindow)
+        if options.journal is not None and not is_window:
             use.journal_keeper, use.journal = use.source, options.journal
+        if missing := self._missing_budget(use.source):
+            self._trouble(missing, f"the step has no budget of its own: {missing}")
+        _start_sampler(use, options)
+        if is_window:
+            return
         check_kinds = functools.partial(_check_kinds, self.options.missing_for_annotations)
         send_annotations_to(use.source, stacks=options.stacks, on_first=check_kinds)
 
@@ -777,12 +781,19 @@ class Session(TracedStep):
         elif keep:
             warn_caller(f"the records are in the journal {journal}")
 
-    def _check_budget(self, source: Source) -> None:
-        """Warn if the source leaves nothing out by itself."""
-        if self.options.budget and not getattr(source, "keeps_budget", False):
-            is_window = isinstance(source, RecordedWindow)
-            reason = "this process is recorded already" if is_window else f"the source {source.name!r} cannot keep one"
-            self._trouble(NotTracedError(reason), f"the step has no budget of its own: {reason}")
+    def _missing_budget(self, source: Source) -> NotTracedError | None:
+        """The reason why the step has no budget of its own: the source leaves nothing out by itself."""
+        if not self.options.budget or getattr(source, "keeps_budget", False):
+            return None
+        is_window = isinstance(source, RecordedWindow)
+        return NotTracedError(
+            "this process is recorded already" if is_window else f"the source {source.name!r} cannot keep one"
+        )
+
+    def _refuse_without_budget(self, source: Source) -> None:
+        """Raise in a strict session, before the source starts: nobody would end it."""
+        if self.options.strict and (missing := self._missing_budget(source)):
+            raise missing
 
     def _trouble(self, error: Exception, message: str) -> None:
         """Report ``error`` as the options require: raised, or as a warning."""

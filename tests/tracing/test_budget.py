@@ -330,18 +330,6 @@ def test_every_output_says_so(gpu, tmp_path, suffix):
         assert [stated[name] for name in shed(step.ledger)] == lines
 
 
-def test_a_source_without_a_budget_says_so(gpu):
-    class Other:
-        name = "other"
-
-        def start(self, options) -> None:
-            raise AssertionError(options)
-
-    step = Session(TraceOptions(budget="1%"))
-    with pytest.warns(CollectorWarning, match="the step has no budget of its own: the source 'other' cannot keep one"):
-        step._check_budget(Other())
-
-
 def test_a_step_of_a_recorded_process_has_the_budget_of_the_recording(gpu, tmp_path):
     with (
         collector.record(folder=tmp_path, strict=True),

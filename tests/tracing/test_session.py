@@ -229,6 +229,29 @@ def test_a_warning_made_an_error_leaves_no_session_open(source):
     assert step.unavailable is None
 
 
+def test_a_source_without_a_budget_says_so(source):
+    missing = "the step has no budget of its own: the source 'fake' cannot keep one"
+    with pytest.warns(collector.CollectorWarning, match=missing) as caught:
+        step = traced(source, budget="1%")
+    assert len(caught) == 1
+    assert step.kernels.names() == ["add<float>"]
+
+
+def test_a_strict_session_does_not_start_a_source_without_the_budget_that_it_asks_for(source):
+    with pytest.raises(collector.NotTracedError, match="the source 'fake' cannot keep one"):
+        never_runs(source, strict=True, budget="1%")
+    assert source.calls == []
+
+
+def test_a_warning_made_an_error_leaves_no_source_running(source, tmp_path):
+    source.journal_trouble, source.remove_journal = str, lambda: source.calls.append("remove")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(collector.CollectorWarning, match="no budget of its own"):
+            never_runs(source, budget="1%", journal=tmp_path / "step.journal")
+    assert source.calls == ["start", "abort", "remove"]
+
+
 def test_a_trace_lost_at_the_end_is_reported_and_strict_raises(source):
     source.fail["stop"] = collector.CuptiCallError("flush failed")
     with pytest.warns(collector.CollectorWarning, match="the trace is lost: flush failed"):
