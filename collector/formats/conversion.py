@@ -47,7 +47,7 @@ class Conversion:
                 it so far. If this process has ended by then, the line goes to its standard error.
 
         Raises:
-            collector.OutputError: no process can be started.
+            collector.OutputError: no process, or no thread that waits for it, can be started.
         """
         self.target = target
         self._on_failure = on_failure
@@ -76,7 +76,12 @@ class Conversion:
             except OSError as error:
                 raise OutputError(f"{target} cannot be written: no process can be started ({error})") from error
         self._thread = threading.Thread(target=self._read, name="collector conversion", daemon=True)
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError as error:
+            self._process.kill()
+            self._process.communicate()
+            raise OutputError(f"{target} cannot be written: no thread can be started ({error})") from error
 
     def _read(self) -> None:
         """Read what the process says until it ends."""

@@ -37,7 +37,7 @@ class Series(NamedTuple):
 
 
 class CounterSampler:
-    """Samples from `start` to `stop`, on a thread of its own. Errors of NVML end in `trouble`."""
+    """Samples from `start` to `stop`, on a thread of its own. Errors of NVML, and a lack of threads, end in `trouble`."""
 
     def __init__(self, period_s: float = PERIOD_S) -> None:
         self.trouble = ""
@@ -49,7 +49,10 @@ class CounterSampler:
 
     def start(self) -> None:
         """Begin to sample."""
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError as error:  # the process may have no more threads
+            self.trouble = f"no thread can be started ({error})"
 
     def stop(self) -> list[Series]:
         """End the thread, and return the samples. A second call returns the same."""

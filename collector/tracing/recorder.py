@@ -190,7 +190,8 @@ class Recorder:
     @property
     def is_running(self) -> bool:
         """Whether it records now, in this process. A recording that broke off, as on a full disk, does not."""
-        return self._has_ring and self._source is not None and not self._source.is_broken
+        source = self._source  # read once: another thread may end it
+        return source is not None and self._process_id == os.getpid() and not source.is_broken
 
     @property
     def _has_ring(self) -> bool:
@@ -217,10 +218,11 @@ class Recorder:
         return self._dump_or_warn(target, reason)
 
     def _dump_or_warn(self, target: Path | None, reason: str, *, running: bool = False) -> Dump | None:
-        if not self._has_ring:
-            warn_caller(f"nothing is dumped: {self.unavailable or 'the recorder does not run in this process'}")
+        if not self._can_dump():  # before the lock, which a forked child may have inherited
             return None
         with self._dumping:
+            if not self._can_dump():  # another thread has ended it meanwhile
+                return None
             try:
                 if target is not None:
                     check_writable(target)
@@ -229,6 +231,12 @@ class Recorder:
                 cause = error.strerror if isinstance(error, OSError) else str(error)
                 warn_caller(f"nothing is dumped: {cause}")
                 return None
+
+    def _can_dump(self) -> bool:
+        """Whether there is something to dump; gives a warning otherwise."""
+        if not self._has_ring:
+            warn_caller(f"nothing is dumped: {self.unavailable or 'the recorder does not run in this process'}")
+        return self._has_ring
 
     def _dump(self, target: Path | None, reason: str, *, running: bool = False) -> Dump:
         """``running``: with the work that is not finished, which CUPTI then hands out without its end."""
@@ -261,8 +269,16 @@ class Recorder:
         if target is None and self._suffix:
             target = self.folder / f"{name}{self._suffix}"
         self._has_all_in_dump = is_broken
-        dump = Dump(journal, reason, None if target is None else Conversion(journal, target, on_failure=_say))
+        conversion, trouble = None, ""
+        if target is not None:
+            try:
+                conversion = Conversion(journal, target, on_failure=_say)
+            except OutputError as error:
+                trouble = str(error)
+        dump = Dump(journal, reason, conversion)
         self.dumps.append(dump)
+        if trouble:
+            warn_caller(f"{trouble}; the dump is in {journal}")
         return dump
 
     def dump_after(self, reason: str, *, running: bool = False) -> Dump | None:
@@ -298,18 +314,12 @@ class Recorder:
             source, self._source = self._source, None
             if source is None:
                 return
-            send_annotations_to(None)
-            for restore in reversed(self._hooks):
-                restore()
-            self._hooks.clear()
-            with contextlib.suppress(NotTracedError):
-                source.stop(synchronize=False, timeout_ms=TraceOptions.timeout_ms)
+            self._end_source(source)
             trouble = source.journal_trouble()
             is_kept = bool(trouble) and not self._has_all_in_dump and _holds_records(self._ring)
             if not is_kept:
                 shutil.rmtree(self._ring.parent, ignore_errors=True)
         _running.pop("recorder", None)
-        atexit.unregister(self.stop)
         if trouble:
             place = f". What it had is in {self._ring}" if is_kept else ""
             warn_caller(f"the recorder could not write any more: {trouble}{place}")
@@ -333,11 +343,10 @@ class Recorder:
             )
             source = _RecorderSource()
             source.begin(self._ring, self.keep, self._kinds, TraceOptions(budget=self._budget))
+            self._source = source
+            self._follow_program(source)
         except (CollectorError, OSError) as error:
-            if _running.get("recorder") is self:
-                del _running["recorder"]
-            if self._ring.name:
-                shutil.rmtree(self._ring.parent, ignore_errors=True)
+            self._undo_begin()
             if isinstance(error, SessionActiveError) and str(error).startswith(_OF_RUN):
                 error = SessionActiveError(
                     f"{_OF_RUN} already, and its trace has all of it", "Leave `collector.record` or `collector run` out"
@@ -346,15 +355,45 @@ class Recorder:
             if strict:
                 raise error
             warn_caller(f"nothing is recorded: {self.unavailable}")
-            return
-        self._source = source
+        except BaseException:
+            self._undo_begin()
+            raise
+
+    def _follow_program(self, source: _RecorderSource) -> None:
+        """Let the recording have annotations, and the recorder notice what is to be dumped."""
         texts, counters = nvtx.missed_facts() if nvtx.is_armed() else ({}, {})
         self._nvtx_facts = {f"environment.{name}": text for name, text in texts.items()}, counters
         send_annotations_to(source)
         atexit.register(self.stop)
         self._hook_exceptions()
-        self._thread = threading.Thread(target=self._watch, name="collector recorder", daemon=True)
-        self._thread.start()
+        thread = threading.Thread(target=self._watch, name="collector recorder", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:
+            raise NotTracedError(
+                f"no thread can be started ({error})", "Raise the limit of threads (ulimit -u, pids.max of the cgroup)"
+            ) from error
+        self._thread = thread
+
+    def _undo_begin(self) -> None:
+        """Leave the process as it was before `_begin`."""
+        source, self._source = self._source, None
+        if source is not None:
+            self._end_source(source)
+        if self._ring.name:
+            shutil.rmtree(self._ring.parent, ignore_errors=True)
+        if _running.get("recorder") is self:
+            del _running["recorder"]
+
+    def _end_source(self, source: _RecorderSource) -> None:
+        """End the recording, and let the program go on without the recorder."""
+        send_annotations_to(None)
+        for restore in reversed(self._hooks):
+            restore()
+        self._hooks.clear()
+        atexit.unregister(self.stop)
+        with contextlib.suppress(NotTracedError):
+            source.stop(synchronize=False, timeout_ms=TraceOptions.timeout_ms)
 
     def _hook_exceptions(self) -> None:
         """Dump before an uncaught exception is reported; what others have hooked goes on as before."""

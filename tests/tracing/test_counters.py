@@ -197,6 +197,18 @@ def test_without_nvml_the_step_goes_on_and_the_ledger_says_why(gpu, monkeypatch)
     assert [line for line in step.ledger.losses() if "not sampled" in line]
 
 
+def test_without_threads_the_step_goes_on_and_the_ledger_says_why(gpu, monkeypatch):
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with collector.trace(counters=True, strict=True) as step:
+        gpu.launch("first")
+    assert len(step.recording.kernels) == 1
+    assert "no thread can be started" in step.recording.environment["counter_trouble"]
+    assert [line for line in step.ledger.losses() if "not sampled" in line]
+
+
 def test_without_the_package_the_option_is_refused_with_the_remedy(monkeypatch):
     monkeypatch.setitem(sys.modules, "pynvml", None)
     with pytest.raises(collector.MissingDependencyError, match=r"cupti-collector\[counters\]"):

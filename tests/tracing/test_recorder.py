@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -18,6 +19,7 @@ from collector.errors import CollectorWarning, NotTracedError, OutputError, Sess
 from collector.profiler import ProfilerHook
 from collector.recording.recording import Recording
 from collector.testing import SimulatedGpu
+from collector.tracing.annotate import is_recording
 from collector.tracing.recorder import Keep, Recorder, open_recorder
 
 pytestmark = pytest.mark.simulator
@@ -280,6 +282,84 @@ def test_dumps_at_one_time(gpu, tmp_path):
         recording = Recording.load(dump.journal)
         assert "kernel" in {kernel.name for kernel in recording.kernels}
         assert recording.ledger.losses() == []
+
+
+def test_a_dump_that_waits_for_another_while_the_recorder_ends(gpu, tmp_path, monkeypatch):
+    recorder = collector.record(folder=tmp_path, strict=True)
+    gpu.launch("kernel")
+    is_waiting, lock, found = threading.Event(), recorder._dumping, []
+
+    class Lock:
+        def __enter__(self) -> None:
+            if threading.current_thread() is dumping:
+                is_waiting.set()
+            lock.acquire()
+
+        def __exit__(self, *_: object) -> None:
+            lock.release()
+
+    def dump() -> None:
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            found.append(recorder.dump())
+        found.extend(str(each.message) for each in told)
+
+    monkeypatch.setattr(recorder, "_dumping", Lock())
+    dumping = threading.Thread(target=dump)
+    with lock:
+        dumping.start()
+        is_waiting.wait()
+        source, recorder._source = recorder._source, None  # as `stop` does in its turn
+    dumping.join()
+    recorder._source = source
+    recorder.stop()
+    assert found == [None, "nothing is dumped: the recorder does not run in this process"]
+    assert recorder.dumps == []
+
+
+@contextlib.contextmanager
+def no_threads():
+    """No thread of the collector can be started."""
+    start = threading.Thread.start
+
+    def refuse(thread: threading.Thread) -> None:
+        if thread.name.startswith("collector"):
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        yield
+
+
+def test_a_process_that_has_no_more_threads_has_no_recorder(gpu, tmp_path):
+    before = sys.excepthook, threading.excepthook
+    with no_threads():
+        with pytest.warns(CollectorWarning, match=r"nothing is recorded: no thread can be started .* Raise the limit"):
+            recorder = collector.record(folder=tmp_path)
+        with pytest.raises(NotTracedError, match="no thread can be started"):
+            collector.record(folder=tmp_path, strict=True)
+    assert "no thread can be started" in recorder.unavailable
+    assert not recorder.is_running
+    assert (sys.excepthook, threading.excepthook) == before
+    assert list(tmp_path.iterdir()) == []
+    assert not is_recording()
+    with collector.trace(strict=True) as step:
+        gpu.launch("kernel")
+    assert len(step.kernels) == 1
+    with collector.record(folder=tmp_path, strict=True):
+        pass
+
+
+def test_a_file_that_no_thread_can_wait_for_leaves_the_dump(gpu, tmp_path):
+    with collector.record(folder=tmp_path / "dumps", strict=True) as recorder:
+        gpu.launch("kernel")
+        gpu.synchronize()
+        expected = r"dump.json cannot be written: no thread can be started .*; the dump is in "
+        with no_threads(), pytest.warns(CollectorWarning, match=expected):
+            dump = recorder.dump(tmp_path / "dump.json")
+    assert dump.wait() == dump.journal
+    assert [kernel.name for kernel in Recording.load(dump.journal).kernels] == ["kernel"]
 
 
 def test_a_dump_of_an_unknown_format(gpu, tmp_path):
