@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import sys
 import threading
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
+from collector.tracing.resumed_bodies import wrapped
+
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from types import TracebackType
 
     from collector._convert import AnnotationStack
@@ -119,36 +122,18 @@ class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):
 
     def __call__(self, function: Function) -> Function:
         """Decorate a function, coroutine function, generator function or asynchronous generator function."""
-        import inspect  # slower to import than the rest of the tracing API
+        wrapper = wrapped(function, lambda: contextlib.nullcontext(_Runs(self)))
+        if wrapper is not None:
+            return wrapper
 
-        if inspect.isasyncgenfunction(function):
+        @functools.wraps(function)
+        def plain(*args: Any, **kwargs: Any) -> Any:
+            if _recorder is None or (_is_compiling is not None and _is_compiling()):  # the rest tests it again
+                return function(*args, **kwargs)
+            with _copy(self, self._noted):
+                return function(*args, **kwargs)
 
-            @functools.wraps(function)
-            def wrapper(*args: Any, **kwargs: Any) -> Any:
-                return _AsyncGenerator(_Runs(self), function(*args, **kwargs))
-
-        elif inspect.iscoroutinefunction(function):
-
-            @functools.wraps(function)
-            async def wrapper(*args: Any, **kwargs: Any) -> Any:
-                return await _Awaitable(_resumed(_Runs(self), function(*args, **kwargs)))
-
-        elif inspect.isgeneratorfunction(function):
-
-            @functools.wraps(function)
-            def wrapper(*args: Any, **kwargs: Any) -> Any:
-                return (yield from _resumed(_Runs(self), function(*args, **kwargs)))
-
-        else:
-
-            @functools.wraps(function)
-            def wrapper(*args: Any, **kwargs: Any) -> Any:
-                if _recorder is None or (_is_compiling is not None and _is_compiling()):  # the rest tests it again
-                    return function(*args, **kwargs)
-                with _copy(self, self._noted):
-                    return function(*args, **kwargs)
-
-        return cast("Function", wrapper)
+        return cast("Function", plain)
 
 
 class _Noted(NamedTuple):
@@ -213,8 +198,13 @@ class _Runs:
         return run
 
 
-_OWN_PLACES = (__file__, __file__.removesuffix("annotate.py").removesuffix(f"tracing{os.sep}") + f"adapters{os.sep}")
-"""Files whose frames are in no stack: this one, and the hooks of the adapters."""
+_FOLDER = __file__.removesuffix("annotate.py")
+_OWN_PLACES = (
+    __file__,
+    f"{_FOLDER}resumed_bodies.py",
+    _FOLDER.removesuffix(f"tracing{os.sep}") + f"adapters{os.sep}",
+)
+"""Files whose frames are in no stack: this one, that of the wrappers, and the hooks of the adapters."""
 
 
 class _Recorder:
@@ -373,65 +363,3 @@ def forget_annotations() -> None:
         convert_extension.annotate_in(None, False)
         task_steps.follow(None)
     _recorder = None
-
-
-def _resumed(runs: _Runs, generator: Any) -> Generator[Any, Any, Any]:
-    """Run ``generator`` (or a coroutine) under a name, which it has only while it runs."""
-    resume: Callable[[Any], Any] = generator.send
-    value: Any = None
-    while True:
-        try:
-            with runs.next():
-                produced = resume(value)
-        except StopIteration as stop:
-            return stop.value
-        try:
-            value = yield produced
-            resume = generator.send
-        except GeneratorExit:
-            with runs.next():
-                generator.close()
-            raise
-        except BaseException as error:  # exceptions thrown in belong to the generator
-            value = error
-            resume = generator.throw
-
-
-class _Awaitable:
-    """An awaitable made of a generator."""
-
-    __slots__ = ("_generator",)
-
-    def __init__(self, generator: Generator[Any, Any, Any]) -> None:
-        self._generator = generator
-
-    def __await__(self) -> Generator[Any, Any, Any]:
-        return self._generator
-
-
-class _AsyncGenerator:
-    """An asynchronous generator whose steps all run under a name."""
-
-    __slots__ = ("_generator", "_runs")
-
-    def __init__(self, runs: _Runs, generator: AsyncGenerator[Any, Any]) -> None:
-        self._runs = runs
-        self._generator = generator
-
-    def __aiter__(self) -> _AsyncGenerator:
-        return self
-
-    def __anext__(self) -> Coroutine[Any, Any, Any]:
-        return self._step(self._generator.__anext__())
-
-    def asend(self, value: Any) -> Coroutine[Any, Any, Any]:
-        return self._step(self._generator.asend(value))
-
-    def athrow(self, *error: Any) -> Coroutine[Any, Any, Any]:
-        return self._step(self._generator.athrow(*error))
-
-    def aclose(self) -> Coroutine[Any, Any, Any]:
-        return self._step(self._generator.aclose())
-
-    async def _step(self, awaitable: Any) -> Any:
-        return await _Awaitable(_resumed(self._runs, awaitable))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import contextvars
 import functools
 import os
 import threading
@@ -38,16 +39,19 @@ from collector.tracing.caller_warnings import warn_caller
 from collector.tracing.graph_names import graph_names
 from collector.tracing.nvtx import add_facts, domain_names, prepare
 from collector.tracing.recorded_process import RecordedWindow, window_of_recording
+from collector.tracing.resumed_bodies import wrapped
 from collector.tracing.scheduled_windows import ScheduledWindows, check_path_of_windows
 from collector.tracing.stated_counters import StatedCounters
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
     from types import TracebackType
 
     from collector.recording.capture import Capture
     from collector.recording.recording import Recording
     from collector.sources import Source
+    from collector.tracing.resumed_bodies import Runs
 
     Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -439,50 +443,37 @@ class Session(TracedStep):
         """Trace every call of ``function``; for coroutine and generator functions, from the first step to the last.
 
         The session is the wrapper's attribute ``session``. A call inside the traced call, as in a recursion, is part of
-        it.
+        it; a call of another task, or of the code that a generator yields to, is none.
         """
-        import inspect
-
         if self.options.schedule is not None:
             raise TypeError("a schedule counts the steps of a block: write `with collector.trace(..., schedule=...)`")
-        if inspect.isasyncgenfunction(function):
+        wrapper = wrapped(function, self._begin_of_body)
+        if wrapper is None:
 
             @functools.wraps(function)
-            async def wrapper(*args: Any, **kwargs: Any) -> Any:
-                with _Call(self):
-                    async with contextlib.aclosing(function(*args, **kwargs)) as values:
-                        async for value in values:
-                            yield value
-
-        elif inspect.iscoroutinefunction(function):
-
-            @functools.wraps(function)
-            async def wrapper(*args: Any, **kwargs: Any) -> Any:
-                with _Call(self):
-                    return await function(*args, **kwargs)
-
-        elif inspect.isgeneratorfunction(function):
-
-            @functools.wraps(function)
-            def wrapper(*args: Any, **kwargs: Any) -> Any:
-                with _Call(self):
-                    return (yield from function(*args, **kwargs))
-
-        else:
-
-            @functools.wraps(function)
-            def wrapper(*args: Any, **kwargs: Any) -> Any:
+            def plain(*args: Any, **kwargs: Any) -> Any:
                 if self._is_open_here():
                     return function(*args, **kwargs)
                 with _Call(self):
                     return function(*args, **kwargs)
 
+            wrapper = cast("Function", plain)
         wrapper.session = self  # type: ignore[attr-defined]
-        return cast("Function", wrapper)
+        return wrapper
+
+    def _begin_of_body(self) -> AbstractContextManager[Runs]:
+        """The block around the body of a coroutine or generator."""
+        return contextlib.nullcontext(_PART) if self._is_open_here() else _ResumedCall(self)
 
     @uncompiled
     def _is_open_here(self) -> bool:
-        return self._use is not None and self._use.is_here
+        """Whether the code that calls is part of the step: in its block, or called by the function that is traced."""
+        use = self._use
+        if use is None:
+            return False
+        if not use.is_resumed:
+            return use.is_here
+        return _running.get() is use and use.process_id == os.getpid()
 
     @property
     def recording(self) -> Recording:
@@ -860,12 +851,13 @@ class _Call:
         self._session = session
         self._use = _new_use(session)
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> _Call:
         try:
             self._session._begin(self._use)
         except BaseException:
             self._session.abandon(self._use)
             raise
+        return self
 
     def __exit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
@@ -878,6 +870,50 @@ class _Call:
     def __del__(self) -> None:
         if self._use is session_slot.open_use():
             self._session.abandon(self._use)
+
+
+class _ResumedCall(_Call):
+    """A call of a decorated coroutine or generator function. Between its runs, other code of the thread runs."""
+
+    def __enter__(self) -> _ResumedCall:
+        self._use.is_resumed = True
+        super().__enter__()
+        return self
+
+    def next(self) -> AbstractContextManager[object]:
+        """See `collector.tracing.resumed_bodies.Runs`."""
+        return _Run(self._use)
+
+
+_running: contextvars.ContextVar[session_slot.Use | None] = contextvars.ContextVar("collector_running", default=None)
+"""The use whose body runs in this context, where bodies run in turns."""
+
+
+class _Run:
+    """A run of the body of a call, as a block."""
+
+    __slots__ = ("_before", "_use")
+
+    def __init__(self, use: session_slot.Use) -> None:
+        self._use = use
+
+    def __enter__(self) -> None:
+        self._before = _running.get()
+        _running.set(self._use)
+
+    def __exit__(self, *_: object) -> None:
+        _running.set(self._before)
+
+
+class _Part:
+    """The runs of a body that is part of a step already."""
+
+    def next(self) -> AbstractContextManager[object]:
+        """See `collector.tracing.resumed_bodies.Runs`."""
+        return contextlib.nullcontext()
+
+
+_PART = _Part()
 
 
 @uncompiled

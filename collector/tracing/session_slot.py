@@ -77,6 +77,8 @@ class Use:
         """The begin of the results, where the session began earlier to warm up."""
         self.sampler: CounterSampler | None = None
         """Samples figures of the GPUs."""
+        self.is_resumed = False
+        """Whether its body runs in turns with other code of the thread: that of a coroutine or generator."""
         self.is_awaited = False
         """Whether `tell_background` is still to be called."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import gzip
 import inspect
 import json
@@ -15,6 +16,7 @@ import threading
 import time
 import types
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -586,6 +588,174 @@ def test_a_decorated_coroutine_and_asynchronous_generator_are_traced(source):
     assert inspect.iscoroutinefunction(step)
     assert asyncio.run(main()) == [5, 1, 2]
     assert source.calls == ["start", "stop"] * 2
+
+
+@pytest.fixture
+def asynchronous():
+    """A function of its own kind, which says how it was resumed."""
+
+    async def function(said: list[object]):
+        """Doc."""
+        try:
+            said.append((yield 1))
+            said.append((yield 2))
+        except KeyError as error:
+            said.append(error.args)
+            yield 3
+        finally:
+            await asyncio.sleep(0)
+            said.append("end")
+
+    return function
+
+
+@pytest.mark.parametrize("kind", ["none", "trace", "annotate", "both"])
+def test_a_decorated_asynchronous_generator_is_resumed_as_the_function_is(source, asynchronous, kind):
+    function = asynchronous
+    if kind in ("annotate", "both"):
+        function = collector.annotate("op")(function)
+    if kind in ("trace", "both"):
+        function = collector.trace(source=source)(function)
+    assert inspect.isasyncgenfunction(function)
+    assert (function.__name__, function.__doc__) == ("function", "Doc.")
+
+    async def sent() -> list[object]:
+        said: list[object] = []
+        generator = function(said)
+        said.append(await generator.__anext__())
+        said.append(await generator.asend("sent"))
+        with pytest.raises(StopAsyncIteration):
+            await generator.asend("last")
+        return said
+
+    async def thrown() -> list[object]:
+        said: list[object] = []
+        generator = function(said)
+        said.append(await generator.__anext__())
+        said.append(await generator.athrow(KeyError("thrown")))
+        with pytest.raises(ZeroDivisionError):
+            await generator.athrow(ZeroDivisionError())
+        return said
+
+    async def closed() -> list[object]:
+        said: list[object] = []
+        generator = function(said)
+        said.append(await generator.__anext__())
+        await generator.aclose()
+        with pytest.raises(StopAsyncIteration):
+            await generator.__anext__()
+        return said
+
+    async def forgotten() -> list[object]:
+        said: list[object] = []
+        async for value in function(said):
+            said.append(value)
+            break
+        gc.collect()
+        while "end" not in said:  # the loop closes it
+            await asyncio.sleep(0)
+        return said
+
+    assert asyncio.run(sent()) == [1, "sent", 2, "last", "end"]
+    assert asyncio.run(thrown()) == [1, ("thrown",), 3, "end"]
+    assert asyncio.run(closed()) == [1, "end"]
+    assert asyncio.run(forgotten()) == [1, "end"]
+    assert source.calls == (["start", "stop"] * 4 if kind in ("trace", "both") else [])
+
+
+def test_decorators_name_and_trace_an_asynchronous_generator_together(source):
+    @collector.trace(source=source)
+    @collector.annotate("outer")
+    @collector.annotate("inner")
+    async def stream():
+        assert source.calls == ["start"]
+        yield source.paths[-1]
+
+    async def main() -> list[object]:
+        return [value async for value in stream()]
+
+    assert asyncio.run(main()) == ["outer/inner"]
+    assert source.calls == ["start", "stop"]
+
+
+def recursive_functions(session: collector.Session) -> dict[str, Callable[[int], object]]:
+    """Functions of each kind that call themselves; each returns a list of numbers, counting down."""
+
+    @session
+    async def coroutine(number: int) -> list[int]:
+        await asyncio.sleep(0)
+        inner = asyncio.create_task(coroutine(number - 1)) if number == 2 else coroutine(number - 1) if number else None
+        return [number, *(await inner if inner else [])]
+
+    @session
+    def generator(number: int):
+        yield number
+        if number:
+            yield from generator(number - 1)
+
+    @session
+    async def asynchronous(number: int):
+        yield number
+        if number:
+            async for each in asynchronous(number - 1):
+                yield each
+
+    async def listed(number: int) -> list[int]:
+        return [each async for each in asynchronous(number)]
+
+    return {
+        "coroutine": lambda number: asyncio.run(coroutine(number)),
+        "generator": lambda number: list(generator(number)),
+        "asynchronous": lambda number: asyncio.run(listed(number)),
+    }
+
+
+@pytest.mark.parametrize("kind", ["coroutine", "generator", "asynchronous"])
+def test_a_decorated_coroutine_or_generator_that_calls_itself_is_one_trace(source, kind):
+    function = recursive_functions(collector.trace(source=source, strict=True))[kind]
+    assert function(3) == [3, 2, 1, 0]
+    assert source.calls == ["start", "stop"]
+    assert function(0) == [0]
+    assert source.calls == ["start", "stop"] * 2
+
+
+def test_a_call_between_the_runs_of_a_traced_body_is_not_part_of_it(source):
+    @collector.trace(source=source)
+    def generator():
+        yield 1
+
+    first, second = generator(), generator()
+    next(first)
+    with pytest.warns(collector.CollectorWarning, match="this session is already tracing"):
+        next(second)
+
+    session = collector.trace(source=source)
+
+    @session
+    async def coroutine(until: asyncio.Event | None = None) -> None:
+        if until is not None:
+            await until.wait()
+
+    @session
+    def plain() -> None:
+        pass
+
+    async def others() -> None:
+        with pytest.warns(collector.CollectorWarning, match="this session is already tracing"):
+            await coroutine()
+        with pytest.warns(collector.CollectorWarning, match="this session is already tracing"):
+            plain()
+
+    async def main() -> None:
+        until = asyncio.Event()
+        task = asyncio.create_task(coroutine(until))
+        await asyncio.sleep(0)
+        await others()
+        until.set()
+        await task
+
+    first.close()
+    asyncio.run(main())
 
 
 # --- files
