@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from collector.formats.file_format import Format
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collector.recording.recording import Recording
 
 _MAGIC = b"GPUJRNL"
+_DEVICE_PREFIX = re.compile(r"/job:[A-Za-z][A-Za-z0-9_.-]*/replica:0/task:(?P<rank>[0-9]{1,10})")
 
 
 def _read(content: FileContent) -> Step:
@@ -94,12 +96,13 @@ def _step(recording: Recording, path: Path, process: JournalProcess, cut_at: int
     from collector.formats.step import RecordingSource, Step
     from collector.runtime.launcher_ranks import launched_rank, launched_world_size
 
+    prefix = _DEVICE_PREFIX.fullmatch(process.device_prefix)
     return Step(
-        RecordingSource(recording),
+        RecordingSource(recording, prefix[0] if prefix else ""),
         kind=FORMAT.name,
         path=path,
         cut_at=cut_at,
-        rank=launched_rank(process.variables),
+        rank=int(prefix["rank"]) if prefix else launched_rank(process.variables),
         world_size=launched_world_size(process.variables),
         process=process,
     )

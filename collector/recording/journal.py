@@ -202,13 +202,19 @@ def journal_window(
 
 
 class JournalProcess(NamedTuple):
-    """What a journal states about its process. Those of `trace` state nothing."""
+    """What a journal states about its process. Those of `trace` state the prefix of devices alone."""
 
     process_id: int | None
     variables: Mapping[str, str]
     """Variables of its environment."""
     is_python: bool = False
     """Whether it is a Python program."""
+    device_prefix: str = ""
+    """What the program put before the names of devices, such as ``/job:worker/replica:0/task:3``, or nothing."""
+
+
+DEVICE_PREFIX = "process.device_prefix"
+"""The text of a journal that states `JournalProcess.device_prefix`."""
 
 
 def process_of(data: Buffer) -> JournalProcess:
@@ -220,7 +226,8 @@ def process_of(data: Buffer) -> JournalProcess:
     stated = (name.partition(".") for name in journal.texts)
     variables = {name: journal.texts[f"{room}.{name}"] for room, _, name in stated if room == "variable"}
     is_python = journal.texts.get("process.interpreter") == "python"
-    return JournalProcess(int(process_id) if process_id.isdecimal() else None, variables, is_python)
+    prefix = journal.texts.get(DEVICE_PREFIX, "")
+    return JournalProcess(int(process_id) if process_id.isdecimal() else None, variables, is_python, prefix)
 
 
 class SegmentSpan(NamedTuple):

@@ -90,6 +90,7 @@ class NativeSource:
                 "journal": b"" if options.journal is None else os.fsencode(options.journal.absolute()),
                 "journal_only": options.stream,
                 "segment_bytes": options.segment_bytes if options.stream else 0,
+                "texts": _texts_of(options),
             },
         )
         self._keeps_journal = options.journal is not None
@@ -162,3 +163,12 @@ class NativeSource:
     def abort(self) -> None:
         """Stop without results."""
         self._native.abort()
+
+
+def _texts_of(options: TraceOptions) -> dict[str, str]:
+    """What a journal states from its begin on, so that it is known also of a program that is killed."""
+    if options.journal is None or not options.device_prefix:
+        return {}
+    from collector.recording.journal import DEVICE_PREFIX
+
+    return {DEVICE_PREFIX: options.device_prefix}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -294,6 +295,15 @@ def test_every_rank_keeps_a_journal_of_its_own(gpu, tmp_path, monkeypatch):
         gpu.launch("kernel")
         assert [path.name for path in tmp_path.iterdir()] == ["step.rank3.journal"]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_journal_of_a_killed_program_states_the_rank(gpu, tmp_path):
+    with collector.trace(journal=tmp_path / "step.journal", rank=2, job="trainer", strict=True) as session:
+        gpu.launch("kernel")
+        killed = tmp_path / "killed.journal"
+        shutil.copy(session._use.journal, killed)
+    step = collector.load(killed)
+    assert (step.rank, step.device_prefix) == (2, "/job:trainer/replica:0/task:2")
 
 
 @pytest.mark.medium

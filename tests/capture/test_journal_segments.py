@@ -80,6 +80,19 @@ def test_segments_together_are_the_whole(gpu, tmp_path):
     assert list(tmp_path.iterdir()) == [journal]
 
 
+def test_a_journal_states_the_rank_and_the_job(gpu, tmp_path):
+    """The devices of what is made of it are named as those of a step in memory, also of one part."""
+    journal = tmp_path / "run.journal"
+    with streamed(journal, rank=3, job="trainer"):
+        launch_in_pieces(gpu, pieces=10)
+    for path in (journal, segments_of(journal)[0], segments_of(journal)[-1]):
+        step = collector.load(path)
+        assert step.device_prefix == "/job:trainer/replica:0/task:3"
+        assert step.rank == 3
+        assert step.step_stats.dev_stats[0].device == "/job:trainer/replica:0/task:3/cpu:0"
+    assert collector.load(journal, window=(0, 1)).device_prefix == "/job:trainer/replica:0/task:3"
+
+
 @pytest.mark.medium
 def test_each_segment_is_readable_by_itself(gpu, tmp_path):
     journal = tmp_path / "run.journal"
