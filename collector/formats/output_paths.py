@@ -17,10 +17,12 @@ from pathlib import Path
 
 from collector.errors import OutputError
 from collector.formats.registry import suffix_of
-from collector.runtime.launcher_ranks import has_other_ranks, launched_rank, launched_world_size
+from collector.runtime.launcher_ranks import RANK_VARIABLES, has_other_ranks, launched_rank, launched_world_size
 
 _PLACEHOLDER = re.compile(r"\{(rank|pid|host|step|env:[A-Za-z_][A-Za-z0-9_]*)\}")
 _RANK = re.compile(r"(?<![a-z])(?:rank|worker|process|proc|task|gpu|r)[-_.=]?0*(\d+)(?!\d)", re.IGNORECASE)
+_OF_ONE_PROCESS = {"rank", "pid", *(f"env:{name}" for name in RANK_VARIABLES)}
+"""Placeholders that give each process a file of its own."""
 _LONGEST_WAIT_S = 30.0
 _PAUSE_S = 0.005
 _STARTED_NS = time.time_ns()
@@ -90,8 +92,10 @@ def filled_path(path: Path, rank: int | None, step: int | None = None, process: 
 def file_of_this_process(path: Path, rank: int | None, step: int | None = None) -> tuple[Path, str]:
     """Return the path that this process writes instead of ``path``, and the reason; ``""`` where it is ``path`` itself.
 
-    Of many ranks each has a file of its own, ``step.rank3.json``, unless ``path`` says the rank already. Where no rank
-    is known, a file that another process of this run has written is left alone, and the process id goes into the name.
+    Of many ranks each has a file of its own, ``step.rank3.json``, unless ``path`` says the rank already: by ``{rank}``,
+    ``{pid}``, a launcher's variable such as ``{env:RANK}``, or a word before its number (``rank3``, ``worker-3``). A
+    number without a word, such as that of a step or a model, is none. Where no rank is known, a file that another
+    process of this run has written is left alone, and the process id goes into the name.
 
     Args:
         path: what the program asked for; see `filled_path`.
@@ -102,11 +106,11 @@ def file_of_this_process(path: Path, rank: int | None, step: int | None = None) 
         OutputError: a placeholder cannot be filled in.
     """
     asked, path = path, filled_path(path, rank, step)
-    if "{rank}" in os.fspath(asked) or "{pid}" in os.fspath(asked):
+    if _OF_ONE_PROCESS.intersection(placeholders_of(asked)):
         return path, ""
     rank = rank_of_this_process(rank)
     if has_other_ranks() and rank is not None:
-        if _names_rank(path, rank):
+        if _names_rank(asked, rank):
             return path, ""
         own = path_with_word(path, f"rank{rank}")
         size = launched_world_size()
@@ -184,11 +188,10 @@ def _is_of_another_process(path: Path) -> bool:
         return False
 
 
-def _names_rank(path: Path, rank: int) -> bool:
-    if any(int(number) == rank for part in path.parts for number in _RANK.findall(part)):
-        return True
-    numbers = re.findall(r"\d+", path.name.removesuffix(_suffix_of(path)))
-    return bool(numbers) and int(numbers[-1]) == rank
+def _names_rank(asked: Path, rank: int) -> bool:
+    """Whether a path says the rank in its own words: what placeholders stand for, such as a step, is none."""
+    stated = Path(_PLACEHOLDER.sub("{}", os.fspath(asked)))
+    return any(int(number) == rank for part in stated.parts for number in _RANK.findall(part))
 
 
 def path_with_word(path: Path, word: str) -> Path:

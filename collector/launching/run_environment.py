@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from collector.errors import CollectorError, MissingDependencyError
 from collector.options import KINDS
 from collector.runtime.extension import INJECTION_VARIABLE, capture_library, is_capture_library
-from collector.runtime.launcher_ranks import RANK_VARIABLES
+from collector.runtime.launcher_ranks import LAUNCHER_VARIABLES
 from collector.sources.native import search_roots
 from collector.text.cost_shares import millionths_of
 from collector.tracing.listener import LISTEN_VARIABLE
@@ -100,7 +100,7 @@ def run_environment(
         "KINDS": ",".join(options.kinds),
         "NVTX": ",".join(options.watched_domains),
         "SITES": ":".join(search_roots()),
-        "VARIABLES": ",".join(dict.fromkeys((*RANK_VARIABLES, *variables))),
+        "VARIABLES": ",".join(dict.fromkeys((*LAUNCHER_VARIABLES, *variables))),
         "DELAY_MS": _milliseconds(options.delay_s),
         "DURATION_MS": _milliseconds(options.duration_s),
         "MAX_BYTES": str(options.max_bytes or ""),

@@ -27,8 +27,11 @@ _LAUNCHERS = (
 )
 """In the order in which they count: torchrun may run inside of a task of Slurm."""
 
-RANK_VARIABLES = tuple(name for each in _LAUNCHERS for name in each if name)
+RANK_VARIABLES = tuple(each.rank for each in _LAUNCHERS)
 """The variables of the environment that state a rank. ``LOCAL_RANK`` is none of them: each node has one of 0."""
+
+LAUNCHER_VARIABLES = tuple(name for each in _LAUNCHERS for name in each if name)
+"""The same and those that state the number of ranks."""
 
 
 def launched_rank(environment: Mapping[str, str] = os.environ) -> int | None:

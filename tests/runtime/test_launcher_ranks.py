@@ -13,7 +13,7 @@ from captures import FakeSource
 import collector
 from collector.errors import CollectorWarning
 from collector.formats.output_paths import file_of_this_process, filled_path
-from collector.runtime.launcher_ranks import RANK_VARIABLES, has_other_ranks, launched_rank, launched_world_size
+from collector.runtime.launcher_ranks import LAUNCHER_VARIABLES, has_other_ranks, launched_rank, launched_world_size
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_each_launcher(environment, rank, world_size, others):
 @pytest.fixture
 def launched(monkeypatch):
     """Sets variables where no launcher has set any."""
-    for name in RANK_VARIABLES:
+    for name in LAUNCHER_VARIABLES:
         monkeypatch.delenv(name, raising=False)
 
     def launch(**variables: str) -> None:
@@ -102,7 +102,7 @@ def test_processes_without_ranks_that_end_together_write_different_files(tmp_pat
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={name: value for name, value in os.environ.items() if name not in RANK_VARIABLES},
+            env={name: value for name, value in os.environ.items() if name not in LAUNCHER_VARIABLES},
         )
         for number in range(6)
     ]

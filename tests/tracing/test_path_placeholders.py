@@ -40,6 +40,17 @@ def test_a_path_with_a_rank_gets_no_other(monkeypatch):
     assert file_of_this_process(Path("step-{step}.json"), 3, 4)[0] == Path("step-4.rank3.json")
 
 
+def test_what_a_placeholder_stands_for_is_no_rank(monkeypatch):
+    """Each step of a rank has the same kind of name, also the one whose number is that of the rank."""
+    for name, value in {"WORLD_SIZE": "8", "RANK": "2", "EPOCH": "2"}.items():
+        monkeypatch.setenv(name, value)
+    for asked in ("step{step}.json", "rank{step}.json", "{step}/rank.json", "e{env:EPOCH}.json"):
+        names = [str(file_of_this_process(Path(asked), None, step)[0]) for step in (1, 2)]
+        assert all(name.endswith(".rank2.json") for name in names), names
+    assert file_of_this_process(Path("t{env:RANK}.json"), None, 1) == (Path("t2.json"), "")
+    assert file_of_this_process(Path("rank2-{step}.json"), None, 1) == (Path("rank2-1.json"), "")
+
+
 def test_a_variable_that_is_not_set_is_one_error(monkeypatch):
     monkeypatch.delenv("NOTHING_HERE", raising=False)
     with pytest.raises(OutputError, match="the environment variable NOTHING_HERE is not set"):

@@ -909,7 +909,9 @@ def test_every_rank_writes_a_file_of_its_own_and_says_so_once(source, tmp_path, 
 @pytest.mark.parametrize(
     ("given", "written"),
     [
-        ("t_3.pb", "t_3.pb"),
+        ("t_3.pb", "t_3.rank3.pb"),
+        ("resnet3.pb", "resnet3.rank3.pb"),
+        ("worker-3.pb", "worker-3.pb"),
         ("t.rank03.pb", "t.rank03.pb"),
         ("rank3-of-16.pb", "rank3-of-16.pb"),
         ("rank_3/t.pb", "rank_3/t.pb"),
