@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from collector.bench.environment import loaded_torch
 from collector.errors import OutputError
 from collector.files.atomic_files import atomic_write
+from collector.runtime.child_interpreters import python_command, python_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,9 +83,17 @@ def matrix_product_rate(gpu: Gpu, size: int = _SIZE, repeats: int = 10) -> tuple
         return None, "no matrix library loaded"
     if not _torch_installed():
         return None, _NO_LIBRARY
-    command = [sys.executable, "-m", __name__, gpu.uuid, str(size), str(repeats)]
+    program = f"from {__name__} import main; main(*sys.argv[1:])"
+    command = python_command(program, gpu.uuid, str(size), str(repeats))
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_PRODUCT_SECONDS, check=True)
+        done = subprocess.run(
+            command,
+            env=os.environ | {"PYTHONPATH": python_path()},
+            capture_output=True,
+            text=True,
+            timeout=_PRODUCT_SECONDS,
+            check=True,
+        )
         rate, library = json.loads(done.stdout.splitlines()[-1])
     except (OSError, subprocess.SubprocessError, ValueError, IndexError) as error:
         trouble = (getattr(error, "stderr", None) or "").strip().splitlines() or [str(error)]
@@ -129,7 +138,3 @@ def main(uuid: str, size: str, repeats: str) -> None:
     import torch
 
     print(json.dumps(_product_rate(torch, _torch_event_ns(torch), int(size), int(repeats))))
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -5,18 +5,18 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
-import sys
 import threading
 from typing import TYPE_CHECKING
 
 from collector.errors import OutputError
+from collector.runtime.child_interpreters import python_command, python_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
 _PROGRAM = """
-import os, sys, collector
+import os, collector
 try:
     collector.load(sys.argv[1]).save(sys.argv[2])
 except collector.CollectorError as error:
@@ -54,8 +54,7 @@ class Conversion:
         self._errors = ""
         self._is_awaited = False
         environment = {name: value for name, value in os.environ.items() if not name.startswith(_OF_RECORDING)}
-        folders = [folder for folder in sys.path if folder]
-        environment["PYTHONPATH"] = os.pathsep.join(folders)
+        environment["PYTHONPATH"] = python_path()
         with contextlib.ExitStack() as stack:
             told: list[int] = []
             if on_failure is not None:
@@ -64,7 +63,7 @@ class Conversion:
                     stack.callback(os.close, told[0])
             try:
                 self._process = subprocess.Popen(
-                    [sys.executable or "python3", "-c", _PROGRAM, str(source), str(target), *map(str, told)],
+                    python_command(_PROGRAM, str(source), str(target), *map(str, told)),
                     env=environment,
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,

@@ -37,7 +37,7 @@ class Series(NamedTuple):
 
 
 class CounterSampler:
-    """Samples from `start` to `stop`, on a thread of its own. Errors of NVML, and a lack of threads, end in `trouble`."""
+    """Samples from `start` to `stop`, on a thread of its own. Errors, also of its start, end in `trouble`."""
 
     def __init__(self, period_s: float = PERIOD_S) -> None:
         self.trouble = ""

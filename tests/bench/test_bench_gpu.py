@@ -347,7 +347,7 @@ class cuda:
 @pytest.mark.medium
 def test_where_torch_is_not_loaded_another_process_multiplies(cuda, monkeypatch, tmp_path):
     (tmp_path / "torch.py").write_text(TORCH)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(roofline, "_torch_installed", lambda: True)
     monkeypatch.delitem(sys.modules, "torch", raising=False)
     rate, library = roofline.matrix_product_rate(cuda.gpu, size=1024)
