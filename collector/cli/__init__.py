@@ -120,7 +120,10 @@ def _discard_output() -> None:
 
 
 def _parsed(given: Sequence[str]) -> argparse.Namespace:
-    """The parsed arguments, with the options that the project of the working directory states."""
+    """The parsed arguments, with the options that the project of the working directory states.
+
+    ``on_command_line`` has the variables that the command line gives itself.
+    """
     parser = command_parser(given)
     on_command_line = parser.given(given)
     command = getattr(on_command_line, "subcommand", None)
@@ -136,7 +139,9 @@ def _parsed(given: Sequence[str]) -> argparse.Namespace:
             if command not in _WITHOUT_PROJECT:
                 raise
             terminal.report(" ".join(str(error).split()))
-    return parser.parse_args(given)
+    parsed = parser.parse_args(given)
+    parsed.on_command_line = frozenset(vars(on_command_line or argparse.Namespace()))
+    return parsed
 
 
 class _HelpRequestedError(Exception):

@@ -14,13 +14,15 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from collector.cli._number_arguments import whole_argument
 from collector.cli._size_arguments import ring_size_argument
-from collector.errors import CollectorError
+from collector.errors import CollectorError, OutputError
 from collector.text import terminal
 from collector.text.durations import seconds_of
 
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """See `collector.cli`."""
-    parser.add_argument("process", type=int, metavar="PID", help="the number of the process")
+    parser.add_argument("process", type=whole_argument, metavar="PID", help="the number of the process")
     parser.add_argument("action", choices=("status", "start", "stop", "dump", "record"), help="what is to be done")
     parser.add_argument("duration", nargs="?", type=_duration, metavar="TIME", help="of `record`: 5s, 500ms, 2min")
     parser.add_argument(
@@ -52,6 +54,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of `start`: keep the latest records, in so much disk (512MB)",
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="no summary")
+
+
+_WITH_FILE = ("stop", "dump", "record")
+"""The actions that write a file."""
 
 
 def _duration(text: str) -> float:
@@ -79,10 +85,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise CollectorError(
             "`record` needs a time, and the other actions none", "collector attach PID record 5s -o out.pftrace"
         )
+    _check_options(arguments)
     output = None
-    if arguments.output is not None:
-        if arguments.action in ("status", "start"):
-            raise CollectorError(f"`{arguments.action}` writes no file", "Give -o to stop, dump or record")
+    if arguments.output is not None and arguments.action in _WITH_FILE:
         output = output_of_process(arguments.output, arguments.process)
         output_of(output)
         check_writable(output)
@@ -115,6 +120,20 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         _record(process, arguments.duration, output, quiet=arguments.quiet)
     return 0
+
+
+def _check_options(arguments: argparse.Namespace) -> None:
+    """Raise `collector.CollectorError` for an option of the command line that the action has no use for.
+
+    Those that a project states are for the actions that use them.
+    """
+    given = arguments.on_command_line
+    if "output" in given and arguments.action not in _WITH_FILE:
+        raise CollectorError(f"`{arguments.action}` writes no file", "Give -o to stop, dump or record")
+    if "max_size" in given and arguments.action != "start":
+        raise CollectorError(
+            f"`{arguments.action}` has no --max-size", "Give it to start: the recording then keeps its latest records"
+        )
 
 
 def _stop(process: AttachedProcess, state: ProcessState, output: Path | None, *, quiet: bool) -> None:
@@ -203,12 +222,22 @@ def _dump(end: Cut, begin: Cut | None, output: Path | None, *, quiet: bool) -> N
         journal = copied_segments(end, folder)
         step = load(journal) if begin is None else part_between(journal, begin, end)
         if output is None:
-            kept = parent / f"{end.journal.stem}-{end.segment}.journal"
-            journal.rename(kept)
-            _finish(step, kept, quiet=quiet)
+            _finish(step, _kept(journal, parent / f"{end.journal.stem}-{end.segment}.journal"), quiet=quiet)
             return
         step.save(output)
         _finish(step, output, quiet=quiet)
+
+
+def _kept(journal: Path, place: Path) -> Path:
+    """Move a journal to a place that is free: a second recording of the process counts its segments anew."""
+    for number in itertools.count(1):
+        free = place if number == 1 else place.with_name(f"{place.stem}.{number}{place.suffix}")
+        try:
+            return journal.rename(free)  # fails if there is a folder that is not empty, or a file
+        except OSError as error:
+            if not free.exists():
+                raise OutputError(f"{free} cannot be written: {error.strerror}") from error
+    raise AssertionError("unreachable")
 
 
 def _remove(folder: Path) -> None:

@@ -22,9 +22,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from collector.cli._number_arguments import seconds_argument, whole_argument
 from collector.cli._share_arguments import share
 from collector.errors import CollectorError
 from collector.files.atomic_files import atomic_write, check_writable
+from collector.runtime.child_interpreters import python_command
 from collector.runtime.optional_packages import optional_package
 from collector.text import terminal
 from collector.text.job_summary import VARIABLES, add_to_job_summary, job_annotations
@@ -77,8 +79,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--dataset", type=Path, metavar="DIR", help="add the traces of all measured rounds to this dataset"
     )
     parser.add_argument("--precision", type=share, metavar="PERCENT", help="stop at this half-width of ratios")
-    parser.add_argument("--max-seconds", type=float, metavar="S", help="time limit of one comparison")
-    parser.add_argument("--seed", type=int, help="seed of the order of the arms")
+    parser.add_argument("--max-seconds", type=seconds_argument, metavar="S", help="time limit of one comparison")
+    parser.add_argument("--seed", type=whole_argument, help="seed of the order of the arms")
     parser.add_argument(
         "--runs",
         type=_count,
@@ -251,7 +253,9 @@ def _measure_in_processes(arguments: argparse.Namespace, runs: int) -> tuple[Rep
     with tempfile.TemporaryDirectory() as folder:
         for index in range(runs):
             file = Path(folder) / f"{index}.json"
-            command = [sys.executable, "-m", "collector", "bench", *arguments.paths, "--runs=1"]
+            # The path is not in PYTHONPATH, which the measured programs would inherit.
+            program = f"sys.path[:] = {sys.path!r}; from collector.cli import main; sys.exit(main(sys.argv[1:]))"
+            command = python_command(program, "bench", *arguments.paths, "--runs=1")
             command += [f"-k={arguments.pattern}", f"--json={file}"]
             command += ["-q"] if arguments.quiet else []
             command += [] if arguments.dataset is None else [f"--dataset={arguments.dataset}"]

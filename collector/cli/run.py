@@ -18,9 +18,11 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from collector.cli._number_arguments import seconds_argument
 from collector.cli._size_arguments import ring_size_argument
 from collector.errors import CollectorError
 from collector.text import terminal
+from collector.text.cost_shares import millionths_of
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
@@ -55,9 +57,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--nvtx-domains", metavar="DOMAIN,...", help="those of these domains alone; default is the default domain"
     )
     parser.add_argument(
-        "--delay", type=_seconds, default=0.0, metavar="S", help="begin S seconds after CUDA's initialisation"
+        "--delay", type=seconds_argument, default=0.0, metavar="S", help="begin S seconds after CUDA's initialisation"
     )
-    parser.add_argument("--duration", type=_seconds, default=0.0, metavar="S", help="end S seconds after the begin")
+    parser.add_argument(
+        "--duration", type=seconds_argument, default=0.0, metavar="S", help="end S seconds after the begin"
+    )
     parser.add_argument(
         "--capture-range",
         metavar="RANGE",
@@ -84,7 +88,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--budget",
-        default="",
         metavar="SHARE",
         help="what recording may cost in each process, such as 1%% of a core's time: above it kinds are left out",
     )
@@ -100,13 +103,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-q", "--quiet", action="store_true", help="no summary")
     parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, metavar="MODULE", help="a Python module to run")
     parser.add_argument("program", nargs=argparse.REMAINDER, help="the program and its arguments")
-
-
-def _seconds(text: str) -> float:
-    value = float(text)
-    if not 0 <= value <= 1e8:  # also not a number
-        raise ValueError
-    return value
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -175,10 +171,17 @@ def _options(arguments: argparse.Namespace) -> RunOptions:
 
     kinds = tuple(arguments.kinds.split(",")) if arguments.kinds is not None else KINDS
     try:
-        TraceOptions(kinds=kinds, budget=arguments.budget)
+        TraceOptions(kinds=kinds)
+        if arguments.budget is not None:
+            millionths_of(arguments.budget)
     except ValueError as error:
         raise CollectorError(str(error)) from None
-    domains = tuple(arguments.nvtx_domains.split(",")) if arguments.nvtx_domains else ()
+    domains = tuple(arguments.nvtx_domains.split(",")) if arguments.nvtx_domains is not None else ()
+    if not all(domains):
+        raise CollectorError(
+            f"--nvtx-domains {arguments.nvtx_domains!r} has a domain without a name",
+            "The default domain is called `default`; --nvtx records all domains",
+        )
     nvtx = arguments.nvtx or bool(domains)
     return RunOptions(
         kinds,
@@ -188,7 +191,7 @@ def _options(arguments: argparse.Namespace) -> RunOptions:
         arguments.duration,
         arguments.max_size,
         arguments.listen,
-        arguments.budget,
+        arguments.budget or "",
         arguments.python,
         _ranges(arguments),
     )

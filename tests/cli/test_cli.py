@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import contextlib
 import gzip
 import json
 import re
@@ -12,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import collector.cli
-from collector.cli import info, main, subcommands
+from collector.cli import command_parser, info, main, subcommands
 from collector.recording.recording import Recording
 from collector.stepstats.from_recording import run_metadata
 from tests.support.file_permissions import permissions_hold
@@ -198,6 +200,16 @@ def test_a_failed_conversion_leaves_the_output_that_was_there(step_file, tmp_pat
     (tmp_path / "broken.pb").write_bytes(b"\x7fELF")
     assert main(["timeline", str(tmp_path / "broken.pb"), "-o", str(output)]) == 2
     assert output.read_text() == "before"
+
+
+@pytest.mark.parametrize("name", subcommands())
+def test_words_that_are_no_value_of_an_option_are_explained(name):
+    """Of other exceptions argparse makes "invalid _seconds value", with the name of the function that raised it."""
+    for action in command_parser([name]).subcommand_parsers[name]._actions:
+        for word in ("", "x", "-1", "nan", "[", "²", "9" * 30):
+            with contextlib.suppress(argparse.ArgumentTypeError):
+                if action.type is not None:
+                    action.type(word)
 
 
 # --- info

@@ -130,6 +130,19 @@ def test_without_a_file_the_journal_stays(process, tmp_path, monkeypatch, capsys
     shutil.rmtree(journal.parent)
 
 
+def test_dumps_of_two_recordings_have_names_of_their_own(process, tmp_path, monkeypatch):
+    """The segments of each recording are counted from 1."""
+    monkeypatch.chdir(tmp_path)
+    for number in (1, 2):
+        journal = process.start()
+        time.sleep(SOME_LAUNCHES_S)
+        assert attach(process.process_id, "dump", "-q") == 0
+        process.stop()
+        shutil.rmtree(journal.parent)
+        assert len(list(tmp_path.iterdir())) == number
+    assert all(kernels(Recording.load(dump)) == {"kernel", "other"} for dump in tmp_path.iterdir())
+
+
 def test_two_recordings_at_one_time(process):
     journal = process.start()
     try:

@@ -1,0 +1,26 @@
+"""Arguments that are plain numbers."""
+
+from __future__ import annotations
+
+import argparse
+
+_MOST_SECONDS = 1e8
+
+
+def seconds_argument(text: str) -> float:
+    """A number of seconds from 0 on."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= _MOST_SECONDS:  # also not a number
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds from 0 to {_MOST_SECONDS:.0f}, such as 2.5")
+    return seconds
+
+
+def whole_argument(text: str) -> int:
+    """A whole number."""
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number") from None
