@@ -737,6 +737,11 @@ class Session(TracedStep):
             journal, _ = file_of_this_process(asked, self.options.rank, self._number)
             if not hasattr(source, "journal_trouble"):
                 raise OutputError(f"the source {source.name!r} keeps no journal", "Use source='native'")
+            if journal.exists() and self.options.stream:
+                raise OutputError(
+                    f"{journal} is there already: it is the journal of another step",
+                    "Put {step} into its name, so that each use of a session has its own, or remove it",
+                )
             check_writable(journal)
             if journal.exists():
                 raise OutputError(

@@ -93,6 +93,20 @@ def test_a_journal_states_the_rank_and_the_job(gpu, tmp_path):
     assert collector.load(journal, window=(0, 1)).device_prefix == "/job:trainer/replica:0/task:3"
 
 
+def test_each_use_of_a_session_needs_a_journal_of_its_own(gpu, tmp_path):
+    session = collector.trace(journal=tmp_path / "run.journal", stream=True)
+    with session:
+        gpu.launch("kernel")
+    with pytest.warns(CollectorWarning, match=r"the journal of another step\. Put \{step\} into its name"), session:
+        gpu.launch("kernel")
+    assert len(Recording.load(tmp_path / "run.journal").kernels) == 1
+    session = collector.trace(journal=tmp_path / "{step}.journal", stream=True, strict=True)
+    for number in range(2):
+        with session:
+            gpu.launch("kernel")
+        assert len(Recording.load(tmp_path / f"{number}.journal").kernels) == 1
+
+
 @pytest.mark.medium
 def test_each_segment_is_readable_by_itself(gpu, tmp_path):
     journal = tmp_path / "run.journal"
