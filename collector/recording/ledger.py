@@ -202,6 +202,8 @@ LOSSES = {
     "before [it|them] have no name. Annotate the function that the thread runs",
     "annotations_suspended": "{} annotation[|s] of generators [has|have] a yield inside and name[s|] nothing: decorate "
     "the generator with annotate(), or end the block before the yield",
+    "annotations_without_details": "{} annotation[|s] [has|have] no flops, bytes, inputs or stack: there are too many "
+    "different ones for the memory",
     "nvtx_copies_missed": "NVTX of {} librar[y|ies] was in use before the handler was armed: [its|their] ranges are "
     "not seen (nvtx_missed in the environment names [it|them])",
     "nvtx_domains_absent": "{} NVTX domain[|s] that [was|were] chosen [was|were] not seen: nvtx_absent in the "

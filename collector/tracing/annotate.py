@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import os
 import sys
 import threading
+import time
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from collector.tracing.resumed_bodies import wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from types import TracebackType
 
     from collector._convert import AnnotationStack
@@ -207,60 +209,106 @@ _OWN_PLACES = (
 """Files whose frames are in no stack: this one, that of the wrappers, and the hooks of the adapters."""
 
 
+_MOST_PARTS = 1 << 19
+"""The most parts (details, their inputs and the frames of their stacks) that are kept where nothing else is in memory
+either. A part takes up to 400 bytes, here and in the native library."""
+_MOST_CHECKED = 4096
+"""The most checked details whose number is remembered."""
+_TOLD_EVERY_S = 1.0
+
+
+class _KnownDetails:
+    """The different details of annotations that a source has got, numbered from 1 on."""
+
+    def __init__(self, source: Source, *, is_bounded: bool) -> None:
+        self._note: Callable[[Details], None] = getattr(source, "note_details", _note_nowhere)
+        self._note_facts: Callable[[Mapping[str, str], Mapping[str, int]], None] | None
+        self._note_facts = getattr(source, "note_facts", None)
+        self._lock = threading.Lock()
+        self._numbers: dict[Details, int] = {}
+        self.in_order: list[Details] = []
+        self._room: float = _MOST_PARTS if is_bounded else math.inf
+        self.left_out = 0
+        """Annotations for whose details there was no room."""
+        self._told_s = -math.inf
+
+    def number_of(self, details: Details) -> int:
+        """The number of ``details``, possibly a new one; 0: there is no room for them."""
+        with self._lock:  # so that the source gets them in order
+            number = self._numbers.get(details, 0)
+            parts = 1 + len(details.inputs) + len(details.stack)
+            if not number and parts <= self._room:
+                self._room -= parts
+                self.in_order.append(details)
+                number = self._numbers[details] = len(self.in_order)
+                self._note(details)
+            elif not number:
+                self._leave_out()
+            return number
+
+    def continued(self, number: int) -> int:
+        """The number of the same details for an annotation that continues, whose flops are already counted."""
+        return self.number_of(self.in_order[number - 1].continued())
+
+    def _leave_out(self) -> None:
+        self.left_out += 1
+        now = time.monotonic()
+        if self._note_facts is not None and now - self._told_s >= _TOLD_EVERY_S:
+            self._told_s = now
+            self._note_facts({}, {_LEFT_OUT: self.left_out})
+
+    def detach(self) -> None:
+        """Never use the source again."""
+        self._note, self._note_facts = _note_nowhere, None
+
+
+_LEFT_OUT = "annotations_without_details"
+"""The figure of the ledger."""
+
+
 class _Recorder:
     """Passes annotations to one session's source; each session has its own recorder."""
 
-    def __init__(self, source: Source, stacks: bool, on_first: Callable[[], None] | None) -> None:
+    def __init__(self, destination: _Destination, on_first: Callable[[], None] | None) -> None:
         from collector.runtime.extension import load_extension
         from collector.tracing.suspended_blocks import waits_inside
 
-        self._note: Callable[[Details], None] = getattr(source, "note_details", _note_nowhere)
-        self.stacks = stacks
-        self._lock = threading.Lock()
-        self._numbers: dict[_Noted, int] = {}
-        self.details: dict[Details, int] = {}
-        """Distinct details of annotations -> their number, from 1 on."""
+        source = destination.source
+        self.stacks = destination.stacks
+        self.known = destination.known
+        self._is_recorded: Callable[[], bool] | None = getattr(source, "is_recorded", None)
+        self._checked: dict[_Noted, int] = {}
         calls = getattr(source, "annotation_calls", None)
         self.stack: AnnotationStack = load_extension().annotation_stack(
-            source.push_annotation, source.pop_annotation, calls, self._continued, waits_inside, on_first
+            source.push_annotation, source.pop_annotation, calls, self.known.continued, waits_inside, on_first
         )
         """`enter` enters an annotation of that name and number of details (0: none) in this context; it is for
         `annotate.__enter__`, which it takes for its caller. `leave` leaves it, in whatever order; nothing happens if it
         was not entered in this context or thread."""
 
     def number(self, noted: _Noted | None) -> int:
-        """The number of the details; new details get a new number."""
-        if noted is not None and noted in self._numbers:
-            return self._numbers[noted]
+        """The number of the details; new details get a new number. 0: nothing is recorded, or there is no room."""
+        if noted is not None and (number := self._checked.get(noted, 0)):
+            return number
+        if self._is_recorded is not None and not self._is_recorded():
+            return 0
         from collector.recording.annotation_details import Details, stack_of
 
         details = Details() if noted is None else Details.of(*noted[:4])
         if self.stacks or (noted is not None and noted.with_stack):
             frame = sys._getframe()
             details = details._replace(stack=stack_of(frame, _OWN_PLACES))
-        with self._lock:
-            number = self._number_of(details)
-        if noted is not None and not details.stack:
-            self._numbers[noted] = number
+        number = self.known.number_of(details)
+        if noted is not None and number and not details.stack:
+            if len(self._checked) >= _MOST_CHECKED:
+                self._checked.clear()
+            self._checked[noted] = number
         return number
-
-    def _continued(self, number: int) -> int:
-        """The number of the same details for an annotation that continues, whose flops are already counted."""
-        with self._lock:
-            details = next(each for each, known in self.details.items() if known == number)
-            return self._number_of(details.continued())
-
-    def _number_of(self, details: Details) -> int:
-        """The number of ``details``, possibly a new one. Needs the lock, so that the source gets them in order."""
-        if details not in self.details:
-            self.details[details] = len(self.details) + 1
-            self._note(details)
-        return self.details[details]
 
     def detach(self) -> None:
         """Never use the source again, even if annotations are left later."""
         self.stack.detach()
-        self._note = _note_nowhere
+        self.known.detach()
 
 
 def _note_nowhere(details: Details) -> None:
@@ -276,14 +324,18 @@ would be another program than the untraced one, because Dynamo runs code that it
 class Ended(NamedTuple):
     """The annotations of a session that has ended."""
 
-    details: Mapping[Details, int]
-    """Their details -> the number by which the source knows them, ascending from 1."""
+    details: Sequence[Details]
+    """Their details, by the number by which the source knows them, which counts from 1."""
     counters: Mapping[str, int]
     """Figures of the ledger: what could not be attributed."""
 
 
 def send_annotations_to(
-    source: Source | None, *, stacks: bool = False, on_first: Callable[[], None] | None = None
+    source: Source | None,
+    *,
+    stacks: bool = False,
+    on_first: Callable[[], None] | None = None,
+    is_bounded: bool = False,
 ) -> Ended:
     """Pass annotations to ``source`` from now on. For the session that owns the source.
 
@@ -291,6 +343,7 @@ def send_annotations_to(
         source: the source that records; None: that of `send_annotations_always`, or none.
         stacks: record the Python stack of every annotation; that of `send_annotations_always` has its own choice.
         on_first: called once, when the first annotation is entered.
+        is_bounded: limit the memory for details, where the source keeps no records in memory.
 
     Returns:
         The facts about the annotations since the last call.
@@ -306,20 +359,20 @@ def send_annotations_to(
         convert_extension.annotate_in(None, False)
         task_steps.follow(None)
         ended.stack.end()  # ended before it is forgotten: after a Ctrl-C in between, the next call ends it
-    standing = _standing if source is None else _Standing(source, stacks)
-    if standing is None:
+    destination = _standing if source is None else _Destination.of(source, stacks=stacks, is_bounded=is_bounded)
+    if destination is None:
         _recorder = None
     else:
-        recorder = _Recorder(standing.source, standing.stacks, on_first)
-        recorder.details = standing.details
+        recorder = _Recorder(destination, on_first)
         task_steps.follow(recorder.stack)
         _recorder = recorder
         convert_extension.hasten_annotate(annotate)
-        convert_extension.annotate_in(recorder.stack, standing.stacks)
+        convert_extension.annotate_in(recorder.stack, destination.stacks)
     if ended is None:
-        return Ended({}, {})
+        return Ended((), {})
     names = ("annotations_mixed", "annotations_unfollowed", "annotations_suspended")
-    return Ended(ended.details, dict(zip(names, ended.stack.counts(), strict=True)))
+    counters = dict(zip(names, ended.stack.counts(), strict=True))
+    return Ended(ended.known.in_order, counters | {_LEFT_OUT: ended.known.left_out})
 
 
 def send_annotations_always(source: Source, *, stacks: bool = False) -> None:
@@ -330,20 +383,29 @@ def send_annotations_always(source: Source, *, stacks: bool = False) -> None:
     global _standing
     if _standing is not None and _standing.stacks == stacks:
         return
-    _standing = _Standing(source, stacks)
+    # Numbers of details count on: the recordings of the process know all that it has noted.
+    known = _KnownDetails(source, is_bounded=True) if _standing is None else _standing.known
+    _standing = _Destination(source, stacks, known)
     if _recorder is None:
         send_annotations_to(None)
 
 
-class _Standing:
-    """The source that gets annotations where no session does, and the details that it knows."""
+class _Destination(NamedTuple):
+    """A source that gets annotations."""
 
-    def __init__(self, source: Source, stacks: bool) -> None:
-        self.source, self.stacks = source, stacks
-        self.details: dict[Details, int] = {}
+    source: Source
+    stacks: bool
+    """Whether it gets the Python stack of every annotation."""
+    known: _KnownDetails
+
+    @classmethod
+    def of(cls, source: Source, *, stacks: bool, is_bounded: bool) -> _Destination:
+        """A source that has got none so far."""
+        return cls(source, stacks, _KnownDetails(source, is_bounded=is_bounded))
 
 
-_standing: _Standing | None = None
+_standing: _Destination | None = None
+"""The source that gets annotations where no session does."""
 
 
 def is_recording() -> bool:

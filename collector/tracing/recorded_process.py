@@ -35,8 +35,13 @@ class RecordedProcess(NativeSource):
         self.annotation_calls = self._native.annotation_calls(of_recorded_program=True)
 
     def note_details(self, details: Details) -> None:
-        """Store the details of an annotation; those from before CUDA's initialisation, too."""
+        """Store the details of an annotation, for this recording and those that follow."""
         self._native.note_run_details(json.dumps(details))
+
+    def is_recorded(self) -> bool:
+        """Whether a recording is open. Details that nobody records are not kept: a process may listen for weeks."""
+        is_active: bool = self._native.is_active()
+        return is_active
 
 
 STACKS_VARIABLE = "COLLECTOR_RUN_PYTHON"

@@ -363,7 +363,7 @@ class Recorder:
         """Let the recording have annotations, and the recorder notice what is to be dumped."""
         texts, counters = nvtx.missed_facts() if nvtx.is_armed() else ({}, {})
         self._nvtx_facts = {f"environment.{name}": text for name, text in texts.items()}, counters
-        send_annotations_to(source)
+        send_annotations_to(source, is_bounded=True)
         atexit.register(self.stop)
         self._hook_exceptions()
         thread = threading.Thread(target=self._watch, name="collector recorder", daemon=True)

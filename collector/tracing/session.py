@@ -588,7 +588,7 @@ class Session(TracedStep):
         if is_window:
             return
         check_kinds = functools.partial(_check_kinds, self.options.missing_for_annotations)
-        send_annotations_to(use.source, stacks=options.stacks, on_first=check_kinds)
+        send_annotations_to(use.source, stacks=options.stacks, on_first=check_kinds, is_bounded=options.stream)
 
     @uncompiled
     def _end(self, use: session_slot.Use, exc: BaseException | None, *, at_exit: bool = False) -> None:

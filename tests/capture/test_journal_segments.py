@@ -93,6 +93,20 @@ def test_a_journal_states_the_rank_and_the_job(gpu, tmp_path):
     assert collector.load(journal, window=(0, 1)).device_prefix == "/job:trainer/replica:0/task:3"
 
 
+def test_details_that_had_no_room_are_a_line_of_the_ledger(gpu, tmp_path, monkeypatch):
+    monkeypatch.setattr("collector.tracing.annotate._MOST_PARTS", 5)
+    with streamed(tmp_path / "run.journal"):
+        for flops in range(1, 21):
+            with collector.annotate("op", flops=flops):
+                gpu.launch("kernel")
+    recording = Recording.load(tmp_path / "run.journal")
+    assert [details.flops for details in recording.details] == [1, 2, 3, 4, 5]
+    assert recording.annotations.details_id.tolist() == [1, 2, 3, 4, 5, *[0] * 15]
+    assert recording.ledger.losses() == [
+        "15 annotations have no flops, bytes, inputs or stack: there are too many different ones for the memory"
+    ]
+
+
 def test_each_use_of_a_session_needs_a_journal_of_its_own(gpu, tmp_path):
     session = collector.trace(journal=tmp_path / "run.journal", stream=True)
     with session:

@@ -14,6 +14,7 @@ from launch_log import Log
 
 import collector
 from collector.recording.annotation_details import Details, resolve
+from collector.tracing import annotate as annotate_module
 from collector.tracing.annotate import annotate, forget_annotations, send_annotations_to
 
 
@@ -500,6 +501,81 @@ def test_an_annotation_that_goes_on_after_another_was_left_is_not_counted_twice(
         ("one/two", 4),
         ("one/two", 0),
     ]
+
+
+class JournalLog(DetailsLog):
+    """A source whose records are not in memory, and that is recorded for a part of the time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.noted: list[Details] = []
+        self.facts: list[dict[str, int]] = []
+        self.is_on = True
+
+    def note_details(self, details: Details) -> None:
+        self.noted.append(details)
+
+    def note_facts(self, texts, numbers) -> None:
+        self.facts.append(dict(numbers))
+
+    def is_recorded(self) -> bool:
+        return self.is_on
+
+
+def test_details_of_a_recording_that_is_not_in_memory_are_limited(monkeypatch):
+    """Details beyond the limit are counted; those that are known keep their number."""
+    monkeypatch.setattr(annotate_module, "_MOST_PARTS", 100)
+    monkeypatch.setattr(annotate_module, "_MOST_CHECKED", 10)
+    source = JournalLog()
+    send_annotations_to(source, is_bounded=True)
+    recorder = annotate_module._recorder
+    for flops in range(1, 501):
+        with annotate("a", flops=flops):
+            pass
+    with annotate("a", flops=7):
+        pass
+    with annotate("b", stack=True):
+        pass
+    assert len(recorder._checked) <= 10
+    ended = send_annotations_to(None)
+    assert [details.flops for details in ended.details] == list(range(1, 101))
+    assert source.noted == list(ended.details)
+    assert [number for _, number in source.pushed] == [*range(1, 101), *[0] * 400, 7, 0]
+    assert ended.counters["annotations_without_details"] == 401
+    assert source.facts[0] == {"annotations_without_details": 1}  # and then once a second
+    assert len(source.facts) < 100
+
+
+def test_details_of_a_step_in_memory_are_all_kept(monkeypatch):
+    monkeypatch.setattr(annotate_module, "_MOST_PARTS", 10)
+
+    def use() -> None:
+        for flops in range(1, 101):
+            with annotate("a", flops=flops):
+                pass
+
+    assert [details.flops for _, details in _noted(DetailsLog(), use)] == list(range(1, 101))
+
+
+def test_a_process_that_is_not_recorded_keeps_no_details(monkeypatch):
+    source = JournalLog()
+    source.is_on = False
+    monkeypatch.setattr(annotate_module, "_standing", None)
+    annotate_module.send_annotations_always(source)
+    try:
+        for is_on in (False, True, False):
+            source.is_on = is_on
+            for flops in range(1, 4):
+                with annotate("a", flops=flops if is_on else flops + 10):
+                    pass
+        assert [details.flops for details in source.noted] == [1, 2, 3]
+        assert [number for _, number in source.pushed] == [0, 0, 0, 1, 2, 3, 0, 0, 0]
+        known = annotate_module._standing.known
+        annotate_module.send_annotations_always(source, stacks=True)
+        assert annotate_module._standing.known is known  # the recordings go on with its numbers
+    finally:
+        monkeypatch.undo()
+        send_annotations_to(None)
 
 
 @pytest.mark.parametrize(
