@@ -40,8 +40,9 @@ def test_a_path_with_a_rank_gets_no_other(monkeypatch):
     assert file_of_this_process(Path("step-{step}.json"), 3, 4)[0] == Path("step-4.rank3.json")
 
 
-def test_what_a_placeholder_stands_for_is_no_rank(monkeypatch):
+def test_what_a_placeholder_stands_for_is_no_rank(tmp_path, monkeypatch):
     """Each step of a rank has the same kind of name, also the one whose number is that of the rank."""
+    monkeypatch.chdir(tmp_path)
     for name, value in {"WORLD_SIZE": "8", "RANK": "2", "EPOCH": "2"}.items():
         monkeypatch.setenv(name, value)
     for asked in ("step{step}.json", "rank{step}.json", "{step}/rank.json", "e{env:EPOCH}.json"):
