@@ -2,7 +2,8 @@
 
 GPU work becomes kernels, copies and memsets, each once; the host's nodes become API calls, where they are called like
 one, and annotations. What neither is (steps of a merged trace, other processes, nodes without a time) is counted in the
-ledger as ``nodes_without_columns``. A label states shared memory as one number, which is taken for dynamic.
+ledger as ``nodes_without_columns``. A label states shared memory as one number; the part of it that the label does not
+state as static is taken for dynamic.
 """
 
 from __future__ import annotations
@@ -78,13 +79,14 @@ class _Labelled:
     def _add_gpu_work(self) -> None:
         category = self._found["category"]
         kernels = np.flatnonzero(self._on_gpu & (category == _KERNEL))
-        shared, dynamic = (self._number(name, kernels) for name in ("shared_bytes", "dynamic_shared_bytes"))
+        static, dynamic = (self._number(f"{part}_shared_bytes", kernels) for part in ("static", "dynamic"))
+        rest = np.maximum(self._number("shared_bytes", kernels) - static, 0)
         self._built.add(
             "kernels",
             **self._where(kernels),
             name_id=self._names(kernels),
             registers_per_thread=self._number("registers", kernels),
-            dynamic_shared_bytes=np.where(self._found["dynamic_shared_bytes"][kernels] >= 0, dynamic, shared),
+            dynamic_shared_bytes=np.where(self._found["dynamic_shared_bytes"][kernels] >= 0, dynamic, rest),
             **{name: self._number(name, kernels) for name in _SHAPE},
         )
         copies = np.flatnonzero(self._on_gpu & (category == _MEMCPY))

@@ -201,11 +201,14 @@ class TimelineColumns:
         names, index = self._found.names(rows)
         whole_names, whole_index = self._texts("kernel", rows)
         ids = built.name_ids([*names, *whole_names])
+        static = self._argument("static_shared_bytes", rows)
         dynamic = self._found.integers("dynamic_shared_bytes", rows, _LARGEST_ARGUMENT)
+        # A drawn trace omits a figure of 0, and states the sum of both.
+        rest = np.maximum(self._count("shared_bytes", rows) - static, 0)
         columns: dict[str, Column] = {
             "name_id": ids[np.where(whole_index >= 0, len(names) + whole_index, index)],
             "registers_per_thread": partial(self._count, "registers", rows),
-            "dynamic_shared_bytes": np.where(dynamic >= 0, dynamic, self._count("shared_bytes", rows)),
+            "dynamic_shared_bytes": np.where(dynamic >= 0, dynamic, rest),
             "launch_type": self._side.numbers("launch_type", _LAUNCH_TYPES, rows),
             "priority": partial(self._found.signed_integers, "priority", rows),
         }

@@ -154,6 +154,17 @@ def test_a_timeline_read_back_has_the_columns_that_it_shows(build, tmp_path, suf
     assert "nodes_without_columns" not in found.ledger.source_counters
 
 
+@pytest.mark.parametrize("prefix", ["", "/job:worker/replica:0/task:3"])
+def test_a_timeline_read_back_tells_static_from_dynamic_shared_memory(build, tmp_path, prefix):
+    """A figure of 0 is not drawn, and the sum of both always is."""
+    sizes = [(16, 0), (16, 100), (0, 64), (0, 0)]
+    for place, (static, dynamic) in enumerate(sizes):
+        build.kernel(f"k{place}", 2000 * place, static_shared_bytes=static, dynamic_shared_bytes=dynamic)
+    Step(RecordingSource(build.recording(), prefix)).save(tmp_path / "step.json")
+    found = collector.load(tmp_path / "step.json").kernels
+    assert list(zip(found.static_shared_bytes.tolist(), found.dynamic_shared_bytes.tolist(), strict=True)) == sizes
+
+
 def test_two_ranks_of_one_timeline_have_gpus_of_their_own(tmp_path):
     devices = [f"/job:worker/replica:0/task:{rank}/gpu:0/stream:7" for rank in range(2)]
     step = StepStats(dev_stats=[DeviceStepStats(device=each, node_stats=[node("k:k", 5, 5)]) for each in devices])

@@ -44,7 +44,8 @@ _ENUMS = {
 SHOWN = {
     "kernels": (
         "device_id", "stream_id", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z",
-        "registers_per_thread", "launch_type", "priority", "local_bytes_per_thread", *_OF_GRAPHS,
+        "registers_per_thread", "static_shared_bytes", "dynamic_shared_bytes", "launch_type", "priority",
+        "local_bytes_per_thread", *_OF_GRAPHS,
     ),
     "memcpys": ("device_id", "stream_id", "copy_kind", "src_kind", "dst_kind", "num_bytes", "is_async", *_OF_GRAPHS),
     "memsets": ("device_id", "stream_id", "memory_kind", "num_bytes", "value", "is_async", *_OF_GRAPHS),
@@ -67,7 +68,7 @@ _NAMED = ("annotations", "nvtx_ranges", "other_ranges")
 
 def shown(recording, table):
     """The rows of a table with the columns that slices state; values without a text or JSON number, and impossible
-    shapes, are 0."""
+    shapes and sizes, are 0."""
     rows, found = getattr(recording, table), Counter()
     offset_ns = recording.clock.offset_ns
     names = rows.recorded_names() if table in _NAMED else [""] * len(rows)
@@ -80,6 +81,8 @@ def shown(recording, table):
                 value = 0
             if column in _ENUMS and value >= _ENUMS[column]:
                 value = 0
+            if column.endswith("_shared_bytes"):
+                value = max(value, 0)
             if column == "overhead_kind" and value not in OVERHEAD_KINDS:
                 value = 0
             if column in ("num_bytes", "address", "graph_node_id", "jit_id", "cache_bytes") and value >= 1 << 53:
