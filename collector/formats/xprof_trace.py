@@ -42,8 +42,9 @@ _DETAIL = re.compile(r"(\w+):(\S+)")
 _INTEGERS = re.compile(r"[0-9]{1,9}(?:,[0-9]{1,9}){0,2}")
 _PYTHON_FUNCTION = "$"
 """Prefix of the names of functions that the Python tracer recorded."""
-_OTHER_ROWS = ("Steps", "waits", "overheads", "jit", "memory", "nvtx")
-"""Threads of the host, in our own profiles, that hold neither calls nor annotations."""
+_OTHER_ROW = re.compile(r"(?:(?:rank|process) \d+ )?(?:step \d+ )?(?:Steps|waits|overheads|jit|memory|nvtx)")
+"""Threads of the host, in our own profiles, that hold neither calls nor annotations; of several ranks, or of several
+steps that begin together, each has such threads."""
 _OPS = ("tf_op", "level 0", "hlo_op", "annotation")
 """Arguments that name the op, the first that is there counts."""
 _DETAILS = ("memset_details", "memcpy_details", "kernel_details")
@@ -94,10 +95,11 @@ class XprofDialect(ProfilerDialect):
         is_cleared = has_cleared | _are(names, lambda name: name.startswith("Memset"))[index]
         is_copy = has_copied | _are(names, lambda name: name.startswith("Memcpy"))[index]
         work = np.where(is_cleared, MEMSET, np.where(is_copy, MEMCPY, KERNEL))
-        is_other_row = np.array([thread in _OTHER_ROWS for thread in self._track_threads], bool)[tracks]
-        is_other = _are(names, lambda name: name.startswith(_PYTHON_FUNCTION))[index] | is_other_row
+        is_other_row = _are(self._track_threads, _OTHER_ROW.fullmatch)[tracks]
+        is_function = _are(names, lambda name: name.startswith(_PYTHON_FUNCTION))[index]
         is_call = found.has("correlation_id", rows) | _are(names, is_api_name)[index]
-        host = np.where(is_call, CALL, np.where(is_other, OTHER, OP))
+        # Waits and operations on memory have the correlation id of their call.
+        host = np.where(is_other_row, OTHER, np.where(is_call, CALL, np.where(is_function, OTHER, OP)))
         is_whole = found.have_phase("X", rows)
         host = np.where(is_whole, host, OTHER)
         on_gpu = np.where(self._track_streams[tracks] >= 0, work, GPU_ANNOTATION)

@@ -123,6 +123,36 @@ def test_the_same_figures_come_from_our_own_profile_of_it(profile, tmp_path):
     )
 
 
+@pytest.fixture
+def with_waits(build, start_ns):
+    times = {"start_ns": start_ns + 3000, "end_ns": start_ns + 4000, "correlation_id": 6}
+    build.launch(5, 1000).kernel("sgemm", 2000, correlation_id=5)
+    build.call("cudaStreamSynchronize_v3020", 2900, 1200, correlation_id=6)
+    build.raw("synchronizations", **times, sync_type=3, stream_id=7).raw("overheads", **times, overhead_kind=1)
+    return build.raw("memory_operations", start_ns=start_ns + 50, operation=1, correlation_id=7, num_bytes=64)
+
+
+def test_only_calls_of_our_own_profile_come_back_as_calls(with_waits, tmp_path):
+    given = with_waits.recording()
+    given.save(tmp_path / "step.xplane.pb")
+    again = collector.load(tmp_path / "step.xplane.pb").recording
+    assert Counter(again.api_calls.recorded_names()) == {
+        "cuLaunchKernel": 1, "cudaLaunchKernel": 1, "cudaStreamSynchronize": 1
+    }  # fmt: skip
+    assert len(again.other_ranges) == 4  # the wait, the overhead, the allocation, and the step itself
+
+
+@pytest.mark.parametrize("layout", ["sequence", "overlay"])
+def test_only_calls_of_merged_ranks_come_back_as_calls(with_waits, tmp_path, layout):
+    for rank in range(2):
+        with_waits.recording().save(tmp_path / f"rank{rank}.pb")
+    collector.merge(
+        [tmp_path / "rank0.pb", tmp_path / "rank1.pb"], tmp_path / "all.xplane.pb", layout=layout, clock_offsets=None
+    )
+    again = collector.load(tmp_path / "all.xplane.pb").recording
+    assert len(again.api_calls) == 6
+
+
 def test_a_step_of_ours_comes_back(build, tmp_path):
     shape = {"registers_per_thread": 40, "static_shared_bytes": 256, "dynamic_shared_bytes": 1024, "grid_x": 8}
     build.launch(5, 1000).kernel("sgemm", 2000, correlation_id=5, **shape).memcpy(9000, num_bytes=4096)
