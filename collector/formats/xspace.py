@@ -419,7 +419,9 @@ def _add_columns(
             f"block:{arguments.get('block', '0,0,0')} occ_pct:0"
         )
         stats.append(built.text("kernel_details", details))
-        name, content = node.timeline_label.rpartition(" regs:")[0] or activity, "Compute"
+        # Without a launch shape the label is the name alone.
+        name = node.timeline_label.rpartition(" regs:")[0] or node.timeline_label or activity
+        content = "Compute"
     else:
         shown = ("is_async",)
         is_copy = columns.kind == Activity.MEMCPY
@@ -452,11 +454,11 @@ def _flow(built: Plane, part: _Part, place: tuple[int, int]) -> list[XStat]:
 
 
 def _kernel_details(details: dict[str, str]) -> str:
-    """Launch shape in the words that XProf parses; what is not known is 0 or 1."""
+    """Launch shape in the words that XProf parses; what is not known is 0."""
     return (
         f"regs:{details.get('regs', '0')} static_shared:{details.get('static_shared') or details.get('shm', '0')} "
-        f"dynamic_shared:{details.get('dynamic_shared', '0')} grid:{details.get('grid', '1,1,1')} "
-        f"block:{details.get('block', '1,1,1')} occ_pct:{details.get('occ_pct', '0')}"
+        f"dynamic_shared:{details.get('dynamic_shared', '0')} grid:{details.get('grid', '0,0,0')} "
+        f"block:{details.get('block', '0,0,0')} occ_pct:{details.get('occ_pct', '0')}"
     )
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import collector
 from collector.formats.xspace_events import xspace_events
+from collector.protos import DeviceStepStats, NodeExecStats, StepStats
 from collector.protos.xplane_pb2 import XEvent, XLine, XPlane, XSpace, XStat
 from collector.recording.cupti_enums import COPY_KINDS
 
@@ -166,6 +167,30 @@ def test_a_step_of_ours_comes_back(build, tmp_path):
     assert again.memcpys.num_bytes.tolist() == [4096]
     offset = given.clock.offset_ns - again.clock.offset_ns
     assert (again.kernels.start_ns - given.kernels.start_ns).tolist() == [offset]
+
+
+LONG_NAME = f"void Kernel<{', '.join(f'cutlass_{each}_tensorop' for each in range(40))}>(int)"
+
+
+def test_a_kernel_without_a_launch_shape_keeps_its_whole_name(build, tmp_path):
+    no_shape = dict.fromkeys(("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z"), 0)
+    given = build.kernel(LONG_NAME, 2000, **no_shape).kernel("plain", 9000, **no_shape).recording()
+    given.save(tmp_path / "step.xplane.pb")
+    again = collector.load(tmp_path / "step.xplane.pb").recording
+    assert again.kernels.recorded_names() == [LONG_NAME, "plain"]
+
+
+def test_a_label_without_a_launch_shape_states_none(tmp_path):
+    nodes = [
+        NodeExecStats(node_name="op:k", timeline_label="void k()", all_start_nanos=EPOCH_NS, all_end_rel_nanos=50),
+        NodeExecStats(node_name="op:r", timeline_label="r regs:8", all_start_nanos=EPOCH_NS + 90, all_end_rel_nanos=5),
+    ]
+    step = StepStats(dev_stats=[DeviceStepStats(device="/gpu:0/stream:7", node_stats=nodes)])
+    (tmp_path / "foreign.pb").write_bytes(step.SerializeToString())
+    collector.load(tmp_path / "foreign.pb").save(tmp_path / "step.xplane.pb")
+    kernels = collector.load(tmp_path / "step.xplane.pb").kernels
+    assert kernels.registers_per_thread.tolist() == [0, 8]
+    assert not any(getattr(kernels, f"{which}_{axis}").any() for which in ("grid", "block") for axis in "xyz")
 
 
 def test_gpus_of_several_ranks_are_kept_apart(write):
