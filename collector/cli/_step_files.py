@@ -70,7 +70,7 @@ def step_files(given: str) -> list[Path]:
     if path.is_dir() and not is_trace(path):
         present = [each for each in path.iterdir() if not each.name.startswith(".")]
         found = [each for each in present if is_trace(each)]
-        left_out = sorted(each.name for each in present if each not in found and each.is_file())
+        left_out = sorted(each.name for each in set(present).difference(found) if each.is_file())
         if left_out:
             terminal.report(f"{path}: {_LEFT_OUT}: {', '.join(left_out)}")
     elif path.exists() or not any(mark in given for mark in "*?["):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from collector.formats.free_numbers import FreeNumbers
 from collector.recording.annotation_details import Details
 from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND, DRIVER_DOMAIN, RUNTIME_DOMAIN
 from collector.recording.first_rows import first_rows, look_up
@@ -36,14 +37,9 @@ def is_api_name(name: str) -> bool:
 
 def device_ids(units: Iterable[str]) -> dict[str, int]:
     """A number for each GPU: its own, or the next free number if another rank already has it."""
-    found: dict[str, int] = {}
-    for unit in dict.fromkeys(units):
-        ordinal = _ORDINAL.search(unit)
-        number = int(ordinal[1]) if ordinal else 0
-        while number in found.values():
-            number += 1
-        found[unit] = number
-    return found
+    numbers = FreeNumbers()
+    ordinals = {unit: _ORDINAL.search(unit) for unit in units}
+    return {unit: numbers.take(int(ordinal[1]) if ordinal else 0) for unit, ordinal in ordinals.items()}
 
 
 class CaptureBuilder:
