@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from collector.formats.chrome_events import LARGEST_ID, per_place
+from collector.formats.free_numbers import FreeNumbers
 from collector.formats.torch_op_details import ARGUMENTS as OP_ARGUMENTS
 from collector.formats.torch_op_details import SEQUENCE, OpDetails, op_details
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     import numpy.typing as npt
 
@@ -48,7 +50,7 @@ _LARGEST_FIGURES = {"bytes": (1 << 53) - 1, "graph node id": (1 << 63) - 1}
 """The largest figure, of those that may be beyond 32 bits."""
 _SYNC_TYPES = {"Event Sync": 1, "Stream Wait Event": 2, "Stream Sync": 3, "Context Sync": 4}
 """Kineto's name of a ``CUpti_ActivitySynchronizationType`` -> its number."""
-_FIRST_DIGITS = re.compile(r"[0-9]{1,9}")
+_DIGITS = re.compile(r"[0-9]{1,19}")
 
 
 class Names(NamedTuple):
@@ -103,7 +105,7 @@ class ProfilerDialect:
     def devices(self, rows: Numbers) -> Numbers:
         """The numbers of GPUs."""
         stated = self.found.integers("device", rows)
-        return np.where(stated < 0, self._of_tracks(0)[self.found.track_numbers(rows)], stated)
+        return np.where(stated < 0, self.processes(rows), stated)
 
     def streams(self, rows: Numbers) -> Numbers:
         """The numbers of streams."""
@@ -112,14 +114,20 @@ class ProfilerDialect:
 
     def threads(self, rows: Numbers) -> Numbers:
         """The numbers of threads."""
-        return self._of_tracks(1)[self.found.track_numbers(rows)]
+        return np.array([*self.thread_numbers, 0], np.int64)[self.found.track_numbers(rows)]
 
     def processes(self, rows: Numbers) -> Numbers:
         """The numbers of processes."""
-        return self._of_tracks(0)[self.found.track_numbers(rows)]
+        return np.array([*self._process_numbers, 0], np.int64)[self.found.track_numbers(rows)]
 
-    def _of_tracks(self, part: int) -> Numbers:
-        return per_place([track[part] for track in self.found.tracks], row_number, 0)
+    @cached_property
+    def thread_numbers(self) -> list[int]:
+        """The number of each track's thread."""
+        return row_numbers(thread for _, thread in self.found.tracks)
+
+    @cached_property
+    def _process_numbers(self) -> list[int]:
+        return row_numbers(process for process, _ in self.found.tracks)
 
     def correlations(self, rows: Numbers) -> Numbers:
         """The number that a launch and what it caused share; 0 where there is none."""
@@ -176,12 +184,18 @@ def launch_shapes(values: list[list[Any]], places: Numbers) -> LaunchShapes:
     return LaunchShapes(np.array(known, np.int64), places)
 
 
-def row_number(value: Any) -> int:
-    """A process or thread id as a number: itself, the digits in it (``"stream 7"``), or 0."""
-    if type(value) is int and 0 <= value <= LARGEST_ID:
-        return value
-    digits = _FIRST_DIGITS.search(str(value))
-    return int(digits[0]) if digits else 0
+def row_numbers(values: Iterable[Any]) -> list[int]:
+    """Process or thread ids as numbers of 32 bits: themselves, the digits in them (``"stream 7"``), or 0.
+
+    Of a larger id, such as one of pthreads, the first nine digits are its number, or the next number that no other has.
+    """
+    ids = [str(value) for value in values]
+    found = {each: int(digits[0]) if (digits := _DIGITS.search(each)) else 0 for each in ids}
+    numbers = FreeNumbers(number for number in found.values() if number <= LARGEST_ID)
+    for each, number in found.items():
+        if number > LARGEST_ID:
+            found[each] = numbers.take(int(str(number)[:9]))
+    return [found[each] for each in ids]
 
 
 def _kind(category: str) -> int:

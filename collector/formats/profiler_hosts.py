@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collector.formats.chrome_events import text
-from collector.formats.profiler_dialect import row_number
 from collector.recording.first_rows import distinct_rows
 from collector.stepstats.labels import HOST_DEVICE
 
@@ -59,7 +58,7 @@ class HostTracks:
         """Number of a thread -> its track; of several processes with the same number, that of ``/cpu:0``."""
         threads: dict[int, int] = {}
         for track in self._with_columns:
-            number = row_number(self._dialect.found.tracks[track][1])
+            number = self._dialect.thread_numbers[track]
             if number not in threads or self.devices[track] == HOST_DEVICE != self.devices[threads[number]]:
                 threads[number] = track
         return threads

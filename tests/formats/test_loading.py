@@ -532,6 +532,25 @@ def test_odd_values_are_counted_not_believed(write):
     }
 
 
+def test_threads_with_ids_beyond_32_bits_are_kept_apart(write):
+    """Ids of pthreads are addresses, which have the same first digits."""
+    threads = (140_234_567_890_123, 140_234_567_900_000, 140_234_567, "1402345678", "thread 7")
+    events = [
+        {"ph": "X", "cat": "cpu_op", "name": f"op{place}", "ts": 1000, "dur": 10, "pid": 7, "tid": thread}
+        for place, thread in enumerate(threads)
+    ] + [
+        {"ph": "M", "name": "thread_name", "pid": 7, "tid": thread, "args": {"name": f"name {place}"}}
+        for place, thread in enumerate(threads)
+    ]
+    recording = load(write("threads.json", as_json(events))).recording
+    annotations = recording.annotations
+    numbers = dict(zip(annotations.names(), annotations.thread_id.tolist(), strict=True))
+    assert numbers == {"op0": 140_234_568, "op1": 140_234_569, "op2": 140_234_567, "op3": 1_402_345_678, "op4": 7}
+    assert recording.environment["thread_names"] == {
+        numbers[f"op{place}"]: f"name {place}" for place in range(len(threads))
+    }
+
+
 def test_begin_and_end_make_one_slice(write):
     events = [
         {"ph": "B", "name": "outer", "pid": 1, "tid": 1, "ts": 1},
