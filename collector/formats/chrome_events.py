@@ -123,6 +123,13 @@ class ChromeEvents:
         found: Numbers = np.flatnonzero(is_one[self._phases])
         return found
 
+    def rows_without(self, phases: str) -> Numbers:
+        """The events that have none of these phases."""
+        is_one = np.ones(256, bool)
+        is_one[np.frombuffer(phases.encode(), np.uint8)] = False
+        found: Numbers = np.flatnonzero(is_one[self._phases])
+        return found
+
     def have_phase(self, phase: str, rows: Numbers) -> npt.NDArray[np.bool_]:
         """Whether events have a phase."""
         found: npt.NDArray[np.bool_] = self._phases[rows] == ord(phase)

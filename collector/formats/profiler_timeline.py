@@ -34,7 +34,7 @@ from collector.formats.profiler_dialect import (
 )
 from collector.formats.profiler_hosts import HostTracks
 from collector.formats.step import RecordingSource
-from collector.formats.timed_spans import timed_spans
+from collector.formats.timed_spans import count_other_phases, timed_spans
 from collector.recording.cupti_enums import ALLOCATION, RELEASE
 from collector.recording.distinct import distinct_codes, distinct_values
 from collector.recording.possible_times import is_wall_time
@@ -90,6 +90,7 @@ class ProfilerTrace(RecordingSource):
         self._base_ns = _base_ns(found)
         self._spans = timed_spans(found, self._base_ns)
         self._rows = self._spans.rows
+        count_other_phases(found, self._memory_rows())
         if found.is_cut and len(self._rows) and not is_wall_time(int(self._spans.starts_ns().min())):
             found.skipped[NO_BASE] += 1
 

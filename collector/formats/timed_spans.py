@@ -12,6 +12,18 @@ from collector.formats.chrome_events import has_time
 if TYPE_CHECKING:
     from collector.formats.chrome_events import ChromeEvents, Numbers
 
+_READ_PHASES = "XBEMstf"
+_PHASES = {
+    **dict.fromkeys("bneSTFp", "asynchronous events"),
+    "C": "counters",
+    **dict.fromkeys("iIR", "instants"),
+    **dict.fromkeys("NOD", "objects"),
+    "P": "samples",
+}
+"""Phase -> the events that have it, of those that no table of a recording takes."""
+_PROFILERS_MARKS = ("Iteration Start: ", "Record Window End")
+"""Begins of the names of the instants by which PyTorch's profiler says when it ran."""
+
 
 @dataclass(frozen=True)
 class TimedSpans:
@@ -59,6 +71,24 @@ def timed_spans(found: ChromeEvents, base_ns: int) -> TimedSpans:
     order = np.argsort(np.concatenate([whole, ended]), kind="stable")
     ends = np.concatenate([np.full(len(whole), -1, np.int64), ended])
     return TimedSpans(found, base_ns, np.concatenate([whole, begun])[order], ends[order])
+
+
+def count_other_phases(found: ChromeEvents, read: Numbers) -> None:
+    """Count the events that are no spans in ``found.skipped``, by their phase.
+
+    Events of metadata and arrows are none of them: the former are read, and the latter follow from correlation ids.
+
+    Args:
+        found: the events of a trace.
+        read: those of them that are read in another way.
+    """
+    others = np.setdiff1d(found.rows_without(_READ_PHASES), read, assume_unique=True)
+    names, index = found.names(others)
+    is_mark = np.array([name.startswith(_PROFILERS_MARKS) for name in names] + [False], bool)[index]
+    phases, counts = np.unique(found.phases(others[~is_mark]), return_counts=True)
+    for phase, count in zip(phases.tolist(), counts.tolist(), strict=True):
+        letter = chr(phase) if chr(phase).isprintable() else "?"
+        _count(found, f"{_PHASES.get(letter, 'other events')} (phase {letter})", count)
 
 
 def _pairs(found: ChromeEvents, halves: Numbers) -> tuple[Numbers, Numbers]:

@@ -532,6 +532,38 @@ def test_odd_values_are_counted_not_believed(write):
     }
 
 
+SLICE = {"ph": "X", "name": "a", "ts": 1, "dur": 2, "pid": 1, "tid": 1}
+OTHER_EVENTS = [
+    {"ph": "b", "id": 1, "name": "request", "ts": 1, "pid": 1, "tid": 1, "cat": "c"},
+    {"ph": "e", "id": 1, "name": "request", "ts": 9, "pid": 1, "tid": 1, "cat": "c"},
+    {"ph": "C", "name": "GPU util", "ts": 1, "pid": 1, "args": {"v": 3}},
+    {"ph": "i", "name": "mark", "ts": 1, "pid": 1, "tid": 1, "s": "t"},
+    {"ph": "I", "name": "mark", "ts": 1, "pid": 1, "tid": 1},
+    {"ph": "\n", "name": "odd", "ts": 1, "pid": 1, "tid": 1},
+    {"ph": "i", "name": "Iteration Start: PyTorch Profiler", "ts": 0, "pid": "Traces", "tid": "Trace", "s": "g"},
+    {"ph": "i", "name": "Record Window End", "ts": 9, "pid": "", "tid": "", "s": "g"},
+    {"ph": "s", "id": 1, "name": "arrow", "ts": 1, "pid": 1, "tid": 1},
+]
+
+
+def test_events_that_no_table_takes_are_counted_by_their_phase(write):
+    trace = load(write("others.json", as_json([SLICE, *OTHER_EVENTS])))
+    assert trace.skipped == {
+        "asynchronous events (phase b)": 1,
+        "asynchronous events (phase e)": 1,
+        "counters (phase C)": 1,
+        "instants (phase i)": 1,
+        "instants (phase I)": 1,
+    }
+    assert "instants (phase I) in the file that the step was read from: 1" in trace.ledger.losses()
+
+
+def test_a_file_of_asynchronous_events_alone_says_so(write):
+    path = write("async.json", as_json(OTHER_EVENTS[:2]))
+    with pytest.raises(InvalidFileError, match=r"no event of it can be read \(asynchronous events \(phase b\), async"):
+        load(path)
+
+
 def test_threads_with_ids_beyond_32_bits_are_kept_apart(write):
     """Ids of pthreads are addresses, which have the same first digits."""
     threads = (140_234_567_890_123, 140_234_567_900_000, 140_234_567, "1402345678", "thread 7")
