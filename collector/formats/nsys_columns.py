@@ -108,7 +108,7 @@ _PUSH_POP_RANGE = 59
 _EMIT_NVTX = re.compile(r", (?:seq|op_id|sizes|input_op_ids) = ")
 """The suffix, unique for each call, that ``torch.autograd.profiler.emit_nvtx`` adds to the name of an op."""
 _THREAD_MASK = (1 << 24) - 1
-_LARGEST_EPOCH_NS = 1 << 62
+_EPOCH_LIMIT_NS = 1 << 62
 _LARGEST_ID = (1 << 32) - 1
 _PRODUCT_VERSION = re.compile(r"[0-9.]{1,40}")
 
@@ -127,6 +127,7 @@ class NsysColumns:
             *_TIMES,
             *("globalTid", "correlationId", "nameId", "returnValue"),
             timed=_TIMES,
+            times=_TIMES,
             understood=("eventClass",),
         )
         self._overheads = database.table(
@@ -134,6 +135,7 @@ class NsysColumns:
             *_TIMES,
             *("globalTid", "correlationId", "overheadType"),
             timed=_TIMES,
+            times=_TIMES,
             understood=("eventClass", "nameId"),
         )
         self._ranges = database.table(
@@ -141,6 +143,7 @@ class NsysColumns:
             *_TIMES,
             *("globalTid", "textId"),
             timed=_TIMES[:1],
+            times=_TIMES,
             text="text",
             where=f"eventType = {_PUSH_POP_RANGE}" if database.has("NVTX_EVENTS", "eventType") else "1",
             understood=("eventType",),
@@ -162,7 +165,7 @@ class NsysColumns:
             (self._process(rows), rows["contextId"]) for rows in (*self._work.values(), self._contexts, self._streams)
         )
         epochs = database.table("TARGET_INFO_SESSION_START_TIME", "utcEpochNs")["utcEpochNs"].tolist()
-        self._epoch_ns = next((epoch for epoch in epochs if 0 <= epoch <= _LARGEST_EPOCH_NS), 0)
+        self._epoch_ns = next((epoch for epoch in epochs if 0 <= epoch < _EPOCH_LIMIT_NS), 0)
 
     def _activities(self, kind: _Kind) -> NsysTable:
         return self._database.table(
@@ -173,6 +176,7 @@ class NsysColumns:
             *(_KERNEL_NAMES if kind.source == "KERNEL" else ()),
             *("launchType", "copyKind", "srcKind", "dstKind", "memKind"),
             timed=_TIMES,
+            times=_TIMES,
             understood=(),
         )
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     Numbers = npt.NDArray[np.int64]
 
 _ROWS_AT_ONCE = 1 << 16
+_LARGEST_TIME_NS = (1 << 62) - 1
+"""As for the events of Chrome traces: the sum of two possible times has 63 bits."""
 _ACTIVITIES = "CUPTI_ACTIVITY_KIND_"
 _HEADER_BYTES = 100
 _TABLE = re.compile(r"\s*CREATE\s+TABLE\b", re.IGNORECASE)
@@ -136,6 +138,7 @@ class NsysDatabase:
         name: str,
         *columns: str,
         timed: tuple[str, ...] = (),
+        times: tuple[str, ...] = (),
         text: str = "",
         where: str = "",
         understood: Collection[str] | None = None,
@@ -146,6 +149,7 @@ class NsysDatabase:
             name: of the table; a missing table has no rows.
             columns: to read, as far as they exist; values that are not integers become 0.
             timed: columns of `columns` in which a row needs an integer; other rows are left out.
+            times: columns of `columns` that are times; rows with one that is not possible are left out.
             text: a column of texts to read, if it exists.
             where: the condition of the rows to read, as SQL.
             understood: further columns of which nothing needs to be kept; all others are kept as text. None: none is.
@@ -154,9 +158,12 @@ class NsysDatabase:
         wanted = [column for column in columns if column in there]
         if not wanted or not there.issuperset(timed):
             return NsysTable({}, [], 0, {})
-        chosen = [f"CAST(IFNULL({_quoted(column)}, 0) AS INTEGER)" for column in wanted]
+        whole = {column: f"CAST(IFNULL({_quoted(column)}, 0) AS INTEGER)" for column in wanted}
+        chosen = list(whole.values())
         chosen.append(f"CAST(IFNULL({_quoted(text)}, '') AS TEXT)" if text in there else "''")
         conditions = [f"typeof({_quoted(column)}) = 'integer'" for column in timed] + ([where] if where else [])
+        bounds = f"BETWEEN {-_LARGEST_TIME_NS} AND {_LARGEST_TIME_NS}"
+        conditions += [f"{whole[column]} {bounds}" for column in times if column in whole]
         condition = " AND ".join(conditions) or "1"
         kept = sorted(there.difference(wanted, understood, (text,))) if understood is not None else []
         same, kept = self._same_values(name, kept, condition)
@@ -175,7 +182,7 @@ class NsysDatabase:
         joined = np.concatenate(numbers) if numbers else np.zeros((0, len(wanted)), np.int64)
         untimed = self.count(name, where) - len(joined) if timed else 0
         if untimed > 0:
-            self.skipped[f"rows of {name} that cannot be read or have no time"] += untimed
+            self.skipped[f"rows of {name} that cannot be read or have no possible time"] += untimed
         self._read[name] = self._read.get(name, 0) + len(joined) + untimed
         found = {column: joined[:, place] for place, column in enumerate(wanted)}
         return NsysTable(found, texts, len(joined), others)

@@ -459,8 +459,31 @@ def test_rows_without_a_time_are_counted(export):
     kernels = [(10, 15, 0, 7, 1, 1), (None, 15, 0, 7, 2, 1), ("soon", 15, 0, 7, 3, 1), (20, 25, "x", b"\xff", 4, 1)]
     step = collector.load(export({"StringIds": strings("k"), "CUPTI_ACTIVITY_KIND_KERNEL": (KERNELS, kernels)}))
     assert len(step.recording.kernels) == 2
-    assert step.skipped == {"rows of CUPTI_ACTIVITY_KIND_KERNEL that cannot be read or have no time": 2}
+    assert step.skipped == {"rows of CUPTI_ACTIVITY_KIND_KERNEL that cannot be read or have no possible time": 2}
     assert "not all of it could be read" in step.warning
+
+
+@pytest.mark.parametrize("time", [-9 * 10**18, -(1 << 63), -(1 << 62), 1 << 62, (1 << 63) - 1, 1e300])
+@pytest.mark.parametrize("column", ["start", "end"])
+def test_times_whose_sum_or_difference_has_no_64_bits_are_counted(export, column, time):
+    """One damaged time made windows and durations of the whole step overflow."""
+    path = export(
+        {
+            "StringIds": strings("k"),
+            "TARGET_INFO_SESSION_START_TIME": ("utcEpochNs INTEGER", [(1_700_000_000_000_000_000,)]),
+            "CUPTI_ACTIVITY_KIND_KERNEL": (KERNELS, [(10, 15, 0, 7, 1, 1), (20, 25, 0, 7, 2, 1)]),
+            "NVTX_EVENTS": (RANGES, [(5, 30, 59, "outer", 1, None), (6, 29, 59, "inner", 1, None)]),
+        }
+    )
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        for table in ("CUPTI_ACTIVITY_KIND_KERNEL", "NVTX_EVENTS"):
+            database.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = 2", (time,))
+        database.commit()
+    step = collector.load(path)
+    assert (len(step.kernels), step.recording.annotations.names()) == (1, ["outer"])
+    assert step.recording.clock.window_ns == 25
+    assert sum(step.skipped.values()) == 2
+    assert step.summary().startswith("Step of 25 ns")
 
 
 def test_ids_beyond_what_columns_hold_and_negative_times(export):
