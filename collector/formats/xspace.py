@@ -24,11 +24,11 @@ from collector.formats.xplane import Plane
 from collector.protos import Activity
 from collector.protos.xplane_pb2 import XLine, XPlane, XSpace, XStat
 from collector.recording.cupti_enums import COPY_KINDS
-from collector.recording.possible_times import is_near
+from collector.recording.ledger import Ledger
 from collector.runtime.extension import convert_extension
 from collector.stepstats.activity_arguments import arguments_of, name_in
 from collector.stepstats.labels import recorded_op
-from collector.stepstats.node_times import node_times, step_bounds
+from collector.stepstats.node_times import NodeTimes, node_times, step_bounds
 from collector.stepstats.object_tables import object_rows_of_capture
 from collector.stepstats.shared_activities import activities_of_parts
 from collector.text.wording import counted
@@ -81,7 +81,8 @@ in the device."""
 class _Part:
     """The properties of a step that its events need."""
 
-    middle_ns: int
+    times: list[NodeTimes]
+    """Of the nodes of each device."""
     shift_ns: int
     causes: dict[str, list[tuple[int, int]]]
     """Rank, where there are several -> start of each step on its own clock, in order, and its number as a cause."""
@@ -153,8 +154,9 @@ class XSpaceWriter:
             texts: the strings of the step's recording, if it has one.
         """
         objects = objects or {}
-        first_ns, last_ns = step_bounds(step) or (self.origin_ns, self.origin_ns)
-        marked_steps = _marked_steps(step)
+        times = node_times(step)
+        first_ns, last_ns = step_bounds(times) or (self.origin_ns, self.origin_ns)
+        marked_steps = _marked_steps(step, times)
         marks = marked_steps or {"": [(first_ns, last_ns, number)]}
         causes = {
             rank: [
@@ -164,7 +166,7 @@ class XSpaceWriter:
             for rank, own in marks.items()
         }
         part = _Part(
-            (first_ns + last_ns) // 2,
+            times,
             shift_ns,
             causes,
             self._inputs << 32,
@@ -240,7 +242,9 @@ class XSpaceWriter:
         self._mark_steps()
         environment = self._plane("Task Environment")
         for name, value in (("profile_start_time", self.origin_ns), ("profile_stop_time", self.end_ns)):
-            environment.plane.stats.add(metadata_id=environment.stat(name), uint64_value=value)
+            # Times of some files count from a moment after the first start.
+            figure = {"uint64_value": value} if value >= 0 else {"int64_value": value}
+            environment.plane.stats.add(metadata_id=environment.stat(name), **figure)
         if about:
             environment.plane.stats.add(metadata_id=environment.stat("collector"), str_value=about)
         owners = list(dict.fromkeys(owner for owner, _ in self._gpus))  # in the order in which they were added
@@ -296,7 +300,7 @@ def xspace(
     if objects is None:
         objects = object_rows_of_capture(run_metadata.capture)
     step = run_metadata.step_stats
-    bounds = step_bounds(step)
+    bounds = step_bounds(node_times(step))
     file = BytesIO()
     with XSpaceWriter(bounds[0] if bounds else 0) as writer:
         writer.add(step, number=number, objects=objects, texts=run_metadata.capture.strings)
@@ -319,14 +323,14 @@ def _is_stream(row: str) -> bool:
     return row.startswith("stream:") and row != _ALL_STREAMS
 
 
-def _marked_steps(step: StepStats) -> dict[str, list[tuple[int, int, int]]]:
+def _marked_steps(step: StepStats, all_times: Sequence[NodeTimes]) -> dict[str, list[tuple[int, int, int]]]:
     """Rank of a merged trace -> start, end and number of its steps, in order; empty where steps overlap."""
     marked: dict[str, list[tuple[int, int, int]]] = {}
-    for device in step.dev_stats:
+    for device, of_device in zip(step.dev_stats, all_times, strict=True):
         rank = _STEPS_DEVICE.fullmatch(device.device)
         if rank:
-            for node in device.node_stats:
-                number, times = _STEP_NAME.fullmatch(node.node_name), node_times(node)
+            for node, times in zip(device.node_stats, of_device, strict=True):
+                number = _STEP_NAME.fullmatch(node.node_name)
                 if number is None or times is None:
                     return {}
                 marked.setdefault(rank[1] or rank[2] or "", []).append((times[0], sum(times), int(number[1])))
@@ -337,7 +341,9 @@ def _marked_steps(step: StepStats) -> dict[str, list[tuple[int, int, int]]]:
     return marked
 
 
-def _timed(device: DeviceStepStats, part: _Part, known: Sequence[Activity] = ()) -> tuple[list[_TimedNode], int]:
+def _timed(
+    device: DeviceStepStats, place: int, part: _Part, known: Sequence[Activity] = ()
+) -> tuple[list[_TimedNode], int]:
     """The nodes that can be drawn with their times on the common axis, in order of start, and how many cannot.
 
     Their columns are `known` where another device has them.
@@ -345,8 +351,10 @@ def _timed(device: DeviceStepStats, part: _Part, known: Sequence[Activity] = ())
     activities = known if len(known) == len(device.node_stats) else [node.activity for node in device.node_stats]
     timed = [
         (node, (times[0] + part.shift_ns, times[1]), activity, index)
-        for index, (node, activity) in enumerate(zip(device.node_stats, activities, strict=True))
-        if (times := node_times(node)) and is_near(*times, part.middle_ns)
+        for index, (node, activity, times) in enumerate(
+            zip(device.node_stats, activities, part.times[place], strict=True)
+        )
+        if times is not None
     ]
     timed.sort(key=lambda pair: (pair[1][0], -pair[1][1]))
     return timed, len(device.node_stats) - len(timed)
@@ -361,7 +369,7 @@ def _add_stream(
     rank = f"rank {task[1]}" if task else ""
     line = built.line("", row, f"Stream #{row.removeprefix('stream:')}", int(number[1]) if number else -1)
     events = XLine()
-    timed, left_out = _timed(device, part, known)
+    timed, left_out = _timed(device, place, part, known)
     for node, times, columns, index in timed:
         label, _, annotation = node.timeline_label.partition("@@")  # TensorFlow 2.1's tracer puts the op there
         if columns.kind:
@@ -465,7 +473,7 @@ def _kernel_details(details: dict[str, str]) -> str:
 def _add_threads(host: Plane, owner: str, device: DeviceStepStats, place: int, part: _Part) -> tuple[int, int]:
     """Add a line for each thread; return the numbers of nodes drawn and of nodes without a possible time."""
     lines: dict[int, XLine] = {}
-    timed, left_out = _timed(device, part)
+    timed, left_out = _timed(device, place, part)
     side = _SIDE_DEVICE.search(device.device)
     for node, times, columns, index in timed:
         stats = [host.text("timeline_label", node.timeline_label)] if node.timeline_label else []

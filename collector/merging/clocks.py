@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from collector.stepstats.node_times import node_times
+from collector.stepstats.node_times import NodeTimes, node_times
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -107,9 +107,10 @@ def collective_moments(step: StepStats, step_number: int, marker: re.Pattern[str
     If GPUs ran such nodes, the host's nodes are left out: the host only launches collectives, at a different time on
     each rank.
     """
-    streams = [device for device in step.dev_stats if re.search(r"/stream:(?!all$)", device.device)]
-    on_gpu = _moments(streams or [each for each in step.dev_stats if each.device.endswith("/stream:all")], marker)
-    found = on_gpu or _moments((each for each in step.dev_stats if "gpu:" not in each.device.lower()), marker)
+    devices = list(zip(step.dev_stats, node_times(step), strict=True))
+    streams = [each for each in devices if re.search(r"/stream:(?!all$)", each[0].device)]
+    on_gpu = _moments(streams or [each for each in devices if each[0].device.endswith("/stream:all")], marker)
+    found = on_gpu or _moments((each for each in devices if "gpu:" not in each[0].device.lower()), marker)
     return {(step_number, name): in_order(rows) for name, rows in found.items()}
 
 
@@ -118,14 +119,14 @@ def joined(moments: NDArray[np.int64] | None, more: NDArray[np.int64]) -> NDArra
     return more if moments is None else in_order(np.concatenate([moments, more]))
 
 
-def _moments(devices: Iterable[DeviceStepStats], marker: re.Pattern[str]) -> dict[str, list[tuple[int, int]]]:
+def _moments(
+    devices: Iterable[tuple[DeviceStepStats, NodeTimes]], marker: re.Pattern[str]
+) -> dict[str, list[tuple[int, int]]]:
     found: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for device in devices:
-        for node in device.node_stats:
-            if marker.search(node.node_name) or marker.search(node.timeline_label):
-                times = node_times(node)
-                if times is not None:
-                    found[_shared_name(node)].append((times[0], sum(times)))
+    for device, of_device in devices:
+        for node, times in zip(device.node_stats, of_device, strict=True):
+            if times and (marker.search(node.node_name) or marker.search(node.timeline_label)):
+                found[_shared_name(node)].append((times[0], sum(times)))
     return found
 
 

@@ -31,6 +31,7 @@ from collector.merging.rank_numbers import rank_number, step_number, tasks_of
 from collector.merging.stated_collectives import RankMoments, comparable, moments_of, moments_of_step
 from collector.recording.recording import Recording
 from collector.runtime.extension import convert_extension
+from collector.stepstats.node_times import UNTIMED_NODES
 from collector.stepstats.to_recording import has_recording, recording_of
 from collector.stepstats.wire import provenance_of, step_stats_of
 from collector.timeline.drawing import wire_of
@@ -152,10 +153,20 @@ class _Found:
     devices: Sequence[bytes]
     """Their StepStats names."""
     number: int | None
-    start_ns: int
-    end_ns: int
+    bounds_ns: tuple[int, int] | None
+    """First start and last end on the rank's own clock; None if no node has a possible time."""
     skipped: Mapping[str, int]
     warning: str
+
+    @property
+    def start_ns(self) -> int:
+        """First start, where there is any."""
+        return self.bounds_ns[0] if self.bounds_ns else 0
+
+    @property
+    def end_ns(self) -> int:
+        """Last end, where there is any."""
+        return self.bounds_ns[1] if self.bounds_ns else 0
 
     @property
     def process(self) -> tuple[bool, int, str]:
@@ -222,7 +233,7 @@ def merge(
         empty = [
             MergedInput(each.source.name, each.rank, each.number or 0, 0, 0, skipped=each.skipped, warning=each.warning)
             for each in found
-            if not each.start_ns
+            if each.bounds_ns is None
         ]
         report = MergeReport(target, layout, (*drawn, *empty), offsets, steps[0].base_ns)
         trace.finish(json.dumps(report.metadata(), sort_keys=True))
@@ -264,12 +275,11 @@ def _survey(
         tasks = tasks_of(device.decode(errors="replace") for device in devices)
         rank = rank_number(tasks, read.stated_rank, source.name)
         number = step_number(source.name)
-        start_ns, end_ns = bounds or (0, 0)
         of, notes = (source, rank, read.process_name, bool(tasks)), (read.skipped, read.warning)
-        found.append(_Found(*of, devices, number, start_ns, end_ns, *notes))
+        found.append(_Found(*of, devices, number, bounds, *notes))
         if pattern is not None and rank is not None:
             moments.append((rank, read.moments(number or 0, pattern)))
-    if not any(each.start_ns for each in found):
+    if all(each.bounds_ns is None for each in found):
         reasons = "".join(f" ({reason}: {count})" for reason, count in found[0].skipped.items() if reason != _UNTIMED)
         raise InvalidFileError(
             f"{sources[0].name}: nothing in it has a time{reasons}" + (", nor in the others" * (len(sources) > 1))
@@ -299,7 +309,7 @@ def _offsets(
 
 def _place(found: Sequence[_Found], offsets: Mapping[int, ClockOffset], layout: str) -> list[_Placed]:
     """The position of each step on the common axis, in the order of drawing: by rank and time."""
-    timed = [each for each in found if each.start_ns]
+    timed = [each for each in found if each.bounds_ns is not None]
     corrected = {id(each): each.start_ns - _offset(each, offsets) for each in timed}
     base_ns = min(corrected.values())
     timed.sort(key=lambda each: (each.process, corrected[id(each)]))
@@ -354,8 +364,10 @@ def _draw(trace: MergedFile, step: _Placed, at: int, of: int, report_progress: P
     provenance = provenance_of(read.message) if read.is_run_metadata else None
     slices, untimed = trace.add(read.message, step, is_run_metadata=read.is_run_metadata, provenance=provenance)
     skipped = dict(found.skipped)
+    unread = Counter(found.skipped if provenance is None else provenance.unread)
     if untimed:
-        skipped["nodes without a possible time"] = untimed
+        skipped[UNTIMED_NODES] = untimed
+        unread[UNTIMED_NODES] += untimed
     report_progress("drawing", at + 1, of)
     return MergedInput(
         name=found.source.name,

@@ -1,34 +1,42 @@
-"""The times of a step's nodes, from any writer."""
+"""The times of a step's nodes, from any writer, as the drawing takes them."""
 
 from __future__ import annotations
 
-from statistics import median_low
 from typing import TYPE_CHECKING
 
-from collector.recording.possible_times import FAR_NS, is_near, is_possible
+from collector.runtime.extension import convert_extension
 
 if TYPE_CHECKING:
-    from collector.protos.step_stats_pb2 import NodeExecStats, StepStats
+    from collections.abc import Sequence
+
+    from collector.protos.step_stats_pb2 import StepStats
+
+NodeTimes = list["tuple[int, int] | None"]
+"""Start since the epoch and duration of each node of a device, in ns; None for a node without a possible time."""
+
+UNTIMED_NODES = "nodes without a possible time"
+"""The reason under which nodes that cannot be drawn are counted."""
 
 
-def node_times(node: NodeExecStats) -> tuple[int, int] | None:
-    """Start since the epoch and duration of a node, in ns; None for a node without a possible time.
+def node_times(step: StepStats) -> list[NodeTimes]:
+    """The times of all nodes, device by device.
 
-    Nanoseconds are used if present, otherwise microseconds (the only times that TensorFlow's GPU tracer fills).
+    Nanoseconds are used if present, otherwise microseconds (the only times that TensorFlow's GPU tracer fills). A start
+    may be 0 or negative, as some files count from any moment. A node has no possible time if it ends before it starts,
+    or if its start is further from the median of the step, or its duration longer, than
+    `collector.recording.possible_times.FAR_NS`; a node without times in a step of wall times is therefore none.
     """
-    start_ns = node.all_start_nanos or node.all_start_micros * 1000
-    duration_ns = node.all_end_rel_nanos or (node.all_end_rel_micros or node.op_end_rel_micros) * 1000
-    if node.all_start_nanos and not node.all_end_rel_nanos and node.all_end_rel_micros <= 1:
-        duration_ns = 0  # rounded up to one microsecond, the shortest duration that TensorFlow shows
-    return (start_ns, duration_ns) if start_ns < 1 << 63 and is_possible(start_ns, start_ns + duration_ns) else None
+    found = convert_extension.node_times(step.SerializeToString(), is_run_metadata=False)
+    return [
+        [
+            (start_ns, duration_ns) if duration_ns >= 0 else None
+            for start_ns, duration_ns in zip(starts.tolist(), durations.tolist(), strict=True)
+        ]
+        for starts, durations in found
+    ]
 
 
-def step_bounds(step: StepStats) -> tuple[int, int] | None:
-    """First start and last end of a step in ns since the epoch, ignoring damaged times; None if there are none."""
-    times = [times for device in step.dev_stats for node in device.node_stats if (times := node_times(node))]
-    times = [each for each in times if each[1] <= FAR_NS]
-    if not times:
-        return None
-    middle = median_low(start for start, _ in times)
-    near = [(start, start + duration) for start, duration in times if is_near(start, duration, middle)]
-    return min(near)[0], max(end for _, end in near)
+def step_bounds(times: Sequence[NodeTimes]) -> tuple[int, int] | None:
+    """First start and last end of a step in ns since the epoch; None if no node has a possible time."""
+    known = [each for of_device in times for each in of_device if each is not None]
+    return (min(known)[0], max(map(sum, known))) if known else None

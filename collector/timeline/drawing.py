@@ -346,7 +346,8 @@ def remarks_of(provenance: Provenance | None, end_ns: int | None = None) -> list
         return []
     from collector.recording.ledger import Ledger
 
-    ends = {_WINDOW_START: provenance.window_start_nanos or None, _WINDOW_END: provenance.window_end_nanos or None}
+    window = provenance.window_start_nanos, provenance.window_end_nanos
+    ends = dict(zip((_WINDOW_START, _WINDOW_END), window if any(window) else (None, None), strict=True))
     known = {losses.figure: losses.at_nanos for losses in provenance.losses}
     remarks: list[tuple[str, str, int | None]] = []
     for figure, line in Ledger.of(provenance).explained_losses():
@@ -355,9 +356,10 @@ def remarks_of(provenance: Provenance | None, end_ns: int | None = None) -> list
         if figure in known:
             remarks += [(name, line, at_ns) for at_ns in known[figure]]
         elif where is not None:
-            remarks.append((name, line, ends[where] or end_ns))
+            remarks.append((name, line, end_ns if ends[where] is None else ends[where]))
         else:
-            remarks.append((name, f"{line} (when is not known)", ends[_WINDOW_END] or end_ns))
+            at_ns = end_ns if ends[_WINDOW_END] is None else ends[_WINDOW_END]
+            remarks.append((name, f"{line} (when is not known)", at_ns))
     return remarks
 
 

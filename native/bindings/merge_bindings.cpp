@@ -1,7 +1,9 @@
 #include "bindings/merge_bindings.h"
 
+#include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,6 +30,7 @@ using draw::DrawingOptions;
 using draw::Summary;
 using draw::TrackOrder;
 using stepstats::Device;
+using stepstats::Span;
 using stepstats::StepStats;
 using write::MergedTrace;
 using write::TraceWriter;
@@ -86,14 +89,37 @@ class MergedFile {
 py::object survey_step(const py::bytes& message, bool is_run_metadata) {
   const std::string_view bytes(message);
   Summary summary;
+  bool has_times = false;
   {
     const GilRelease no_gil;
     const StepStats step(bytes, is_run_metadata);
     if (step.num_nodes() > 0) summary = survey(step, DrawingOptions());
-    if (summary.untimed >= step.num_nodes()) summary.base_ns = 0;
+    // Nodes that state no time are at 0 and have no duration.
+    has_times = summary.untimed < step.num_nodes() && (summary.base_ns != 0 || summary.end_ns != 0);
   }
-  if (summary.base_ns == 0) return py::none();
+  if (!has_times) return py::none();
   return py::make_tuple(summary.base_ns, summary.base_ns + summary.end_ns);
+}
+
+// By device: the starts in wall ns and the durations of its nodes, of which -1 means that a node has no valid time.
+py::list node_times(const py::bytes& message, bool is_run_metadata) {
+  const std::string_view bytes(message);
+  std::vector<std::vector<Span>> times;
+  {
+    const GilRelease no_gil;
+    times = draw::drawable_times(StepStats(bytes, is_run_metadata));
+  }
+  py::list by_device;
+  for (const std::vector<Span>& of_device : times) {
+    py::array_t<int64_t> starts(static_cast<py::ssize_t>(of_device.size()));
+    py::array_t<int64_t> durations(static_cast<py::ssize_t>(of_device.size()));
+    for (size_t at = 0; at < of_device.size(); ++at) {
+      starts.mutable_data()[at] = of_device[at].start_ns;
+      durations.mutable_data()[at] = of_device[at].duration_ns;
+    }
+    by_device.append(py::make_tuple(std::move(starts), std::move(durations)));
+  }
+  return by_device;
 }
 
 // The names of a message's devices as bytes, without reading their nodes.
@@ -109,6 +135,8 @@ py::list device_names(const py::bytes& message, bool is_run_metadata) {
 void bind_merge(py::module_& module) {
   module.def("survey", &survey_step, py::arg("message"), py::kw_only(), py::arg("is_run_metadata"),
              "(first start, last end) of a message in ns since the epoch; None where no node has a possible time.");
+  module.def("node_times", &node_times, py::arg("message"), py::kw_only(), py::arg("is_run_metadata"),
+             "By device (starts in ns since the epoch, durations) of its nodes; -1: a node has no possible time.");
   module.def("devices", &device_names, py::arg("message"), py::kw_only(), py::arg("is_run_metadata"),
              "The names of a message's devices as bytes, in its order.");
   py::class_<MergedFile>(module, "MergedTrace", "A trace file of several steps, drawn one after the other.")

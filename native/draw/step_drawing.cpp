@@ -687,4 +687,20 @@ Summary survey(const StepStats& step, const DrawingOptions& options) {
   return Selection(step, options, nullptr).summary();
 }
 
+std::vector<std::vector<Span>> drawable_times(const StepStats& step) {
+  const DrawingOptions options;
+  const Selection selection(step, options, nullptr);
+  std::vector<std::vector<Span>> times;
+  times.reserve(step.devices().size());
+  for (const Device& device : step.devices()) {
+    std::vector<Span>& of_device = times.emplace_back();
+    of_device.reserve(device.num_nodes);
+    step.for_each_node(device, [&](const Node& node) {
+      Span span = span_of(node);
+      of_device.push_back(selection.can_draw(span) ? span : Span());
+    });
+  }
+  return times;
+}
+
 }  // namespace collector::draw

@@ -18,6 +18,7 @@
 #include "draw/events.h"
 #include "draw/op_details.h"
 #include "draw/series.h"
+#include "stepstats/activity.h"
 #include "stepstats/step_stats.h"
 
 namespace collector::draw {
@@ -68,5 +69,8 @@ Summary draw_step(const stepstats::StepStats& step, const DrawingOptions& option
 
 // The summary that on_begin would get: the step's time range, and the amount that would be drawn.
 Summary survey(const stepstats::StepStats& step, const DrawingOptions& options);
+
+// The times of all nodes by device, in the order of the message; those of nodes that cannot be drawn are invalid.
+std::vector<std::vector<stepstats::Span>> drawable_times(const stepstats::StepStats& step);
 
 }  // namespace collector::draw

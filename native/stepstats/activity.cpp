@@ -175,9 +175,11 @@ bool is_api_name(std::string_view name) {
 }  // namespace
 
 Span span_of(const Node& node) {
-  if (node.start_ns != 0) return {node.start_ns, node.end_rel_ns};
-  Span span;
-  if (__builtin_mul_overflow(node.start_us, int64_t{1000}, &span.start_ns) ||
+  Span span{node.start_ns, node.end_rel_ns};
+  if (node.start_ns == 0 && __builtin_mul_overflow(node.start_us, int64_t{1000}, &span.start_ns)) return {};
+  // A duration of 0 ns is 1 µs in the other field, because TensorFlow shows no shorter one.
+  const bool is_rounded_up = node.start_ns != 0 && node.end_rel_us <= 1;
+  if (node.end_rel_ns == 0 && !is_rounded_up &&
       __builtin_mul_overflow(node.end_rel_us, int64_t{1000}, &span.duration_ns)) {
     return {};
   }

@@ -24,7 +24,8 @@ struct Span {
   }
 };
 
-// In ns if the node has them, else in µs. Invalid if the end is before the start or a number exceeds 64 bits.
+// In ns if the node has them, else in µs. Invalid if the end is before the start or a number exceeds 64 bits. An absent
+// field is 0, which is a possible start: times of some files count from their begin.
 Span span_of(const Node& node);
 
 // The time when the host scheduled the node, in wall ns; 0 if unknown.

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from collector.protos import StepStats
-from collector.recording.possible_times import FAR_NS, is_near, is_possible
-from collector.stepstats.node_times import step_bounds
+from collector.recording.possible_times import FAR_NS, is_possible
+from collector.runtime.extension import convert_extension
+from collector.stepstats.node_times import node_times, step_bounds
 from collector.timeline import chrome_trace
 
 AT_NS = 1_700_000_000_000_000_000
@@ -34,6 +35,35 @@ def test_the_drawing_and_everything_else_leave_out_the_same_nodes(beyond, side):
         device.node_stats.add(node_name="k", all_start_nanos=start, all_end_rel_nanos=5)
     drawn = json.loads(chrome_trace(step))["otherData"]["drawn"]
     assert drawn["untimed"] == beyond
-    assert is_near(AT_NS + side * (FAR_NS + beyond), 5, AT_NS) == (not beyond)
-    first, last = step_bounds(step)
+    [times] = node_times(step)
+    assert [each is None for each in times] == [False, False, bool(beyond)]
+    first, last = step_bounds([times])
     assert last - first == (5 if beyond else FAR_NS + 5)
+    assert convert_extension.survey(step.SerializeToString(), is_run_metadata=False) == (first, last)
+
+
+@pytest.mark.parametrize(
+    ("fields", "times"),
+    [
+        ({}, (0, 0)),
+        ({"all_start_nanos": 7}, (7, 0)),
+        ({"all_start_nanos": -7}, (-7, 0)),
+        ({"all_start_micros": 7}, (7000, 0)),
+        ({"all_end_rel_nanos": 70, "all_end_rel_micros": 1}, (0, 70)),
+        ({"all_end_rel_micros": 5}, (0, 5000)),
+        ({"all_start_nanos": 7, "all_end_rel_micros": 1}, (7, 0)),
+        ({"all_start_nanos": 7, "all_end_rel_micros": 5}, (7, 5000)),
+        ({"all_start_nanos": 7, "all_end_rel_nanos": -1}, None),
+        ({"all_start_micros": 1 << 60}, None),
+        ({"all_end_rel_micros": 1 << 60}, None),
+        ({"all_start_nanos": 7, "all_end_rel_nanos": FAR_NS + 1}, None),
+    ],
+)
+def test_the_times_of_a_node_from_the_fields_that_it_has(fields, times):
+    """An absent field is 0."""
+    step = StepStats()
+    step.dev_stats.add(device="/cpu:0").node_stats.add(node_name="op", **fields)
+    assert node_times(step) == [[times]]
+    assert step_bounds(node_times(step)) == (None if times is None else (times[0], sum(times)))
+    drawn = json.loads(chrome_trace(step))["otherData"]["drawn"]
+    assert drawn["untimed"] == (times is None)

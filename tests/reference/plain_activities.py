@@ -143,12 +143,11 @@ class Activity:
 
 def span_ns(node: Any) -> tuple[int, int] | None:
     """Start and duration, in ns if the node has them; None if they are impossible."""
-    if node.all_start_nanos:
-        start, duration = node.all_start_nanos, node.all_end_rel_nanos
-    else:
-        start, duration = node.all_start_micros * 1000, node.all_end_rel_micros * 1000
-        if not (INT64_MIN <= start <= INT64_MAX and INT64_MIN <= duration <= INT64_MAX):
-            return None
+    start = node.all_start_nanos or node.all_start_micros * 1000
+    rounded_up = node.all_start_nanos and node.all_end_rel_micros <= 1
+    duration = node.all_end_rel_nanos or (0 if rounded_up else node.all_end_rel_micros * 1000)
+    if not (INT64_MIN <= start <= INT64_MAX and INT64_MIN <= duration <= INT64_MAX):
+        return None
     return (start, duration) if duration >= 0 else None
 
 
