@@ -15,6 +15,7 @@ from collector.dataset.dataset_tables import STEP, STEPS
 from collector.errors import InvalidFileError
 from collector.files.atomic_files import expanded
 from collector.formats.step import RecordingSource, Step, StepSource
+from collector.recording.step_origin import StepOrigin
 from collector.runtime.later_modules import later_function
 from collector.runtime.optional_packages import optional_package
 
@@ -166,13 +167,13 @@ class _StepInDataset(StepSource):
         """See `StepSource`."""
         return self._dataset.recording(self._key)
 
-    def run_metadata(self) -> RunMetadata:
+    def run_metadata(self, origin: StepOrigin) -> RunMetadata:
         """See `StepSource`."""
-        return RecordingSource(self.recording()).run_metadata()
+        return RecordingSource(self.recording()).run_metadata(origin)
 
-    def wire(self) -> tuple[bytes, bool]:
+    def wire(self, origin: StepOrigin) -> tuple[bytes, bool]:
         """See `StepSource`."""
-        return RecordingSource(self.recording()).wire()
+        return RecordingSource(self.recording()).wire(origin)
 
     def size(self) -> str:
         """See `StepSource`."""

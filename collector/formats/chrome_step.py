@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from collector.formats.step import Step, StepSource
+from collector.recording.step_origin import StepOrigin
 
 if TYPE_CHECKING:
     from collector.formats.file_content import FileContent
 
 
-def chrome_step(content: FileContent, kind: str, source: StepSource, *, is_empty: bool) -> Step:
-    """The step of a Chrome trace.
+def chrome_step(
+    content: FileContent, kind: str, source: StepSource, *, is_empty: bool, origin: str = "distributedInfo"
+) -> Step:
+    """The step of a Chrome trace; ``origin`` is the member of its top level that states its rank.
 
     Raises:
         collector.InvalidFileError: there is nothing in it, though there are events.
@@ -20,18 +23,13 @@ def chrome_step(content: FileContent, kind: str, source: StepSource, *, is_empty
     if is_empty and (found.skipped or found.cut_at is not None):
         reasons = ", ".join(found.skipped) or "cut off"
         raise content.error(f"no event of it can be read ({reasons}; position {found.cut_at or 0})")
-    distributed = found.metadata.get("distributedInfo")
-
-    def stated(name: str) -> int | None:
-        number = distributed.get(name) if isinstance(distributed, dict) else None
-        return number if type(number) is int and number >= 0 else None
-
+    stated = StepOrigin.from_dict(found.metadata.get(origin))
     return Step(
         source,
         kind=kind,
         path=content.name,
         skipped=found.skipped,
         cut_at=found.cut_at,
-        rank=stated("rank"),
-        world_size=stated("world_size") or None,
+        rank=stated.rank,
+        world_size=stated.world_size,
     )

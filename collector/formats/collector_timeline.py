@@ -6,8 +6,8 @@ away. Of StepStats ``stream:all`` is put together again from the single streams.
 
 from __future__ import annotations
 
-import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,7 +22,10 @@ from collector.protos import Activity
 from collector.protos.run_metadata_pb2 import Provenance, RunMetadata
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
 from collector.recording.schema import SCHEMA
+from collector.recording.step_origin import StepOrigin
 from collector.recording.text_columns import text_column
+from collector.stepstats.environment_texts import environment_of
+from collector.stepstats.node_times import UNTIMED_NODES
 from collector.stepstats.object_tables import OBJECT_TABLES
 
 if TYPE_CHECKING:
@@ -47,6 +50,12 @@ _DETAIL_WORDS = {
     "occupancy_percent": "occ_pct",
 }
 """An argument's name -> its word in a label; others are the same in both."""
+_NOT_DRAWN = {
+    "left_out": "slices left out, as they were too many (max_events)",
+    "filtered": "slices filtered out",
+    "untimed": UNTIMED_NODES,
+}
+"""Figure of a drawing -> what is missing in a step that is read from it."""
 _NO_DETAILS = ("kernel", "op", "inputs", "bytes", "from", "to", "correlation", "waited_ns")
 
 
@@ -64,13 +73,22 @@ def base_time_ns(found: ChromeEvents) -> int:
 def provenance(found: ChromeEvents) -> Provenance:
     """The provenance in the metadata of one of our own traces."""
     about = found.metadata.get("otherData", {})
+    environment = dict(_members(about, "environment"))
+    unread = Counter(dict(_figures(about, "unread")))
+    left_out = dict(_figures(about, "drawn"))
+    unread.update({reason: left_out[figure] for figure, reason in _NOT_DRAWN.items() if left_out.get(figure)})
+    keys = about.get("json_environment")
+    stated = StepOrigin.from_dict(about)
     return Provenance(
         collector_version=text(about.get("collector_version", "")),
         source=text(about.get("source", "")),
         simulated=about.get("simulated") is True,
-        environment={text(key): text(value) for key, value in _members(about, "environment")},
+        environment={text(key): text(value) for key, value in environment.items()},
+        json_environment=[text(key) for key in keys if isinstance(key, str)] if isinstance(keys, list) else [],
         ledger=dict(_figures(about, "ledger")),
-        unread=dict(_figures(about, "unread")),
+        unread=unread,
+        rank=stated.rank,
+        world_size=stated.world_size,
     )
 
 
@@ -119,22 +137,35 @@ class CollectorTrace(StepSource):
     @cached_property
     def is_recording(self) -> bool:  # type: ignore[override]  # a constant of other sources
         """See `StepSource`. The devices of a recording have no prefix, and a recording has no devices of steps."""
-        places = (self._places[track] for track in np.unique(self._found.track_numbers(self._rows)).tolist())
-        devices = [place.device for place in places if place is not None]
-        return bool(self._provenance.ledger) and not any(map(_OF_A_RANK.match, devices))
+        return bool(self._provenance.ledger) and not any(
+            _OF_A_RANK.match(place.device) for place in self._used_places()
+        )
 
     def unread(self) -> Mapping[str, int]:
         """See `StepSource`."""
         return dict(self._provenance.unread) if self.is_recording else {}
 
-    def wire(self) -> tuple[bytes, bool] | None:
+    def wire(self, origin: StepOrigin) -> tuple[bytes, bool] | None:
         """See `StepSource`."""
-        return RecordingSource(self._recording).wire() if self.is_recording else None
+        return RecordingSource(self._recording).wire(origin) if self.is_recording else None
 
-    def run_metadata(self) -> RunMetadata:
+    def run_metadata(self, origin: StepOrigin) -> RunMetadata:
         """See `StepSource`."""
         if self.is_recording:
-            return RecordingSource(self._recording).run_metadata()
+            return RecordingSource(self._recording).run_metadata(origin)
+        return super().run_metadata(origin)
+
+    def device_names(self) -> list[str]:
+        """See `StepSource`."""
+        return [] if self.is_recording else list(dict.fromkeys(place.device for place in self._used_places()))
+
+    def _used_places(self) -> list[Place]:
+        """The places of tracks with slices."""
+        used = np.unique(self._found.track_numbers(self._rows)).tolist()
+        return [place for track in used if (place := self._places[track]) is not None]
+
+    def message(self) -> RunMetadata:
+        """See `StepSource`."""
         step = StepStats()
         devices: dict[str, DeviceStepStats] = {}
         for place, each in self._slices():
@@ -178,8 +209,9 @@ class CollectorTrace(StepSource):
         from collector.recording.recording import Recording
 
         about = self._provenance
-        environment: dict[str, Any] = {**about.environment, "source": about.source, "simulated": about.simulated}
-        names, devices = (_by_thread(str(environment.pop(f"thread_{what}", ""))) for what in ("names", "devices"))
+        environment = environment_of(about.environment, about.json_environment)
+        environment |= {"source": about.source, "simulated": about.simulated}
+        names, devices = (_by_thread(environment.pop(f"thread_{what}", "")) for what in ("names", "devices"))
         objects = self._found.metadata.get("otherData", {})
         contexts = {
             _whole_number(row.get("context_id")): _whole_number(row.get("device_id"))
@@ -225,12 +257,9 @@ def _whole_number(value: Any) -> int:
     return value if type(value) is int and -(1 << 63) <= value < 1 << 63 else 0
 
 
-def _by_thread(given: str) -> dict[str, str]:
-    """Texts by the numbers of threads, which an environment has as JSON; empty where it is none."""
-    try:
-        names = json.loads(given)
-    except (ValueError, RecursionError):
-        return {}
+def _by_thread(given: Any) -> dict[str, str]:
+    """Texts by the numbers of threads, which older traces have as JSON; empty where it is none."""
+    names = environment_of({"": given}, [""])[""] if isinstance(given, str) else given
     if not isinstance(names, dict):
         return {}
     return {thread: text(name) for thread, name in names.items() if re.fullmatch(r"[0-9]{1,10}", thread)}

@@ -26,7 +26,7 @@ def _read(content: FileContent) -> Step:
     from collector.formats.collector_timeline import CollectorTrace
 
     trace = CollectorTrace(content.chrome_events)
-    return chrome_step(content, FORMAT.name, trace, is_empty=trace.is_empty)
+    return chrome_step(content, FORMAT.name, trace, is_empty=trace.is_empty, origin="otherData")
 
 
 FORMAT = Format(

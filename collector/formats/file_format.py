@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collector.formats.step import Step
     from collector.protos import RunMetadata, StepStats
     from collector.recording.recording import Recording
+    from collector.recording.step_origin import StepOrigin
     from collector.stepstats.object_tables import ObjectRow
     from collector.timeline.drawn_files import DrawnFile
 
@@ -33,6 +34,16 @@ class Writable(Protocol):
     @property
     def recording(self) -> Recording:
         """The step as columns."""
+        ...
+
+    @property
+    def origin(self) -> StepOrigin:
+        """What is stated of the step beside its recording."""
+        ...
+
+    @property
+    def common_prefix(self) -> str:
+        """What stands before the names of all its devices."""
         ...
 
     @property

@@ -21,12 +21,19 @@ def _read(content: FileContent) -> Step:
     import zipfile
 
     from collector.formats.step import RecordingSource, Step
-    from collector.recording.gpurec import load_recording
+    from collector.recording.gpurec import load_recorded_step
+    from collector.stepstats.device_prefixes import is_device_prefix
 
-    recording = load_recording(content.name, content.data)
+    recording, prefix, origin = load_recorded_step(content.name, content.data)
     is_cut = recording.ledger.tables_cut_off and not zipfile.is_zipfile(io.BytesIO(content.data))
-    cut_at = len(content.data) if is_cut else None
-    return Step(RecordingSource(recording), kind=FORMAT.name, path=content.name, cut_at=cut_at)
+    return Step(
+        RecordingSource(recording, prefix if is_device_prefix(prefix) else "", unread=origin.unread),
+        kind=FORMAT.name,
+        path=content.name,
+        cut_at=len(content.data) if is_cut else None,
+        rank=origin.rank,
+        world_size=origin.world_size,
+    )
 
 
 def _write(step: Writable, path: Path) -> None:
@@ -36,7 +43,7 @@ def _write(step: Writable, path: Path) -> None:
     recording = step.recording
     if not step.is_recording and not any(len(getattr(recording, table)) for table in SCHEMA):
         raise UnknownFormatError(f"{path}: the step holds nothing that a recording has columns for")
-    save_recording(recording, path)
+    save_recording(recording, path, step.common_prefix, step.origin)
 
 
 FORMAT = Format(

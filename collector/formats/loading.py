@@ -22,7 +22,7 @@ from collector.formats.registry import (
     readable_suffixes,
     refuse_foreign,
 )
-from collector.formats.step import MessageSource, RecordingSource, Step
+from collector.formats.step import MessageSource, Step
 from collector.recording.journal import holds_records
 from collector.recording.journal_segments import is_journal, segments_of
 
@@ -66,9 +66,7 @@ def load(path: str | os.PathLike[str], *, window: tuple[float | None, float | No
     step = _load(name)
     start_ns = step.recording.clock.cupti_start_ns
     first, last = (None if side is None else start_ns + side for side in window_ns)
-    return Step(
-        RecordingSource(step.recording.between(first, last)), kind=step.kind, path=step.path, skipped=step.skipped
-    )
+    return step.with_recording(step.recording.between(first, last))
 
 
 def is_trace(path: Path) -> bool:

@@ -42,6 +42,8 @@ from collector.recording.row_arguments import RowArguments
 from collector.runtime.extension import convert_extension
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy.typing as npt
 
     from collector.formats.capture_builder import CaptureBuilder, Column
@@ -83,8 +85,18 @@ class ProfilerTrace(RecordingSource):
 
     counts_cut_files = False
 
-    def __init__(self, dialect: ProfilerDialect) -> None:
-        """Read the times of all events; columns are made of them when they are asked for."""
+    def __init__(
+        self, dialect: ProfilerDialect, *, device_prefix: str = "", unread: Mapping[str, int] | None = None
+    ) -> None:
+        """Read the times of all events; columns are made of them when they are asked for.
+
+        Args:
+            dialect: the trace.
+            device_prefix: put before the names of devices where StepStats are made of the columns.
+            unread: what the trace states of its losses; see `StepSource.unread`.
+        """
+        self.device_prefix = device_prefix
+        self._unread = unread or {}
         self._dialect = dialect
         found = dialect.found
         self._base_ns = _base_ns(found)

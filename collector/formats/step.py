@@ -10,16 +10,17 @@ Each form is made of the other when it is asked for, and then kept.
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections import Counter
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from collector.errors import NotTracedError
 from collector.files.written_files import written
+from collector.recording.step_origin import NO_ORIGIN, StepOrigin
 from collector.runtime.extension import convert_extension
 from collector.runtime.later_modules import later_function
 from collector.text.html_tables import html_line
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
     from collector.recording.recording import Recording
     from collector.recording.table import Table
     from collector.stepstats.object_tables import ObjectRow
-
-_PREFIX = re.compile(r"((?:/job:[^/]+/replica:\d+/task:\d+)?)/(?!job:)")
-"""What stands before the names of devices: ``/job:worker/replica:0/task:3`` or nothing."""
 
 
 class TracedStep:
@@ -75,6 +73,16 @@ class TracedStep:
     def recorded(self) -> Recording | None:
         """The recording, where the step is made of one; None where its StepStats are the truth."""
         return None if "run_metadata" in self.__dict__ else self.recording  # the caller may have changed these
+
+    @property
+    def origin(self) -> StepOrigin:
+        """What is stated of the step beside its recording: its rank, and the missing parts of its file."""
+        return NO_ORIGIN
+
+    @property
+    def common_prefix(self) -> str:
+        """The prefix that the names of all devices have, ``""`` if they have none or differ in it."""
+        return self.device_prefix
 
     def columns_alone(self) -> TracedStep:
         """The same step without the bytes of its file, where its recording states all of them; else itself."""
@@ -209,11 +217,22 @@ class StepSource:
         """The step as columns."""
         raise NotImplementedError
 
-    def run_metadata(self) -> RunMetadata:
-        """The step as a message that may be changed."""
+    def run_metadata(self, origin: StepOrigin) -> RunMetadata:
+        """The step as a message that may be changed, with what is stated of it besides in its provenance."""
+        message = self.message()
+        for reason, count in origin.unread.items():
+            message.provenance.unread[reason] += count  # so that whatever is made of the step says it, too
+        if origin.rank is not None:
+            message.provenance.rank = origin.rank
+        if origin.world_size is not None:
+            message.provenance.world_size = origin.world_size
+        return message
+
+    def message(self) -> RunMetadata:
+        """The step as a message, without anything that is stated besides."""
         raise NotImplementedError
 
-    def wire(self) -> tuple[bytes, bool] | None:
+    def wire(self, origin: StepOrigin) -> tuple[bytes, bool] | None:
         """The bytes of a message, and whether it is a RunMetadata; None where they are made of `run_metadata`."""
         return None
 
@@ -243,26 +262,40 @@ class RecordingSource(StepSource):
 
     is_recording = True
     counts_cut_files = True
+    _unread: Mapping[str, int] = MappingProxyType({})
 
-    def __init__(self, recording: Recording, device_prefix: str = "") -> None:
+    def __init__(
+        self,
+        recording: Recording,
+        device_prefix: str = "",
+        *,
+        unread: Mapping[str, int] | None = None,
+        counts_cut_files: bool = True,
+    ) -> None:
         self._recording = recording
         self.device_prefix = device_prefix
+        self._unread = unread or {}
+        self.counts_cut_files = counts_cut_files
 
     def recording(self) -> Recording:
         """See `StepSource`."""
         return self._recording
 
-    def run_metadata(self) -> RunMetadata:
+    def unread(self) -> Mapping[str, int]:
+        """See `StepSource`."""
+        return self._unread
+
+    def run_metadata(self, origin: StepOrigin) -> RunMetadata:
         """See `StepSource`."""
         from collector.stepstats.from_recording import run_metadata
 
-        return run_metadata(self._recording, self.device_prefix)
+        return run_metadata(self._recording, self.device_prefix, origin)
 
-    def wire(self) -> tuple[bytes, bool]:
+    def wire(self, origin: StepOrigin) -> tuple[bytes, bool]:
         """See `StepSource`."""
         from collector.stepstats.from_recording import serialized
 
-        return serialized(self._recording, self.device_prefix), True
+        return serialized(self._recording, self.device_prefix, origin), True
 
     def size(self) -> str:
         """See `StepSource`."""
@@ -284,26 +317,26 @@ class WireSource(StepSource):
 
         return recording_of_message(self._data, is_run_metadata=self._is_run_metadata)
 
-    def run_metadata(self) -> RunMetadata:
+    def message(self) -> RunMetadata:
         """See `StepSource`."""
         from collector.stepstats.wire import run_metadata_of
 
         return run_metadata_of(self._data, self._is_run_metadata)
 
-    def wire(self) -> tuple[bytes, bool]:
-        """See `StepSource`."""
-        return self._data, self._is_run_metadata
+    def wire(self, origin: StepOrigin) -> tuple[bytes, bool] | None:
+        """See `StepSource`. The rank is stated in these bytes."""
+        return None if origin.unread else (self._data, self._is_run_metadata)
 
     def prefix_beside(self, recording: Recording) -> str | None:
         """See `StepSource`."""
+        from collector.stepstats.device_prefixes import common_prefix
         from collector.stepstats.to_recording import has_recording
 
         if not self._is_run_metadata or not has_recording(self._data):
             return None
         if recording.ledger.source_counters.get("nodes_without_columns"):
             return None
-        prefixes = {match[1] if (match := _PREFIX.match(name)) else None for name in self.device_names()}
-        return prefixes.pop() if len(prefixes) == 1 else None
+        return common_prefix(self.device_names())
 
     def device_names(self) -> list[str]:
         """See `StepSource`."""
@@ -331,7 +364,7 @@ class MessageSource(StepSource):
         """See `StepSource`."""
         return [device.device for device in self._message.step_stats.dev_stats]
 
-    def run_metadata(self) -> RunMetadata:
+    def message(self) -> RunMetadata:
         """See `StepSource`."""
         return self._message
 
@@ -350,7 +383,7 @@ class CallSumsSource(StepSource):
         """Raises `collector.InvalidFileError`."""
         raise self._sums.refusal
 
-    def run_metadata(self) -> RunMetadata:
+    def message(self) -> RunMetadata:
         """Raises `collector.InvalidFileError`."""
         raise self._sums.refusal
 
@@ -387,7 +420,7 @@ class Step(TracedStep):
         self.cut_at = cut_at
         """Byte (for JSON: character) of the unpacked file from which on it could not be read, or None."""
         self.rank = rank
-        """The rank among many processes, where a profiler's trace states it."""
+        """The rank among many processes, where the trace of a profiler states it, or a file that was made of one."""
         self.world_size = world_size
         """The number of these processes, where it is stated."""
         self.process = process
@@ -423,11 +456,42 @@ class Step(TracedStep):
     @property
     def unread(self) -> Mapping[str, int]:
         """Reason -> count: what all that is made of the step says is missing, where no ledger counts it itself."""
-        found = Counter(self._source.unread())
-        found.update(self.skipped)
+        return self._missing() + Counter(self._source.unread())
+
+    def _missing(self) -> Counter[str]:
+        """The missing parts of this file itself."""
+        found = Counter(self.skipped)
         if not self.skipped and self.cut_at is not None and not self._source.counts_cut_files:
             found["unreadable rest of the file"] += 1
         return found
+
+    @property
+    def origin(self) -> StepOrigin:
+        """See `TracedStep`."""
+        return StepOrigin(self.rank, self.world_size, self.ledger.unread)
+
+    @property
+    def common_prefix(self) -> str:
+        """See `TracedStep`."""
+        from collector.stepstats.device_prefixes import common_prefix
+
+        return self.device_prefix or common_prefix(self._source.device_names()) or ""
+
+    def with_recording(self, recording: Recording) -> Step:
+        """The step of the same file with another recording in its place: a part of its own."""
+        stated = Counter(self.ledger.unread) - self._missing()
+        return Step(
+            RecordingSource(
+                recording, self.common_prefix, unread=stated, counts_cut_files=self._source.counts_cut_files
+            ),
+            kind=self.kind,
+            path=self.path,
+            skipped=self.skipped,
+            cut_at=self.cut_at,
+            rank=self.rank,
+            world_size=self.world_size,
+            process=self.process,
+        )
 
     @cached_property
     def recording(self) -> Recording:
@@ -448,17 +512,7 @@ class Step(TracedStep):
         """See `TracedStep`."""
         if self.is_recording or self.sums is not None or self.unread or "run_metadata" in self.__dict__:
             return self
-        prefix = self._source.prefix_beside(self.recording)
-        if prefix is None:
-            return self
-        return Step(
-            RecordingSource(self.recording, prefix),
-            kind=self.kind,
-            path=self.path,
-            rank=self.rank,
-            world_size=self.world_size,
-            process=self.process,
-        )
+        return self if self._source.prefix_beside(self.recording) is None else self.with_recording(self.recording)
 
     @property
     def has_more_columns(self) -> bool:  # type: ignore[override]  # a constant of other steps
@@ -505,16 +559,15 @@ class Step(TracedStep):
     @cached_property
     def run_metadata(self) -> RunMetadata:
         """The step as RunMetadata, whatever the file held."""
-        message = self._source.run_metadata()
-        for reason, count in self.unread.items():
-            message.provenance.unread[reason] += count  # so that whatever is made of the step says it, too
-        return message
+        return self._source.run_metadata(self._beside())
+
+    def _beside(self) -> StepOrigin:
+        """What is stated of the step beside the source's own message or recording."""
+        return StepOrigin(self.rank, self.world_size, self.unread)
 
     def _untouched_wire(self) -> tuple[bytes, bool] | None:
         """The source's own bytes, where they say all that the step does."""
-        if "run_metadata" in self.__dict__ or self.unread:
-            return None
-        return self._source.wire()
+        return None if "run_metadata" in self.__dict__ else self._source.wire(self._beside())
 
     def wire(self) -> tuple[bytes, bool]:
         """The bytes of a StepStats or RunMetadata, and whether they are those of a RunMetadata."""

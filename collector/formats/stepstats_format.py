@@ -32,10 +32,11 @@ def _check_head(head: bytes) -> str:
 def _read(content: FileContent) -> Step:
     from google.protobuf.message import DecodeError
 
+    from collector.formats.stated_origin import stated_origin
     from collector.formats.step import MessageSource, Step, StepSource, WireSource
     from collector.stepstats.salvage import foreign, salvage
     from collector.stepstats.whole_message import size_if_whole
-    from collector.stepstats.wire import is_run_metadata, run_metadata_of
+    from collector.stepstats.wire import is_run_metadata, provenance_of, run_metadata_of
 
     data, name = content.data, content.name
     whole = is_run_metadata(data)
@@ -52,11 +53,21 @@ def _read(content: FileContent) -> Step:
             place = saved.error.position if saved.error else None
             if not any(device.node_stats for device in saved.run_metadata.step_stats.dev_stats):
                 raise content.error(_no_message(place, saved.error or "no node in it can be read")) from None
-            return Step(MessageSource(saved.run_metadata), kind=kind, path=name, skipped=content.skipped, cut_at=place)
+            stated = stated_origin(saved.run_metadata.provenance)
+            return Step(
+                MessageSource(saved.run_metadata),
+                kind=kind,
+                path=name,
+                skipped=content.skipped,
+                cut_at=place,
+                rank=stated.rank,
+                world_size=stated.world_size,
+            )
     stranger = foreign(data, whole)
     if stranger is not None:
         raise content.error(_no_message(stranger.position, stranger))
-    return Step(source, kind=kind, path=name, skipped=content.skipped)
+    stated = stated_origin(provenance_of(data) if whole else None)
+    return Step(source, kind=kind, path=name, skipped=content.skipped, rank=stated.rank, world_size=stated.world_size)
 
 
 def _no_message(position: int | None, why: object) -> str:

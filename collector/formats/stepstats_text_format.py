@@ -24,6 +24,7 @@ _BEGINNING = re.compile(
 def _read(content: FileContent) -> Step:
     from google.protobuf import text_format
 
+    from collector.formats.stated_origin import stated_origin
     from collector.formats.step import MessageSource, Step
     from collector.protos import RunMetadata, StepStats
     from collector.stepstats.proto_text import parse_text
@@ -44,7 +45,15 @@ def _read(content: FileContent) -> Step:
         raise InvalidFileError(f"{name}: proto text nested too deeply") from error
     kind = type(message).__name__
     whole = RunMetadata(step_stats=message) if isinstance(message, StepStats) else message
-    return Step(MessageSource(whole), kind=kind, path=name, skipped=content.skipped)
+    stated = stated_origin(whole.provenance)
+    return Step(
+        MessageSource(whole),
+        kind=kind,
+        path=name,
+        skipped=content.skipped,
+        rank=stated.rank,
+        world_size=stated.world_size,
+    )
 
 
 def _one_line(error: Exception) -> str:

@@ -11,6 +11,7 @@ Events wait in a temporary file until all steps are there, so that memory is bou
 
 from __future__ import annotations
 
+import json
 import re
 import tempfile
 from bisect import bisect_right
@@ -20,6 +21,7 @@ from io import BytesIO
 from itertools import pairwise
 from typing import TYPE_CHECKING, BinaryIO, cast
 
+from collector.formats.stated_origin import stated_origin
 from collector.formats.xplane import Plane
 from collector.protos import Activity
 from collector.protos.xplane_pb2 import XLine, XPlane, XSpace, XStat
@@ -27,6 +29,7 @@ from collector.recording.cupti_enums import COPY_KINDS
 from collector.recording.ledger import Ledger
 from collector.runtime.extension import convert_extension
 from collector.stepstats.activity_arguments import arguments_of, name_in
+from collector.stepstats.device_prefixes import common_prefix
 from collector.stepstats.labels import recorded_op
 from collector.stepstats.node_times import NodeTimes, node_times, step_bounds
 from collector.stepstats.object_tables import object_rows_of_capture
@@ -293,7 +296,10 @@ class XSpaceWriter:
 def xspace(
     run_metadata: RunMetadata, number: int = 0, objects: Mapping[str, Sequence[ObjectRow]] | None = None
 ) -> XSpace:
-    """The step of that number as an XSpace. Nodes without a possible time are left out; ``warnings`` counts them.
+    """The step of that number as an XSpace. ``warnings`` are its losses, and count nodes without a possible time.
+
+    Such nodes are left out. The stat ``collector`` of the plane "Task Environment" has the rank, the number of ranks
+    and what stands before the names of devices, as far as they are stated.
 
     ``objects`` are the rows of `collector.stepstats.object_tables`; None: those that the message has.
     """
@@ -304,7 +310,12 @@ def xspace(
     file = BytesIO()
     with XSpaceWriter(bounds[0] if bounds else 0) as writer:
         writer.add(step, number=number, objects=objects, texts=run_metadata.capture.strings)
-        writer.write(file)
+        for loss in Ledger.of(run_metadata.provenance).losses():
+            writer.warn(loss)
+        stated = stated_origin(run_metadata.provenance).as_dict()
+        if prefix := common_prefix(device.device for device in step.dev_stats):
+            stated["device_prefix"] = prefix
+        writer.write(file, json.dumps(stated, sort_keys=True) if stated else "")
     return XSpace.FromString(file.getvalue())
 
 

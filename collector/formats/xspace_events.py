@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from google.protobuf.message import DecodeError
 
-from collector.formats.chrome_events import LARGEST_ID, ChromeEvents
+from collector.formats.chrome_events import LARGEST_ID, ChromeEvents, value_of
 from collector.protos.xplane_pb2 import XPlane
 from collector.recording.possible_times import is_wall_time
 from collector.stepstats.salvage import WireError, fields
@@ -21,8 +21,11 @@ if TYPE_CHECKING:
 
     from collector.protos.xplane_pb2 import XEvent, XLine
 
-_PLANES = 1
-"""The number of the field of an XSpace that holds its planes."""
+_PLANES, _ERRORS, _WARNINGS = 1, 2, 3
+"""The numbers of the fields of an XSpace."""
+_LONGEST_WARNING = 300
+_STATED = "collector"
+"""The stat of the plane "Task Environment" in which profiles of ours state their origin, as JSON."""
 _PROFILE_START = "profile_start_time"
 """The stat, of whichever plane, that says the wall time of time 0."""
 _CORRELATION = "correlation_id"
@@ -30,7 +33,10 @@ _PICOSECONDS = 1000
 
 
 def xspace_events(data: bytes) -> ChromeEvents:
-    """All events of an XSpace; what cannot be read is counted in `ChromeEvents.skipped`."""
+    """All events of an XSpace; what cannot be read is counted in `ChromeEvents.skipped`.
+
+    The metadata has its warnings and errors, and what a profile of ours states of the origin of its step.
+    """
     drawn = _DrawnEvents()
     found = ChromeEvents(drawn.text(data))
     found.not_kept.update(drawn.not_kept)
@@ -49,6 +55,8 @@ class _DrawnEvents:
         self.not_kept: Counter[str] = Counter()
         """Stat -> the number of events with bytes as its value, which are no text."""
         self._correlation_ids: dict[int, int] = {}
+        self._warnings: list[str] = []
+        self._stated = ""
 
     def text(self, data: bytes) -> Iterator[bytes]:
         """The text piece by piece."""
@@ -57,15 +65,22 @@ class _DrawnEvents:
         yield b'{"traceEvents":['
         for process, plane in enumerate(self._planes(data), start=1):
             texts = {number: metadata.name for number, metadata in plane.stat_metadata.items()}
-            stated = _arguments(plane.stats, texts, Counter()).get(_PROFILE_START, 0)
+            about = _arguments(plane.stats, texts, Counter())
+            stated = about.get(_PROFILE_START, 0)
             start_ns = start_ns or (stated if isinstance(stated, int) else 0)
+            self._stated = self._stated or str(about.get(_STATED, ""))
             yield _written(_name("process_name", plane.name, pid=process))
             for thread, line in enumerate(plane.lines, start=1):
                 yield _written(_name("thread_name", line.display_name or line.name, pid=process, tid=thread))
                 is_absolute |= is_wall_time(line.timestamp_ns)
                 place = {"pid": process, "tid": thread}
                 yield b"".join(_written(self._event(plane, line, event, texts) | place) for event in line.events)
-        yield b'],"baseTimeNanoseconds":%d}' % (0 if is_absolute else start_ns)
+        about = {
+            "baseTimeNanoseconds": 0 if is_absolute else start_ns,
+            "warnings": self._warnings,
+            "distributedInfo": value_of(self._stated),
+        }
+        yield b"]," + json.dumps(about).encode()[1:]
 
     def _planes(self, data: bytes) -> Iterator[XPlane]:
         """The planes that are whole."""
@@ -75,6 +90,9 @@ class _DrawnEvents:
                 position = item.start
                 if item.number == _PLANES:
                     yield XPlane.FromString(bytes(item.payload))
+                elif item.number in (_ERRORS, _WARNINGS):
+                    warning = " ".join(bytes(item.payload).decode(errors="replace").split())
+                    self._warnings.append(warning[:_LONGEST_WARNING])
         except (WireError, DecodeError):
             self.cut_at = position
 

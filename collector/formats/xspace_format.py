@@ -28,13 +28,32 @@ def _read(content: FileContent) -> Step:
     from collector.formats.step import Step
     from collector.formats.xprof_trace import XprofDialect
     from collector.formats.xspace_events import xspace_events
+    from collector.recording.ledger import unread_of_lines
+    from collector.recording.step_origin import StepOrigin
+    from collector.stepstats.device_prefixes import is_device_prefix
 
     found = xspace_events(content.data)
     found.skipped.update(content.skipped)
-    trace = ProfilerTrace(XprofDialect(found))
+    about = found.metadata
+    stated = about.get("distributedInfo")
+    prefix = str(stated.get("device_prefix", "")) if isinstance(stated, dict) else ""
+    trace = ProfilerTrace(
+        XprofDialect(found),
+        device_prefix=prefix if is_device_prefix(prefix) else "",
+        unread=unread_of_lines(about["warnings"]),
+    )
     if trace.is_empty:
         raise content.error("an XSpace profile in which nothing can be read")
-    return Step(trace, kind=FORMAT.name, path=content.name, skipped=found.skipped, cut_at=found.cut_at)
+    origin = StepOrigin.from_dict(stated)
+    return Step(
+        trace,
+        kind=FORMAT.name,
+        path=content.name,
+        skipped=found.skipped,
+        cut_at=found.cut_at,
+        rank=origin.rank,
+        world_size=origin.world_size,
+    )
 
 
 def _write(step: Writable, path: Path) -> None:

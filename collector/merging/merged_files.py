@@ -11,6 +11,7 @@ from collector.files.atomic_files import packed
 from collector.formats.file_format import StepsWriter
 from collector.formats.registry import merged_format
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
+from collector.recording.ledger import Ledger
 from collector.runtime.extension import convert_extension
 from collector.stepstats.object_tables import object_rows_of, strings_of
 from collector.stepstats.wire import step_stats_of
@@ -170,8 +171,8 @@ class _WrittenFile:
     def add(
         self, message: bytes, step: Placed, *, is_run_metadata: bool, provenance: Provenance | None
     ) -> tuple[int, int]:
-        for name, details, _ in remarks_of(provenance):
-            self._writer.warn(f"{step.owner} {name} {details}".strip())
+        for loss in Ledger.of(provenance).losses() if provenance is not None else ():
+            self._writer.warn(f"{step.owner}: {loss}" if step.owner else loss)
         return self._writer.add(
             step_stats_of(message, is_run_metadata),
             number=step.number,

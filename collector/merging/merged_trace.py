@@ -65,6 +65,8 @@ class MergedInput:
     warning: str = ""
     ledger: Mapping[str, int] = field(default_factory=dict)
     """The ledger of the recording, if the file contains it."""
+    unread: Mapping[str, int] = field(default_factory=dict)
+    """Reason -> number of missing or repaired parts of the input, and of files that it was made of."""
 
 
 @dataclass(frozen=True)
@@ -85,9 +87,18 @@ class MergeReport:
         inputs = [{**asdict(each), "name": Path(each.name).name} for each in self.inputs]
         for each in inputs:
             del each["warning"]  # it contains the folder's name
+        unread: Counter[str] = Counter()
+        for merged in self.inputs:
+            unread.update(merged.unread)
         clocks = {str(rank): asdict(offset) for rank, offset in self.clock_offsets.items()}
         # Stored as text, because JSON readers store numbers in doubles.
-        return {"base_time_ns": str(self.base_ns), "layout": self.layout, "inputs": inputs, "clock_offsets": clocks}
+        return {
+            "base_time_ns": str(self.base_ns),
+            "layout": self.layout,
+            "inputs": inputs,
+            "clock_offsets": clocks,
+            "unread": unread,
+        }
 
 
 @dataclass
@@ -231,7 +242,16 @@ def merge(
     with atomic_write(target) as file, merged_file(file, target, steps, layout) as trace:
         drawn = [_draw(trace, step, at, len(steps), report_progress) for at, step in enumerate(steps)]
         empty = [
-            MergedInput(each.source.name, each.rank, each.number or 0, 0, 0, skipped=each.skipped, warning=each.warning)
+            MergedInput(
+                each.source.name,
+                each.rank,
+                each.number or 0,
+                0,
+                0,
+                skipped=each.skipped,
+                warning=each.warning,
+                unread=each.skipped,
+            )
             for each in found
             if each.bounds_ns is None
         ]
@@ -380,4 +400,5 @@ def _draw(trace: MergedFile, step: _Placed, at: int, of: int, report_progress: P
         skipped=skipped,
         warning=found.warning,
         ledger=dict(provenance.ledger) if provenance else {},
+        unread=dict(unread),
     )

@@ -171,7 +171,7 @@ class Capture(_message.Message):
     def __init__(self, clock: _Optional[_Union[Capture.Clock, _Mapping]] = ..., counters: _Optional[_Mapping[str, int]] = ..., ledger_counters: _Optional[_Iterable[int]] = ..., json_environment: _Optional[_Iterable[str]] = ..., strings: _Optional[_Iterable[str]] = ..., details: _Optional[str] = ..., rows: _Optional[_Iterable[_Union[Capture.Rows, _Mapping]]] = ..., other_tables: _Optional[str] = ...) -> None: ...
 
 class Provenance(_message.Message):
-    __slots__ = ("collector_version", "source", "simulated", "environment", "ledger", "clock_offset_nanos", "window_start_nanos", "window_end_nanos", "annotations", "frames", "losses", "unread")
+    __slots__ = ("collector_version", "source", "simulated", "environment", "ledger", "clock_offset_nanos", "window_start_nanos", "window_end_nanos", "annotations", "frames", "losses", "unread", "rank", "world_size", "json_environment")
     class EnvironmentEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -205,6 +205,9 @@ class Provenance(_message.Message):
     FRAMES_FIELD_NUMBER: _ClassVar[int]
     LOSSES_FIELD_NUMBER: _ClassVar[int]
     UNREAD_FIELD_NUMBER: _ClassVar[int]
+    RANK_FIELD_NUMBER: _ClassVar[int]
+    WORLD_SIZE_FIELD_NUMBER: _ClassVar[int]
+    JSON_ENVIRONMENT_FIELD_NUMBER: _ClassVar[int]
     collector_version: str
     source: str
     simulated: bool
@@ -217,7 +220,10 @@ class Provenance(_message.Message):
     frames: _containers.RepeatedCompositeFieldContainer[StackFrame]
     losses: _containers.RepeatedCompositeFieldContainer[LossTimes]
     unread: _containers.ScalarMap[str, int]
-    def __init__(self, collector_version: _Optional[str] = ..., source: _Optional[str] = ..., simulated: bool = ..., environment: _Optional[_Mapping[str, str]] = ..., ledger: _Optional[_Mapping[str, int]] = ..., clock_offset_nanos: _Optional[int] = ..., window_start_nanos: _Optional[int] = ..., window_end_nanos: _Optional[int] = ..., annotations: _Optional[_Iterable[_Union[AnnotationDetails, _Mapping]]] = ..., frames: _Optional[_Iterable[_Union[StackFrame, _Mapping]]] = ..., losses: _Optional[_Iterable[_Union[LossTimes, _Mapping]]] = ..., unread: _Optional[_Mapping[str, int]] = ...) -> None: ...
+    rank: int
+    world_size: int
+    json_environment: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, collector_version: _Optional[str] = ..., source: _Optional[str] = ..., simulated: bool = ..., environment: _Optional[_Mapping[str, str]] = ..., ledger: _Optional[_Mapping[str, int]] = ..., clock_offset_nanos: _Optional[int] = ..., window_start_nanos: _Optional[int] = ..., window_end_nanos: _Optional[int] = ..., annotations: _Optional[_Iterable[_Union[AnnotationDetails, _Mapping]]] = ..., frames: _Optional[_Iterable[_Union[StackFrame, _Mapping]]] = ..., losses: _Optional[_Iterable[_Union[LossTimes, _Mapping]]] = ..., unread: _Optional[_Mapping[str, int]] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., json_environment: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class RunMetadata(_message.Message):
     __slots__ = ("step_stats", "cost_graph", "partition_graphs", "function_graphs", "provenance", "capture")

@@ -8,6 +8,10 @@ read by name: columns that the file lacks are zeros, unknown columns are ignored
 The tables contain all rows, including those that the recording sets apart; reading the file separates them again. Equal
 recordings make equal bytes.
 
+``step`` in ``meta.json`` has what is stated of the step beside the recording: ``rank``, ``world_size``, ``unread``
+(missing or repaired part of the file that it was read from -> number), and ``device_prefix``, which stands before the
+names of devices in StepStats.
+
 ``arguments`` in ``meta.json`` has for each table the names and texts of what the file of another program said of rows
 beyond the columns; ``arguments/TABLE/NUMBER.rows.npy`` and ``.codes.npy`` say which rows have which of these texts.
 
@@ -38,6 +42,7 @@ from collector.recording.ledger import LAUNCH_FIGURES
 from collector.recording.recording import Recording
 from collector.recording.row_arguments import ArgumentColumn, RowArguments
 from collector.recording.schema import LATER_COLUMNS, LATER_TABLES, SCHEMA
+from collector.recording.step_origin import NO_ORIGIN, StepOrigin
 
 if TYPE_CHECKING:
     import os
@@ -77,8 +82,25 @@ _NPY_HEAD = struct.Struct("<8sH")
 _META_KEYS = ("strings", "counters", "clock", "environment", "details")
 
 
-def save_recording(recording: Recording, path: str | os.PathLike[str]) -> None:
+class RecordedStep(NamedTuple):
+    """The content of a file: a recording, and what is stated of its step beside it."""
+
+    recording: Recording
+    device_prefix: str
+    """What stands before the names of devices in StepStats: ``/job:worker/replica:0/task:3``, or nothing."""
+    origin: StepOrigin
+
+
+def save_recording(
+    recording: Recording, path: str | os.PathLike[str], device_prefix: str = "", origin: StepOrigin = NO_ORIGIN
+) -> None:
     """Write ``recording`` to ``path`` completely or not at all.
+
+    Args:
+        recording: the recording.
+        path: the file.
+        device_prefix: what stands before the names of the step's devices in StepStats.
+        origin: what is stated of the step beside the recording.
 
     Raises:
         collector.OutputError: the file cannot be written.
@@ -97,6 +119,8 @@ def save_recording(recording: Recording, path: str | os.PathLike[str]) -> None:
         **{key: capture[key] for key in _META_KEYS},
         "launch_figures": capture.get("launch_figures") or recording.launch_figures(),
     }
+    if step := origin.as_dict() | ({"device_prefix": device_prefix} if device_prefix else {}):
+        meta["step"] = step
     if arguments := recording.arguments.tables:
         meta["arguments"] = {
             table: [{"name": name, "texts": column.texts} for name, column in columns.items()]
@@ -123,16 +147,21 @@ def load_recording(path: str | os.PathLike[str], data: bytes | None = None) -> R
     Raises:
         collector.InvalidFileError: the file is missing, not a recording, of a newer version, or damaged.
     """
+    return load_recorded_step(path, data).recording
+
+
+def load_recorded_step(path: str | os.PathLike[str], data: bytes | None = None) -> RecordedStep:
+    """Like `load_recording`, with what the file states of the step beside the recording; a journal states nothing."""
     name = expanded(path)
     if data is None:
         try:
             if name.is_dir():
-                return load_segments(name)
+                return RecordedStep(load_segments(name), "", NO_ORIGIN)
             data = name.read_bytes()
         except OSError as error:
             raise InvalidFileError(f"{name}: {error.strerror or error}") from error
     if data.startswith(journal.MAGIC):
-        return journal.load_journal(name, data)
+        return RecordedStep(journal.load_journal(name, data), "", NO_ORIGIN)
     try:
         try:
             with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -201,7 +230,7 @@ class _Members(NamedTuple):
         return self.is_cut and any(f"{table}/{column}.npy" not in self.names for column in columns)
 
 
-def _of_members(members: _Members) -> Recording:
+def _of_members(members: _Members) -> RecordedStep:
     """The recording in an archive's members; tables of which a cut file lacks columns are empty and counted."""
     meta = json.loads(members.content("meta.json"))
     if not isinstance(meta, dict) or meta.get("format") != FORMAT:
@@ -220,7 +249,9 @@ def _of_members(members: _Members) -> Recording:
         capture["launch_figures"] = {name: int(meta["launch_figures"].get(name, 0)) for name in LAUNCH_FIGURES}
     if arguments := _arguments(members, meta):
         capture["arguments"] = RowArguments(lambda: arguments)
-    return Recording.from_capture(capture)  # type: ignore[arg-type]
+    stated = meta.get("step", {})
+    recording = Recording.from_capture(capture)  # type: ignore[arg-type]
+    return RecordedStep(recording, str(stated.get("device_prefix", "")), StepOrigin.from_dict(stated))
 
 
 def _arguments(members: _Members, meta: dict[str, Any]) -> dict[str, dict[str, ArgumentColumn]]:
@@ -299,7 +330,7 @@ def _columns_written(meta: dict[str, Any], files: set[str]) -> dict[str, list[st
     }
 
 
-def _of_cut_file(name: Path, data: bytes, why: zipfile.BadZipFile) -> Recording:
+def _of_cut_file(name: Path, data: bytes, why: zipfile.BadZipFile) -> RecordedStep:
     """The complete members of an archive without its directory, which is at the end of the file."""
     members = _whole_members(name, data)
     if "meta.json" not in members:

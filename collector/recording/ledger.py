@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,7 +17,7 @@ from collector.text.html_tables import html_line, html_table
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -232,6 +234,16 @@ TIMES_LOST = (
 )
 """The `LOSSES` after which the remaining times are unreliable, because any activity may be missing."""
 _UNREAD = "{} in the file that the step was read from: {}"
+_UNREAD_LINE = re.compile(_UNREAD.format("(.*)", "([0-9]{1,15})"))
+
+
+def unread_of_lines(lines: Iterable[str]) -> dict[str, int]:
+    """`Ledger.unread` from lines of `Ledger.losses`, or of any program: other lines are warnings of the file."""
+    found: Counter[str] = Counter()
+    for line in lines:
+        unread = _UNREAD_LINE.fullmatch(line)
+        found[unread[1] if unread else f"the warning {line!r}"] += int(unread[2]) if unread else 1
+    return found
 
 
 LAUNCH_FIGURES = (

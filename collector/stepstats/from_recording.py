@@ -57,6 +57,7 @@ from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND, DEVICE_MEM
 from collector.recording.kernel_names import demangle, short_name
 from collector.recording.loss_times import times_of_losses
 from collector.recording.schema import ACTIVITY_KINDS, SCHEMA
+from collector.recording.step_origin import NO_ORIGIN, StepOrigin
 from collector.runtime.extension import convert_extension
 from collector.stepstats.annotation_labels import AnnotationLabels
 from collector.stepstats.host_devices import HostDevices
@@ -72,14 +73,15 @@ if TYPE_CHECKING:
     from collector.recording.recording import Recording
 
 
-def run_metadata(recording: Recording, device_prefix: str = "") -> RunMetadata:
+def run_metadata(recording: Recording, device_prefix: str = "", origin: StepOrigin = NO_ORIGIN) -> RunMetadata:
     """Return ``recording`` as RunMetadata: its StepStats, its provenance, and its other tables.
 
     Args:
         recording: the recording to convert; rows that it sets apart are no nodes of the step.
         device_prefix: put before every device name, such as ``/job:worker/replica:0/task:3``.
+        origin: what is stated of the step beside the recording.
     """
-    return RunMetadata.FromString(serialized(recording, device_prefix))
+    return RunMetadata.FromString(serialized(recording, device_prefix, origin))
 
 
 def step_stats(recording: Recording, device_prefix: str = "") -> StepStats:
@@ -87,12 +89,12 @@ def step_stats(recording: Recording, device_prefix: str = "") -> StepStats:
     return StepStats.FromString(_encoded(recording, device_prefix, None))
 
 
-def serialized(recording: Recording, device_prefix: str = "") -> bytes:
+def serialized(recording: Recording, device_prefix: str = "", origin: StepOrigin = NO_ORIGIN) -> bytes:
     """Return the bytes of `run_metadata` in the form of ``SerializeToString(deterministic=True)``.
 
     One native pass over the columns writes them, without building a message.
     """
-    around = (provenance(recording), _capture(recording))
+    around = (provenance(recording, origin), _capture(recording))
     whence, rest = (message.SerializeToString(deterministic=True) for message in around)
     return _encoded(recording, device_prefix, (whence, rest))
 
@@ -217,8 +219,8 @@ def _capture(recording: Recording) -> Capture:
     )
 
 
-def provenance(recording: Recording) -> Provenance:
-    """The provenance of a recording: its source, its environment and its losses."""
+def provenance(recording: Recording, origin: StepOrigin = NO_ORIGIN) -> Provenance:
+    """The provenance of a recording: its source, its environment and its losses, and the origin of its step."""
     clock, environment = recording.clock, recording.environment
     return Provenance(
         collector_version=version(),
@@ -233,6 +235,9 @@ def provenance(recording: Recording) -> Provenance:
             LossTimes(figure=figure, at_nanos=[time + clock.offset_ns for time in times])
             for figure, times in _loss_times(recording).items()
         ],
+        unread=origin.unread,
+        rank=origin.rank,
+        world_size=origin.world_size,
         **AnnotationLabels(recording).fields(),
     )
 

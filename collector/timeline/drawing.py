@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast, overload
 from collector.errors import InvalidFileError, UnknownFormatError
 from collector.files.atomic_files import atomic_write, packed
 from collector.recording.possible_times import is_wall_time
+from collector.recording.step_origin import NO_ORIGIN
 from collector.runtime.extension import convert_extension
 from collector.stepstats.object_tables import object_rows, object_rows_of
 from collector.stepstats.wire import fields_of, is_run_metadata, provenance_of, serialized_step
@@ -186,7 +187,8 @@ def write_trace(step: Any, write: Write, view: View, drawn: DrawnFile = CHROME) 
 
         recording = _recording_of(step)
         data, whole = serialized(part.recording, getattr(step, "device_prefix", "")), True
-        provenance, objects = provenance_of_recording(recording), object_rows(recording)
+        provenance = provenance_of_recording(recording, getattr(step, "origin", NO_ORIGIN))
+        objects = object_rows(recording)
     shown = object_labels(objects, provenance)
     options = DrawingOptions(
         keep_device=_predicate(view.devices),
@@ -380,6 +382,10 @@ def _other_data(drawn: Drawn, provenance: Provenance | None, tables: Mapping[str
         ledger = Ledger.of(provenance)
         data["not_drawn"] += ledger.unread_lines()
         data |= {"losses": ledger.losses(), "unread": dict(sorted(provenance.unread.items()))}
+        if provenance.HasField("rank"):
+            data["rank"] = provenance.rank
+        if provenance.world_size:
+            data["world_size"] = provenance.world_size
     if provenance is not None and provenance.ledger:
         data |= {
             "collector_version": provenance.collector_version,

@@ -431,6 +431,7 @@ def test_what_is_made_of_a_broken_file_says_what_was_lost(write, tmp_path, name,
     assert f"{reason} in the file that the step was read from: 1" in lines
     if suffix == ".json":
         about = json.loads(made.read_text())["otherData"]
+        lines = trace.ledger.losses()
         assert about["losses"] == about["not_drawn"][-len(lines) :] == lines
         marks = [event["name"] for event in json.loads(made.read_text())["traceEvents"] if event["ph"] == "i"]
         assert f"lost: {reason} in the file that the step was read from" in marks

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from collector.errors import CollectorError
 from collector.formats.registry import output_of
+from collector.recording.step_origin import NO_ORIGIN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -41,6 +42,8 @@ class TestTrace:
 
     __test__ = False
     is_recording = True
+    origin = NO_ORIGIN
+    common_prefix = ""
 
     def __init__(self, recordings: Sequence[Recording]) -> None:
         """``recordings`` in order of time; at least one."""
