@@ -17,6 +17,7 @@ from collector.formats.capture_builder import CaptureBuilder, device_ids
 from collector.recording.annotation_details import Details
 from collector.recording.cupti_enums import COPY_KINDS, MEMORY_KINDS
 from collector.runtime.extension import convert_extension
+from collector.stepstats.environment_texts import environment_of
 from collector.stepstats.to_recording import has_recording, recording_of
 from collector.stepstats.wire import provenance_of
 
@@ -71,8 +72,8 @@ class _Labelled:
         environment: dict[str, Any] = {"thread_names": thread_names}
         counters: dict[str, int] = {}
         if provenance is not None:
-            environment = {**provenance.environment, "source": provenance.source, **environment}
-            environment["simulated"] = provenance.simulated
+            stated = environment_of(provenance.environment, provenance.json_environment)
+            environment = {**stated, "source": provenance.source, **environment, "simulated": provenance.simulated}
             counters = dict(provenance.ledger)
         return self._built.recording(counters, environment)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, fields
 from functools import cached_property
 from types import MappingProxyType
@@ -45,6 +46,11 @@ if TYPE_CHECKING:
     from collector.recording.capture import Capture, Part
 
 __all__ = ["SCHEMA", "Clock", "Recording", "Tables"]
+
+
+_ENVIRONMENT_BY_NUMBER = ("devices", "thread_names", "thread_devices")
+"""The keys of the environment whose values are mappings of numbers: of devices or threads."""
+_NUMBER = re.compile(r"[0-9]{1,18}")
 
 
 @dataclass(frozen=True)
@@ -165,7 +171,7 @@ class Recording(TablesOfRecording):
         details = [Details.from_fields(each) for each in capture.get("details", ())]
         if (columns["annotations"]["details_id"] > len(details)).any():
             raise ValueError("an annotation's details_id points beyond the capture's details")
-        environment = dict(capture["environment"])
+        environment = {key: _by_number(key, value) for key, value in capture["environment"].items()}
         if isinstance(path := environment.get("cupti_path"), str):
             environment["cupti_path"] = portable(path)  # it is written into all outputs of the recording
         parts = (kept, invalid, early, late)
@@ -323,6 +329,16 @@ class Recording(TablesOfRecording):
     def _launches(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         # api_calls are sorted by time, so the first row of each id is the outer call.
         return first_rows(self.api_calls.correlation_id)
+
+
+def _by_number(key: str, value: Any) -> Any:
+    """A value of the environment; files that hold JSON have text for the numbers of devices and threads."""
+    if key not in _ENVIRONMENT_BY_NUMBER or not isinstance(value, dict):
+        return value
+    return {
+        int(number) if isinstance(number, str) and _NUMBER.fullmatch(number) else number: text
+        for number, text in value.items()
+    }
 
 
 def _overlaps(table: Table, start_ns: int | None, end_ns: int | None) -> npt.NDArray[np.bool_]:

@@ -60,6 +60,7 @@ from collector.recording.schema import ACTIVITY_KINDS, SCHEMA
 from collector.recording.step_origin import NO_ORIGIN, StepOrigin
 from collector.runtime.extension import convert_extension
 from collector.stepstats.annotation_labels import AnnotationLabels
+from collector.stepstats.environment_texts import environment_texts, json_keys
 from collector.stepstats.host_devices import HostDevices
 from collector.stepstats.labels import name_in_label, op_of
 from collector.stepstats.typed_columns import NODE_COLUMNS, native_table
@@ -212,7 +213,6 @@ def _capture(recording: Recording) -> Capture:
         clock=Capture.Clock(**vars(recording.clock)),
         counters=counters,
         ledger_counters=same,
-        json_environment=sorted(key for key, value in recording.environment.items() if not isinstance(value, str)),
         strings=recording.strings,
         details=json.dumps(details) if details else "",
         other_tables=json.dumps(others) if others else "",
@@ -226,7 +226,8 @@ def provenance(recording: Recording, origin: StepOrigin = NO_ORIGIN) -> Provenan
         collector_version=version(),
         source=str(environment.get("source", "")),
         simulated=bool(environment.get("simulated", False)),
-        environment={key: _text(value) for key, value in environment.items()},
+        environment=environment_texts(environment),
+        json_environment=json_keys(environment),
         ledger=recording.ledger.as_dict(),
         clock_offset_nanos=clock.offset_ns,
         window_start_nanos=clock.cupti_start_ns + clock.offset_ns,
@@ -244,7 +245,3 @@ def provenance(recording: Recording, origin: StepOrigin = NO_ORIGIN) -> Provenan
 
 def _loss_times(recording: Recording) -> dict[str, list[int]]:
     return {} if recording.ledger.complete else times_of_losses(recording)
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)

@@ -14,6 +14,7 @@ from collector.protos import Capture, Provenance, RunMetadata
 from collector.recording.recording import Recording
 from collector.recording.schema import ACTIVITY_KINDS, SCHEMA
 from collector.runtime.extension import convert_extension
+from collector.stepstats.environment_texts import environment_of
 from collector.stepstats.typed_columns import field_of, kind_of
 from collector.stepstats.wire import fields_of, is_run_metadata, provenance_of
 
@@ -93,7 +94,9 @@ def read_recording(data: bytes | bytearray | memoryview, tables: Collection[str]
                     **({"nodes_without_columns": without} if without else {}),
                 },
                 "clock": {name: getattr(capture.clock, name) for name in capture.clock.DESCRIPTOR.fields_by_name},
-                "environment": _environment(provenance.environment, frozenset(capture.json_environment)),
+                "environment": environment_of(
+                    provenance.environment, {*provenance.json_environment, *capture.json_environment}
+                ),
                 "details": json.loads(capture.details) if capture.details else [],
             }
         )
@@ -121,7 +124,3 @@ def _other_tables(capture: Capture) -> dict[str, dict[str, np.ndarray[Any, np.dt
 def _counters(capture: Capture, ledger: Mapping[str, int]) -> dict[str, int]:
     figures = sorted(ledger.items())
     return {**capture.counters, **dict(figures[place] for place in capture.ledger_counters)}
-
-
-def _environment(texts: Mapping[str, str], as_json: frozenset[str]) -> dict[str, Any]:
-    return {key: json.loads(text) if key in as_json else text for key, text in texts.items()}

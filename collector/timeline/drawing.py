@@ -392,6 +392,7 @@ def _other_data(drawn: Drawn, provenance: Provenance | None, tables: Mapping[str
             "source": provenance.source,
             "simulated": provenance.simulated,
             "environment": dict(sorted(provenance.environment.items())),
+            "json_environment": sorted(provenance.json_environment),
             "ledger": dict(sorted(provenance.ledger.items())),
             "tracer_cost": {
                 "decode_cpu_ns": ledger.decode_cpu_ns,

@@ -78,12 +78,11 @@ def test_a_step_has_every_node_with_its_times_and_its_label(folder, expected, su
 
 @pytest.mark.parametrize("suffix", ["pb", "json"])
 def test_the_columns_of_a_step_are_saved_again(folder, suffix, tmp_path):
-    """With the names of its threads, which these files have as text."""
+    """With the names of its threads, whose numbers these files have as text."""
     recording = collector.load(folder / f"step.{suffix}").recording
     recording.save(tmp_path / "again.pb")
     again = collector.load(tmp_path / "again.pb")
-    assert again.recording.environment["thread_names"] == {
-        str(thread): name for thread, name in recording.environment["thread_names"].items()
-    }
+    assert again.recording.environment["thread_names"] == recording.environment["thread_names"]
+    assert all(type(thread) is int for thread in recording.environment["thread_names"])
     (host,) = (device for device in again.step_stats.dev_stats if device.device == "/cpu:0")
     assert "MainThread" in host.thread_names.values()
