@@ -23,6 +23,8 @@ from collector.analysis.step_marks import path_within, split_at_marks
 from collector.errors import MissingDependencyError
 from collector.runtime.optional_packages import optional_package
 from collector.statistics.changes import FALSE_DISCOVERIES, Change, changes, steps_suffice
+from collector.statistics.step_differences import is_spread_assumed
+from collector.statistics.verdicts import ASSUMED_RUN_SPREAD
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
@@ -162,11 +164,14 @@ class _Side:
     recordings: list[Recording]
     steps: list[tuple[Recording, frozenset[str]]]
     """Each with the paths of the annotations that mark steps."""
+    runs: list[int]
+    """The number of steps of each recording, which counts as a run of its own."""
 
     @classmethod
     def of(cls, given: Asked) -> _Side:
         recordings = recordings_in(given)
-        return cls(recordings, [step for recording in recordings for step in split_at_marks(recording)])
+        steps = [split_at_marks(recording) for recording in recordings]
+        return cls(recordings, [step for own in steps for step in own], [len(own) for own in steps])
 
     @property
     def windows(self) -> list[Window]:
@@ -250,7 +255,7 @@ def _comparison(sides: tuple[_Side, _Side], by: str, false_discoveries: float, l
     keys = sorted({key for side in divided for step in side.figures for key in step})
     times = [side.table(keys, 1) for side in divided]
     means = [_apportioned(table) for table in times]
-    found, notes = _changes(times, least_effect * step_ns if by != "step" else 0.0, false_discoveries)
+    found, notes = _changes(times, [side.runs for side in sides], least_effect * step_ns, false_discoveries)
     change = means[1] - means[0]
     order = sorted(range(len(keys)), key=lambda row: (-abs(change[row]), -means[0][row], keys[row]))
     averages = [side.table(keys, 0).mean(axis=1) for side in divided] if family.has_counts else []
@@ -286,21 +291,29 @@ def _comparison(sides: tuple[_Side, _Side], by: str, false_discoveries: float, l
 
 
 def _changes(
-    times: Sequence[npt.NDArray[np.int64]], least_ns: float, false_discoveries: float
+    times: Sequence[npt.NDArray[np.int64]], runs: Sequence[Sequence[int]], least_ns: float, false_discoveries: float
 ) -> tuple[list[Change], list[str]]:
     """The change of each key, and notes about missing verdicts; without scipy there are no changes."""
     try:
         optional_package("scipy")
     except MissingDependencyError as error:
         return [], [f"There are no intervals and no verdicts: {error}"]
-    found = changes(times[0], times[1], least=least_ns, rate=false_discoveries)
-    tested = sum(each.verdict == "not enough steps" for each in found)
-    if not tested:
-        return found, []
-    needed = next(steps for steps in count(2) if steps_suffice(steps, steps, tested, false_discoveries))
-    have = " and ".join(str(table.shape[1]) for table in times)
-    text = counted("Not enough steps: {} key[|s] need[s|]", tested)
-    return found, [f"{text} {needed} steps of each side for a verdict, and there are {have}."]
+    found = changes(*times, least=least_ns, rate=false_discoveries, runs=(runs[0], runs[1]))
+    untested = sum(each.verdict == "not enough steps" for each in found)
+    if untested:
+        needed = next(steps for steps in count(2) if steps_suffice(steps, steps, untested, false_discoveries))
+        have = " and ".join(str(table.shape[1]) for table in times)
+        text = counted("Not enough steps: {} key[|s] need[s|]", untested)
+        return found, [f"{text} {needed} steps of each side for a verdict, and there are {have}."]
+    if is_spread_assumed(*runs) and any(not math.isnan(each.p_value) for each in found):
+        return found, [_ASSUMED]
+    return found, []
+
+
+_ASSUMED = (
+    f"Each side is one recording, so the variation from run to run is unknown: a standard deviation of "
+    f"{ASSUMED_RUN_SPREAD:.0%} is assumed. Compare several recordings of each side to have it measured."
+)
 
 
 def _summed(figures: _Figures) -> dict[tuple[Any, ...], tuple[int, int]]:

@@ -168,6 +168,19 @@ def test_steps_that_are_marked_in_one_recording_are_steps():
     assert answer.totals["before_steps"] == 4
     assert answer.totals["change_ns"] == 2000
     assert {window.length_ns for window in answer.windows} == {90_000}
+    assert answer.notes == (
+        "Each side is one recording, so the variation from run to run is unknown: a standard deviation of 1% is assumed. "
+        "Compare several recordings of each side to have it measured.",
+    )
+    several = analysis.compare([before, before], [now, now])
+    assert (several.notes, verdicts(several)) == ((), {"layer": "slower"})
+
+
+def test_a_change_of_the_whole_step_below_the_least_effect_is_small():
+    pytest.importorskip("scipy")
+    sides = [[step(length=length + n) for n in range(8)] for length in (100_000, 100_500)]
+    assert verdicts(analysis.compare(*sides, by="step")) == {"step": "small"}
+    assert verdicts(analysis.compare(*sides, by="step", least_effect=0.001)) == {"step": "slower"}
 
 
 def test_without_scipy_the_sums_are_shown_and_one_line_names_the_extra(monkeypatch):

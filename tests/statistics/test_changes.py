@@ -66,6 +66,13 @@ def test_verdicts():
     assert math.isnan(found[3].p_value)
 
 
+def test_a_figure_of_no_time_on_both_sides_is_neither_new_nor_gone():
+    nothing, something = np.zeros(8, np.int64), np.full(8, 500)
+    for least in (0, 20):
+        found = changes(of(nothing, nothing, something), of(nothing, something, nothing), least=least)
+        assert [each.verdict for each in found] == ["small", "new", "gone"]
+
+
 def test_three_steps_of_each_side_are_not_enough():
     (found,) = changes(of([1000, 1001, 1002]), of([5000, 5001, 5002]), least=1)
     assert (found.verdict, found.ratio) == ("not enough steps", None)
@@ -74,6 +81,65 @@ def test_three_steps_of_each_side_are_not_enough():
 def test_a_figure_that_is_missing_in_some_steps_has_no_ratio_and_a_verdict():
     (found,) = changes(of([0, 0, 10, 0, 11, 0, 0, 0]), of([100, 90, 95, 97, 120, 99, 93, 98]), least=1)
     assert (found.verdict, found.ratio) == ("slower", None)
+
+
+def share_shown(before, now, runs=None):
+    """The share of figures that are called changed, each by a comparison of its own."""
+    single = [changes(a[None], b[None], least=0, runs=runs)[0] for a, b in zip(before, now, strict=True)]
+    return sum(each.verdict in ("slower", "faster") for each in single) / len(single)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [((100, 0.01), (5, 0.05)), ((5, 0.05), (100, 0.01)), ((100, 0.05), (5, 0.01)), ((50, 0.02), (1, 0.02))],
+)
+def test_sides_of_different_numbers_and_spreads_have_the_error_rate(before, now):
+    random = np.random.default_rng(4)
+    sides = [1e6 * np.exp(random.normal(0, spread, (800, steps))) for steps, spread in (before, now)]
+    assert 0.02 < share_shown(*sides) < 0.08
+
+
+def steps_of_runs(random, count, run_spread, *runs, correlation=0.0, spread=0.02):
+    """Steps of some comparisons, run after run, whose noise is correlated from step to step."""
+    found = []
+    for steps in runs:
+        noise = random.normal(0, spread, (count, steps))
+        for step in range(1, steps):
+            noise[:, step] = correlation * noise[:, step - 1] + noise[:, step] * math.sqrt(1 - correlation**2)
+        found.append(noise + random.normal(0, run_spread, (count, 1)))
+    return 1e6 * np.exp(np.hstack(found))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("correlation", [0.0, 0.7])
+@pytest.mark.parametrize("runs", [(50,), (50, 50, 50), (10, 10, 10, 10)])
+def test_runs_that_differ_and_steps_that_follow_each_other_have_the_error_rate(runs, correlation):
+    random = np.random.default_rng(5)
+    sides = [steps_of_runs(random, 400, 0.01, *runs, correlation=correlation) for _ in range(2)]
+    assert share_shown(*sides, (runs, runs)) < 0.085
+    assert share_shown(sides[0], 1.2 * sides[1], (runs, runs)) > 0.95
+
+
+def test_one_recording_of_each_side_shows_no_change_within_the_spread_between_runs():
+    steps = 1_000_000 + np.arange(50) % 7
+    (found,) = changes(of(steps), of(steps + 20_000), least=1, runs=([50], [50]))
+    assert (found.verdict, round(found.ratio.low, 3), round(found.ratio.high, 3)) == ("no change shown", 0.992, 1.049)
+    assert changes(of(steps), of(steps + 20_000), least=1)[0].verdict == "slower"
+    assert changes(of(steps), of(steps + 60_000), least=1, runs=([50], [50]))[0].verdict == "slower"
+
+
+def test_a_figure_that_is_missing_in_some_steps_of_one_recording_has_the_spread_between_runs():
+    before, now = (np.append(0, 1_000_000 + np.arange(49) % 7 + more) for more in (0, 20_000))
+    assert changes(of(before), of(now), least=1, runs=([50], [50]))[0].verdict == "no change shown"
+
+
+def test_a_single_step_has_the_spread_of_the_other_side():
+    (found,) = changes(of(1000 + np.arange(50)), of([1025]), least=1)
+    assert found.verdict == "no change shown"
+    assert found.ratio.low < 0.98 < 1.02 < found.ratio.high
+    (found,) = changes(of(1000 + np.arange(50)), of([2025]), least=1)
+    assert found.verdict == "slower"
 
 
 @pytest.mark.slow
