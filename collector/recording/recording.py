@@ -342,12 +342,18 @@ def _by_number(key: str, value: Any) -> Any:
 
 
 def _overlaps(table: Table, start_ns: int | None, end_ns: int | None) -> npt.NDArray[np.bool_]:
+    """Whether each row overlaps a range, more than at its ends; a row without length counts at the ends as well."""
     columns = table.columns
     overlaps = np.ones(len(table), bool)
-    if "start_ns" in columns and end_ns is not None:
-        overlaps &= columns["start_ns"] <= end_ns
-    if "start_ns" in columns and start_ns is not None:
-        overlaps &= columns.get("end_ns", columns["start_ns"]) >= start_ns
+    if "start_ns" not in columns:
+        return overlaps
+    starts = columns["start_ns"]
+    ends = columns.get("end_ns", starts)
+    is_moment = starts == ends
+    if end_ns is not None:
+        overlaps &= (starts < end_ns) | (is_moment & (starts == end_ns))
+    if start_ns is not None:
+        overlaps &= (ends > start_ns) | (is_moment & (ends == start_ns))
     return overlaps
 
 

@@ -435,6 +435,17 @@ def test_between_keeps_what_overlaps_and_what_explains_it(build, start_ns):
     assert part.between().ledger.source_counters == part.ledger.source_counters
 
 
+def test_rows_that_only_touch_a_part_are_not_in_it_unless_they_have_no_length(build, start_ns):
+    build.kernel("before", 50, 50).kernel("at begin", 100, 0).kernel("in", 110, 10).kernel("over end", 190, 11)
+    build.kernel("at end", 200, 0).kernel("after", 200, 30)
+    recording = build.recording()
+    assert set(recording.between(start_ns + 100, start_ns + 200).kernels.names()) == {
+        "at begin", "in", "over end", "at end",
+    }  # fmt: skip
+    assert set(recording.between(start_ns + 200).kernels.names()) == {"over end", "at end", "after"}
+    assert set(recording.between(None, start_ns + 100).kernels.names()) == {"before", "at begin"}
+
+
 def test_a_part_that_was_saved_says_what_was_cut(build, start_ns, tmp_path):
     part = build.kernel("a", 1000).kernel("b", 5000).recording().between(end_ns=start_ns + 3000)
     part.save(tmp_path / "part.gpurec")

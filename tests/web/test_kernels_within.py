@@ -75,6 +75,14 @@ def test_a_kernel_that_is_named_like_a_memset_is_a_kernel(build, tmp_path):
     held_to_python(tmp_path / "step.html", step, [(0, 100), (40, 100)])
 
 
+def test_a_kernel_that_only_touches_a_part_is_not_in_it(build, tmp_path):
+    build.kernel("before", 50, 50).kernel("in", 110, 10).kernel("after", 200, 30)
+    build.kernel("at begin", 100, 0, stream_id=8).kernel("at end", 200, 0, stream_id=8)
+    step = Step(RecordingSource(build.recording()))
+    write_report(tmp_path / "step.html", [("step", step)])
+    held_to_python(tmp_path / "step.html", step, [(100, 200), (0, 100), (200, 300), (100, 100)])
+
+
 @pytest.mark.medium
 def test_a_page_that_lacks_slices_gives_no_sums(build, tmp_path):
     lengths = random.Random(1)

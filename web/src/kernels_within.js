@@ -2,7 +2,7 @@
 // `recording.between(start, end)`: whatever overlaps the part counts whole. All sums are exact integers.
 
 import { figuresOf, longestFirst, shared } from "./part/groups.js";
-import { within } from "./window.js";
+import { overlaps, within } from "./window.js";
 
 /** @typedef {import("./provider.js").Answer} Answer */
 /** @typedef {import("./provider.js").Slices} Slices */
@@ -29,7 +29,7 @@ export function kernelsWithin(answer, step, slices, part, by) {
   for (let at = 0; at < slices.lane.length; at++) {
     const lane = step.lanes[slices.lane[at]];
     if (lane.kind !== "stream" || slices.name[at] >= step.kernel_names) continue;
-    if (slices.start[at] > part.end || slices.start[at] + slices.length[at] < part.start) continue;
+    if (!overlaps(slices.start[at], slices.start[at] + slices.length[at], part)) continue;
     const key = (by === "stream" ? slices.lane[at] : 0) * names + slices.name[at];
     const group = groups.get(key);
     if (group) group.push(slices.length[at]);

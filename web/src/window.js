@@ -12,6 +12,12 @@ export function timesOf(answer, row) {
   return { start: began, end: end >= 0 ? Number(answer.values[end][row]) + (answer.part?.start ?? 0) : began + Number(answer.values[length][row]) };
 }
 
+/** Whether a row overlaps a part of the step, more than at its ends; a row without length counts at the ends as well. This is
+ * the rule of `Recording.between`. @param {number} start @param {number} end @param {{start: number, end: number}} part */
+export function overlaps(start, end, part) {
+  return start === end ? start <= part.end && end >= part.start : start < part.end && end > part.start;
+}
+
 /** The rows that are in a part of the step at least partly; null where rows have no times, or no part is chosen.
  * @param {Answer} answer @param {{start: number, end: number} | null} part */
 export function inWindow(answer, part) {
@@ -20,7 +26,7 @@ export function inWindow(answer, part) {
   const kept = new Set();
   for (let row = 0; row < answer.values[0].length; row++) {
     const times = /** @type {{start: number, end: number}} */ (timesOf(answer, row));
-    if (times.start < part.end && times.end > part.start) kept.add(row);
+    if (overlaps(times.start, times.end, part)) kept.add(row);
   }
   return kept;
 }

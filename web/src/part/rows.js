@@ -1,6 +1,7 @@
 // The rows of a step (collector/web/part_rows.py), and the rows of a part of it: those that overlap the part, and the calls
 // and annotations that launched them, as `Recording.between` selects them.
 import { columnsOf } from "../byte_planes.js";
+import { overlaps } from "../window.js";
 
 /** @typedef {{start: number, end: number}} Part */
 /** @typedef {Record<string, Float64Array>} Table Its columns by name. */
@@ -28,8 +29,8 @@ export function rowsOf(info, bytes) {
 function overlapping(table, part, also) {
   const kept = [];
   for (let row = 0; row < table.start.length; row++) {
-    const ends = table.start[row] + (table.length?.[row] ?? 0);
-    if ((table.start[row] <= part.end && ends >= part.start) || also?.[row]) kept.push(row);
+    const start = table.start[row];
+    if (overlaps(start, start + (table.length?.[row] ?? 0), part) || also?.[row]) kept.push(row);
   }
   return kept;
 }
