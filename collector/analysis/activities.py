@@ -11,6 +11,7 @@ import numpy as np
 
 from collector.analysis.answer import Window
 from collector.analysis.shared_values import is_sharing, shared
+from collector.recording.distinct import distinct_codes
 from collector.recording.intervals import Union
 from collector.recording.schema import ACTIVITY_TABLES
 from collector.runtime.extension import convert_extension
@@ -226,10 +227,11 @@ def _launch_rows(recording: Recording) -> list[Numbers]:
 @shared
 def work_classes(recording: Recording) -> list[npt.NDArray[np.uint8]]:
     """The `WorkClass` of each row of each table of activities."""
-    is_communication = np.array([communicates(text) for text in recording.strings] or [False], bool)
+    name_ids, names = distinct_codes(recording.kernels.name_id)  # a recording may have many texts and few kernels
+    is_communication = np.array([communicates(recording.strings[name_id]) for name_id in name_ids.tolist()], bool)
     kernel_class = np.where(is_communication, WorkClass.COMMUNICATION, WorkClass.COMPUTE).astype(np.uint8)
     return [
-        kernel_class[recording.kernels.name_id],
+        kernel_class[names],
         np.full(len(recording.memcpys), WorkClass.COPY, np.uint8),
         np.full(len(recording.memsets), WorkClass.MEMSET, np.uint8),
     ]

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from collector.analysis.asked import recording_in
-from collector.analysis.step_marks import windowed
 
 if TYPE_CHECKING:
     from collector.formats.step import TracedStep
     from collector.recording.recording import Recording
-
 
 def between(step: Recording | TracedStep, start_ns: int, end_ns: int) -> Recording:
     """The part of a step that overlaps a range of times, as a recording that every question takes.
@@ -31,4 +29,4 @@ def between(step: Recording | TracedStep, start_ns: int, end_ns: int) -> Recordi
         raise ValueError(f"a part of a step does not end before it starts, as {start_ns} to {end_ns} ns does")
     recording = recording_in(step)
     first_ns, last_ns = (recording.clock.cupti_start_ns + each for each in (start_ns, end_ns))
-    return windowed(recording.between(first_ns, last_ns), first_ns, last_ns)
+    return recording.between(first_ns, last_ns, recording.clock.windowed(first_ns, last_ns))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from collector.analysis.answer import Answer, Column, Window, values_of
+from collector.analysis.answer import Answer, Column, values_of
 from collector.analysis.asked import recordings_in
 from collector.analysis.busy_time import devices
 from collector.analysis.copies import copies
@@ -28,11 +28,11 @@ from collector.statistics.verdicts import ASSUMED_RUN_SPREAD
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Set
-
     import numpy.typing as npt
 
+    from collector.analysis.answer import Window
     from collector.analysis.asked import Asked
+    from collector.analysis.step_marks import MarkedStep
     from collector.recording.recording import Recording
 
 LEAST_EFFECT = 0.01
@@ -51,49 +51,52 @@ class _Family:
     whole: str
     """Name of the total to which the parts add up."""
     keys: tuple[Column, ...]
-    of: Callable[[Recording, Set[str]], _Figures]
-    """Takes a step and the paths of the annotations that mark steps."""
+    of: Callable[[MarkedStep], _Figures]
+    """The figures of a step: times of devices are those of its window, durations those of the work launched in it."""
     has_counts: bool = True
 
 
-def _step(recording: Recording, marks: Set[str]) -> _Figures:
-    yield ("step",), 0, recording.clock.window_ns
+def _step(step: MarkedStep) -> _Figures:
+    yield ("step",), 0, step.window.length_ns
 
 
-def _time(recording: Recording, marks: Set[str]) -> _Figures:
+def _time(step: MarkedStep) -> _Figures:
     busy = {
         "compute": "compute_ns",
         "exposed communication": "exposed_communication_ns",
         "exposed copies": "exposed_copy_ns",
         "exposed memsets": "exposed_memset_ns",
     }
-    for row in devices(recording):
+    for row in devices(step.ran):
         yield from (((part,), 0, row[column]) for part, column in busy.items())
-    yield from (((f"idle: {cause}",), 0, spent) for (cause,), _, spent in _idle(recording, marks))
+    yield from (((f"idle: {cause}",), 0, spent) for (cause,), _, spent in _idle(step))
 
 
-def _idle(recording: Recording, marks: Set[str]) -> _Figures:
-    for row in idle(recording):
+def _idle(step: MarkedStep) -> _Figures:
+    rows = list(idle(step.ran))
+    for row in rows:
         yield from (((cause,), 0, row[f"{cause}_ns"]) for cause in CAUSES)
+    for _ in step.devices - {row["device_id"] for row in rows}:  # no work of theirs ended the gap
+        yield ("tail",), 0, step.window.length_ns
 
 
-def _ops(recording: Recording, marks: Set[str]) -> _Figures:
-    for row in ops(recording):
-        yield (path_within(row["path"], marks) or NO_ANNOTATION,), row["self_activities"], row["self_ns"]
+def _ops(step: MarkedStep) -> _Figures:
+    for row in ops(step.launched):
+        yield (path_within(row["path"], step.marks) or NO_ANNOTATION,), row["self_activities"], row["self_ns"]
 
 
-def _kernels(by: str) -> Callable[[Recording, Set[str]], _Figures]:
+def _kernels(by: str) -> Callable[[MarkedStep], _Figures]:
     keys = [column.name for column in KERNELS_BY[by]]
 
-    def figures(recording: Recording, marks: Set[str]) -> _Figures:
-        for row in kernels(recording, by=by):
+    def figures(step: MarkedStep) -> _Figures:
+        for row in kernels(step.launched, by=by):
             yield tuple(row[key] for key in keys), row["count"], row["total_ns"]
 
     return figures
 
 
-def _copies(recording: Recording, marks: Set[str]) -> _Figures:
-    for row in copies(recording):
+def _copies(step: MarkedStep) -> _Figures:
+    for row in copies(step.launched):
         yield (row["kind"], row["source"], row["target"]), row["count"], row["total_ns"]
 
 
@@ -162,8 +165,7 @@ class _Side:
     """The steps of one side."""
 
     recordings: list[Recording]
-    steps: list[tuple[Recording, frozenset[str]]]
-    """Each with the paths of the annotations that mark steps."""
+    steps: list[MarkedStep]
     runs: list[int]
     """The number of steps of each recording, which counts as a run of its own."""
 
@@ -175,14 +177,14 @@ class _Side:
 
     @property
     def windows(self) -> list[Window]:
-        return [Window("step", step.clock.cupti_start_ns, step.clock.cupti_stop_ns) for step, _ in self.steps]
+        return [step.window for step in self.steps]
 
     def divided(self, family: _Family) -> _Divided:
-        return _Divided([_summed(family.of(*step)) for step in self.steps])
+        return _Divided([_summed(family.of(step)) for step in self.steps])
 
     def mean_step_ns(self) -> float:
         """The mean duration of a step."""
-        return sum(step.clock.window_ns for step, _ in self.steps) / len(self.steps)
+        return sum(step.window.length_ns for step in self.steps) / len(self.steps)
 
 
 @dataclass(frozen=True)

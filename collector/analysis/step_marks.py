@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields
-from typing import TYPE_CHECKING
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from collector.analysis.activities import Activities
 from collector.analysis.annotation_paths import annotation_paths
-from collector.recording.recording import Clock, Recording
-from collector.recording.schema import ACTIVITY_TABLES, Tables
+from collector.analysis.answer import Window
+from collector.recording.distinct import distinct_values, grouped_rows
+from collector.recording.row_index import numbers_in
+from collector.recording.schema import ACTIVITY_TABLES, LAUNCHED_TABLES, Tables
 
 if TYPE_CHECKING:
-    from collections.abc import Set
+    from collections.abc import Callable, Mapping, Set
 
     import numpy.typing as npt
 
+    from collector.analysis.activities import Activities
+    from collector.recording.recording import Recording
+    from collector.recording.table import Table
+
     Numbers = npt.NDArray[np.int64]
+    _Part = Callable[[], Recording]
 
 MARK = r"(profiler_?|train(ing)?_?)?(step|iteration|iter|batch)[ _#:=-]*[0-9]*"
 """The whole name of an annotation that marks a step: ``ProfilerStep#3``, ``step 12``, ``iteration_7``."""
@@ -88,51 +95,136 @@ def path_within(path: str, marks: Set[str]) -> str:
     return path
 
 
-def split_at_marks(recording: Recording, mark: str = MARK) -> list[tuple[Recording, frozenset[str]]]:
-    """The marked steps of a recording, each as a recording of its own with the paths of all marks.
+class MarkedStep:
+    """A step of a recording: the part between the ends of a mark, or the whole recording.
 
-    A step has the activities and graphs that were launched in it, and its clock has the window of the mark. A recording
-    without marks is one step.
+    A device may run the work of a step after the step, when the host is ahead of it. So there are two cuts.
     """
+
+    def __init__(self, window: Window, launched: _Part, ran: _Part, marks: Set[str], devices: Set[int]) -> None:
+        """Take the window of the step, functions that make the cuts, and the marks and devices of the recording."""
+        self.window = window
+        self.marks = marks
+        """The paths of all marks of the recording."""
+        self.devices = devices
+        """The devices that have activities in the recording; in this step some of them may have none."""
+        self._launched, self._ran = launched, ran
+
+    @cached_property
+    def launched(self) -> Recording:
+        """The activities and graphs that were launched in the step, whenever they ran, and other rows that began in it.
+
+        An activity whose launch is unknown belongs to the step in which it began.
+        """
+        return self._launched()
+
+    @cached_property
+    def ran(self) -> Recording:
+        """All that overlaps the step, whenever it was launched: the same as `collector.analysis.between`."""
+        return self._ran()
+
+
+def split_at_marks(recording: Recording, mark: str = MARK) -> list[MarkedStep]:
+    """The steps of a recording that annotations mark; a recording without marks is one step."""
+    clock = recording.clock
+    devices = {
+        device for name in ACTIVITY_TABLES for device in distinct_values(getattr(recording, name).device_id).tolist()
+    }
     paths, index = annotation_paths(recording)
     rows = mark_rows(recording, paths, index, re.compile(mark, re.IGNORECASE))
     if not len(rows):
-        return [(recording, frozenset())]
+
+        def whole() -> Recording:
+            return recording
+
+        return [
+            MarkedStep(Window("step", clock.cupti_start_ns, clock.cupti_stop_ns), whole, whole, frozenset(), devices)
+        ]
     marks = frozenset(paths[index[row]] for row in rows.tolist())
     annotations = recording.all_annotations
-    starts, ends = annotations.start_ns[rows], annotations.end_ns[rows]
-    work = Activities.of(recording)
-    place = places_launched_in(recording, work, starts, ends)
-    graphs = recording.graph_launches
-    graph_place = _places_of(recording, recording.launch_rows(graphs.correlation_id), graphs.start_ns, starts, ends)
-    steps = []
-    for number, (start_ns, end_ns) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
-        masks = _masks(recording, work.where(place == number), start_ns, end_ns)
-        part = recording.part({**masks, "graph_launches": graph_place == number})
-        steps.append((windowed(part, start_ns, end_ns), marks))
-    return steps
+    cuts = _Cuts(recording, annotations.start_ns[rows], annotations.end_ns[rows])
+    return [
+        MarkedStep(
+            Window("step", *bounds), partial(cuts.launched_in, number), partial(cuts.ran_in, number), marks, devices
+        )
+        for number, bounds in enumerate(zip(cuts.starts.tolist(), cuts.ends.tolist(), strict=True))
+    ]
 
 
-def windowed(recording: Recording, start_ns: int, end_ns: int) -> Recording:
-    """The same rows as a step that began and ended at these times of CUPTI's clock."""
-    clock = recording.clock
-    wall_ns = clock.wall_start_ns - clock.cupti_start_ns
-    own = Clock(start_ns, end_ns, start_ns + wall_ns, end_ns + wall_ns, clock.uncertainty_ns)
-    counted = (recording.ledger, recording.counters, recording.environment)
-    return Recording(recording.parts, recording.strings, own, *counted, recording.details, recording.arguments)
+class _Cuts:
+    """The rows of a recording by step, which are grouped once for all steps."""
+
+    def __init__(self, recording: Recording, starts: Numbers, ends: Numbers) -> None:
+        """Take starts of steps, ascending, and their ends; steps do not overlap."""
+        self._recording, self.starts, self.ends = recording, starts, ends
+
+    def launched_in(self, number: int) -> Recording:
+        """See `MarkedStep.launched`."""
+        return self._part(self._launched, number)
+
+    def ran_in(self, number: int) -> Recording:
+        """See `MarkedStep.ran`."""
+        return self._part(self._ran, number)
+
+    def _part(self, rows_of: Mapping[str, _RowsByStep], number: int) -> Recording:
+        clock = self._recording.clock.windowed(int(self.starts[number]), int(self.ends[number]))
+        return self._recording.part_of_rows({name: rows.of_step(number) for name, rows in rows_of.items()}, clock)
+
+    @cached_property
+    def _launched(self) -> dict[str, _RowsByStep]:
+        places = {}
+        for name, table in self._timed_tables().items():
+            launches = (
+                self._recording.launch_rows(table.correlation_id)
+                if name in LAUNCHED_TABLES
+                else np.full(len(table), -1, np.int64)
+            )
+            places[name] = _places_of(self._recording, launches, table.start_ns, self.starts, self.ends)
+        return {name: _RowsByStep.of(place, place, len(self.starts)) for name, place in places.items()}
+
+    @cached_property
+    def _ran(self) -> dict[str, _RowsByStep]:
+        rows_of = {}
+        for name, table in self._timed_tables().items():
+            begins = table.start_ns
+            ends = table.columns.get("end_ns", begins)
+            # A row without length between two steps that touch each other is in both, see `Recording.between`.
+            is_moment = begins == ends
+            first = np.where(
+                is_moment,
+                np.searchsorted(self.ends, begins, side="left"),
+                np.searchsorted(self.ends, begins, side="right"),
+            )
+            last = np.where(
+                is_moment,
+                np.searchsorted(self.starts, ends, side="right"),
+                np.searchsorted(self.starts, ends, side="left"),
+            )
+            rows_of[name] = _RowsByStep.of(first, last - 1, len(self.starts))
+        return rows_of
+
+    def _timed_tables(self) -> dict[str, Table]:
+        """The tables whose rows have a time; all rows of the others belong to every step."""
+        tables = {item.name: getattr(self._recording, item.name) for item in fields(Tables)}
+        return {name: table for name, table in tables.items() if "start_ns" in table.columns}
 
 
-def _masks(recording: Recording, work: Activities, start_ns: int, end_ns: int) -> dict[str, npt.NDArray[np.bool_]]:
-    """Table -> whether each row belongs to a step: activities launched in it, and other rows that begin in it."""
-    masks = {}
-    launched = work.rows_by_table()
-    for item in fields(Tables):
-        table = getattr(recording, item.name)
-        if item.name in ACTIVITY_TABLES:
-            masks[item.name] = np.zeros(len(table), bool)
-            masks[item.name][launched.get(item.name, [])] = True
-        elif "start_ns" in table.columns:
-            masks[item.name] = (table.start_ns >= start_ns) & (table.start_ns < end_ns)
-        else:
-            masks[item.name] = np.ones(len(table), bool)
-    return masks
+class _RowsByStep(NamedTuple):
+    """The rows of one table in order of their steps."""
+
+    rows: Numbers
+    bounds: Numbers
+    """Where the rows of each step begin, and the end of the last."""
+
+    @classmethod
+    def of(cls, first: Numbers, last: Numbers, steps: int) -> _RowsByStep:
+        """Each row belongs to its steps from ``first`` to ``last``; to none if ``last`` is less, or both are -1."""
+        own = np.flatnonzero((first >= 0) & (last >= first))
+        places = numbers_in(first[own], last[own] + 1)
+        rows = np.repeat(own, last[own] + 1 - first[own])
+        order, bounds = grouped_rows(places, steps)
+        return cls(rows[order], bounds)
+
+    def of_step(self, number: int) -> Numbers:
+        """The rows of a step, ascending."""
+        return self.rows[self.bounds[number] : self.bounds[number + 1]]

@@ -15,7 +15,7 @@ from collector.analysis.answer import Column, Window
 from collector.analysis.asked import Part, Question
 from collector.analysis.evidence import Evidence
 from collector.analysis.step_marks import MARK, mark_pattern, mark_rows, path_within, places_launched_in
-from collector.recording.distinct import distinct_codes
+from collector.recording.distinct import distinct_codes, grouped_rows
 from collector.recording.kernel_names import short_name
 from collector.recording.kind_names import copy_kind_name
 from collector.recording.schema import ACTIVITY_TABLES
@@ -49,7 +49,7 @@ QUESTION = Question(
         Column("step", "number", "Index of its recording among those that were asked, from 0."),
         Column("name", "text", "Annotation that marks the step; empty: the step is the whole recording."),
         Column("window_ns", "ns", "Duration of the step."),
-        Column("busy_ns", "ns", "Time in which anything that was launched in the step ran on any device."),
+        Column("busy_ns", "ns", "Time of the step in which anything ran on any device, whenever it was launched."),
         Column("activities", "count", "Number of kernels, copies and memsets launched in it."),
         Column("z", "ratio", "Modified z-score of the duration."),
         Column("verdict", "text", "usual, outlier, or first, which is not judged; empty: too few steps for a verdict."),
@@ -88,6 +88,10 @@ def modified_z(values: Floats, among: Floats) -> Floats:
         values: values of any shape.
         among: the values that determine the median and the distances, along the first axis.
 
+    Returns:
+        0 for the median itself. NaN for any other value if all values of ``among`` are equal: the distance then has
+        nothing to be compared with.
+
     Source: Iglewicz and Hoaglin, *How to Detect and Handle Outliers* (1993).
     """
     middle = np.median(among, axis=0)
@@ -96,7 +100,7 @@ def modified_z(values: Floats, among: Floats) -> Floats:
     scale = np.where(scale > 0, scale, 1.2533 * np.mean(away, axis=0))
     distance = values - middle
     with np.errstate(divide="ignore", invalid="ignore"):
-        z: Floats = np.where(distance == 0, 0.0, distance / scale)
+        z: Floats = np.where(distance == 0, 0.0, np.where(scale > 0, distance / scale, np.nan))
     return z
 
 
@@ -162,12 +166,13 @@ def _steps_of(recording: Recording, number: int, mark: re.Pattern[str]) -> list[
         names = [""]
         windows = [Window("step", recording.clock.cupti_start_ns, recording.clock.cupti_stop_ns)]
         place = np.zeros(len(work), np.int64)
+    busy = work.union().covered(*np.array([[window.start_ns, window.end_ns] for window in windows], np.int64).T)
+    launched, bounds = grouped_rows(place + 1, len(windows) + 1)
     steps = []
-    for at, (name, window) in enumerate(zip(names, windows, strict=True)):
-        chosen = np.flatnonzero(place == at)
+    for at, (name, window, busy_ns) in enumerate(zip(names, windows, busy.tolist(), strict=True)):
+        chosen = launched[bounds[at + 1] : bounds[at + 2]]
         own = work if len(chosen) == len(work) else work.at(chosen)
-        busy_ns = own.union().length
-        gpu_ns = partial(_gpu_times, ops, chosen, own, max(window.length_ns - busy_ns, 0))
+        gpu_ns = partial(_gpu_times, ops, chosen, own, window.length_ns - busy_ns)
         is_first = at == 0 and (number == 0 or bool(len(marks)))
         steps.append(_Step(number, name, window, busy_ns, gpu_ns, own, is_first))
     return steps
@@ -217,7 +222,7 @@ def _explanations(
     if not is_outlier.any():
         return {}
     gpu_ns = [step.gpu_ns() for step in found]
-    ops = sorted({op for own in gpu_ns for op in own})
+    ops = sorted({op for own in gpu_ns for op in own}, key=lambda op: (op == IDLE, op))  # of equal ones an op counts
     places = {op: place for place, op in enumerate(ops)}
     spent = np.zeros((len(found), len(ops)))
     for row, own in enumerate(gpu_ns):

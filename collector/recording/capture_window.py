@@ -8,6 +8,7 @@ import numpy as np
 
 from collector.recording.capture import Part
 from collector.recording.distinct import are_among
+from collector.recording.row_index import numbers_in
 from collector.recording.schema import ACTIVITY_TABLES, LAUNCHED_TABLES
 from collector.recording.shed_kinds import in_part
 
@@ -166,14 +167,7 @@ class _Sorted:
         """The rows with one of these keys."""
         wanted = np.unique(keys).astype(self._keys.dtype)
         begins, ends = np.searchsorted(self._keys, wanted, "left"), np.searchsorted(self._keys, wanted, "right")
-        return self._rows[_numbers_in(begins, ends)]
-
-
-def _numbers_in(begins: npt.NDArray[np.intp], ends: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    """The numbers from each begin up to its end, which is not one of them, one range after the other."""
-    counts = np.maximum(ends - begins, 0)
-    found: npt.NDArray[np.intp] = np.arange(counts.sum()) + np.repeat(begins - np.cumsum(counts) + counts, counts)
-    return found
+        return self._rows[numbers_in(begins, ends)]
 
 
 def _rows_of_parts(columns: Columns, spans: Sequence[Span]) -> list[npt.NDArray[np.intp]]:
@@ -182,7 +176,7 @@ def _rows_of_parts(columns: Columns, spans: Sequence[Span]) -> list[npt.NDArray[
     first = np.searchsorted(ends, columns["start_ns"], side="left")
     past = np.searchsorted(begins, _ends_of(columns), side="left")
     rows = np.repeat(np.arange(len(first)), np.maximum(past - first, 0))
-    parts = _numbers_in(first, past)
+    parts = numbers_in(first, past)
     order = np.argsort(parts, kind="stable")
     return np.split(rows[order], np.searchsorted(parts[order], np.arange(1, len(spans))))
 

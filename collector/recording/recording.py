@@ -19,6 +19,7 @@ from collector.recording.launch_annotations import LaunchAnnotations
 from collector.recording.ledger import LAUNCH_FIGURES, LOSSES, Ledger, reconcile
 from collector.recording.possible_times import is_possible
 from collector.recording.row_arguments import RowArguments
+from collector.recording.row_index import RowIndex, united
 from collector.recording.schema import (
     ACTIVITY_TABLES,
     LATER_COLUMNS,
@@ -82,6 +83,11 @@ class Clock:
         """Length of the step."""
         return self.cupti_stop_ns - self.cupti_start_ns
 
+    def windowed(self, start_ns: int, end_ns: int) -> Clock:
+        """The clock of a step that began and ended at these times of CUPTI's clock."""
+        wall_ns = self.wall_start_ns - self.cupti_start_ns
+        return Clock(start_ns, end_ns, start_ns + wall_ns, end_ns + wall_ns, self.uncertainty_ns)
+
 
 class Recording(TablesOfRecording):
     """The result of one session: columns, ledger and clock. Immutable; made by `from_capture`, `load` or a session.
@@ -123,6 +129,7 @@ class Recording(TablesOfRecording):
         """Metadata of annotations at index ``annotations.details_id`` - 1; 0 means none."""
         self.arguments = arguments or RowArguments()
         """Arguments of rows from the file of another program that have no column, as text."""
+        self._row_indices: dict[str, RowIndex] = {}
         self._frozen = True
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -177,14 +184,20 @@ class Recording(TablesOfRecording):
         parts = (kept, invalid, early, late)
         return cls(parts, strings, clock, ledger, counters, environment, details, capture.get("arguments"))
 
-    def between(self, start_ns: int | None = None, end_ns: int | None = None) -> Recording:
+    def between(self, start_ns: int | None = None, end_ns: int | None = None, clock: Clock | None = None) -> Recording:
         """Return the part of the recording that overlaps a range of CUPTI's times; either end may be open.
 
         The calls and annotations under which the rows of the part were launched are kept, wherever they are. Rows that
         the recording sets apart are left out. The ledger keeps the counts of the whole recording, and
         ``source_counters["rows_cut"]`` is the number of rows left out.
+
+        Args:
+            start_ns: begin of the range.
+            end_ns: end of the range.
+            clock: the window of the part; None: that of the recording.
         """
-        return self.part({item.name: _overlaps(getattr(self, item.name), start_ns, end_ns) for item in fields(Tables)})
+        overlaps = {item.name: _overlaps(getattr(self, item.name), start_ns, end_ns) for item in fields(Tables)}
+        return self.part_of_rows({name: np.flatnonzero(mask) for name, mask in overlaps.items()}, clock)
 
     def part(self, masks: Mapping[str, npt.NDArray[np.bool_]]) -> Recording:
         """Return the rows of each table that a mask selects, with the calls and annotations that launched them.
@@ -192,20 +205,35 @@ class Recording(TablesOfRecording):
         Args:
             masks: by table, whether each row is selected. External correlations and collectives follow from the others.
         """
-        masks = dict(masks)
-        caused = np.concatenate([getattr(self, name).correlation_id[masks[name]] for name in LAUNCHED_TABLES])
-        masks["collectives"] = are_among(self.collectives.correlation_id, caused)
-        launches = self.launch_rows(caused)
-        masks["api_calls"] = masks["api_calls"].copy()
-        masks["api_calls"][launches[launches >= 0]] = True
-        caused = np.concatenate([caused, self.api_calls.correlation_id[masks["api_calls"]]])
-        masks["external_correlations"] = are_among(self.external_correlations.correlation_id, caused)
-        owners = self.external_correlations.external_id[masks["external_correlations"]]
-        captured = [getattr(self, name).captured_external_id[masks[name]] for name in ACTIVITY_TABLES]
-        owners = np.concatenate([owners, *(ids[ids != 0] for ids in captured)])
-        masks["annotations"] = masks["annotations"] | are_among(self.annotations.external_id, owners)
-        kept = Tables(**{item.name: getattr(self, item.name)[masks[item.name]] for item in fields(Tables)})
-        none = Tables(*(table[:0] for table in _each(kept)))
+        return self.part_of_rows({name: np.flatnonzero(mask) for name, mask in masks.items()})
+
+    def part_of_rows(self, rows: Mapping[str, npt.NDArray[np.int64]], clock: Clock | None = None) -> Recording:
+        """Return some rows of each table with the calls and annotations that launched them.
+
+        The time that this takes depends on the number of these rows alone, so that a recording can be divided into
+        many parts.
+
+        Args:
+            rows: by table the selected rows, ascending; of other tables all rows are selected. External correlations
+                and collectives follow from the others.
+            clock: the window of the part; None: that of the recording.
+        """
+        rows = dict(rows)
+        launched = {name: self._chosen(name, rows) for name in LAUNCHED_TABLES}
+        caused = np.concatenate([table.correlation_id for table in launched.values()])
+        rows["collectives"] = self._row_index("collectives", "correlation_id").rows_of(caused)
+        if "api_calls" in rows:
+            launches = self.launch_rows(caused)
+            rows["api_calls"] = united(rows["api_calls"], launches[launches >= 0], len(self.api_calls))
+        caused = np.concatenate([caused, self._chosen("api_calls", rows).correlation_id])
+        rows["external_correlations"] = self._row_index("external_correlations", "correlation_id").rows_of(caused)
+        if "annotations" in rows:
+            owners = [self._chosen("external_correlations", rows).external_id]
+            owners += [ids[ids != 0] for ids in (launched[name].captured_external_id for name in ACTIVITY_TABLES)]
+            around = self._row_index("annotations", "external_id").rows_of(np.concatenate(owners))
+            rows["annotations"] = united(rows["annotations"], around, len(self.annotations))
+        kept = Tables(**{item.name: self._chosen(item.name, rows) for item in fields(Tables)})
+        none = self._no_rows
         cut = len(self._tables) - len(kept) + len(self.invalid) + len(self.early) + len(self.late)
         counters = {**self.counters, "rows_cut": self.counters.get("rows_cut", 0) + cut}
         figures = {item.name: len(getattr(kept, item.name)) for item in fields(Tables)}
@@ -213,13 +241,26 @@ class Recording(TablesOfRecording):
         return Recording(
             (kept, none, none, none),
             self.strings,
-            self.clock,
+            clock or self.clock,
             ledger,
             counters,
             self.environment,
             self.details,
-            self.arguments.part(masks),
+            self.arguments.part(
+                lambda name: rows[name] if name in rows else np.arange(len(getattr(self, name)), dtype=np.int64)
+            ),
         )
+
+    def _chosen(self, name: str, rows: Mapping[str, npt.NDArray[np.int64]]) -> Table:
+        """The chosen rows of a table; all of them if none are named."""
+        table: Table = getattr(self, name)
+        return table[rows[name]] if name in rows and len(table) else table
+
+    def _row_index(self, table: str, column: str) -> RowIndex:
+        """The rows of a table by a column of ids."""
+        if table not in self._row_indices:
+            self._row_indices[table] = RowIndex(getattr(self, table)[column])
+        return self._row_indices[table]
 
     def to_capture(self) -> Capture:
         """The recording in the form in which a source returns it: every row, including those set apart."""
@@ -324,6 +365,10 @@ class Recording(TablesOfRecording):
     def annotations_of(self, table: Table) -> list[str]:
         """For each row of ``table`` the path of the annotation around its launch, or ``""``."""
         return table.launched_under(self._annotated).annotations()
+
+    @cached_property
+    def _no_rows(self) -> Tables:
+        return Tables(*(table[:0] for table in _each(self._tables)))
 
     @cached_property
     def _launches(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

@@ -60,11 +60,15 @@ class RowArguments:
         columns = self.tables.get(table, {})
         return {name: value for name, column in columns.items() if (value := column.value(row)) is not None}
 
-    def part(self, masks: Mapping[str, npt.NDArray[np.bool_]]) -> RowArguments:
-        """Those of the rows of each table that a mask selects; rows beyond the mask are left out."""
+    def part(self, rows_of: Callable[[str], npt.NDArray[np.int64]]) -> RowArguments:
+        """Those of the selected rows of each table.
+
+        Args:
+            rows_of: takes the name of a table and gives its selected rows, ascending.
+        """
         return RowArguments(
             lambda: {
-                table: {name: _chosen(column, masks[table]) for name, column in columns.items()}
+                table: {name: _chosen(column, rows_of(table)) for name, column in columns.items()}
                 for table, columns in self.tables.items()
             }
         )
@@ -77,8 +81,7 @@ def _made(tables: _Made) -> RowArguments:
     return RowArguments(lambda: tables)
 
 
-def _chosen(column: ArgumentColumn, mask: npt.NDArray[np.bool_]) -> ArgumentColumn:
-    inside = column.rows < len(mask)
-    own = np.flatnonzero(inside)[mask[column.rows[inside]]]
-    places = np.cumsum(mask) - 1
-    return ArgumentColumn(places[column.rows[own]].astype(np.uint32), column.codes[own], column.texts)
+def _chosen(column: ArgumentColumn, rows: npt.NDArray[np.int64]) -> ArgumentColumn:
+    places = np.searchsorted(rows, column.rows)
+    own = np.flatnonzero(np.append(rows, -1)[places] == column.rows)
+    return ArgumentColumn(places[own].astype(np.uint32), column.codes[own], column.texts)

@@ -64,7 +64,10 @@ class Table:
 
     def launched_under(self, annotations: LaunchAnnotations) -> Table:
         """The same rows, which know what they were launched under."""
-        return Table(self.name, self._columns, self._strings, annotations)
+        table = object.__new__(Table)  # the columns are read-only already, and a recording has many tables
+        table.name, table._columns, table._strings = self.name, self._columns, self._strings
+        table._annotations = annotations if "correlation_id" in self._columns else None
+        return table
 
     @property
     def columns(self) -> dict[str, npt.NDArray[Any]]:

@@ -111,7 +111,8 @@ def _test(before: Sequence[npt.NDArray[Any]], now: Sequence[npt.NDArray[Any]]) -
     sides = [np.concatenate(list(runs)) for runs in (now, before)]
     if min(side.min() for side in sides) > 0:
         logarithms = [[np.log(run) for run in runs] for runs in (now, before)]
-        found = difference_of_steps(*logarithms, (ASSUMED_RUN_SPREAD, ASSUMED_RUN_SPREAD), CONFIDENCE)
+        spreads = (ASSUMED_RUN_SPREAD, ASSUMED_RUN_SPREAD)
+        found = difference_of_steps(logarithms[0], logarithms[1], spreads, CONFIDENCE)
         with np.errstate(over="ignore"):
             ends = [float(np.exp(each)) for each in (found.estimate, found.low, found.high)]
         return Interval(*ends), found.p_value
@@ -119,6 +120,6 @@ def _test(before: Sequence[npt.NDArray[Any]], now: Sequence[npt.NDArray[Any]]) -
 
     values = [[run.astype(np.float64) for run in runs] for runs in (now, before)]
     spreads = (ASSUMED_RUN_SPREAD * float(sides[0].mean()), ASSUMED_RUN_SPREAD * float(sides[1].mean()))
-    by_values = difference_of_steps(*values, spreads, CONFIDENCE)
+    by_values = difference_of_steps(values[0], values[1], spreads, CONFIDENCE)
     by_ranks = mannwhitneyu(*(np.sort(side) for side in sides))
     return None, max(by_values.p_value, float(by_ranks.pvalue))

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
+import time
+from dataclasses import fields
 
 import numpy as np
 import pytest
 
 from collector import analysis
 from collector.analysis.compare import BY
+from collector.analysis.step_marks import split_at_marks
 from collector.recording.recording import Recording
+from collector.recording.schema import Tables
 from tests.support.captures import CaptureBuilder
 
 
@@ -169,8 +173,8 @@ def test_steps_that_are_marked_in_one_recording_are_steps():
     assert answer.totals["change_ns"] == 2000
     assert {window.length_ns for window in answer.windows} == {90_000}
     assert answer.notes == (
-        "Each side is one recording, so the variation from run to run is unknown: a standard deviation of 1% is assumed. "
-        "Compare several recordings of each side to have it measured.",
+        "Each side is one recording, so the variation from run to run is unknown: a standard deviation of 1% is "
+        "assumed. Compare several recordings of each side to have it measured.",
     )
     several = analysis.compare([before, before], [now, now])
     assert (several.notes, verdicts(several)) == ((), {"layer": "slower"})
@@ -181,6 +185,59 @@ def test_a_change_of_the_whole_step_below_the_least_effect_is_small():
     sides = [[step(length=length + n) for n in range(8)] for length in (100_000, 100_500)]
     assert verdicts(analysis.compare(*sides, by="step")) == {"step": "small"}
     assert verdicts(analysis.compare(*sides, by="step", least_effect=0.001)) == {"step": "slower"}
+
+
+def running_ahead(steps, kernel_ns):
+    """Steps of 100 ns of the host, each of which launches a kernel that runs after the kernels before."""
+    build = CaptureBuilder()
+    for number in range(steps):
+        build.annotation(f"ProfilerStep#{number}", number * 100, 100, number + 1)
+        build.call("cudaLaunchKernel_v7000", number * 100 + 10, 20, correlation_id=number + 1)
+        build.kernel("k", 1000 + number * kernel_ns, kernel_ns, correlation_id=number + 1)
+    build.annotation(f"ProfilerStep#{steps}", steps * 100, 4000, steps + 1)
+    return recorded_here(build)
+
+
+def test_the_time_of_a_step_is_that_of_the_work_that_ran_in_it():
+    step = running_ahead(10, 400)
+    answer = analysis.compare(step, step, by="time")
+    sums = {row["part"]: row["now_ns"] * 11 for row in answer}
+    assert sums == pytest.approx({"compute": 4000, "idle: tail": 1000}, abs=11)  # the kernels fill the last step
+    (idle,) = analysis.compare(step, step, by="idle")
+    assert (idle["cause"], idle["now_ns"]) == ("tail", 1000 // 11)
+    kernels = analysis.compare(step, step, by="kernel")
+    assert kernels["count_now"].tolist() == [10 / 11]
+
+
+@pytest.mark.parametrize("bounds", [(0, 100), (100, 300), (350, 400)])
+def test_the_work_that_ran_in_a_step_is_that_of_the_part_between_its_ends(bounds):
+    start, end = bounds
+    build = CaptureBuilder()
+    build.annotation("step 1", start, end - start, 1).annotation("step 2", end, 100, 2).annotation("epoch", 0, 900, 3)
+    for number, (begin, length) in enumerate([(0, 100), (90, 20), (100, 0), (300, 0), (300, 50), (380, 500)], 10):
+        build.call("cudaLaunchKernel_v7000", begin // 2, 5, correlation_id=number)
+        build.kernel("k", begin, length, correlation_id=number)
+    recording = build.recording()
+    step, _ = split_at_marks(recording)
+    part = analysis.between(recording, start, end)
+    for item in fields(Tables):
+        ours, other = (getattr(each, item.name).columns for each in (step.ran, part))
+        assert {name: values.tolist() for name, values in ours.items()} == {
+            name: values.tolist() for name, values in other.items()
+        }, item.name
+    assert step.ran.clock == part.clock
+
+
+@pytest.mark.slow
+def test_the_time_to_divide_a_recording_does_not_grow_with_the_number_of_steps_times_its_rows():
+    def seconds(steps):
+        recording = marked("step", [1000] * steps)
+        begin = time.process_time()
+        analysis.compare(recording, recording, by="kernel")
+        return time.process_time() - begin
+
+    few = min(seconds(100) for _ in range(3))
+    assert min(seconds(800) for _ in range(3)) < 8 * few * 2
 
 
 def test_without_scipy_the_sums_are_shown_and_one_line_names_the_extra(monkeypatch):

@@ -142,7 +142,7 @@ def test_a_graph_belongs_to_the_marked_step_that_launched_it(level):
         for number in range(3):
             with collector.annotate(f"step {number}"):
                 executable.launch()
-    marked = [part for part, _ in split_at_marks(step.recording)]
+    marked = [part.launched for part in split_at_marks(step.recording)]
     assert [part.graph_launches.annotations() for part in marked] == [["step 0"], ["step 1"], ["step 2"]]
     names = [[call.name for call in part.api_calls if "raphLaunch" in call.name] for part in marked]
     assert [len(found) for found in names] == [2, 2, 2]

@@ -20,6 +20,7 @@ def test_scores_where_most_are_equal():
     z = modified_z(values, values)
     assert (round(float(z[-1]), 2), z[0]) == (3.89, 0)
     assert modified_z(np.array([7.0, 7, 7]), np.array([7.0, 7, 7])).tolist() == [0, 0, 0]
+    assert np.isnan(modified_z(np.array([9.0]), np.array([7.0, 7, 7]))).all()
 
 
 @pytest.fixture
@@ -82,12 +83,26 @@ def test_one_recording_is_cut_by_the_annotations_that_mark_steps(build):
         build.annotation(f"ProfilerStep#{number + 3}", start, length, number * 10 + 1)
         build.annotation("aten::mm", start + 10, 50, number * 10 + 2, number + 1)
         build.call("cudaLaunchKernel", start + 20, 5, correlation_id=number + 1)
-        build.kernel("gemm", start + 900, length - 70, correlation_id=number + 1)  # it runs when the step is over
+        build.kernel("gemm", start + 500, length - 70, correlation_id=number + 1)  # it runs when the step is over
     answer = steps(build.recording())
     assert answer["name"].tolist() == [f"ProfilerStep#{number}" for number in range(3, 9)]
     assert answer["verdict"].tolist() == ["first", "usual", "usual", "usual", "outlier", "usual"]
     assert (answer["op"][4], answer["activities"].tolist()) == ("aten::mm", [1] * 6)
     assert [rows["kernels"].tolist() for rows in answer.evidence] == [[number] for number in range(6)]
+    assert answer["busy_ns"].tolist() == [0] * 6
+
+
+def test_a_device_is_busy_in_a_step_with_work_that_was_launched_before(build):
+    build.environment["source"] = "profiler"
+    for number in range(5):  # the host takes 20 ns a step, the device 100
+        build.annotation(f"ProfilerStep#{number}", number * 20, 20, number * 10 + 1)
+        build.call("cudaLaunchKernel", number * 20 + 1, 5, correlation_id=number + 1)
+        build.kernel("gemm", 10 + number * 100, 100, correlation_id=number + 1)
+    build.annotation("ProfilerStep#5", 100, 450, 99)  # it waits for the device
+    answer = steps(build.recording())
+    assert answer["busy_ns"].tolist() == [10, 20, 20, 20, 20, 410]
+    assert answer["activities"].tolist() == [1, 1, 1, 1, 1, 0]
+    assert (answer["verdict"][5], answer["op"][5]) == ("outlier", "(idle)")
 
 
 def test_marks_inside_of_marks_and_single_marks(build):

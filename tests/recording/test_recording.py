@@ -446,6 +446,23 @@ def test_rows_that_only_touch_a_part_are_not_in_it_unless_they_have_no_length(bu
     assert set(recording.between(None, start_ns + 100).kernels.names()) == {"before", "at begin"}
 
 
+def test_a_part_of_some_rows_takes_what_launched_them_however_few_they_are(build, start_ns):
+    for number in range(1, 101):
+        build.launch(number, 1000 * number).kernel(f"k{number}", 1000 * number + 700, 100, correlation_id=number)
+        build.annotation(f"op{number}", 1000 * number - 50, 600, 500 + number, number)
+    recording = build.recording()
+    nothing = {name: np.zeros(0, np.int64) for name in SCHEMA}
+    part = recording.part_of_rows({**nothing, "kernels": np.array([3, 50])})
+    assert part.annotations_of(part.kernels) == ["op4", "op51"]
+    assert part.api_calls.names() == ["cudaLaunchKernel_v7000"] * 2
+    assert part.external_correlations.correlation_id.tolist() == [4, 51]
+    assert len(part.annotations) == 2
+    many = recording.part_of_rows({**nothing, "kernels": np.arange(90)})
+    assert many.annotations_of(many.kernels) == [f"op{number}" for number in range(1, 91)]
+    rest = recording.part_of_rows({"kernels": np.array([3])})
+    assert (len(rest.kernels), len(rest.api_calls), len(rest.annotations)) == (1, 200, 100)
+
+
 def test_a_part_that_was_saved_says_what_was_cut(build, start_ns, tmp_path):
     part = build.kernel("a", 1000).kernel("b", 5000).recording().between(end_ns=start_ns + 3000)
     part.save(tmp_path / "part.gpurec")
