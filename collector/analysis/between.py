@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 from collector.analysis.asked import recording_in
+from collector.recording.recording import Recording
 
 if TYPE_CHECKING:
-    from collector.formats.step import TracedStep
-    from collector.recording.recording import Recording
+    from collector.formats.step import Step, TracedStep
 
-def between(step: Recording | TracedStep, start_ns: int, end_ns: int) -> Recording:
-    """The part of a step that overlaps a range of times, as a recording that every question takes.
+
+@overload
+def between(step: Recording, start_ns: int, end_ns: int) -> Recording: ...
+@overload
+def between(step: TracedStep, start_ns: int, end_ns: int) -> Step: ...
+@overload
+def between(step: Recording | TracedStep, start_ns: int, end_ns: int) -> Recording | Step: ...
+def between(step: Recording | TracedStep, start_ns: int, end_ns: int) -> Recording | Step:
+    """The part of a step that overlaps a range of times, which every question takes.
 
     Busy and idle time are those between the two times. A kernel, a copy or a call that runs beyond them counts with its
-    whole duration. The calls and annotations that launched the activities of the part belong to it. Times in answers
-    count from ``start_ns``.
+    whole duration; work that only touches the range does not count. The calls and annotations that launched the
+    activities of the part belong to it. Times in answers count from ``start_ns``.
 
     Args:
         step: a recording, a loaded step or an ended session.
         start_ns: begin of the range, counted from the beginning of the step.
         end_ns: end of the range, counted from the beginning of the step.
+
+    Returns:
+        A recording of a recording; of a step a step with its path, its rank and its names of devices.
 
     Raises:
         ValueError: the end is before the start.
@@ -29,4 +39,5 @@ def between(step: Recording | TracedStep, start_ns: int, end_ns: int) -> Recordi
         raise ValueError(f"a part of a step does not end before it starts, as {start_ns} to {end_ns} ns does")
     recording = recording_in(step)
     first_ns, last_ns = (recording.clock.cupti_start_ns + each for each in (start_ns, end_ns))
-    return recording.between(first_ns, last_ns, recording.clock.windowed(first_ns, last_ns))
+    part = recording.between(first_ns, last_ns, recording.clock.windowed(first_ns, last_ns))
+    return part if isinstance(step, Recording) else step.with_recording(part)

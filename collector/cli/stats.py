@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from collector.analysis.answer import Answer
     from collector.formats.step import Step
-    from collector.recording.recording import Recording
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -72,18 +71,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """See `collector.cli`."""
-    from collector.analysis.asked import recording_in, sums_in
+    from collector.analysis.asked import sums_in
     from collector.analysis.questions import QUESTIONS
 
     asked = _asked(arguments)
     if arguments.csv and len(asked) > 1:
         raise CollectorError("--csv prints one answer: choose it with --question")
-    steps: Sequence[Step | Recording] = load_steps(arguments.inputs)
+    steps: Sequence[Step] = load_steps(arguments.inputs)
     if not arguments.question and sums_in(steps):
         asked = [each for each in asked if QUESTIONS[each[0]].of_sums] or asked
     window = arguments.window
     if isinstance(window, tuple):
-        steps, window = [_part(recording_in(step), *window) for step in steps], None
+        steps, window = [_part(step, *window) for step in steps], None
     answers = _answers(asked, steps[0] if len(steps) == 1 else steps, window, _clock_options(arguments, asked))
     print_answers(answers, arguments)
     return 0
@@ -104,12 +103,12 @@ def _window(text: str) -> str | tuple[int | None, int | None]:
     return text if text in ("step", "span") else time_window(text)
 
 
-def _part(recording: Recording, begin_ns: int | None, end_ns: int | None) -> Recording:
+def _part(step: Step, begin_ns: int | None, end_ns: int | None) -> Step:
     """The activities that overlap a part of a step, as a step of this length."""
     from collector.analysis.between import between
 
     begin_ns = begin_ns or 0
-    return between(recording, begin_ns, max(recording.clock.window_ns, begin_ns) if end_ns is None else end_ns)
+    return between(step, begin_ns, max(step.recording.clock.window_ns, begin_ns) if end_ns is None else end_ns)
 
 
 def _asked(arguments: argparse.Namespace) -> list[tuple[str, str]]:

@@ -96,6 +96,11 @@ class TracedStep:
         """The names of the devices of StepStats that were read; else the prefix that those of a recording get."""
         return [self.device_prefix]
 
+    def with_recording(self, recording: Recording) -> Step:
+        """A part of the step's recording as a step, with the path, the rank and the names of devices of this step."""
+        source = RecordingSource(recording, self.device_prefix)
+        return Step(source, path=self.path, rank=getattr(self, "rank", None))
+
     @property
     def sums(self) -> CallSums | None:
         """The sums by call path of a profile without start times, which has no recording; None for every other step."""
@@ -478,7 +483,7 @@ class Step(TracedStep):
         return self.device_prefix or common_prefix(self._source.device_names()) or ""
 
     def with_recording(self, recording: Recording) -> Step:
-        """The step of the same file with another recording in its place: a part of its own."""
+        """See `TracedStep`; the losses that the file states remain."""
         stated = Counter(self.ledger.unread) - self._missing()
         return Step(
             RecordingSource(

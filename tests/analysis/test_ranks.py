@@ -7,7 +7,8 @@ import json
 import pytest
 
 import collector
-from collector.analysis import devices, ranks
+from collector.analysis import between, devices, ranks
+from collector.formats.step import RecordingSource, Step
 
 NAME = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
 TOLD = ("Collective name", "Process Group Name", "In msg nelems")
@@ -39,6 +40,25 @@ def test_the_worked_example(of_rank):
     assert collective["name"].startswith(NAME)
     figures = ("ranks", "straggler", "skew_ns", "cost_ns", "transfer_ns")
     assert [collective[name] for name in figures] == [3, 2, 30, 58, 10]
+
+
+def test_a_part_of_a_step_has_its_path_its_rank_and_its_devices(of_rank, tmp_path):
+    recording = of_rank((10, 50))
+    stated = Step(RecordingSource(recording), path=tmp_path / "rank4.pb", kind="journal", rank=3, world_size=8)
+    part = between(stated, 0, 20)
+    assert (part.path, part.rank, part.world_size, part.kind) == (stated.path, 3, 8, "journal")
+    assert len(part.recording.kernels) == 2
+    assert part.recording.clock.window_ns == 20
+    named = Step(RecordingSource(recording, "/job:worker/replica:0/task:5"))
+    named.save(tmp_path / "step.pb")
+    for step in (named, collector.load(tmp_path / "step.pb")):
+        again = between(step, 0, 20)
+        assert {device.device.split("/gpu")[0] for device in again.step_stats.dev_stats} == {named.device_prefix}
+        answer = ranks([again, between(stated, 0, 60)], clock_offsets=None)
+        assert set(answer["rank"]) == {3, 5}
+    assert isinstance(between(recording, 0, 20), type(recording))
+    loaded = collector.load(tmp_path / "step.pb", window=(0, 20e-9))
+    assert set(loaded.device_names()) >= set(again.device_names())
 
 
 def test_offsets_are_taken_off(of_rank):
