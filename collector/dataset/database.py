@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tempfile
 from pathlib import Path
@@ -18,7 +19,7 @@ from collector.errors import CollectorError, InvalidFileError, OutputError
 from collector.runtime.optional_packages import optional_package
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence, Set
+    from collections.abc import Callable, Iterator, Sequence, Set
     from types import TracebackType
 
     from collector.formats.step import Step
@@ -30,8 +31,10 @@ _LOCKED = (
     "SET lock_configuration = true",
 )
 """Settings that keep a query from files, networks and extensions, and from changing these settings."""
-_ALLOWED = ("SELECT", "EXPLAIN")
-_REFUSED = "Only one SELECT, over the tables and views of the dataset, is answered"
+_REFUSED = "Only one SELECT over the tables and views of the dataset, or EXPLAIN of one, is answered"
+_WRITING_WORD = re.compile(r"\b(?:copy|insert|update|delete|merge)\b", re.IGNORECASE)
+_WRITING_OPERATOR = re.compile(r"COPY_|INSERT|UPDATE|DELETE|MERGE_INTO")
+_EXPLAIN = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*EXPLAIN\b", re.IGNORECASE | re.DOTALL)
 _POSITION = re.compile(r"LINE (\d+): (.*)\n( *)\^")
 _DUCKDB_BEGINS = b"DUCK"
 _LARGEST_EXACT = 1 << 53
@@ -144,11 +147,7 @@ class Database:
         """
         duckdb = optional_package("duckdb")
         try:
-            statements = self._connection.extract_statements(query)
-            kinds = [statement.type.name for statement in statements]
-            if len(kinds) != 1 or kinds[0] not in _ALLOWED:
-                raise CollectorError(f"the query is refused ({', '.join(kinds) or 'nothing in it'})", _REFUSED)
-            self._connection.execute(statements[0])
+            self._connection.execute(self._read_only(query))
             names = [each[0] for each in self._connection.description]
             rows = self._connection.fetchall()
         except duckdb.PermissionException as error:
@@ -156,6 +155,46 @@ class Database:
         except duckdb.Error as error:
             raise CollectorError(_with_position(str(error))) from error
         return _answer(query, _distinct(names), rows)
+
+    def _read_only(self, query: str) -> Any:
+        """The one statement of a query that can only read.
+
+        DuckDB runs the statement that ``EXPLAIN ANALYZE`` explains, such as a ``COPY`` into the dataset. So the
+        explained part has to be a ``SELECT`` by itself, without ``ANALYZE`` or other options before it.
+        """
+        kinds, statements = self._statements(query)
+        if kinds == ["SELECT"] and not self._writes(query):
+            return statements[0]
+        if kinds == ["EXPLAIN"]:
+            explained = _EXPLAIN.match(query)
+            rest = query[explained.end() :] if explained else ""
+            try:
+                if self._statements(rest)[0] == ["SELECT"] and not self._writes(rest):
+                    return f"EXPLAIN {rest}"
+            except optional_package("duckdb").Error:  # options are no statement
+                pass
+            kinds = ["EXPLAIN with options, or of another statement"]
+        refused = "a statement that writes" if kinds == ["SELECT"] else ", ".join(kinds)
+        raise CollectorError(f"the query is refused ({refused or 'nothing in it'})", _REFUSED)
+
+    def _statements(self, query: str) -> tuple[list[str], Sequence[Any]]:
+        """The kinds of the statements of a query, and the statements."""
+        statements = self._connection.extract_statements(query)
+        return [statement.type.name for statement in statements], statements
+
+    def _writes(self, select: str) -> bool:
+        """Whether a ``SELECT`` writes: from DuckDB 2.0 on, ``WITH`` takes ``COPY``, ``INSERT`` and other statements."""
+        if not _WRITING_WORD.search(select):
+            return False
+        plans = self._connection.execute(f"EXPLAIN (FORMAT JSON) {select}").fetchall()
+        return any(_WRITING_OPERATOR.search(name) for _, plan in plans for name in _operators(json.loads(plan)))
+
+
+def _operators(plan: Any) -> Iterator[str]:
+    """The names of the operators of a plan of DuckDB."""
+    for node in plan if isinstance(plan, list) else [plan]:
+        yield node.get("name", "")
+        yield from _operators(node.get("children", []))
 
 
 def ask_dataset(dataset: Dataset, query: str) -> Answer:

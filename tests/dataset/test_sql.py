@@ -89,6 +89,26 @@ def test_a_table_without_rows_has_its_columns(example_dataset):
         "select * from read_text('/etc/hostname')",
         "select * from 'https://example.com/x.parquet'",
         "select * from glob('/*')",
+        "explain analyze copy (select 1) to '{tmp}/runs/x.parquet' (format parquet)",
+        "explain (analyze) copy (select 1) to '{tmp}/runs/x.parquet' (format parquet)",
+        "explain analyze select 1",
+        "explain copy (select 1) to '{tmp}/runs/x.parquet' (format parquet)",
+        "/* x */ explain -- y\n analyze create table x as select 1",
+        "explain create table x as select 1",
+        "explain select 1; create table x as select 1",
+        "explain explain analyze copy (select 1) to '{tmp}/runs/x.parquet' (format parquet)",
+        "prepare p as select 1",
+        "execute p",
+        "call pragma_version()",
+        "with x as (copy (select 1) to '{tmp}/runs/x.parquet') select 1",
+        "explain with x as (copy (select 1) to '{tmp}/runs/x.parquet') select 1",
+        "with x as (insert into kernels select * from kernels) from x",
+        "from (copy (select 1) to '{tmp}/runs/x.parquet')",
+        "select * from query('create table x as select 1')",
+        "vacuum",
+        "checkpoint",
+        "use memory",
+        "begin transaction",
     ],
 )
 def test_a_query_that_would_write_or_reach_out_is_refused_in_one_line(example_dataset, tmp_path, query):
@@ -120,6 +140,26 @@ def test_files_of_steps_are_asked_without_a_dataset(example, tmp_path):
     with Database.of([tmp_path / "step_2.gpurec", tmp_path / "step_10.gpurec"]) as database:
         found = database.sql("select step, count(*) from kernels group by step order by step")
     assert rows(found) == [(2, 7), (10, 7)]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "from kernels",
+        "table kernels",
+        "with k as (from kernels) select * from k",
+        "values (1)",
+        "explain select * from kernels",
+        "/* why */ -- so\n EXPLAIN\tfrom kernels",
+        "explain (select 1)",
+        "select count(*) as copy from kernels where name <> 'delete'",
+        "describe kernels",
+        "summarize kernels",
+        "show tables",
+    ],
+)
+def test_every_query_that_only_reads_is_answered(example_dataset, query):
+    assert len(example_dataset.sql(query))
 
 
 @pytest.mark.medium
