@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,7 +17,7 @@ from collector.text.terminal import printable, styled
 from collector.text.text_tables import folded, table_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import numpy.typing as npt
     import pandas as pd
@@ -184,9 +185,9 @@ class Answer:
         """The answer as values that ``json.dumps`` takes; every integer is exact.
 
         Keys: ``schema``, ``question``, ``definition``, ``windows``, ``columns`` (name, unit, meaning), ``rows`` (lists
-        in the order of the columns, null for unknown values), ``totals``, ``losses``, ``notes``.
+        in the order of the columns, null for unknown and infinite values), ``totals``, ``losses``, ``notes``.
         """
-        lists = [_known(self.values[column.name]) for column in self.columns]
+        lists = [_finite(self.values[column.name].tolist()) for column in self.columns]
         return {
             "schema": JSON_SCHEMA,
             "question": self.question,
@@ -194,7 +195,7 @@ class Answer:
             "windows": [{"name": each.name, "start_ns": each.start_ns, "end_ns": each.end_ns} for each in self.windows],
             "columns": [column._asdict() for column in self.columns],
             "rows": [list(row) for row in zip(*lists, strict=True)],
-            "totals": {name: None if value != value else value for name, value in self.totals.items()},
+            "totals": dict(zip(self.totals, _finite(self.totals.values()), strict=True)),
             "losses": list(self.losses),
             "notes": list(self.notes),
         }
@@ -265,9 +266,9 @@ def branch(path: str, depth: int) -> str:
     return "  " * depth + printable(path.rpartition("/")[2] if depth else path)
 
 
-def _known(values: npt.NDArray[Any]) -> list[Any]:
-    """Values as Python objects; None for NaN."""
-    return [None if value != value else value for value in values.tolist()]
+def _finite(values: Iterable[Any]) -> list[Any]:
+    """Values for JSON, which has neither NaN nor infinity: None for these."""
+    return [None if isinstance(value, float) and not math.isfinite(value) else value for value in values]
 
 
 def values_of(rows: Sequence[Any], unit: str) -> npt.NDArray[Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -57,6 +59,13 @@ def test_without_the_first_step_apart(make):
     answer = steps([make(each, conv=4) for each in (10, 12, 11, 13, 50)], first_apart=False)
     assert answer["z"][-1] == pytest.approx(25.631)
     assert answer["op"][-1] == "(idle)"
+
+
+def test_a_first_step_beside_equal_ones_has_no_known_score(make):
+    answer = steps([make(50, conv=4), *(make(20, conv=4) for _ in range(4))])
+    assert np.isnan(answer["z"][0])
+    assert answer["z"].tolist()[1:] == [0, 0, 0, 0]
+    assert json.loads(json.dumps(answer.to_json(), allow_nan=False))["rows"][0][5] is None
 
 
 def test_an_outlier_may_be_short(make):

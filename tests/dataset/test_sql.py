@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from collector.errors import CollectorError, InvalidFileError
@@ -160,6 +162,11 @@ def test_files_of_steps_are_asked_without_a_dataset(example, tmp_path):
 )
 def test_every_query_that_only_reads_is_answered(example_dataset, query):
     assert len(example_dataset.sql(query))
+
+
+def test_infinite_values_are_null_in_json(example_dataset):
+    answer = example_dataset.sql("select 1e0 / 0e0 as up, -1e0 / 0e0 as down, 'x' as name, 2.5e0 as half")
+    assert json.loads(json.dumps(answer.to_json(), allow_nan=False))["rows"] == [[None, None, "x", 2.5]]
 
 
 @pytest.mark.medium
