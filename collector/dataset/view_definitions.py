@@ -469,24 +469,36 @@ _FEWEST_STEPS = 3
 
 
 def _arrivals() -> Any:
-    """The collectives of each rank, numbered by step and name."""
+    """The collectives of each rank, numbered by step, name and launch shape; ``as_many``: all ranks have as many."""
     ibis = optional_package("ibis")
     kernels = base_table("kernels")
     kernels = kernels.filter(kernels["class"] == "communication")
+    shapes = {
+        shape: ibis.literal(",").join([kernels[f"{shape}_{axis}"].cast("string") for axis in "xyz"])
+        for shape in ("grid", "block")
+    }
+    kernels = kernels.mutate(**shapes)
     own = ibis.window(
-        group_by=[*(kernels[name] for name in _PLACE), kernels.name], order_by=[kernels.start_ns, kernels.id]
+        group_by=[kernels[name] for name in (*_PLACE, "name", "grid", "block")], order_by=[kernels.start_ns, kernels.id]
     )
-    return kernels.select(
+    rows = kernels.select(
         *_PLACE,
         "name",
+        "grid",
+        "block",
         "start_ns",
         "duration_ns",
         end_ns=kernels.start_ns + kernels.duration_ns,
         ordinal=ibis.row_number().over(own),
     )
+    rows = rows.mutate(number=rows.ordinal.count().over(_among(rows, [*_COLLECTIVE_KEY, "rank"])))
+    of_key = _among(rows, _COLLECTIVE_KEY)
+    as_many = rows.number.min().over(of_key) == rows.number.max().over(of_key)
+    return _without(rows.mutate(as_many=as_many), "number")
 
 
-_COLLECTIVE = ["run", "step", "name", "ordinal"]
+_COLLECTIVE_KEY = ["run", "step", "name", "grid", "block"]
+_COLLECTIVE = [*_COLLECTIVE_KEY, "ordinal"]
 
 
 def _among(rows: Any, keys: list[str]) -> Any:
@@ -509,7 +521,7 @@ def _with_lower_median(rows: Any, keys: list[str], value: str, name: str) -> Any
     return _without(found, "place", "number")
 
 
-_OF_ONE = ("step", "name", "ordinal")
+_OF_ONE = ("step", "name", "grid", "block", "ordinal")
 """The columns that order the collectives of one rank."""
 
 
@@ -518,10 +530,12 @@ def _clocks() -> Any:
 
     A collective ends on all ranks at nearly the same time. The offset is the lower median of the differences; it counts
     where it is larger than the differences are apart, of at least three collectives, and else the clock is believed.
+    Of collectives that some ranks have more of, ordinals do not tell the pairs, so they do not count.
     """
     ibis = optional_package("ibis")
     keys = ["run", "rank"]
-    arrivals = _arrivals()
+    every_arrival = _arrivals()
+    arrivals = every_arrival.filter(every_arrival.as_many)
     arrivals = arrivals.mutate(lowest=arrivals["rank"].min().over(_among(arrivals, ["run"])))
     is_reference = arrivals["rank"] == arrivals.lowest
     reference_end_ns = is_reference.ifelse(arrivals.end_ns, None).max().over(_among(arrivals, _COLLECTIVE))
@@ -533,11 +547,12 @@ def _clocks() -> Any:
     found = pairs.group_by([*keys, "median_ns", "error_ns"]).aggregate(
         collectives=pairs.count(), most_ns=pairs.away_ns.max()
     )
+    found = _beside(every_arrival.select(*keys).distinct(), found, keys)
     is_known = (found.collectives >= _FEWEST_COLLECTIVES) & (found.median_ns.abs() > found.most_ns)
     none = ibis.literal(0, "int64")
     return found.select(
         *keys,
-        "collectives",
+        collectives=found.collectives.coalesce(none),
         clock_offset_ns=is_known.ifelse(found.median_ns, none),
         clock_error_ns=is_known.ifelse(found.error_ns, none),
         clock=is_known.ifelse("estimated", "believed"),
@@ -548,9 +563,12 @@ _FEWEST_COLLECTIVES = 3
 
 
 def _ranks() -> Any:
-    """Each collective of all ranks, by name and ordinal: who arrived last, and what that cost the others.
+    """Each collective of all ranks, by name, launch shape and ordinal: who arrived last, and what that cost the others.
 
-    Times are put right by the offsets of the view ``clocks``; waits within the errors of two clocks are none.
+    Times are put right by the offsets of the view ``clocks``; waits within the errors of two clocks are none. The
+    native answer pairs collectives whose ends are nearest to each other, because ranks may have recorded different
+    ones. Ordinals tell the same only if all ranks have as many, and if those with one ordinal ran at once on all ranks:
+    a collective ends after its last rank has begun. Of others nothing but the number of ranks is known.
     """
     ibis = optional_package("ibis")
     clocks = _clocks().select("clock_offset_ns", "clock_error_ns", of_run="run", of_rank="rank")
@@ -560,7 +578,9 @@ def _ranks() -> Any:
         *_COLLECTIVE,
         "rank",
         "duration_ns",
+        "as_many",
         start_ns=rows.start_ns - rows.clock_offset_ns,
+        end_ns=rows.end_ns - rows.clock_offset_ns,
         error_ns=rows.clock_error_ns,
     )
     of_collective = _among(rows, _COLLECTIVE)
@@ -568,8 +588,11 @@ def _ranks() -> Any:
         ranks=rows["rank"].count().over(of_collective),
         first_ns=rows.start_ns.min().over(of_collective),
         last_ns=rows.start_ns.max().over(of_collective),
+        ends_ns=rows.end_ns.min().over(of_collective),
         transfer_ns=rows.duration_ns.min().over(of_collective),
     )
+    of_key = _among(rows, _COLLECTIVE_KEY)
+    rows = rows.mutate(gap_ns=(rows.last_ns - rows.ends_ns).max().over(of_key))
     rows = rows.filter(rows.ranks > 1)
     is_last = rows.start_ns == rows.last_ns
     rows = rows.mutate(straggler=is_last.ifelse(rows["rank"], None).min().over(_among(rows, _COLLECTIVE)))
@@ -577,17 +600,21 @@ def _ranks() -> Any:
     straggler_error_ns = is_straggler.ifelse(rows.error_ns, None).max().over(_among(rows, _COLLECTIVE))
     rows = rows.mutate(wait_ns=rows.last_ns - rows.start_ns, errors_ns=rows.error_ns + straggler_error_ns)
     counted = (rows.wait_ns > rows.errors_ns).ifelse(rows.wait_ns, ibis.literal(0, "int64"))
-    return (
-        rows.group_by([*_COLLECTIVE, "straggler", "ranks", "first_ns", "last_ns", "transfer_ns"])
-        .aggregate(cost_ns=counted.sum())
-        .select(
-            *_COLLECTIVE,
-            "straggler",
-            "ranks",
-            "cost_ns",
-            "transfer_ns",
-            skew_ns=lambda rows: rows.last_ns - rows.first_ns,
-        )
+    rows = rows.group_by(
+        [*_COLLECTIVE, "straggler", "ranks", "first_ns", "last_ns", "transfer_ns", "as_many", "gap_ns"]
+    ).aggregate(cost_ns=counted.sum())
+    is_paired = rows.as_many & (rows.gap_ns <= 0)
+    figures = {
+        "straggler": rows.straggler,
+        "cost_ns": rows.cost_ns,
+        "transfer_ns": rows.transfer_ns,
+        "skew_ns": rows.last_ns - rows.first_ns,
+    }
+    return rows.select(
+        *_COLLECTIVE,
+        "ranks",
+        pairing=is_paired.ifelse("by ordinal", "unknown"),
+        **{name: is_paired.ifelse(figure, None) for name, figure in figures.items()},
     )
 
 
@@ -723,14 +750,20 @@ def _nsys_waits() -> Any:
 
 
 def _nsys_annotations() -> Any:
+    ibis = optional_package("ibis")
     rows = _numbered(base_table("annotations"), textId="path")
+    # Annotations have no process. It is that of the calls of their thread, or else of their step.
+    calls = base_table("api_calls")
+    for name, keys in (("process_of_thread", [*_PLACE, "thread_id"]), ("process_of_step", [*_PLACE])):
+        rows = _beside(rows, calls.group_by(keys).aggregate(**{name: calls.process_id.max()}), keys)
+    process_id = ibis.coalesce(rows.process_of_thread, rows.process_of_step, 0)
     return rows.select(
         *_PLACE,
         start=rows.start_ns,
         end=rows.start_ns + rows.duration_ns,
         text=rows.path,
         textId=rows.textId,
-        globalTid=rows.thread_id,
+        globalTid=process_id * _GLOBAL_PID + rows.thread_id,
     )
 
 

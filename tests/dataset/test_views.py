@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import collector
 from collector.cli import main
 from collector.errors import CollectorError
 
@@ -146,6 +147,49 @@ def test_waits_are_those_of_the_native_answer_where_the_clocks_of_ranks_differ(b
 
 
 @pytest.mark.medium
+def test_collectives_that_ordinals_do_not_pair_have_no_figures(shared, tmp_path):
+    folder = shared / "data" / "gpu_traces" / "hta" / "sampled_of128"
+    for rank in (0, 1):  # two sampled of 128 ranks, which have few collectives in common
+        with DatasetWriter(tmp_path, run="a", rank=rank) as writer:
+            writer.write(collector.load(folder / f"rank{rank}.json.gz").recording)
+    dataset = Dataset(tmp_path)
+    native = {
+        (
+            row["name"].partition(" ")[2],
+            row["ordinal"],
+            row["straggler"],
+            row["skew_ns"],
+            row["cost_ns"],
+            row["transfer_ns"],
+        )
+        for row in QUESTIONS["ranks"].ask(dataset, by="collective")
+    }
+    rows = list(dataset.sql("select * from answer_ranks"))
+    paired = [row for row in rows if row["pairing"] == "by ordinal"]
+    figures = ("ordinal", "straggler", "skew_ns", "cost_ns", "transfer_ns")
+    assert len(paired) == 2
+    for row in paired:
+        shape = f"grid:{row['grid']} block:{row['block']}"
+        (own,) = (each for each in native if each[0].endswith(shape) and each[1] == row["ordinal"])
+        assert own[1:] == tuple(row[name] for name in figures)
+    assert {(row["pairing"], str(row["cost_ns"])) for row in rows if row not in paired} == {("unknown", "nan")}
+
+
+@pytest.mark.medium
+def test_collectives_that_some_ranks_did_not_record_have_no_figures(build, tmp_path):
+    for rank, first in ((0, 0), (1, 1)):
+        own = type(build)()
+        for number in range(first, 3):
+            own.kernel("ncclDevKernel_AllReduce", 1000 * number, 900)
+        own.kernel("ncclDevKernel_AllGather", 5000 + rank, 100)
+        with DatasetWriter(tmp_path, run="a", rank=rank) as writer:
+            writer.write(own.recording())
+    found = Dataset(tmp_path).sql("select name, pairing, cost_ns from answer_ranks order by name, ordinal")
+    assert found["pairing"].tolist() == ["by ordinal", "unknown", "unknown"]
+    assert found["cost_ns"].tolist()[0] == 1
+
+
+@pytest.mark.medium
 def test_queries_for_nsys_databases_run(annotated_dataset):
     answer = annotated_dataset.sql(
         """
@@ -164,9 +208,23 @@ def test_queries_for_nsys_databases_run(annotated_dataset):
         JOIN CUPTI_ACTIVITY_KIND_RUNTIME AS r ON r.correlationId = k.correlationId
           AND r.globalTid // 16777216 = k.globalPid // 16777216 AND r.rank = k.rank AND r.step = k.step
         JOIN NVTX_EVENTS AS n ON n.rank = k.rank AND n.step = k.step AND r.start BETWEEN n.start AND n."end"
+          AND n.globalTid = r.globalTid
         """
     )
     assert answer["launches"].tolist() == [12]
+
+
+@pytest.mark.medium
+def test_ranges_have_the_process_and_the_thread_of_their_calls(build, tmp_path):
+    build.call("cudaLaunchKernel", 100, 10, process_id=77, correlation_id=1)
+    build.annotation("called", 50, 100, 1).annotation("without a call", 50, 100, 2)
+    build.rows["annotations"][-1]["thread_id"] = 12
+    with DatasetWriter(tmp_path, run="a") as writer:
+        writer.write(build.recording())
+    found = Dataset(tmp_path).sql(
+        "select globalTid from CUPTI_ACTIVITY_KIND_RUNTIME union all (select globalTid from NVTX_EVENTS order by text)"
+    )
+    assert found["globalTid"].tolist() == [77 * 2**24 + 11, 77 * 2**24 + 11, 77 * 2**24 + 12]
 
 
 def test_every_question_has_a_view_in_every_dialect():

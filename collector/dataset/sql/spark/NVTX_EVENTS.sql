@@ -1,12 +1,14 @@
 SELECT
-  `t14`.`run`,
-  `t14`.`rank`,
-  `t14`.`step`,
-  `t14`.`start_ns` AS `start`,
-  `t14`.`start_ns` + `t14`.`duration_ns` AS `end`,
-  `t14`.`path` AS `text`,
-  `t14`.`textId`,
-  `t14`.`thread_id` AS `globalTid`
+  `t20`.`run`,
+  `t20`.`rank`,
+  `t20`.`step`,
+  `t20`.`start_ns` AS `start`,
+  `t20`.`start_ns` + `t20`.`duration_ns` AS `end`,
+  `t20`.`path` AS `text`,
+  `t20`.`textId`,
+  (
+    COALESCE(`t20`.`process_of_thread`, `t20`.`process_of_step`, 0) * 16777216
+  ) + `t20`.`thread_id` AS `globalTid`
 FROM (
   SELECT
     `t3`.`run`,
@@ -29,16 +31,18 @@ FROM (
     `t3`.`path`,
     `t3`.`details`,
     `t3`.`is_in_step`,
-    `t13`.`textId`
+    `t19`.`textId`,
+    `t15`.`process_of_thread`,
+    `t16`.`process_of_step`
   FROM `annotations` AS `t3`
   INNER JOIN (
     SELECT
-      `t11`.`id` AS `textId`,
-      `t11`.`value` AS `of_textId`
+      `t17`.`id` AS `textId`,
+      `t17`.`value` AS `of_textId`
     FROM (
       SELECT
-        ROW_NUMBER() OVER (ORDER BY `t10`.`value` ASC NULLS LAST) - 1 AS `id`,
-        `t10`.`value`
+        ROW_NUMBER() OVER (ORDER BY `t12`.`value` ASC NULLS LAST) - 1 AS `id`,
+        `t12`.`value`
       FROM (
         SELECT
           *
@@ -47,18 +51,18 @@ FROM (
             *
           FROM (
             SELECT
-              `t1`.`name` AS `value`
-            FROM `kernels` AS `t1`
-          ) AS `t5`
+              `t2`.`name` AS `value`
+            FROM `kernels` AS `t2`
+          ) AS `t6`
           UNION
           SELECT
             *
           FROM (
             SELECT
-              `t1`.`demangled_name` AS `value`
-            FROM `kernels` AS `t1`
-          ) AS `t6`
-        ) AS `t8`
+              `t2`.`demangled_name` AS `value`
+            FROM `kernels` AS `t2`
+          ) AS `t7`
+        ) AS `t11`
         UNION
         SELECT
           *
@@ -67,9 +71,9 @@ FROM (
             *
           FROM (
             SELECT
-              `t2`.`name` AS `value`
-            FROM `api_calls` AS `t2`
-          ) AS `t7`
+              `t1`.`name` AS `value`
+            FROM `api_calls` AS `t1`
+          ) AS `t5`
           UNION
           SELECT
             *
@@ -78,9 +82,57 @@ FROM (
               `t0`.`path` AS `value`
             FROM `annotations` AS `t0`
           ) AS `t4`
-        ) AS `t9`
-      ) AS `t10`
-    ) AS `t11`
-  ) AS `t13`
-    ON `t3`.`path` = `t13`.`of_textId`
-) AS `t14`
+        ) AS `t10`
+      ) AS `t12`
+    ) AS `t17`
+  ) AS `t19`
+    ON `t3`.`path` = `t19`.`of_textId`
+  LEFT OUTER JOIN (
+    SELECT
+      `t8`.`run` AS `of_run`,
+      `t8`.`rank` AS `of_rank`,
+      `t8`.`step` AS `of_step`,
+      `t8`.`thread_id` AS `of_thread_id`,
+      `t8`.`process_of_thread`
+    FROM (
+      SELECT
+        `t1`.`run`,
+        `t1`.`rank`,
+        `t1`.`step`,
+        `t1`.`thread_id`,
+        MAX(`t1`.`process_id`) AS `process_of_thread`
+      FROM `api_calls` AS `t1`
+      GROUP BY
+        1,
+        2,
+        3,
+        4
+    ) AS `t8`
+  ) AS `t15`
+    ON `t3`.`run` = `t15`.`of_run`
+    AND `t3`.`rank` = `t15`.`of_rank`
+    AND `t3`.`step` = `t15`.`of_step`
+    AND `t3`.`thread_id` = `t15`.`of_thread_id`
+  LEFT OUTER JOIN (
+    SELECT
+      `t9`.`run` AS `of_run`,
+      `t9`.`rank` AS `of_rank`,
+      `t9`.`step` AS `of_step`,
+      `t9`.`process_of_step`
+    FROM (
+      SELECT
+        `t1`.`run`,
+        `t1`.`rank`,
+        `t1`.`step`,
+        MAX(`t1`.`process_id`) AS `process_of_step`
+      FROM `api_calls` AS `t1`
+      GROUP BY
+        1,
+        2,
+        3
+    ) AS `t9`
+  ) AS `t16`
+    ON `t3`.`run` = `t16`.`of_run`
+    AND `t3`.`rank` = `t16`.`of_rank`
+    AND `t3`.`step` = `t16`.`of_step`
+) AS `t20`
