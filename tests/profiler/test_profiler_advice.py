@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -279,6 +280,23 @@ def test_evidence_names_kernels_times_and_ops():
 )
 def test_every_threshold_counts(name, threshold, value):
     assert name not in _advice(CASES[name][0], **{f"{name}.{threshold}": value})
+
+
+@pytest.mark.slow
+def test_many_copies_are_paired_in_time_that_grows_with_their_number(build):
+    def seconds(count):
+        step = type(build)()
+        step.clock["cupti_stop_ns"] = step.clock["cupti_start_ns"] + 1000 * count
+        for number in range(count):
+            ends = {"copy_kind": 2, "src_kind": 3, "dst_kind": 2} if number % 4 else {"copy_kind": 1, "src_kind": 2}
+            step.memcpy(1000 * number, 500, num_bytes=8192, device_id=int(number % 4 == 0 and number % 8 != 0), **ends)
+        recorded = read_step(step.recording())
+        begin = time.process_time()
+        step_advice.advise(recorded, {})
+        return time.process_time() - begin
+
+    few = min(seconds(2_000) for _ in range(2))
+    assert min(seconds(16_000) for _ in range(2)) < 8 * few * 3
 
 
 def test_one_line_each_and_more_on_demand():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -228,27 +229,30 @@ def _ways(device: Device, peers: Mask) -> list[str]:
 @checker("copies_through_host", count=3, from_bytes=4096)
 def copies_through_host(activity: Activity, limits: Limits) -> Iterator[Advice]:
     """Data is copied from one device to the host and from there to another device."""
+    if len(activity.devices) < 2:
+        return
     downs = [each for device in activity.devices for each in _copies(device, _TO_HOST, limits["from_bytes"])]
     ups = [each for device in activity.devices for each in _copies(device, _TO_DEVICE, limits["from_bytes"])]
-    waiting: dict[int, list[tuple[str, str]]] = {}
+    waiting: dict[int, dict[str, deque[int]]] = {}  # size -> device -> places of its copies in order of time
     pairs: list[tuple[str, str, int, str]] = []
     timed = [(end, 0, num_bytes, device, op) for _, end, num_bytes, device, op in downs]
     timed += [(start, 1, num_bytes, device, op) for start, _, num_bytes, device, op in ups]
-    for _, is_up, num_bytes, device, op in sorted(timed):
+    for place, (_, is_up, num_bytes, device, op) in enumerate(sorted(timed)):
         if not is_up:
-            waiting.setdefault(num_bytes, []).append((device, op))
+            waiting.setdefault(num_bytes, {}).setdefault(device, deque()).append(place)
             continue
-        others = [each for each in waiting.get(num_bytes, ()) if each[0] != device]
+        others = [(own[0], each) for each, own in waiting.get(num_bytes, {}).items() if own and each != device]
         if others:
-            waiting[num_bytes].remove(others[0])
-            pairs.append((others[0][0], device, num_bytes, op))
+            _, source = min(others)
+            waiting[num_bytes][source].popleft()
+            pairs.append((source, device, num_bytes, op))
     if len(pairs) >= max(limits["count"], 1):
         moved = sum(num_bytes for _, _, num_bytes, _ in pairs)
         line = f"{size_text(moved)} go from device to device through the host; copy between them directly"
-        ways = sorted({(source, target) for source, target, _, _ in pairs})
+        ways = Counter((source, target) for source, target, _, _ in pairs)
         evidence = (
-            f"{source} to {target}: {counted('{} time[|s]', sum(pair[:2] == (source, target) for pair in pairs))}"
-            for source, target in ways
+            f"{source} to {target}: {counted('{} time[|s]', number)}"
+            for (source, target), number in sorted(ways.items())
         )
         yield Advice(Severity.MEDIUM, line, tuple(evidence))
 
