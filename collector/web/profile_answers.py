@@ -69,9 +69,9 @@ def profile_answer(profiler: Profiler, name: str, view: str, words: Mapping[str,
     """
     if view not in VIEWS:
         raise OptionError(f"no view {view!r}", f"There are {', '.join(VIEWS)}")
-    if _OUTPUT in words:
-        raise OptionError("the page has no output but itself")
     options = parse_options([f"-{option}={value}" for option, value in words.items()], Options())
+    if options.output != Options().output:  # `-output` and `--output` are names of this option as well
+        raise OptionError("the page has no output but itself")
     report = profiler.reporter.ask(view, options)
     measures = [attribute for attribute in MEASURES if attribute in options.select]
     answer = _table(report.message, view, measures, _notes(profiler.model, options.step))

@@ -38,6 +38,9 @@ _HEADERS = {
 }
 
 
+_HTTP_PORT = 80
+
+
 class RequestGuard:
     """An ASGI application around another one."""
 
@@ -52,6 +55,8 @@ class RequestGuard:
         """
         self._inner = inner
         self._hosts = {f"{name}:{port}" for name in LOOPBACK}
+        if port == _HTTP_PORT:
+            self._hosts |= set(LOOPBACK)  # browsers leave this port out of Host and Origin
         self._token = token
         self._open = frozenset(open_paths)
         self.cookie = f"collector-{port}"

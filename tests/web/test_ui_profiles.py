@@ -138,6 +138,7 @@ def test_what_the_command_says_beside_its_answer_stands_in_the_page(tmp_path):
         ("scope", {"show_name_regexes": "("}, "not a regular expression"),
         ("scope", {"step": "9"}, "Options -step=9 not found"),
         ("scope", {"output": "file:outfile=/tmp/written"}, "the page has no output but itself"),
+        ("scope", {"-output": "file:outfile=/tmp/written"}, "the page has no output but itself"),
         ("code", {}, "No code trace information"),
     ],
 )

@@ -3,7 +3,8 @@ import { html } from "htm/preact";
 import { useMemo, useState } from "preact/hooks";
 import { createTable, getCoreRowModel, getExpandedRowModel, getFilteredRowModel, getGroupedRowModel, getSortedRowModel } from "@tanstack/table-core";
 import { choose, state } from "./state.js";
-import { exact, grouped, isInfinite, printable, shown } from "./numbers.js";
+import { exact, grouped, printable, shown } from "./numbers.js";
+import { orderOf } from "./row_order.js";
 import { aboutWindow, within } from "./window.js";
 
 /** @typedef {import("./provider.js").Answer} Answer */
@@ -31,32 +32,6 @@ export function heading(name, others = []) {
 export function titled(question) {
   const text = heading(question);
   return text.charAt(0).toUpperCase() + text.slice(1);
-}
-
-/** @param {Value} value */
-function size(value) {
-  return isInfinite(value) ? (value === "inf" ? Infinity : -Infinity) : Number(value);
-}
-
-/** @param {Value} left @param {Value} right @param {string} unit */
-function compared(left, right, unit) {
-  if (unit === "text") return String(left) < String(right) ? -1 : String(left) > String(right) ? 1 : 0;
-  if (isInfinite(left) || isInfinite(right)) return size(left) - size(right) || 0;
-  if (typeof left === "string" || typeof right === "string") {
-    const [first, second] = [BigInt(left ?? 0), BigInt(right ?? 0)];
-    return first < second ? -1 : first > second ? 1 : 0;
-  }
-  return Number(left) - Number(right);
-}
-
-/** The order of rows by the values of a column, which are not asked of the table: thousands are compared at a click.
- * @param {Value[]} values @param {string} unit @returns {(one: any, other: any) => number} */
-function orderOf(values, unit) {
-  if (unit !== "text" && values.every((each) => typeof each === "number")) {
-    const numbers = /** @type {number[]} */ (values);
-    return (one, other) => numbers[one.original] - numbers[other.original];
-  }
-  return (one, other) => compared(values[one.original], values[other.original], unit);
 }
 
 /** @param {string} text @returns {RegExp | null} null: it is no regular expression. */
@@ -87,14 +62,15 @@ function hiddenColumns(answer, chosen) {
 function useRows(answer, chosen, kept) {
   const table = useMemo(() => {
     const rows = Array.from({ length: answer.values[0]?.length ?? 0 }, (_, row) => row);
-    return createTable({
+    /** @type {import("@tanstack/table-core").Table<number>} */
+    const made = createTable({
       data: rows,
       columns: answer.columns.map((column, place) => ({
         id: column.name,
         accessorFn: (/** @type {number} */ row) => answer.values[place][row],
         sortUndefined: false, // no value is: the table need not look
         sortDescFirst: column.unit !== "text",
-        sortingFn: orderOf(answer.values[place], column.unit),
+        sortingFn: orderOf(answer.values[place], column.unit, () => made.getState().sorting[0]?.desc),
       })),
       getCoreRowModel: getCoreRowModel(),
       getFilteredRowModel: getFilteredRowModel(),
@@ -109,6 +85,7 @@ function useRows(answer, chosen, kept) {
       renderFallbackValue: null,
       state: {},
     });
+    return made;
   }, [answer]);
   const [by, order] = chosen.sort.split(".");
   const sorting = answer.columns.some((each) => each.name === by) ? [{ id: by, desc: order !== "asc" }] : [];
