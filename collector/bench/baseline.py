@@ -113,6 +113,7 @@ def regressions(
                 one_each = one_each or len(now_runs) == len(past_runs) == 1
                 means = None if each.is_reported else independent_ratio_of_means(now_runs, past_runs)
                 pairs.append((each, past[each.title], name, independent_ratio(now_runs, past_runs), means))
+    notes += [f"{title or 'the comparison'} of the baseline was not measured" for title in missing_titles(now, before)]
     if not pairs:
         raise BenchmarkError(f"the baseline has nothing in common with this report: {'; '.join(notes)}")
     if now.environment.get("driver_version") != before.environment.get("driver_version"):
@@ -140,6 +141,26 @@ def regressions(
         for each, earlier, arm, ratio, means in pairs
     ]
     return found, notes
+
+
+def missing_titles(now: Report, before: Report) -> list[str]:
+    """The titles of the benchmarks of the baseline that are not in the report now."""
+    titles = {each.title for each in now.comparisons}
+    return [each.title for each in before.comparisons if each.title not in titles]
+
+
+def unmeasured(now: Report, before: Report) -> list[str]:
+    """The reasons why a report cannot show that nothing regressed: failures, and what the baseline alone measured."""
+    arms = {each.title: each for each in now.comparisons}
+    missing = [f"{title or 'the comparison'} was not measured" for title in missing_titles(now, before)]
+    missing += [
+        f"{each.title or 'the comparison'}: arm {name} was not measured"
+        for each in before.comparisons
+        if each.title in arms
+        for name in each.arms
+        if name not in {*arms[each.title].arms, *arms[each.title].failures}
+    ]
+    return [*(f"{place}: {why}" for place, why in now.failures.items()), *missing]
 
 
 def _comparable(now: Sequence[Sequence[float]], before: Sequence[Sequence[float]]) -> bool:

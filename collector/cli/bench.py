@@ -146,7 +146,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _compare(arguments: argparse.Namespace) -> int:
     """Compare the second of two stored reports with the first."""
-    from collector.bench.baseline import regressions
+    from collector.bench.baseline import regressions, unmeasured
     from collector.bench.benchmark_errors import BenchmarkError
     from collector.bench.benchmark_report import Report
     from collector.bench.documents import changes_as_csv, changes_as_markdown
@@ -169,7 +169,11 @@ def _compare(arguments: argparse.Namespace) -> int:
     _show(found, notes, arguments.paths[1], arguments.fail_above)
     _write(arguments.markdown, partial(changes_as_markdown, notes=notes), found)
     _write(arguments.csv, changes_as_csv, found)
-    return EXIT_REGRESSION if any(each.failed for each in found) else 0
+    troubles = unmeasured(now, before)
+    for trouble in troubles:
+        terminal.report(trouble)
+    _annotate_errors(troubles)
+    return EXIT_REGRESSION if troubles or any(each.failed for each in found) else 0
 
 
 def _write(path: Path | None, document: Callable[[Any], str], content: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import os
 import re
 import subprocess
@@ -147,6 +148,31 @@ def test_stored_reports_are_compared_without_measuring(bench_file, capsys, tmp_p
     assert main([*compare, "--fail-above=20%"]) == 0
     assert main(["bench", "compare", now, before]) == 0
     assert "faster" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda report: report["comparisons"].pop(), "scale[n=2] was not measured"),
+        (lambda report: report["comparisons"][0]["arms"].pop("b"), "scale[n=1]: arm b was not measured"),
+        (
+            lambda report: report["comparisons"][0]["failures"].update(
+                b=report["comparisons"][0]["arms"].pop("b") and "boom"
+            ),
+            "scale[n=1]: b: boom",
+        ),
+    ],
+)
+def test_a_report_without_figures_of_the_other_is_a_regression(bench_file, capsys, tmp_path, change, why):
+    before, now = tmp_path / "before.json", tmp_path / "now.json"
+    assert main(["bench", bench_file(), "--json", str(before), "--runs=1"]) == 0
+    report = json.loads(before.read_text())
+    change(report)
+    now.write_text(json.dumps(report))
+    capsys.readouterr()
+    assert main(["bench", "compare", str(before), str(now)]) == 1
+    assert capsys.readouterr().err == f"collector: {why}\n"
+    assert main(["bench", "compare", str(now), str(before)]) == 0
 
 
 @pytest.mark.parametrize(
