@@ -47,7 +47,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--print", metavar="VIEW", dest="view", help="print the query of a view, and run nothing")
     parser.add_argument(
         "--dialect",
-        default="duckdb",
         help=f"dialect of --print: {', '.join(DIALECTS)}; others if Ibis is installed (duckdb)",
     )
     add_format_arguments(parser)
@@ -58,8 +57,14 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.view:
         from collector.dataset.view_definitions import view_text
 
-        terminal.write(view_text(arguments.view, arguments.dialect))
+        if arguments.words or arguments.tables:
+            raise CollectorError(
+                "--print prints the query of a view and asks nothing: give no files, query or --tables"
+            )
+        terminal.write(view_text(arguments.view, arguments.dialect or "duckdb"))
         return 0
+    if arguments.dialect is not None:
+        raise CollectorError("--dialect is that of --print; queries are asked of DuckDB", "Add --print VIEW")
     words = [*arguments.words, *([_TABLES] if arguments.tables else [])]
     if len(words) < 2:
         raise CollectorError(

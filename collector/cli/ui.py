@@ -54,11 +54,14 @@ def run(arguments: argparse.Namespace) -> int:
     import secrets
     import tempfile
 
+    from collector.errors import CollectorError
     from collector.web.listening import listening_sockets
     from collector.web.page_server import Served, page_server, serve
     from collector.web.perfetto_files import perfetto_files
     from collector.web.run_folder import RunFolder
 
+    if arguments.op_log_path and not (arguments.graph_path or arguments.run_meta_path):
+        raise CollectorError("--op_log_path belongs to a graph or its steps", "Give --graph_path or --run_meta_path")
     for number in {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}:  # Windows has no SIGHUP
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
             signal.signal(number, _end)

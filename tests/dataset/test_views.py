@@ -291,6 +291,21 @@ def test_sql_prints_a_view(capsys):
     assert "there is no view 'nonsense'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--dialect", "bigquery", "runs", "select 1"], "--dialect is that of --print"),
+        (["--print", "answer_overlap", "runs", "select 1"], "--print prints the query of a view"),
+        (["--print", "answer_overlap", "--tables"], "--print prints the query of a view"),
+    ],
+)
+def test_options_of_sql_that_would_do_nothing_are_refused(words, why, capsys):
+    assert main(["sql", *words]) == 2
+    found = capsys.readouterr()
+    assert (found.out, found.err.count("\n")) == ("", 1)
+    assert why in found.err
+
+
 @pytest.mark.medium
 def test_other_dialects_are_compiled_by_ibis():
     pytest.importorskip("ibis")

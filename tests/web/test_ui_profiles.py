@@ -193,3 +193,10 @@ def test_a_graph_with_its_step_is_a_profile(shared, tmp_path):
     assert run["name"] == "profile of graph.pb.gz"
     options = parse(["scope", "-select", "params"], Options()).options
     assert answer["text"] == profiler.reporter.ask("scope", options).text
+
+
+def test_an_op_log_without_a_graph_is_refused(capsys):
+    from collector.cli import main
+
+    assert main(["ui", "--op_log_path", "log.pb", "--no-browser"]) == 2
+    assert capsys.readouterr().err.startswith("collector: --op_log_path belongs to a graph or its steps")
