@@ -54,6 +54,8 @@ class Running:
     """Whether one of its reports so far is a failure."""
     steps: int = 0
     snapshots: int = 0
+    snapshots_written: set[str] = field(default_factory=set)
+    """Files of snapshots that the test has written, with which its later steps of the same name are compared."""
     parts: list[tuple[Recording, bool]] = field(default_factory=list)
     """Recordings to search for leaks, in order of time, each with whether its allocations are the test's own."""
     taken: int = 0

@@ -40,7 +40,8 @@ def match_snapshot(running: Running, step: Step, name: str | None, *, update: bo
     now = snapshots.snapshot_of(step.recording)
     problem, golden = "", now
     try:
-        if update:
+        if update and file not in running.snapshots_written:
+            running.snapshots_written.add(file)
             snapshots.save_snapshot(now, path)
             running.note("remarks", "snapshots were written, not compared")
         else:
@@ -56,4 +57,7 @@ def match_snapshot(running: Running, step: Step, name: str | None, *, update: bo
         running.note("remarks", remark)
     if difference:
         head = f"the step does not match its snapshot {shown}" + (f"\n{remark}" if remark else "")
-        fail(f"{head}\n{difference}\n--gpu-snapshot-update accepts this run", pytrace=True)
+        remedy = "--gpu-snapshot-update accepts this run"
+        if update:
+            remedy = "the test has written this snapshot from another step: give each step a name of its own"
+        fail(f"{head}\n{difference}\n{remedy}", pytrace=True)

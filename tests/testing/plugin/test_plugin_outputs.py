@@ -251,6 +251,23 @@ def snapshots(pytester):
     return pytester.path / GOLDEN
 
 
+@pytest.mark.medium
+@pytest.mark.parametrize("second", [1, 2])
+def test_two_steps_of_one_name_have_to_be_alike(pytester, second):
+    file = f"""
+def test_step(simulated_gpu, gpu_trace):
+    for launches in (1, {second}):
+        with gpu_trace() as step:
+            for _ in range(launches):
+                simulated_gpu.launch("sgemm")
+        step.assert_matches_snapshot("train")
+"""
+    result = run(pytester, file, "--gpu-simulate", "--gpu-snapshot-update")
+    result.assert_outcomes(**{"passed" if second == 1 else "failed": 1})
+    if second == 2:
+        result.stdout.fnmatch_lines(["*the test has written this snapshot from another step*"])
+
+
 def test_a_snapshot_is_a_launch_list_that_people_can_read(pytester, snapshots):
     assert len(list(snapshots.iterdir())) == 3
     (first,) = (path for path in snapshots.iterdir() if path.name == "test_step.json")
