@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +14,7 @@ sys.path.insert(0, str(HERE))  # cuda_program is also imported by the programs t
 
 import simulated_cuda  # noqa: E402
 from cuda_program import CudaProgram, why_no_gpu  # noqa: E402
+from timed_programs import PROGRAM_SECONDS, run_timed  # noqa: E402
 
 if simulated_cuda.asked_for():
     simulated_cuda.install()
@@ -53,10 +53,14 @@ def is_simulated() -> bool:
 
 
 @pytest.fixture
-def show(capsys: pytest.CaptureFixture[str]) -> Callable[[str], None]:
-    """Prints a line that is seen even if the test passes: what a real GPU does where it may do several things."""
+def show(capsys: pytest.CaptureFixture[str], record_property: Callable[[str, object], None]) -> Callable[[str], None]:
+    """Prints a line that is seen even if the test passes: what a real GPU does where it may do several things.
+
+    The report of `make gpu` has these lines, too.
+    """
 
     def print_line(line: str) -> None:
+        record_property("shown", line)
         with capsys.disabled():
             print(f"\n  {line}")
 
@@ -102,11 +106,11 @@ def python_text(gpu_here: None, monkeypatch: pytest.MonkeyPatch) -> Callable[[st
 def run_program(python_text: Callable[[str], str]) -> Callable[..., str]:
     """Runs Python text with ``cuda_program`` in a separate process; returns its output.
 
-    The process must end with ``status``; a negative number is that of a signal.
+    The process must end within its time limit with ``status``; a negative number is that of a signal.
     """
 
-    def run(text: str, status: int = 0) -> str:
-        done = subprocess.run([sys.executable, "-c", python_text(text)], capture_output=True, text=True, check=False)
+    def run(text: str, status: int = 0, *, seconds: float = PROGRAM_SECONDS) -> str:
+        done = run_timed([sys.executable, "-c", python_text(text)], seconds=seconds)
         assert done.returncode == status, f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout
 

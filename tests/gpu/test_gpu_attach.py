@@ -7,6 +7,7 @@ import time
 
 import pytest
 from listening_program import listening_program
+from timed_programs import PROGRAM_SECONDS, ended_after, run_timed, with_faulthandler
 
 import collector
 
@@ -14,9 +15,7 @@ COMMAND = [sys.executable, "-m", "collector"]
 
 
 def attach(process_id, *words):
-    done = subprocess.run(
-        [*COMMAND, "attach", str(process_id), *map(str, words)], capture_output=True, text=True, check=False
-    )
+    done = run_timed([*COMMAND, "attach", str(process_id), *words])
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -52,7 +51,8 @@ def phases(program, folder, *words):
     ]
     child = subprocess.Popen(
         [*map(str, command), *words],
-        cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        cwd=folder, env=with_faulthandler(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True,
     )  # fmt: skip
 
     def go_on():
@@ -61,10 +61,11 @@ def phases(program, folder, *words):
         assert child.stdout.readline() == "ready\n", child.stderr.read()
 
     try:
-        process_id = int(child.stdout.readline())
-        assert child.stdout.readline() == "ready\n", child.stderr.read()
-        yield process_id, go_on
-        _, errors = child.communicate("\n")
+        with ended_after(child):
+            process_id = int(child.stdout.readline())
+            assert child.stdout.readline() == "ready\n", child.stderr.read()
+            yield process_id, go_on
+            _, errors = child.communicate("\n")
         assert child.returncode == 7, errors
     finally:
         child.kill()
@@ -130,7 +131,10 @@ wait = sys.stdin.read
 
 @pytest.fixture
 def launching(python_text):
-    with listening_program(program=python_text(LAUNCHING)) as child:
+    with (
+        listening_program(program=python_text(LAUNCHING), PYTHONFAULTHANDLER="1") as child,
+        ended_after(child, PROGRAM_SECONDS),
+    ):
         yield child
         child.communicate("")
 

@@ -5,14 +5,17 @@ import json
 import re
 import shutil
 import statistics
-import subprocess
 import sys
 from collections import Counter
 
 import pytest
+from timed_programs import run_timed
 
 DURATION = "gpu__time_duration.sum"
-REFUSALS = re.compile(r"==ERROR== .*(permission|driver|Cuda driver|not supported|ERR_NVGPUCTRPERM).*", re.IGNORECASE)
+REFUSALS = re.compile(
+    r"==ERROR== .*(permission|driver|not supported|ERR_NVGPUCTRPERM|Failed to initialize|LibraryNotLoaded).*",
+    re.IGNORECASE,
+)
 
 PROGRAM = """
 import ctypes
@@ -78,6 +81,19 @@ def test_the_listing_of_ncu_is_read():
     ]
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance Counters",
+        "==ERROR== Failed to initialize the profiler: LibraryNotLoaded",
+        "==ERROR== Cuda driver is not compatible with Nsight Compute",
+        "==ERROR== LibraryNotLoaded",
+    ],
+)
+def test_a_refusal_of_ncu_is_known(line):
+    assert REFUSALS.search(f"==PROF== Connected to process 4711\n{line}\n")[0] == line
+
+
 def test_ncu_lists_the_same_kernels_with_the_same_grids_and_blocks(run_program, python_text, show, real_gpu):
     ncu = shutil.which("ncu")
     if ncu is None:
@@ -86,10 +102,7 @@ def test_ncu_lists_the_same_kernels_with_the_same_grids_and_blocks(run_program, 
     ours = [(name, tuple(grid), tuple(block), ns) for name, grid, block, ns in rows]
     options = ["--csv", "--page", "raw", "--metrics", DURATION, "--print-kernel-base", "mangled"]
     options += ["--clock-control", "none", "--cache-control", "none"]
-    done = subprocess.run(
-        [ncu, *options, sys.executable, "-c", python_text(PROGRAM + "work()\n")],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = run_timed([ncu, *options, sys.executable, "-c", python_text(PROGRAM + "work()\n")])
     refusal = REFUSALS.search(done.stdout + done.stderr)
     if refusal:
         pytest.skip(f"NOT COMPARED WITH NSIGHT COMPUTE: {refusal[0]}")

@@ -5,12 +5,12 @@ A copy of NVTX looks for its tool at its first call: each program runs in a proc
 
 import importlib.util
 import json
-import subprocess
 import sys
 from collections import Counter
 
 import pytest
 from nvtx_package import require_nvtx_package
+from timed_programs import run_timed
 
 import collector
 from collector.recording.stream_names import stream_names
@@ -27,7 +27,7 @@ def traced(unaware_program, tmp_path):
 
     def run(words, *options):
         command = [*RUN, *options, "-o", "out.gpurec", "--", str(unaware_program), *words.split()]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        done = run_timed(command, cwd=tmp_path)
         assert done.returncode == 7, done.stdout + done.stderr
         step = collector.load(tmp_path / "out.gpurec")
         assert step.ledger.complete, step.ledger.losses()

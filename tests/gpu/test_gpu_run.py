@@ -7,11 +7,11 @@ import importlib.util
 import json
 import resource
 import signal
-import subprocess
 import sys
 from collections import Counter
 
 import pytest
+from timed_programs import run_timed
 
 import collector
 
@@ -29,10 +29,7 @@ def run(tmp_path):
     """Runs a command under `collector run`; returns the step of out.gpurec, if the status is the expected one."""
 
     def run_command(*command, options=(), status=7, output="out.gpurec"):
-        done = subprocess.run(
-            [*RUN, *options, "-o", output, "--", *map(str, command)],
-            cwd=tmp_path, capture_output=True, text=True, check=False, preexec_fn=without_core_dump,
-        )  # fmt: skip
+        done = run_timed([*RUN, *options, "-o", output, "--", *command], cwd=tmp_path, preexec_fn=without_core_dump)
         assert done.returncode == status, done.stdout + done.stderr
         return collector.load(tmp_path / output)
 
@@ -85,7 +82,7 @@ def run_two(unaware_program, tmp_path):
         one = f"{unaware_program} init launch:200:first sync"
         other = f"{unaware_program} init launch:300:second sync"
         command = [*RUN, "-q", "-o", output, "--", "sh", "-c", f"{one} & {other} & wait"]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        done = run_timed(command, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
 
     return run_command
@@ -131,7 +128,7 @@ def test_each_range_of_nvtx_has_a_file_of_its_own(unaware_program, tmp_path):
     )
     options = ["-q", "--capture-range", "nvtx:train", "-o", "range{step}.gpurec"]
     command = [*RUN, *options, "--", unaware_program, *words.split()]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = run_timed(command, cwd=tmp_path)
     assert done.returncode == 7, done.stderr
     assert [kernels(collector.load(path)) for path in sorted(tmp_path.glob("*.gpurec"))] == [
         {"inside": 20},

@@ -7,6 +7,7 @@ import itertools
 
 import numpy as np
 import pytest
+from timed_programs import STICKY_SECONDS
 
 import collector
 from collector.recording.recording import Recording
@@ -149,7 +150,7 @@ def test_an_exception_that_is_not_caught_dumps_the_kernels_before_it(run_program
 
 
 def test_an_illegal_address_dumps_the_kernels_before_it(run_program, show, tmp_path):
-    run_program(FAILING.format(folder=str(tmp_path), failure=ILLEGAL_ADDRESS))
+    run_program(FAILING.format(folder=str(tmp_path), failure=ILLEGAL_ADDRESS), seconds=STICKY_SECONDS)
     recording = dumped(tmp_path)
     kernels = recording.kernels
     show(f"after error 700: kernels {len(kernels)}, losses {recording.ledger.losses()}")
