@@ -217,9 +217,10 @@ def _programs(notes: Notes, card: Card) -> Iterator[tuple[str, Path]]:
     """Label -> program, of each way to compile that this machine has."""
     compilers = {"driver API": (shutil.which("cc") or shutil.which("gcc"), ["-std=gnu11", "-O1"])}
     if not card.is_simulated:
-        nvcc = shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin")
+        from nvcc import find_nvcc
+
         arch = "sm_{}{}".format(*card.cuda.capability)
-        compilers["static cudart"] = (nvcc, ["-x", "cu", "-cudart", "static", "-arch", arch])
+        compilers["static cudart"] = (find_nvcc(), ["-x", "cu", "-cudart", "static", "-arch", arch])
     for label, (compiler, options) in compilers.items():
         if compiler is None:
             notes.saw(f"{label}: there is no compiler")

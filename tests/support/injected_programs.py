@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from nvcc import find_nvcc
 from nvtx_headers import include_folder, write_cuda_types
 
 from collector.recording.schema import KINDS
@@ -57,13 +58,21 @@ def range_program() -> Path:
 
 @cache
 def range_program_of_the_runtime(architecture: str) -> Path:
-    """The same program with CUDA's runtime in it, which loads the driver itself: for a GPU such as ``sm_90``."""
-    if shutil.which("nvcc") is None:
-        pytest.skip("PROGRAMS WITH A STATIC RUNTIME NOT TESTED: nvcc is missing")
+    """The same program with CUDA's runtime in it, which loads the driver itself: for a GPU such as ``sm_90``.
+
+    Raises:
+        RuntimeError: there is no nvcc, where a GPU is required; elsewhere the test is skipped.
+    """
+    nvcc = find_nvcc()
+    if nvcc is None:
+        missing = "nvcc is neither on PATH nor in CUDA_HOME or /usr/local/cuda"
+        if os.environ.get("COLLECTOR_REQUIRE_GPU") == "1":
+            raise RuntimeError(f"COLLECTOR_REQUIRE_GPU is set, but {missing}")
+        pytest.skip(f"PROGRAMS WITH A STATIC RUNTIME NOT TESTED: {missing}")
     _FOLDERS.append(TemporaryDirectory(prefix="runtime-program-"))
     program = Path(_FOLDERS[-1].name) / "program"
-    command = ["nvcc", "-x", "cu", f"-arch={architecture}", "-cudart=static", "-o", program]
-    subprocess.run([*command, SOURCES / "range_program.c", "-lpthread"], check=True)
+    command = [nvcc, "-x", "cu", f"-arch={architecture}", "-cudart=static", "-o", program]
+    subprocess.run([*command, SOURCES / "range_program.c", "-lpthread"], check=True, timeout=50)
     return program
 
 
