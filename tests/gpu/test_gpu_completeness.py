@@ -5,6 +5,7 @@ import threading
 from collections import Counter
 
 import numpy as np
+from graph_nodes import assert_graphs
 
 import collector
 
@@ -105,14 +106,16 @@ def test_graphs_captured_before_during_and_between_sessions(cuda):
         for graph in (before, during, between):
             for _ in range(launches):
                 cuda.launch_graph(graph, stream)
-    for step, graphs in ((first, 2), (second, 3)):
+    graphs = ("captured before", "captured during", "captured between")
+    for number, step in enumerate((first, second)):
         kernels = step.kernels
-        assert len(kernels) == graphs * launches * nodes, step.ledger.losses()
+        wanted = {graph: {"empty_kernel": nodes} for graph in graphs[: number + 2]}
+        assert_graphs(kernels, wanted, launches, f"session {number + 1}: {step.ledger.losses()}")
         assert (kernels.graph_id != 0).all()
-        assert len(np.unique(kernels.graph_node_id)) == graphs * nodes
+        assert len(np.unique(kernels.graph_node_id)) == len(wanted) * nodes
         per_launch = Counter(kernels.correlation_id.tolist())
-        assert set(per_launch.values()) == {nodes}  # all nodes of one launch share its correlation id
-        assert len(per_launch) == graphs * launches
+        # All nodes of one launch share its correlation id.
+        assert Counter(per_launch.values()) == {nodes: len(wanted) * launches}, f"session {number + 1}"
         assert step.ledger.invalid_timestamps == 0
 
 
