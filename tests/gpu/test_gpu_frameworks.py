@@ -9,6 +9,8 @@ import re
 from collections import Counter
 
 import pytest
+from long_kernel import assert_agreement
+from timed_programs import COMPILING_SECONDS, PROGRAM_SECONDS
 
 pytestmark = pytest.mark.usefixtures("real_gpu")
 
@@ -24,9 +26,10 @@ def result_of(run_program, tmp_path, monkeypatch):
     monkeypatch.setenv("TORCHINDUCTOR_COMPILE_THREADS", "1")  # no pool of processes for two kernels
     monkeypatch.setenv("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
-    def run(text):
+    def run(text, seconds=PROGRAM_SECONDS):
         (tmp_path / "framework_program.py").write_text(text)
-        printed = run_program(f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nimport framework_program\n")
+        start = f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nimport framework_program\n"
+        printed = run_program(start, seconds=seconds)
         return json.loads(printed.splitlines()[-1])
 
     return run
@@ -99,7 +102,8 @@ print(json.dumps({
     "kernels": [[graph != 0, GRAPH_DEGREES[degree], path, name] for graph, degree, path, name in rows],
     "nodes": launches.num_nodes.tolist(), "losses": step.ledger.record_losses(),
 }))
-"""
+""",
+        COMPILING_SECONDS,
     )
     kernels = [tuple(kernel) for kernel in found["kernels"]]
     for (_, degree, path, name), count in Counter(kernels).items():
@@ -150,12 +154,16 @@ print(json.dumps({
 
 
 @needs("torch")
-def test_kineto_counts_the_same_kernels_with_the_same_grids_and_blocks(result_of):
-    """The names differ in how they are written: the functions' own, without namespaces and arguments, are compared."""
-    theirs, ours, losses = result_of(
+def test_kineto_counts_the_same_kernels_with_the_same_grids_and_blocks(result_of, show):
+    """The names differ in how they are written: the functions' own, without namespaces and arguments, are compared.
+
+    Kineto may lose a few kernels. What it has, we have; and its clock does not become that of our records.
+    """
+    theirs, ours, losses, (durations, lost) = result_of(
         TORCH
         + """
 from torch.profiler import ProfilerActivity, profile
+import long_kernel
 optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
 
 def train():
@@ -178,7 +186,7 @@ theirs = [[event["name"], event["args"]["grid"], event["args"]["block"]] for eve
 kernels = step.recording.kernels
 shapes = zip(*(kernels[f"{what}_{axis}"].tolist() for what in ("grid", "block") for axis in "xyz"))
 ours = [[name, list(shape[:3]), list(shape[3:])] for name, shape in zip(kernels.names(), shapes)]
-print(json.dumps([theirs, ours, step.ledger.losses()]))
+print(json.dumps([theirs, ours, step.ledger.losses(), long_kernel.durations_ms()]))
 """
     )
     assert len(ours) > 10
@@ -187,7 +195,12 @@ print(json.dumps([theirs, ours, step.ledger.losses()]))
     def counted(kernels):
         return Counter((function_of(name), tuple(grid), tuple(block)) for name, grid, block in kernels)
 
-    assert counted(ours) == counted(theirs)
+    assert counted(theirs) - counted(ours) == Counter()
+    missing = counted(ours) - counted(theirs)
+    if missing:
+        show(f"torch.profiler has {len(theirs)} of {len(ours)} kernels, and lacks {dict(missing)}")
+    assert missing.total() <= 0.05 * len(ours)
+    show(f"after torch.profiler: {assert_agreement(durations, lost)}")
 
 
 def function_of(name):
@@ -266,16 +279,17 @@ with collector.trace(strict=True) as step:
     for _ in range(10):
         step_function(x).block_until_ready()
 ledger, kernels = step.ledger, step.recording.kernels
+losses = {name: line for name, line in ledger.explained_losses() if line in ledger.record_losses()}
 print(json.dumps([Counter(kernels.names()), Counter(kernels.annotations()), ledger.launches_seen,
-                  ledger.launches_matched, ledger.record_losses()]))
+                  ledger.launches_matched, losses]))
 """
     )
     names, annotations, launches, matched, losses = found
-    show(f"JAX: {names}, named {annotations}")
+    show(f"JAX: {names}, named {annotations}, losses: {losses}")
     assert names
     assert all(count % 10 == 0 for count in names.values()), names
     assert launches == matched > 0
-    assert losses == []
+    assert losses.keys() <= {"late"}  # calls of JAX's other threads that ended after the step
 
 
 @needs("cupy")
