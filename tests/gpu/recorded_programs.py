@@ -219,12 +219,14 @@ def compiled_step() -> Recorded:
                 with collector.annotate("infer"):
                     compiled(x)
 
-    with collector.trace():  # the graphs are captured here
-        for _ in range(3):
+    # In one session: libcupti before 13.1.1 may give graphs wrong correlation ids in those after the first.
+    with collector.trace(strict=True, schedule=collector.schedule(warmup=1, active=1, repeat=1)) as step:
+        for _ in range(3):  # the graphs are captured here
             infer()
-    torch.cuda.synchronize()
-    with collector.trace(strict=True) as step:
+        torch.cuda.synchronize()
+        step.step()
         infer()
+        torch.cuda.synchronize()
     return _with_kineto(step, infer)
 
 
