@@ -123,11 +123,12 @@ class Floor(Collector):
 
     def start(self, program: TracedProgram) -> None:
         """Enable the kinds."""
-        from collector import _native
+        from collector.sources.native import NativeSource
 
         self.launcher = program.launcher
         kinds = (ctypes.c_uint32 * len(self.kinds))(*self.kinds)
-        if self.launcher.floor_start(_native.probe()["cupti_path"].encode(), kinds, len(kinds)) != 0:
+        library = NativeSource().probe()["cupti_path"]
+        if self.launcher.floor_start(library.encode(), kinds, len(kinds)) != 0:
             raise RuntimeError("the floor could not enable what it needs")
 
     def stop(self) -> None:

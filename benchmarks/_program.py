@@ -248,9 +248,9 @@ def surroundings(simulated: bool) -> dict[str, Any]:
     packages = {name: version for name in OTHERS if (version := version_of(name))}
     if simulated:
         return {"simulated": True, "other_packages": packages}
-    from collector import _native
+    from collector.sources.native import NativeSource
 
-    found = _native.probe()
+    found = NativeSource().probe()
     devices = found.get("devices") or [{"name": "GPU"}]
     keys = ("driver_version", "cuda_version", "cupti_path", "cupti_api_version")
     card = {"gpu": devices[0]["name"], "gpu_uuid": str(devices[0].get("uuid", ""))}

@@ -95,12 +95,12 @@ def run(command: list[str], seconds: float) -> tuple[str, str]:
 
 def machine() -> tuple[str, dict[str, Any]]:
     """The name of the card or the processor, and further facts about the machine."""
-    from collector import _native
     from collector.bench.environment import environment
     from collector.bench.gpu import Host
+    from collector.sources.native import NativeSource
 
     about = environment(Host(), {})
-    probe = _native.probe()
+    probe = NativeSource().probe()
     devices = [device["name"] for device in probe.get("devices", [])]
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     rows = {

@@ -53,9 +53,9 @@ class Card:
     @cached_property
     def probe(self) -> dict[str, Any]:
         """What the collector's own search finds."""
-        from collector import _native
+        from collector.sources.native import NativeSource
 
-        return dict(_native.probe())
+        return NativeSource().probe()
 
     @property
     def cupti_path(self) -> str:

@@ -42,7 +42,7 @@ MANAGED_BYTES = 4 << 20
 def machine(notes: Notes, card: Card, part: str) -> None:
     """The card, the driver and the libcupti that the collector finds."""
     found = card.probe
-    notes.did("collector._native.probe()")
+    notes.did("The search of sessions for libcupti")
     notes.saw(
         f"{(found.get('devices') or [{'name': 'no card'}])[0]['name']}, driver of CUDA {found.get('driver_version')}, "
         f"libcupti {found.get('cupti_path', 'none')}: cuptiGetVersion {found.get('cupti_api_version')}, CUDA "

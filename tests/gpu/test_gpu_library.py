@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import collector
+from collector.sources.native import NativeSource
 
 KINDS = {
     "memcpy": 1, "memset": 2, "driver_api": 4, "runtime_api": 5, "kernel": 10, "overhead": 17, "memcpy_peer": 22,
@@ -22,7 +23,7 @@ def native(gpu_here):
 
 @pytest.fixture(scope="module")
 def found(cuda, native):
-    found = native.probe()
+    found = NativeSource().probe()  # with the search of sessions, which looks into NVIDIA's wheels, too
     assert found["available"], f"{found['cause']}. {found['remedy']}"
     return found
 

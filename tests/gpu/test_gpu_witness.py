@@ -8,6 +8,8 @@ import pytest
 cupti = pytest.importorskip("cupti.cupti", reason="cupti-python is not installed")
 _native = pytest.importorskip("collector._native", reason="the native extension is not built")
 
+from collector.sources.native import NativeSource  # noqa: E402
+
 BUFFER_BYTES = 1 << 20
 MAX_LIMIT_REACHED = 12
 KINDS = {10: "kernel", 1: "memcpy", 2: "memset", 4: "driver_api", 49: "memory_operation"}
@@ -15,7 +17,7 @@ KINDS = {10: "kernel", 1: "memcpy", 2: "memset", 4: "driver_api", 49: "memory_op
 
 def gathered_buffers(work):
     """Every buffer that libcupti fills while ``work()`` runs, as bytes. A client that knows nothing of records."""
-    library = ctypes.CDLL(_native.probe()["cupti_path"])
+    library = ctypes.CDLL(NativeSource().probe()["cupti_path"])
     requested_type = ctypes.CFUNCTYPE(
         None, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_size_t), ctypes.POINTER(ctypes.c_size_t)
     )
@@ -49,7 +51,7 @@ def nvidias_records(library, data):
     memory = (ctypes.c_uint64 * (len(data) // 8 + 1))()
     ctypes.memmove(memory, data, len(data))
     nvidias_records.memory.append(memory)
-    named = _native.probe()["strides"]
+    named = NativeSource().probe()["strides"]
     strides = {kind: named[record] for kind, record in KINDS.items()}
     record = ctypes.c_void_p()
     while True:
@@ -100,7 +102,7 @@ def test_every_field_of_every_record_is_read_alike(cuda):
     library, buffers = gathered_buffers(lambda: mixed_work(cuda))
     rows = Rows()
     ours = []
-    cuda_version = _native.probe()["cuda_version"]
+    cuda_version = NativeSource().probe()["cuda_version"]
     for data in buffers:
         rows.add(nvidias_records(library, data))
         ours.append(_native.decode_buffer(data, cuda_version))
