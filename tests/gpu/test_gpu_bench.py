@@ -13,6 +13,8 @@ from collector import bench
 from collector.bench.roofline import MeasuresCeilings, ceilings
 
 SIZE = 8 << 20  # fits into the L2 of every card of today, and takes microseconds
+SECONDS = 4.0
+"""The limit of a comparison: its medians are compared with tolerances of 10 %, which need no long one."""
 
 
 @pytest.fixture
@@ -47,19 +49,21 @@ def has_warning(comparison, *words):
 @pytest.mark.parametrize("graph_calls", [0, 5], ids=["calls", "graphs"])
 def test_kernels_of_known_duration_have_their_ratio(cuda, gpu, graph_calls):
     arms = {"40 us": spinning(cuda, 40_000), "60 us": spinning(cuda, 60_000)}
-    report = bench.compare(arms, gpu=gpu, graph_calls=graph_calls, cache="hot", max_seconds=10.0)
+    report = bench.compare(arms, gpu=gpu, graph_calls=graph_calls, cache="hot", max_seconds=SECONDS)
     comparison = report.comparison
     assert not comparison.failures
     assert comparison.ratios["60 us"].interval.estimate == pytest.approx(1.5, rel=0.1)
     assert report.verdicts[0]["60 us"] == "slower"
     assert comparison.arms["40 us"].median_ns.estimate == pytest.approx(40_000, rel=0.1)
     assert comparison.arms["40 us"].launches == 1
-    assert list(comparison.arms["40 us"].kernels) == ["spin"] * (graph_calls or 1)
+    kernels = list(comparison.arms["40 us"].kernels)
+    # A missing node of a graph, which is instantiated before the session, is missing here.
+    assert kernels == ["spin"] * (graph_calls or 1), f"{len(kernels)} of {graph_calls or 1}: {comparison.warnings}"
     assert not has_warning(comparison, "not complete", "lose records")
 
 
 def test_events_agree_with_cupti(cuda, gpu, real_gpu):
-    comparison = bench.compare({"60 us": spinning(cuda, 60_000)}, gpu=gpu, max_seconds=10.0).comparison
+    comparison = bench.compare({"60 us": spinning(cuda, 60_000)}, gpu=gpu, max_seconds=SECONDS).comparison
     assert statistics.median(comparison.arms["60 us"].event_ns) == pytest.approx(60_000, rel=0.2)
     assert not has_warning(comparison, "CUDA events")
 
@@ -68,7 +72,7 @@ def test_the_cache_is_cold_or_hot_as_asked(cuda, gpu, memory, real_gpu):
     medians = {}
     for cache in ("cold", "hot"):
         arms = {"scale": scaling(cuda, memory)}
-        comparison = bench.compare(arms, gpu=gpu, cache=cache, bytes=2 * SIZE, max_seconds=10.0).comparison
+        comparison = bench.compare(arms, gpu=gpu, cache=cache, bytes=2 * SIZE, max_seconds=SECONDS).comparison
         assert not has_warning(comparison, "cache was not")
         assert statistics.median(comparison.probe_cold_ns) > 1.1 * statistics.median(comparison.probe_hot_ns)
         medians[cache] = comparison.arms["scale"].median_ns.estimate
