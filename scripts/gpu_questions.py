@@ -1,7 +1,8 @@
 """Ask a card how it, its driver and its libcupti behave where documentation says nothing, and write what was observed.
 
     gpu_questions.py [FOLDER]               on a machine with a GPU; the answers go to FOLDER ($OUT, else out/questions)
-    gpu_questions.py --only graphs,hang     these alone
+    gpu_questions.py --only graphs,hang     these alone; they join the answers that the folder has
+    gpu_questions.py --without graphs,hang  all but these
     gpu_questions.py --libraries FOLDER     also try every libcupti.so* below a folder (plain, .xz, .gz or .bz2)
     gpu_questions.py --simulated            tries the questions out on the simulator
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import faulthandler
+import itertools
 import json
 import os
 import signal
@@ -32,7 +34,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "scripts" / "card"))
 
+import clock_questions  # noqa: E402
 import fault_questions  # noqa: E402
+import flush_questions  # noqa: E402
 import graph_questions  # noqa: E402
 import library_questions  # noqa: E402
 import load_questions  # noqa: E402
@@ -67,14 +71,25 @@ class Question:
 
 QUESTIONS: dict[str, Question] = {
     "machine": Question("The machine", record_questions.machine, 20),
+    "hang": Question("A kernel that does not end", fault_questions.hang, 15, ("raw", "recorder"), False),
+    "sticky": Question(
+        "An error after which the context is lost", fault_questions.sticky_error, 15, ("raw", "traced"), False
+    ),
+    "clocks": Question(
+        "Clocks and time stamps", clock_questions.clocks, 30, tuple(clock_questions.PARTS), False
+    ),
+    "threads": Question(
+        "Threads of buffer completions", load_questions.completing_threads, 10, ("off", "on"), False
+    ),
+    "flush": Question("Records that a flush returns", flush_questions.flush, 12, tuple(flush_questions.PARTS), False),
+    "graphs": Question("Callbacks and ids of CUDA graphs", graph_questions.graphs, 12, graph_questions.PARTS),
     "strides": Question("Sizes of records", record_questions.strides, 15),
     "kinds": Question(
         "Activity kinds that cuptiActivityEnable accepts", record_questions.accepted_kinds, 12,
         ("without a context", "with a context"),
     ),
     "records": Question("Records that a program provokes", record_questions.provoked_records, 15),
-    "graphs": Question("Callbacks and ids of CUDA graphs", graph_questions.graphs, 12, tuple(graph_questions.PARTS)),
-    "libraries": Question("Other versions of libcupti with this driver", library_questions.libraries, 60),
+    "libraries": Question("Other versions of libcupti with this driver", library_questions.libraries, 40),
     "driver_records": Question(
         "Records of single driver functions", record_questions.driver_records, 12, ("the function alone", "the kind")
     ),
@@ -88,17 +103,9 @@ QUESTIONS: dict[str, Question] = {
         "Memory operations of PyTorch's allocator", load_questions.torch_memory, 30,
         ("expandable segments", "segments of fixed size"),
     ),
-    "sticky": Question(
-        "An error after which the context is lost", fault_questions.sticky_error, 12, ("traced", "raw"), False
-    ),
-    "hang": Question("A kernel that does not end", fault_questions.hang, 15, ("raw", "recorder"), False),
     "endings": Question("The end of a program under collector run", fault_questions.endings, 40, ("",), False),
-    "threads": Question(
-        "Threads of buffer completions", load_questions.completing_threads, 10, ("off", "on"), False
-    ),
-    "clocks": Question("Clocks and time stamps", record_questions.clocks, 12, ("",), False),
     "zero_stamps": Question(
-        "Time stamps at a high rate of launches", load_questions.zero_stamps, 20, tuple(load_questions.LAUNCHES), False
+        "Time stamps at a high rate of launches", load_questions.zero_stamps, 20, ("",), False
     ),
     "ring": Question("A recorder at a high rate of launches", load_questions.ring, 30, ("",), False),
     "nvtx_cost": Question(
@@ -218,8 +225,10 @@ def threads_of(process_id: int) -> str:
 
 
 def ask_all(names: list[str], folder: Path, options: argparse.Namespace) -> dict[str, dict[str, Answer]]:
-    """Ask questions: first those that measure no time, several at once; the answers are written after each."""
-    answers: dict[str, dict[str, Answer]] = {}
+    """Ask questions in their order, neighbours that measure no time at once; the answers are written after each."""
+    answers = earlier_answers(folder)
+    for name in names:
+        answers.pop(name, None)
     begin = time.monotonic()
 
     def limited(name: str, part: str) -> Answer:
@@ -235,23 +244,40 @@ def ask_all(names: list[str], folder: Path, options: argparse.Namespace) -> dict
             for name, question in QUESTIONS.items()
             if name in answers
         }
-        write(ordered, folder, time.monotonic() - begin)
+        write(ordered, folder)
         print(f"{name}{f' ({part})' if part else ''}: {answer.end} in {answer.seconds:.1f} s", flush=True)
 
-    tasks = [(name, part) for name in names for part in QUESTIONS[name].parts]
-    with ThreadPoolExecutor(min(TOGETHER, os.cpu_count() or 1)) as pool:
-        running = {pool.submit(limited, *task): task for task in tasks if QUESTIONS[task[0]].is_together}
-        for future in as_completed(running):
-            take(*running[future], future.result())
-    for task in tasks:
-        if not QUESTIONS[task[0]].is_together:
-            take(*task, limited(*task))
+    for is_together, group in itertools.groupby(names, key=lambda name: QUESTIONS[name].is_together):
+        tasks = [(name, part) for name in group for part in QUESTIONS[name].parts]
+        with ThreadPoolExecutor(min(TOGETHER, os.cpu_count() or 1) if is_together else 1) as pool:
+            running = {pool.submit(limited, *task): task for task in tasks}
+            for future in as_completed(running):
+                take(*running[future], future.result())
     return answers
 
 
-def write(answers: dict[str, dict[str, Answer]], folder: Path, seconds: float) -> None:
+def earlier_answers(folder: Path) -> dict[str, dict[str, Answer]]:
+    """The answers that the folder has, by question and part."""
+    try:
+        found = json.loads((folder / "questions.json").read_text())
+    except (OSError, ValueError):
+        return {}
+    return {
+        name: {
+            part: Answer(answer["end"], answer["seconds"], answer["notes"], answer["stderr"])
+            for part, answer in question["parts"].items()
+        }
+        for name, question in found.items()
+    }
+
+
+def write(answers: dict[str, dict[str, Answer]], folder: Path) -> None:
     """Write the answers as Markdown and as JSON."""
-    lines = [f"# What the card was asked\n\nAsked by `scripts/gpu_questions.py` in {seconds:.0f} s.\n"]
+    seconds = sum(answer.seconds for parts in answers.values() for answer in parts.values())
+    lines = [
+        f"# What the card was asked\n\nAsked by `scripts/gpu_questions.py`; the questions took {seconds:.0f} s, some "
+        "at the same time.\n"
+    ]
     for name, parts in answers.items():
         took = sum(answer.seconds for answer in parts.values())
         lines.append(f"## {QUESTIONS[name].title}\n\n`{name}`, {took:.1f} s\n")
@@ -291,6 +317,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--only", type=chosen_questions, default=list(QUESTIONS), help=f"some of: {','.join(QUESTIONS)}"
     )
+    parser.add_argument("--without", type=chosen_questions, default=[], help="all but some")
     parser.add_argument("--libraries", type=Path, help="a folder with other versions of libcupti")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="for all questions together")
     parser.add_argument("--simulated", action="store_true", help="ask the simulator")
@@ -304,7 +331,7 @@ def main(arguments: list[str] | None = None) -> int:
         return ask_here(options.ask, options.part, options.notes, Card(options.simulated, options.libraries))
     folder = options.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    ask_all(options.only, folder, options)
+    ask_all([name for name in options.only if name not in options.without], folder, options)
     print(f"Wrote {folder / 'questions.md'}")
     return 0
 

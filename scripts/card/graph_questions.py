@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from graph_sessions import BOUNDARIES, graph_sessions
 from notes import Notes
 from raw_cupti import FORCE, RESOURCE_DOMAIN, SUCCESS, RawCupti
 from record_questions import HostNodeParams, host_function
@@ -199,7 +200,10 @@ class Builder:
 
 
 def graphs(notes: Notes, card: Card, part: str) -> None:
-    """The callbacks of one way to build a graph, and the records of its launches."""
+    """The callbacks of one way to build a graph, and the records of its launches; or the ids in several sessions."""
+    if part in BOUNDARIES:
+        graph_sessions(notes, card, part)
+        return
     cupti = card.cupti
     cupti.collect("CONCURRENT_KERNEL")
     host_nodes = cupti.enable("GRAPH_HOST_NODE")["GRAPH_HOST_NODE"]
@@ -216,7 +220,7 @@ def graphs(notes: Notes, card: Card, part: str) -> None:
         f"records; GRAPH_HOST_NODE: {cupti.name_of(host_nodes)}"
     )
     builder = Builder(card, notes, sequence)
-    PARTS[part](builder)
+    _PROGRAMS[part](builder)
 
 
 def _capture(builder: Builder) -> None:
@@ -359,7 +363,7 @@ def _memory_and_host(builder: Builder) -> None:
     builder.launch(executable)
 
 
-PARTS: dict[str, Callable[[Builder], None]] = {
+_PROGRAMS: dict[str, Callable[[Builder], None]] = {
     "capture": _capture,
     "child graph": _child,
     "conditional IF": _conditional(IF),
@@ -369,3 +373,5 @@ PARTS: dict[str, Callable[[Builder], None]] = {
     "memory and host nodes": _memory_and_host,
 }
 """Part of the question -> its program."""
+PARTS = (*BOUNDARIES, *_PROGRAMS)
+"""All parts, in the order of their importance."""

@@ -17,7 +17,7 @@ from raw_cupti import FORCE, NO_FORCE, PER_THREAD_BUFFERS, POOL_LIMIT, SUCCESS
 if TYPE_CHECKING:
     from asked_card import Card
 
-LAUNCHES = {"default limit": 2_000_000, "limit 250": 2_000_000, "limit 8": 1_500_000, "limit 1000": 1_000_000}
+LAUNCHES = 2_000_000
 RING_SECONDS = 12.0
 SMALL_BUFFER = 32 << 10
 NVTX_TURNS, NVTX_ROUNDS, NVTX_BATCH = 4_000, 8, 500
@@ -106,20 +106,12 @@ def _launcher(card: Card) -> Any:
 
 
 def zero_stamps(notes: Notes, card: Card, part: str) -> None:
-    """Launches at full speed with a limit of the pool of device buffers, and the kernels without a time."""
+    """Launches at full speed, and the kernels without a time."""
     import collector
 
-    launches = 20_000 if card.is_simulated else LAUNCHES[part]
-    cupti = card.cupti
-    set_to = ""
-    if part != "default limit":
-        limit = int(part.split()[-1])
-        if cupti.attribute(POOL_LIMIT) == str(limit):
-            notes.saw(f"not asked: {limit} is the default limit")
-            return
-        set_to = f", set to {limit}: {cupti.name_of(cupti.set_size(POOL_LIMIT, limit))}"
+    launches = 20_000 if card.is_simulated else LAUNCHES
     notes.did(
-        f"DEVICE_BUFFER_POOL_LIMIT {cupti.attribute(POOL_LIMIT)}{set_to}; {launches} empty kernels from C++ inside "
+        f"DEVICE_BUFFER_POOL_LIMIT {card.cupti.attribute(POOL_LIMIT)}; {launches} empty kernels from C++ inside "
         "collector.trace(kinds=('kernels',)), waiting after every 1000"
     )
     program = _launcher(card)

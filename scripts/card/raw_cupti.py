@@ -195,15 +195,15 @@ class RawCupti(_Library):
 
     def set_flag(self, attribute: int, value: int) -> int:
         """Set an attribute of one byte; returns the result."""
-        return self._set(attribute, ctypes.c_uint8(value))
+        flag, num_bytes = ctypes.c_uint8(value), ctypes.c_size_t(1)
+        return self.call("cuptiActivitySetAttribute", attribute, ctypes.byref(num_bytes), ctypes.byref(flag))
 
-    def set_size(self, attribute: int, value: int) -> int:
-        """Set an attribute of type size_t; returns the result."""
-        return self._set(attribute, ctypes.c_size_t(value))
-
-    def _set(self, attribute: int, value: ctypes.c_uint8 | ctypes.c_size_t) -> int:
-        num_bytes = ctypes.c_size_t(ctypes.sizeof(value))
-        return self.call("cuptiActivitySetAttribute", attribute, ctypes.byref(num_bytes), ctypes.byref(value))
+    def callback_name(self, record: Record) -> str:
+        """The name of the function that a DRIVER or RUNTIME record is about."""
+        name = ctypes.c_char_p()
+        domain = DRIVER_DOMAIN if record.kind == kind_number("DRIVER") else RUNTIME_DOMAIN
+        self.call("cuptiGetCallbackName", domain, record.u32(4), ctypes.byref(name))
+        return (name.value or str(record.u32(4)).encode()).decode()
 
     def attribute(self, attribute: int, *, is_flag: bool = False) -> str:
         """An attribute's value, or the result if it cannot be read."""

@@ -1,22 +1,17 @@
-"""Questions about records: their sizes, the kinds that the card accepts, the pointers in them, and their clock."""
+"""Questions about records: their sizes, the kinds that the card accepts, and the pointers in them."""
 
 from __future__ import annotations
 
 import ctypes
-import itertools
-import math
-import time
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from notes import Notes, counted
 from raw_cupti import (
     CUSTOM2,
-    DRIVER_DOMAIN,
     FORCE,
     KINDS,
-    RUNTIME_DOMAIN,
     SUCCESS,
     CallFailedError,
     NotOfferedError,
@@ -35,7 +30,6 @@ FURTHER_KINDS = (
 )  # fmt: skip
 LAUNCH_KERNEL, DEVICE_SYNCHRONIZE = 307, 165
 """Callback ids of cuLaunchKernel (driver) and cudaDeviceSynchronize (runtime)."""
-CLOCK_SECONDS = 5
 MANAGED_BYTES = 4 << 20
 
 
@@ -347,10 +341,7 @@ def driver_records(notes: Notes, card: Card, part: str) -> None:
     cupti.flush()
     cupti.flush(FORCE)
     counts = cupti.counts()
-    calls = Counter(
-        _callback_name(card, DRIVER_DOMAIN if record.kind == KINDS.index("DRIVER") else RUNTIME_DOMAIN, record.u32(4))
-        for record in cupti.records("DRIVER", "RUNTIME")
-    )
+    calls = Counter(cupti.callback_name(record) for record in cupti.records("DRIVER", "RUNTIME"))
     launched = {record.u32(92) for record in cupti.records("CONCURRENT_KERNEL")}
     linked = {record.u32(16) for record in cupti.records("EXTERNAL_CORRELATION") if record.u64(8) == 77}
     notes.saw(f"after 10 launches with external id 77: {counted(counts)}; calls: {counted(calls)}", records=counts)
@@ -358,12 +349,6 @@ def driver_records(notes: Notes, card: Card, part: str) -> None:
         f"{len(launched & linked)} of {len(launched)} kernels have an EXTERNAL_CORRELATION record with 77",
         linked=len(launched & linked), kernels=len(launched),
     )  # fmt: skip
-
-
-def _callback_name(card: Card, domain: int, callback_id: int) -> str:
-    name = ctypes.c_char_p()
-    card.cupti.call("cuptiGetCallbackName", domain, callback_id, ctypes.byref(name))
-    return (name.value or str(callback_id).encode()).decode()
 
 
 def device_name(notes: Notes, card: Card, part: str) -> None:
@@ -410,46 +395,3 @@ def hardware_trace(notes: Notes, card: Card, part: str) -> None:
     card.cuda.synchronize()
     card.cupti.flush(FORCE)
     notes.saw(f"records of 10 launches after it: {counted(card.cupti.counts())}")
-
-
-def clocks(notes: Notes, card: Card, part: str) -> None:
-    """Compare cuptiGetTimestamp with the system's clocks, and find the resolution of kernels' time stamps."""
-    seconds = 0.5 if card.is_simulated else CLOCK_SECONDS
-    cupti = card.cupti
-    cupti.collect("CONCURRENT_KERNEL")
-    cuda = card.cuda
-    stream = cuda.stream()
-    cuda.launch_empty(2_000, stream)
-    cuda.synchronize()
-    notes.did(f"cuptiGetTimestamp between two reads of each clock, best of 200, twice with {seconds} s between")
-    first, begin = cupti.timestamps(), time.monotonic()
-    time.sleep(seconds)
-    later, passed = cupti.timestamps(), time.monotonic() - begin
-    for name, (ahead, width) in later.items():
-        drift = ahead - first[name][0]
-        notes.saw(
-            f"ahead of {name} by {first[name][0]} ns (two reads {first[name][1]} ns apart), {passed:.1f} s later by "
-            f"{ahead} ns ({width} ns): {drift:+} ns, {drift / passed / 1000:+.3f} ppm",
-            **{f"drift_{name}": drift},
-        )
-    cupti.flush(FORCE)
-    stamps = [(record.u64(16), record.u64(24)) for record in cupti.records("CONCURRENT_KERNEL")]
-    starts = sorted(start for start, _ in stamps)
-    durations = sorted(end - start for start, end in stamps)
-    if len(starts) < 2:
-        notes.saw(f"only {len(starts)} kernel records")
-        return
-    steps = [later - earlier for earlier, later in itertools.pairwise(starts)]
-    figures: dict[str, Any] = {
-        "kernels": len(stamps),
-        "gcd_of_differences": math.gcd(*steps),
-        "gcd_of_durations": math.gcd(*durations),
-        "gcd_of_starts": math.gcd(*starts),
-    }
-    notes.saw(
-        f"{len(stamps)} kernels: greatest common divisor of the starts {figures['gcd_of_starts']}, of their "
-        f"differences {figures['gcd_of_differences']}, of the durations {figures['gcd_of_durations']} ns; durations "
-        f"{durations[0]} to {durations[-1]} ns, median {durations[len(durations) // 2]} ns; lowest digits of starts: "
-        f"{counted(dict(Counter(start % 32 for start in starts).most_common(5)))} (modulo 32)",
-        **figures,
-    )
