@@ -2,18 +2,20 @@
 
     gpu_report.py [FOLDER]              on a machine with a GPU; logs and recordings go to FOLDER ($OUT, else out/gpu)
     gpu_report.py --steps harness,memory    only these, with the package as it was built; they join the earlier report
+    gpu_report.py --call first          what comes first on a machine that is lent for minutes; then --call second
     gpu_report.py --pack gpu.tgz        and puts everything that is worth keeping into one archive
     gpu_report.py --simulated           tries every step out on the simulator
 
-Steps run in the order of their importance, each within its own time limit, and the report is written after each. It
-lists the steps for which no time was left.
+Steps run in the order of their importance, each within its own time limit. The report and the archive are written after
+each, so that a call that is killed leaves both. The report lists the steps for which no time was left.
 
 Needs no network if this Python has the build tools (scikit-build-core, pybind11, cmake, ninja) and the packages for the
 tests (pytest, pytest-timeout, numpy, protobuf, rich, rich-argparse, cuda-bindings), or if wheels of the missing ones
 are in $COLLECTOR_WHEELS or ./.whl. Nothing is installed into this Python. Otherwise pip installs them into .venv-gpu.
 Ends within nine minutes (--seconds); the exit status says whether all steps passed.
 
-Further libcuptis, to be tried under this driver, are taken from ./.libcupti.
+Further libcuptis, to be tried under this driver, are taken from ./.libcupti. One of them replaces a libcupti with known
+defects.
 """
 
 from __future__ import annotations
@@ -31,17 +33,21 @@ import subprocess
 import sys
 import tarfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "gpu"
 SITE, WHEELS_SITE, RUN = BUILD / "site", BUILD / "wheels", BUILD / "run"
-GPU_TESTS = ROOT / "tests" / "gpu"
-sys.path.insert(0, str(GPU_TESTS))
+CARD = ROOT / "scripts" / "card"
+sys.path[:0] = [str(ROOT / "tests" / "gpu"), str(CARD)]
 
+import gpu_tests  # noqa: E402
 import recorded_programs  # noqa: E402
+from carried_libraries import carried_versions  # noqa: E402
+from gpu_tests import GPU_TESTS, Module, Outcomes  # noqa: E402
 
 NEEDED = {
     "scikit_build_core": "scikit-build-core", "pybind11": "pybind11", "numpy": "numpy", "google.protobuf": "protobuf",
@@ -51,18 +57,24 @@ NEEDED = {
 """Module -> the distribution that contains it."""
 SECONDS = 525
 """The time limit of all steps together."""
-CORE_TESTS = ("records", "library", "completeness", "graphs", "witness", "nvtx", "streaming", "run")
-FRAMEWORK_TESTS = ("other_profilers", "torch", "frameworks", "ncu")
-"""Modules of tests/gpu, by what comes after `test_gpu_`, in the order of their importance."""
 RECORDINGS = "recordings"
 """The folder of the recorded programs, in the report's folder."""
 WORTHWHILE = 10
 """The minimum seconds left to begin a step."""
+PROGRAM_SECONDS, FRAMEWORK_SECONDS = 30, 60
+"""The time limits of a recorded program, and of one that uses a framework."""
+
+DEFECTIVE = {130000: "it deadlocks and miscounts graphs"}
+"""Version by cuptiGetVersion -> why another libcupti is used if one is carried. 130000 is 13.0.48."""
+REPLACEMENT = 130001
+"""The least version that replaces a defective one: 13.0.85."""
+GRAPH_IDS_MENDED = 130101
+"""From this version on, 13.1 Update 1, graphs have the right correlation ids in every session."""
 
 DESCRIBE = """
 import importlib.metadata as metadata, json
-from collector import _native
-found = _native.probe()
+from collector.sources.native import NativeSource
+found = NativeSource().probe()
 found["packages"] = {}
 for name in ("torch", "triton", "cuda-bindings", "nvidia-cuda-cupti", "cupti-python", "numpy"):
     try:
@@ -71,6 +83,40 @@ for name in ("torch", "triton", "cuda-bindings", "nvidia-cuda-cupti", "cupti-pyt
         pass
 print(json.dumps(found, default=str))
 """
+
+LIST_PACKAGES = """
+import importlib.metadata as metadata, importlib.util, json, sys
+distributions = metadata.packages_distributions()
+found = {}
+for module in sys.argv[1:]:
+    try:
+        there = importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        there = False
+    names = distributions.get(module.partition(".")[0], [])
+    versions = sorted({f"{name} {metadata.version(name)}" for name in names if name != "cuda-core"})
+    found[module] = (", ".join(versions) or "there") if there else ""
+print(json.dumps(found))
+"""
+PACKAGES = {
+    "cuda.bindings": ("cuda-bindings", "every test"),
+    "rich_argparse": ("rich-argparse", "the command `collector`: the tests of run, attach and NVTX, and the demo"),
+    "torch": (
+        "torch", "the programs torch_step and compiled_step; the tests of torch, other_profilers and frameworks; "
+        "torch in those of nvtx, run and plugin; the questions clocks (after torch.profiler) and torch_memory",
+    ),
+    "triton": ("triton", "torch.compile and Triton's launches in the tests of frameworks"),
+    "jax": ("jax", "JAX in the tests of frameworks"),
+    "cupy": ("cupy-cuda13x", "the program cupy_step; CuPy in the tests of frameworks and plugin"),
+    "nvtx": ("nvtx", "ranges of the package nvtx in the tests of NVTX"),
+    "cupti": ("cupti-python", "the tests of witness, which compare with NVIDIA's own reader of records"),
+    "scipy": ("scipy", "the tests of bench"),
+    "xdist": ("pytest-xdist", "workers that share a GPU in the tests of plugin"),
+    "pynvml": ("nvidia-ml-py", "the sensors in the tests of bench"),
+}  # fmt: skip
+"""Module -> its distribution, and what is skipped without it."""
+OPTIONAL = {"scipy", "pytest-xdist", "nvidia-ml-py"}
+"""The packages of which the report says that they are missing, but which do not let it fail."""
 
 Step = Callable[["Report", float], None]
 """Runs a step within this many seconds, and adds its result to the report."""
@@ -89,6 +135,8 @@ class Report:
     failed: list[str] = field(default_factory=list)
     sections: list[tuple[str, str]] = field(default_factory=list)
     seconds: float = SECONDS
+    keep: Callable[[], None] = lambda: None
+    """Writes the report and the archive as they are now."""
 
     def left(self) -> float:
         """Return the seconds left for all remaining steps."""
@@ -173,36 +221,96 @@ def build(report: Report, seconds: float) -> None:
     report.run("build", command, seconds)
 
 
-def run_tests(title: str, log: str, *subjects: str, rest: bool = False) -> Step:
+def list_packages(report: Report) -> None:
+    """Say which packages are there, and what is skipped because of those that are not; a failure on a real GPU."""
+    text = report.run("packages", [report.python, "-c", LIST_PACKAGES, *PACKAGES], 30)
+    found = json.loads(text.splitlines()[-1]) if text.strip().endswith("}") else {}
+    rows = [
+        f"| {distribution} | {found.get(module) or f'**missing**: skips {skipped}'} |"
+        for module, (distribution, skipped) in PACKAGES.items()
+    ]
+    report.add_section("Packages", "\n".join(["| package | |", "| --- | --- |", *rows]))
+    missing = [distribution for module, (distribution, _) in PACKAGES.items() if not found.get(module)]
+    if missing:
+        print(f"missing packages: {', '.join(missing)}", flush=True)
+        if not report.simulated and set(missing) - OPTIONAL:
+            report.failed.append("packages")
+
+
+def carried(report: Report) -> dict[int, Path]:
+    """The libcuptis of ``.libcupti`` by version."""
+    if not (folder := ROOT / ".libcupti").is_dir():
+        return {}
+    return carried_versions(folder, BUILD / "libcupti", report.python, report.environment)
+
+
+def choose_libcupti(report: Report, found: dict[str, Any]) -> None:
+    """State the path and version of libcupti; a defective one is replaced for the whole run if another is carried."""
+    path, version = found.get("cupti_path", "none"), found.get("cupti_api_version")
+    line = f"{path}, cuptiGetVersion {version} ({found.get('cupti_reason', found.get('cause', ''))})"
+    print(f"libcupti: {line}", flush=True)
+    if version in DEFECTIVE:
+        line += f": {DEFECTIVE[version]}. "
+        usable = {each: library for each, library in carried(report).items() if each >= REPLACEMENT}
+        if usable:
+            best = min(usable)
+            report.environment["COLLECTOR_LIBCUPTI"] = str(usable[best])
+            line += f"All later steps use the carried {usable[best].name} with version {best} instead."
+        else:
+            line += "None is carried that could be used instead."
+        print(f"libcupti: {line}", flush=True)
+    report.add_section("libcupti", line)
+
+
+def newer_libcupti(report: Report, outcomes: Outcomes) -> tuple[str, dict[str, str]] | None:
+    """With which libcupti the tests of graphs are repeated: failures may be those of the versions before 13.1.1."""
+    if outcomes.module.subject != "graphs" or outcomes.has_passed:
+        return None
+    mended = {version: library for version, library in carried(report).items() if version >= GRAPH_IDS_MENDED}
+    if not mended:
+        return None
+    version = min(mended)
+    return f"with libcupti {version}", {"COLLECTOR_LIBCUPTI": str(mended[version])}
+
+
+def run_tests(title: str, log: str, *modules: Module, rest: bool = False) -> Step:
     """Return the step that runs modules of tests/gpu, where a missing GPU is an error.
 
     Args:
         title: the heading in the report.
         log: the file for what pytest prints.
-        subjects: the modules, in the order in which they run.
+        modules: the modules, in the order in which they run.
         rest: whether the modules that no step names run after them.
     """
 
     def run(report: Report, seconds: float) -> None:
-        # Other plugins and other packages' warnings are not under test here.
-        report.environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-        plugins = ["-p", "pytest_timeout", "-p", "collector.testing.plugin", "-p", "no:cacheprovider"]
-        modules = [GPU_TESTS / f"test_gpu_{subject}.py" for subject in subjects]
-        if rest:
-            named = {f"test_gpu_{subject}.py" for subject in (*CORE_TESTS, *FRAMEWORK_TESTS)}
-            modules += sorted(path for path in GPU_TESTS.glob("test_*.py") if path.name not in named)
-        command = [
-            report.python, "-m", "pytest", *plugins, "-W", "default", "-c", str(ROOT / "pyproject.toml"),
-            "--rootdir", str(ROOT), "--durations=10", "--tb=short", "-v", *map(str, modules),
-        ]  # fmt: skip
-        output = report.run(title, command, seconds)
-        (report.folder / log).write_text(output)
-        lines = output.splitlines()
-        not_passed = [line for line in lines if re.match(r"(FAILED|ERROR|SKIPPED) ", line)]
-        last = next(
-            (line for line in reversed(lines) if re.search(r"\d+ (passed|failed|error|skipped)", line)), "did not end"
-        )
-        report.add_section(title, "\n".join([last.strip("= "), "", *(f"- {line}" for line in not_passed)]))
+        chosen = [*modules, *(gpu_tests.further_modules() if rest else ())]
+        if report.simulated:
+            chosen = gpu_tests.for_simulator(chosen)
+        path = os.pathsep.join(filter(None, [report.environment.get("PYTHONPATH"), str(CARD)]))
+        runner = gpu_tests.Runner(
+            report.python, {**report.environment, "PYTHONPATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}, RUN,
+            time.monotonic() + min(seconds, report.left()), lambda outcomes: newer_libcupti(report, outcomes),
+        )  # fmt: skip
+        report.failed = [each for each in report.failed if each != title]
+        print(f"== {title} (at most {min(seconds, report.left()):.0f} s)", flush=True)
+        finished: list[Outcomes] = []
+        (report.folder / log).write_text("")
+
+        def ended(outcomes: Outcomes) -> None:
+            finished.append(outcomes)
+            with (report.folder / log).open("a") as file:
+                file.write(f"==== {outcomes.title}: {outcomes.counts()}\n\n{outcomes.log}\n")
+            print(f"-- {outcomes.title}: {outcomes.counts()}, {outcomes.seconds:.0f} s", flush=True)
+            for text in gpu_tests.failures(outcomes):
+                print(text, flush=True)
+            report.add_section(title, gpu_tests.section(finished))
+            report.keep()
+
+        runner.run(chosen, ended)
+        if not all(outcomes.has_passed for outcomes in finished if not outcomes.label):
+            report.failed.append(title)
+        report.add_section(title, gpu_tests.section(finished))
 
     return run
 
@@ -261,39 +369,66 @@ def benchmark(
 
 def record(report: Report, seconds: float) -> None:
     """Save small recordings of known programs, with what each program knows of its work; and the demo's step."""
+    deadline = time.monotonic() + seconds
     for name in recorded_programs.SIMULATED if report.simulated else recorded_programs.PROGRAMS:
         needed = recorded_programs.NEEDS.get(name, "")
         if needed and not importable(needed):
             report.add_section(f"Recorded: {name}", f"Not run: {needed} is not installed.")
             continue
         command = [report.python, str(GPU_TESTS / "recorded_programs.py"), name, str(report.folder / RECORDINGS)]
-        text = report.run(name, command + ["--simulated"] * report.simulated, seconds / 2)
+        limit = FRAMEWORK_SECONDS if needed else PROGRAM_SECONDS
+        text = report.run(name, command + ["--simulated"] * report.simulated, min(limit, deadline - time.monotonic()))
         report.add_section(f"Recorded: {name}", f"```text\n{text.strip()}\n```")
     demo = ["-c", "import sys; from collector.cli import main; sys.exit(main(sys.argv[1:]))", "demo", "-o"]
-    report.run("demo", [report.python, *demo, str(report.folder / "demo.json")], seconds)
+    left = min(PROGRAM_SECONDS, deadline - time.monotonic())
+    report.run("demo", [report.python, *demo, str(report.folder / "demo.json")], left)
 
 
-def ask(report: Report, seconds: float) -> None:
-    """Ask the card what is open about CUPTI and the driver; the answers are observations, not tests."""
-    command = [report.python, str(ROOT / "scripts" / "gpu_questions.py"), str(report.folder / "questions")]
-    command += ["--seconds", str(int(seconds)), *(["--simulated"] if report.simulated else [])]
-    if (libraries := ROOT / ".libcupti").is_dir():
-        command += ["--libraries", str(libraries)]
-    text = report.run("questions", command, seconds + 10)
-    listed = [f"- {line}" for line in text.splitlines() if re.match(r"\w+( \(.*\))?: ", line)]
-    report.add_section("What the card was asked", "\n".join(["Answers: `questions.md`.", "", *listed]))
+def ask(title: str, *names: str, others: bool = False) -> Step:
+    """Return the step that asks the card questions; the answers are observations, not tests.
+
+    Args:
+        title: the name in the output.
+        names: the questions.
+        others: whether all questions but these are asked, instead of these.
+    """
+
+    def run(report: Report, seconds: float) -> None:
+        folder = report.folder / "questions"
+        command = [report.python, str(ROOT / "scripts" / "gpu_questions.py"), str(folder)]
+        command += ["--without" if others else "--only", ",".join(names), "--seconds", str(int(seconds))]
+        command += ["--simulated"] if report.simulated else []
+        if (libraries := ROOT / ".libcupti").is_dir():
+            command += ["--libraries", str(libraries)]
+        report.run(title, command, seconds + 10)
+        answers = folder / "questions.json"
+        found = json.loads(answers.read_text()) if answers.exists() else {}
+        listed = [
+            f"- {name}{f' ({part})' if part else ''}: {answer['end']} in {answer['seconds']:.1f} s"
+            for name, question in found.items()
+            for part, answer in question["parts"].items()
+        ]
+        report.add_section("What the card was asked", "\n".join(["Answers: `questions.md`.", "", *listed]))
+
+    return run
 
 
-SMALL = ("--simulated", "--launches", "2000", "--rounds", "2")
+SMALL = ("--simulated", "--launches", "1000", "--rounds", "2")
+ONCE = ("--simulated", "--launches", "1000", "--rounds", "1")
+FIRST_QUESTIONS = ("machine", "hang", "sticky", "clocks", "threads", "flush", "graphs", "strides")
+"""What the collector's design depends on and no documentation says."""
 STEPS: dict[str, tuple[Step, float]] = {
-    "build": (build, 240),
-    "tests": (run_tests("Tests", "tests.log", *CORE_TESTS, rest=True), 200),
-    "frameworks": (run_tests("Tests of frameworks and other profilers", "frameworks.log", *FRAMEWORK_TESTS), 120),
-    "record": (record, 60),
-    "questions": (ask, 130),
-    "overhead": (benchmark("overhead", "What tracing costs", *SMALL), 150),
-    "completeness": (benchmark("completeness", "What is recorded of all launches", *SMALL), 70),
-    "stop_to_file": (benchmark("stop_to_file", "From the end of a step to its file", *SMALL), 90),
+    "build": (build, 150),
+    "first_questions": (ask("first questions", *FIRST_QUESTIONS), 85),
+    "tests": (run_tests("Tests", "tests.log", *gpu_tests.CORE, rest=True), 165),
+    "record": (record, 85),
+    "questions": (ask("questions", *FIRST_QUESTIONS, others=True), 75),
+    "frameworks": (
+        run_tests("Tests of frameworks and other profilers", "frameworks.log", *gpu_tests.FRAMEWORKS), 115,
+    ),
+    "overhead": (benchmark("overhead", "What tracing costs", *SMALL), 65),
+    "completeness": (benchmark("completeness", "What is recorded of all launches", *ONCE), 45),
+    "stop_to_file": (benchmark("stop_to_file", "From the end of a step to its file", *ONCE), 90),
     "harness": (
         benchmark("harness", "The harness against do_bench", "--simulated", "--runs", "2", "--seconds", "5"), 90,
     ),
@@ -329,20 +464,41 @@ STEPS: dict[str, tuple[Step, float]] = {
     "budget": (benchmark("budget", "What leaving out kinds of records saves", *SMALL), 60),
     "decode": (
         benchmark(
-            "decode", "Decoding and callbacks", "--seconds", "0.2", "--launches", "20000", takes_seconds=False
+            "decode", "Decoding and callbacks", "--seconds", "0.05", "--launches", "5000", takes_seconds=False
         ), 60,
     ),
 }  # fmt: skip
 """Name -> its function, and its time limit in seconds; in the order of importance."""
+CALLS: dict[str, tuple[float, tuple[str, ...]]] = {
+    "first": (570, ("build", "first_questions", "tests", "record", "questions")),
+    "second": (230, ("frameworks", "overhead", "completeness")),
+}
+"""The calls on a machine that is lent for a quarter of an hour: the seconds of each, and the steps that fit into them.
+
+The second one goes on with the other steps if these take less than their limits.
+"""
+
+
+def steps_of_call(name: str) -> list[str]:
+    """The steps of a call, with those that it runs if time is left."""
+    chosen = CALLS[name][1]
+    planned = {step for _, steps in CALLS.values() for step in steps}
+    return [*chosen, *(step for step in STEPS if step not in planned and name == list(CALLS)[-1])]
+
+
+def step_seconds(report: Report, steps: Sequence[str], place: int) -> float:
+    """The limit of a step: its own, or more if the limits of those after it leave more."""
+    return max(STEPS[steps[place]][1], report.left() - sum(STEPS[name][1] for name in steps[place + 1 :]))
 
 
 def machine(report: Report) -> tuple[str, str]:
-    """Return the card's name and a table of the machine."""
-    found = {}
+    """Return the card's name and a table of the machine; chooses the libcupti of all later steps."""
+    found: dict[str, Any] = {}
     text = report.run("describe", [report.python, "-c", DESCRIBE], 30, required=not report.simulated)
     for line in text.splitlines():
         if line.startswith("{"):
             found = json.loads(line)
+    choose_libcupti(report, found)
     card = next(
         (device["name"] for device in found.get("devices", [])), "Simulated GPU" if report.simulated else "no GPU"
     )
@@ -394,13 +550,16 @@ def write(report: Report, card: str, table: str) -> Path:
 
 
 def pack(report: Report, archive: Path) -> None:
-    """Put the report's folder and what belongs into the repository into an archive."""
-    with tarfile.open(archive, "w:gz") as packed:
-        packed.add(report.folder, "out", filter=lambda member: None if member.name.endswith(archive.name) else member)
+    """Put the report's folder and what belongs into the repository into an archive, which is replaced as a whole."""
+    partial = archive.with_name(f".{archive.name}.partial")
+    with tarfile.open(partial, "w:gz") as packed:
+        unwanted = (archive.name, partial.name)
+        packed.add(report.folder, "out", filter=lambda member: None if Path(member.name).name in unwanted else member)
         for kept in ("benchmarks/results", "tests/data/gpu"):
             for path in (ROOT / kept).rglob("*"):
                 if path.is_file() and path.stat().st_mtime >= report.began:
                     packed.add(path, path.relative_to(ROOT))
+    partial.replace(archive)
 
 
 def remember(report: Report, card: str, table: str) -> None:
@@ -438,48 +597,74 @@ def main() -> int:
     parser.add_argument("--steps", type=chosen_steps, default=list(STEPS), help=f"some of: {','.join(STEPS)}")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="for all steps together")
     parser.add_argument("--pack", type=Path, metavar="FILE", help="also make a .tgz of the results and recordings")
+    parser.add_argument("--call", choices=CALLS, help="the steps and seconds of a call on a machine lent for minutes")
     options = parser.parse_args()
+    started = time.monotonic()
+    if options.call:
+        options.steps, options.seconds = steps_of_call(options.call), CALLS[options.call][0]
     folder = options.folder.resolve()
     for made in (folder, BUILD, RUN):
         made.mkdir(parents=True, exist_ok=True)
-    environment = dict(os.environ)
+    if options.pack:
+        options.pack = options.pack.resolve()
     python = prepare()
-    paths = [
-        str(SITE),
-        *([str(WHEELS_SITE)] if WHEELS_SITE.is_dir() else []),
-        *filter(None, [os.environ.get("PYTHONPATH")]),
-    ]
-    environment |= {"PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"}
-    if options.simulated:
+    environment = environment_of_steps(options.simulated)
+    report = Report(folder, environment, python, options.simulated, started=started, seconds=options.seconds)
+    return run_steps(report, list(options.steps), options.pack)
+
+
+def environment_of_steps(is_simulated: bool) -> dict[str, str]:
+    """The environment of every step."""
+    paths = [str(SITE), *([str(WHEELS_SITE)] if WHEELS_SITE.is_dir() else []), os.environ.get("PYTHONPATH", "")]
+    environment = dict(os.environ)
+    environment |= {
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)), "PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1",
+        "TORCHINDUCTOR_COMPILE_THREADS": "1",  # no pool of processes for a few kernels
+    }  # fmt: skip
+    # What one step has compiled the next ones need not compile again.
+    for variable in ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "CUPY_CACHE_DIR"):
+        environment.setdefault(variable, str(BUILD / "compiled" / variable.partition("_")[0].lower()))
+    if is_simulated:
         environment.setdefault("COLLECTOR_GPU_TESTS_SIMULATED", "1")  # or "bindings": on the real cuda.bindings
+        environment["XDG_CACHE_HOME"] = str(BUILD / "cache")  # keeps simulated ceilings out of the user's cache
     else:
         environment["COLLECTOR_REQUIRE_GPU"] = "1"
-    if options.simulated:
-        environment["XDG_CACHE_HOME"] = str(BUILD / "cache")  # keeps simulated ceilings out of the user's cache
-    report = Report(folder, environment, python, options.simulated, seconds=options.seconds)
-    steps = list(options.steps)
+    return environment
+
+
+def run_steps(report: Report, steps: list[str], archive: Path | None) -> int:
+    """Run steps, and write the report and the archive after each; returns the exit status."""
     card = table = ""
+    path = report.folder
+
+    def keep() -> None:
+        nonlocal path
+        path = write(report, card or "no GPU", table)
+        remember(report, card, table)
+        if archive:
+            pack(report, archive)
+
+    report.keep = keep
     if steps != list(STEPS):
         card, table = recalled(report)
         steps = steps if SITE.is_dir() or "build" in steps else ["build", *steps]
-    more = max(1.0, options.seconds / sum(STEPS[name][1] for name in steps))  # more time for each step if there are few
-    path = folder
-    for name in steps:
-        step, seconds = STEPS[name]
+    list_packages(report)
+    is_described = False
+    for place, name in enumerate(steps):
+        if name != "build" and not is_described:
+            card, table = machine(report)
+            is_described = True
         if report.left() < WORTHWHILE:
             report.add_section(name, f"Not run: no time left. `scripts/gpu_report.py --steps {name}` does it.")
         else:
-            step(report, seconds * more)
-        built = name != "build" or not report.failed
-        if built and not table:
+            STEPS[name][0](report, step_seconds(report, steps, place))
+        if name == "build" and "build" not in report.failed:
             card, table = machine(report)
-        path = write(report, card or "no GPU", table)
-        remember(report, card, table)
-        if not built:
+            is_described = True
+        keep()
+        if name == "build" and "build" in report.failed:
             break
-        if options.pack:
-            pack(report, options.pack)
-    print(f"\nWrote {path}; more is in {folder}")
+    print(f"\nWrote {path}; more is in {report.folder}")
     print(f"Failed: {', '.join(report.failed)}" if report.failed else "Everything passed")
     return 1 if report.failed else 0
 

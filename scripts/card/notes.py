@@ -9,6 +9,12 @@ from pathlib import Path
 from typing import Any
 
 
+def append_line(file: Path, content: dict[str, Any]) -> None:
+    """Add a line of JSON to a file."""
+    with file.open("a") as lines:
+        lines.write(json.dumps(content, default=str) + "\n")
+
+
 @dataclass(frozen=True)
 class Notes:
     """Writes the notes of one part of a question."""
@@ -16,8 +22,7 @@ class Notes:
     file: Path
 
     def _add(self, note: dict[str, Any]) -> None:
-        with self.file.open("a") as file:
-            file.write(json.dumps(note, default=str) + "\n")
+        append_line(self.file, note)
 
     def did(self, text: str) -> None:
         """State what was done, before what came out of it."""

@@ -2,12 +2,12 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
 import zipfile
 from importlib import metadata
-from pathlib import Path
 
 import pytest
 
@@ -22,6 +22,7 @@ def gpu_report(load_script, tmp_path, monkeypatch):
     for name in ("BUILD", "SITE", "WHEELS_SITE", "RUN"):
         monkeypatch.setattr(module, name, tmp_path / name.lower())
     monkeypatch.setenv("COLLECTOR_WHEELS", str(tmp_path / "none"))  # not those of this checkout
+    monkeypatch.setattr(module, "list_packages", lambda report: None)  # of a test of its own
     return module
 
 
@@ -35,12 +36,14 @@ def report(gpu_report, tmp_path):
 def test_every_step_runs_on_the_simulator(gpu_report, tmp_path, monkeypatch, capsys):
     folder = tmp_path / "out"
     # All of them run on the simulator in test_gpu_tests_on_simulator.py.
-    monkeypatch.setitem(gpu_report.STEPS, "tests", (gpu_report.run_tests("Tests", "tests.log", "completeness"), 240))
+    tests = gpu_report.run_tests("Tests", "tests.log", gpu_report.Module("completeness"))
+    monkeypatch.setitem(gpu_report.STEPS, "tests", (tests, 240))
     monkeypatch.setitem(gpu_report.STEPS, "frameworks", (lambda report, seconds: None, 240))
     monkeypatch.setattr(gpu_report, "NEEDED", {})
     monkeypatch.setitem(gpu_report.STEPS, "build", (lambda report, seconds: None, 240))
     monkeypatch.setitem(gpu_report.STEPS, "examples", (lambda report, seconds: None, 240))  # test_gpu_examples.py
-    monkeypatch.setitem(gpu_report.STEPS, "questions", (lambda report, seconds: None, 240))  # test_gpu_questions.py
+    for questions in ("first_questions", "questions"):  # test_gpu_questions.py
+        monkeypatch.setitem(gpu_report.STEPS, questions, (lambda report, seconds: None, 240))
     monkeypatch.setattr(sys, "argv", ["gpu_report.py", str(folder), "--simulated"])
     status = gpu_report.main()
     printed = capsys.readouterr().out
@@ -101,13 +104,13 @@ def test_some_steps_join_the_report_of_an_earlier_call(gpu_report, tmp_path, mon
         return (tmp_path / "out" / "report.md").read_text()
 
     first = run("--steps", "build,one,two", "--seconds", "200")
-    assert first.index("## One\n\n100 s") < first.index("## Two\n\n50 s")
+    assert first.index("## One\n\n150 s") < first.index("## Two\n\n200 s")  # what the steps after it leave
     gpu_report.SITE.mkdir()
-    text = run("--steps", "two,three", "--seconds", "200")
+    text = run("--steps", "two,three", "--seconds", "60")
     assert done == ["build"]
-    assert "## One\n\n100 s" in text
-    assert "## Two\n\n100 s" in text  # fewer steps have more time
-    assert "## Three\n\n100 s" in text
+    assert "## One\n\n150 s" in text
+    assert "## Two\n\n50 s" in text  # at least its own limit
+    assert "## Three\n\n60 s" in text
     assert "| it |" in text
     late = run("--steps", "one", "--seconds", "5")
     assert "## one\n\nNot run: no time left. `scripts/gpu_report.py --steps one` does it." in late
@@ -194,14 +197,156 @@ def test_a_real_cards_report_goes_into_the_repository_by_its_name(gpu_report, re
         }  # fmt: skip
 
 
-def test_every_module_of_gpu_tests_runs_in_one_step(gpu_report, report, monkeypatch, root):
-    monkeypatch.setattr(report, "run", lambda title, command, seconds: ran.extend(command) or "1 passed")
-    ran = []
-    for name in ("tests", "frameworks"):
-        gpu_report.STEPS[name][0](report, 1)
-    modules = [Path(word).name for word in ran if Path(word).name.startswith("test_")]
-    assert sorted(modules) == sorted(path.name for path in (root / "tests" / "gpu").glob("test_*.py"))
-    assert modules[0] == "test_gpu_records.py"
+def test_every_module_of_gpu_tests_runs_in_one_step(gpu_report, root):
+    tests = gpu_report.gpu_tests
+    modules = [*tests.CORE, *tests.further_modules(), *tests.FRAMEWORKS]
+    named = [file for each in dict.fromkeys(module.subject for module in modules) for file in tests.Module(each).files]
+    assert sorted(named) == sorted((root / "tests" / "gpu").glob("test_*.py"))
+    assert modules[0].subject == "records"
+    simulated = tests.for_simulator(modules)
+    assert len(simulated) == tests.TOGETHER
+    assert sorted(file for module in simulated for file in module.files) == sorted(named)
+
+
+def test_the_calls_on_a_lent_machine_fit_into_its_time_and_are_those_that_contributors_are_told(gpu_report, root):
+    limits = {name: sum(gpu_report.STEPS[step][1] for step in steps) for name, (_, steps) in gpu_report.CALLS.items()}
+    assert {name: seconds for name, (seconds, _) in gpu_report.CALLS.items()} == {"first": 570, "second": 230}
+    assert limits["first"] <= 570 - 10  # the packages and the machine are asked for before
+    assert limits["second"] <= 230 - 5
+    order = [step for _, steps in gpu_report.CALLS.values() for step in steps]
+    assert order == list(gpu_report.STEPS)[: len(order)]
+    assert order[:4] == ["build", "first_questions", "tests", "record"]
+    assert set(gpu_report.steps_of_call("second")) == set(gpu_report.STEPS) - set(gpu_report.CALLS["first"][1])
+    assert gpu_report.steps_of_call("first") == list(gpu_report.CALLS["first"][1])
+    page = (root / "CONTRIBUTING.md").read_text()
+    pattern = r"^\$ python3 scripts/gpu_report.py out/gpu --call (\w+) --pack \"\$OUT/gpu"
+    assert re.findall(pattern, page, re.MULTILINE) == list(gpu_report.CALLS)
+    for name, (seconds, _) in gpu_report.CALLS.items():
+        assert re.search(rf"--call {name} .*# at most {seconds} s", page)
+
+
+def test_a_step_has_the_time_that_those_after_it_leave(gpu_report, report, monkeypatch):
+    monkeypatch.setattr(gpu_report, "STEPS", {"one": (None, 50), "two": (None, 30), "three": (None, 20)})
+    monkeypatch.setattr(report, "left", lambda: 120)
+    assert gpu_report.step_seconds(report, ["one", "two", "three"], 0) == 70
+    monkeypatch.setattr(report, "left", lambda: 60)
+    assert gpu_report.step_seconds(report, ["one", "two", "three"], 0) == 50
+
+
+def test_the_archive_is_whole_after_every_step_and_while_it_is_written(gpu_report, tmp_path, monkeypatch):
+    archive = tmp_path / "gpu.tgz"
+    packed = []
+
+    def sections():
+        with tarfile.open(archive) as file:
+            return re.findall("^## (.*)", file.extractfile("out/report.md").read().decode(), re.MULTILINE)
+
+    def step(title):
+        def run(report, seconds):
+            packed.append(sections() if archive.exists() else None)
+            report.add_section(title, "done")
+
+        return run
+
+    monkeypatch.setattr(gpu_report, "STEPS", {"one": (step("One"), 20), "two": (step("Two"), 20)})
+    monkeypatch.setattr(gpu_report, "NEEDED", {})
+    monkeypatch.setattr(gpu_report, "machine", lambda report: ("Simulated GPU", "| it |"))
+    gpu_report.SITE.mkdir()
+    monkeypatch.setattr(sys, "argv", ["gpu_report.py", str(tmp_path / "out"), "--simulated", "--pack", str(archive)])
+    assert gpu_report.main() == 0
+    assert packed == [None, ["One"]]
+    assert sections() == ["One", "Two"]
+
+    class Killed(BaseException):
+        pass
+
+    def kill(*arguments, **options):
+        raise Killed
+
+    monkeypatch.setattr(tarfile.TarFile, "add", kill)
+    with pytest.raises(Killed):
+        gpu_report.main()
+    assert sections() == ["One", "Two"]
+
+
+def test_libcupti_is_searched_for_as_sessions_do(root):
+    """Without the folders of packages, the search would find none of NVIDIA's wheels."""
+    files = [path for folder in ("scripts", "benchmarks", "tests/gpu") for path in (root / folder).rglob("*.py")]
+    assert [path.name for path in files if "_native.probe()" in path.read_text()] == []
+
+
+@pytest.fixture
+def carried_libcuptis(gpu_report, tmp_path, monkeypatch):
+    """Carries libraries that only have a version."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("there is no C compiler")
+    monkeypatch.setattr(gpu_report, "ROOT", tmp_path)
+
+    def carry(*versions):
+        for version in versions:
+            folder = tmp_path / ".libcupti" / str(version)
+            folder.mkdir(parents=True)
+            source = f"int cuptiGetVersion(unsigned *version) {{ *version = {version}; return 0; }}"
+            command = [compiler, "-shared", "-fPIC", "-x", "c", "-o", str(folder / "libcupti.so.13"), "-"]
+            subprocess.run(command, input=source, text=True, check=True)
+
+    return carry
+
+
+@pytest.mark.slow
+def test_a_defective_libcupti_is_replaced_for_the_whole_run(gpu_report, report, carried_libcuptis, tmp_path, capsys):
+    found = {"cupti_path": "/wheels/libcupti.so.13", "cupti_api_version": 130000, "cupti_reason": "found first"}
+    gpu_report.choose_libcupti(report, found)
+    assert report.sections[-1][1].endswith("None is carried that could be used instead.")
+    carried_libcuptis(130000, 130001, 130200)
+    (tmp_path / ".libcupti" / "libcupti.so.12").write_bytes(b"no library")
+    gpu_report.choose_libcupti(report, found)
+    chosen = str(tmp_path / ".libcupti" / "130001" / "libcupti.so.13")
+    assert report.environment["COLLECTOR_LIBCUPTI"] == chosen
+    assert "/wheels/libcupti.so.13, cuptiGetVersion 130000 (found first): " in report.sections[-1][1]
+    assert "All later steps use the carried libcupti.so.13 with version 130001 instead." in capsys.readouterr().out
+    del report.environment["COLLECTOR_LIBCUPTI"]
+    gpu_report.choose_libcupti(report, found | {"cupti_api_version": 130001})
+    assert "COLLECTOR_LIBCUPTI" not in report.environment
+    assert report.sections[-1] == ("libcupti", "/wheels/libcupti.so.13, cuptiGetVersion 130001 (found first)")
+
+
+@pytest.mark.slow
+def test_failures_of_graphs_are_repeated_with_a_mended_libcupti(gpu_report, report, carried_libcuptis, tmp_path):
+    def outcomes(subject, outcome):
+        lines = [{"test": "test_it", "outcome": outcome, "text": ""}]
+        return gpu_report.Outcomes(gpu_report.Module(subject), lines=lines)
+
+    assert gpu_report.newer_libcupti(report, outcomes("graphs", "failed")) is None  # none is carried
+    carried_libcuptis(130100, 130101, 130300)
+    label, environment = gpu_report.newer_libcupti(report, outcomes("graphs", "failed"))
+    assert label == "with libcupti 130101"
+    assert environment == {"COLLECTOR_LIBCUPTI": str(tmp_path / ".libcupti" / "130101" / "libcupti.so.13")}
+    assert gpu_report.newer_libcupti(report, outcomes("graphs", "passed")) is None
+    assert gpu_report.newer_libcupti(report, outcomes("records", "failed")) is None
+
+
+@pytest.mark.medium
+def test_missing_packages_are_named_with_what_is_skipped_and_fail_on_a_card(load_script, report, monkeypatch):
+    module = load_script("gpu_report")
+    there = {"pytest": ("pytest", "everything"), "no_such_module.part": ("no-such", "the tests of nothing")}
+    monkeypatch.setattr(module, "PACKAGES", there | {"no_such_option": ("no-option", "a little")})
+    monkeypatch.setattr(module, "OPTIONAL", {"no-option"})
+    module.list_packages(report)
+    title, text = report.sections[-1]
+    assert title == "Packages"
+    assert f"| pytest | pytest {metadata.version('pytest')} |" in text
+    assert "| no-such | **missing**: skips the tests of nothing |" in text
+    assert "| no-option | **missing**: skips a little |" in text
+    assert report.failed == []
+    report.simulated = False
+    module.list_packages(report)
+    assert report.failed == ["packages"]
+    del there["no_such_module.part"]
+    monkeypatch.setattr(module, "PACKAGES", there | {"no_such_option": ("no-option", "a little")})
+    module.list_packages(report)
+    assert report.failed == []
 
 
 def test_all_that_the_package_needs_is_asked_for(gpu_report):

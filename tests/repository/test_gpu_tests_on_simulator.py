@@ -1,7 +1,6 @@
 """The GPU tests' own logic, run where there is no GPU: each must hold for the simulator too."""
 
 import os
-import re
 import subprocess
 import sys
 
@@ -11,38 +10,43 @@ pytestmark = [pytest.mark.simulator, pytest.mark.slow]
 
 
 @pytest.fixture
-def run_gpu_tests(root, tmp_path):
-    """Runs tests/gpu in a process of its own, away from the checkout, whose own `collector` folder has no extension."""
-
-    def run(**environment):
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", str(root / "pyproject.toml")]
-        return subprocess.run(
-            [*command, "--rootdir", str(root), str(root / "tests" / "gpu")],
-            cwd=tmp_path,
-            env=os.environ | environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
-    return run
+def gpu_report(load_script, tmp_path, monkeypatch):
+    module = load_script("gpu_report")
+    monkeypatch.setattr(module, "RUN", tmp_path)  # away from the checkout, whose `collector` has no extension
+    return module
 
 
 @pytest.mark.parametrize("below", ["1", "bindings"], ids=["stand-in", "real-cuda-bindings"])
-def test_the_gpu_tests_pass_on_the_simulator(run_gpu_tests, below):
+def test_the_gpu_tests_pass_on_the_simulator(gpu_report, below, tmp_path):
+    """In the way in which `make gpu` runs them."""
     if below == "bindings":
         nvrtc = pytest.importorskip("cuda.bindings.nvrtc", exc_type=ImportError)
         try:
             nvrtc.nvrtcVersion()
         except Exception as error:
             pytest.skip(f"NVRTC is not installed ({error})")
-    done = run_gpu_tests(COLLECTOR_GPU_TESTS_SIMULATED=below)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert int(re.search(r"(\d+) passed", done.stdout)[1]) >= 20, done.stdout
+    environment = os.environ | {"COLLECTOR_GPU_TESTS_SIMULATED": below}
+    report = gpu_report.Report(tmp_path, environment, sys.executable, True, seconds=1500)
+    modules = (*gpu_report.gpu_tests.CORE, *gpu_report.gpu_tests.FRAMEWORKS)
+    gpu_report.run_tests("Tests", "tests.log", *modules, rest=True)(report, 1500)
+    ((_, text),) = report.sections
+    assert report.failed == [], text
+    counts = [int(line.split(" passed")[0].rpartition("| ")[2]) for line in text.splitlines() if " passed" in line]
+    assert len(counts) == gpu_report.gpu_tests.TOGETHER
+    assert sum(counts) >= 80, text
 
 
-def test_a_required_gpu_that_is_missing_is_an_error_not_a_skip(run_gpu_tests):
-    done = run_gpu_tests(COLLECTOR_REQUIRE_GPU="1", CUDA_VISIBLE_DEVICES="")
+def test_a_required_gpu_that_is_missing_is_an_error_not_a_skip(root, tmp_path):
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", str(root / "pyproject.toml")]
+    # One module: all have the same fixture.
+    done = subprocess.run(
+        [*command, "--rootdir", str(root), str(root / "tests" / "gpu" / "test_gpu_records.py")],
+        cwd=tmp_path,
+        env=os.environ | {"COLLECTOR_REQUIRE_GPU": "1", "CUDA_VISIBLE_DEVICES": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 1, done.stdout + done.stderr
     assert "COLLECTOR_REQUIRE_GPU is set" in done.stdout
     assert "passed" not in done.stdout
