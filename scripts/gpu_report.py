@@ -254,6 +254,14 @@ def choose_libcupti(report: Report, found: dict[str, Any]) -> None:
         usable = {each: library for each, library in carried(report).items() if each >= REPLACEMENT}
         if usable:
             best = min(usable)
+            # PyTorch must load the same file: two copies in one process collide.
+            folder = BUILD / "libcupti" / "chosen"
+            folder.mkdir(parents=True, exist_ok=True)
+            link = folder / "libcupti.so.13"
+            link.unlink(missing_ok=True)
+            link.symlink_to(usable[best].resolve())
+            searched = [str(folder), report.environment.get("LD_LIBRARY_PATH", "")]
+            report.environment["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, searched))
             report.environment["COLLECTOR_LIBCUPTI"] = str(usable[best])
             line += f"All later steps use the carried {usable[best].name} with version {best} instead."
         else:
@@ -396,11 +404,11 @@ def ask(title: str, *names: str, others: bool = False) -> Step:
     def run(report: Report, seconds: float) -> None:
         folder = report.folder / "questions"
         command = [report.python, str(ROOT / "scripts" / "gpu_questions.py"), str(folder)]
-        command += ["--without" if others else "--only", ",".join(names), "--seconds", str(int(seconds))]
+        command += ["--without" if others else "--only", ",".join(names), "--seconds", str(int(max(1, seconds - 8)))]
         command += ["--simulated"] if report.simulated else []
         if (libraries := ROOT / ".libcupti").is_dir():
             command += ["--libraries", str(libraries)]
-        report.run(title, command, seconds + 10)
+        report.run(title, command, seconds)
         answers = folder / "questions.json"
         found = json.loads(answers.read_text()) if answers.exists() else {}
         listed = [

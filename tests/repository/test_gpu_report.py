@@ -44,7 +44,8 @@ def test_every_step_runs_on_the_simulator(gpu_report, tmp_path, monkeypatch, cap
     monkeypatch.setitem(gpu_report.STEPS, "examples", (lambda report, seconds: None, 240))  # test_gpu_examples.py
     for questions in ("first_questions", "questions"):  # test_gpu_questions.py
         monkeypatch.setitem(gpu_report.STEPS, questions, (lambda report, seconds: None, 240))
-    monkeypatch.setattr(sys, "argv", ["gpu_report.py", str(folder), "--simulated"])
+    # On a busy machine, too, no step may be ended by its limit.
+    monkeypatch.setattr(sys, "argv", ["gpu_report.py", str(folder), "--simulated", "--seconds", "4000"])
     status = gpu_report.main()
     printed = capsys.readouterr().out
     assert status == 0, printed
@@ -304,6 +305,8 @@ def test_a_defective_libcupti_is_replaced_for_the_whole_run(gpu_report, report, 
     gpu_report.choose_libcupti(report, found)
     chosen = str(tmp_path / ".libcupti" / "130001" / "libcupti.so.13")
     assert report.environment["COLLECTOR_LIBCUPTI"] == chosen
+    searched = gpu_report.Path(report.environment["LD_LIBRARY_PATH"].split(os.pathsep)[0])
+    assert (searched / "libcupti.so.13").samefile(chosen)  # what PyTorch loads by name
     assert "/wheels/libcupti.so.13, cuptiGetVersion 130000 (found first): " in report.sections[-1][1]
     assert "All later steps use the carried libcupti.so.13 with version 130001 instead." in capsys.readouterr().out
     del report.environment["COLLECTOR_LIBCUPTI"]
