@@ -71,7 +71,7 @@ class Question:
 
 QUESTIONS: dict[str, Question] = {
     "machine": Question("The machine", record_questions.machine, 20),
-    "hang": Question("A kernel that does not end", fault_questions.hang, 15, ("raw", "recorder"), False),
+    "hang": Question("A kernel that does not end", fault_questions.hang, 15, ("raw", "recorder")),
     "sticky": Question(
         "An error after which the context is lost", fault_questions.sticky_error, 15, ("raw", "traced"), False
     ),
@@ -81,7 +81,7 @@ QUESTIONS: dict[str, Question] = {
     "threads": Question(
         "Threads of buffer completions", load_questions.completing_threads, 10, ("off", "on"), False
     ),
-    "flush": Question("Records that a flush returns", flush_questions.flush, 12, tuple(flush_questions.PARTS), False),
+    "flush": Question("Records that a flush returns", flush_questions.flush, 12, tuple(flush_questions.PARTS)),
     "graphs": Question("Callbacks and ids of CUDA graphs", graph_questions.graphs, 12, graph_questions.PARTS),
     "strides": Question("Sizes of records", record_questions.strides, 15),
     "kinds": Question(

@@ -160,7 +160,7 @@ class Runner:
             with lock:
                 found[module] = outcomes
                 ended(outcomes)
-                again = self.repeated(outcomes)
+            again = self.repeated(outcomes)
             if again is not None:
                 label, environment = again
                 repeated = self.run_module(module, label=label, environment=environment)

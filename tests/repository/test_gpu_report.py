@@ -226,6 +226,29 @@ def test_the_calls_on_a_lent_machine_fit_into_its_time_and_are_those_that_contri
         assert re.search(rf"--call {name} .*# at most {seconds} s", page)
 
 
+def test_a_call_runs_its_steps_and_the_last_one_those_for_which_time_is_left(gpu_report, tmp_path, monkeypatch):
+    def step(title):
+        return lambda report, seconds: report.add_section(title, f"{seconds:.0f} s of {report.seconds:.0f}")
+
+    steps = {name: (step(name.title()), 20) for name in ("one", "two", "three")}
+    monkeypatch.setattr(gpu_report, "STEPS", steps)
+    monkeypatch.setattr(gpu_report, "CALLS", {"first": (100, ("one",)), "second": (50, ("two",))})
+    monkeypatch.setattr(gpu_report, "NEEDED", {})
+    monkeypatch.setattr(gpu_report, "machine", lambda report: ("Simulated GPU", "| it |"))
+    gpu_report.SITE.mkdir()
+
+    def run(call):
+        monkeypatch.setattr(sys, "argv", ["gpu_report.py", str(tmp_path / "out"), "--simulated", "--call", call])
+        assert gpu_report.main() == 0
+        return (tmp_path / "out" / "report.md").read_text()
+
+    assert re.findall("^## (.*)", run("first"), re.MULTILINE) == ["One"]
+    text = run("second")
+    assert "## One\n\n100 s of 100" in text
+    assert "## Two\n\n30 s of 50" in text
+    assert "## Three\n\n50 s of 50" in text
+
+
 def test_a_step_has_the_time_that_those_after_it_leave(gpu_report, report, monkeypatch):
     monkeypatch.setattr(gpu_report, "STEPS", {"one": (None, 50), "two": (None, 30), "three": (None, 20)})
     monkeypatch.setattr(report, "left", lambda: 120)
