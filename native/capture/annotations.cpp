@@ -16,8 +16,7 @@ constexpr uint64_t kRowMask = (uint64_t{1} << kRowBits) - 1;
 void AnnotationLog::begin(bool follow, bool forget, bool of_whole_run) {
   const threads::BriefLock lock(mutex_);
   ++session_;
-  rows_.clear();
-  statements_.clear();
+  for (RowSet& set : sets_) set.clear();
   path_ids_.clear();
   paths_.clear();
   num_range_paths_ = 0;
@@ -26,11 +25,13 @@ void AnnotationLog::begin(bool follow, bool forget, bool of_whole_run) {
   domain_ids_.clear();
   ranges_without_name_ = 0;
   follow_ = follow;
-  forget_ = follow && forget;
   num_forgotten_ = 0;
   num_reported_ = 0;
   num_paths_reported_ = 0;
   changes_ = {};
+  removes_rows_ = follow && forget;
+  num_left_ = 0;
+  last_to_return_ = 0;
   open_rows_.clear();
   told_details_.clear();
   is_of_whole_run_ = of_whole_run;
@@ -115,9 +116,10 @@ uint32_t AnnotationLog::number_of_statement(Owner owner, PathCache& cache, const
   statement.payload_text_id = cached_text_id(cache, range.payload);
   statement.color = range.color;
   statement.shapes_text_id = cached_text_id(cache, range.shapes);
-  const size_t count = statements_.size();
-  if (count == 0 || !(statements_[count - 1] == statement)) statements_.append() = statement;
-  return static_cast<uint32_t>(statements_.size());
+  Statements& statements = rows_->statements;
+  const size_t count = statements.size();
+  if (count == 0 || !(statements[count - 1] == statement)) statements.append() = statement;
+  return static_cast<uint32_t>(statements.size());
 }
 
 store::AnnotationRow AnnotationLog::told_row(const Row& row, uint64_t external_id, const Statements& statements) {
@@ -160,8 +162,8 @@ void AnnotationLog::open(OpenAnnotation& entry, const Place& place, PathCache& c
   uint32_t stated = details_id;
   if (is_range) stated = range == nullptr ? 0 : number_of_statement(entry.owner, cache, *range);
   ranges_without_name_ = std::min(ranges_without_name_, without_name + 1);  // one range, whatever it lacks
-  entry.id = session_ << kRowBits | (num_forgotten_ + rows_.size() + 1);
-  rows_.append() = {start_ns, 0, entry.path_id, thread_id, stated, depth, is_range};
+  entry.id = session_ << kRowBits | (num_forgotten_ + rows_->rows.size() + 1);
+  rows_->rows.append() = {start_ns, 0, entry.path_id, thread_id, stated, depth, is_range};
 }
 
 uint64_t AnnotationLog::first_id() {
@@ -172,8 +174,8 @@ uint64_t AnnotationLog::first_id() {
 void AnnotationLog::close(uint64_t external_id, int64_t end_ns) {
   const threads::BriefLock lock(mutex_);
   const uint64_t row = (external_id & kRowMask) - 1;
-  if (external_id >> kRowBits != session_ || row >= num_forgotten_ + rows_.size()) return;
-  if (row >= num_forgotten_) rows_[row - num_forgotten_].end_ns = end_ns;
+  if (external_id >> kRowBits != session_ || row >= num_forgotten_ + rows_->rows.size()) return;
+  if (row >= num_forgotten_) rows_->rows[row - num_forgotten_].end_ns = end_ns;
   if (follow_ && row < num_forgotten_ + num_reported_) changes_.closed.emplace_back(row, end_ns);
 }
 
@@ -188,41 +190,82 @@ void AnnotationLog::note_run_details(std::string_view details) {
   if (is_of_whole_run_) changes_.details.emplace_back(details);
 }
 
-AnnotationChanges AnnotationLog::changes() {
+AnnotationChanges AnnotationLog::changes() { return removes_rows_ ? changes_that_leave() : changes_that_stay(); }
+
+bool AnnotationLog::has_changes() {
   const threads::BriefLock lock(mutex_);
-  AnnotationChanges changes = std::exchange(changes_, {});
-  changes.opened.reserve(rows_.size() - num_reported_);
-  for (size_t row = num_reported_; row < rows_.size(); ++row) {
-    changes.opened.push_back(told_row(rows_[row], session_ << kRowBits | (num_forgotten_ + row + 1), statements_));
-  }
+  return !leaving_->rows.empty() || num_reported_ < rows_->rows.size() || num_paths_reported_ < paths_.size() ||
+         !changes_.closed.empty() || !changes_.details.empty();
+}
+
+void AnnotationLog::take_other_changes(AnnotationChanges& changes) {
+  changes.closed.swap(changes_.closed);
+  changes.details.swap(changes_.details);
   changes.paths.assign(paths_.begin() + static_cast<std::ptrdiff_t>(num_paths_reported_), paths_.end());
-  if (forget_) {
-    for (const auto& [row, end_ns] : changes.closed) {
-      const auto ended = open_rows_.find(row);
-      if (ended == open_rows_.end()) continue;
-      ended->second.end_ns = end_ns;
-      changes.left.push_back(ended->second);
-      open_rows_.erase(ended);
-    }
-    for (const store::AnnotationRow& row : changes.opened) {
-      if (row.end_ns == 0) open_rows_.emplace((row.external_id & kRowMask) - 1, row);
-    }
-    told_details_.insert(told_details_.end(), changes.details.begin(), changes.details.end());
-    num_forgotten_ += rows_.size();
-    rows_.clear();
-    statements_.clear();
-  }
-  num_reported_ = rows_.size();
   num_paths_reported_ = paths_.size();
+}
+
+AnnotationChanges AnnotationLog::changes_that_leave() {
+  AnnotationChanges changes;
+  if (leaving_->rows.empty()) {
+    const threads::BriefLock lock(mutex_);
+    take_other_changes(changes);
+    std::swap(rows_, leaving_);
+    first_leaving_id_ = session_ << kRowBits | (num_forgotten_ + 1);
+    num_forgotten_ += leaving_->rows.size();
+  }
+  // Ends are those of rows that earlier calls returned: they were taken when all rows of before had been.
+  for (const auto& [row, end_ns] : changes.closed) {
+    const auto ended = open_rows_.find(row);
+    if (ended == open_rows_.end()) continue;
+    ended->second.end_ns = end_ns;
+    changes.left.push_back(ended->second);
+    open_rows_.erase(ended);
+  }
+  told_details_.insert(told_details_.end(), changes.details.begin(), changes.details.end());
+  const size_t end = std::min(num_left_ + kMostRowsAtOnce, leaving_->rows.size());
+  changes.opened.reserve(end - num_left_);
+  for (; num_left_ < end; ++num_left_) {
+    changes.opened.push_back(told_row(leaving_->rows[num_left_], first_leaving_id_ + num_left_, leaving_->statements));
+    const store::AnnotationRow& row = changes.opened.back();
+    if (row.end_ns == 0) open_rows_.emplace((row.external_id & kRowMask) - 1, row);
+  }
+  changes.has_more = num_left_ < leaving_->rows.size();
+  if (!changes.has_more) {
+    leaving_->clear();
+    num_left_ = 0;
+  }
+  return changes;
+}
+
+AnnotationChanges AnnotationLog::changes_that_stay() {
+  constexpr size_t kRowsUnderLock = 1024;
+  AnnotationChanges changes;
+  size_t rest = 0;
+  {
+    const threads::BriefLock lock(mutex_);
+    take_other_changes(changes);
+    if (num_reported_ >= last_to_return_) last_to_return_ = rows_->rows.size();
+    rest = std::min(last_to_return_ - num_reported_, kMostRowsAtOnce);
+  }
+  changes.opened.reserve(rest);
+  while (rest > 0) {
+    const threads::BriefLock lock(mutex_);
+    for (size_t count = std::min(rest, kRowsUnderLock); count > 0; --count, --rest, ++num_reported_) {
+      const uint64_t id = session_ << kRowBits | (num_reported_ + 1);
+      changes.opened.push_back(told_row(rows_->rows[num_reported_], id, rows_->statements));
+    }
+    changes.has_more = num_reported_ < last_to_return_;
+  }
   return changes;
 }
 
 ToldAnnotations AnnotationLog::told() {
-  const threads::BriefLock lock(mutex_);
   ToldAnnotations told;
   for (const auto& [number, row] : open_rows_) told.open.push_back(row);
-  told.paths.assign(paths_.begin(), paths_.begin() + static_cast<std::ptrdiff_t>(num_paths_reported_));
   told.details = told_details_;
+  const threads::BriefLock lock(mutex_);
+  told.paths.assign(paths_.begin(), paths_.begin() + static_cast<std::ptrdiff_t>(num_paths_reported_));
   return told;
 }
 
@@ -241,10 +284,9 @@ std::vector<store::AnnotationRow> AnnotationLog::take_rows(store::Chunks<Row>& r
 
 std::vector<store::AnnotationRow> AnnotationLog::take(int64_t end_ns, std::vector<std::string>& paths) {
   const threads::BriefLock lock(mutex_);
-  forget_ = false;
   std::vector<store::AnnotationRow> rows =
-      take_rows(rows_, statements_, session_ << kRowBits | (num_forgotten_ + 1), end_ns);
-  statements_.clear();
+      take_rows(rows_->rows, rows_->statements, session_ << kRowBits | (num_forgotten_ + 1), end_ns);
+  rows_->statements.clear();
   ++session_;  // annotations that are closed from now on belong to no session
   path_ids_ = {};
   paths.assign(std::make_move_iterator(paths_.begin()), std::make_move_iterator(paths_.end()));

@@ -21,19 +21,20 @@
 
 namespace collector::capture {
 
-// The changes to annotations since the last call of changes().
+// The changes to annotations since the last call of changes(). The paths are valid until the session is taken.
 struct AnnotationChanges {
   std::vector<store::AnnotationRow> opened;
-  std::vector<std::string> paths;  // and other texts, added since then; rows count them from the session's first
+  std::vector<std::string_view> paths;  // and other texts, added since then; rows count them from the session's first
   std::vector<std::pair<uint64_t, int64_t>> closed;  // row and end_ns of annotations that an earlier call reported
   std::vector<std::string> details;
   std::vector<store::AnnotationRow> left;  // those that an earlier call reported as open, with their ends
+  bool has_more = false;                   // the next call returns further annotations that had begun by then
 };
 
 // What a new segment of a journal tells again: all that changes() has returned up to now and later rows refer to.
 struct ToldAnnotations {
   std::vector<store::AnnotationRow> open;
-  std::vector<std::string> paths;
+  std::vector<std::string_view> paths;  // valid until the session is taken
   std::vector<std::string> details;
 };
 
@@ -87,7 +88,12 @@ class AnnotationLog {
   // The same for annotations that outlast sessions: all that were ever noted belong to each session of the whole run.
   void note_run_details(std::string_view details);
 
+  // Called by one thread at a time, as told() is. The program's threads do not wait while it makes the rows that it
+  // returns, at most kMostRowsAtOnce.
+  static constexpr size_t kMostRowsAtOnce = size_t{1} << 15;
   AnnotationChanges changes();
+  // Whether changes() would return anything. Called by the same thread.
+  bool has_changes();
 
   // Only for a session that forgets its rows.
   ToldAnnotations told();
@@ -149,6 +155,21 @@ class AnnotationLog {
   // The number of a statement, which is a new one unless the range before stated the same.
   uint32_t number_of_statement(Owner owner, PathCache& cache, const RangeTexts& range) REQUIRES(mutex_);
   using Statements = store::Chunks<Statement>;
+  // Rows with what is stated of them.
+  struct RowSet {
+    store::Blocks blocks{size_t{2} << 20, store::Blocks::Pages::kAtOnce};  // before the lists
+    store::Chunks<Row> rows{blocks};
+    Statements statements{blocks};  // whose numbers count from 1
+
+    void clear() {
+      rows.clear();
+      statements.clear();
+    }
+  };
+  // What changes() returns besides rows.
+  void take_other_changes(AnnotationChanges& changes) REQUIRES(mutex_);
+  AnnotationChanges changes_that_leave() EXCLUDES(mutex_);
+  AnnotationChanges changes_that_stay() EXCLUDES(mutex_);
   // A row as it is told.
   static store::AnnotationRow told_row(const Row& row, uint64_t external_id, const Statements& statements);
   // All rows, which leave `rows`. `first_id`: the external id of the first one; `end_ns`: the end of those that are
@@ -158,10 +179,9 @@ class AnnotationLog {
 
   threads::BriefMutex mutex_;
   uint64_t session_ GUARDED_BY(mutex_) = 0;
-  store::Blocks blocks_{size_t{2} << 20, store::Blocks::Pages::kAtOnce};
-  store::Chunks<Row> rows_ GUARDED_BY(mutex_){blocks_};
-  Statements statements_ GUARDED_BY(mutex_){blocks_};  // of rows_, whose numbers count from 1
-  std::deque<std::string> paths_ GUARDED_BY(mutex_);   // a deque never moves its strings
+  std::array<RowSet, 2> sets_;
+  RowSet* rows_ GUARDED_BY(mutex_) = &sets_[0];
+  std::deque<std::string> paths_ GUARDED_BY(mutex_);  // a deque never moves its strings
   std::unordered_map<Name, uint32_t, NameHash> path_ids_ GUARDED_BY(mutex_);
   size_t num_range_paths_ GUARDED_BY(mutex_) = 0;
   size_t num_range_texts_ GUARDED_BY(mutex_) = 0;
@@ -169,15 +189,22 @@ class AnnotationLog {
   std::vector<uint32_t> domain_ids_ GUARDED_BY(mutex_);  // by owner; 0: not known yet
   uint64_t ranges_without_name_ GUARDED_BY(mutex_) = 0;
   bool follow_ GUARDED_BY(mutex_) = false;
-  bool forget_ GUARDED_BY(mutex_) = false;
   size_t num_forgotten_ GUARDED_BY(mutex_) = 0;  // rows of the session that were removed, all of them before rows_
   std::vector<std::string> run_details_ GUARDED_BY(mutex_);
   bool is_of_whole_run_ GUARDED_BY(mutex_) = false;
-  std::map<uint64_t, store::AnnotationRow> open_rows_ GUARDED_BY(mutex_);  // by number, of forgotten ones
-  std::vector<std::string> told_details_ GUARDED_BY(mutex_);
   size_t num_reported_ GUARDED_BY(mutex_) = 0;        // rows in rows_ that changes() has already returned
   size_t num_paths_reported_ GUARDED_BY(mutex_) = 0;  // likewise
   AnnotationChanges changes_ GUARDED_BY(mutex_);      // only `closed` and `details`; opened annotations are in rows_
+
+  // Of the thread that calls changes(). The rows of a session that forgets them change places with an empty set, so
+  // that they can be read without the lock.
+  bool removes_rows_ = false;
+  RowSet* leaving_ = &sets_[1];
+  size_t num_left_ = 0;  // rows of leaving_ that have been returned
+  uint64_t first_leaving_id_ = 0;
+  size_t last_to_return_ = 0;                           // of rows that stay: those that had begun at the first call
+  std::map<uint64_t, store::AnnotationRow> open_rows_;  // by number, of forgotten ones
+  std::vector<std::string> told_details_;
 };
 
 }  // namespace collector::capture

@@ -80,10 +80,12 @@ void DecodeThread::run() {
   if (budget_.is_set()) budget_.start_period(clock_ns(CLOCK_MONOTONIC), spent());
   while (running_.load(std::memory_order_acquire)) {
     wait_for_buffers();
-    if (flusher_.has_journal()) flusher_.flush_if_due();
+    const bool has_flushed = flusher_.has_journal() && flusher_.flush_if_due();
     const uint64_t updates = updates_wanted_.load(std::memory_order_acquire);
     drain();
     if (budget_.is_set()) keep_budget();
+    // Without work on a GPU no buffer comes back, but the program may annotate.
+    if (has_flushed && take_from_logs()) write_journal(clock_ns(CLOCK_THREAD_CPUTIME_ID));
     if (flusher_.has_journal() && forgets_) flusher_.cut_if_due(store_, annotations_);
     if (updates == updates_made_.load(std::memory_order_relaxed)) continue;
     if (flusher_.has_journal()) {
@@ -179,14 +181,20 @@ void DecodeThread::name_devices() {
   }
 }
 
-void DecodeThread::write_all_to_journal() {
+bool DecodeThread::take_from_logs() {
   try {
-    graphs_.move_to(store_);
-    ranges_.move_to(store_, 0);
+    const size_t changes = graphs_.move_to(store_);
+    const size_t ranges = ranges_.move_to(store_, 0);
     state_facts();
+    return changes > 0 || ranges > 0 || annotations_.has_changes();
   } catch (const std::bad_alloc&) {
     flusher_.give_up("out of memory");
+    return true;
   }
+}
+
+void DecodeThread::write_all_to_journal() {
+  take_from_logs();
   write_journal(clock_ns(CLOCK_THREAD_CPUTIME_ID));
 }
 

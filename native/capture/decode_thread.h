@@ -101,6 +101,9 @@ class DecodeThread {
   void state_facts() EXCLUDES(facts_mutex_);
   void note_names() EXCLUDES(facts_mutex_);
   void write_journal(int64_t cpu_ns);
+  // Brings what the program and CUPTI's callbacks have noted into the store and the journal; returns whether there was
+  // anything that the journal lacks.
+  bool take_from_logs();
   void write_all_to_journal();
 
   BufferPools& pools_;

@@ -116,14 +116,21 @@ void GraphLog::add(const store::GraphChangeRow& row) {
   ++num_rows_;
 }
 
-void GraphLog::move_to(store::Store& store) {
+size_t GraphLog::move_to(store::Store& store) {
   std::vector<store::GraphChangeRow> rows;
   {
     const threads::MutexLock lock(mutex_);
     rows.swap(rows_);
     if (forget_) num_rows_ = 0;
   }
-  for (const store::GraphChangeRow& row : rows) store.append<store::GraphChangeRow>() = row;
+  size_t moved = 0;
+  try {
+    for (; moved < rows.size(); ++moved) store.append<store::GraphChangeRow>() = rows[moved];
+  } catch (...) {  // no memory
+    lost_.fetch_add(rows.size() - moved, std::memory_order_relaxed);
+    throw;
+  }
+  return moved;
 }
 
 }  // namespace collector::capture

@@ -35,8 +35,8 @@ class GraphLog {
   // The executable graph that this thread instantiated last, once; 0: none since the last call. `notice` saw it.
   static uint32_t take_instantiated() noexcept;
 
-  // Moves the rows that were added since the last call into the store.
-  void move_to(store::Store& store);
+  // Moves the rows that were added since the last call into the store, and returns their number.
+  size_t move_to(store::Store& store);
 
   // The changes that could not be kept.
   uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }

@@ -50,9 +50,9 @@ std::string JournalFlusher::trouble() const { return journal_ ? journal_->troubl
 
 void JournalFlusher::start_period() { next_flush_ns_ = clock_ns(CLOCK_MONOTONIC) + kFlushPeriod; }
 
-void JournalFlusher::flush_if_due() {
+bool JournalFlusher::flush_if_due() {
   const bool is_hastened = is_hastened_.exchange(false, std::memory_order_acq_rel);
-  if (!is_hastened && clock_ns(CLOCK_MONOTONIC) < next_flush_ns_) return;
+  if (!is_hastened && clock_ns(CLOCK_MONOTONIC) < next_flush_ns_) return false;
   // CUPTI's own flush period would not help: it returns only full buffers, which come back by themselves. On 13.0.48,
   // where a flush can crash, a journal contains only those.
   const threads::MutexLock lock(mutex_);
@@ -61,6 +61,7 @@ void JournalFlusher::flush_if_due() {
     flushed_->cupti().ActivityFlushAll(0);
   }
   start_period();
+  return true;
 }
 
 void JournalFlusher::append(const store::Store& store, AnnotationLog& annotations,

@@ -59,8 +59,8 @@ class JournalFlusher {
   void start_period();
   // The time of the next flush, on CLOCK_MONOTONIC.
   int64_t next_flush_ns() const { return next_flush_ns_; }
-  // Flushes the library if a flush is due, so that it completes its buffers.
-  void flush_if_due() EXCLUDES(mutex_);
+  // Flushes the library if a flush is due, so that it completes its buffers; returns whether one was.
+  bool flush_if_due() EXCLUDES(mutex_);
   // Writes the rows and texts added since the last call.
   void append(const store::Store& store, AnnotationLog& annotations, const std::map<std::string, int64_t>& numbers);
   // The rows written so far have been removed from the store.

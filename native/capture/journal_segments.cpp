@@ -64,15 +64,21 @@ void JournalSegments::write_head() {
 void JournalSegments::append(const store::Store& store, AnnotationLog& annotations,
                              const std::map<std::string, int64_t>& numbers) {
   if (!file_) return;
-  const AnnotationChanges changes = annotations.changes();
   if (limits_.has_segments()) {
     retold_.notice(store);
-    retold_.notice(changes.opened);
-    retold_.notice(changes.left);
     counters_ = numbers;
   }
-  file_->append(store, changes, numbers);
-  retold_.forget_annotations(file_->decoded_ns());
+  for (bool has_more = true; has_more;) {
+    const AnnotationChanges changes = annotations.changes();
+    if (limits_.has_segments()) {
+      retold_.notice(changes.opened);
+      retold_.notice(changes.left);
+    }
+    file_->append(store, changes, numbers);
+    has_more = changes.has_more;
+  }
+  decoded_ns_ = std::max(decoded_ns_, file_->decoded_ns());
+  retold_.forget_annotations(decoded_ns_);
 }
 
 void JournalSegments::forget_rows() {

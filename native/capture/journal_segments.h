@@ -38,7 +38,8 @@ class JournalSegments {
   void begin(const cupti::Library& library, const std::map<std::string, std::string>& texts,
              const std::map<std::string, int64_t>& numbers);
 
-  // Writes a frame with the rows and texts added since the last frame. The numbers are counters.
+  // Writes the rows and texts added since the last call, in one frame unless there are many annotations. The numbers
+  // are counters.
   void append(const store::Store& store, AnnotationLog& annotations, const std::map<std::string, int64_t>& numbers);
 
   // The rows written so far have been removed from the store.
@@ -94,6 +95,7 @@ class JournalSegments {
   int64_t begin_ns_ = 0;  // on CUPTI's clock, of a later segment
   std::deque<Closed> closed_;
   std::map<std::string, uint64_t> rows_before_;
+  int64_t decoded_ns_ = 0;  // the latest start of a decoded row, in any segment
   RetoldRows retold_;
 };
 

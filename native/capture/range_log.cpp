@@ -11,6 +11,7 @@ void RangeLog::begin(bool forget) {
   ended_.clear();
   text_ids_.clear();
   texts_.clear();
+  shared_ids_.clear();
   num_rows_ = 0;
   lost_.store(0, std::memory_order_relaxed);
   without_texts_.store(0, std::memory_order_relaxed);
@@ -80,24 +81,37 @@ bool RangeLog::end(uint64_t id, int64_t end_ns, uint32_t thread_id) {
   return true;
 }
 
-void RangeLog::move_to(store::Store& store, int64_t last_ns) {
-  const threads::MutexLock lock(mutex_);
-  if (last_ns != 0) {
-    for (auto& [id, row] : open_) {
-      row.end_ns = last_ns;
-      ended_.push_back(row);
+size_t RangeLog::move_to(store::Store& store, int64_t last_ns) {
+  std::vector<store::NvtxRangeRow> rows;
+  std::vector<const std::string*> new_texts;
+  {
+    const threads::MutexLock lock(mutex_);
+    if (last_ns != 0) {
+      for (auto& [id, row] : open_) {
+        row.end_ns = last_ns;
+        ended_.push_back(row);
+      }
+      open_.clear();
     }
-    open_.clear();
+    for (size_t id = shared_ids_.size(); id < texts_.size(); ++id) new_texts.push_back(&texts_[id]);
+    rows.swap(ended_);
+    if (forget_) num_rows_ -= rows.size();
   }
-  const auto shared = [&](uint32_t id) REQUIRES(mutex_) { return store.strings.intern(texts_[id]); };
-  for (store::NvtxRangeRow& row : ended_) {
-    for (uint32_t* const text : {&row.name_id, &row.domain_name_id, &row.category_name_id, &row.payload_text_id}) {
-      *text = shared(*text);
+  size_t moved = 0;
+  try {
+    for (const std::string* const text : new_texts) shared_ids_.push_back(store.strings.intern(*text));
+    for (; moved < rows.size(); ++moved) {
+      store::NvtxRangeRow& row = rows[moved];
+      for (uint32_t* const text : {&row.name_id, &row.domain_name_id, &row.category_name_id, &row.payload_text_id}) {
+        *text = shared_ids_[*text];
+      }
+      store.append<store::NvtxRangeRow>() = row;
     }
-    store.append<store::NvtxRangeRow>() = row;
+  } catch (...) {  // no memory
+    lost_.fetch_add(rows.size() - moved, std::memory_order_relaxed);
+    throw;
   }
-  if (forget_) num_rows_ -= ended_.size();
-  ended_.clear();
+  return moved;
 }
 
 }  // namespace collector::capture

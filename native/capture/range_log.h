@@ -36,9 +36,9 @@ class RangeLog {
   // Returns whether the id is that of an open range of the session.
   bool end(uint64_t id, int64_t end_ns, uint32_t thread_id);
 
-  // Moves the ranges that have ended since the last call into the store. `last_ns`: the session ends then, and with it
-  // the ranges that are still open; 0: it goes on.
-  void move_to(store::Store& store, int64_t last_ns);
+  // Moves the ranges that have ended since the last call into the store, and returns their number. `last_ns`: the
+  // session ends then, and with it the ranges that are still open; 0: it goes on.
+  size_t move_to(store::Store& store, int64_t last_ns);
 
   // The ranges and marks that could not be kept.
   uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }
@@ -59,6 +59,8 @@ class RangeLog {
   std::vector<store::NvtxRangeRow> ended_ GUARDED_BY(mutex_);
   std::deque<std::string> texts_ GUARDED_BY(mutex_);  // a deque never moves its strings
   std::unordered_map<std::string_view, uint32_t> text_ids_ GUARDED_BY(mutex_);
+  // Of the thread that moves the rows: the store's numbers of texts_.
+  std::vector<uint32_t> shared_ids_;
   std::atomic<uint64_t> lost_{0};
   std::atomic<uint64_t> without_texts_{0};
 };

@@ -67,7 +67,9 @@ void LiveGraphs::notice(const store::AnnotationRow& annotation) {
 void RetoldRows::notice(const std::vector<store::AnnotationRow>& annotations) {
   for (const store::AnnotationRow& row : annotations) {
     graphs.notice(row);
-    if (row.end_ns != 0) ended.push_back(row);
+    if (row.end_ns == 0) continue;
+    ended.push_back(row);
+    if (ended.size() > kMostEnded) ended.pop_front();
   }
 }
 

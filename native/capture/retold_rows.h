@@ -65,6 +65,8 @@ class RetoldRows {
 
   // Launches may be decoded this long after later ones.
   static constexpr int64_t kLatenessNs = 1'000'000'000;
+  // The annotations that have ended: the latest ones, as nothing may be decoded for hours.
+  static constexpr size_t kMostEnded = size_t{1} << 16;
 
   // Notes the rows that have been added to a store.
   void notice(const store::Store& store);

@@ -115,6 +115,31 @@ def test_a_killed_program_leaves_what_it_did(tmp_path):
 
 
 @pytest.mark.medium
+def test_annotations_reach_the_journal_without_work_on_a_gpu(gpu, tmp_path):
+    journal = tmp_path / "step.journal"
+    with collector.trace(journal=journal), collector.annotate("outer"):
+        for number in range(100):
+            with collector.annotate("load", flops=number + 1):
+                pass
+        recording = load_journal(journal, caught_up(journal, annotations=101))
+    assert recording.annotations.end_ns.all()  # also of the one that is open, as the journal ends there
+    assert len(recording.details) == 100
+    assert len(recording.kernels) == 0
+
+
+@pytest.mark.slow
+def test_a_journal_does_not_grow_while_nothing_happens(gpu, tmp_path):
+    journal = tmp_path / "step.journal"
+    with collector.trace(journal=journal):
+        with collector.annotate("load"):
+            pass
+        caught_up(journal, annotations=1)
+        size = journal.stat().st_size
+        time.sleep(1.2)  # two periods
+        assert journal.stat().st_size == size
+
+
+@pytest.mark.medium
 def test_the_journal_holds_what_the_recording_does(gpu, tmp_path):
     journal = tmp_path / "step.journal"
     kinds = [*KINDS, "memory_operations"]
