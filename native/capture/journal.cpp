@@ -250,6 +250,7 @@ void Journal::put_block(const store::StreamKey& key, const Row* rows, size_t cou
 
 template <typename Row>
 void Journal::put_rows(const store::StreamKey& key, const store::Chunks<Row>& rows) {
+  if (rows.empty()) return;  // most of a stream's lists are
   size_t& written = rows_written_[{store::Table<Row>::kName, key}];
   while (written < rows.size()) {
     size_t count = 0;

@@ -49,15 +49,13 @@ void Store::sort() {
 }
 
 void Store::clear_rows() {
-  const auto clear_list = [](auto& list) { list.clear(); };
-  for (auto& entry : streams_) entry.second.rows.each(clear_list);
-  rows.each(clear_list);
-}
-
-void Store::clear() {
   streams_.clear();
   last_ = nullptr;
   rows.each([](auto& list) { list.clear(); });
+}
+
+void Store::clear() {
+  clear_rows();
   strings.clear();
 }
 

@@ -58,10 +58,11 @@ class Store {
   // CUPTI completes its buffers in any order, and so do the per-thread buffers.
   void sort();
 
-  // Removes all rows. Names and streams stay, because later rows refer to them.
+  // Removes all rows and streams: a program may create new streams for each step. Names stay, because later rows refer
+  // to them.
   void clear_rows();
 
-  // Removes all rows and also all streams: a program may create new streams for each step.
+  // Removes all rows, streams and names.
   void clear();
 
   Lists<SessionRows> rows{blocks_};  // the rows that belong to no stream

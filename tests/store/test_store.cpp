@@ -1,0 +1,24 @@
+// What stays in a store whose rows are removed again and again.
+#include <doctest/doctest.h>
+
+#include "store/store.h"
+
+namespace collector::store {
+
+TEST_CASE("A store whose rows are removed forgets their streams, and keeps their names") {
+  Store store;
+  const uint32_t name = store.strings.intern("kernel");
+  for (uint32_t stream = 0; stream < 1000; ++stream) store.append<KernelRow>({0, 1, stream}) = {};
+  CHECK(store.streams().size() == 1000);
+  store.clear_rows();
+  CHECK(store.streams().empty());
+  store.append<KernelRow>({0, 1, 999}) = {};  // the stream of the last row before
+  CHECK(store.streams().size() == 1);
+  CHECK(store.streams().begin()->second.rows.of<KernelRow>().size() == 1);
+  CHECK(store.strings.texts()[name] == "kernel");
+  store.clear();
+  CHECK(store.streams().empty());
+  CHECK(store.strings.texts().size() == 1);  // the empty one
+}
+
+}  // namespace collector::store
