@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <ctime>
+#include <exception>
 #include <new>
 #include <string>
 
@@ -80,22 +81,45 @@ void DecodeThread::run() {
   if (budget_.is_set()) budget_.start_period(clock_ns(CLOCK_MONOTONIC), spent());
   while (running_.load(std::memory_order_acquire)) {
     wait_for_buffers();
-    const bool has_flushed = flusher_.has_journal() && flusher_.flush_if_due();
     const uint64_t updates = updates_wanted_.load(std::memory_order_acquire);
-    drain();
-    if (budget_.is_set()) keep_budget();
-    // Without work on a GPU no buffer comes back, but the program may annotate.
-    if (has_flushed && take_from_logs()) write_journal(clock_ns(CLOCK_THREAD_CPUTIME_ID));
-    if (flusher_.has_journal() && forgets_) flusher_.cut_if_due(store_, annotations_);
-    if (updates == updates_made_.load(std::memory_order_relaxed)) continue;
-    if (flusher_.has_journal()) {
-      write_all_to_journal();
-      if (cut_wanted_.exchange(false) && forgets_) flusher_.cut(store_, annotations_);
+    try {
+      work();
+      if (updates != updates_made_.load(std::memory_order_relaxed)) update_journal();
+    } catch (const std::exception&) {  // no memory, where no count tells what is lost
+      if (flusher_.has_journal()) flusher_.give_up("out of memory");
     }
     updates_made_.store(updates, std::memory_order_release);
   }
   drain();
   cpu_ns_ = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+void DecodeThread::work() {
+  const bool has_flushed = flusher_.has_journal() && flusher_.flush_if_due();
+  drain();
+  if (budget_.is_set()) keep_budget();
+  // Without work on a GPU no buffer comes back, but the program may annotate.
+  if (has_flushed && take_from_logs()) write_journal(clock_ns(CLOCK_THREAD_CPUTIME_ID));
+  cut_journal(true);
+}
+
+void DecodeThread::update_journal() {
+  if (!flusher_.has_journal()) return;
+  write_all_to_journal();
+  if (cut_wanted_.exchange(false)) cut_journal(false);
+}
+
+void DecodeThread::cut_journal(bool only_if_due) {
+  if (!flusher_.has_journal() || !forgets_) return;
+  try {
+    if (only_if_due) {
+      flusher_.cut_if_due(store_, annotations_);
+    } else {
+      flusher_.cut(store_, annotations_);
+    }
+  } catch (const std::bad_alloc&) {
+    flusher_.give_up("out of memory");
+  }
 }
 
 void DecodeThread::wait_for_buffers() {
@@ -132,7 +156,7 @@ void DecodeThread::decode(const CompletedBuffer& buffer) {
   if (!flusher_.has_journal()) return;
   name_devices();
   write_all_to_journal();
-  if (forgets_) flusher_.cut_if_due(store_, annotations_);
+  cut_journal(true);
 }
 
 // Of the rows that the store has got; before they may be removed.

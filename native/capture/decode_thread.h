@@ -92,6 +92,9 @@ class DecodeThread {
 
   void run();
   void wait_for_buffers();
+  void work();
+  // What bring_journal_up_to_date asks for.
+  void update_journal();
   void drain();
   void keep_budget();
   Spent spent() const;
@@ -105,6 +108,8 @@ class DecodeThread {
   // anything that the journal lacks.
   bool take_from_logs();
   void write_all_to_journal();
+  // Begins a new segment, in a session that forgets its rows.
+  void cut_journal(bool only_if_due);
 
   BufferPools& pools_;
   AnnotationLog& annotations_;

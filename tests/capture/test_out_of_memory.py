@@ -87,6 +87,63 @@ def test_a_failed_allocation_of_the_decode_thread_loses_what_the_ledger_says(jou
             assert not losses
 
 
+IN_SEGMENTS = """
+import ctypes, json, sys, warnings
+from pathlib import Path
+from collector.options import TraceOptions
+from collector.testing import SimulatedGpu
+from collector.tracing.session import Session
+
+warnings.simplefilter("ignore")
+failer = ctypes.CDLL(sys.argv[1])
+failer.allocation_failer_seen.restype = ctypes.c_int64
+failer.allocation_failer_failed.restype = ctypes.c_uint64
+failer.allocation_failer_arm.argtypes = [ctypes.c_int64]
+folder, parts = sys.argv[2], int(sys.argv[3])
+outcomes = []
+
+
+def session(gpu, number):
+    journal = Path(folder, f"{number}.journal")
+    options = TraceOptions(journal=journal, stream=True, segment_bytes=1 << 12, buffer_bytes=1 << 13)
+    failer.allocation_failer_arm(number)
+    step = Session(options)
+    with step:
+        for piece in range(6):
+            for each in range(60):
+                gpu.launch(f"a_kernel_with_a_name_beyond_any_short_string_{piece}_{each % 30}", stream=7 + each % 3)
+            gpu.synchronize()
+    failer.allocation_failer_disarm()
+    return step
+
+
+with SimulatedGpu() as gpu:
+    session(gpu, 0)
+    points = failer.allocation_failer_seen()
+    for number in range(1, points + 1, max(1, points // parts)):
+        step = session(gpu, number)
+        outcomes.append((failer.allocation_failer_failed(), len(step.kernels), step.ledger.losses()))
+print(json.dumps(outcomes))
+"""
+
+
+@pytest.mark.medium
+@pytest.mark.skipif(LIBRARY is None, reason="built without COLLECTOR_TEST_SUPPORT, as sanitized builds are")
+@pytest.mark.parametrize("parts", [pytest.param(1000, marks=pytest.mark.slow), 40])
+def test_a_failed_allocation_between_segments_ends_the_journal_and_not_the_program(parts: int, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", IN_SEGMENTS, str(LIBRARY), str(tmp_path), str(parts)],
+        env={**os.environ, "LD_PRELOAD": str(LIBRARY)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    outcomes = json.loads(done.stdout)
+    assert sum(failed for failed, *_ in outcomes) > 20
+    assert all(kernels == 360 or losses for _, kernels, losses in outcomes)
+
+
 # A thread's stack is larger than what may be mapped, and larger than those that the C library keeps for reuse.
 WITHOUT_THREADS = """
 import json, resource, signal
