@@ -391,13 +391,15 @@ def decode_lines(kinds: Kinds) -> list[str]:
             place = ""
             if table.per_stream:
                 members = (record.member(field) for name in PLACE if (field := record.field_of(name)))
-                place = "{" + ", ".join(f"record.{member}" for member in members) + "}"
+                place = "{" + ", ".join(f"record.{member}" for member in members) + "}, "
             lines += [
                 f"    case cupti::ActivityKind::k{pascal(record.kind)}: {{",
                 f"      const auto& record = *reinterpret_cast<const cupti::{record.struct}*>(bytes);",
-                f"      store::{table.row_type}& row = store.template append<store::{table.row_type}>({place});",
-                "      copy(record, cuda, times, store.strings, row);",
-                *(f"      row.{column} = {value};" for column, value in record.constants.items()),
+                # A text that there is no memory for must leave no row with half of its values.
+                f"      store.template add<store::{table.row_type}>({place}[&](store::{table.row_type}& row) {{",
+                "        copy(record, cuda, times, store.strings, row);",
+                *(f"        row.{column} = {value};" for column, value in record.constants.items()),
+                "      });",
                 "      return true;",
                 "    }",
             ]

@@ -35,6 +35,14 @@ class Chunks {
     return *next_++;
   }
 
+  // Appends the row that `fill` makes of uninitialised memory, and none if it throws.
+  template <typename Fill>
+  void add(const Fill& fill) {
+    if (next_ == end_) grow();
+    fill(*next_);
+    ++next_;
+  }
+
   size_t size() const { return chunks_.empty() ? 0 : (chunks_.size() - 1) * kRows + rows_in_last(); }
   bool empty() const { return size() == 0; }
   Row& operator[](size_t i) { return chunks_[i / kRows][i % kRows]; }

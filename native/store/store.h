@@ -50,6 +50,16 @@ class Store {
     return rows.template of<Row>().append();
   }
 
+  // The same, and the row appears once `fill` has filled it without throwing.
+  template <typename Row, typename Fill>
+  void add(StreamKey key, const Fill& fill) {
+    stream(key).rows.template of<Row>().add(fill);
+  }
+  template <typename Row, typename Fill>
+  void add(const Fill& fill) {
+    rows.template of<Row>().add(fill);
+  }
+
   // Streams by (device, context, stream).
   const std::map<StreamKey, Stream>& streams() const { return streams_; }
   std::map<StreamKey, Stream>& streams() { return streams_; }

@@ -56,6 +56,10 @@ with SimulatedGpu() as gpu:
     points = failer.allocation_failer_seen()
     for number in range(1, points + 1):
         step, messages = session(gpu, number)
+        kernels = step.recording.kernels
+        own = f"a_kernel_with_a_name_beyond_any_short_string_{number}_"
+        assert all(name.startswith(own) for name in kernels.names()), number  # no row of memory that was not filled
+        assert len(set(kernels.correlation_id.tolist())) == len(kernels)
         outcomes.append((failer.allocation_failer_failed(), len(step.kernels), step.ledger.losses(), messages))
     step, messages = session(gpu, 0)
     assert step.ledger.complete, step.ledger.losses()

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
+#include <new>
 #include <vector>
 
 #include "store/chunks.h"
@@ -45,6 +46,25 @@ TEST_CASE("rows stay in order across the sizes at which a list grows") {
     for (size_t i = 0; i < count; ++i) same = same && rows[i].number == i && rows[i].other == i * i;
     CHECK(same);
     CHECK(numbers(rows).size() == count);
+  }
+}
+
+TEST_CASE("a row that could not be filled does not appear, at any size at which a list grows") {
+  Blocks blocks;
+  for (const size_t count : {size_t{0}, size_t{1}, size_t{64}, Rows::kRows, 2 * Rows::kRows}) {
+    CAPTURE(count);
+    Rows rows(blocks);
+    fill(rows, count);
+    const auto fail = [](Row& row) {
+      row.number = 77;
+      throw std::bad_alloc();
+    };
+    CHECK_THROWS_AS(rows.add(fail), std::bad_alloc);
+    CHECK(rows.size() == count);
+    CHECK(numbers(rows).size() == count);
+    rows.add([&](Row& row) { row = {count, 0}; });
+    CHECK(rows.size() == count + 1);
+    CHECK(rows[count].number == count);
   }
 }
 

@@ -1519,100 +1519,116 @@ bool decode_record(uint32_t kind, const uint8_t* bytes, int cuda, const Times& t
     case cupti::ActivityKind::kKernel:
     case cupti::ActivityKind::kConcurrentKernel: {
       const auto& record = *reinterpret_cast<const cupti::Kernel*>(bytes);
-      store::KernelRow& row = store.template append<store::KernelRow>({record.deviceId, record.contextId, record.streamId});
-      copy(record, cuda, times, store.strings, row);
+      store.template add<store::KernelRow>({record.deviceId, record.contextId, record.streamId}, [&](store::KernelRow& row) {
+        copy(record, cuda, times, store.strings, row);
+      });
       return true;
     }
     case cupti::ActivityKind::kMemcpy: {
       const auto& record = *reinterpret_cast<const cupti::Memcpy*>(bytes);
-      store::MemcpyRow& row = store.template append<store::MemcpyRow>({record.deviceId, record.contextId, record.streamId});
-      copy(record, cuda, times, store.strings, row);
+      store.template add<store::MemcpyRow>({record.deviceId, record.contextId, record.streamId}, [&](store::MemcpyRow& row) {
+        copy(record, cuda, times, store.strings, row);
+      });
       return true;
     }
     case cupti::ActivityKind::kMemcpy2: {
       const auto& record = *reinterpret_cast<const cupti::MemcpyPtoP*>(bytes);
-      store::MemcpyRow& row = store.template append<store::MemcpyRow>({record.deviceId, record.contextId, record.streamId});
-      copy(record, cuda, times, store.strings, row);
+      store.template add<store::MemcpyRow>({record.deviceId, record.contextId, record.streamId}, [&](store::MemcpyRow& row) {
+        copy(record, cuda, times, store.strings, row);
+      });
       return true;
     }
     case cupti::ActivityKind::kMemset: {
       const auto& record = *reinterpret_cast<const cupti::Memset*>(bytes);
-      store::MemsetRow& row = store.template append<store::MemsetRow>({record.deviceId, record.contextId, record.streamId});
-      copy(record, cuda, times, store.strings, row);
+      store.template add<store::MemsetRow>({record.deviceId, record.contextId, record.streamId}, [&](store::MemsetRow& row) {
+        copy(record, cuda, times, store.strings, row);
+      });
       return true;
     }
     case cupti::ActivityKind::kRuntime: {
       const auto& record = *reinterpret_cast<const cupti::Api*>(bytes);
-      store::ApiCallRow& row = store.template append<store::ApiCallRow>();
-      copy(record, cuda, times, store.strings, row);
-      row.domain = 2;
+      store.template add<store::ApiCallRow>([&](store::ApiCallRow& row) {
+        copy(record, cuda, times, store.strings, row);
+        row.domain = 2;
+      });
       return true;
     }
     case cupti::ActivityKind::kDriver: {
       const auto& record = *reinterpret_cast<const cupti::Api*>(bytes);
-      store::ApiCallRow& row = store.template append<store::ApiCallRow>();
-      copy(record, cuda, times, store.strings, row);
-      row.domain = 1;
+      store.template add<store::ApiCallRow>([&](store::ApiCallRow& row) {
+        copy(record, cuda, times, store.strings, row);
+        row.domain = 1;
+      });
       return true;
     }
     case cupti::ActivityKind::kExternalCorrelation: {
       const auto& record = *reinterpret_cast<const cupti::ExternalCorrelation*>(bytes);
-      store::ExternalCorrelationRow& row = store.template append<store::ExternalCorrelationRow>();
-      copy(record, cuda, times, store.strings, row);
+      store.template add<store::ExternalCorrelationRow>([&](store::ExternalCorrelationRow& row) {
+        copy(record, cuda, times, store.strings, row);
+      });
       return true;
     }
     case cupti::ActivityKind::kSynchronization: {
       const auto& record = *reinterpret_cast<const cupti::Synchronization*>(bytes);
-      store::SynchronizationRow& row = store.template append<store::SynchronizationRow>();
-      copy(record, cuda, times, store.strings, row);
+      store.template add<store::SynchronizationRow>([&](store::SynchronizationRow& row) {
+        copy(record, cuda, times, store.strings, row);
+      });
       return true;
     }
     case cupti::ActivityKind::kOverhead: {
       const auto& record = *reinterpret_cast<const cupti::Overhead*>(bytes);
-      store::OverheadRow& row = store.template append<store::OverheadRow>();
-      copy(record, cuda, times, store.strings, row);
+      store.template add<store::OverheadRow>([&](store::OverheadRow& row) {
+        copy(record, cuda, times, store.strings, row);
+      });
       return true;
     }
     case cupti::ActivityKind::kMemory2: {
       const auto& record = *reinterpret_cast<const cupti::Memory*>(bytes);
-      store::MemoryOperationRow& row = store.template append<store::MemoryOperationRow>();
-      copy(record, cuda, times, store.strings, row);
+      store.template add<store::MemoryOperationRow>([&](store::MemoryOperationRow& row) {
+        copy(record, cuda, times, store.strings, row);
+      });
       return true;
     }
     case cupti::ActivityKind::kContext: {
       const auto& record = *reinterpret_cast<const cupti::Context*>(bytes);
-      store::ContextRow& row = store.template append<store::ContextRow>();
-      copy(record, cuda, times, store.strings, row);
+      store.template add<store::ContextRow>([&](store::ContextRow& row) {
+        copy(record, cuda, times, store.strings, row);
+      });
       return true;
     }
     case cupti::ActivityKind::kStream: {
       const auto& record = *reinterpret_cast<const cupti::Stream*>(bytes);
-      store::StreamObjectRow& row = store.template append<store::StreamObjectRow>();
-      copy(record, cuda, times, store.strings, row);
+      store.template add<store::StreamObjectRow>([&](store::StreamObjectRow& row) {
+        copy(record, cuda, times, store.strings, row);
+      });
       return true;
     }
     case cupti::ActivityKind::kDevice: {
       const auto& record = *reinterpret_cast<const cupti::DeviceAttributes*>(bytes);
-      store::DeviceRow& row = store.template append<store::DeviceRow>();
-      copy(record, cuda, times, store.strings, row);
+      store.template add<store::DeviceRow>([&](store::DeviceRow& row) {
+        copy(record, cuda, times, store.strings, row);
+      });
       return true;
     }
     case cupti::ActivityKind::kCudaEvent: {
       const auto& record = *reinterpret_cast<const cupti::CudaEvent*>(bytes);
-      store::CudaEventRow& row = store.template append<store::CudaEventRow>();
-      copy(record, cuda, times, store.strings, row);
+      store.template add<store::CudaEventRow>([&](store::CudaEventRow& row) {
+        copy(record, cuda, times, store.strings, row);
+      });
       return true;
     }
     case cupti::ActivityKind::kGraphTrace: {
       const auto& record = *reinterpret_cast<const cupti::GraphTrace*>(bytes);
-      store::GraphLaunchRow& row = store.template append<store::GraphLaunchRow>();
-      copy(record, cuda, times, store.strings, row);
+      store.template add<store::GraphLaunchRow>([&](store::GraphLaunchRow& row) {
+        copy(record, cuda, times, store.strings, row);
+      });
       return true;
     }
     case cupti::ActivityKind::kJit: {
       const auto& record = *reinterpret_cast<const cupti::Jit*>(bytes);
-      store::JitOperationRow& row = store.template append<store::JitOperationRow>();
-      copy(record, cuda, times, store.strings, row);
+      store.template add<store::JitOperationRow>([&](store::JitOperationRow& row) {
+        copy(record, cuda, times, store.strings, row);
+      });
       return true;
     }
     case cupti::ActivityKind::kInvalid:
