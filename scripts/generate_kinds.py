@@ -103,6 +103,8 @@ class Field:
     """The attribute of cupti-python's record; "": not read there."""
     freed_since: str = ""
     """From this version on, the memory that the field points to belongs to the reader of the record."""
+    freed_when: dict[str, list[str]] | None = None
+    """A column, and entries of its enumeration: in other records that memory belongs to somebody else."""
 
     @property
     def attribute(self) -> str:
@@ -275,6 +277,8 @@ def check(kinds: Kinds) -> None:
             for field in record.fields:
                 if unknown := set(field.columns) - set(table.columns):
                     raise ValueError(f"{record.kind}.{field.name} fills no column of {table.name}: {unknown}")
+                if unknown := {name for name in field.freed_when or () if name not in table.columns}:
+                    raise ValueError(f"{record.kind}.{field.name} is freed by no column of {table.name}: {unknown}")
     numbers = [number for _, number, *_ in facts.values() if number]
     if len(set(numbers)) != len(numbers):
         raise ValueError("two columns have one field number")
@@ -325,8 +329,13 @@ def condition(table: Table, column: Column) -> str:
     if not column.when:
         return ""
     ((other, entries),) = column.when.items()
-    names = ", ".join(entry_of(table.columns[other].enum, entry) for entry in entries)
-    return f"store::is_one_of(row.{other}, {names})"
+    return is_one_of(table, other, entries)
+
+
+def is_one_of(table: Table, column: str, entries: Iterable[str]) -> str:
+    """The C++ expression for whether ``column`` of ``row`` is one of the entries of its enumeration."""
+    names = ", ".join(entry_of(table.columns[column].enum, entry) for entry in entries)
+    return f"store::is_one_of(row.{column}, {names})"
 
 
 def value_of(table: Table, record: Record, column: Column) -> str:
@@ -378,7 +387,9 @@ def copy_lines(table: Table, record: Record) -> list[str]:
         if field.freed_since:
             source = f"record.{record.member(field)}"
             owned = f"const_cast<char*>({source})" if field.type == "text" else source
-            lines.append(f"  if (cuda >= {cuda_number(field.freed_since)}) std::free({owned});")
+            conditions = [f"cuda >= {cuda_number(field.freed_since)}"]
+            conditions += [is_one_of(table, *condition) for condition in (field.freed_when or {}).items()]
+            lines.append(f"  if ({' && '.join(conditions)}) std::free({owned});")
     return [*lines, "}"]
 
 

@@ -114,6 +114,37 @@ def test_each_field_reaches_its_column_where_the_version_has_it(described, kinds
         assert found == expected
 
 
+class MemoryFigures(ctypes.Structure):
+    """glibc's ``struct mallinfo2``."""
+
+    _fields_ = [(name, ctypes.c_size_t) for name in ("arena", "ordblks", "smblks", "hblks", *map(str, range(6)))]
+
+
+@pytest.mark.parametrize("cuda", [12030, 12040, 13050])
+def test_the_data_of_an_overhead_is_freed_where_cupti_documents_that_it_is_the_clients(described, kinds, cuda) -> None:
+    libc = ctypes.CDLL(None)
+    if not hasattr(libc, "mallinfo2"):
+        pytest.skip("the C library does not tell how many blocks are mapped")
+    libc.mallinfo2.restype = MemoryFigures
+    libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+    libc.free.argtypes = [ctypes.c_void_p]
+    (record,) = [record for table in kinds.tables for record in table.records if record.name == "overhead"]
+    numbers = {record.member(field): 1 for field in record.members.values()}
+    freed = []
+    for kind in kinds.enums["OverheadKind"]["values"].values():
+        block = libc.malloc(64 << 20)  # larger than all that glibc does not map by itself
+        mapped = libc.mallinfo2().hblks
+        data = bytearray(record_bytes(described, record, cuda, numbers | {"overheadKind": kind}, 0))
+        if cuda >= 12040:
+            struct.pack_into("<Q", data, 48, block)
+        _native.decode_buffer(bytes(data), cuda)
+        if libc.mallinfo2().hblks < mapped:
+            freed.append(kind)
+        else:
+            libc.free(block)
+    assert freed == ([6 << 16] if cuda >= 12040 else [])
+
+
 def test_the_schema_has_every_table_and_column(kinds) -> None:
     assert {table.name: {c.name: c.type for c in table.columns.values()} for table in kinds.tables} == SCHEMA
 

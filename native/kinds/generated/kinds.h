@@ -1379,7 +1379,7 @@ void copy(const cupti::Overhead& record, [[maybe_unused]] int cuda,
   row.device_id = store::is_one_of(row.object_kind, cupti::ObjectKind::kDevice, cupti::ObjectKind::kContext, cupti::ObjectKind::kStream) ? record.objectIdPtProcessId : 0;
   row.context_id = store::is_one_of(row.object_kind, cupti::ObjectKind::kDevice, cupti::ObjectKind::kContext, cupti::ObjectKind::kStream) ? record.objectIdPtThreadId : 0;
   row.stream_id = store::is_one_of(row.object_kind, cupti::ObjectKind::kDevice, cupti::ObjectKind::kContext, cupti::ObjectKind::kStream) ? record.objectIdDcsStreamId : 0;
-  if (cuda >= 12040) std::free(record.overheadData);
+  if (cuda >= 12040 && store::is_one_of(row.overhead_kind, cupti::OverheadKind::kCommandBufferFull)) std::free(record.overheadData);
 }
 
 template <typename Times, typename Strings>
