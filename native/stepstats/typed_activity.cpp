@@ -1,10 +1,23 @@
 #include "stepstats/typed_activity.h"
 
-#include <algorithm>
-#include <string>
+#include <charconv>
+#include <optional>
+#include <system_error>
 #include <utility>
 
 namespace collector::stepstats {
+namespace {
+
+// A number as it is written in a device's name.
+std::optional<uint32_t> number_of(std::string_view text) {
+  uint32_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool is_whole = error == std::errc() && end == text.data() + text.size();
+  const bool is_padded = text.size() > 1 && text[0] == '0';
+  return is_whole && !is_padded ? std::optional(number) : std::nullopt;
+}
+
+}  // namespace
 
 void TypedActivity::read(std::string_view message) {
   values_.fill(0);
@@ -26,48 +39,40 @@ TableKind kind_of(std::string_view activity) {
 
 void RepeatedActivities::add_all_streams(const StepStats& step, const Device& device, std::string_view unit) {
   TypedActivity activity;
-  Part* part = nullptr;
+  uint32_t stream_id = 0;
+  uint32_t context_id = 0;
+  Activities* of_stream = nullptr;
   step.for_each_node(device, [&](const Node& node) {
     if (node.activity.empty()) return;
     activity.read(node.activity);
-    const auto stream_id = static_cast<uint32_t>(activity[ActivityField::kStreamId]);
-    const auto context_id = static_cast<uint32_t>(activity[ActivityField::kContextId]);
-    const bool same = part != nullptr && part->stream_id == stream_id && part->context_id == context_id;
-    if (!same) part = &part_of(unit, stream_id, context_id, false);
-    part->activities.push_back(node.activity);
-    if (activity.kind() == TableKind::kKernel) return;
-    part_of(unit, 0, 0, true).activities.push_back(node.activity);
-    part = nullptr;
+    const auto stream = static_cast<uint32_t>(activity[ActivityField::kStreamId]);
+    const auto context = static_cast<uint32_t>(activity[ActivityField::kContextId]);
+    if (of_stream == nullptr || stream != stream_id || context != context_id) {
+      stream_id = stream;
+      context_id = context;
+      of_stream = &streams_[{unit, stream, context}];
+    }
+    of_stream->push_back(node.activity);
+    if (activity.kind() != TableKind::kKernel) copies_[unit].push_back(node.activity);
   });
-}
-
-RepeatedActivities::Part& RepeatedActivities::part_of(std::string_view unit, uint32_t stream_id, uint32_t context_id,
-                                                      bool is_copies) {
-  const auto found = std::find_if(parts_.begin(), parts_.end(), [&](const Part& part) {
-    return part.stream_id == stream_id && part.context_id == context_id && part.is_copies == is_copies &&
-           part.unit == unit;
-  });
-  if (found != parts_.end()) return *found;
-  return parts_.emplace_back(Part{unit, stream_id, context_id, is_copies, {}});
 }
 
 std::vector<std::string_view> RepeatedActivities::take_stream(std::string_view unit, std::string_view stream) {
   // A stream number without a context means the stream of the lowest context; the other contexts' numbers follow a dot.
-  Part* of_number = nullptr;
-  for (Part& part : parts_) {
-    if (part.is_copies || part.unit != unit) continue;
-    const std::string number = std::to_string(part.stream_id);
-    if (stream == number + "." + std::to_string(part.context_id)) return std::move(part.activities);
-    if (stream == number && (of_number == nullptr || part.context_id < of_number->context_id)) of_number = &part;
-  }
-  return of_number == nullptr ? std::vector<std::string_view>() : std::move(of_number->activities);
+  const size_t dot = stream.find('.');
+  const std::optional<uint32_t> stream_id = number_of(stream.substr(0, dot));
+  const std::optional<uint32_t> context_id = dot == std::string_view::npos ? 0 : number_of(stream.substr(dot + 1));
+  if (!stream_id || !context_id) return {};
+  const auto found = streams_.lower_bound({unit, *stream_id, *context_id});
+  if (found == streams_.end() || std::get<0>(found->first) != unit || std::get<1>(found->first) != *stream_id)
+    return {};
+  const bool is_it = dot == std::string_view::npos || std::get<2>(found->first) == *context_id;
+  return is_it ? std::move(found->second) : Activities();
 }
 
 std::vector<std::string_view> RepeatedActivities::take_copies(std::string_view unit) {
-  for (Part& part : parts_) {
-    if (part.is_copies && part.unit == unit) return std::move(part.activities);
-  }
-  return {};
+  const auto found = copies_.find(unit);
+  return found == copies_.end() ? Activities() : std::move(found->second);
 }
 
 }  // namespace collector::stepstats

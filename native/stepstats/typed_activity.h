@@ -3,7 +3,9 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "kinds/generated/activities.h"
@@ -58,16 +60,10 @@ class RepeatedActivities {
   std::vector<std::string_view> take_copies(std::string_view unit);
 
  private:
-  struct Part {
-    std::string_view unit;
-    uint32_t stream_id;
-    uint32_t context_id;
-    bool is_copies;
-    std::vector<std::string_view> activities;
-  };
-  Part& part_of(std::string_view unit, uint32_t stream_id, uint32_t context_id, bool is_copies);
+  using Activities = std::vector<std::string_view>;
 
-  std::vector<Part> parts_;
+  std::map<std::tuple<std::string_view, uint32_t, uint32_t>, Activities> streams_;  // by unit, stream and context
+  std::map<std::string_view, Activities> copies_;                                   // by unit
 };
 
 }  // namespace collector::stepstats

@@ -185,3 +185,13 @@ def test_nodes_that_do_not_match_those_of_all_streams_are_read_by_their_labels(r
     assert shown["MEMCPYHtoD"] == {"bytes": 4096, "from": "Pageable", "to": "Device"}
     assert "cluster" not in shown["add<float>"]
     assert np.array_equal(shown["add<float>"]["grid"], [1, 1, 1])
+
+
+def test_columns_are_found_for_each_of_many_streams_of_two_contexts(build):
+    for stream in range(100):
+        for context in (2, 1):
+            at = 100 * stream + 10 * context
+            build.kernel(f"k{stream}_{context}", at, stream_id=stream, context_id=context, registers_per_thread=at + 1)
+    events = json.loads(collector.chrome_trace(serialized(build.recording())))["traceEvents"]
+    found = {event["name"]: event["args"]["registers"] for event in events if event["ph"] == "X"}
+    assert found == {f"k{s}_{c}": 100 * s + 10 * c + 1 for s in range(100) for c in (1, 2)}
