@@ -15,7 +15,7 @@ class Reader {
  public:
   Reader(TypedRows& rows, std::string_view whole) : rows_(rows), whole_(whole) {
     for (TypedTable& table : rows.tables) {
-      Target& target = targets_.emplace_back(Target{&table, {}, std::vector<int64_t>(table.columns.size())});
+      Target& target = targets_.emplace_back(Target{&table, {}, std::vector<int64_t>(table.columns.size()), 0});
       for (size_t place = 0; place < table.columns.size(); ++place) {
         const uint32_t field = table.columns[place].field;
         if (field >= target.place_of_field.size()) target.place_of_field.resize(field + 1, kNowhere);
@@ -31,6 +31,7 @@ class Reader {
       ++rows_.without_columns;
       return;
     }
+    read_ = activity;
     std::fill(target->row.begin(), target->row.end(), 0);
     const auto start = static_cast<uint64_t>(node.start_ns) - static_cast<uint64_t>(offset_ns);
     target->set(ActivityField::kStartNs, static_cast<int64_t>(start));
@@ -46,12 +47,13 @@ class Reader {
         reader.skip(tag);
       }
     }
-    target->append();
+    append(*target);
   }
 
-  // Reads rows without nodes; their number is the length of the longest column.
+  // Reads rows without nodes: columns of one length, which is their number.
   void read_rows(std::string_view message) {
-    std::vector<std::pair<uint32_t, std::string_view>> columns;
+    read_ = message;
+    std::vector<std::pair<uint32_t, WireReader>> columns;
     uint32_t kind = 0;
     WireReader reader(message, whole_);
     while (!reader.at_end()) {
@@ -59,22 +61,33 @@ class Reader {
       if (tag == make_tag(1, kVarint)) {
         kind = static_cast<uint32_t>(reader.read_varint());
       } else if (tag == make_tag(2, kBytes)) {
-        columns.push_back(read_column(reader.read_bytes()));
+        const auto [field, packed] = read_column(reader.read_bytes());
+        columns.emplace_back(field, WireReader(packed, whole_));
       } else {
         reader.skip(tag);
       }
     }
     Target* const target = target_of(kind);
-    if (target == nullptr) return;  // a table of a later version
-    std::vector<WireReader> values;
-    values.reserve(columns.size());
-    for (const auto& [field, packed] : columns) values.emplace_back(packed, whole_);
-    while (std::any_of(values.begin(), values.end(), [](const WireReader& each) { return !each.at_end(); })) {
+    if (target == nullptr || columns.empty()) return;  // a table of a later version
+    // A field twice, or columns of other lengths, are no file of ours; without them each row costs what its bytes do.
+    std::vector<uint32_t> fields;
+    fields.reserve(columns.size());
+    for (const auto& column : columns) fields.push_back(column.first);
+    std::sort(fields.begin(), fields.end());
+    if (std::adjacent_find(fields.begin(), fields.end()) != fields.end()) {
+      refuse("rows with one field twice");
+    }
+    while (!columns.front().second.at_end()) {
       std::fill(target->row.begin(), target->row.end(), 0);
-      for (size_t column = 0; column < values.size(); ++column) {
-        if (!values[column].at_end()) target->set(columns[column].first, values[column].read_int64());
+      for (auto& [field, values] : columns) {
+        if (values.at_end()) refuse("rows with columns of different lengths");
+        target->set(field, values.read_int64());
       }
-      target->append();
+      append(*target);
+    }
+    const auto is_read = [](const auto& column) { return column.second.at_end(); };
+    if (!std::all_of(columns.begin(), columns.end(), is_read)) {
+      refuse("rows with columns of different lengths");
     }
   }
 
@@ -89,19 +102,37 @@ class Reader {
       if (field < place_of_field.size() && place_of_field[field] != kNowhere) row[place_of_field[field]] = value;
     }
     void set(ActivityField field, int64_t value) { set(static_cast<uint32_t>(field), value); }
-    void append() {
-      for (size_t place = 0; place < row.size(); ++place) {
-        TypedTable::Column& column = table->columns[place];
-        if (column.values.empty()) {
-          if (row[place] == 0) continue;
-          column.values.resize(table->num_rows * column.width);
-        }
-        const char* const bytes = reinterpret_cast<const char*>(&row[place]);  // the lowest bytes come first
-        column.values.insert(column.values.end(), bytes, bytes + column.width);
-      }
-      ++table->num_rows;
-    }
+    size_t row_bytes = 0;  // in the columns with values
   };
+
+  // A column takes memory for all rows once one of them has a value, so that a few bytes of a file could become many.
+  static constexpr size_t kMostBytes = size_t{16} << 20;
+  static constexpr size_t kMostBytesPerByte = 64;
+
+  void append(Target& target) {
+    TypedTable& table = *target.table;
+    for (size_t place = 0; place < target.row.size(); ++place) {
+      TypedTable::Column& column = table.columns[place];
+      if (column.values.empty()) {
+        if (target.row[place] == 0) continue;
+        take(table.num_rows * column.width);
+        target.row_bytes += column.width;
+        column.values.resize(table.num_rows * column.width);
+      }
+      const char* const bytes = reinterpret_cast<const char*>(&target.row[place]);  // the lowest bytes come first
+      column.values.insert(column.values.end(), bytes, bytes + column.width);
+    }
+    take(target.row_bytes);
+    ++table.num_rows;
+  }
+  void take(size_t num_bytes) {
+    if (num_bytes > bytes_left_) refuse("more columns and rows than the bytes of the file can hold");
+    bytes_left_ -= num_bytes;
+  }
+
+  [[noreturn]] void refuse(const char* what) const {
+    throw WireError(what, static_cast<size_t>(read_.data() - whole_.data()));
+  }
 
   // The number of a column's field, and its packed values.
   std::pair<uint32_t, std::string_view> read_column(std::string_view message) const {
@@ -130,6 +161,8 @@ class Reader {
   TypedRows& rows_;
   std::string_view whole_;
   std::vector<Target> targets_;
+  std::string_view read_;  // the message that is being read
+  size_t bytes_left_ = kMostBytes + kMostBytesPerByte * whole_.size();
 };
 
 void read_capture(std::string_view message, std::string_view whole, Reader& activities, TypedRows& rows) {

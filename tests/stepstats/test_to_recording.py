@@ -76,6 +76,39 @@ def test_fields_of_later_versions_are_passed_over(build):
     assert_same(recording_of(metadata.SerializeToString()), recording)
 
 
+def with_rows(metadata: RunMetadata, columns: list[tuple[int, list[int]]]) -> bytes:
+    rows = metadata.capture.rows.add(kind=metadata.step_stats.dev_stats[0].node_stats[0].activity.kind)
+    for field, values in columns:
+        rows.columns.add(field=field, values=values)
+    return metadata.SerializeToString()
+
+
+@pytest.mark.parametrize(
+    ("columns", "complaint"),
+    [
+        ([(3, [1, 2]), (3, [3, 4])], "one field twice"),
+        ([(3, [1, 2]), *[(4, [])] * 1000], "one field twice"),
+        ([(3, [1, 2]), (4, [1])], "different lengths"),
+        ([(3, [1]), (4, [1, 2])], "different lengths"),
+    ],
+)
+def test_rows_whose_columns_contradict_each_other_are_refused(build, columns, complaint):
+    metadata = run_metadata(build.kernel("k", 10).recording())
+    with pytest.raises(InvalidFileError, match=complaint):
+        recording_of(with_rows(metadata, columns))
+
+
+@pytest.mark.medium
+def test_a_few_bytes_of_a_file_do_not_become_many_in_memory(build):
+    """A column of zeros takes no memory, until the last row has a value in it."""
+    metadata = run_metadata(build.kernel("k", 10).recording())
+    with_rows(metadata, [(3, [1] * 500_000)])
+    data = with_rows(metadata, [(field, [1 << 7]) for field in range(2, 70)])
+    assert len(data) < 1_000_000
+    with pytest.raises(InvalidFileError, match="than the bytes of the file can hold"):
+        recording_of(data)
+
+
 def test_a_step_of_another_program_has_no_recording(build):
     recording = build.kernel("k", 10).recording()
     for data in (b"", step_stats(recording).SerializeToString(), RunMetadata().SerializeToString()):
