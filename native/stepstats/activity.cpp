@@ -260,9 +260,10 @@ void read_host_activity(const Node& node, Activity& activity) {
   }
   activity.category = Category::kOp;
   const size_t op_begin = node.name.size() + kEquals.size();
-  const bool is_recorded = node.op_end >= op_begin && node.op_end + 1 < node.label.size();
-  const OpLabel label = is_recorded ? OpLabel{node.label.substr(op_begin, node.op_end - op_begin),
-                                              node.label.substr(node.op_end + 1, node.label.size() - node.op_end - 2)}
+  const size_t end = node.op_end;  // any number, in a file
+  const bool is_recorded = end >= op_begin && end + 1 < node.label.size();
+  const OpLabel label = is_recorded ? OpLabel{node.label.substr(op_begin, end - op_begin),
+                                              node.label.substr(end + 1, node.label.size() - end - 2)}
                                     : parse_op_label(node.label);
   if (label.op != "unknown" && label.op != node.name) activity.op = label.op;
   activity.inputs = label.inputs;

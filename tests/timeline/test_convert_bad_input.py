@@ -156,3 +156,16 @@ def test_a_tensor_of_a_node_that_ends_beyond_64_bits_is_left_out(each_backend):
     trace = json.loads(chrome_trace(kernels(node, whole, device="/cpu:0")))
     assert [event["name"] for event in slices(trace)] == ["b"]
     assert not [event for event in trace["traceEvents"] if event["ph"] == "C"]
+
+
+@pytest.mark.parametrize("op_end", [1, 60, 0xFFFF_FFFE, 0xFFFF_FFFF])
+def test_the_end_of_an_op_beyond_its_label_does_not_count(op_end):
+    node = NodeExecStats(
+        node_name="a name of an op that is longer than its label",
+        timeline_label="x",
+        all_start_nanos=START_NS,
+        all_end_rel_nanos=10,
+        op_end=op_end,
+    )
+    (event,) = slices(json.loads(chrome_trace(kernels(node, device="/cpu:0"))))
+    assert event["name"] == node.node_name
