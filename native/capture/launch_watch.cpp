@@ -46,6 +46,7 @@ void LaunchWatch::begin(const cupti::Library& library, bool watch) {
   launching_.clear();
   calls_.clear();
   newest_ = 0;
+  has_newest_ = false;
   current_ = {};
   {
     const threads::MutexLock lock(mutex_);
@@ -71,6 +72,8 @@ void LaunchWatch::advance_to(uint32_t correlation_id) {
 }
 
 void LaunchWatch::mark(uint32_t correlation_id, Mark mark) {
+  if (!has_newest_) newest_ = correlation_id;  // the program may have made billions of calls before
+  has_newest_ = true;
   if (static_cast<int32_t>(correlation_id - newest_) > 0) advance_to(correlation_id);
   if (newest_ - correlation_id >= kWindow) return;
   uint8_t& marks = calls_[correlation_id % kWindow];

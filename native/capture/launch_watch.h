@@ -57,8 +57,9 @@ class LaunchWatch {
   std::set<std::pair<uint32_t, uint32_t>> launching_;  // domain and id of the functions
   std::vector<uint8_t> calls_;                         // the marks of each call, by the low bits of its correlation id
   uint32_t newest_ = 0;
-  WatchedState current_;  // of the decode thread
-  threads::Mutex mutex_;  // never taken in a CUPTI callback
+  bool has_newest_ = false;  // whether an id has been seen
+  WatchedState current_;     // of the decode thread
+  threads::Mutex mutex_;     // never taken in a CUPTI callback
   WatchedState shown_ GUARDED_BY(mutex_);
 };
 

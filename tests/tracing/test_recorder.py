@@ -526,6 +526,16 @@ print(recorder.dumps, recorder._source.state()["outstanding"])
     assert list(tmp_path.iterdir()) == []
 
 
+def test_launches_of_a_program_that_made_billions_of_calls_are_watched(gpu, tmp_path):
+    now = gpu.now_ns
+    gpu.replay(kernels=[{"name": "old", "start_ns": now + 1000, "end_ns": now + 2000, "correlation": 3_000_000_000}])
+    with collector.record(folder=tmp_path, strict=True) as recorder:
+        with gpu.capture():
+            gpu.launch("captured")
+        recorder._source.cut()
+        assert recorder._source.state()["outstanding"] == 1
+
+
 @pytest.mark.medium
 def test_a_fork_has_no_recorder(tmp_path):
     end = """
