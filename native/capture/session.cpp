@@ -559,7 +559,10 @@ void Session::close_capture_range_at(int64_t cupti_ns) {
   subscription_.disable({cupti::ActivityKind::kRuntime, cupti::ActivityKind::kDriver});
   ranges.closed_ns = clock_ns(CLOCK_MONOTONIC);
   ranges.flushes = flusher_.flushes();
-  ranges.buffers_requested = pools_.current()->requested();
+  const BufferPool& pool = *pools_.current();
+  // A declined buffer never comes back, unless another one was handed out in its place.
+  const uint64_t declined = may_decline_.load(std::memory_order_relaxed) ? pool.declined() : 0;
+  ranges.buffers_requested = pool.requested() - declined;
   state_capture_ranges({{"range." + std::to_string(ranges.recorded) + ".end_ns", cupti_ns}});
 }
 
