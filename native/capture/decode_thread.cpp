@@ -16,6 +16,9 @@
 #include "capture/clocks.h"
 #include "threads/signals_blocked.h"
 
+// Since glibc 2.30. Before, a wait lasts longer if the wall clock is set back meanwhile.
+extern "C" int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* until) __attribute__((weak));
+
 namespace collector::capture {
 
 DecodeThread::DecodeThread(BufferPools& pools, AnnotationLog& annotations, GraphLog& graphs, RangeLog& ranges,
@@ -127,6 +130,12 @@ void DecodeThread::wait_for_buffers() {
   if (budget_.is_set()) until_ns = std::min(until_ns, budget_.next_check_ns());
   if (until_ns == INT64_MAX) {
     while (::sem_wait(&wake_) != 0) {
+    }
+    return;
+  }
+  if (::sem_clockwait != nullptr) {
+    const timespec until = timespec_of(until_ns);
+    while (::sem_clockwait(&wake_, CLOCK_MONOTONIC, &until) != 0 && errno == EINTR) {
     }
     return;
   }
