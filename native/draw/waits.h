@@ -6,8 +6,12 @@
 // no arrow: its work was over before the wait began.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <optional>
+#include <tuple>
 #include <vector>
 
 #include "draw/arrows.h"
@@ -33,7 +37,7 @@ class Waits {
   void add_wait(const stepstats::Node& node, const stepstats::Span& span, uint64_t ordinal, uint32_t rank);
   void begin_stream(const stepstats::Group& group);
   void add_activity(const stepstats::Node& node, const stepstats::Span& span, uint64_t ordinal) {
-    if (is_stream_ && (!is_known_ || !candidates_.empty())) match(node, span, ordinal);
+    if (is_stream_ && (!is_known_ || num_lists_ != 0)) match(node, span, ordinal);
   }
   // Connects waits and activities; the ids of the arrows start at next_flow_id.
   void link(uint64_t& next_flow_id);
@@ -52,21 +56,48 @@ class Waits {
     uint32_t stream_id;           // or kAnyStream
     uint32_t before_correlation;  // of the call that recorded the event; 0: no event
     uint64_t source = 0;          // ordinal of the activity + 1; 0: none yet
-    int64_t source_end_ns = 0;
   };
 
+  struct Source {
+    int64_t end_ns;
+    uint32_t correlation_id;
+    uint64_t ordinal;
+
+    bool is_before(const Source& other) const {
+      return std::tie(end_ns, ordinal) < std::tie(other.end_ns, other.ordinal);
+    }
+  };
+
+  // The waits of one kind for one stream, or for any stream of a context. Their starts and ends divide the time into
+  // pieces, of which each keeps the activity that ended last: a file may have as many waits as activities, and all of
+  // them at one time.
+  struct List {
+    std::vector<size_t> waits;
+    std::vector<int64_t> bounds;                // of pieces: starts of waits, and the times after their ends
+    std::vector<std::optional<Source>> latest;  // by piece, of waits that are not for events
+    std::vector<bool> is_in_wait;               // by piece
+    std::vector<Source> sources;                // in waits for events, which not every activity can have held up
+
+    // The piece of a time; none before the first and behind the last.
+    std::optional<size_t> piece_of(int64_t time_ns) const;
+  };
+  using ListKey = std::tuple<uint32_t, uint32_t, uint32_t, bool>;  // rank, context, stream or kAnyStream, for events
+
+  void index();
   // Finds the waits that concern the stream of a node.
-  void find_candidates(const stepstats::Node& node);
+  void find_lists(const stepstats::Node& node);
   void match(const stepstats::Node& node, const stepstats::Span& span, uint64_t ordinal);
+  void find_sources(List& list);
+  void find_sources_of_events(List& list);
 
   const EventRecords& records_;
   std::vector<Wait> waits_;
   uint32_t rank_ = 0;       // of the current stream
   bool is_stream_ = false;  // whether it is a stream with waits
   bool is_known_ = false;   // whether its stream and context ids are known
-  // For the current stream: indices of its waits by start, and the latest end of all waits up to each.
-  std::vector<size_t> candidates_;
-  std::vector<int64_t> latest_end_ns_;
+  std::map<ListKey, List> lists_;
+  std::array<List*, 4> of_stream_{};  // the lists that concern the current stream
+  size_t num_lists_ = 0;              // of them
   Arrows arrows_;
 };
 
