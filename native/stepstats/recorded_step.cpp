@@ -6,8 +6,8 @@
 #include <initializer_list>
 #include <limits>
 #include <map>
+#include <memory>
 #include <optional>
-#include <set>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -438,6 +438,14 @@ class HostDevices {
   std::vector<Device> devices_;
 };
 
+// What the devices of a table share: there can be as many of them as rows.
+struct SideTable {
+  SideTable(const RecordedTable& table, bool has_end) : activities(table) { times.add(table, has_end); }
+
+  ActivityEncoder activities;
+  RowTimes times;
+};
+
 // The device of a table with neither calls nor GPU work: waits, overheads, JIT operations, memory operations, NVTX
 // ranges, graphs.
 class SideDevice {
@@ -445,25 +453,26 @@ class SideDevice {
   SideDevice(const RecordedStep& step, const RecordedTable& table, const char* device, const char* kind_column,
              const std::function<std::string_view(int64_t)>& text_of, bool has_end, bool has_correlation = true)
       : SideDevice(
-            step, table, device, [kind = table[kind_column], text_of](uint32_t row) { return text_of(kind[row]); },
-            has_end, has_correlation, nullptr) {}
-  SideDevice(const RecordedStep& step, const RecordedTable& table, const char* device,
-             std::function<std::string_view(uint32_t)> name_of, bool has_end, bool has_correlation,
-             const std::function<bool(uint32_t)>& is_shown)
-      : activities_(table),
+            step, std::make_shared<const SideTable>(table, has_end), device,
+            [kind = table[kind_column], text_of](uint32_t row) { return text_of(kind[row]); },
+            has_correlation ? table["correlation_id"] : ColumnView{}) {}
+  SideDevice(const RecordedStep& step, const std::shared_ptr<const SideTable>& table, const char* device,
+             std::function<std::string_view(uint32_t)> name_of, ColumnView correlation)
+      : SideDevice(step, table, device, std::move(name_of), correlation, table->times.host_order()) {}
+  // `order`: the rows of the device.
+  SideDevice(const RecordedStep& step, std::shared_ptr<const SideTable> table, const char* device,
+             std::function<std::string_view(uint32_t)> name_of, ColumnView correlation, std::vector<uint32_t> order)
+      : table_(std::move(table)),
         offset_ns_(step.offset_ns),
-        correlation_(has_correlation ? table["correlation_id"] : ColumnView{}),
-        name_of_(std::move(name_of)) {
-    times_.add(table, has_end);
-    for (const uint32_t row : times_.host_order()) {
-      if (!is_shown || is_shown(row)) order_.push_back(row);
-    }
+        correlation_(correlation),
+        name_of_(std::move(name_of)),
+        order_(std::move(order)) {
     bytes_.reserve(order_.size());
     head_.name = step.device_prefix + device;
     for (const uint32_t row : order_) {
       Measure plain;
       put(plain, row);
-      bytes_.push_back({checked(plain.num_bytes()), activities_.num_bytes(row)});
+      bytes_.push_back({checked(plain.num_bytes()), table_->activities.num_bytes(row)});
       head_.node_bytes += NodeBytes::element_bytes(bytes_.back().typed());
     }
   }
@@ -477,7 +486,7 @@ class SideDevice {
       writer.put_varint(make_tag(kNodes, kBytes));
       writer.put_varint(bytes_[place].typed());
       put(writer, order_[place]);
-      writer = WireWriter(write_activity(writer, activities_, order_[place]));
+      writer = WireWriter(write_activity(writer, table_->activities, order_[place]));
     }
     return head_.write_tail(writer.to());
   }
@@ -485,7 +494,7 @@ class SideDevice {
  private:
   template <typename Sink>
   void put(Sink& sink, uint32_t row) const {
-    const NodeTimes times = times_.of(row, offset_ns_);
+    const NodeTimes times = table_->times.of(row, offset_ns_);
     const std::string_view name = name_of_(row);
     put_text(sink, kNodeName, name);
     times.put_micros(sink);
@@ -494,11 +503,10 @@ class SideDevice {
     if (correlation_.data != nullptr) put_number(sink, kCorrelationId, correlation_[row]);
   }
 
-  ActivityEncoder activities_;
+  std::shared_ptr<const SideTable> table_;
   int64_t offset_ns_;
   ColumnView correlation_;
   std::function<std::string_view(uint32_t)> name_of_;  // the text holds until the next call
-  RowTimes times_;
   std::vector<uint32_t> order_;
   std::vector<NodeBytes> bytes_;
   DeviceHead head_;
@@ -507,11 +515,13 @@ class SideDevice {
 // The launches of graphs, one device for each GPU.
 std::vector<SideDevice> graph_devices(const RecordedStep& step) {
   const RecordedTable& table = step.graph_launches;
-  std::set<int64_t> ids;
-  table["device_id"].for_each(0, table.num_rows, [&ids](int64_t id) { ids.insert(id); });
+  const auto shared = std::make_shared<const SideTable>(table, true);
+  const ColumnView device_id = table["device_id"];
+  std::map<int64_t, std::vector<uint32_t>> rows_of;
+  for (const uint32_t row : shared->times.host_order()) rows_of[device_id[row]].push_back(row);
   std::vector<SideDevice> devices;
-  devices.reserve(ids.size());
-  for (const int64_t id : ids) {
+  devices.reserve(rows_of.size());
+  for (auto& [id, rows] : rows_of) {
     const std::string name = "/gpu:" + std::to_string(static_cast<uint32_t>(id)) + "/graphs";
     const auto name_of = [&step, graph = table["graph_id"], name_id = table["name_id"],
                           text = std::string()](uint32_t row) mutable -> std::string_view {
@@ -521,8 +531,7 @@ std::vector<SideDevice> graph_devices(const RecordedStep& step) {
       if (!given.empty()) text.push_back(')');
       return text;
     };
-    const auto is_of_device = [device = table["device_id"], id](uint32_t row) { return device[row] == id; };
-    devices.emplace_back(step, table, name.c_str(), name_of, true, true, is_of_device);
+    devices.emplace_back(step, shared, name.c_str(), name_of, table["correlation_id"], std::move(rows));
   }
   return devices;
 }
