@@ -526,6 +526,7 @@ std::vector<AllocatorMaximum> TensorflowTimelineWriter::maximums() {
   add_compute();
   const std::vector<std::vector<Change>> changes = sorted_changes();
   std::vector<AllocatorMaximum> maximums;
+  std::vector<bool> alive(memory_.size(), false);  // false again after each allocator: they may be as many as tensors
   for (const uint32_t allocator : allocator_order(memory_, allocators_.size())) {
     const std::vector<Change>& of_allocator = changes[allocator];
     AllocatorMaximum& maximum = maximums.emplace_back();
@@ -540,7 +541,6 @@ std::vector<AllocatorMaximum> TensorflowTimelineWriter::maximums() {
         num_changes = i + 1;
       }
     }
-    std::vector<bool> alive(memory_.size(), false);
     for (size_t i = 0; i < num_changes; ++i) alive[of_allocator[i].tensor] = of_allocator[i].num_bytes >= 0;
     for (size_t i = 0; i < num_changes; ++i) {
       if (!alive[of_allocator[i].tensor]) continue;
