@@ -10,11 +10,13 @@
 
 from __future__ import annotations
 
-import ctypes
 import re
 import zlib
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
+
+from collector.errors import MissingDependencyError
+from collector.runtime.extension import convert_extension
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,42 +28,23 @@ _CACHED_NAMES = 1 << 16
 def demangle(name: str) -> str:
     """Return the C++ name of an Itanium-mangled ``name``; other names are returned unchanged.
 
-    The C++ runtime's demangler does the work. Without that library the name stays mangled.
+    The name also stays as it is if the result would be more than 64 times as long and 4096 bytes: a mangled name of a
+    few bytes can stand for gigabytes. Without the extension module it stays mangled.
     """
     if not name.startswith("_Z"):
         return name
     demangler = _demangler()
-    return (demangler(name) if demangler else None) or name
+    given = name.encode("utf-8", "surrogateescape")
+    whole = given if demangler is None else demangler(given)
+    return name if whole == given else whole.decode("utf-8", "replace")
 
 
 @cache
-def _demangler() -> Callable[[str], str | None] | None:
-    for library in ("libstdc++.so.6", "libc++abi.so.1"):
-        try:
-            return _bind_demangler(ctypes.CDLL(library), ctypes.CDLL(None))
-        except (OSError, AttributeError):  # the library or its function is missing
-            continue
-    return None
-
-
-def _bind_demangler(runtime: ctypes.CDLL, libc: ctypes.CDLL) -> Callable[[str], str | None]:
-    function, release = runtime.__cxa_demangle, libc.free
-    function.restype = ctypes.c_void_p  # not c_char_p: the pointer is needed to free it
-    function.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int)]
-    release.restype = None
-    release.argtypes = [ctypes.c_void_p]
-
-    def demangle_or_none(name: str) -> str | None:
-        status = ctypes.c_int()
-        text = function(name.encode("utf-8", "surrogateescape"), None, None, ctypes.byref(status))
-        if not text:
-            return None
-        try:
-            return ctypes.string_at(text).decode("utf-8", "replace")
-        finally:
-            release(text)
-
-    return demangle_or_none
+def _demangler() -> Callable[[bytes], bytes] | None:
+    try:
+        return convert_extension.demangle
+    except MissingDependencyError:
+        return None
 
 
 _LONGEST_ARGUMENTS = 80

@@ -19,6 +19,7 @@
 #include "stepstats/recorded_message.h"
 #include "stepstats/recorded_step.h"
 #include "stepstats/typed_rows.h"
+#include "store/demangled_name.h"
 #include "write/huge_pages.h"
 
 namespace py = pybind11;
@@ -214,6 +215,9 @@ py::tuple read_activities(const py::buffer& message, bool is_run_metadata, int64
 }  // namespace
 
 void bind_recording(py::module_& module) {
+  module.def(
+      "demangle", [](const std::string& name) { return py::bytes(store::demangled_name(name)); }, py::arg("name"),
+      "The C++ name of a mangled name, as UTF-8; the name itself if it is not mangled, or would become too long.");
   module.def("encode_step", &encode_step, py::kw_only(), py::arg("tables"), py::arg("without_node"), py::arg("texts"),
              py::arg("annotation_op_ends"), py::arg("annotation_label"), py::arg("outputs"), py::arg("memory"),
              py::arg("host_devices"), py::arg("host_device_of"), py::arg("known_external_id"), py::arg("known_name_id"),

@@ -1,11 +1,7 @@
 #include "stepstats/kernel_names.h"
 
-#include <cxxabi.h>
-
-#include <cstdlib>
-#include <memory>
-
 #include "stepstats/wire.h"
+#include "store/demangled_name.h"
 
 namespace collector::stepstats {
 
@@ -26,10 +22,7 @@ std::string_view KernelNames::whole_name(int64_t name_id) {
   if (name_id < 0 || static_cast<uint64_t>(name_id) >= names_.size()) return {};
   Name& name = names_[static_cast<size_t>(name_id)];
   if (!name.is_demangled && name.given.substr(0, 2) == "_Z") {
-    int status = 0;
-    const std::unique_ptr<char, void (*)(void*)> text(
-        abi::__cxa_demangle(std::string(name.given).c_str(), nullptr, nullptr, &status), std::free);
-    if (status == 0 && text) name.whole = demangled_.emplace_back(text.get());
+    name.whole = demangled_.emplace_back(store::demangled_name(std::string(name.given)));
   }
   name.is_demangled = true;
   return name.whole;

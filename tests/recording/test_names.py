@@ -135,6 +135,14 @@ def test_what_cannot_be_demangled_stays_as_it_is(name):
     assert demangle(name) == name
 
 
+def test_a_name_of_a_few_bytes_that_stands_for_gigabytes_stays_mangled():
+    depth = 34
+    parts = "".join(f"S{digit}_E" for digit in "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[:depth])
+    name = "_Z1f1bI" + "S_I" * (depth - 1) + "1a" + parts
+    assert demangle(name) == name
+    assert len(short_name(name)) < 100
+
+
 PIECES = st.lists(
     st.sampled_from(
         [
