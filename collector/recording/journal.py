@@ -142,6 +142,9 @@ def _read_files(
     journal = _Journal(window_ns)
     bytes_cut, problem = 0, InvalidFileError(f"{name}: there is no segment of a journal in this folder")
     for path, data in files:
+        if not data and journal.num_files:  # a segment that was being begun when the program ended
+            journal.numbers.pop("segment.closed", None)
+            continue
         try:
             check_version(path, data)
             bytes_cut += journal.take_file(data)
@@ -149,6 +152,7 @@ def _read_files(
             bytes_cut, problem = bytes_cut + len(data), error
         except DAMAGE as error:
             bytes_cut += len(data)
+            journal.numbers.pop("segment.closed", None)  # it was going on in this one
             problem = InvalidFileError(f"{path}: a journal without even a whole beginning ({error})")
     if not journal.num_files:
         raise problem

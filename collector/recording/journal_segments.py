@@ -57,7 +57,7 @@ def load_segments(folder: Path, window_ns: WindowNs = (None, None)) -> Recording
     Raises:
         collector.InvalidFileError: there is no segment, or one that is not readable.
     """
-    return load_files(_contents(_in_window(segments_of(folder), window_ns)), folder, window_ns)
+    return load_files(_contents(_in_window(segments_of(folder), window_ns), with_empty=True), folder, window_ns)
 
 
 def load_journal_file(path: Path, window_ns: WindowNs) -> Recording:
@@ -140,8 +140,8 @@ def contents_of(path: Path) -> Buffer:
             return b""
 
 
-def _contents(paths: list[Path]) -> Iterator[tuple[Path, Buffer]]:
-    """The segments that exist: a recorder may be removing the oldest."""
+def _contents(paths: list[Path], *, with_empty: bool = False) -> Iterator[tuple[Path, Buffer]]:
+    """The segments that exist: a recorder may be removing the oldest. One that has just been begun is empty."""
     found = False
     for path in paths:
         try:
@@ -150,7 +150,7 @@ def _contents(paths: list[Path]) -> Iterator[tuple[Path, Buffer]]:
             continue
         except OSError as error:
             raise InvalidFileError(f"{path}: {error.strerror or error}") from error
-        if not data and found:  # a segment that was being begun when the program ended
+        if not data and found and not with_empty:
             continue
         found = True
         yield path, data

@@ -26,7 +26,7 @@ JournalSegments::JournalSegments(std::string path, const SegmentLimits& limits)
   }
   is_folder_ours_ = ::mkdir(path_.c_str(), 0755) == 0;
   if (is_folder_ours_) {
-    open(1);
+    open(1, std::make_unique<Journal>(name_of(1)));
   } else {
     trouble_ = std::strerror(errno);
   }
@@ -38,8 +38,8 @@ std::string JournalSegments::name_of(uint32_t number) const {
   return path_ + name.data();
 }
 
-void JournalSegments::open(uint32_t number) {
-  file_ = std::make_unique<Journal>(name_of(number));
+void JournalSegments::open(uint32_t number, std::unique_ptr<Journal> file) {
+  file_ = std::move(file);
   opened_ns_ = clock_ns(CLOCK_MONOTONIC);
   number_.store(number, std::memory_order_release);
 }
@@ -115,12 +115,14 @@ void JournalSegments::cut(const store::Store& store, AnnotationLog& annotations)
     numbers["clock.cupti_stop_ns"] = now->cupti_ns;
     numbers["clock.wall_stop_ns"] = now->wall_ns;
   }
+  // Its file is there before this one says that it is followed by another: a reader sees if that could not be begun.
+  auto next = std::make_unique<Journal>(name_of(segment_number() + 1));
   file_->state({}, numbers);
   file_->close();
   if (!trouble().empty()) return;
   for (const auto& [table, rows] : file_->num_rows()) rows_before_[std::string(table)] += rows;
   closed_.push_back({segment_number(), file_->num_bytes(), clock_ns(CLOCK_MONOTONIC), !file_->num_rows().empty()});
-  open(segment_number() + 1);
+  open(segment_number() + 1, std::move(next));
   write_head();
   file_->retell(store, annotations.told(), retold_);
   head_bytes_ = file_->num_bytes();
@@ -168,6 +170,7 @@ void JournalSegments::remove() {
   if (!is_folder_ours_) return;
   for (const Closed& segment : closed_) ::unlink(name_of(segment.number).c_str());
   closed_.clear();
+  ::unlink(name_of(segment_number() + 1).c_str());  // one that could not be begun
   ::rmdir(path_.c_str());
   is_folder_ours_ = false;
 }

@@ -74,7 +74,7 @@ class JournalSegments {
   };
 
   std::string name_of(uint32_t number) const;
-  void open(uint32_t number);
+  void open(uint32_t number, std::unique_ptr<Journal> file);
   void write_head();
   void remove_old_segments();
   // Whether the oldest closed segment has the latest rows.

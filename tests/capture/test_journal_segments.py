@@ -187,6 +187,18 @@ def test_the_begin_of_a_ring_is_no_loss(gpu, tmp_path):
     assert Recording.load(tmp_path / "part.gpurec").ledger.losses() == []
 
 
+@pytest.mark.parametrize("num_bytes", [0, 8])
+def test_a_session_that_broke_off_as_it_began_a_segment_had_not_ended(gpu, tmp_path, num_bytes):
+    journal = tmp_path / "run.journal"
+    with streamed(journal):
+        launch_in_pieces(gpu, pieces=4)
+    last = segments_of(journal)[-1]
+    last.write_bytes(last.read_bytes()[:num_bytes])
+    found = Recording.load(journal)
+    assert found.ledger.interrupted == 1
+    assert not found.ledger.complete
+
+
 def test_graphs_and_objects_are_told_again(tmp_path):
     """Launches of a graph that was captured in the first segment have the path of its capture in the last."""
     journal = tmp_path / "run.journal"
