@@ -209,9 +209,9 @@ _OWN_PLACES = (
 """Files whose frames are in no stack: this one, that of the wrappers, and the hooks of the adapters."""
 
 
-_MOST_PARTS = 1 << 19
+_MOST_PARTS = 1 << 16
 """The most parts (details, their inputs and the frames of their stacks) that are kept where nothing else is in memory
-either. A part takes up to 400 bytes, here and in the native library."""
+either. A part takes up to 400 bytes, here and in the native library, and each segment of a journal tells of all of them."""
 _MOST_CHECKED = 4096
 """The most checked details whose number is remembered."""
 _TOLD_EVERY_S = 1.0
