@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <ctime>
 #include <exception>
+#include <memory>
 #include <new>
 #include <string>
 
@@ -51,8 +52,10 @@ void DecodeThread::prepare(size_t buffer_bytes, uint32_t max_buffers) {
 }
 
 void DecodeThread::start(const cupti::Library& library) {
-  store_.clear();
-  decoder_.emplace(library, store_, annotations_.first_id());
+  if (!store_) store_.reset(spare_store_.exchange(nullptr, std::memory_order_acq_rel));
+  if (!store_) store_ = std::make_unique<store::Store>();
+  store_->clear();
+  decoder_.emplace(library, *store_, annotations_.first_id());
   library_ = &library;
   has_named_devices_ = false;
   calling_thread_id_ = 0;
@@ -76,6 +79,17 @@ void DecodeThread::stop() {
   running_.store(false, std::memory_order_release);
   ::sem_post(&wake_);
   if (thread_.joinable()) thread_.join();
+}
+
+DecodeThread::LentStore DecodeThread::lend_store() noexcept { return LentStore(store_.release(), GiveBack{this}); }
+
+void DecodeThread::GiveBack::operator()(store::Store* store) const noexcept {
+  store->clear();
+  delete thread->spare_store_.exchange(store, std::memory_order_acq_rel);
+}
+
+void DecodeThread::forget_rows() {
+  if (store_) store_->clear();
 }
 
 void DecodeThread::run() {
@@ -172,14 +186,14 @@ void DecodeThread::decode(const CompletedBuffer& buffer) {
 void DecodeThread::note_costs() {
   // The others are times of the program: modules and functions that are loaded, full queues.
   constexpr std::array<uint32_t, 4> kOfCupti = {1U << 16, 2U << 16, 3U << 16, 7U << 16};
-  const store::Chunks<store::OverheadRow>& overheads = store_.rows.of<store::OverheadRow>();
+  const store::Chunks<store::OverheadRow>& overheads = store_->rows.of<store::OverheadRow>();
   for (; overheads_noted_ < overheads.size(); ++overheads_noted_) {
     const store::OverheadRow& row = overheads[overheads_noted_];
     const bool is_of_cupti = std::find(kOfCupti.begin(), kOfCupti.end(), row.overhead_kind) != kOfCupti.end();
     if (is_of_cupti && row.start_ns > 0 && row.end_ns > row.start_ns) overhead_ns_ += row.end_ns - row.start_ns;
   }
   constexpr size_t kLatest = 16;  // rows of a stream that tell whether the program launches graphs
-  for (auto stream = store_.streams().begin(); stream != store_.streams().end() && !has_graphs_; ++stream) {
+  for (auto stream = store_->streams().begin(); stream != store_->streams().end() && !has_graphs_; ++stream) {
     const store::Chunks<store::KernelRow>& kernels = stream->second.rows.of<store::KernelRow>();
     for (size_t row = kernels.size() - std::min(kernels.size(), kLatest); row < kernels.size(); ++row) {
       has_graphs_ = has_graphs_ || kernels[row].graph_id != 0;
@@ -216,8 +230,8 @@ void DecodeThread::name_devices() {
 
 bool DecodeThread::take_from_logs() {
   try {
-    const size_t changes = graphs_.move_to(store_);
-    const size_t ranges = ranges_.move_to(store_, 0);
+    const size_t changes = graphs_.move_to(*store_);
+    const size_t ranges = ranges_.move_to(*store_, 0);
     state_facts();
     return changes > 0 || ranges > 0 || annotations_.has_changes();
   } catch (const std::bad_alloc&) {
@@ -287,13 +301,13 @@ void DecodeThread::write_journal(int64_t cpu_ns) {
   try {
     std::map<std::string, int64_t> so_far = counters();
     so_far["decode_cpu_ns"] = cpu_ns;
-    flusher_.append(store_, annotations_, so_far);
+    flusher_.append(*store_, annotations_, so_far);
   } catch (const std::bad_alloc&) {
     flusher_.give_up("out of memory");
   }
-  if (watch_.is_watching()) watch_.notice(store_);
+  if (watch_.is_watching()) watch_.notice(*store_);
   if (!forgets_) return;
-  store_.clear_rows();  // also those that a broken journal does not have: nothing else reads them
+  store_->clear_rows();  // also those that a broken journal does not have: nothing else reads them
   overheads_noted_ = 0;
   flusher_.forget_rows();
 }

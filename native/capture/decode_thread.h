@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -54,8 +55,20 @@ class DecodeThread {
   // Decodes the buffers that have come back, and ends the thread.
   void stop();
 
-  // The rows. They belong to the thread while it runs.
-  store::Store& store() { return store_; }
+  // The rows. They belong to the thread while it runs. There are none before the first start, and once they were lent.
+  store::Store& store() { return *store_; }
+  // Removes the rows.
+  void forget_rows();
+
+  // The rows of a session that has ended, for a reader on any thread; the next session may begin meanwhile, with
+  // another store. A store that comes back is kept for the next session, together with its stock of memory, instead of
+  // one that came back before.
+  struct GiveBack {
+    DecodeThread* thread;
+    void operator()(store::Store* store) const noexcept;
+  };
+  using LentStore = std::unique_ptr<store::Store, GiveBack>;
+  LentStore lend_store() noexcept;
 
   // The counts of buffers and records for the ledger, by name. While the thread runs, only the thread itself calls
   // this.
@@ -133,7 +146,8 @@ class DecodeThread {
   bool forgets_ = false;
   std::thread thread_;
 
-  store::Store store_;
+  std::unique_ptr<store::Store> store_;
+  std::atomic<store::Store*> spare_store_{nullptr};
   std::optional<Decoder> decoder_;
   const cupti::Library* library_ = nullptr;
   LaunchWatch watch_;

@@ -312,7 +312,7 @@ void Session::roll_back() {
   subscription_.close();
   decode_thread_.stop();
   flusher_.close();
-  decode_thread_.store().clear();
+  decode_thread_.forget_rows();
 }
 
 // --- Budget ------------------------------------------------------------------------------------------------------
@@ -433,7 +433,7 @@ std::optional<Capture> Session::stop(bool synchronize, int64_t timeout_ns, Holde
   decode_thread_.store().sort();
 
   capture.library = &library();
-  capture.store = &decode_thread_.store();
+  capture.store = decode_thread_.lend_store();
   capture.annotations = annotations_.take(capture.stop.cupti_ns, capture.annotation_paths);
   capture.devices = library().devices();
   capture.shared_subscription = subscription_.is_shared();

@@ -42,10 +42,10 @@
 
 namespace collector::capture {
 
-// A finished session. Its store belongs to the decode thread and is valid until the next start.
+// A finished session. It owns its rows: another session may begin while they are read.
 struct Capture {
   const cupti::Library* library;
-  store::Store* store;
+  DecodeThread::LentStore store;
   std::vector<store::AnnotationRow> annotations;
   std::vector<std::string> annotation_paths;
   Anchor start;

@@ -59,15 +59,18 @@ class Program {
   }
 
   void launch_until(const std::atomic<bool>& is_over) const {
+    while (!is_over.load()) launch();
+  }
+
+  static constexpr size_t kLaunches = 20;
+  void launch() const {
     require(call(driver_, "cuCtxSetCurrent", context_) == 0, "cuCtxSetCurrent");
     void* const none = nullptr;
-    while (!is_over.load()) {
-      for (int launch = 0; launch < 20; ++launch) {
-        const int result = call(driver_, "cuLaunchKernel", kernel_, 1U, 1U, 1U, 32U, 1U, 1U, 0U, none, none, none);
-        require(result == 0, "cuLaunchKernel");
-      }
-      require(call(driver_, "cuCtxSynchronize") == 0, "cuCtxSynchronize");
+    for (size_t launch = 0; launch < kLaunches; ++launch) {
+      const int result = call(driver_, "cuLaunchKernel", kernel_, 1U, 1U, 1U, 32U, 1U, 1U, 0U, none, none, none);
+      require(result == 0, "cuLaunchKernel");
     }
+    require(call(driver_, "cuCtxSynchronize") == 0, "cuCtxSynchronize");
   }
 
  private:
@@ -143,6 +146,28 @@ void fork_a_child() {
   require(WIFEXITED(status) && WEXITSTATUS(status) == 0, "a child has a part in the parent's recording");
 }
 
+size_t kernels_in(collector::store::Store& store) {
+  size_t count = 0;
+  for (auto& [key, stream] : store.streams()) count += stream.rows.of<collector::store::KernelRow>().size();
+  return count;
+}
+
+// The rows of a traced step are those of its reader: a recording that begins meanwhile leaves them alone.
+void read_beside_a_recording(const Program& program, const collector::capture::StartOptions& options) {
+  Session& session = Session::instance();
+  for (int round = 0; round < 2; ++round) {
+    require(!session.start(options), "a session cannot begin");
+    program.launch();
+    const auto capture = session.stop(true, 1'000'000'000);
+    require(capture && kernels_in(*capture->store) == Program::kLaunches, "a step lacks kernels");
+    require(ask("start\0"s + "0\0"s + "0\0"s).rfind("ok\0"s, 0) == 0, "a recording cannot begin");
+    require(kernels_in(*capture->store) == Program::kLaunches, "a recording has taken the rows of a step");
+    program.launch();
+    require(ask("stop\0"s).rfind("ok\0"s, 0) == 0, "a recording cannot end");
+    require(kernels_in(*capture->store) == Program::kLaunches, "a recording has changed the rows of a step");
+  }
+}
+
 void hammer(int rounds) {
   const Program program;
   collector::inject::ControlOptions options;
@@ -152,6 +177,7 @@ void hammer(int rounds) {
   require(!collector::inject::listen(options), "it cannot listen");
   require(!collector::inject::listen(options), "a second call does something");
   require(!collector::inject::listening_at().empty(), "it does not listen");
+  read_beside_a_recording(program, options.start);
 
   std::atomic<bool> is_over{false};
   std::vector<std::thread> launchers;
