@@ -10,6 +10,7 @@
 
 #include "capture/capture_ranges.h"
 #include "capture/clocks.h"
+#include "threads/not_cancelled.h"
 #include "threads/patient_lock.h"
 
 namespace collector::capture {
@@ -152,6 +153,7 @@ std::string Session::journal_trouble() {
 
 void Session::remove_journal() {
   if (cupti::forked_after_use()) return;
+  const threads::NotCancelled not_cancelled;
   const threads::MutexLock lock(control_);
   if (!active()) flusher_.remove();
 }
@@ -188,6 +190,7 @@ void Session::finish_journal(const Capture& capture) {
 }
 
 std::optional<Failure> Session::start(const StartOptions& options) {
+  const threads::NotCancelled not_cancelled;
   if (auto failure = cupti::begin_use()) return failure;  // in a forked child control_ may be locked for ever
   const threads::MutexLock lock(control_);
   if (collecting_.load(std::memory_order_relaxed)) {
@@ -402,6 +405,7 @@ void Session::flush(uint32_t forced, int64_t deadline_ns, int64_t patience_ns) {
 
 std::optional<Capture> Session::stop(bool synchronize, int64_t timeout_ns, Holder holder) {
   if (!active()) return std::nullopt;
+  const threads::NotCancelled not_cancelled;
   const threads::MutexLock lock(control_);
   if (!active() || holder_ != holder) return std::nullopt;  // another thread may have ended the session in the meantime
   const int64_t deadline = clock_ns(CLOCK_MONOTONIC) + timeout_ns;
@@ -492,6 +496,7 @@ std::string Session::callback_name(uint32_t domain, uint32_t callback_id) const 
 
 std::optional<JournalMark> Session::mark(Completeness wanted, bool synchronize, int64_t timeout_ns) {
   if (!active()) return std::nullopt;
+  const threads::NotCancelled not_cancelled;
   const threads::MutexLock lock(control_);
   if (!active() || holder_ == Holder::kCaller) return std::nullopt;
   if (flusher_.is_broken()) {
@@ -518,6 +523,7 @@ std::optional<JournalMark> Session::mark(Completeness wanted, bool synchronize, 
 // --- Capture ranges ----------------------------------------------------------------------------------------------
 
 void Session::open_capture_range() {
+  const threads::NotCancelled not_cancelled;
   if (!active() || !threads::lock_within(control_, threads::kPatience)) return;
   const threads::MutexLock lock(control_, std::adopt_lock);
   if (active()) open_capture_range_now();
@@ -541,6 +547,7 @@ void Session::open_capture_range_now() {
 
 void Session::close_capture_range() {
   if (!active()) return;
+  const threads::NotCancelled not_cancelled;
   const int64_t now = cupti_now();
   if (!threads::lock_within(control_, threads::kPatience)) {
     late_close_ns_.store(now);
@@ -600,6 +607,7 @@ Session::Settling Session::settle_capture_range() {
 
 void Session::abort() {
   if (!active()) return;
+  const threads::NotCancelled not_cancelled;
   if (!control_.try_lock()) return;
   const threads::MutexLock lock(control_, std::adopt_lock);
   if (!active() || holder_ != Holder::kCaller) return;

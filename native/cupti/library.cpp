@@ -15,6 +15,7 @@
 #include "cupti/trial.h"
 #include "cupti/version_checks.h"
 #include "threads/mutex.h"
+#include "threads/not_cancelled.h"
 
 namespace collector::cupti {
 namespace {
@@ -325,6 +326,7 @@ std::string Library::portable_path() const {
 }
 
 Library::Opened Library::open(const LibraryPaths& paths) {
+  const threads::NotCancelled not_cancelled;
   if (auto failure = begin_use()) return *failure;
   struct OpenedLibraries {
     threads::Mutex mutex;

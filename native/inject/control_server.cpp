@@ -29,6 +29,7 @@
 #include "capture/session.h"
 #include "inject/run_options.h"
 #include "threads/mutex.h"
+#include "threads/not_cancelled.h"
 #include "threads/signals_blocked.h"
 
 namespace collector::inject {
@@ -388,6 +389,7 @@ std::atomic<ControlServer*> current{nullptr};
 ControlServer& server() { return *current.load(std::memory_order_acquire); }
 
 void leave_to_parent() {
+  const threads::NotCancelled not_cancelled;
   server().leave_to_parent();
   current.store(new ControlServer(), std::memory_order_release);
 }
@@ -395,6 +397,7 @@ void leave_to_parent() {
 }  // namespace
 
 std::optional<Failure> listen(const ControlOptions& options) {
+  const threads::NotCancelled not_cancelled;
   static const bool is_registered = [] {
     current.store(new ControlServer(), std::memory_order_release);
     ::pthread_atfork(nullptr, nullptr, leave_to_parent);
@@ -409,6 +412,7 @@ std::string listening_at() { return current.load(std::memory_order_acquire) == n
 
 void stop_listening() {
   if (current.load(std::memory_order_acquire) == nullptr) return;
+  const threads::NotCancelled not_cancelled;
   try {
     server().end();
   } catch (const std::exception&) {  // no memory: the journal says that it had not ended

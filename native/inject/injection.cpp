@@ -26,6 +26,7 @@
 #include "nvtx/copies.h"
 #include "nvtx/handler.h"
 #include "threads/mutex.h"
+#include "threads/not_cancelled.h"
 #include "threads/signals_blocked.h"
 
 namespace collector::inject {
@@ -167,6 +168,7 @@ class Injection {
 Injection* injection = nullptr;
 
 void end_at_exit() {
+  const threads::NotCancelled not_cancelled;
   try {
     injection->end();
   } catch (...) {  // no memory
@@ -213,6 +215,7 @@ void inject() {
 }  // namespace collector::inject
 
 int InitializeInjection() {
+  const collector::threads::NotCancelled not_cancelled;
   try {
     collector::inject::inject();
   } catch (const std::exception& error) {

@@ -16,6 +16,7 @@
 
 #include "nvtx/handler.h"
 #include "threads/mutex.h"
+#include "threads/not_cancelled.h"
 
 namespace collector::nvtx {
 namespace {
@@ -159,6 +160,7 @@ bool is_armed() {
 }
 
 std::vector<Copy> copies() {
+  const threads::NotCancelled not_cancelled;
   static auto* const mutex = new threads::Mutex();
   static auto* const known = new std::map<std::string, std::optional<FoundCopy>>();
   const threads::MutexLock lock(*mutex);

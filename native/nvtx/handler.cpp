@@ -21,6 +21,7 @@
 #include "nvtx/payload_schemas.h"
 #include "nvtx/texts.h"
 #include "threads/mutex.h"
+#include "threads/not_cancelled.h"
 
 namespace collector::nvtx {
 namespace {
@@ -547,6 +548,7 @@ void name_event(void*, std::string_view) {}
 // A function that names an object: `record` keeps the name, and the next tool gets the call.
 template <auto id, typename Object, typename Text, void (*record)(Object, std::string_view)>
 void name_object(Object object, const Text* name) {
+  const threads::NotCancelled not_cancelled;
   guarded([&] {
     if (is_forked_child()) return 0;
     if constexpr (std::is_same_v<Text, char>) {
@@ -675,6 +677,7 @@ constexpr capture::StatedNames kStatedNames{names_version, stated_names};
 // ---------------------------------------------------------------------------------------------------------------------
 
 void attach(GetExportTable get_export_table) {
+  const threads::NotCancelled not_cancelled;
   const auto* const tables = static_cast<const CallbackTables*>(get_export_table(kCallbackTables));
   if (tables == nullptr || tables->struct_size < sizeof(CallbackTables)) return;
   Handler& self = handler();

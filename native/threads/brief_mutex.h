@@ -6,9 +6,10 @@
 #pragma once
 
 #include <atomic>
-#include <ctime>
+#include <cstdint>
 
 #include "threads/mutex.h"
+#include "threads/not_cancelled.h"
 
 namespace collector::threads {
 
@@ -26,11 +27,11 @@ class CAPABILITY("mutex") BriefMutex {
  private:
   void wait() {
     constexpr int kSpins = 200;
-    constexpr timespec kPause{0, 20'000};
+    constexpr int64_t kPauseNs = 20'000;
     for (int looks = 0;; ++looks) {
       const bool seems_free = !is_held_.load(std::memory_order_relaxed);
       if (seems_free && !is_held_.exchange(true, std::memory_order_acquire)) return;
-      if (looks >= kSpins) ::nanosleep(&kPause, nullptr);
+      if (looks >= kSpins) sleep_uncancelled(kPauseNs);
     }
   }
 

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <ctime>
 
 #include "threads/mutex.h"
+#include "threads/not_cancelled.h"
 
 namespace collector::threads {
 
@@ -17,8 +17,7 @@ inline bool lock_within(Mutex& mutex, int64_t timeout_ns) TRY_ACQUIRE(true, mute
   for (int64_t waited = 0;; waited += kPauseNs) {
     if (mutex.try_lock()) return true;
     if (waited >= timeout_ns) return false;
-    const timespec pause{0, kPauseNs};
-    ::nanosleep(&pause, nullptr);
+    sleep_uncancelled(kPauseNs);
   }
 }
 

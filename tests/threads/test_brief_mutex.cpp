@@ -1,5 +1,6 @@
 // The mutex of the annotations: one thread at a time, also where threads find it held. Under ThreadSanitizer, too.
 #include <doctest/doctest.h>
+#include <pthread.h>
 
 #include <atomic>
 #include <chrono>
@@ -7,6 +8,8 @@
 #include <vector>
 
 #include "threads/brief_mutex.h"
+#include "threads/not_cancelled.h"
+#include "threads/patient_lock.h"
 
 namespace collector::threads {
 namespace {
@@ -53,6 +56,45 @@ TEST_CASE("a thread waits for a holder that sleeps") {
   thread.join();
   const BriefLock lock(counter.mutex);
   CHECK(counter.count == 70);
+}
+
+// Cancels a thread that runs `wait` until `let_go` is called; whether the thread came back from it.
+template <typename Wait, typename LetGo>
+bool survives_cancellation(const Wait& wait, const LetGo& let_go) {
+  std::atomic<bool> is_waiting{false};
+  std::atomic<bool> came_back{false};
+  std::thread thread([&] {
+    is_waiting = true;
+    wait();
+    came_back = true;
+    ::pthread_testcancel();
+    came_back = false;  // the cancellation was lost
+  });
+  while (!is_waiting) std::this_thread::yield();
+  ::pthread_cancel(thread.native_handle());
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  let_go();
+  thread.join();
+  return came_back;
+}
+
+TEST_CASE("a cancelled thread is unwound after its wait for a lock, not in it") {
+  BriefMutex brief;
+  brief.lock();
+  CHECK(survives_cancellation([&] { const BriefLock lock(brief); }, [&] { brief.unlock(); }));
+  Mutex patient;
+  patient.lock();
+  CHECK(survives_cancellation(
+      [&] {
+        if (lock_within(patient, kPatience)) patient.unlock();
+      },
+      [&] { patient.unlock(); }));
+  CHECK(survives_cancellation(
+      [] {
+        const NotCancelled not_cancelled;
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      },
+      [] {}));
 }
 
 }  // namespace
