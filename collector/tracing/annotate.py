@@ -211,7 +211,8 @@ _OWN_PLACES = (
 
 _MOST_PARTS = 1 << 16
 """The most parts (details, their inputs and the frames of their stacks) that are kept where nothing else is in memory
-either. A part takes up to 400 bytes, here and in the native library, and each segment of a journal tells of all of them."""
+either. A part takes up to 400 bytes, here and in the native library, and each segment of a journal states all of them.
+"""
 _MOST_CHECKED = 4096
 """The most checked details whose number is remembered."""
 _TOLD_EVERY_S = 1.0
@@ -256,6 +257,10 @@ class _KnownDetails:
         if self._note_facts is not None and now - self._told_s >= _TOLD_EVERY_S:
             self._told_s = now
             self._note_facts({}, {_LEFT_OUT: self.left_out})
+
+    def unlock(self) -> None:
+        """In a forked child: another thread of the parent may have held the lock."""
+        self._lock = threading.Lock()
 
     def detach(self) -> None:
         """Never use the source again."""
@@ -425,3 +430,25 @@ def forget_annotations() -> None:
         convert_extension.annotate_in(None, False)
         task_steps.follow(None)
     _recorder = None
+
+
+def _start_again_in_child() -> None:
+    """After a fork: a session is the parent's. A process that others may record is one in the child, too, as long as
+    CUDA can be used there."""
+    global _standing
+    standing, recorder = _standing, _recorder
+    if standing is not None:
+        from collector import _native
+
+        if _native.is_forked():
+            standing = None
+    if standing is not None and recorder is not None and recorder.known is standing.known:
+        recorder.known.unlock()
+        return
+    forget_annotations()
+    if standing is not None:
+        _standing = standing
+        send_annotations_to(None)
+
+
+os.register_at_fork(after_in_child=_start_again_in_child)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from collector.errors import NotTracedError, SessionActiveError
 from collector.text.surrogates import without_surrogates
-from collector.tracing.annotate import forget_annotations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -209,7 +208,6 @@ def _forget_in_child() -> None:
     _background = None
     _uses.clear()
     _ending.clear()
-    forget_annotations()
 
 
 atexit.register(_end_at_exit)

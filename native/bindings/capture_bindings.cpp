@@ -18,6 +18,7 @@
 #include "capture/packed_rows.h"
 #include "capture/session.h"
 #include "cupti/activity_kinds.h"
+#include "cupti/fork.h"
 #include "cupti/library.h"
 #include "cupti/version_checks.h"
 #include "inject/control_server.h"
@@ -421,6 +422,8 @@ PYBIND11_MODULE(_native, m, py::mod_gil_not_used()) {
       "abort", [] { Session::instance().abort(); }, py::call_guard<GilRelease>(),
       "Closes the session without waiting for the GPU, and forgets it.");
   m.def("is_active", [] { return Session::instance().active(); });
+  m.def("is_forked", &cupti::forked_after_use,
+        "Whether this process was forked from one that had used CUDA, so that it can record nothing.");
   m.def("is_idle", [] { return Session::instance().idle(); });
   m.def(
       "push_annotation",

@@ -130,9 +130,9 @@ void DecodeThread::cut_journal(bool only_if_due) {
   if (!flusher_.has_journal() || !forgets_) return;
   try {
     if (only_if_due) {
-      flusher_.cut_if_due(store_, annotations_);
+      flusher_.cut_if_due(*store_, annotations_);
     } else {
-      flusher_.cut(store_, annotations_);
+      flusher_.cut(*store_, annotations_);
     }
   } catch (const std::bad_alloc&) {
     flusher_.give_up("out of memory");

@@ -621,7 +621,10 @@ void Session::note_details(std::string_view details) {
   if (active()) annotations_.note_details(details);
 }
 
-void Session::note_run_details(std::string_view details) { annotations_.note_run_details(details); }
+void Session::note_run_details(std::string_view details) {
+  if (cupti::forked_after_use()) return;  // the lock may be held for ever, and no session follows
+  annotations_.note_run_details(details);
+}
 
 int64_t Session::cupti_now() const { return library().clock().now().value_or(0); }
 

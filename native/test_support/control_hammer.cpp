@@ -33,7 +33,7 @@ using namespace std::string_literals;
 
 constexpr int kClients = 4;
 constexpr int kLaunchers = 2;
-constexpr int kForks = 4;
+constexpr int kForks = 8;
 
 void require(bool is_met, const char* what) {
   if (is_met) return;
@@ -47,6 +47,14 @@ int call(void* driver, const char* name, Arguments... arguments) {
   require(function != nullptr, name);
   return function(arguments...);
 }
+
+class Annotation {
+ public:
+  explicit Annotation(const char* name) { Session::instance().push_annotation(collector::capture::kRecordedProgram, name); }
+  ~Annotation() { Session::instance().pop_annotation(collector::capture::kRecordedProgram, true); }
+  Annotation(const Annotation&) = delete;
+  Annotation& operator=(const Annotation&) = delete;
+};
 
 class Program {
  public:
@@ -67,6 +75,7 @@ class Program {
     require(call(driver_, "cuCtxSetCurrent", context_) == 0, "cuCtxSetCurrent");
     void* const none = nullptr;
     for (size_t launch = 0; launch < kLaunches; ++launch) {
+      const Annotation annotation("launch");
       const int result = call(driver_, "cuLaunchKernel", kernel_, 1U, 1U, 1U, 32U, 1U, 1U, 0U, none, none, none);
       require(result == 0, "cuLaunchKernel");
     }
@@ -139,11 +148,17 @@ void fork_a_child() {
   if (child == 0) {
     const bool is_left = collector::inject::listening_at().empty() && !Session::instance().active();
     collector::inject::stop_listening();
+    ::alarm(20);  // another thread of the parent may have held the locks of the annotations
+    Session::instance().note_run_details("{}");
+    Session::instance().note_details("{}");
+    Session::instance().push_annotation(collector::capture::kRecordedProgram, "in the child");
+    Session::instance().pop_annotation(collector::capture::kRecordedProgram, true);
     std::_Exit(is_left ? 0 : 1);
   }
   int status = 0;
   require(child > 0 && ::waitpid(child, &status, 0) == child, "a child cannot be forked");
-  require(WIFEXITED(status) && WEXITSTATUS(status) == 0, "a child has a part in the parent's recording");
+  require(WIFEXITED(status), "a child hangs");
+  require(WEXITSTATUS(status) == 0, "a child has a part in the parent's recording");
 }
 
 size_t kernels_in(collector::store::Store& store) {

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -74,3 +78,74 @@ def test_an_annotation_around_a_step_leaves_those_of_the_step_alone(gpu, recorde
         is_open.set()
         thread.join()
     assert step.recording.annotations_of(step.recording.kernels) == ["inside"]
+
+
+ASKED = """
+import os, socket, sys
+import collector
+from collector.testing import SimulatedGpu
+from collector.tracing.annotate import is_recording
+
+def ask(*fields):
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(f"\\0collector-{os.getpid()}")
+        connection.sendall(b"".join(field.encode() + b"\\0" for field in fields))
+        connection.shutdown(socket.SHUT_WR)
+        return connection.recv(4096).decode().split("\\0")
+
+def recorded_step(gpu):
+    status, _, journal, *_ = ask("start", "0", "0")
+    assert status == "ok", journal
+    with collector.annotate("recorded", flops=5.0):
+        gpu.launch("kernel")
+    return journal
+
+collector.listen(strict=True)
+"""
+
+
+def run_asked(program: str, folder: Path) -> list[str]:
+    environment = os.environ | {"TMPDIR": str(folder)}
+    command = [sys.executable, "-c", ASKED + program]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.mark.medium
+def test_a_child_forked_while_a_recording_is_open_annotates_nothing(tmp_path):
+    """Whatever else was imported: `collector.trace` would forget the annotations, too."""
+    program = """
+with SimulatedGpu() as gpu:
+    recorded_step(gpu)
+    before = is_recording()
+    if os.fork() == 0:
+        with collector.annotate("in the child", flops=7.0):
+            pass
+        collector._native.note_run_details("{}")
+        print(before, is_recording(), "collector.tracing.session_slot" in sys.modules, flush=True)
+        os._exit(0)
+    os.wait()
+"""
+    assert run_asked(program, tmp_path) == ["True False False"]
+
+
+@pytest.mark.medium
+def test_a_child_forked_before_cuda_was_used_has_the_annotations_of_its_own_recording(tmp_path):
+    program = """
+with collector.annotate("of the parent", flops=3.0):
+    pass
+if os.fork() == 0:
+    collector.listen(strict=True)
+    with SimulatedGpu() as gpu:
+        journal = recorded_step(gpu)
+        gpu.synchronize()
+        ask("stop")
+        recording = collector.load(journal).recording
+        details = [recording.details[number - 1].flops for number in recording.annotations.details_id]
+        print(recording.kernels.annotations(), details)
+    sys.stdout.flush()
+    os._exit(0)
+assert os.wait()[1] == 0
+"""
+    assert run_asked(program, tmp_path) == ["['recorded'] [5.0]"]
