@@ -8,6 +8,7 @@
 
 #include <semaphore.h>
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -78,6 +79,9 @@ class CaptureRanges {
 
   // Sleeps until a range has been closed since the last call.
   void wait_for_close();
+
+  // For forks, in the order in which they may be taken.
+  std::array<threads::Mutex*, 2> mutexes() { return {&changing_, &mutex_}; }
 
  private:
   CaptureRanges() noexcept;

@@ -35,6 +35,9 @@ class CudaNames {
   // `library`: that of the session that has ended.
   NamedObjects names(const cupti::Library* library);
 
+  // For forks.
+  threads::Mutex& mutex() { return mutex_; }
+
  private:
   static constexpr size_t kMostNames = 4096;  // of each kind; further ones are forgotten
 

@@ -68,6 +68,9 @@ class Domains {
   // The selected domains that the program has not made, though it has made others; without the default domain.
   std::vector<std::string> absent();
 
+  // For forks.
+  threads::Mutex& mutex() { return mutex_; }
+
  private:
   bool is_selected(const std::string& name) const REQUIRES(mutex_);
 

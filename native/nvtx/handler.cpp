@@ -1,6 +1,7 @@
 #include "nvtx/handler.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,11 +16,14 @@
 #include <unordered_map>
 #include <utility>
 
+#include "capture/capture_ranges.h"
 #include "capture/session.h"
+#include "cupti/fork.h"
 #include "nvtx/domains.h"
 #include "nvtx/next_tool.h"
 #include "nvtx/payload_schemas.h"
 #include "nvtx/texts.h"
+#include "threads/fork_locks.h"
 #include "threads/mutex.h"
 #include "threads/not_cancelled.h"
 
@@ -39,8 +43,8 @@ struct Handler {
   PayloadSchemas schemas;
   CudaNames cuda_names;
   NextTool next;
-  const pid_t process_id = ::getpid();
-  RegisteredString no_string{std::string(kNoName), {}, {}};  // that of forked children
+  RegisteredString no_string{std::string(kNoName), {}, {}};  // that of inert children
+  std::atomic<bool> is_inert{false};                         // whether this is a child that found a lock held
   std::atomic<uint64_t> failures{0};
   std::atomic<uint64_t> names_version{0};  // of the names of threads and of CUDA's objects
   std::recursive_mutex attaching;          // the next tool may call NVTX, too, while it attaches
@@ -55,9 +59,31 @@ struct Handler {
 Handler* const kHandler = new Handler();
 Handler& handler() { return *kHandler; }
 
-// Whether this is a forked child: a lock may have been held by a thread that the child does not have, so that the child
-// must take none. It records nothing.
-bool is_forked_child() { return ::getpid() != handler().process_id; }
+// Whether this is a forked child that records nothing and must take no lock: a thread that the child does not have may
+// hold it. A child that was forked before CUDA was used records as any process does.
+bool is_inert() noexcept { return cupti::forked_after_use() || handler().is_inert.load(std::memory_order_relaxed); }
+
+using HandlerLocks = threads::ForkLocks<6>;
+
+HandlerLocks& fork_locks() {
+  static auto* const locks = [] {
+    const auto [changing, ranges] = capture::CaptureRanges::instance().mutexes();
+    Handler& self = handler();
+    // A payload is read with the schemas locked, and its strings are looked up among the domains.
+    return new HandlerLocks(
+        {changing, ranges, &self.mutex, &self.cuda_names.mutex(), &self.schemas.mutex(), &self.domains.mutex()});
+  }();
+  return *locks;
+}
+
+// Registered when the library is loaded, before any of the locks can be held.
+[[maybe_unused]] const int kRegistered = [] {
+  fork_locks();
+  return ::pthread_atfork([] { fork_locks().take(); }, [] { fork_locks().release(); },
+                          [] {
+                            if (!fork_locks().release()) handler().is_inert.store(true, std::memory_order_relaxed);
+                          });
+}();
 
 // Runs `record`; nothing that it throws may reach the program.
 template <typename Record>
@@ -225,7 +251,7 @@ auto with_texts(const Domain& domain, const EventAttributes& attributes, std::st
 // --- Ranges that are pushed and popped -------------------------------------------------------------------------------
 
 bool is_recorded(const Domain& domain) {
-  return domain.is_wanted.load(std::memory_order_relaxed) && handler().session.follows_ranges();
+  return domain.is_wanted.load(std::memory_order_relaxed) && handler().session.follows_ranges() && !is_inert();
 }
 
 int push_ex(Domain& domain, const EventAttributes* attributes) noexcept {
@@ -305,6 +331,7 @@ uint64_t start(Domain& domain, const EventAttributes& attributes, const NameOf& 
 // Ends a range here, and returns its id for the next tool; 0: it has none there.
 uint64_t end(uint64_t id) noexcept {
   if ((id & kOurRange) == 0) return id;
+  if (is_inert()) return 0;
   Handler& self = handler();
   const uint64_t ours = id & ~kOurRange;
   return guarded([&]() -> uint64_t {
@@ -355,7 +382,7 @@ int range_pop() {
 
 void name_thread(uint32_t thread_id, std::string_view name) {
   Handler& self = handler();
-  if (is_forked_child()) return;
+  if (is_inert()) return;
   const threads::MutexLock lock(self.mutex);
   if (self.thread_names.size() < kMostThreadNames || self.thread_names.count(thread_id) != 0) {
     self.thread_names[thread_id] = name;
@@ -432,7 +459,7 @@ void range_end(uint64_t id) {
 }
 
 void name_category(void* domain, uint32_t category, std::string_view name) {
-  if (is_forked_child()) return;
+  if (is_inert()) return;
   handler().domains.name_category(handler().domains.of(domain), category, name);
 }
 
@@ -469,7 +496,7 @@ int domain_range_pop(void* domain) {
 template <typename Text>
 void* register_string(void* domain, const Text* text, std::string_view (*find_name)(const Text*), Core2 id) {
   Handler& self = handler();
-  if (is_forked_child()) return &self.no_string;
+  if (is_inert()) return &self.no_string;
   return guarded([&]() -> void* {
     RegisteredString& string = self.domains.register_string(self.domains.of(domain), find_name(text));
     auto* const next = self.next.core2<void*(void*, const Text*)>(id);
@@ -490,7 +517,7 @@ void* domain_register_string_w(void* domain, const wchar_t* text) {
 template <typename Text>
 void* create_domain(const Text* text, std::string_view (*find_name)(const Text*), Core2 id) {
   Handler& self = handler();
-  if (is_forked_child()) return &self.domains.default_domain();
+  if (is_inert()) return &self.domains.default_domain();
   return guarded([&]() -> void* {
     Domain& domain = self.domains.create(find_name(text));
     if (auto* const next = self.next.core2<void*(const Text*)>(id)) domain.next.store(next(text));
@@ -550,7 +577,7 @@ template <auto id, typename Object, typename Text, void (*record)(Object, std::s
 void name_object(Object object, const Text* name) {
   const threads::NotCancelled not_cancelled;
   guarded([&] {
-    if (is_forked_child()) return 0;
+    if (is_inert()) return 0;
     if constexpr (std::is_same_v<Text, char>) {
       record(object, name_in(name));
     } else {
@@ -618,13 +645,13 @@ std::string path_of(const void* address) {
 
 uint64_t register_schema(void* domain, const SchemaAttributes* attributes) {
   Handler& self = handler();
-  if (is_forked_child()) return 0;
+  if (is_inert()) return 0;
   return guarded([&] { return self.schemas.add_schema(self.domains.of(domain), attributes); });
 }
 
 uint64_t register_enum(void* domain, const EnumAttributes* attributes) {
   Handler& self = handler();
-  if (is_forked_child()) return 0;
+  if (is_inert()) return 0;
   return guarded([&] { return self.schemas.add_enum(self.domains.of(domain), attributes); });
 }
 
@@ -646,7 +673,7 @@ void attach_payloads(const ExtensionModule& module) {
 
 // --- Names for journals ----------------------------------------------------------------------------------------------
 
-uint64_t names_version() { return handler().names_version.load(std::memory_order_acquire); }
+uint64_t names_version() { return is_inert() ? 0 : handler().names_version.load(std::memory_order_acquire); }
 
 // Programs may name any number as a thread: only those that exist in this process are stated.
 bool is_own_thread(uint32_t thread_id) {
@@ -682,7 +709,7 @@ void attach(GetExportTable get_export_table) {
   if (tables == nullptr || tables->struct_size < sizeof(CallbackTables)) return;
   Handler& self = handler();
   const std::lock_guard<std::recursive_mutex> one_at_a_time(self.attaching);
-  {
+  if (!is_inert()) {
     const threads::MutexLock lock(self.mutex);
     self.libraries.push_back(path_of(reinterpret_cast<const void*>(get_export_table)));
   }
@@ -727,11 +754,14 @@ void attach(GetExportTable get_export_table) {
 
 }  // namespace
 
-void select(const Selection& selection) { handler().domains.select(selection.all, selection.domains); }
+void select(const Selection& selection) {
+  if (!is_inert()) handler().domains.select(selection.all, selection.domains);
+}
 
 Status status() {
   Handler& self = handler();
-  Status status;
+  Status status{};
+  if (is_inert()) return status;
   status.domains = domain_names();
   status.failures = self.failures.load(std::memory_order_relaxed);
   status.cuda_names = self.cuda_names.names(self.session.known_library());
@@ -746,6 +776,7 @@ Status status() {
 }
 
 DomainNames domain_names() {
+  if (is_inert()) return {};
   Handler& self = handler();
   return {self.domains.names(), self.domains.absent()};
 }

@@ -36,6 +36,9 @@ class PayloadSchemas {
   // Appends the text of a payload. Reads no further than its size, and registered strings only if they are of `known`.
   void append_text(const Domain& domain, const PayloadData& data, Domains& known, std::string& to);
 
+  // For forks.
+  threads::Mutex& mutex() { return mutex_; }
+
  private:
   struct Entry {
     uint64_t flags;

@@ -20,6 +20,7 @@
 #define EXCLUDES(...) THREAD_ATTRIBUTE(locks_excluded(__VA_ARGS__))
 #define ACQUIRE(...) THREAD_ATTRIBUTE(acquire_capability(__VA_ARGS__))
 #define TRY_ACQUIRE(...) THREAD_ATTRIBUTE(try_acquire_capability(__VA_ARGS__))
+#define NO_LOCK_ANALYSIS THREAD_ATTRIBUTE(no_thread_safety_analysis)
 #define RELEASE(...) THREAD_ATTRIBUTE(release_capability(__VA_ARGS__))
 
 namespace collector::threads {
