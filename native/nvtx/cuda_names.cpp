@@ -121,23 +121,33 @@ void CudaNames::name_stream(void* stream, std::string_view name, const Library* 
   }
 }
 
-void CudaNames::compare_numbers(const Library& library) {
+std::optional<bool> CudaNames::compared_numbers(const Library& library) {
   const Driver driver = loaded_driver();
   void* context = nullptr;
-  if (driver.get_current_context == nullptr || driver.get_current_context(&context) != 0) return;
+  if (driver.get_current_context == nullptr || driver.get_current_context(&context) != 0) return {};
   const auto driver_context = id_of_context(driver, context);
   const auto context_id = id_of_context(library, context);
-  if (!driver_context || !context_id) return;
+  if (!driver_context || !context_id) return {};
   const auto driver_id = id_of_stream(driver, nullptr);
   const auto id = id_of_stream(library, context, nullptr);
-  if (driver_id && id) drivers_numbers_are_cuptis_ = *driver_context == *context_id && *driver_id == *id;
+  if (!driver_id || !id) return {};
+  return *driver_context == *context_id && *driver_id == *id;
+}
+
+bool CudaNames::wants_comparison() {
+  if (!threads::lock_within(mutex_, threads::kPatience)) return false;
+  const threads::MutexLock lock(mutex_, std::adopt_lock);
+  return !drivers_numbers_are_cuptis_ && !(contexts_of_driver_.empty() && streams_of_driver_.empty());
 }
 
 NamedObjects CudaNames::names(const Library* library) {
+  // The lock is not held around calls of CUDA and of the dynamic linker.
+  const std::optional<bool> compared =
+      library != nullptr && wants_comparison() ? compared_numbers(*library) : std::nullopt;
   const threads::MutexLock lock(mutex_);
   NamedObjects names = known_;
   if (contexts_of_driver_.empty() && streams_of_driver_.empty()) return names;
-  if (!drivers_numbers_are_cuptis_ && library != nullptr) compare_numbers(*library);
+  if (!drivers_numbers_are_cuptis_) drivers_numbers_are_cuptis_ = compared;
   if (drivers_numbers_are_cuptis_.value_or(false)) {
     for (const auto& [id, name] : contexts_of_driver_) names.contexts.emplace(static_cast<uint32_t>(id), name);
     for (const auto& [place, name] : streams_of_driver_) {

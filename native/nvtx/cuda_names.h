@@ -43,8 +43,10 @@ class CudaNames {
 
   using Place = std::pair<uint32_t, uint32_t>;  // context and stream
 
-  // Compares the numbers of the current context and its default stream.
-  void compare_numbers(const cupti::Library& library) REQUIRES(mutex_);
+  // Whether the numbers of the current context and its default stream are equal; no value if they are not known.
+  static std::optional<bool> compared_numbers(const cupti::Library& library);
+  // Whether names depend on that.
+  bool wants_comparison() EXCLUDES(mutex_);
 
   threads::Mutex mutex_;
   std::optional<bool> drivers_numbers_are_cuptis_ GUARDED_BY(mutex_);

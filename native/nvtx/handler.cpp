@@ -47,7 +47,6 @@ struct Handler {
   std::atomic<bool> is_inert{false};                         // whether this is a child that found a lock held
   std::atomic<uint64_t> failures{0};
   std::atomic<uint64_t> names_version{0};  // of the names of threads and of CUDA's objects
-  std::recursive_mutex attaching;          // the next tool may call NVTX, too, while it attaches
   threads::Mutex mutex;
   std::vector<std::string> libraries GUARDED_BY(mutex);
   std::map<uint32_t, std::string> thread_names GUARDED_BY(mutex);
@@ -708,10 +707,10 @@ void attach(GetExportTable get_export_table) {
   const auto* const tables = static_cast<const CallbackTables*>(get_export_table(kCallbackTables));
   if (tables == nullptr || tables->struct_size < sizeof(CallbackTables)) return;
   Handler& self = handler();
-  const std::lock_guard<std::recursive_mutex> one_at_a_time(self.attaching);
+  std::string library = path_of(reinterpret_cast<const void*>(get_export_table));  // waits for the dynamic linker's lock
   if (!is_inert()) {
     const threads::MutexLock lock(self.mutex);
-    self.libraries.push_back(path_of(reinterpret_cast<const void*>(get_export_table)));
+    self.libraries.push_back(std::move(library));
   }
   self.session.set_stated_names(&kStatedNames);
   self.next.attach(get_export_table, *tables);
@@ -765,10 +764,7 @@ Status status() {
   status.domains = domain_names();
   status.failures = self.failures.load(std::memory_order_relaxed);
   status.cuda_names = self.cuda_names.names(self.session.known_library());
-  {
-    const std::lock_guard<std::recursive_mutex> attached(self.attaching);
-    status.next_tool_trouble = self.next.trouble();
-  }
+  status.next_tool_trouble = self.next.trouble();
   const threads::MutexLock lock(self.mutex);
   status.libraries = self.libraries;
   status.thread_names = self.thread_names;

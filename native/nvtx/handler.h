@@ -50,7 +50,7 @@ void select(const Selection& selection);
 
 Status status();
 
-// The part of it that never waits for a tool that is being loaded, as it must not at the exit of a program.
+// The part of it that the exit of a program needs.
 DomainNames domain_names();
 
 // The path of this library.

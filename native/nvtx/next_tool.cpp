@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <iterator>
+#include <memory>
 #include <vector>
 
 #include "nvtx/handler.h"
@@ -22,31 +23,48 @@ std::vector<Function> functions_of(const CallbackTables& tables, Module module) 
 
 }  // namespace
 
-void NextTool::load() {
-  if (is_loaded_) return;
-  is_loaded_ = true;
+NextTool::Loaded NextTool::load() {
+  Loaded found;
   const char* const path = std::getenv(kNextToolVariable);
-  if (path == nullptr || *path == '\0') return;
+  if (path == nullptr || *path == '\0') return found;
   void* const library = ::dlopen(path, RTLD_LAZY | RTLD_LOCAL);
   if (library == nullptr) {
     const char* const why = ::dlerror();
-    trouble_ = why != nullptr ? why : path;
-    return;
+    found.trouble = why != nullptr ? why : path;
+    return found;
   }
-  initialize_ = reinterpret_cast<InitializeInjection>(::dlsym(library, "InitializeInjectionNvtx2"));
-  if (initialize_ == nullptr) trouble_ = std::string(path) + " is no tool for NVTX";
-  if (initialize_ == &InitializeInjectionNvtx2) initialize_ = nullptr;  // this library, under another path
+  found.initialize = reinterpret_cast<InitializeInjection>(::dlsym(library, "InitializeInjectionNvtx2"));
+  if (found.initialize == nullptr) found.trouble = std::string(path) + " is no tool for NVTX";
+  if (found.initialize == &InitializeInjectionNvtx2) found.initialize = nullptr;  // this library, under another path
+  return found;
+}
+
+const NextTool::Loaded* NextTool::loaded() {
+  thread_local bool is_loading = false;
+  if (const Loaded* const known = loaded_.load(std::memory_order_acquire); known != nullptr || is_loading) return known;
+  // Copies of NVTX on several threads may load it at once, and get the same tool.
+  is_loading = true;
+  const std::unique_ptr<bool, void (*)(bool*)> while_loading(&is_loading, [](bool* flag) { *flag = false; });
+  auto found = std::make_unique<const Loaded>(load());
+  const Loaded* known = nullptr;
+  if (loaded_.compare_exchange_strong(known, found.get(), std::memory_order_acq_rel)) known = found.release();
+  return known;
+}
+
+std::string NextTool::trouble() const {
+  const Loaded* const known = loaded_.load(std::memory_order_acquire);
+  return known == nullptr ? "" : known->trouble;
 }
 
 void NextTool::attach(GetExportTable get_export_table, const CallbackTables& tables) {
-  load();
-  if (initialize_ == nullptr) return;
+  const Loaded* const tool = loaded();
+  if (tool == nullptr || tool->initialize == nullptr) return;
   // Before the initialisation NVTX's own functions are in the tables. They must not be called again.
   const std::vector<Function> core_before = functions_of(tables, Module::kCore);
   const std::vector<Function> core2_before = functions_of(tables, Module::kCore2);
   const std::vector<Function> cuda_before = functions_of(tables, Module::kCuda);
   const std::vector<Function> cuda_runtime_before = functions_of(tables, Module::kCudaRuntime);
-  initialize_(get_export_table);
+  tool->initialize(get_export_table);
   const auto keep_changes = [](const std::vector<Function>& before, const std::vector<Function>& after, auto& next) {
     for (size_t i = 0; i < before.size() && i < std::size(next); ++i) {
       if (after[i] != before[i]) next[i].store(after[i], std::memory_order_relaxed);

@@ -16,7 +16,8 @@ constexpr const char* kNextToolVariable = "COLLECTOR_NVTX_NEXT";
 class NextTool {
  public:
   // Has the next tool write its functions into a copy's tables, and remembers those of the modules that we handle.
-  // Loads the tool at the first call. Not thread-safe.
+  // Loads the tool at the first call. Thread-safe, and holds no lock meanwhile: the loading waits for the dynamic
+  // linker's lock, and a thread that has that one may be inside the constructor of a library that calls NVTX.
   void attach(GetExportTable get_export_table, const CallbackTables& tables);
 
   template <typename Type>
@@ -37,14 +38,18 @@ class NextTool {
   }
 
   // Why the next tool could not be loaded; empty if it was, or if there is none.
-  const std::string& trouble() const { return trouble_; }
+  std::string trouble() const;
 
  private:
-  void load();
+  struct Loaded {
+    InitializeInjection initialize = nullptr;
+    std::string trouble;
+  };
+  static Loaded load();
+  // The tool; null: this thread is loading it, and a constructor of its libraries calls NVTX.
+  const Loaded* loaded();
 
-  bool is_loaded_ = false;
-  InitializeInjection initialize_ = nullptr;
-  std::string trouble_;
+  std::atomic<const Loaded*> loaded_{nullptr};  // never freed
   std::atomic<Function> core_[static_cast<size_t>(Core::kCount)] = {};
   std::atomic<Function> core2_[static_cast<size_t>(Core2::kCount)] = {};
   std::atomic<Function> cuda_[static_cast<size_t>(Cuda::kCount)] = {};

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from collector.runtime.extension import capture_library
 from collector.tracing.nvtx import NEXT_TOOL_VARIABLE, VARIABLE
 from tests.support.nvtx_headers import include_folder
 
@@ -58,3 +59,19 @@ def test_a_program_with_nvidias_header_names_its_launches(tmp_path, root, langua
         "other domain = registered/registered",
         "[] ['handled']",
     ]
+
+
+def test_a_library_that_is_loaded_while_the_next_tool_attaches(tmp_path, root):
+    """Its constructor calls NVTX, and holds the dynamic linker's lock, which the loading of the tool needs."""
+    compiler, include = shutil.which("cc"), include_folder()
+    if compiler is None or include is None:
+        pytest.skip("LOADING BESIDE A TOOL NOT TESTED: a compiler or nvtx3/nvToolsExt.h is missing")
+    parts = {"program": [], "library": ["-shared", "-fPIC", "-DLIBRARY"], "tool": ["-shared", "-fPIC", "-DTOOL"]}
+    source = root / "tests/nvtx/loading_program.c"
+    for name, options in parts.items():
+        command = [compiler, "-std=gnu11", f"-I{include}", *options, "-o", tmp_path / name, source]
+        subprocess.run([*command, "-ldl", "-lpthread"], check=True)
+    environment = {**os.environ, VARIABLE: str(capture_library()), NEXT_TOOL_VARIABLE: str(tmp_path / "tool")}
+    command = [tmp_path / "program", tmp_path / "library"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=30)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ended well\n", "")
