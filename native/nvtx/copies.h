@@ -11,7 +11,7 @@ enum class CopyState : uint8_t {
   kFresh,    // no call was made yet
   kHandled,  // calls our handler
   kMissed,   // its first call was made before the handler was armed: its ranges are never seen
-  kUnknown,  // it does not call our handler, and its symbols do not tell more
+  kUnknown,  // it does not call our handler, and its symbols do not tell more, or its file was replaced
 };
 
 struct Copy {

@@ -280,3 +280,46 @@ def test_a_missed_copy_and_a_fresh_one_in_one_process(
     assert found["kernels"] == {"missed": "", "seen": "seen"}
     assert found["missed"].endswith(".so")
     assert ", " not in found["missed"]
+
+
+REPLACED = """
+import ctypes, os, sys
+from collector import _native
+
+def state() -> str:
+    return next(state for library, state in _native.nvtx_copies() if library == loaded)
+
+new, loaded = sys.argv[1:]
+library = ctypes.CDLL(loaded)
+os.environ.pop("NVTX_INJECTION64_PATH", None)
+if "known" in new:
+    print(state())
+os.replace(new, loaded)
+print(state())
+"""
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("build_id", ["sha1", "none"])
+def test_a_library_whose_file_was_replaced_is_not_read_by_the_new_file(
+    root: Path, tmp_path: Path, build_id: str
+) -> None:
+    """The upgrade of a package while a program runs: the addresses in the new file are none of the loaded library."""
+    compiler, include = shutil.which("cc"), include_folder()
+    if compiler is None or include is None:
+        pytest.skip("A REPLACED LIBRARY WAS NOT TRIED: a compiler or nvtx3/nvToolsExt.h is missing")
+    source = tmp_path / "library.c"
+    source.write_text("#include <nvtx3/nvToolsExt.h>\nPAD\nvoid mark(void) { nvtxMarkA(0); }\n")
+    pad = "-DPAD=const char pad[1<<24]={1};"
+    for name, option in {"loaded": "-DPAD=", "loaded-known": "-DPAD=", "new": pad, "new-known": pad}.items():
+        command = [compiler, "-shared", "-fPIC", f"-I{include}", option, f"-Wl,--build-id={build_id}"]
+        subprocess.run([*command, "-o", tmp_path / f"{name}.so", source, "-ldl"], check=True)
+
+    def states(suffix: str) -> list[str]:
+        command = [sys.executable, "-c", REPLACED, tmp_path / f"new{suffix}.so", tmp_path / f"loaded{suffix}.so"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=root)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.split()
+
+    assert states("") == ["unknown"]
+    assert states("-known") == ["fresh", "fresh"]  # the file was read before
