@@ -433,8 +433,10 @@ def forget_annotations() -> None:
 
 
 def _start_again_in_child() -> None:
-    """After a fork: a session is the parent's. A process that others may record is one in the child, too, as long as
-    CUDA can be used there."""
+    """After a fork: a session is the parent's.
+
+    A process that others may record is one in the child, too, as long as CUDA can be used there.
+    """
     global _standing
     standing, recorder = _standing, _recorder
     if standing is not None:

@@ -6,7 +6,9 @@ namespace collector::capture {
 
 void OpenAnnotations::move_to_end(size_t index) {
   const auto at = entries_.begin() + static_cast<std::ptrdiff_t>(index);
+  for (size_t i = size_; i-- > index;) unlink(i);
   std::rotate(at, at + 1, entries_.begin() + static_cast<std::ptrdiff_t>(size_));
+  for (size_t i = index; i < size_; ++i) link(i);
 }
 
 bool OpenAnnotations::is_full(Owner owner) const {
@@ -33,8 +35,7 @@ bool OpenAnnotations::end_left_out(Owner owner) {
 }
 
 size_t OpenAnnotations::count_of(Owner owner) const {
-  size_t count = 0;
-  for (size_t i = 0; i < size_; ++i) count += entries_[i].owner == owner ? 1 : 0;
+  size_t count = slot_of(owner) < owners_.size() ? owners_[slot_of(owner)].count : 0;
   for (const auto& [known, left_out] : left_out_) count += known == owner ? left_out : 0;
   return count;
 }
@@ -55,6 +56,7 @@ size_t OpenAnnotations::suspend_within(uint64_t id, size_t begin) {
     entry.is_pushed = false;
     ++count;
   }
+  num_suspended_ += count;
   return count;
 }
 
@@ -62,7 +64,7 @@ size_t OpenAnnotations::resume_in_last() {
   const size_t last = size_ - 1;
   const uint64_t block = entries_[last].block;
   const uint64_t id = entries_[last].id;
-  if (block == 0 || id == 0) return 0;
+  if (block == 0 || id == 0 || num_suspended_ == 0) return 0;
   size_t count = 0;
   // Behind the entries that are moved are those before the annotation that stay, the annotation, and those moved
   // before.
@@ -77,6 +79,7 @@ size_t OpenAnnotations::resume_in_last() {
     move_to_end(i);
     ++count;
   }
+  num_suspended_ -= count;
   return count;
 }
 

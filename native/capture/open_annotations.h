@@ -30,6 +30,7 @@ struct OpenAnnotation {
   // Of the program's annotations: the number of its block, 0: unknown. Of ranges: that of the annotation around it.
   uint64_t block = 0;
   uint64_t within_id = 0;  // of a range: the id of the annotation around it, 0: there is none
+  size_t owners_next = 0;  // the index of the owner's next outer entry, plus 1; 0: there is none
   std::string given_path;  // of the program's annotations: the path as the program gave it
 };
 
@@ -56,6 +57,7 @@ class OpenAnnotations {
       within_id = is_program(around->owner) ? around->id : around->within_id;
     }
     if (size_ == entries_.size()) entries_.emplace_back();
+    if (slot_of(owner) >= owners_.size()) owners_.resize(slot_of(owner) + 1);
     OpenAnnotation& entry = entries_[size_++];
     entry.id = 0;
     entry.path_id = 0;
@@ -69,6 +71,7 @@ class OpenAnnotations {
     } else {
       ++num_ranges_;
     }
+    link(size_ - 1);
     return entry;
   }
 
@@ -84,16 +87,16 @@ class OpenAnnotations {
 
   void remove(size_t index) {
     if (!is_program(entries_[index].owner)) --num_ranges_;
+    if (entries_[index].is_suspended) --num_suspended_;
     if (index + 1 != size_) move_to_end(index);
-    --size_;
+    unlink(--size_);
   }
 
   // The index of the owner's innermost entry; size() if it has none.
   size_t innermost_of(Owner owner) const {
-    for (size_t i = size_; i-- > 0;) {
-      if (entries_[i].owner == owner) return i;
-    }
-    return size_;
+    const size_t slot = slot_of(owner);
+    const size_t innermost = slot < owners_.size() ? owners_[slot].innermost : 0;
+    return innermost == 0 ? size_ : innermost - 1;
   }
   // The innermost entry that names launches; null: there is none.
   const OpenAnnotation* naming() const {
@@ -123,11 +126,31 @@ class OpenAnnotations {
   }
 
  private:
+  // The entries of one owner are a list, so that a program which leaves many ranges open does not pay for them in each
+  // call.
+  struct OwnersEntries {
+    size_t innermost = 0;  // its index plus 1; 0: the owner has none
+    size_t count = 0;
+  };
+  static size_t slot_of(Owner owner) { return owner == kRecordedProgram ? 0 : size_t{owner} + 1; }
+  void link(size_t index) {
+    OwnersEntries& owners = owners_[slot_of(entries_[index].owner)];
+    entries_[index].owners_next = std::exchange(owners.innermost, index + 1);
+    ++owners.count;
+  }
+  // Of its owner's innermost entry.
+  void unlink(size_t index) {
+    OwnersEntries& owners = owners_[slot_of(entries_[index].owner)];
+    owners.innermost = entries_[index].owners_next;
+    --owners.count;
+  }
   void move_to_end(size_t index);
 
   std::vector<OpenAnnotation> entries_;
+  std::vector<OwnersEntries> owners_;  // by slot_of; domains have small numbers
   size_t size_ = 0;
   size_t num_ranges_ = 0;
+  size_t num_suspended_ = 0;
   std::vector<std::pair<Owner, size_t>> left_out_;  // numbers of ranges, above 0
 };
 

@@ -537,6 +537,27 @@ def test_what_an_earlier_trace_left_open_is_no_loss_of_a_later_one(gpu, nvtx, en
 
 
 @pytest.mark.medium
+def test_ranges_that_are_never_ended_cost_later_calls_nothing(gpu, nvtx):
+    """A program that forgets to end them would pay for all of them in every call: with 4000, 20 times as much."""
+
+    def call_ns() -> float:
+        begin = time.perf_counter_ns()
+        for _ in range(1_000):
+            nvtx.RangePushA(b"range")
+            nvtx.RangePop()
+        return (time.perf_counter_ns() - begin) / 1_000
+
+    with collector.trace():
+        before = min(call_ns() for _ in range(5))
+        for _ in range(4_000):
+            nvtx.RangePushA(b"never ended")
+        after = min(call_ns() for _ in range(5))
+        for _ in range(4_000):
+            nvtx.RangePop()
+    assert after < 4 * before
+
+
+@pytest.mark.medium
 def test_ranges_that_are_never_ended_take_bounded_memory(gpu, nvtx):
     """Each is inside all those before, so that their paths would take a gigabyte."""
     with collector.trace() as step:
