@@ -41,7 +41,7 @@ using cupti::Failure;
 using cupti::FailureKind;
 
 constexpr int64_t kEndTimeout = 5'000 * capture::kMillisecond;
-constexpr time_t kRequestTimeoutS = 2;
+constexpr int64_t kRequestTimeout = 2'000 * capture::kMillisecond;  // of a whole request, and of each part of an answer
 constexpr size_t kMostRequestBytes = 4096;
 constexpr uint64_t kSegmentBytes = uint64_t{16} << 20;
 constexpr uint64_t kSegmentsInRing = 8;
@@ -142,11 +142,20 @@ bool is_same_user(int connection) {
   return ::getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 && credentials.uid == ::geteuid();
 }
 
+void limit_time(int connection, int direction, int64_t ns) {
+  const timeval limit{static_cast<time_t>(ns / 1'000'000'000), static_cast<suseconds_t>(ns / 1'000 % 1'000'000)};
+  ::setsockopt(connection, SOL_SOCKET, direction, &limit, sizeof(limit));
+}
+
 // The fields of a request; empty: nothing that can be understood has come in time.
 Fields received(int connection) {
   std::array<char, kMostRequestBytes> bytes{};
   size_t count = 0;
+  const int64_t until_ns = capture::clock_ns(CLOCK_MONOTONIC) + kRequestTimeout;
   for (;;) {
+    const int64_t left_ns = until_ns - capture::clock_ns(CLOCK_MONOTONIC);
+    if (left_ns < capture::kMillisecond) return {};  // a limit of 0 would be none
+    limit_time(connection, SO_RCVTIMEO, left_ns);
     const ssize_t got = ::recv(connection, bytes.data() + count, bytes.size() - count, 0);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 || count == bytes.size()) return {};
@@ -275,13 +284,15 @@ class ControlServer {
   }
 
   void answer(int connection) {
-    const timeval limit{kRequestTimeoutS, 0};
-    ::setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-    ::setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+    limit_time(connection, SO_SNDTIMEO, kRequestTimeout);
+    if (!is_same_user(connection)) {  // nobody else may keep the server waiting
+      std::array<char, kMostRequestBytes> unread{};
+      static_cast<void>(::recv(connection, unread.data(), unread.size(), MSG_DONTWAIT));
+      send_fields(connection, refusal("the process is of another user", "Attach as the user of the process"));
+      return;
+    }
     const Fields request = received(connection);  // before any answer: a sender that is cut off does not read it
-    send_fields(connection, is_same_user(connection)
-                                ? done(request)
-                                : refusal("the process is of another user", "Attach as the user of the process"));
+    send_fields(connection, done(request));
   }
 
   Fields done(const Fields& request) {

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -309,6 +310,30 @@ def test_a_caller_that_says_nothing_does_not_block_the_next(process):
         assert time.monotonic() - began < 15
 
 
+def test_a_caller_that_says_little_at_a_time_does_not_block_the_next(process):
+    is_over = threading.Event()
+
+    def trickle():
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection, suppress(OSError):
+            connection.connect(f"\0collector-{process.process_id}")
+            is_connected.set()
+            for _ in range(75):
+                connection.sendall(b"s")
+                if is_over.wait(0.2):
+                    return
+
+    is_connected = threading.Event()
+    thread = threading.Thread(target=trickle)
+    thread.start()
+    is_connected.wait()
+    began = time.monotonic()
+    assert process.status().state == "idle"
+    took = time.monotonic() - began
+    is_over.set()
+    thread.join()
+    assert took < 10
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
 def test_another_user_is_refused(process):
     child = os.fork()
@@ -318,8 +343,7 @@ def test_another_user_is_refused(process):
             os.setuid(65534)
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
                 connection.connect(f"\0collector-{process.process_id}")
-                connection.sendall(b"start\x000\x000\0")
-                connection.shutdown(socket.SHUT_WR)
+                connection.settimeout(1)  # at once: another user may not keep the process waiting for a request
                 status = 0 if b"another user" in connection.recv(1000) else 2
         finally:
             os._exit(status)
