@@ -48,10 +48,27 @@ py::dict strides_of(const cupti::Library& library) {
   return strides;
 }
 
+struct Probe {
+  cupti::Library::Opened opened;
+  std::optional<cupti::Failure> unusable;
+  std::vector<cupti::Device> devices;
+};
+
+Probe probed(const cupti::LibraryPaths& paths) {
+  const GilRelease release;  // libraries are searched and tried, and CUDA is initialised
+  Probe found{cupti::Library::open(paths), std::nullopt, {}};
+  if (const auto* const library = std::get_if<std::shared_ptr<const cupti::Library>>(&found.opened)) {
+    found.unusable = (*library)->initialise_driver();
+    found.devices = (*library)->devices();
+  }
+  return found;
+}
+
 py::dict probe(const std::string& libcupti, const std::string& libcuda, const std::vector<std::string>& search_roots) {
+  const Probe found = probed({libcupti, libcuda, search_roots});
+  const cupti::Library::Opened& opened = found.opened;
   py::dict out;
   out["available"] = false;
-  const cupti::Library::Opened opened = cupti::Library::open({libcupti, libcuda, search_roots});
   if (const auto* failure = std::get_if<cupti::Failure>(&opened)) {
     out["error"] = cupti::name_of(failure->kind);
     out["cause"] = failure->cause;
@@ -74,8 +91,8 @@ py::dict probe(const std::string& libcupti, const std::string& libcuda, const st
   out["features"] = library.features();
   out["strides"] = strides_of(library);
   py::list devices;
-  const std::optional<cupti::Failure> unusable = library.initialise_driver();
-  for (const cupti::Device& device : library.devices()) {
+  const std::optional<cupti::Failure>& unusable = found.unusable;
+  for (const cupti::Device& device : found.devices) {
     py::dict entry;
     entry["ordinal"] = device.ordinal;
     entry["name"] = device.name;
@@ -197,7 +214,13 @@ constexpr AnnotationCalls kCallsOf = {
       }
       return true;
     },
-    [](bool is_over) { Session::instance().pop_annotation(program, is_over); },
+    [](bool is_over) {
+      try {
+        Session::instance().pop_annotation(program, is_over);
+      } catch (...) {  // no memory: the annotation ends with the session
+        return;
+      }
+    },
 };
 
 py::object mark(const std::string& wanted, bool synchronize, int timeout_ms) {
@@ -318,7 +341,10 @@ py::dict benchmark_decode(const py::buffer& buffer, int cuda_version, int repeat
 }
 
 py::dict nvtx_status() {
-  const nvtx::Status status = nvtx::status();
+  const nvtx::Status status = [] {
+    const GilRelease release;
+    return nvtx::status();
+  }();
   py::dict out;
   out["libraries"] = status.libraries;
   py::list domains;
@@ -405,7 +431,14 @@ PYBIND11_MODULE(_native, m, py::mod_gil_not_used()) {
   m.def("listen", &listen, py::arg("start"), py::arg("socket_folder"),
         "Listens for `collector attach`, whose recordings have these options. Raises CaptureError.");
   m.def(
-      "listening_at", [] { return py::bytes(inject::listening_at()); },
+      "listening_at",
+      [] {
+        const std::string name = [] {
+          const GilRelease release;
+          return inject::listening_at();
+        }();
+        return py::bytes(name);
+      },
       "The name of the socket; empty: this process does not listen.");
   m.def("stop_listening", &inject::stop_listening, py::call_guard<GilRelease>(),
         "Ends the listening, and a recording that was begun so.");
@@ -448,7 +481,9 @@ PYBIND11_MODULE(_native, m, py::mod_gil_not_used()) {
   m.def(
       "note_run_details", [](const std::string& details) { Session::instance().note_run_details(details); },
       py::arg("details"), "The same in a process that `collector run` records, also before its recording begins.");
-  m.def("journal_trouble", [] { return Session::instance().journal_trouble(); });
+  m.def(
+      "journal_trouble", [] { return Session::instance().journal_trouble(); }, py::call_guard<GilRelease>(),
+      "Why the last session's journal broke off; empty if it did not.");
   m.def(
       "remove_journal", [] { Session::instance().remove_journal(); }, py::call_guard<GilRelease>(),
       "Takes the last session's journal away.");
