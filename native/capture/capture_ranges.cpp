@@ -4,7 +4,6 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
-#include <iterator>
 #include <new>
 #include <vector>
 
@@ -16,19 +15,31 @@
 namespace collector::capture {
 namespace {
 
-// The ranges that this thread has pushed; whether one opened a range is with its owner. A thread that ends closes them.
+// The ranges that this thread has pushed, for each owner: whether one opened a range. A thread that ends closes them.
 struct PushedRanges {
-  struct Range {
-    Owner owner;
+  // Ranges of one kind in a row: a program that forgets to pop some may push millions.
+  struct Run {
     bool matches;
+    size_t count;
   };
+  struct OfOwner {
+    Owner owner;
+    std::vector<Run> runs;  // innermost last
+    size_t left_out = 0;    // inside those of the runs
+  };
+  static constexpr size_t kMostRuns = 4096;
 
   PushedRanges() = default;
   PushedRanges(const PushedRanges&) = delete;
   PushedRanges& operator=(const PushedRanges&) = delete;
   ~PushedRanges();
 
-  std::vector<Range> ranges;
+  OfOwner& of(Owner owner) {
+    const auto known = std::find_if(owners.begin(), owners.end(), [owner](const auto& it) { return it.owner == owner; });
+    return known != owners.end() ? *known : owners.emplace_back(OfOwner{owner, {}, 0});
+  }
+
+  std::vector<OfOwner> owners;
 };
 
 // Runs `change`; nothing that it throws may reach the program. Without memory a range is not followed.
@@ -61,8 +72,11 @@ thread_local PushedRanges pushed_here;
 
 PushedRanges::~PushedRanges() {
   this_thread_has_ended = true;
-  const auto count = std::count_if(ranges.begin(), ranges.end(), [](const Range& range) { return range.matches; });
-  if (count > 0) CaptureRanges::instance().left_by_thread(static_cast<size_t>(count));
+  size_t count = 0;
+  for (const OfOwner& each : owners) {
+    for (const Run& run : each.runs) count += run.matches ? run.count : 0;
+  }
+  if (count > 0) CaptureRanges::instance().left_by_thread(count);
 }
 
 }  // namespace
@@ -121,7 +135,17 @@ void CaptureRanges::pushed(Owner owner, std::string_view name, std::string_view 
   if (this_thread_has_ended) return;
   guarded([&] {
     const bool is_match = matches(name, domain);
-    pushed_here.ranges.push_back({owner, is_match});
+    PushedRanges::OfOwner& pushed = pushed_here.of(owner);
+    const bool goes_on = !pushed.runs.empty() && pushed.runs.back().matches == is_match;
+    if (pushed.left_out > 0 || (!goes_on && pushed.runs.size() == PushedRanges::kMostRuns)) {
+      ++pushed.left_out;
+      return;
+    }
+    if (goes_on) {
+      ++pushed.runs.back().count;
+    } else {
+      pushed.runs.push_back({is_match, 1});
+    }
     if (is_match) open();
   });
 }
@@ -129,12 +153,14 @@ void CaptureRanges::pushed(Owner owner, std::string_view name, std::string_view 
 void CaptureRanges::popped(Owner owner) noexcept {
   if (this_thread_has_ended) return;
   guarded([&] {
-    auto& ranges = pushed_here.ranges;
-    const auto innermost =
-        std::find_if(ranges.rbegin(), ranges.rend(), [owner](const auto& range) { return range.owner == owner; });
-    if (innermost == ranges.rend()) return;
-    const bool is_match = innermost->matches;
-    ranges.erase(std::next(innermost).base());
+    PushedRanges::OfOwner& pushed = pushed_here.of(owner);
+    if (pushed.left_out > 0) {
+      --pushed.left_out;
+      return;
+    }
+    if (pushed.runs.empty()) return;
+    const bool is_match = pushed.runs.back().matches;
+    if (--pushed.runs.back().count == 0) pushed.runs.pop_back();
     if (is_match) close();
   });
 }
@@ -150,6 +176,7 @@ uint64_t CaptureRanges::started(uint64_t id, std::string_view name, std::string_
     if (!matches(name, domain)) return;
     {
       const threads::MutexLock lock(mutex_);
+      if (open_ids_.size() == kMostOpenIds) return;  // a range is open, and stays so
       if (id == 0) id = ++last_own_id_;
       open_ids_.insert(id);
     }

@@ -68,7 +68,8 @@ class CaptureRanges {
   // A thread has ended inside so many of the ranges.
   void left_by_thread(size_t count) noexcept;
 
-  // NVTX ranges that end anywhere. `started` returns the id by which `ended` is called: `id`, unless that is 0 and the
+  // NVTX ranges that end anywhere. Beyond kMostOpenIds open ones, which a program has forgotten to end, further ones
+  // change nothing. `started` returns the id by which `ended` is called: `id`, unless that is 0 and the
   // range is one of those.
   uint64_t started(uint64_t id, std::string_view name, std::string_view domain) noexcept;
   void ended(uint64_t id) noexcept;
@@ -99,6 +100,7 @@ class CaptureRanges {
   threads::Mutex changing_;                                   // held while a session's range is opened or closed
   std::atomic<const CaptureRangeOptions*> options_{nullptr};  // null: nothing is watched
   threads::Mutex mutex_;                                      // never held around a call of anything else
+  static constexpr size_t kMostOpenIds = size_t{1} << 16;
   std::set<uint64_t> open_ids_ GUARDED_BY(mutex_);
   uint64_t last_own_id_ GUARDED_BY(mutex_) = uint64_t{1} << 62;
   sem_t closed_;
