@@ -135,8 +135,7 @@ std::optional<bool> CudaNames::compared_numbers(const Library& library) {
 }
 
 bool CudaNames::wants_comparison() {
-  if (!threads::lock_within(mutex_, threads::kPatience)) return false;
-  const threads::MutexLock lock(mutex_, std::adopt_lock);
+  const threads::MutexLock lock(mutex_);
   return !drivers_numbers_are_cuptis_ && !(contexts_of_driver_.empty() && streams_of_driver_.empty());
 }
 

@@ -51,6 +51,7 @@ struct Handler {
   std::vector<std::string> libraries GUARDED_BY(mutex);
   std::map<uint32_t, std::string> thread_names GUARDED_BY(mutex);
   std::unordered_map<uint64_t, uint64_t> next_ranges GUARDED_BY(mutex);  // our id of a range -> the next tool's
+  std::atomic<size_t> num_next_ranges{0};
 };
 
 // Created when the library is loaded, so that a call needs no check.
@@ -322,6 +323,7 @@ uint64_t start(Domain& domain, const EventAttributes& attributes, const NameOf& 
       const threads::MutexLock lock(self.mutex);
       if (self.next_ranges.size() < kMostNextRanges) self.next_ranges[ours] = next;
       return 0;
+      self.num_next_ranges.store(self.next_ranges.size(), std::memory_order_release);
     });
   }
   return ours | kOurRange;
@@ -335,12 +337,14 @@ uint64_t end(uint64_t id) noexcept {
   const uint64_t ours = id & ~kOurRange;
   return guarded([&]() -> uint64_t {
     self.session.end_range(ours);
+    if (self.num_next_ranges.load(std::memory_order_acquire) == 0) return 0;
     const threads::MutexLock lock(self.mutex);
     const auto found = self.next_ranges.find(ours);
     if (found == self.next_ranges.end()) return 0;
     const uint64_t next = found->second;
     self.next_ranges.erase(found);
     return next;
+    self.num_next_ranges.store(self.next_ranges.size(), std::memory_order_release);
   });
 }
 
