@@ -25,17 +25,34 @@ Domain& Domains::add(std::string_view name) {
   return domain;
 }
 
-Domain& Domains::create(std::string_view name) { return add(name); }
+Domain& Domains::create(std::string_view name) {
+  Domain& domain = add(name);
+  const threads::MutexLock lock(mutex_);
+  ++domain.times_made;
+  return domain;
+}
+
+void* Domains::destroy(Domain& domain) {
+  const threads::MutexLock lock(mutex_);
+  if (domain.times_made == 0 || --domain.times_made > 0) return nullptr;
+  return domain.next.exchange(nullptr);
+}
+
+void* Domains::keep_next(Domain& domain, void* handle) {
+  void* none = nullptr;
+  return domain.next.compare_exchange_strong(none, handle) ? nullptr : handle;
+}
 
 RegisteredString& Domains::register_string(const Domain& domain, std::string_view text) {
   const threads::MutexLock lock(mutex_);
-  if (const auto known = by_text_.find(text); known != by_text_.end()) return *known->second;
+  if (const auto known = by_text_.find({domain.owner, text}); known != by_text_.end()) return *known->second;
   if (strings_.size() == kMostStrings) return strings_.back();
   RegisteredString& string = strings_.emplace_back();
   const std::string_view name = domain.name == kXlaDomain ? name_in_title(text) : text;
-  string.name = strings_.size() == kMostStrings ? capture::AnnotationLog::kManyNames : name;
+  string.is_shared = strings_.size() == kMostStrings;
+  string.name = string.is_shared ? capture::AnnotationLog::kManyNames : name;
   if (string.name != text) string.title = text;
-  by_text_.emplace(string.title.empty() ? string.name : string.title, &string);
+  by_text_.emplace(Text(domain.owner, string.title.empty() ? string.name : string.title), &string);
   handles_.insert(&string);
   return string;
 }

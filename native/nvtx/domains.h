@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -21,20 +22,23 @@ namespace collector::nvtx {
 // Categories with smaller numbers are found without a lock.
 constexpr uint32_t kSmallCategories = 64;
 
-// Never freed, so that a handle stays valid after nvtxDomainDestroy. Domains of one name are one domain.
+// Never freed, so that a handle stays valid after nvtxDomainDestroy. Domains of one name are one domain: for the next
+// tool, too, from the first creation to the last destruction.
 struct Domain {
   capture::Owner owner;                                                              // of its ranges
   std::string name;                                                                  // empty: the default domain
   std::atomic<bool> is_wanted{true};                                                 // whether its ranges are recorded
   std::atomic<void*> next{nullptr};                                                  // the handle of the next tool
   std::array<std::atomic<const std::string*>, kSmallCategories> small_categories{};  // their names, null: none
+  uint64_t times_made = 0;  // and not destroyed; of Domains
 };
 
-// Never freed.
+// Of one domain, because the next tool's handle is. Never freed.
 struct RegisteredString {
   std::string name;
   std::string title;                 // the whole text, if the name is only a part of it
-  std::atomic<void*> next{nullptr};  // likewise
+  std::atomic<void*> next{nullptr};  // the handle of the next tool
+  bool is_shared = false;            // whether it stands for all further strings of all domains
 };
 
 // Thread-safe.
@@ -49,6 +53,11 @@ class Domains {
   Domain& of(void* handle) { return handle == nullptr ? *default_ : *static_cast<Domain*>(handle); }
 
   Domain& create(std::string_view name);
+  // One use of a domain fewer. Returns the next tool's handle, if that is to be destroyed now, or null.
+  void* destroy(Domain& domain);
+  // Notes the next tool's handle of a domain. Returns the handle that is to be destroyed, because the domain has one
+  // already, or null.
+  static void* keep_next(Domain& domain, void* handle);
   RegisteredString& register_string(const Domain& domain, std::string_view text);
   // The text of a handle; empty if it is none of ours.
   std::string_view text_of(const void* handle);
@@ -82,7 +91,13 @@ class Domains {
   std::deque<std::string> category_names_ GUARDED_BY(mutex_);  // never removed, because ranges may be using them
   std::map<std::pair<capture::Owner, uint32_t>, const std::string*> categories_ GUARDED_BY(mutex_);
   std::deque<RegisteredString> strings_ GUARDED_BY(mutex_);
-  std::unordered_map<std::string_view, RegisteredString*> by_text_ GUARDED_BY(mutex_);
+  using Text = std::pair<capture::Owner, std::string_view>;
+  struct TextHash {
+    size_t operator()(const Text& text) const {
+      return std::hash<std::string_view>()(text.second) ^ text.first * size_t{0x9e3779b97f4a7c15};
+    }
+  };
+  std::unordered_map<Text, RegisteredString*, TextHash> by_text_ GUARDED_BY(mutex_);
   std::unordered_set<const void*> handles_ GUARDED_BY(mutex_);  // of strings
   Domain* const default_ = &add("");
 

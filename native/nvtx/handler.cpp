@@ -147,6 +147,7 @@ EventAttributes for_next(const EventAttributes* attributes) {
   EventAttributes copy = given(attributes);
   if (copy.message_type == MessageType::kRegistered && copy.message.registered != nullptr) {
     copy.message.registered = static_cast<RegisteredString*>(copy.message.registered)->next.load();
+    if (copy.message.registered == nullptr) copy.message_type = MessageType::kNone;
   }
   if (copy.payload_type == kExtendedPayload) copy.payload_type = copy.reserved = 0;
   return copy;
@@ -322,8 +323,8 @@ uint64_t start(Domain& domain, const EventAttributes& attributes, const NameOf& 
     guarded([&] {
       const threads::MutexLock lock(self.mutex);
       if (self.next_ranges.size() < kMostNextRanges) self.next_ranges[ours] = next;
-      return 0;
       self.num_next_ranges.store(self.next_ranges.size(), std::memory_order_release);
+      return 0;
     });
   }
   return ours | kOurRange;
@@ -343,8 +344,8 @@ uint64_t end(uint64_t id) noexcept {
     if (found == self.next_ranges.end()) return 0;
     const uint64_t next = found->second;
     self.next_ranges.erase(found);
-    return next;
     self.num_next_ranges.store(self.next_ranges.size(), std::memory_order_release);
+    return next;
   });
 }
 
@@ -503,7 +504,7 @@ void* register_string(void* domain, const Text* text, std::string_view (*find_na
   return guarded([&]() -> void* {
     RegisteredString& string = self.domains.register_string(self.domains.of(domain), find_name(text));
     auto* const next = self.next.core2<void*(void*, const Text*)>(id);
-    if (next != nullptr) string.next.store(next(for_next(domain), text));
+    if (next != nullptr && !string.is_shared) string.next.store(next(for_next(domain), text));
     return &string;
   });
 }
@@ -523,7 +524,11 @@ void* create_domain(const Text* text, std::string_view (*find_name)(const Text*)
   if (is_inert()) return &self.domains.default_domain();
   return guarded([&]() -> void* {
     Domain& domain = self.domains.create(find_name(text));
-    if (auto* const next = self.next.core2<void*(const Text*)>(id)) domain.next.store(next(text));
+    auto* const next = self.next.core2<void*(const Text*)>(id);
+    if (next == nullptr || domain.next.load() != nullptr) return &domain;
+    if (void* const superfluous = Domains::keep_next(domain, next(text))) {
+      if (auto* const destroy = self.next.core2<void(void*)>(Core2::kDomainDestroy)) destroy(superfluous);
+    }
     return &domain;
   });
 }
@@ -533,7 +538,11 @@ void* domain_create_a(const char* name) { return create_domain<char>(name, name_
 void* domain_create_w(const wchar_t* name) { return create_domain<wchar_t>(name, wide_name, Core2::kDomainCreateW); }
 
 void domain_destroy(void* domain) {
-  if (auto* const next = handler().next.core2<void(void*)>(Core2::kDomainDestroy)) next(for_next(domain));
+  if (domain == nullptr) return;
+  Handler& self = handler();
+  void* const handle = is_inert() ? for_next(domain) : self.domains.destroy(self.domains.of(domain));
+  auto* const next = self.next.core2<void(void*)>(Core2::kDomainDestroy);
+  if (next != nullptr && handle != nullptr) next(handle);
 }
 
 void domain_mark_ex(void* domain, const EventAttributes* attributes) {

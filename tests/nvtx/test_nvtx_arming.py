@@ -206,6 +206,37 @@ def test_a_tool_that_was_there_gets_every_call_with_its_own_handles(tmp_path):
     assert done.stderr == "copies 2 pushes 4 pops 4 starts 2 ends 2 marks 2 wrong 0\n"
 
 
+@pytest.mark.medium
+def test_the_handles_of_the_next_tool_stay_those_of_their_domain(tmp_path):
+    """Though a text is registered in two domains, and two users make and destroy a domain of one name."""
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if compiler is None:
+        pytest.skip("NO SECOND TOOL: a C compiler is missing")
+    tool = tmp_path / "tool.so"
+    source = Path(__file__).with_name("handle_tool.c")
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", tool, source], check=True)
+    program = f"""
+        import collector
+        from tests.support.nvtx_copy import NvtxCopy, attributes
+        collector.nvtx.arm()
+        nvtx = NvtxCopy(os.environ["{VARIABLE}"])
+        def push(domain, text):
+            nvtx.DomainRangePushEx(domain, attributes(text))
+        domains = [nvtx.DomainCreateA(name) for name in (b"one", b"two", b"one")]
+        texts = [nvtx.DomainRegisterStringA(domain, b"text") for domain in domains]
+        for domain, text in zip(domains, texts):
+            push(domain, text)
+        nvtx.DomainDestroy(domains[2])
+        push(domains[0], texts[0])
+        nvtx.DomainDestroy(domains[0])
+        again = nvtx.DomainCreateA(b"one")
+        push(again, nvtx.DomainRegisterStringA(again, b"text"))
+        nvtx.DomainDestroy(again)
+    """
+    done = run(program, **{VARIABLE: str(tool)})
+    assert done.stderr == "made 3 destroyed 2 pushes 5 wrong 0\n"
+
+
 @pytest.mark.slow
 def test_collector_info_tells_how_ranges_come_to_be_recorded(tmp_path):
     def told(**environment):
