@@ -180,7 +180,7 @@ class AnnotationLog {
   threads::BriefMutex mutex_;
   uint64_t session_ GUARDED_BY(mutex_) = 0;
   std::array<RowSet, 2> sets_;
-  RowSet* rows_ GUARDED_BY(mutex_) = &sets_[0];
+  RowSet* rows_ GUARDED_BY(mutex_) = sets_.data();
   std::deque<std::string> paths_ GUARDED_BY(mutex_);  // a deque never moves its strings
   std::unordered_map<Name, uint32_t, NameHash> path_ids_ GUARDED_BY(mutex_);
   size_t num_range_paths_ GUARDED_BY(mutex_) = 0;
@@ -199,7 +199,7 @@ class AnnotationLog {
   // Of the thread that calls changes(). The rows of a session that forgets them change places with an empty set, so
   // that they can be read without the lock.
   bool removes_rows_ = false;
-  RowSet* leaving_ = &sets_[1];
+  RowSet* leaving_ = sets_.data() + 1;
   size_t num_left_ = 0;  // rows of leaving_ that have been returned
   uint64_t first_leaving_id_ = 0;
   size_t last_to_return_ = 0;                           // of rows that stay: those that had begun at the first call

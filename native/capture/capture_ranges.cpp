@@ -35,7 +35,8 @@ struct PushedRanges {
   ~PushedRanges();
 
   OfOwner& of(Owner owner) {
-    const auto known = std::find_if(owners.begin(), owners.end(), [owner](const auto& it) { return it.owner == owner; });
+    const auto known =
+        std::find_if(owners.begin(), owners.end(), [owner](const auto& it) { return it.owner == owner; });
     return known != owners.end() ? *known : owners.emplace_back(OfOwner{owner, {}, 0});
   }
 

@@ -18,6 +18,7 @@
 #include "threads/signals_blocked.h"
 
 // Since glibc 2.30. Before, a wait lasts longer if the wall clock is set back meanwhile.
+// NOLINTNEXTLINE(readability-redundant-declaration): the headers of older versions lack it
 extern "C" int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* until) __attribute__((weak));
 
 namespace collector::capture {
@@ -83,7 +84,8 @@ void DecodeThread::stop() {
 
 DecodeThread::LentStore DecodeThread::lend_store() noexcept { return LentStore(store_.release(), GiveBack{this}); }
 
-void DecodeThread::GiveBack::operator()(store::Store* store) const noexcept {
+// Nothing is allocated by the removal of rows.
+void DecodeThread::GiveBack::operator()(store::Store* store) const noexcept {  // NOLINT(bugprone-exception-escape)
   store->clear();
   delete thread->spare_store_.exchange(store, std::memory_order_acq_rel);
 }

@@ -30,7 +30,7 @@ struct Domain {
   std::atomic<bool> is_wanted{true};                                                 // whether its ranges are recorded
   std::atomic<void*> next{nullptr};                                                  // the handle of the next tool
   std::array<std::atomic<const std::string*>, kSmallCategories> small_categories{};  // their names, null: none
-  uint64_t times_made = 0;  // and not destroyed; of Domains
+  uint64_t times_made = 0;                                                           // and not destroyed; of Domains
 };
 
 // Of one domain, because the next tool's handle is. Never freed.

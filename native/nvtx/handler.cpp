@@ -77,6 +77,7 @@ HandlerLocks& fork_locks() {
 }
 
 // Registered when the library is loaded, before any of the locks can be held.
+// NOLINTNEXTLINE(bugprone-throwing-static-initialization): without memory for it no program begins
 [[maybe_unused]] const int kRegistered = [] {
   fork_locks();
   return ::pthread_atfork([] { fork_locks().take(); }, [] { fork_locks().release(); },
@@ -720,7 +721,8 @@ void attach(GetExportTable get_export_table) {
   const auto* const tables = static_cast<const CallbackTables*>(get_export_table(kCallbackTables));
   if (tables == nullptr || tables->struct_size < sizeof(CallbackTables)) return;
   Handler& self = handler();
-  std::string library = path_of(reinterpret_cast<const void*>(get_export_table));  // waits for the dynamic linker's lock
+  std::string library =
+      path_of(reinterpret_cast<const void*>(get_export_table));  // waits for the dynamic linker's lock
   if (!is_inert()) {
     const threads::MutexLock lock(self.mutex);
     self.libraries.push_back(std::move(library));
@@ -778,7 +780,8 @@ Status status() {
   status.failures = self.failures.load(std::memory_order_relaxed);
   status.cuda_names = self.cuda_names.names(self.session.known_library());
   status.next_tool_trouble = self.next.trouble();
-  const threads::MutexLock lock(self.mutex);
+  if (!threads::lock_within(self.mutex, threads::kPatience)) return status;
+  const threads::MutexLock lock(self.mutex, std::adopt_lock);
   status.libraries = self.libraries;
   status.thread_names = self.thread_names;
   return status;

@@ -9,6 +9,7 @@
 
 // GNU's demangler, without an allocation of its own: it hands over a name in pieces. libstdc++.so does not export it;
 // builds link cp-demangle.o of libstdc++.a where there is one.
+// NOLINTNEXTLINE(readability-identifier-naming): GNU's name
 extern "C" int __gcclibcxx_demangle_callback(const char* mangled, void (*take)(const char*, size_t, void*), void* into)
     __attribute__((weak));
 

@@ -33,7 +33,7 @@ using namespace std::string_literals;
 
 constexpr int kClients = 4;
 constexpr int kLaunchers = 2;
-constexpr int kForks = 8;
+constexpr int kForks = 4;
 
 void require(bool is_met, const char* what) {
   if (is_met) return;
@@ -47,14 +47,6 @@ int call(void* driver, const char* name, Arguments... arguments) {
   require(function != nullptr, name);
   return function(arguments...);
 }
-
-class Annotation {
- public:
-  explicit Annotation(const char* name) { Session::instance().push_annotation(collector::capture::kRecordedProgram, name); }
-  ~Annotation() { Session::instance().pop_annotation(collector::capture::kRecordedProgram, true); }
-  Annotation(const Annotation&) = delete;
-  Annotation& operator=(const Annotation&) = delete;
-};
 
 class Program {
  public:
@@ -75,7 +67,6 @@ class Program {
     require(call(driver_, "cuCtxSetCurrent", context_) == 0, "cuCtxSetCurrent");
     void* const none = nullptr;
     for (size_t launch = 0; launch < kLaunches; ++launch) {
-      const Annotation annotation("launch");
       const int result = call(driver_, "cuLaunchKernel", kernel_, 1U, 1U, 1U, 32U, 1U, 1U, 0U, none, none, none);
       require(result == 0, "cuLaunchKernel");
     }
@@ -148,17 +139,43 @@ void fork_a_child() {
   if (child == 0) {
     const bool is_left = collector::inject::listening_at().empty() && !Session::instance().active();
     collector::inject::stop_listening();
-    ::alarm(20);  // another thread of the parent may have held the locks of the annotations
-    Session::instance().note_run_details("{}");
-    Session::instance().note_details("{}");
-    Session::instance().push_annotation(collector::capture::kRecordedProgram, "in the child");
-    Session::instance().pop_annotation(collector::capture::kRecordedProgram, true);
     std::_Exit(is_left ? 0 : 1);
   }
   int status = 0;
   require(child > 0 && ::waitpid(child, &status, 0) == child, "a child cannot be forked");
   require(WIFEXITED(status), "a child hangs");
   require(WEXITSTATUS(status) == 0, "a child has a part in the parent's recording");
+}
+
+// Another thread of the parent may hold the locks of the annotations at the fork: a child must not wait for them.
+void fork_beside_annotations() {
+  constexpr int kChildren = 12;
+  require(ask("start\0"s + "0\0"s + "0\0"s).rfind("ok\0"s, 0) == 0, "a recording cannot begin");
+  std::atomic<bool> is_over{false};
+  Session& session = Session::instance();
+  std::thread annotating([&] {
+    while (!is_over.load()) {
+      session.push_annotation(collector::capture::kRecordedProgram, "launch");
+      session.pop_annotation(collector::capture::kRecordedProgram, true);
+    }
+  });
+  for (int number = 0; number < kChildren; ++number) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(20);
+      session.note_run_details("{}");
+      session.note_details("{}");
+      session.push_annotation(collector::capture::kRecordedProgram, "in the child");
+      session.pop_annotation(collector::capture::kRecordedProgram, true);
+      std::_Exit(0);
+    }
+    int status = 0;
+    require(child > 0 && ::waitpid(child, &status, 0) == child, "a child cannot be forked");
+    require(WIFEXITED(status), "a child hangs");
+  }
+  is_over = true;
+  annotating.join();
+  require(ask("stop\0"s).rfind("ok\0"s, 0) == 0, "a recording cannot end");
 }
 
 size_t kernels_in(collector::store::Store& store) {
@@ -193,6 +210,7 @@ void hammer(int rounds) {
   require(!collector::inject::listen(options), "a second call does something");
   require(!collector::inject::listening_at().empty(), "it does not listen");
   read_beside_a_recording(program, options.start);
+  fork_beside_annotations();
 
   std::atomic<bool> is_over{false};
   std::vector<std::thread> launchers;

@@ -19,7 +19,7 @@ namespace collector::threads {
 class NotCancelled {
  public:
   NotCancelled() { ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
-  ~NotCancelled() {
+  ~NotCancelled() {  // NOLINT(bugprone-exception-escape): no point of cancellation
     int disabled = 0;
     ::pthread_setcancelstate(before_, &disabled);
   }

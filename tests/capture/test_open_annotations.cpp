@@ -60,7 +60,7 @@ TEST_CASE("suspended ranges go on with their block, also after others were remov
   open.add(1).id = 2;
   open.add(2).id = 3;
   REQUIRE(open.suspend_within(1, 1) == 2);
-  open.remove(0);                    // another task goes on
+  open.remove(0);                     // another task goes on
   open.remove(open.innermost_of(2));  // and ends one of the ranges
   open.add(kProgram).id = 4;
   open[open.size() - 1].block = 6;

@@ -64,3 +64,60 @@ def test_a_session_ends_without_an_optional_function_of_the_driver(missing: tupl
     done = subprocess.run([sys.executable, "-c", PROGRAM, str(driver)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["1", "True"]
+
+
+WAITING_DRIVER = """
+#include <unistd.h>
+static volatile int is_waiting, is_finished, gave_up;
+int cuCtxSynchronize(void) {
+  is_waiting = 1;
+  for (int waits = 0; !is_finished; ++waits) {
+    if (waits == 4000) return gave_up = 1, 0;
+    usleep(1000);
+  }
+  return 0;
+}
+int waits(void) { return is_waiting; }
+int finish(void) { return is_finished = 1, gave_up; }
+"""
+WAITING_PROGRAM = """
+import ctypes, os, sys, threading, time
+import collector
+from collector import _native
+from collector.testing import SimulatedGpu
+
+questions = {"journal": _native.journal_trouble, "names": _native.nvtx_status, "socket": _native.listening_at}
+question = questions[sys.argv[2]]
+driver = ctypes.CDLL(sys.argv[1])
+
+def trace():
+    with collector.trace(strict=True):
+        pass
+
+with SimulatedGpu():
+    os.environ["COLLECTOR_LIBCUDA"] = sys.argv[1]
+    threads = [threading.Thread(target=trace), threading.Thread(target=question)]
+    threads[0].start()
+    while not driver.waits():
+        time.sleep(0.001)
+    threads[1].start()
+    time.sleep(0.05)
+    gave_up = driver.finish()
+    for thread in threads:
+        thread.join()
+    print(gave_up)
+"""
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("question", ["journal", "names", "socket"])
+def test_a_question_while_a_session_waits_for_the_gpu_lets_other_threads_run(question: str, tmp_path: Path) -> None:
+    """The GPU may wait for one of them: for a host function of Python."""
+    path = tmp_path / "libcuda.so"
+    others = [each for each in (*NEEDED, *OPTIONAL) if "Synchronize" not in each]
+    bodies = [f"int {each} {{ {BODIES.get(each.split('(')[0], '')} return 0; }}" for each in others]
+    path.with_suffix(".c").write_text(WAITING_DRIVER + "\n".join(bodies))
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(path), str(path.with_suffix(".c"))], check=True)
+    command = [sys.executable, "-c", WAITING_PROGRAM, str(path), question]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr

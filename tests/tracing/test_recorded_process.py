@@ -148,4 +148,4 @@ if os.fork() == 0:
     os._exit(0)
 assert os.wait()[1] == 0
 """
-    assert run_asked(program, tmp_path) == ["['recorded'] [5.0]"]
+    assert run_asked(program, tmp_path) == ["['recorded'] [5]"]
