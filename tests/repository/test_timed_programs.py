@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from timed_programs import EndedAtLimitError, ended_after, run_timed
@@ -12,33 +13,36 @@ HANGING = "import time\nprint('begun', flush=True)\ndef wait_for_nothing():\n   
 
 @pytest.mark.medium
 def test_a_program_that_hangs_is_ended_and_shows_where_it_was():
-    begin = time.monotonic()
-    with pytest.raises(EndedAtLimitError) as caught:
-        run_timed([sys.executable, "-c", HANGING], seconds=1)
-    message = str(caught.value)
-    assert "did not end within 1 s" in message
-    assert "begun" in message
+    for seconds in (1, 5, 25):  # on a busy machine it has not begun by then
+        with pytest.raises(EndedAtLimitError) as caught:
+            run_timed([sys.executable, "-c", HANGING], seconds=seconds)
+        message = str(caught.value)
+        if "begun" in message:
+            break
+    assert f"did not end within {seconds} s" in message
     assert "in wait_for_nothing" in message
-    assert time.monotonic() - begin < 30
 
 
 @pytest.mark.medium
 def test_the_processes_of_a_program_that_hangs_are_ended_too():
-    text = (
-        "import subprocess, sys\nchild = subprocess.Popen(['sleep', '60'])\nprint(child.pid, flush=True)\nchild.wait()"
-    )
-    with pytest.raises(EndedAtLimitError) as caught:
-        run_timed([sys.executable, "-c", text], seconds=1)
-    child = next(line for line in str(caught.value).splitlines() if line.isdecimal())
+    for seconds in (0.5, 5, 50):  # on a busy machine the program has not started the other one by then
+        with pytest.raises(EndedAtLimitError) as caught:
+            run_timed(["sh", "-c", "sleep 600 & echo $!; wait"], seconds=seconds)
+        started = [int(line) for line in str(caught.value).splitlines() if line.isdecimal()]
+        if started:
+            break
     until = time.monotonic() + 20
-    while subprocess.run(["ps", "-o", "stat=", "-p", child], capture_output=True, check=False).stdout.strip()[
-        :1
-    ] not in (
-        b"",
-        b"Z",
-    ):
+    while _runs(started[0]):
         assert time.monotonic() < until
         time.sleep(0.02)
+
+
+def _runs(process_id):
+    """Whether the process exists, and is not merely waiting for its parent."""
+    try:
+        return Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 @pytest.mark.medium

@@ -87,6 +87,10 @@ def _ended(process: subprocess.Popen[str]) -> tuple[str, str]:
         end_processes(process.pid, how)
         with contextlib.suppress(subprocess.TimeoutExpired):  # of a process that the driver keeps
             return process.communicate(timeout=_SECONDS_TO_END)
+    for pipe in (process.stdout, process.stderr):  # a process that was just being started may hold them
+        if pipe is not None:
+            pipe.close()
+    process.poll()
     return "", "it did not end by SIGKILL"
 
 
