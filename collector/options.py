@@ -27,7 +27,7 @@ GRAPH_KIND = "graph_launches"
 """The kind that records whole graphs."""
 
 LEAST_RING_BYTES = 1 << 16
-"""The least disk in which the latest records can be kept: those of a segment must have room in an eighth of it."""
+"""The smallest limit of disk space for the latest records: the records of one segment must fit into an eighth of it."""
 
 _LIMITS = (
     ("buffer_bytes", 4096, 1 << 40),
@@ -101,7 +101,7 @@ class TraceOptions:
     nvtx: bool | tuple[str, ...] | None = None
     """Whether NVTX ranges are recorded, or the domains whose ranges are; None: if the handler is armed."""
     graphs: str = "nodes"
-    """nodes: record each kernel, copy and set of a CUDA graph; whole: one record for each launch of a graph."""
+    """nodes: record each kernel, copy and memset of a CUDA graph; whole: one record for each launch of a graph."""
     counters: bool = False
     """Sample clocks, power, memory and throttling of the GPUs during the step."""
     dataset: Path | None = None
@@ -111,7 +111,7 @@ class TraceOptions:
     git_revision: bool = False
     """Record the revision of the git repository that the program runs in."""
     budget: str = ""
-    """What recording may cost, such as ``1%`` of the time of one core; kinds are left out when it costs more."""
+    """The maximum cost of recording, such as ``1%`` of the time of one core; kinds are left out when it costs more."""
     schedule: Callable[[int], Any] | None = None
     """The action in each step of the session; None: the session is one step."""
     on_window: Callable[[Any], object] | None = None

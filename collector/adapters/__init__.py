@@ -1,11 +1,11 @@
-"""Names from frameworks, without a change to the program but one line.
+"""Names from frameworks, by one added line in the program.
 
 >>> from collector import adapters
 >>> adapters.annotate_modules(model)
 >>> adapters.annotate_torch_steps()
 
-Each function installs hooks of its framework and returns an object whose `remove` takes them away; it is a context
-manager, too. The hooks do next to nothing while nothing is traced. Importing this package imports no framework.
+Each function installs hooks in its framework and returns an object whose `remove` removes them; the object is also a
+context manager. The hooks cost almost nothing while nothing is traced. Importing this package imports no framework.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Hooks of a framework that can be taken away again."""
+"""Hooks of a framework that can be removed again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class InstalledHooks:
         self._removals = list(removals)
 
     def remove(self) -> None:
-        """Take the hooks away; a second call does nothing."""
+        """Remove the hooks; a second call does nothing."""
         while self._removals:
             self._removals.pop()()
 

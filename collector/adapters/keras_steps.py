@@ -16,9 +16,9 @@ _STEPS = {"train": "fit/step", "test": "evaluate/step", "predict": "predict/step
 def keras_names() -> Any:
     """A callback for ``fit``, ``evaluate`` and ``predict`` that names steps and, where Python calls them, layers.
 
-    A step is ``fit/step``, ``evaluate/step`` or ``predict/step``. A layer has its path of layers' names inside the
-    step. Python calls layers for each step with the PyTorch backend and with ``run_eagerly=True``; in a compiled
-    TensorFlow or JAX step only while it is compiled.
+    A step is ``fit/step``, ``evaluate/step`` or ``predict/step``. A layer is named by the path of layer names inside
+    the step. With the PyTorch backend and with ``run_eagerly=True`` Python calls the layers in each step; in a compiled
+    TensorFlow or JAX step it calls them only while the step is compiled.
     """
     import keras
 

@@ -1,4 +1,4 @@
-"""Names of frameworks in a program that does not ask for them: ``collector run --python``."""
+"""Names from frameworks in an unmodified program, for ``collector run --python``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The memory of PyTorch's allocator as counters: what tensors have of it, and what it reserved from CUDA."""
+"""The memory of PyTorch's allocator as counters: bytes allocated to tensors, and bytes reserved from CUDA."""
 
 from __future__ import annotations
 
@@ -36,14 +36,15 @@ class MemorySeries(NamedTuple):
 
 
 def record_torch_memory(*, max_entries: int = 100_000) -> InstalledHooks:
-    """Add to each trace the memory that tensors have, and the memory that PyTorch's allocator reserved, as counters.
+    """Add counters of PyTorch's allocator to each trace: the memory allocated to tensors, and the reserved memory.
 
     PyTorch itself writes the history of its allocator, without stacks, and keeps its newest entries; this replaces the
     settings of an earlier ``torch.cuda.memory._record_memory_history``. A trace that ends reads the history as
     ``torch.cuda.memory._snapshot`` returns it.
 
     Args:
-        max_entries: allocations and releases that PyTorch keeps. If a trace has more, its counters begin later.
+        max_entries: the number of allocations and releases that PyTorch keeps. If a trace has more, its counters begin
+            later.
 
     Returns:
         The hooks, which can be removed; this ends the history.
@@ -65,8 +66,8 @@ def memory_series(snapshot: Mapping[str, Any], since_ns: int, max_entries: int) 
     """The counters of a snapshot of PyTorch, each going back from its value in the snapshot.
 
     Args:
-        snapshot: of ``torch.cuda.memory._snapshot``. What is allocated are the sizes that tensors requested, since the
-            history states these; ``torch.cuda.memory_allocated`` rounds them up.
+        snapshot: of ``torch.cuda.memory._snapshot``. The allocated bytes are the sizes that tensors requested, as the
+            history states them; ``torch.cuda.memory_allocated`` rounds them up.
         since_ns: wall time at which the history began, in ns.
         max_entries: entries of each device that PyTorch keeps. With fewer of them the history is whole, and a counter
             has a value from ``since_ns`` on; otherwise from the earliest entry on.

@@ -18,8 +18,8 @@ def annotate_modules(model: torch.nn.Module, *, name: str | None = None, backwar
     """Name the GPU work of each module of ``model`` by its path: ``Net/encoder/layers/0/attention``.
 
     The work of a module's backward pass is named by the same path with ``/backward``, also where autograd runs it in a
-    thread of its own. What ``torch.compile`` compiles contains no annotations, so that a traced step is the same
-    program as any other; the object that ``torch.compile`` returns has a name as a whole.
+    thread of its own. Code that ``torch.compile`` compiles contains no annotations, so that a traced step runs the same
+    program as any other step; the object that ``torch.compile`` returns has a name as a whole.
 
     Args:
         model: the model, or the object that wraps it or that ``torch.compile`` returned for it.
@@ -36,8 +36,8 @@ def annotate_modules(model: torch.nn.Module, *, name: str | None = None, backwar
 def annotate_all_modules() -> InstalledHooks:
     """Name the GPU work of every module that the program calls, as `annotate_modules` does for one model.
 
-    A module without a name is a model when it is called, and names all modules in it from this call on. For programs
-    that are not to be changed: ``collector run --python``.
+    A module that has no name yet when it is called counts as a model: from this call on all modules in it are named.
+    This is for programs that are not to be changed: ``collector run --python``.
 
     Returns:
         The hooks, which can be removed.

@@ -14,8 +14,8 @@ _LIMIT = 2**63
 def annotate_triton_launches() -> InstalledHooks:
     """Name each launch by its kernel, with ``flops`` and ``bytes`` of ``@triton.jit(launch_metadata=...)``.
 
-    The function ``launch_metadata`` is called for launches in a trace alone. Of what it returns, ``flops`` and numbers
-    such as ``flops8`` and ``flops16`` are added up, and ``bytes`` is taken.
+    The function ``launch_metadata`` is called only for launches in a trace. In its result, ``flops`` and numbers such
+    as ``flops8`` and ``flops16`` are added up, and ``bytes`` is used as it is.
 
     Returns:
         The hooks, which can be removed.

@@ -68,7 +68,7 @@ class Links(NamedTuple):
     backward: Numbers
     """In order of time."""
     forward: Numbers
-    """-1: it is not recorded, or not known among ops of several threads."""
+    """-1: the op is not recorded, or is ambiguous among ops of several threads."""
     num_ambiguous: int
     """Backward passes whose number ops of several threads have; each thread counts for itself."""
 
@@ -76,7 +76,7 @@ class Links(NamedTuple):
 def backward_links(recording: Recording) -> Links:
     """The backward passes of a recording.
 
-    The passes of one op follow each other: each has the op that began last before the first of them.
+    The passes of one op follow each other; all of them belong to the op that began last before the first of them.
     """
     table = recording.all_annotations
     rows = np.flatnonzero(table.op_sequence)

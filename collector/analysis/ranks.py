@@ -65,18 +65,18 @@ QUESTIONS = {
 def ranks(steps: Asked, *, by: str = "rank", clock_offsets: ClockOffsets = "estimate") -> Answer:
     """Waits in collectives, and which rank caused them.
 
-    Ranks are known by what their traces state, by their devices or by the names of their files; recordings at hand that
-    state none are ranks in the order in which they are given.
+    The rank of a recording is taken from its trace, its devices or the name of its file. Recordings in memory that
+    state no rank are numbered in the order in which they are given.
 
     Args:
         steps: the steps of at least two ranks.
         by: ``rank``, or ``collective`` for each of them, those that cost most first.
         clock_offsets: ``estimate``: from the ends of collectives; rank -> ns that the wall clock of its machine is
-            ahead; None: clocks are believed, as on one machine they can be.
+            ahead; None: the clocks are taken to be equal, as on one machine.
 
     Raises:
-        collector.CollectorError: there are no two ranks whose clocks are known to each other; the message says why.
-        ValueError: waits cannot be counted by that.
+        collector.CollectorError: there are no two ranks whose clocks can be related; the message says why.
+        ValueError: ``by`` has another value.
     """
     question = question_by(QUESTIONS, by, "waits are")
     given = list(steps) if isinstance(steps, Sequence) else [steps]

@@ -38,12 +38,12 @@ class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):
 
     An annotation follows its asyncio task: it names the task's launches before and after an ``await``, those of the
     tasks and ``asyncio.to_thread`` calls that begin inside it, and no others. A decorated generator has its name only
-    while it runs. A ``with`` block of a generator that has a ``yield`` inside names nothing, because Python tells
-    nobody that the caller runs meanwhile; ``ledger.annotations_suspended`` counts them. Generators of
-    ``contextlib.contextmanager`` and of pytest's fixtures name the block that they are for. Threads begin without a
-    name, unless they run in a copied context.
+    while it runs. A ``with`` block of a generator that has a ``yield`` inside names nothing, because Python does not
+    report that the caller runs meanwhile; ``ledger.annotations_suspended`` counts these blocks. Generators of
+    ``contextlib.contextmanager`` and of pytest's fixtures name the launches of the block or test that uses them.
+    Threads begin without a name, unless they run in a copied context.
 
-    The details of the op are for `collector.profiler` and for timelines:
+    `collector.profiler` and timelines use further details of the op:
 
     >>> with collector.annotate("layer1/matmul", op="MatMul", flops=2 * m * n * k, inputs=["embedding"]):
     ...     launch()
@@ -54,7 +54,7 @@ class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):
         bytes: bytes read and written, counted in the same way.
         op: the op's type, such as ``MatMul``; by default the last part of the name.
         inputs: names of the annotations whose results it uses. A name refers to the nearest annotation of that name:
-            beside this one, else further out.
+            first in the same scope, then in the enclosing scopes.
         stack: record the Python stack at every entry; ``collector.trace(stacks=True)`` does so for all annotations.
 
     Raises:
@@ -322,8 +322,8 @@ def _note_nowhere(details: Details) -> None:
 
 _recorder: _Recorder | None = None
 _is_compiling: Callable[[], bool] | None = None
-"""Whether torch.compile is reading the code. Compiled code has no annotations, traced or not. Otherwise a traced step
-would be another program than the untraced one, because Dynamo runs code that it cannot compile without compiling it."""
+"""Whether torch.compile is reading the code. Compiled code has no annotations, traced or not. Otherwise the traced step
+would differ from the untraced step, because Dynamo does not compile the code around a call that it cannot compile."""
 
 
 class Ended(NamedTuple):
@@ -381,7 +381,7 @@ def send_annotations_to(
 
 
 def send_annotations_always(source: Source, *, stacks: bool = False) -> None:
-    """Pass annotations to ``source`` whenever no session has asked for them: a process may be recorded at any time.
+    """Pass annotations to ``source`` while no session receives them, for a process that may be recorded at any time.
 
     A second call with the same choice of ``stacks`` changes nothing.
     """

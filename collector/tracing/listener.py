@@ -36,14 +36,14 @@ def listen(
 ) -> None:
     """Let `collector attach` control a recording of this process from now on.
 
-    Nothing is recorded before it is asked for, and the thread that waits costs nothing until then. A second call does
-    nothing. `collector.annotate` names launches of such recordings, and `collector.trace` is a part of them.
+    Nothing is recorded before a request, and the waiting thread costs nothing until then. A second call does nothing.
+    `collector.annotate` names launches of such recordings, and `collector.trace` is a part of them.
 
     Args:
         folder: of the socket, for processes in other containers; only its owner may write there. None: the socket has
             a name outside the file system.
-        kinds: the kinds of activity of the recordings, as of `collector.trace`.
-        budget: what each recording may cost, such as ``1%``, as of `collector.trace`.
+        kinds: the kinds of activity of the recordings, as in `collector.trace`.
+        budget: what each recording may cost, such as ``1%``, as in `collector.trace`.
         strict: raise a `collector.CollectorError` instead of warning.
 
     Raises:
@@ -81,6 +81,6 @@ def listen(
 
 
 def listen_as_asked() -> None:
-    """Listen as `LISTEN_VARIABLE` says."""
+    """Listen if the variable `LISTEN_VARIABLE` requests it."""
     asked = os.environ.get(LISTEN_VARIABLE, "")
     listen(asked if asked.startswith("/") else None)

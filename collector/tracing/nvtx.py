@@ -1,4 +1,4 @@
-"""NVTX: the names that a program and its libraries give their work already, as annotations.
+"""NVTX ranges, by which a program and its libraries name their work, as annotations.
 
 >>> import collector
 >>> collector.nvtx.arm()
@@ -146,7 +146,7 @@ def is_armed() -> bool:
 
 
 def missed_facts() -> tuple[dict[str, str], dict[str, int]]:
-    """What a recording states of the copies whose ranges it does not have: of its environment, and of its ledger."""
+    """Entries about the copies whose ranges are missing: for the recording's environment, and for its ledger."""
     missed = sorted({Path(library).name for library in missed_copies()})
     return ({"nvtx_missed": ", ".join(missed)}, {"nvtx_copies_missed": len(missed)}) if missed else ({}, {})
 

@@ -1,4 +1,4 @@
-"""Python programs that others record (`collector run`, `collector attach`): their annotations and steps."""
+"""Annotations and steps of a Python program that `collector run` or `collector attach` records."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 class RecordedProcess(NativeSource):
-    """The native source without a session of its own: that of the library in the process is open, or will be.
+    """The native source without its own session: the library's session in this process is open, or will be.
 
-    Its annotations are in recordings that others open, and in no session that this program opens.
+    Its annotations reach the recordings that other processes begin, but no session that this program opens.
     """
 
     def __init__(self) -> None:
@@ -138,7 +138,7 @@ def _instant(mark: _Mark) -> Instant:
 
 
 def window_of_recording(options: TraceOptions) -> RecordedWindow | None:
-    """A step of this process, begun, if `collector run` or a recorder records it; else None.
+    """Begin a step and return it if `collector run` or a recorder records this process; else return None.
 
     Raises:
         collector.NotTracedError: the files of the recording cannot be read.

@@ -45,10 +45,10 @@ if TYPE_CHECKING:
     from collector.recording.capture import Capture
 
 _SEGMENTS = 8
-"""The segments that the kept part is cut into: a dump has up to one more than was asked for."""
+"""The number of segments of the kept part: a dump has up to one segment more than was requested."""
 _SHORTEST_S = 0.5
 _OF_RUN = "`collector run` records this process"
-"""The native library's message begins so, which goes on about steps."""
+"""The beginning of the native library's message, whose rest is about steps."""
 _WATCH_PERIOD_S = 0.25
 _AUTOMATIC_DUMPS = 5
 """Dumps that triggers make in one process: a program that fails in a loop must not fill the disk."""
@@ -89,7 +89,7 @@ class Keep:
 
 
 class Dump:
-    """What a recorder had at one time."""
+    """The records that a recorder had at one time."""
 
     def __init__(self, journal: Path, reason: str, conversion: Conversion | None) -> None:
         """Hold the facts."""
@@ -100,7 +100,7 @@ class Dump:
 
     @property
     def path(self) -> Path:
-        """The file that was asked for, which may still be being written, or the journal."""
+        """The requested file, which another process may still be writing, or the journal."""
         return self.journal if self._conversion is None else self._conversion.target
 
     def wait(self, timeout_s: float | None = None) -> Path:
@@ -139,8 +139,7 @@ class _RecorderSource(NativeSource):
         return capture
 
     def cut(self, *, running: bool = False) -> int | None:
-        """Close the present segment; return the number of the next one. ``running``: hand out unfinished kernels.
-
+        """Close the present segment; return the number of the next one. ``running``: also write unfinished kernels.
         None: it cannot be closed, because the recording broke off.
         """
         mark: _Mark | None = self._native.mark("running" if running else "cut")
@@ -299,7 +298,7 @@ class Recorder:
         return None
 
     def stop(self) -> None:
-        """End the recording; dumps stay, the ring goes.
+        """End the recording; dumps are kept, the ring is deleted.
 
         If the recording broke off, as on a full disk, and no dump has been made since, the ring stays: one warning says
         where it is.
@@ -490,10 +489,10 @@ def record(
 ) -> Recorder:
     """Record all GPU work of this process from now on, and keep the latest part of it.
 
-    The records are in a ring of files, not in memory. They are written out by `Recorder.dump`, and by themselves when
-    an exception is not caught, when a call returns a CUDA error after which the context is lost, and when launched work
-    does not end. The program goes on in each case. `collector.trace` works as always: its step is a part of this
-    recording.
+    The records are in a ring of files, not in memory. `Recorder.dump` writes them to a file; so does the recorder
+    itself when an exception is not caught, when a call returns a CUDA error after which the context is lost, and when
+    launched work does not end. The program goes on in each case. `collector.trace` works as always: its step is a part
+    of this recording.
 
     A second recorder, or a process where nothing can be traced, gets one warning and a recorder that does nothing;
     `Recorder.unavailable` has the reason.
@@ -501,13 +500,13 @@ def record(
     Args:
         keep: a time (``30s``, ``5min``) or a size on disk (``512MB``).
         folder: the folder of dumps, made with the first of them.
-        kinds: the kinds of activity, as of `collector.trace`.
+        kinds: the kinds of activity, as in `collector.trace`.
         hang: the seconds without any record, while launches are outstanding, that count as a hang; None: never.
         suffix: the format of dumps that the recorder makes by itself, such as ``.pftrace``; by default they are
             journals, which need no conversion.
         strict: raise a `collector.CollectorError` instead of warning.
-        budget: what recording may cost, as of `collector.trace`. Without API calls, which are left out fourth at the
-            latest, neither hangs nor CUDA errors are noticed.
+        budget: what recording may cost, as in `collector.trace`. Once API calls are left out (as the fourth kind at the
+            latest), neither hangs nor CUDA errors are noticed.
 
     Raises:
         ValueError: an option has an invalid value.
@@ -526,7 +525,7 @@ def record(
 
 
 def open_recorder() -> Recorder | None:
-    """The recorder of this process, which may have broken off: for tests, and for what dumps it from outside."""
+    """The recorder of this process, which may have broken off: for tests, and for code that dumps it from outside."""
     recorder = _running.get("recorder")
     return recorder if recorder is not None and recorder._has_ring else None
 

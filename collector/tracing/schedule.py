@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 class Action(enum.IntEnum):
-    """What is done in one step. Names and numbers are those of ``torch.profiler.ProfilerAction``."""
+    """The action in one step. Names and numbers are those of ``torch.profiler.ProfilerAction``."""
 
     NONE = 0
     WARMUP = 1
-    """Record, and forget: the cost of the begin is paid here."""
+    """Record, and discard the records: the first records of a session, which cost most, fall into these steps."""
     RECORD = 2
     RECORD_AND_SAVE = 3
     """The last step of a window."""
@@ -120,8 +120,9 @@ def schedule(wait: int = 0, warmup: int = 0, active: int = 1, repeat: int = 0, *
 
     Args:
         wait: steps at the begin of each cycle in which nothing is recorded, and which cost nothing.
-        warmup: the following steps, which are recorded and forgotten. The first records of a session are the most
-            expensive ones, and they would be in the result: libcupti allocates, and instruments modules.
+        warmup: the following steps, whose records are discarded. The first records of a session are the most expensive
+            ones, because libcupti allocates memory and instruments modules; without warm-up they would be in the
+            result.
         active: the steps after that, whose records are the result.
         repeat: the number of cycles; 0: until the program ends.
         skip_first: steps before the first cycle.
@@ -139,10 +140,10 @@ def every(
     """Return a schedule that traces at intervals.
 
     Args:
-        steps: trace the last ones of every so many steps: with 100 the hundredth, the two hundredth, …
-        seconds: trace when so many seconds have passed since the last window, or since the begin.
+        steps: trace the last steps of each group of this many: with 100 the hundredth, the two hundredth, …
+        seconds: trace when this many seconds have passed since the last window, or since the begin.
         active: the steps of one window.
-        warmup: steps before the window that are recorded and forgotten.
+        warmup: steps before the window, whose records are discarded.
 
     Raises:
         TypeError: a number has the wrong type.

@@ -148,9 +148,10 @@ def trace(
     If nothing can be traced, the body still runs, one `collector.CollectorWarning` gives the cause and the remedy, and
     `Session.unavailable` contains the reason.
 
-    While a trace is open, other profilers in this process record no GPU activity, and PyTorch's never does again if its
-    first use falls into our trace: use ``torch.profiler`` before or after a trace, not inside. Its earlier use is no
-    obstacle: torch keeps CUPTI's only subscription permanently, so while its profiler is idle we collect without one.
+    While a trace is open, other profilers in this process record no GPU activity, and PyTorch's profiler never does
+    again if its first use falls into the trace: use ``torch.profiler`` before or after a trace, not inside. Earlier use
+    is no obstacle: torch keeps CUPTI's only subscription permanently, so while its profiler is idle the trace is
+    recorded without a subscription.
 
     Args:
         path: the file for the trace, written at the end. Its suffix is the format: ``.json`` Chrome trace, ``.pftrace``
@@ -173,24 +174,24 @@ def trace(
         journal: a file for the records of the open step, in case the program is killed or crashes. `collector.load` and
             every command read it. It is deleted when the step has ended and its results are saved; an existing journal
             is never overwritten. Only the native source writes journals.
-        stream: keep no record in memory, so that a step of any length takes the same. ``journal`` is then the name of a
-            folder of segments, which stays and which `collector.load` reads; `Session.recording` loads it when it is
-            asked for, and another process writes ``path`` from it.
+        stream: keep no record in memory, so that a step of any length takes the same amount of it. ``journal`` is then
+            the name of a folder of segments, which is kept and which `collector.load` reads; the first use of
+            `Session.recording` loads it, and another process writes ``path`` from it.
         nvtx: record the NVTX ranges of the program and its libraries as annotations, or only those of some domains
             (``""`` is the default domain). By default ranges are recorded if `collector.nvtx.arm` was called, or
             ``COLLECTOR_NVTX=1`` is set.
-        graphs: ``nodes`` records every kernel, copy and set of a CUDA graph; ``whole`` records each launch of a graph
-            as one activity, at the lowest cost per launch.
+        graphs: ``nodes`` records every kernel, copy and memset of a CUDA graph; ``whole`` records each launch of a
+            graph as one activity, at the lowest cost per launch.
         counters: sample clocks, power, temperature, used memory and throttling of the GPUs 20 times a second, on a
             thread of its own, as counters of the timeline. Needs nvidia-ml-py.
         dataset: a folder of Parquet files to which every step is added, for questions in SQL over many steps, ranks and
             runs; see `collector.dataset`. Ranks may share the folder. Needs pyarrow.
-        label: what you call the run, such as ``"batch 64"``: `collector ui` lists and searches it, and it is written
-            into every file of the trace.
+        label: a name for the run, such as ``"batch 64"``: `collector ui` lists and searches it, and it is written into
+            every file of the trace.
         git_revision: record the revision of the git repository that the working directory is in, likewise.
-        budget: what recording may cost, such as ``1%`` of the time of one core. If what is measured of the cost is
-            higher for two seconds, kinds are left out until the step ends, and the ledger says which and when; see
-            docs/long_runs.md. It is a control, not a promise. Only the native source has one.
+        budget: what recording may cost, such as ``1%`` of the time of one core. If the measured cost is higher for two
+            seconds, kinds are left out until the step ends, and the ledger says which and when; see docs/long_runs.md.
+            A budget controls the cost and does not guarantee it. Only the native source supports it.
         schedule: trace chosen steps of the block, each of which ends with a call of `Session.step`; see
             `collector.schedule` and `collector.every`. The steps that follow one another are a window. Each window has
             results and a file of its own, if ``{step}`` is in the name; else all windows are in one file, which is
@@ -320,7 +321,7 @@ class Session(TracedStep):
         self.__exit__(exc_type, exc, traceback)
 
     def start(self) -> Session:
-        """Begin, as the block of a ``with`` does, where a block does not fit; `stop` ends."""
+        """Begin as a ``with`` block does, where a block does not fit; `stop` ends the session."""
         return self.__enter__()
 
     def stop(self) -> None:
@@ -335,7 +336,7 @@ class Session(TracedStep):
 
     @uncompiled
     def step(self) -> None:
-        """A step of the program has ended, and the next one begins: follow the schedule.
+        """End a step of the program and begin the next one, as the schedule requires.
 
         Raises:
             collector.CollectorError: the session has no schedule, or is not open.
@@ -402,7 +403,7 @@ class Session(TracedStep):
             raise
 
     def begin_window(self, step: int) -> None:
-        """Forget what was recorded to warm up. For `collector.tracing.scheduled_windows`."""
+        """Discard the records of the warm-up. For `collector.tracing.scheduled_windows`."""
         self._number = step
         use = self._last_entered()
         if use is None or use.source is None:

@@ -36,7 +36,7 @@ class StatedCounters(NamedTuple):
 
     @classmethod
     def at_end(cls, sampler: CounterSampler | None = None) -> StatedCounters:
-        """End the sampler, and ask the frameworks. One that fails is a loss of the trace, and no error."""
+        """End the sampler, and query the frameworks. A framework that fails is a loss of the trace, not an error."""
         series: list[SampledSeries] = [] if sampler is None else [*sampler.stop()]
         troubles = [] if sampler is None else [sampler.trouble]
         for state in list(_statements):

@@ -1,6 +1,6 @@
 """Whether a generator may wait inside a block that it enters, found in its code.
 
-While a generator waits inside ``with annotate(...)``, Python runs its caller, and tells nobody. The launches of the
+While a generator waits inside ``with annotate(...)``, Python runs its caller without reporting it. The launches of the
 caller would get the generator's name.
 """
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from types import CodeType, FrameType
 
 _DRIVERS = ("contextlib", "_pytest.fixtures", "pluggy._callers")
-"""Modules whose generators wait on behalf of a block or a test, which is to have the name."""
+"""Modules whose generators wait while a block or a test runs that is to have the name."""
 
 
 def waits_inside(frame: FrameType) -> bool:

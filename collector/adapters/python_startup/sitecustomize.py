@@ -1,9 +1,9 @@
-"""What each Python program of ``collector run --python`` runs at its start, before a sitecustomize of its own.
+"""Code that each Python program of ``collector run --python`` runs at its start, before its own sitecustomize.
 
-The folder of this file is the first one in PYTHONPATH. Python imports this module once, and nothing of it stays: the
-folder is not in ``sys.path``, and ``sys.modules`` has the program's own sitecustomize, if there is one. Nothing else is
-imported here, because every helper that a program starts runs this, too; names are taken once the program has imported
-a framework. Any Python from 2.7 on can run it.
+The folder of this file is the first one in PYTHONPATH. Python imports this module once, and it leaves no trace: its
+folder is removed from ``sys.path``, and ``sys.modules`` has the program's own sitecustomize, if there is one. Nothing
+else is imported here, because every helper that a program starts runs this, too; names are taken once the program has
+imported a framework. Any Python from 2.7 on can run it.
 """
 
 import os
