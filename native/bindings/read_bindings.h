@@ -1,4 +1,4 @@
-// The part of collector._convert that reads files of others.
+// The part of collector._convert that reads files of other programs.
 #pragma once
 
 #include <pybind11/pybind11.h>

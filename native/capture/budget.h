@@ -1,14 +1,14 @@
-// The budget of a recording: what it costs is measured in every period, and when it costs more than it may, kinds of
-// records are left out until the session ends.
+// The budget of a recording: its cost is measured in every period, and if the cost exceeds the budget, kinds of records
+// are left out until the session ends.
 //
-// The cost is what can be measured here: the CPU time of the decode thread, the time in our callbacks and in the
-// functions that begin and end annotations and ranges (of which one call in kSampledCalls is timed), and the overheads
-// that CUPTI itself records. The time that CUPTI adds to each API call is in none of them.
+// The cost consists of the parts that can be measured here: the CPU time of the decode thread, the time in our
+// callbacks and in the functions that begin and end annotations and ranges (of which one call in kSampledCalls is
+// timed), and the overheads that CUPTI itself records. The time that CUPTI adds to each API call is in none of them.
 //
-// A lever is one thing to leave out. They are tried in the order of the enumeration: what repeats other records comes
-// first, the kernels themselves are always recorded. A lever is passed over while it would save little, and nothing
-// comes back within a session: a kind that came and went would have gaps that each reader had to know, and CUPTI does
-// not record the nodes of a graph again once it has recorded the graph as a whole.
+// A lever is one group of records that can be left out. Levers are used in the order of the enumeration: records that
+// repeat others come first; the kernels themselves are always recorded. A lever is passed over while it would save
+// little. A kind that was left out is not recorded again within the session: otherwise it would have gaps that each
+// reader had to know, and CUPTI does not record the nodes of a graph again once it has recorded the graph as a whole.
 #pragma once
 
 #include <algorithm>

@@ -1,9 +1,9 @@
-// The ranges of a program that are recorded, where not all of it is: what is between calls of cuProfilerStart and
+// The ranges of a program to which a recording can be restricted: the work between calls of cuProfilerStart and
 // cuProfilerStop, or inside NVTX ranges of one name.
 //
 // A session that records ranges is open all the time: it follows annotations and the building of CUDA graphs, so that
 // the work of a range has their names. The kinds of activity that cost something per call or per kernel are enabled
-// only while a range is open, and of kernels and copies until those of the range have finished.
+// only while a range is open; kernels and copies stay enabled until those of the range have finished.
 #pragma once
 
 #include <semaphore.h>

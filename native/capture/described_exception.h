@@ -1,7 +1,7 @@
-// What an exception is that this library threw.
+// A description of an exception that this library threw.
 //
-// The libraries of a wheel have a C++ runtime each, linked statically, and each runtime knows its own exceptions alone:
-// the std::bad_alloc of this library is another type than the std::bad_alloc that the extension module could catch.
+// Each library of a wheel has its own C++ runtime, linked statically, and each runtime knows only its own exceptions:
+// the std::bad_alloc of this library is not the type std::bad_alloc that the extension module could catch.
 #pragma once
 
 #include <cstdint>

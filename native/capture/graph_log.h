@@ -1,10 +1,10 @@
-// What becomes of the program's CUDA graphs: their nodes, with the annotation around each node's capture, and the
-// graphs that are instantiated, updated and destroyed. CUPTI calls back when a graph is built, never when it is
-// launched.
+// A log of the program's CUDA graphs: their nodes, with the annotation around each node's capture, and the graphs that
+// are instantiated, updated and destroyed. CUPTI calls back when a graph is built, never when it is launched.
 //
-// Ids (torch/cuda/_graph_annotations.py rests on the same): every graph, capture, clone and executable graph takes the
-// next number; the id of a node is the number of its graph in the upper 32 bits and its place there in the lower ones.
-// The records of a launch have the ids of the executable graph, whose nodes are copies of the captured ones.
+// Ids (torch/cuda/_graph_annotations.py relies on the same rules): every graph, capture, clone and executable graph
+// takes the next number; the id of a node is the number of its graph in the upper 32 bits and its place there in the
+// lower ones. The records of a launch have the ids of the executable graph, whose nodes are copies of the captured
+// ones.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
 // Ranges that begin in one place of a program and end in another, and marks: they need not nest and may overlap, so
-// that they are no annotations of launches.
+// they cannot be annotations of launches.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// What a program states of an NVTX range or mark.
+// The texts and numbers that a program states for an NVTX range or mark.
 #pragma once
 
 #include <cstdint>

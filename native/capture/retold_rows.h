@@ -1,4 +1,4 @@
-// The rows of earlier segments of a journal that later rows refer to: they are told again in each segment.
+// The rows of earlier segments of a journal that later rows refer to: they are repeated in each segment.
 #pragma once
 
 #include <cstddef>

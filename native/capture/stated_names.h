@@ -1,4 +1,4 @@
-// Names that another part of the library knows of objects in records, for example those that a program gave by NVTX.
+// Names of objects in records that another part of the library knows, for example names that a program gave by NVTX.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A libcupti that may crash this process is tried in another one first.
+// A libcupti that may crash this process is tried in another process first.
 #pragma once
 
 #include <string>

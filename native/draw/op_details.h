@@ -1,4 +1,4 @@
-// What a recording states of ops and collectives besides their names and times, as further arguments of their slices.
+// Further facts about ops and collectives, besides their names and times, as arguments of their slices.
 #pragma once
 
 #include <cstddef>

@@ -8,8 +8,8 @@
 //   stop                          ends the recording that `start` or `collector run` began
 //   cut                           closes the segment that is being written, so that all finished work is in closed ones
 //
-// Only processes of the same user are answered. No file is written but journals in the folder of the process; what the
-// other process wants as a file, it makes from the journals.
+// Only processes of the same user are answered. Only journals are written, in the folder of the process; the other
+// process makes its output file from the journals.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// The entry point of programs that import and link nothing of ours.
+// The entry point of this library in programs that neither import nor link it.
 //
 // libcuda loads the library that CUDA_INJECTION64_PATH names in cuInit, and calls its InitializeInjection. Here it
 // opens a session with the options of run_options.h, whose records go into a journal of the process. An exit handler

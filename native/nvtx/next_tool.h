@@ -1,4 +1,4 @@
-// The tool that NVTX_INJECTION64_PATH named before our handler: it gets every call after us.
+// The tool that NVTX_INJECTION64_PATH named before our handler: it gets every call after our handler.
 #pragma once
 
 #include <atomic>

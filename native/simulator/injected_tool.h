@@ -1,4 +1,5 @@
-// The tool that the driver loads into a program which does not know it: the library that CUDA_INJECTION64_PATH names.
+// The tool that the driver loads into a program without the program's knowledge: the library that CUDA_INJECTION64_PATH
+// names.
 #pragma once
 
 namespace collector::simulator {

@@ -1,8 +1,9 @@
 // A mutex for a few instructions at a time, which a program takes in its own calls.
 //
-// Taking and releasing it without contention is one exchange and one store, half of what a mutex of the C library
-// takes, which also has to ask whether somebody is to be woken. Here nobody is: who finds it held spins for a moment
-// and then sleeps for short times, so that a holder that is not running costs no processor time either.
+// Taking and releasing it without contention is one exchange and one store, half the cost of a mutex of the C library,
+// which must also check whether a waiting thread is to be woken. Here no thread is woken: a thread that finds it held
+// spins for a moment and then sleeps for short times, so that waiting for a holder that is not running costs no
+// processor time.
 #pragma once
 
 #include <atomic>
