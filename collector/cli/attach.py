@@ -1,13 +1,13 @@
-"""Record a process that runs already, and is prepared for it.
+"""Record a running process that is prepared for it.
 
 A process listens if it runs under `collector run --listen`, was started with COLLECTOR_LISTEN=1 and imports the
-collector, or has called collector.listen(). It goes on while it is recorded.
+collector, or has called collector.listen(). It continues while it is recorded.
 
-  collector attach 1234 status                            what the process does
+  collector attach 1234 status                            print what the process is recording
   collector attach 1234 record 5s -o out.pftrace          record five seconds
   collector attach 1234 start                             begin to record
-  collector attach 1234 stop -o out.json                  end, and write what was recorded
-  collector attach 1234 dump -o out.pftrace               write what is recorded now; the recording goes on
+  collector attach 1234 stop -o out.json                  end, and write the records
+  collector attach 1234 dump -o out.pftrace               write the records so far; the recording continues
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=ring_size_argument,
         default=0,
         metavar="SIZE",
-        help="of `start`: keep the latest records, in so much disk (512MB)",
+        help="for `start`: keep only the latest records, in this much disk space, such as 512MB",
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="no summary")
 

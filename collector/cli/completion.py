@@ -1,10 +1,10 @@
 """Print a script by which a shell completes this command: commands, options, their values, files.
 
-Put this into ~/.bashrc, or the same with zsh into ~/.zshrc behind compinit:
+Put this line into ~/.bashrc, or the same line with zsh into ~/.zshrc after compinit:
 
   eval "$(collector completion bash)"
 
-Needs the extra ``completion``. The script is that of the installed version: a new shell prints it anew.
+Needs the extra ``completion``. Every new shell prints the script again, so it fits the installed version.
 """
 
 from __future__ import annotations

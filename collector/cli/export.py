@@ -1,7 +1,7 @@
 """Write steps into a dataset of Parquet files, a database, or lines of JSON, for questions in SQL.
 
-Reads all that `collector timeline` reads. Files of several ranks and steps become one run; what is in the dataset
-already stays there.
+Reads all files that `collector timeline` reads. Files of several ranks and steps become one run. Existing runs of the
+dataset are kept.
 
   collector export step_*.json --to parquet runs --run tuesday       add twenty steps to the dataset in the folder runs
   collector export rank*.json.gz --to parquet runs                   the ranks of a job, side by side

@@ -1,8 +1,9 @@
 """Check whether this machine can be traced, with which libraries, and what to do where it cannot.
 
-Each line is one check: ✓ is there; ✗ is missing, and nothing can be traced; ! is wrong, and tracing works all the same;
-· neither helps nor prevents tracing. Behind what is missing or wrong is its remedy. Exit status: 0: a GPU can be traced
-here, also with warnings (!); 1: none can be; 2: the output cannot be written, or an argument is wrong.
+Each line is one check: ✓ marks an item that is present; ✗ one that is missing, so that nothing can be traced; ! one
+that is wrong but does not prevent tracing; · one that does not matter for tracing. The remedy follows each missing or
+wrong item. Exit status: 0: a GPU can be traced here, even with warnings (!); 1: none can be traced; 2: the output
+cannot be written, or an argument is wrong.
 
   collector info
   collector info --json | jq .checks

@@ -4,8 +4,8 @@ collector prof step.pb [scope|graph|op|code|advise [OPTIONS]]
 collector prof --graph_path=graph.pb --run_meta_path=run_meta [--op_log_path=…] [--checkpoint_path=…] [COMMAND …]
 collector prof --profile_path=profile_100 [COMMAND …]
 
-Without a command it asks you: commands, options and their values complete with the tab key, help explains them. Without
-a terminal it prints what `collector summary` does of recorded steps, and the scope view of all else.
+Without a command it opens a prompt, where the tab key completes commands, options and their values, and help explains
+them. Without a terminal it prints the output of `collector summary` for recorded steps, and the scope view otherwise.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""Run a program and trace what it does on the GPU, without a change to the program.
+"""Run a program and trace its work on the GPU, without a change to the program.
 
-The program may be anything that uses CUDA: it imports and links nothing of the collector. Its input, terminal, signals
-and exit status are its own; the summary goes to standard error.
+Any program that uses CUDA can be traced; it need not import or link the collector. Its input, terminal, signals and
+exit status are its own; the summary goes to standard error.
 
   collector run ./train --epochs 1                        print what ran on the GPU
   collector run -o step.pftrace train.py --epochs 1       a Python script, and a trace for https://ui.perfetto.dev
   collector run -o step.json -m package.train             a Python module
   collector run -o trace.pftrace torchrun --nproc-per-node 8 train.py     all ranks in one trace
   collector run -o 'rank{rank}.gpurec' mpirun -n 4 ./a.out                each rank in a file of its own
-  collector run --capture-range cudaProfilerApi -o step.json ./train      what is between cudaProfilerStart and -Stop
+  collector run --capture-range cudaProfilerApi -o step.json ./train      only from cudaProfilerStart to -Stop
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kinds", metavar="KIND,...", help="the kinds of activity to record, as in collector.trace")
     parser.add_argument("--nvtx", action="store_true", help="record NVTX ranges as annotations")
     parser.add_argument(
-        "--nvtx-domains", metavar="DOMAIN,...", help="those of these domains alone; default is the default domain"
+        "--nvtx-domains",
+        metavar="DOMAIN,...",
+        help="record only the NVTX ranges of these domains; default is the default domain",
     )
     parser.add_argument(
         "--delay", type=seconds_argument, default=0.0, metavar="S", help="begin S seconds after CUDA's initialisation"
@@ -65,8 +67,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--capture-range",
         metavar="RANGE",
-        help="record only what is between calls of cudaProfilerStart and cudaProfilerStop (cudaProfilerApi), or inside "
-        "NVTX ranges of a name (nvtx:NAME, nvtx:NAME@DOMAIN; @* is any domain)",
+        help="record only the work between calls of cudaProfilerStart and cudaProfilerStop (cudaProfilerApi), or "
+        "inside NVTX ranges of this name (nvtx:NAME, nvtx:NAME@DOMAIN; @* is any domain)",
     )
     parser.add_argument(
         "--capture-range-end",
@@ -84,12 +86,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=ring_size_argument,
         default=0,
         metavar="SIZE",
-        help="disk for the records of each process while it runs, such as 512MB: older records are removed",
+        help="disk space for the records of each process while it runs, such as 512MB: older records are removed",
     )
     parser.add_argument(
         "--budget",
         metavar="SHARE",
-        help="what recording may cost in each process, such as 1%% of a core's time: above it kinds are left out",
+        help="what recording may cost in each process, such as 1%% of a core's time; kinds are left out if it costs "
+        "more",
     )
     parser.add_argument(
         "--listen", action="store_true", help="let `collector attach` control the recording of each process"
@@ -206,7 +209,8 @@ def _ranges(arguments: argparse.Namespace) -> CaptureRange | None:
         return None
     if arguments.delay or arguments.duration:
         raise CollectorError(
-            "--capture-range does not go together with --delay and --duration", "Leave the times out: ranges decide"
+            "--capture-range cannot be combined with --delay or --duration",
+            "Omit them: the ranges decide what is recorded",
         )
     try:
         return CaptureRange.of(arguments.capture_range, most_ranges(arguments.capture_range_end or "repeat"))

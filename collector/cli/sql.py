@@ -1,7 +1,7 @@
 """Answer a question in SQL about a dataset, or about files of steps.
 
-DuckDB answers it; docs/sql.md lists the tables and views, and `--tables` prints them. A query reads and does nothing
-else: it cannot write, and reaches no other file and no network.
+DuckDB answers it; docs/sql.md lists the tables and views, and `--tables` prints them. A query can only read: it cannot
+write, and it has no access to other files or to the network.
 
   collector sql runs "select name, sum(duration_ns) as total_ns from kernels group by name order by total_ns desc"
   collector sql step.pb "select * from devices"

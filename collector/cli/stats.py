@@ -1,13 +1,13 @@
 """Answer questions about steps: busy and idle time, kernels, copies, launches, calls.
 
-Reads all that `collector timeline` reads; several files are answered below each other, numbered from 0. The figures are
-those of `collector.analysis`.
+Reads all files that `collector timeline` reads. The answers for several files follow each other, numbered from 0. The
+figures are those of `collector.analysis`.
 
-  collector stats step.pb                             all of them, the largest rows of each
+  collector stats step.pb                             all questions, the largest rows of each answer
   collector stats step.json.gz --question idle        why the devices were idle
   collector stats step.gpurec --question kernels --by shape --csv > kernels.csv
-  collector stats step.pb --by op                     what took the GPU's time: by op, kernel, stream, step, ...
-  collector stats step.pb --question kernels --window 20ms..35ms    of a part of the step
+  collector stats step.pb --by op                     GPU time by op, kernel, stream, step, ...
+  collector stats step.pb --question kernels --window 20ms..35ms    for a part of the step
   collector stats rank*.json.gz --question ranks      which rank the others wait for, and how far each clock is ahead
   collector stats report.sqlite --question cuda_gpu_kern_sum    names of nsys stats and HTA work as well
 """

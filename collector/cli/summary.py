@@ -1,6 +1,6 @@
 """Show steps as a few tables: busy time, kernels, time by annotation, copies, losses.
 
-Reads whatever `collector stats` reads; a step's tables are those of its ``summary()``.
+Reads all files that `collector stats` reads; the tables of a step are those of its ``summary()``.
 
   collector summary step.pb
   collector summary rank*.json.gz

@@ -1,7 +1,7 @@
-"""Show many runs in a browser: a page, served to this machine only, that follows new and growing files.
+"""Show many runs in a browser: a page on localhost that follows new and growing files.
 
-Without a file or folder it shows the working directory. The page is served to this machine alone, at an address with a
-token that is printed; nothing is written, and nothing is loaded from anywhere else.
+Without a file or folder it shows the working directory. Only this machine can reach the page, at an address with a
+token that is printed; nothing is written, and nothing is loaded from elsewhere.
 
   collector ui runs/                          all traces in a folder
   collector ui before.pb now.json.gz          these files
@@ -21,7 +21,7 @@ _MOST_PORTS = 1 << 16
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """See `collector.cli`."""
     parser.add_argument("inputs", type=Path, nargs="*", metavar="DIR|FILE", help="folders and files (.)")
-    parser.add_argument("--port", type=_port, default=0, metavar="N", help="to listen at (a free one)")
+    parser.add_argument("--port", type=_port, default=0, metavar="N", help="the port to listen at (a free one)")
     parser.add_argument("--no-browser", action="store_true", help="print the address only")
     parser.add_argument(
         "--perfetto",
