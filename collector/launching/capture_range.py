@@ -19,7 +19,7 @@ _PLAIN_AT = re.compile(r"(?<!\\)@")
 
 @dataclass(frozen=True)
 class CaptureRange:
-    """What opens a range: calls of the profiler's API, or NVTX ranges of one name."""
+    """The events that open a range: calls of the profiler's API, or NVTX ranges of one name."""
 
     text: str
     """As it is given, and as the recorded program reads it."""
@@ -28,7 +28,7 @@ class CaptureRange:
     domain: str = ""
     """Of the NVTX ranges; empty: the default domain, ``*``: any domain."""
     most: int = 0
-    """So many ranges of each process are recorded; 0: all."""
+    """The number of ranges that are recorded in each process; 0: all."""
 
     @classmethod
     def of(cls, text: str, most: int = 0) -> CaptureRange:
@@ -54,7 +54,7 @@ class CaptureRange:
 
     @property
     def opening(self) -> str:
-        """What the program does to open a range."""
+        """The action of the program that opens a range."""
         if not self.name:
             return "a call of cudaProfilerStart"
         domains = {"": "the default domain", _ANY: "any domain"}

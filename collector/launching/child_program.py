@@ -1,4 +1,4 @@
-"""A program as our child, which notices nothing of us: its input, terminal, signals and exit status are its own."""
+"""A program as a child process that does not notice us: its input, terminal, signals and exit status are its own."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
 _SET_CHILD_SUBREAPER = 36
 """PR_SET_CHILD_SUBREAPER of prctl."""
 _GRACE_S = 1.0
-"""The time that processes have to end after the program, as helpers of its own do."""
+"""The time that other processes have to end after the program, as its helper processes do."""
 _STOPPING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 """They interrupt the work that follows the program, as Ctrl-C does."""
 _OF_PROGRAMS = (signal.SIGUSR1, signal.SIGUSR2)
-"""They mean something to the program alone."""
+"""They have a meaning for the program only."""
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, *_OF_PROGRAMS)
 
 
@@ -52,7 +52,7 @@ class ChildEnd(NamedTuple):
 def run_child(command: Sequence[str], environment: Mapping[str, str], *, waits_for_all: bool = False) -> ChildEnd:
     """Run a program to its end, and to the end of all processes that it leaves behind if ``waits_for_all``.
 
-    An interrupt (Ctrl-C) ends the waiting for those that are left behind.
+    An interrupt (Ctrl-C) ends the wait for the processes that are left behind.
 
     Raises:
         collector.CollectorError: it cannot be started.
@@ -107,7 +107,7 @@ def _passed_on(child: Sequence[subprocess.Popen[bytes]]) -> Iterator[None]:
 
 @contextmanager
 def stop_raises() -> Iterator[None]:
-    """Let the signals that end a program raise KeyboardInterrupt in the block, and ignore those for programs alone."""
+    """Let the signals that end a program raise KeyboardInterrupt in the block; ignore those for the program only."""
 
     def stop(*_: Any) -> None:
         raise KeyboardInterrupt

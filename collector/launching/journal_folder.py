@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class JournalFolder:
-    """A new folder, removed with what is in it when the block ends; if it raises, only if nothing is in it.
+    """A new folder, removed with its contents when the block ends; if the block raises, only if it is empty.
 
     It is beside the output, where there is room for it and where the ranks on other machines find it too; without an
     output it is in the folder for temporary files.
@@ -45,7 +45,7 @@ class JournalFolder:
             shutil.rmtree(self.path, ignore_errors=True)
 
     def keep(self) -> None:
-        """Leave the folder when the block ends."""
+        """Keep the folder when the block ends."""
         self._is_kept = True
 
 

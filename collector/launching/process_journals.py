@@ -28,7 +28,7 @@ _PER_PROCESS = {"rank", "pid", "host"}
 
 @dataclass(frozen=True)
 class TracedProcess:
-    """One process of a program, with what it recorded."""
+    """One process of a program, with its records."""
 
     identity: ProcessIdentity
     rank: int | None
@@ -36,7 +36,7 @@ class TracedProcess:
     step: Step
     """All that it recorded."""
     ranges: tuple[Step, ...] = ()
-    """Its ranges, if it recorded several of them alone."""
+    """Its ranges, if only ranges were recorded and there are several."""
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -50,7 +50,7 @@ class TracedProcess:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it ended its recording, and was not killed."""
+        """Whether it ended its recording instead of being killed."""
         return not self.step.ledger.interrupted
 
     @property
@@ -61,12 +61,12 @@ class TracedProcess:
 
 
 class TracedProcesses(NamedTuple):
-    """What the journals of a program hold."""
+    """The contents of a program's journals."""
 
     found: list[TracedProcess]
     """By rank and begin."""
     without_ranges: int
-    """Processes of which only ranges were to be recorded, and that opened none."""
+    """Processes that opened no range, although only ranges were to be recorded."""
     lost: list[str]
     """One line for each process that is lost."""
 
@@ -138,7 +138,7 @@ def variables_of(output: str) -> list[str]:
 
 
 def save_processes(processes: Sequence[TracedProcess], output: str, *, as_dataset: bool) -> list[Path]:
-    """Write what the processes recorded; return the files, or the folder.
+    """Write the records of the processes; return the files, or the folder.
 
     One file holds all processes if its format takes several steps, unless a placeholder gives each its own; the ranges
     of a process are steps in it. In a format that takes one step, each of several processes gets a file with its rank

@@ -1,4 +1,4 @@
-"""What Python programs left beside their journals: why their work has no names after ``collector run --python``."""
+"""Messages of Python programs beside their journals: why work has no names after ``collector run --python``."""
 
 from __future__ import annotations
 

@@ -32,23 +32,23 @@ _PATH = "PYTHONPATH"
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What is recorded of a program, and when."""
+    """The parts of a program that are recorded, and the time."""
 
     kinds: tuple[str, ...] = KINDS
     nvtx: bool = False
     """Whether NVTX ranges become annotations."""
     nvtx_domains: tuple[str, ...] = ()
-    """The domains whose ranges do; empty: all. ``default`` is the default domain."""
+    """The domains whose ranges become annotations; empty: all. ``default`` is the default domain."""
     delay_s: float = 0
     """From CUDA's initialisation in each process to the begin."""
     duration_s: float = 0
     """From the begin to the end; 0: to the end of the process."""
     max_bytes: int = 0
-    """The disk that the latest records of each process may take; 0: all records are kept."""
+    """The disk space for the latest records of each process; 0: all records are kept."""
     listens: bool = False
     """Whether each process listens for `collector attach`."""
     budget: str = ""
-    """What recording may cost in each process, such as ``1%`` of the time of one core; empty: anything."""
+    """The maximum cost of recording in each process, such as ``1%`` of the time of one core; empty: no limit."""
     python: bool = False
     """Whether Python programs are to name the work of their frameworks, with the Python stacks of the names."""
     ranges: CaptureRange | None = None

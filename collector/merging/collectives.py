@@ -1,4 +1,4 @@
-"""Collectives that ranks ran together: which run on one rank is which on the others."""
+"""Collectives that ranks ran together: matches each run on one rank with the runs on the others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Collective(NamedTuple):
     step: int
     """Number of the step."""
     name: str
-    """Its name with what tells it from others: kind, group, sequence number, data type, launch shape."""
+    """Its name with the details that distinguish it: kind, group, sequence number, data type, launch shape."""
     ordinal: int
     """Index among the collectives with this name and step, from 0, in order of time."""
     start_ns: Mapping[int, int]
@@ -34,10 +34,10 @@ class Collective(NamedTuple):
 def matched_collectives(
     markers: Mapping[int, Markers], offsets: Mapping[int, ClockOffset]
 ) -> tuple[list[Collective], int]:
-    """Pair the collectives of ranks whose clocks are put right.
+    """Pair the collectives of ranks whose clocks are corrected.
 
-    Those of one name, and of one group and sequence number where the trace states these, belong together whose ends are
-    nearest to each other on both ranks; none can have ended on one rank before it began on another.
+    Two runs of the same name (and group and sequence number, where the trace states these) belong together if their
+    ends are nearest to each other on both ranks. A collective cannot have ended on one rank before it began on another.
 
     Args:
         markers: rank -> its collectives.

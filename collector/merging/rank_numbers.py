@@ -1,4 +1,4 @@
-"""The rank and the number of a step among many: from its devices, its own words, or the name of its file."""
+"""The rank and the number of a step among many: from its devices, its metadata, or the name of its file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def tasks_of(devices: Iterable[str]) -> set[int]:
 
 
 def rank_number(tasks: set[int], stated: int | None, file_name: str) -> int | None:
-    """The rank of a step; None where nothing tells it, or where the step is of several ranks.
+    """The rank of a step; None if nothing states it, or if the step is of several ranks.
 
     Args:
         tasks: the ranks that its devices state.

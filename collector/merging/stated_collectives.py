@@ -53,8 +53,8 @@ class RankMoments(NamedTuple):
 def moments_of(recording: Recording, step_number: int, marker: re.Pattern[str] = COLLECTIVE) -> RankMoments:
     """The markers of a recording: its GPU work whose name or op contains `marker`.
 
-    If GPUs ran no such work, the ranges of the host are taken that do. All collectives that the recording states are
-    markers, unless another `marker` than the standard one selects some.
+    If GPUs ran no such work, ranges of the host with such names are used. All collectives that the recording states are
+    markers, unless a `marker` other than the standard one selects some of them.
     """
     matches = _Matches(recording, marker)
     named = _of_work(recording, matches) or _of_host(recording, matches)

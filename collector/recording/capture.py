@@ -22,7 +22,7 @@ class Part(NamedTuple):
     """The place of a capture in a longer recording."""
 
     begin_ns: int | None
-    """What happened after this time, CUPTI's ns, is in the capture or a later part; None: it is the first part."""
+    """Everything after this time, in CUPTI's ns, is in this part or a later one; None: it is the first part."""
     first_annotation: int
     """The number of the first annotation that began in this part."""
     is_continued: bool

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Columns = dict[str, npt.NDArray[Any]]
 
 _OBJECT_TABLES = ("contexts", "streams", "devices", "graph_changes")
-"""Tables of objects, which stay until they are destroyed: those from before the part are of use in it."""
+"""Tables of objects, which exist until they are destroyed: a part also needs the rows from before it."""
 
 
 class Instant(NamedTuple):
@@ -58,12 +58,12 @@ def begin_at(capture: Capture, begin: Instant) -> None:
 
 
 def keep_spans(capture: Capture, spans: Sequence[Span], *, has_other_calls: bool = True) -> None:
-    """Remove what is outside of some parts of a capture: rows that start there, or whose call did.
+    """Remove the rows outside of some parts of a capture: rows that start there, or whose call starts there.
 
-    Work whose call is in a part stays, also if it runs on after the part. Annotations that are open where a part begins
-    stay, and those of which only names are needed, because a graph was captured in them; they begin with the first
-    part. Of work whose call is not recorded the start decides; the ledger counts it under ``launches_cut``.
-    `collector.recording.graph_attribution` has to come before.
+    Work whose call is in a part is kept, even if it ends after the part. Annotations that are open where a part begins
+    are kept, and so are annotations in which a graph was captured, because their names are needed; they begin with the
+    first part. For work whose call is not recorded its own start decides; the ledger counts it under ``launches_cut``.
+    `collector.recording.graph_attribution` must run first.
 
     Args:
         capture: is changed.
@@ -108,8 +108,8 @@ def keep_spans(capture: Capture, spans: Sequence[Span], *, has_other_calls: bool
 def candidates(capture: Capture, spans: Sequence[Span]) -> Iterator[Capture]:
     """For each part a capture of its own, with all rows that `keep_spans` keeps for this part alone, and few others.
 
-    All parts together take about as long as one look at the whole, however many they are. The rows of ``capture`` are
-    not changed.
+    All parts together take about as long as one pass over the whole capture, whatever their number. The rows of
+    ``capture`` are not changed.
     """
     tables: dict[str, Columns] = capture["tables"]
     calls, links = tables["api_calls"], tables.get("external_correlations")

@@ -1,4 +1,4 @@
-"""Which kernel ran each collective that a recording states."""
+"""The kernel that ran each collective that a recording states."""
 
 from __future__ import annotations
 

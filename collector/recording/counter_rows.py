@@ -48,7 +48,7 @@ class SampledSeries(Protocol):
 def add_counters(capture: Capture, series: Iterable[SampledSeries]) -> None:
     """Add samples to a capture.
 
-    Those outside the step are left out, but a figure that had its value when the step began has it from there on.
+    Samples outside the step are left out; the last value before the step counts from the begin of the step.
     """
     clock = capture["clock"]
     offset_ns = clock["wall_start_ns"] - clock["cupti_start_ns"]

@@ -1,4 +1,4 @@
-"""Counters as texts of a journal, for recordings whose rows this process never holds."""
+"""Counters as texts in a journal, for recordings whose rows are never in the memory of this process."""
 
 from __future__ import annotations
 

@@ -62,7 +62,8 @@ def combination_codes(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.int
 def are_among(values: npt.NDArray[Any], keys: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """Whether each value is one of the keys; both are whole numbers of one type.
 
-    ``np.isin`` hashes the keys, see `distinct_values`. Where these lie close together, a table says which there are.
+    ``np.isin`` hashes the keys, see `distinct_values`. If the keys lie close together, they are looked up in a table
+    instead.
     """
     if not len(keys) or not len(values):
         return np.zeros(len(values), bool)

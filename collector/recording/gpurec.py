@@ -226,7 +226,7 @@ class _Members(NamedTuple):
     is_cut: bool
 
     def lacks(self, table: str, columns: list[str]) -> bool:
-        """Whether the cut took one of a table's columns away."""
+        """Whether one of a table's columns is missing because the file is cut off."""
         return self.is_cut and any(f"{table}/{column}.npy" not in self.names for column in columns)
 
 

@@ -1,8 +1,8 @@
-"""What the activities of CUDA graphs were captured under, and how each launch of a graph ran.
+"""The annotations at the captures of CUDA graphs' activities, and the activities of each launch of a graph.
 
 The records of a launch name the node of the executable graph. That node is a copy of the captured one, perhaps by way
 of a clone, and CUPTI reports each copy while graphs are built (``graph_changes``); from CUDA 13.4 on the records name
-the captured node themselves. A graph that was captured before the step is not reported: of its activities only the
+the captured node themselves. A graph that was captured before the step is not reported: for its activities only the
 annotation at the launch is known. Before CUDA 13.0 the updates of a graph are not reported either: only the records of
 API calls show that there was one, and where these are incomplete the capture is not known.
 """
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _UPDATES_REPORTED_SINCE = 13000
 """The CUDA version from which CUPTI reports that an executable graph was updated."""
 _PLACE_BITS = 32
-"""Of a node's id: its place in the graph; the other bits are the graph's id."""
+"""The bits of a node's id that are its place in the graph; the other bits are the graph's id."""
 
 
 def attribute_graphs(
@@ -52,9 +52,9 @@ def attribute_graphs(
     """Fill the columns about graphs of a source's capture, add its ``graph_launches``, and count what is not known.
 
     Args:
-        capture: what a source returned.
-        names: of executable graphs, as the program gave them. Other graphs have the name of the annotation in which
-            they were instantiated.
+        capture: the capture that a source returned.
+        names: the names that the program gave to executable graphs. Other graphs have the name of the annotation in
+            which they were instantiated.
         ranges: the parts of the session in which API calls were recorded; None: all, or those from the begin of the
             capture's part on.
     """
@@ -169,7 +169,7 @@ class _Graphs:
             self.updated_unseen_ns = int(calls["start_ns"][updating].min())
 
     def attribute(self, columns: Columns) -> set[int]:
-        """Fill the columns of a table; return the graphs of which nothing is known but their launches."""
+        """Fill the columns of a table; return the graphs of which only the launches are known."""
         num_rows = len(columns["graph_id"])
         captured = columns["captured_external_id"] = np.zeros(num_rows, "u8")
         degrees = columns["graph_degree"] = np.zeros(num_rows, "u1")

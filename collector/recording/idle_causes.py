@@ -84,8 +84,8 @@ def idle_times(
 ) -> IdleTimes:
     """The idle times of a device in a window, with their causes.
 
-    Of several activities that start at once any may have ended the idle time: the earliest launch counts, and it is not
-    known where that of one of them is not.
+    If several activities start at once, any of them may have ended the idle time: the earliest launch counts. If the
+    launch of one of them is unknown, the cause is unknown.
 
     Args:
         starts: of the activities, in order, ns.

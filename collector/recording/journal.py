@@ -54,7 +54,7 @@ HEAD_BYTES = len(MAGIC) + 1
 _FRAME = struct.Struct("<IIQ")  # a mark, flags, bytes
 _FRAME_MARK = 0x4D415246
 _RETOLD = 1
-"""The flag of a frame that tells again what earlier segments have told."""
+"""The flag of a frame that repeats rows of earlier segments."""
 _BLOCK = struct.Struct("<IIQ")  # kind, count, bytes
 _BLOCK_KINDS = (
     "texts", "numbers", "layout", "callback_names", "strings", "rows", "annotation_paths", "annotation_ends", "details",
@@ -68,7 +68,7 @@ _END = struct.Struct("<Qq")
 _COLUMN = struct.Struct("<III")  # offset, bytes, whether signed
 _KEY_COLUMNS = ("device_id", "context_id", "stream_id")
 _KEPT_BEFORE_WINDOW = ("annotations", "contexts", "streams", "devices", "graph_changes")
-"""Tables of which rows from before a window count in it: annotations may be open in it, and objects stay."""
+"""Tables whose rows from before a window count in it: annotations may still be open in it, and objects still exist."""
 _RETOLD_TABLES = _KEPT_BEFORE_WINDOW
 _TIMED_TABLES = tuple(
     table for table, columns in SCHEMA.items() if "start_ns" in columns and table not in _KEPT_BEFORE_WINDOW
@@ -76,7 +76,7 @@ _TIMED_TABLES = tuple(
 _MOST_NS = 1 << 62
 """Times that any clock can have are smaller, and so are their sums."""
 _WINDOW_MARGIN_NS = 2_000_000_000
-"""Rows this close to a window are read as well: calls of its kernels, and kernels of its calls."""
+"""Rows this close to a window are read as well, to find the calls of its kernels and the kernels of its calls."""
 DAMAGE = (struct.error, ValueError, LookupError, TypeError, OverflowError, RecursionError)
 """The errors that damaged bytes lead to."""
 
@@ -99,8 +99,7 @@ def load_files(files: Iterable[tuple[Path, Buffer]], name: Path, window_ns: Wind
     Args:
         files: the names and contents of segments, in order.
         name: of the journal, for errors.
-        window_ns: the part that is kept. Other rows are dropped block by block, so that they are never in memory
-            together.
+        window_ns: the part that is kept. Other rows are dropped block by block, so that they are never all in memory.
 
     Raises:
         collector.InvalidFileError: no file is of a known version and has a complete beginning.
@@ -179,17 +178,17 @@ def journal_window(
 ) -> Capture:
     """The part of an open session between two instants, of the files of its journal.
 
-    Annotations that were open at the start begin there, those that are open at the end end there. Work is of the part
-    if it was launched in it; see `_Launches`.
+    Annotations that were open at the start begin there, and those that are open at the end end there. Work belongs to
+    the part if it was launched in it; see `_Launches`.
 
     Args:
         files: the journal, or its segments from the one on that was written at the start; they have all rows up to the
             end.
-        first_byte: the size of the first of them at the start: rows from there on may be of the window, the others are
-            not.
+        first_byte: the size of the first file at the start of the window: rows from there on may belong to the window,
+            earlier rows do not.
         start: the first instant.
         stop: the last one.
-        own_calls: the thread whose calls from a time on are the collector's own, and that time.
+        own_calls: a thread and a time: the calls of this thread from this time on are the collector's own.
 
     Raises:
         collector.InvalidFileError: the journal is damaged.
@@ -222,7 +221,7 @@ DEVICE_PREFIX = "process.device_prefix"
 
 
 def process_of(data: Buffer) -> JournalProcess:
-    """What the first frame of the journal ``data`` states about its process."""
+    """The facts about the process in the first frame of the journal ``data``."""
     journal = _Journal()
     with contextlib.suppress(*DAMAGE):
         journal.take_frame(data, HEAD_BYTES)
@@ -279,9 +278,9 @@ class Extent(NamedTuple):
 
 
 def extent_of(data: Buffer) -> Extent:
-    """The times of the rows of the journal or segment ``data``, without those that it tells again.
+    """The times of the rows of the journal or segment ``data``, without repeated rows of earlier segments.
 
-    Of rows no more than one block is in memory. Raises one of `DAMAGE` for damaged bytes before the first row.
+    At most one block of rows is in memory. Raises one of `DAMAGE` for damaged bytes before the first row.
     """
     journal = _Extent()
     journal.take_file(data)
@@ -391,12 +390,12 @@ class _Launches(NamedTuple):
     outside: npt.NDArray[np.uint32]
     """Those of other calls, as far as they are known."""
     first: int | None
-    """Earlier calls have lower ones; None: nothing is known of them."""
+    """Earlier calls have lower ids; None: nothing is known about earlier calls."""
     is_empty: bool
     """Whether it is known that there are none."""
 
     def among(self, ids: npt.NDArray[np.uint32], starts_inside: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-        """Whether work was launched in the part; of work whose call is not known the start decides."""
+        """Whether work was launched in the part; if its call is not known, its own start decides."""
         known = are_among(ids, self.inside)
         if self.is_empty:
             return known
@@ -453,7 +452,7 @@ class _Journal:
     def take_file(self, data: Buffer, first_byte: int = 0) -> int:
         """Add all complete frames of one file; return the number of bytes behind them.
 
-        Of frames before ``first_byte`` only the tables of `_KEPT_BEFORE_WINDOW` count.
+        From frames before ``first_byte`` only the tables of `_KEPT_BEFORE_WINDOW` are added.
 
         Raises:
             ValueError: not even the first frame is complete, or it is of another session.

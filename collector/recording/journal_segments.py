@@ -79,7 +79,7 @@ def load_captured_ranges(path: Path) -> list[Recording]:
 
 
 def process_of_segments(folder: Path) -> JournalProcess:
-    """What the first segment in a folder states about its process."""
+    """The facts about the process in the first segment of a folder."""
     for _, data in _contents(segments_of(folder)[:1]):
         return process_of(data)
     raise InvalidFileError(f"{folder}: there is no segment of a journal in this folder")
@@ -100,8 +100,8 @@ def session_start_ns(folder: Path) -> int:
 def extent_of_journal(path: Path) -> Extent:
     """The first start and the last end of the rows in a journal, a file or a folder; no rows are kept.
 
-    Of segments only the first ones are read, up to one with rows, and the last one, if the program was killed in it;
-    the others state their times. The tables may lack one that only the last segment has.
+    Of a folder only these segments are read: the first ones, up to one with rows, and the last one, if the program was
+    killed in it. The others state their times. The result may lack a table that only the last segment has.
 
     Raises:
         collector.InvalidFileError: it is not readable.

@@ -45,7 +45,8 @@ class LaunchAnnotations:
 
         Args:
             correlation_ids: of activities or calls.
-            captured_ids: of the activities the annotation around the capture, 0 for none. Their path is that of both.
+            captured_ids: for each activity the annotation around its capture, 0 for none. The path then contains both
+                annotations.
         """
         found = look_up(correlation_ids, self._rows[0], self._name_ids)
         if captured_ids is None or not captured_ids.any():

@@ -56,17 +56,19 @@ class Ledger(TableCounts):
     graph_updates_unseen: int = 0
     """Updates of executable graphs that CUPTI did not report, as before 13.0; later launches have no capture path."""
     graphs_perhaps_updated: int = 0
-    """CUDA graphs that may have been updated unseen: before 13.0 API calls alone show it, and some are missing."""
+    """CUDA graphs that may have been updated unobserved: before 13.0 only API calls show updates, and some are
+    missing."""
     graph_changes_lost: int = 0
     """Changes of CUDA graphs that could not be kept: too many, or memory ran out."""
     annotations_mixed: int = 0
     """Annotations entered or left while another task's annotation was the innermost of the thread."""
     annotations_unfollowed: int = 0
-    """Annotations entered inside others that the thread was not told of: it ran code of another context unseen."""
+    """Annotations entered inside others that were not known on the thread: it ran code of another context
+    unobserved."""
     annotations_suspended: int = 0
     """Annotations of generators that may wait inside: they name nothing."""
     nvtx_ranges_suspended: int = 0
-    """Times that an NVTX range inside an annotation named nothing, because another task of its thread went on."""
+    """Times that an NVTX range inside an annotation named nothing, because another task of its thread ran."""
     invalid_timestamps: int = 0
     """Rows set apart in ``Recording.invalid``: start or end 0, or end before start."""
     early: int = 0
@@ -97,9 +99,10 @@ class Ledger(TableCounts):
     nothing_recorded: int = 0
     """1: the step was traced, but no activity was recorded."""
     capture_ranges_seen: int = 0
-    """Ranges that the program has opened, if it is recorded in ranges alone (``collector run --capture-range``)."""
+    """Ranges that the program has opened, if only ranges of it are recorded (``collector run --capture-range``)."""
     capture_ranges_recorded: int = 0
-    """Those of them that were recorded; the journal's, also in the recording of one of them."""
+    """The number of these ranges that were recorded; the recording of a single range has the number of the whole
+    journal."""
     open_at_exit: int = 0
     """1: the exit of the interpreter ended the step."""
     interrupted: int = 0
@@ -126,7 +129,7 @@ class Ledger(TableCounts):
         return [line for _, line in self.explained_losses()]
 
     def record_losses(self) -> list[str]:
-        """The `losses` of records: without names, and without ``nothing_recorded``, no loss in a test without a GPU."""
+        """The `losses` of records, without lost names and ``nothing_recorded``: no loss in a test without GPU work."""
         others = ("nothing_recorded", *GRAPH_NAMES_LOST)
         return [line for name, line in self.explained_losses() if name not in others]
 
@@ -304,8 +307,8 @@ def reconcile(
         kernels: the kernels among them.
         api_calls: every API call, including the rows that were set apart.
         strings: the texts that ``name_id`` refers to.
-        part: the place in a longer recording. Of launches before its begin, and of the last ones of a part that is
-            continued, the call or the activities may be in another part.
+        part: the place in a longer recording. For launches before its begin, and for the last launches of a part that
+            is continued, the call or the activities may be in another part.
         calls_end_ns: the time from which calls were not recorded any more; None: all were.
     """
     fates = LaunchFates.of(activities, api_calls, strings)

@@ -187,8 +187,8 @@ class Recording(TablesOfRecording):
     def between(self, start_ns: int | None = None, end_ns: int | None = None, clock: Clock | None = None) -> Recording:
         """Return the part of the recording that overlaps a range of CUPTI's times; either end may be open.
 
-        The calls and annotations under which the rows of the part were launched are kept, wherever they are. Rows that
-        the recording sets apart are left out. The ledger keeps the counts of the whole recording, and
+        The calls and annotations under which the rows of the part were launched are kept, whatever their times. Rows
+        that the recording sets apart are left out. The ledger keeps the counts of the whole recording, and
         ``source_counters["rows_cut"]`` is the number of rows left out.
 
         Args:
@@ -278,10 +278,10 @@ class Recording(TablesOfRecording):
         return capture
 
     def launch_figures(self) -> dict[str, int]:
-        """`collector.recording.ledger.LAUNCH_FIGURES`; of a part, whose ledger has those of the whole, its own.
+        """`collector.recording.ledger.LAUNCH_FIGURES`; for a part its own, although its ledger is that of the whole.
 
-        A launch and its activities may lie on two sides of an end of the part: ``launches_cut`` counts them. As losses
-        count at most as many as the whole has.
+        If a bound of the part lies between a launch and its activities, ``launches_cut`` counts it. The losses are at
+        most those of the whole recording.
         """
         whole = {name: getattr(self.ledger, name) for name in LAUNCH_FIGURES}
         if whole["launches_cut"] or not self.counters.get("rows_cut"):

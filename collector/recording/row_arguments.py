@@ -41,7 +41,7 @@ class ArgumentColumn(NamedTuple):
 
 
 class RowArguments:
-    """Table -> name of an argument -> its values. They are made when they are asked for: a file may have millions.
+    """Table -> name of an argument -> its values. They are made on request, because a file may have millions.
 
     Rows are counted over the parts of a recording: those of the step, then those that it sets apart.
     """

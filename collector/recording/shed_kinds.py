@@ -30,7 +30,7 @@ SHED = {
     "shed_memcpys_ns": "copies",
     "shed_graph_nodes_ns": "the nodes of CUDA graphs",
 }
-"""Figure -> what the recording is without from that time on, in the order in which kinds are left out."""
+"""Figure -> the records that are missing from that time on, in the order in which kinds are left out."""
 
 
 def shed_lines(counts: Mapping[str, int]) -> list[tuple[str, str]]:
@@ -58,8 +58,9 @@ def in_part(counts: Mapping[str, int], shift_ns: int, length_ns: int | None = No
 
     Args:
         counts: those of the recording.
-        shift_ns: from its start to that of the part. Of what was left out before, the figure is 1.
-        length_ns: of the part; what was left out later does not count. None: the part has no end.
+        shift_ns: the time from the start of the recording to that of the part. The figure of a kind that was left out
+            before the part is 1.
+        length_ns: the length of the part; kinds that were left out later do not count. None: the part has no end.
     """
     since = {figure: max(counts[figure] - shift_ns, 1) for figure in SHED if counts.get(figure)}
     return {figure: ns for figure, ns in since.items() if length_ns is None or ns <= length_ns}

@@ -28,7 +28,7 @@ def device_labels(
     Args:
         tables: the columns of tables of activities.
         devices: ordinal -> name.
-        contexts: CUPTI's id of the context -> name, which stands beside the names of the context's streams.
+        contexts: CUPTI's id of the context -> name, which is shown beside the names of the context's streams.
         streams: CUPTI's ids of context and stream -> name.
     """
     if not (devices or contexts or streams):

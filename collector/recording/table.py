@@ -31,8 +31,8 @@ _SHOWN_COLUMNS = 10
 class Table:
     """Rows of one kind of activity, as one read-only numpy array per column.
 
-    Columns are attributes (``kernels.start_ns``); what they are is in `collector.recording.schema.SCHEMA`. Times are
-    CUPTI's nanoseconds. A table is sliced and filtered like an array, and the result shares memory where numpy's does:
+    Columns are attributes (``kernels.start_ns``); `collector.recording.schema.SCHEMA` lists them. Times are CUPTI's
+    nanoseconds. A table is sliced and filtered like an array, and the result shares memory where numpy's does:
 
     >>> kernels[kernels.duration_ns > 1_000].where(stream_id=7).names()
     """
@@ -185,7 +185,7 @@ class Table:
     def annotation_ids(self) -> npt.NDArray[np.int64]:
         """For each row the ``strings`` index of the annotation it was launched under, -1 where there was none.
 
-        Of an activity in a CUDA graph the path contains that of its capture, too: see `graph_paths`.
+        The path of an activity in a CUDA graph also contains the path of its capture: see `graph_paths`.
         """
         if self._annotations is None or isinstance(self._annotations, np.ndarray):
             return np.full(len(self), -1, np.int64) if self._annotations is None else self._annotations

@@ -22,7 +22,7 @@ class Origin(NamedTuple):
 
     strings: Sequence[str]
     annotation_id: int | Callable[[], int]
-    """The index of the annotation's path among the strings, or what finds it; -1: none."""
+    """The index of the annotation's path among the strings, or a function that finds it; -1: none."""
 
 
 class _Row:

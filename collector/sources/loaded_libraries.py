@@ -50,7 +50,7 @@ def device_names() -> dict[int, str]:
 
 
 class DeviceAddress(NamedTuple):
-    """By which a device is known outside of CUDA."""
+    """The identifiers of a device outside of CUDA."""
 
     uuid: str
     """``GPU-…`` of the whole card, also where the device is a part of it."""

@@ -1,4 +1,4 @@
-"""What tracing needs of a machine, and whether it is there: ``collector info`` prints it.
+"""The requirements of tracing, and whether this machine meets them; ``collector info`` prints them.
 
 Nothing is changed and no library is called here; `collector.sources.Source.probe` opens the driver and libcupti.
 """
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 OK, FAILED, WARNING, NOTE = "ok", "failed", "warning", "note"
-"""States of a check: what is needed is there; it is not there, and nothing can be traced; something is wrong, and
-tracing is possible all the same; neither helps nor prevents tracing."""
+"""States of a check: the requirement is met; it is not met, and nothing can be traced; something is wrong but does not
+prevent tracing; the item does not matter for tracing."""
 _ELF = b"\x7fELF"
 """The first bytes of a library."""
 _NODES = ("nvidiactl", "dxg")
@@ -49,7 +49,7 @@ class Check(NamedTuple):
     state: str
     text: str
     remedy: str = ""
-    """For what is missing, or would be of use; else empty."""
+    """The remedy for an item that is missing or would be useful; else empty."""
 
 
 def machine_checks(
