@@ -164,12 +164,12 @@ def _offsets(markers: Mapping[int, Markers], clock_offsets: ClockOffsets) -> tup
     known = {rank: offset for rank, offset in offsets.items() if offset.source != "none"}
     if len(known) < 2:
         raise CollectorError(
-            f"the clocks of the ranks {', '.join(map(str, markers))} are not known to each other: they have no "
-            "collectives in common whose ends tell an offset",
+            f"the clocks of the ranks {', '.join(map(str, markers))} cannot be related: no collectives that they have "
+            "in common determine an offset",
             remedy,
         )
     return known, [
-        f"rank {rank} is left out: it has nothing in common with other ranks that tells how far its clock is ahead"
+        f"rank {rank} is left out: no collectives in common with other ranks determine how far its clock is ahead"
         for rank in unaligned
     ]
 

@@ -241,10 +241,10 @@ def _warnings(found: Run, design: Design, asked_reference: str, *, has_cache: bo
     if looped and design.cache == "cold" and has_cache:
         warnings.append(f"{', '.join(looped)}: only the first call of each sample finds the cache empty")
     if found.throttled_throughout:
-        warnings.append("the card was throttled nearly all the while: the times are those of a throttled card")
+        warnings.append("the card was throttled in nearly all rounds: the times are those of a throttled card")
     elif found.throttled_rounds:
         warnings.append(
-            f"{counted('{} round[|s] [was|were] thrown away and replaced', found.throttled_rounds)}: "
+            f"{counted('{} round[|s] [was|were] discarded and replaced', found.throttled_rounds)}: "
             f"{_reasons(found.states)}"
         )
     if design.clock == "cupti" and not found.states:
@@ -263,7 +263,7 @@ def _warnings(found: Run, design: Design, asked_reference: str, *, has_cache: bo
         if not ratio.low - design.precision <= of_medians <= ratio.high + design.precision:
             warnings.append(
                 f"{name}: the ratio of the medians is {of_medians:.4f}, the median ratio {ratio.estimate:.4f}: "
-                "the times are spread in different ways, and no one figure says it all; look at the plot"
+                "the times have different distributions, which no single figure describes; look at the plot"
             )
     return warnings
 
@@ -282,8 +282,8 @@ def _arm_warnings(
         if by_events.high < busy.low or by_events.low - event_overhead > span.high:
             warnings.append(
                 f"{name}: CUDA events measure {time_text(by_events.estimate)} and CUPTI {time_text(busy.estimate)} "
-                f"({time_text(span.estimate)} with the gaps), which is beyond their intervals and the "
-                f"{time_text(event_overhead)} that events measure of no work"
+                f"({time_text(span.estimate)} with the gaps): the difference exceeds their intervals and the "
+                f"{time_text(event_overhead)} that the events themselves take"
             )
     return warnings
 

@@ -519,7 +519,7 @@ def failure_of(name: str, error: Exception) -> ArmError:
     # torch says "out of memory", CuPy's error is named OutOfMemoryError, CUDA's is CUDA_ERROR_OUT_OF_MEMORY.
     text = f"{type(error).__name__} {error}"
     if isinstance(error, MemoryError) or re.search(r"out[ _]?of[ _]?memory", text, re.IGNORECASE):
-        failure = ArmError(name, f"it needs more memory than there is ({error})", "Make its inputs smaller")
+        failure = ArmError(name, f"it needs more memory than is available ({error})", "Make its inputs smaller")
     else:
         failure = ArmError(name, f"it raised {type(error).__name__}: {error}")
     failure.__cause__ = error

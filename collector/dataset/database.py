@@ -128,11 +128,11 @@ class Database:
         """Write the tables and views of a dataset into a new file of DuckDB.
 
         Raises:
-            OutputError: the file is there already, or cannot be written.
+            OutputError: the file exists already, or cannot be written.
         """
         duckdb = optional_package("duckdb")
         if target.exists():
-            raise OutputError(f"{target} is there already", "Name another folder, or take it away")
+            raise OutputError(f"{target} exists already", "Name another folder, or remove it")
         try:
             with duckdb.connect(str(target)) as connection:
                 _fill(connection, dataset, _readable_names(None))

@@ -173,7 +173,7 @@ def check_schema(folder: Path) -> dict[str, Any]:
     except ValueError as error:
         raise InvalidFileError(f"{folder / SCHEMA_FILE} is no JSON: {error}") from error
     if not isinstance(document, dict) or document.get("name") != _NAME:
-        raise InvalidFileError(f"{folder / SCHEMA_FILE} is not the schema of a dataset of ours")
+        raise InvalidFileError(f"{folder / SCHEMA_FILE} is not the schema of a collector dataset")
     if document.get("version") != VERSION:
         raise InvalidFileError(
             f"{folder} has version {document.get('version')!r} of the schema, and this program version {VERSION}",

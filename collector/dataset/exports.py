@@ -132,7 +132,7 @@ def export_sqlite(dataset: Dataset, target: Path) -> None:
     """Write all tables of a dataset into a new file of SQLite.
 
     Raises:
-        OutputError: the file is there already.
+        OutputError: the file exists already.
     """
     import sqlite3
 
@@ -203,7 +203,7 @@ def _tuples(rows: pa.Table) -> Iterator[tuple[Any, ...]]:
 
 def _refuse_existing(target: Path) -> None:
     if target.exists():
-        raise OutputError(f"{target} is there already", "Name another file, or take it away")
+        raise OutputError(f"{target} exists already", "Name another file, or remove it")
 
 
 def _sqlite_type(field: pa.Field) -> str:

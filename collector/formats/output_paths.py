@@ -74,7 +74,9 @@ def filled_path(path: Path, rank: int | None, step: int | None = None, process: 
             return found[0]
         if name.startswith("env:"):
             if not (stated := of.environment.get(name[4:])):
-                raise OutputError(f"{path}: the environment variable {name[4:]} is not set", "Set it, or take it out")
+                raise OutputError(
+                    f"{path}: the environment variable {name[4:]} is not set", "Set it, or remove it from the path"
+                )
             return stated
         known_rank = launched_rank(of.environment) if rank is None else rank
         values = {"rank": known_rank or 0, "pid": of.process_id, "host": of.host}

@@ -51,7 +51,7 @@ _LATE_PROGRAM = """\
 import shutil
 shutil.rmtree({folder!r}, ignore_errors=True)
 """
-"""What a process runs that gets to it too late: Python prints an error where the file is missing."""
+"""The content of the file once it is too late to listen: Python would print an error if the file were missing."""
 _LONGEST_REMOTE_S = 10.0
 
 
@@ -61,7 +61,7 @@ class NotListeningError(CollectorError):
 
 @dataclass(frozen=True)
 class ProcessState:
-    """What a process that listens says of itself."""
+    """The state that a listening process reports."""
 
     process_id: int
     state: str
@@ -80,7 +80,7 @@ class AttachedProcess:
         self._address = f"\0{name}" if folder is None else os.fspath(folder / f"{name}.sock")
 
     def status(self) -> ProcessState:
-        """What the process does now."""
+        """The present state of the process."""
         found = self._ask("status")
         journal = Path(found["journal"]) if found.get("journal") else None
         return ProcessState(int(found["process"]), found["state"], journal, found.get("trouble", ""))
@@ -90,7 +90,7 @@ class AttachedProcess:
         return Path(self._ask("start", str(total_ns), str(total_bytes))["journal"])
 
     def stop(self) -> tuple[Path, str]:
-        """End the recording; return its journal, and the trouble that it had, or ``""``."""
+        """End the recording; return its journal, and its problem, or ``""``."""
         found = self._ask("stop")
         return Path(found["journal"]), found.get("trouble", "")
 
@@ -119,11 +119,11 @@ class AttachedProcess:
         except TimeoutError:
             raise CollectorError(
                 f"process {self.process_id} did not answer within {_TIMEOUT_S:g} s",
-                "It is stopped, or the driver holds it; ask again",
+                "It is stopped, or blocked in the driver; try again",
             ) from None
         except OSError as error:
             raise NotListeningError(
-                f"process {self.process_id} cannot be asked: {error.strerror or error}", "Ask whether it still runs"
+                f"process {self.process_id} cannot be reached: {error.strerror or error}", "Check whether it still runs"
             ) from error
         if not answer:
             raise NotListeningError(f"process {self.process_id} ended before it answered", "")
@@ -166,7 +166,7 @@ class Cut:
 class SharedRecording:
     """A recording that several `collector attach record` use at a time; the last one ends it if one of them began it.
 
-    Each holds a shared lock on the folder of the journal. If it is killed, the lock is gone with it.
+    Each holds a shared lock on the folder of the journal. If it is killed, the lock is released.
     """
 
     def __init__(self, process: AttachedProcess) -> None:
@@ -201,7 +201,7 @@ class SharedRecording:
             elif self._process.status().journal == state.journal:
                 raise _unreachable(state.journal, "it is not there")
         raise CollectorError(
-            f"process {self._process.process_id}: its recordings begin and end all the time", "Try again"
+            f"process {self._process.process_id}: its recordings keep beginning and ending", "Try again"
         )
 
     def __exit__(self, exc_type: type[BaseException] | None, *_: object) -> None:
@@ -234,7 +234,7 @@ class SharedRecording:
         return True
 
     def part_until_end(self) -> Step:
-        """What was recorded since the begin, of a process that has ended.
+        """The records since the begin, of a process that has ended.
 
         Raises:
             collector.InvalidFileError: it cannot be read.
@@ -301,7 +301,7 @@ def check_unused(journal: Path) -> None:
             fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise CollectorError(
-                "`collector attach record` uses this recording now, and would lose what it records",
+                "`collector attach record` uses this recording now, and would lose its records",
                 "Wait for its end, or interrupt it",
             ) from None
         finally:
@@ -309,7 +309,7 @@ def check_unused(journal: Path) -> None:
 
 
 def output_of_process(output: str, process_id: int) -> Path:
-    """The file for what a process recorded, of which the environment at its begin fills in the placeholders.
+    """The file for the records of a process; the environment at its begin fills in the placeholders.
 
     Raises:
         collector.OutputError: a variable is not set there.
@@ -330,13 +330,13 @@ def _received(connection: socket.socket) -> list[str]:
 
 
 def listen_remotely(process_id: int) -> bool:
-    """Let a Python process listen that did not; return whether that was possible.
+    """Make a Python process listen that did not; return whether that was possible.
 
     From CPython 3.14 on an interpreter runs a file for another one of the same version and user, at its next safe
     point: not while it hangs in a call.
 
     Raises:
-        collector.CollectorError: the process does not allow it, or did not get to it in time.
+        collector.CollectorError: the process does not allow it, or did not do it in time.
     """
     remote_exec = getattr(sys, "remote_exec", None)
     if remote_exec is None or not process_exists(process_id):

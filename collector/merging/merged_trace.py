@@ -181,7 +181,7 @@ class _Found:
 
     @property
     def process(self) -> tuple[bool, int, str]:
-        """What is the same for all steps of a process; in the order of drawing."""
+        """The values that are equal for all steps of a process; in the order of drawing."""
         return self.rank is not None, self.rank or 0, self.process_name
 
     @property
@@ -362,7 +362,7 @@ def _place(found: Sequence[_Found], offsets: Mapping[int, ClockOffset], layout: 
             days = (each.start_ns + shift_ns - base_ns) // (24 * 3600 * 10**9)
             raise CollectorError(
                 f"{each.source.name} begins {days} days after the first step: too far for one time axis",
-                "Overlay the steps (layout overlay), or put the ranks' clocks right",
+                "Overlay the steps (layout overlay), or correct the ranks' clocks",
             )
         rank = each.label if several else ""
         named = "" if each.rank_in_devices else rank

@@ -7,8 +7,8 @@ is a deadlock (pytorch#186295, where such callbacks were moved to C++ for this r
 exclude this, only make it rarer: the callbacks only copy fields, and the garbage collector is off while they run,
 because a destructor that it calls may call CUDA.
 
-The package is optional, imported on first use, and comes under a licence of NVIDIA's that its users accept themselves;
-none of its code is copied here.
+The package is optional, imported on first use, and has a licence of NVIDIA that its users must accept themselves; none
+of its code is copied here.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class CuptiPythonSource:
                 dropped = self._dropped_records()
         if self._failure is not None:
             raise CuptiUnusableError(
-                f"cupti-python {_version_of_package()} hands over records of an unknown shape ({self._failure!r})",
+                f"cupti-python {_version_of_package()} delivers records of an unknown shape ({self._failure!r})",
                 "Use the native source, or another version of cupti-python",
             ) from self._failure
         strings = Strings()

@@ -140,6 +140,7 @@ class _RecorderSource(NativeSource):
 
     def cut(self, *, running: bool = False) -> int | None:
         """Close the present segment; return the number of the next one. ``running``: also write unfinished kernels.
+
         None: it cannot be closed, because the recording broke off.
         """
         mark: _Mark | None = self._native.mark("running" if running else "cut")
@@ -320,8 +321,8 @@ class Recorder:
                 shutil.rmtree(self._ring.parent, ignore_errors=True)
         _running.pop("recorder", None)
         if trouble:
-            place = f". What it had is in {self._ring}" if is_kept else ""
-            warn_caller(f"the recorder could not write any more: {trouble}{place}")
+            place = f". Its records are in {self._ring}" if is_kept else ""
+            warn_caller(f"the recorder can no longer write: {trouble}{place}")
 
     def __enter__(self) -> Recorder:
         return self

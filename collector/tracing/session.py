@@ -244,7 +244,7 @@ def trace(
     if function is None:
         return Session(options)
     if options != TraceOptions():
-        raise TypeError("a function and options do not go together: write @collector.trace(...) above the function")
+        raise TypeError("a function and options cannot be combined: write @collector.trace(...) above the function")
     return Session(options)(function)
 
 
@@ -746,8 +746,8 @@ class Session(TracedStep):
             check_writable(journal)
             if journal.exists():
                 raise OutputError(
-                    f"{journal} is there already, as if a program had ended before its step did",
-                    "Read it (collector timeline does) and take it away, or name another file",
+                    f"{journal} exists already: a program may have ended before its step did",
+                    "Read it, for example with collector timeline, and remove it, or name another file",
                 )
         except CollectorError as error:
             if self.options.stream:

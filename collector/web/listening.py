@@ -21,7 +21,9 @@ def listening_sockets(port: int) -> tuple[list[socket.socket], int]:
         first = socket.create_server(("127.0.0.1", port), backlog=64)
     except OSError as error:
         why = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be had: {error.strerror}"
-        raise CollectorError(f"port {port} {why}", "Give another with --port, or none: a free one is taken") from error
+        raise CollectorError(
+            f"port {port} {why}", "Give another port with --port, or omit the option to use a free one"
+        ) from error
     port = first.getsockname()[1]
     try:
         second = socket.create_server(("::1", port), family=socket.AF_INET6, backlog=64)

@@ -145,7 +145,7 @@ class OpenedRuns:
     def _run(self, id_: str) -> Run:
         run = self.folder.find(id_)
         if run is None:
-            raise RefusedError("there is no such run: it was removed, or never there")
+            raise RefusedError("there is no such run: it was removed, or never existed")
         if why := self.refusal(run):
             raise RefusedError(f"{run.name}: {why}")
         return run

@@ -67,7 +67,7 @@ def test_throttled_rounds_are_replaced_until_there_are_enough(card, monkeypatch)
     assert comparison.throttled_rounds > 0
     assert comparison.rounds == len(comparison.arms["k"].times_ns) >= 30
     assert len(comparison.arms["k"].throttled_ns) == comparison.throttled_rounds
-    message = f"{comparison.throttled_rounds} rounds were thrown away and replaced: throttled by HwSlowdown"
+    message = f"{comparison.throttled_rounds} rounds were discarded and replaced: throttled by HwSlowdown"
     assert message in comparison.warnings
 
 

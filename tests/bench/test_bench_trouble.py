@@ -45,12 +45,12 @@ def host_has_no_memory():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (has_no_memory, "needs more memory than there is"),
-        (cuda_has_no_memory, "needs more memory than there is"),
-        (host_has_no_memory, "needs more memory than there is"),
+        (has_no_memory, "needs more memory than is available"),
+        (cuda_has_no_memory, "needs more memory than is available"),
+        (host_has_no_memory, "needs more memory than is available"),
         (lambda: None, "launches nothing"),
         (raises, "raised RuntimeError: no such kernel"),
-        (needs_too_much, "needs more memory than there is"),
+        (needs_too_much, "needs more memory than is available"),
     ],
     ids=["memory-cupy", "memory-cuda", "memory-host", "nothing", "raises", "memory-torch"],
 )

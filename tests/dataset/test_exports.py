@@ -129,7 +129,7 @@ def test_sqlite_holds_every_table(files, tmp_path, capsys):
     connection.close()
     assert found == [(0, 14, 1420), (1, 14, 1420)]
     assert main(["export", *files, "--to", "sqlite", str(target)]) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "exists already" in capsys.readouterr().err
 
 
 @pytest.mark.medium

@@ -84,7 +84,7 @@ def test_a_call_that_launches_nothing_or_fails_leaves_the_other(cuda, gpu):
     comparison = bench.compare(arms, gpu=gpu, max_rounds=40).comparison
     assert set(comparison.arms) == {"spin"}
     assert "launches nothing" in comparison.failures["idle"]
-    assert "needs more memory than there is" in comparison.failures["greedy"]
+    assert "needs more memory than is available" in comparison.failures["greedy"]
 
 
 def test_the_sensors_answer(gpu, real_gpu):

@@ -610,10 +610,10 @@ def test_what_a_full_disk_holds_can_be_dumped(gpu, small_disk, tmp_path, capsys)
         time.sleep(0.05)  # it is looked for twice a second
         printed += capsys.readouterr().err
     assert printed.count("it keeps what it has, for dumps, in ") == 1
-    with pytest.warns(CollectorWarning, match="could not write any more: .*No space left on device") as warned:
+    with pytest.warns(CollectorWarning, match="can no longer write: .*No space left on device") as warned:
         recorder.stop()
     assert len(warned) == 1
-    assert "What it had is in" not in str(warned[0].message)
+    assert "Its records are in" not in str(warned[0].message)
     assert list(small_disk.glob(".collector-ring-*")) == []  # the dump has all of it
     assert len(Recording.load(dump.journal).kernels) == kernels
 
@@ -622,10 +622,10 @@ def test_what_a_full_disk_holds_can_be_dumped(gpu, small_disk, tmp_path, capsys)
 def test_the_ring_on_a_full_disk_stays_if_it_was_not_dumped(gpu, small_disk):
     recorder = collector.record("64MB", folder=small_disk / "dumps", strict=True)
     fill(gpu, recorder)
-    with pytest.warns(CollectorWarning, match="could not write any more") as warned:
+    with pytest.warns(CollectorWarning, match="can no longer write") as warned:
         recorder.stop()
     (ring,) = small_disk.glob(".collector-ring-*/ring.journal")
-    assert str(warned[0].message).endswith(f". What it had is in {ring}")
+    assert str(warned[0].message).endswith(f". Its records are in {ring}")
     assert len(Recording.load(ring).kernels) > 1000
     assert not recorder.is_running
     assert open_recorder() is None

@@ -424,7 +424,8 @@ class TestCommand:
             done = self.start(folder, "--port", port)
             out, err = done.communicate()
         assert (done.returncode, out) == (2, "")
-        assert err == f"collector: port {port} is in use. Give another with --port, or none: a free one is taken\n"
+        remedy = "Give another port with --port, or omit the option to use a free one"
+        assert err == f"collector: port {port} is in use. {remedy}\n"
 
     @pytest.mark.medium
     @pytest.mark.parametrize(

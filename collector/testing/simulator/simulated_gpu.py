@@ -173,7 +173,7 @@ class SimulatedGpu:
                 raise CollectorError(
                     f"the simulator knows no CUDA {self.cuda}"
                     + (f" with CUPTI API version {self._config.api_version}" if self._config.api_version else ""),
-                    "It plays 12.0 to 12.6, 12.8, 12.9 and 13.0 to 13.5",
+                    "It simulates 12.0 to 12.6, 12.8, 12.9 and 13.0 to 13.5",
                 )
             SimulatedGpu._active = self
         forget_graphs()
