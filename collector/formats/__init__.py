@@ -1,1 +1,1 @@
-"""File formats besides TensorFlow's own messages: what others' viewers read, and what we read back."""
+"""File formats besides TensorFlow's own messages: formats for other viewers, and formats that are read back."""

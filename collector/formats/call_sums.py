@@ -1,4 +1,4 @@
-"""Sums of GPU work by call path, as a profile without start times holds them."""
+"""Sums of GPU work by call path, as in a profile without start times."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class CallSum(NamedTuple):
     """``CUDA`` or ``HIP``; ``""``: none is stated."""
     device_id: int
     runs: int
-    """Runs on the device; 0 for a scope of which only figures of the program are known."""
+    """Runs on the device; 0 for a scope for which only figures stated by the program are known."""
     total_ns: int
     """Sum of their durations."""
     num_bytes: int
@@ -36,7 +36,7 @@ class CallSum(NamedTuple):
 
 
 class SummedDevice(NamedTuple):
-    """A device that the profile describes; 0 for what it does not state."""
+    """A device that the profile describes; values that it does not state are 0."""
 
     device_type: str
     device_id: int
@@ -62,7 +62,7 @@ class CallSums:
     depth: int = 0
     """Nodes on the longest path from the root."""
     unread: Mapping[str, int] = field(default_factory=dict)
-    """Part of the file that was left out or mended -> how often."""
+    """Part of the file that was left out or repaired -> how often."""
 
     @property
     def kernels(self) -> list[CallSum]:
@@ -76,6 +76,6 @@ class CallSums:
 
     @property
     def refusal(self) -> InvalidFileError:
-        """The error for whatever needs start times."""
+        """The error for an operation that needs start times."""
         remedy = "Ask collector prof, collector summary, or collector stats --question kernels or ops"
         return InvalidFileError(f"{self.path}: {NO_TIMES}", remedy)

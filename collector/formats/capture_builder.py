@@ -70,7 +70,7 @@ class CaptureBuilder:
         """Add rows; all columns have the same length, and values outside a column's range become 0.
 
         A column may be a function that makes it, so that a table of millions of rows is not in memory as numbers of 64
-        bits as well: it is called once, and what it returns is kept as the table has it.
+        bits as well: it is called once, and its result is kept in the table's type.
         """
         held: dict[str, npt.NDArray[Any]] = {}
         for name, given in columns.items():

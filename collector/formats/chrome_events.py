@@ -1,7 +1,7 @@
-"""The events of a Chrome trace as columns, out of text that may be cut off, unclosed or bent.
+"""The events of a Chrome trace as columns, from text that may be cut off, unclosed or malformed.
 
-Chrome lets a trace lack its closing brackets, so a recorder that was killed leaves a file that still counts. The text
-is read piece by piece by `collector._convert.ChromeScan`; what the columns hold is made when it is asked for.
+Chrome lets a trace lack its closing brackets, so a recorder that was killed leaves a file that still counts.
+`collector._convert.ChromeScan` reads the text piece by piece; the values of the columns are made on request.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LARGEST_ID = (1 << 32) - 1
 _UNCLOSED = "end of the file missing (its closing brackets are not there)"
 _MAX_NANOS = 1 << 62
 NO_TIME = -(1 << 63)
-"""What an event states that states no time; `IMPOSSIBLE_TIME`: what it states is no time that can be."""
+"""The value for an event without a time; `IMPOSSIBLE_TIME`: the value for a stated time that is impossible."""
 IMPOSSIBLE_TIME = NO_TIME + 1
 _MISSING = NO_TIME
 _DIGITS = re.compile(r"[0-9]{1,18}")
@@ -55,7 +55,7 @@ class NotATraceError(ValueError):
 
 
 class ChromeEvents:
-    """The events of one file, in its order, and what the file says besides.
+    """The events of one file, in its order, and the file's other members.
 
     An event is a row: a number from 0 on. Events that have no phase are no rows.
     """
@@ -156,7 +156,7 @@ class ChromeEvents:
         return self._scan.durations_ns(rows)
 
     def whole_micros(self, rows: Numbers) -> tuple[list[int | None], list[int | None]]:
-        """Starts and durations of events in microseconds, however large; None where one is no whole number of them."""
+        """Starts and durations of events in microseconds, of any size; None where one is not a whole number."""
         starts = self._whole_micros(self.starts_ns(rows), self._scan.written_starts(rows))
         return starts, self._whole_micros(self.durations_ns(rows), self._scan.written_durations(rows))
 
@@ -171,11 +171,11 @@ class ChromeEvents:
         return found
 
     def names(self, rows: Numbers) -> tuple[list[str], Numbers]:
-        """The names that there are, and the place of each event's among them."""
+        """The distinct names, and the index of each event's name among them."""
         return self._texts_of(self._scan.names(rows))
 
     def categories(self, rows: Numbers) -> tuple[list[str], Numbers]:
-        """The categories that there are (``""`` for none), and the place of each event's among them."""
+        """The distinct categories (``""`` for none), and the index of each event's category among them."""
         return self._texts_of(self._scan.categories(rows))
 
     @property
@@ -221,7 +221,7 @@ class ChromeEvents:
         return np.zeros(len(rows), np.int64) if number is None else self._scan.numbers(number, rows, 0)
 
     def values(self, argument: str, rows: Numbers) -> tuple[list[Any], Numbers]:
-        """An argument that is no whole number: the values that there are, and the place of each event's; -1: none."""
+        """An argument that is no whole number: the distinct values, and the index of each event's value; -1: none."""
         number = self._arguments.get(argument)
         if number is None:
             return [], np.full(len(rows), -1, np.int64)
@@ -237,7 +237,7 @@ class ChromeEvents:
         return values, np.where(has, places[np.where(has, given, 0)], -1)
 
     def all_values(self, argument: str, rows: Numbers) -> list[Any]:
-        """An argument of each event, whatever it is; None where it has none."""
+        """An argument of each event, of any type; None where it has none."""
         number = self._arguments.get(argument)
         if number is None:
             return [None] * len(rows)
@@ -288,7 +288,7 @@ class ChromeEvents:
         return ArgumentColumn(held.astype(np.uint32), codes[held], texts)
 
     def distinct_values(self, arguments: Iterable[str], rows: Numbers) -> tuple[list[list[Any]], Numbers]:
-        """What these arguments are together, each combination once (None: missing), and the place of each event's."""
+        """The distinct combinations of these arguments (None: missing), and the index of each event's combination."""
         columns = [self.values(argument, rows) for argument in arguments]
         first, codes = distinct_rows([places for _, places in columns])
         stated = [
@@ -310,7 +310,7 @@ class ChromeEvents:
 
     @cached_property
     def process_names(self) -> dict[Any, str]:
-        """Process id -> its name, in file order; the last name of an id holds."""
+        """Process id -> its name, in file order; the last name of an id counts."""
         names = {}
         for (process, _), arguments in self._described("process_name"):
             if isinstance(process, (int, str)):
@@ -319,7 +319,7 @@ class ChromeEvents:
 
     @cached_property
     def described_threads(self) -> dict[tuple[int, int], dict[str, Any]]:
-        """Process and thread id -> the thread's metadata, such as ``name``; the last event of an id holds."""
+        """Process and thread id -> the thread's metadata, such as ``name``; the last event of an id counts."""
         return {
             (process, thread): arguments
             for (process, thread), arguments in self._described("thread_name")
@@ -328,7 +328,7 @@ class ChromeEvents:
 
     @cached_property
     def thread_names(self) -> list[tuple[Any, Any, str]]:
-        """Process id, thread id and name, as the file says them one after the other."""
+        """Process id, thread id and name, in the order of the file."""
         return [(*track, text(about.get("name", ""))) for track, about in self._described("thread_name")]
 
     def _described(self, kind: str) -> Iterator[tuple[tuple[Any, Any], dict[str, Any]]]:
@@ -349,7 +349,7 @@ def _used(numbers: npt.NDArray[Any]) -> tuple[Numbers, Numbers]:
 
 
 def has_time(times_ns: Numbers) -> npt.NDArray[np.bool_]:
-    """Whether these are times; an event may state none, or one that is no number or not possible."""
+    """Whether these are times; an event may state no time, or one that is not a number or impossible."""
     found: npt.NDArray[np.bool_] = times_ns > IMPOSSIBLE_TIME
     return found
 
@@ -372,7 +372,7 @@ def per_place(values: list[Any], make: Callable[[Any], int], missing: int = -1) 
 
 
 def possible_base(nanos: int, skipped: Counter[str]) -> int:
-    """The wall time that a file states for its time 0; one that cannot be is taken as 0 and counted."""
+    """The wall time that a file states for its time 0; an impossible one is taken as 0 and counted."""
     if -_MAX_NANOS < nanos < _MAX_NANOS:
         return nanos
     skipped["base times that cannot be (taken as 0)"] += 1

@@ -17,7 +17,7 @@ def chrome_step(
     """The step of a Chrome trace; ``origin`` is the member of its top level that states its rank.
 
     Raises:
-        collector.InvalidFileError: there is nothing in it, though there are events.
+        collector.InvalidFileError: nothing in it can be read, although there are events.
     """
     found = content.chrome_events
     if is_empty and (found.skipped or found.cut_at is not None):

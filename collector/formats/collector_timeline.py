@@ -1,7 +1,7 @@
-"""Back from the Chrome trace that this project draws to the recording or the StepStats it was made of.
+"""Converts a Chrome trace that this project drew back to the recording or the StepStats it was made from.
 
-Everything that slices state comes back. What the timeline leaves out stays out: tensors, and nodes that a filter kept
-away. Of StepStats ``stream:all`` is put together again from the single streams.
+Everything that slices state is restored. Content that the timeline leaves out is missing: tensors, and nodes that a
+filter removed. In StepStats ``stream:all`` is restored from the single streams.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _NO_DETAILS = ("kernel", "op", "inputs", "bytes", "from", "to", "correlation", "
 
 
 def base_time_ns(found: ChromeEvents) -> int:
-    """Wall time of the trace's time 0. It stands at the end of the file.
+    """Wall time of the trace's time 0, which the end of the file states.
 
     A trace without its end counts from 0, which is noted in ``found.skipped``.
     """
@@ -115,8 +115,8 @@ class _Slice(NamedTuple):
 class CollectorTrace(StepSource):
     """The step in one of our own traces; what cannot be read is counted in ``found.skipped``.
 
-    What was drawn of a recording, which the ledger in the trace tells, becomes that recording again. Other traces were
-    drawn of StepStats, such as TensorFlow's, and become these.
+    A trace that was drawn from a recording, as the ledger in the trace shows, becomes that recording again. Other
+    traces were drawn from StepStats, such as TensorFlow's, and become StepStats again.
     """
 
     has_more_columns = True

@@ -1,4 +1,4 @@
-"""Conversions of long recordings in a process of their own, whose memory is not the caller's."""
+"""Conversions of long recordings in a separate process, so that they use no memory of the caller."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ except collector.CollectorError as error:
 _EXIT_REFUSED = 3
 """Its exit status where it has written the message of a `collector.CollectorError`."""
 _OF_RECORDING = ("COLLECTOR_RUN_", "CUDA_INJECTION", "NVTX_INJECTION")
-"""Variables of which the process, which uses no GPU, needs none."""
+"""Variables that the process does not need, because it uses no GPU."""
 
 
 class Conversion:

@@ -1,4 +1,4 @@
-"""The content of a file that may hold a trace: its bytes, unpacked, and what several formats look for in it."""
+"""The content of a file that may hold a trace: its unpacked bytes, and properties by which formats recognise it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collector.formats.chrome_events import ChromeEvents
 
 _HEAD_BYTES = 1 << 16
-"""Read of a file before the rest, to see what it is."""
+"""The number of bytes that are read first, to recognise the format."""
 _PIECE_BYTES = 1 << 20
 _SPACES = re.compile(rb"[\xef\xbb\xbf \t\r\n]*")
 """Bytes that may stand before the first letter of a text."""
@@ -36,7 +36,7 @@ CheckHead = Callable[[bytes, Path, int], None]
 
 
 class FileContent:
-    """The content of a file, unpacked, read and parsed when it is asked for."""
+    """The content of a file, which is read, unpacked and parsed on request."""
 
     def __init__(self, name: Path, head: bytes, whole: bytes | None, num_bytes: int, readable: str) -> None:
         """Hold what was read of a file so far; see `content_of`."""
@@ -56,7 +56,7 @@ class FileContent:
         self._is_packed = False
 
     def unpack_head(self) -> None:
-        """Take what the file holds for packed: `head` is what its first bytes unpack to."""
+        """Treat the file as packed: `head` is the unpacked form of its first bytes."""
         self._is_packed = True
         self.suffix = next((each.lower() for each in reversed(self.name.suffixes) if each != ".gz"), "")
         pieces = self.pieces()
@@ -101,7 +101,7 @@ class FileContent:
 
     @cached_property
     def data(self) -> bytes:
-        """All of the content, unpacked. What is not packed is in memory once; joining pieces doubles it."""
+        """All of the content, unpacked. Content that is not packed is in memory once; joining pieces doubles it."""
         if self._is_packed:
             return b"".join(self.pieces())
         if self._whole is not None:
@@ -113,12 +113,12 @@ class FileContent:
 
     @property
     def plain_file(self) -> Path | None:
-        """The file, where it holds the content as it is and can be opened again; else None."""
+        """The file, if it holds the content unpacked and can be opened again; else None."""
         return None if self._is_packed or not self.name.is_file() else self.name
 
     @property
     def is_blank(self) -> bool:
-        """Whether there is nothing but space in it."""
+        """Whether it contains only white space."""
         return not first_letter(self.head) and not first_letter(self.data)
 
     @cached_property
@@ -180,10 +180,10 @@ def content_of(name: Path, check_head: CheckHead, readable: str) -> FileContent:
     Args:
         name: of the file.
         readable: what can be read, for errors.
-        check_head: called once with the first bytes, packed or not, and again with what they unpack to.
+        check_head: called once with the first bytes, packed or not, and again with their unpacked form.
 
     Raises:
-        collector.InvalidFileError: it cannot be read, or its first bytes or their number say that it is no trace.
+        collector.InvalidFileError: it cannot be read, or its first bytes or its size show that it is no trace.
     """
     content = _opened(name, check_head, readable)
     if content.head.startswith(GZIP):

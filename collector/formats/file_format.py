@@ -74,11 +74,11 @@ class StepsWriter(Protocol):
         ...
 
     def warn(self, warning: str) -> None:
-        """Something that the file should say."""
+        """Add a warning to the file."""
         ...
 
     def write(self, file: BinaryIO, about: str) -> None:
-        """Write all of it; `about` is what the file says of itself."""
+        """Write all of it; `about` is the metadata of the file."""
         ...
 
 
@@ -93,7 +93,7 @@ class Format:
     suffixes: tuple[str, ...] = ()
     """In lower case; those that it is written under."""
     origin: str = ""
-    """Whose files are read: TensorFlow."""
+    """The program whose files are read: TensorFlow."""
     use: str = ""
     """The programs that open a written file: XProf and TensorBoard."""
     begins: Callable[[bytes], bool] | None = None
@@ -116,7 +116,7 @@ class Format:
     drawn: DrawnFile | None = None
     """The native writer of a format that is drawn slice by slice."""
     steps_writer: Callable[[int], AbstractContextManager[StepsWriter]] | None = None
-    """Opens what writes several steps to one file; the argument is the wall time of the first start, ns."""
+    """Opens a writer of several steps to one file; the argument is the wall time of the first start, ns."""
 
     @property
     def takes_many_steps(self) -> bool:

@@ -31,7 +31,7 @@ _REPORTS = {
     ".qdrep": ("a report of Nsight Systems", "Export it first: nsys export --type sqlite FILE"),
     ".ncu-rep": ("a report of Nsight Compute", "It holds counters of single kernels, not a trace"),
 }
-"""Suffix -> what such a file is, and what to do with it."""
+"""Suffix -> the kind of the file, and the remedy."""
 
 
 def report_kind(name: str) -> tuple[str, str]:

@@ -53,12 +53,12 @@ class PartToDraw(NamedTuple):
 
 
 def part_to_draw(path: Path, window_ns: WindowNs, *, with_memory: bool) -> PartToDraw | None:
-    """Read what a timeline of a part of a journal needs, so that the rest is never in memory.
+    """Read the rows that the timeline of a part of a journal needs, so that the rest is never in memory.
 
     Args:
         path: the file, or the folder of segments.
         window_ns: the part, from the first start of the whole on.
-        with_memory: whether the timeline has the counters of memory, which depend on all that was allocated before.
+        with_memory: whether the timeline has the counters of memory, which depend on all earlier allocations.
 
     Returns:
         The part; None: the whole is needed.

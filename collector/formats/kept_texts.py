@@ -33,7 +33,7 @@ class TextRoom:
         self._left = characters
 
     def take(self, text: str) -> bool:
-        """Whether there is room for a value; if so, there is less of it then."""
+        """Whether there is room for a value; if so, the room is reduced by it."""
         needed = room_of(text)
         if len(text) > _LONGEST or needed > self._left:
             return False

@@ -1,6 +1,6 @@
-"""The file that one process of many writes: of each rank or process its own.
+"""The output file of one process of many: each rank or process has its own file.
 
-A path may name what it depends on: ``{rank}``, ``{pid}``, ``{host}``, ``{step}`` and ``{env:VARIABLE}``.
+A path may contain placeholders: ``{rank}``, ``{pid}``, ``{host}``, ``{step}`` and ``{env:VARIABLE}``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _STARTED_NS = time.time_ns()
 
 @dataclass(frozen=True)
 class ProcessIdentity:
-    """What the placeholders of a path stand for in one process."""
+    """The values of a path's placeholders in one process."""
 
     process_id: int
     host: str

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collector.formats.chrome_events import ChromeEvents, Numbers
 
 KERNEL, MEMCPY, MEMSET, GPU_ANNOTATION, SYNC, OP, CALL, OTHER = range(8)
-"""Kinds of events: GPU work; what else is on rows of a GPU; ops and CUDA calls of the host; anything."""
+"""Kinds of events: GPU work; other events on rows of a GPU; ops and CUDA calls of the host; anything."""
 _KINDS = {
     "kernel": KERNEL,
     "gpu_memcpy": MEMCPY,
@@ -130,11 +130,11 @@ class ProfilerDialect:
         return row_numbers(process for process, _ in self.found.tracks)
 
     def correlations(self, rows: Numbers) -> Numbers:
-        """The number that a launch and what it caused share; 0 where there is none."""
+        """The number that a launch shares with the work that it caused; 0 where there is none."""
         return np.maximum(self.found.integers("correlation", rows), 0)
 
     def external_ids(self, rows: Numbers) -> Numbers:
-        """The number that an op and what it launched share; before PyTorch 1.10 activities spell it in lower case."""
+        """The number that an op and its launched work share; before PyTorch 1.10 activities spell it in lower case."""
         stated = self.found.integers("External id", rows)
         return np.where(stated < 0, self.found.integers("external id", rows), stated)
 
@@ -147,7 +147,7 @@ class ProfilerDialect:
         return np.maximum(self.found.integers(SEQUENCE, rows, _LARGEST_SEQUENCE) + 1, 0)
 
     def stated_ops(self, rows: Numbers) -> Names:
-        """The ops that GPU work itself names."""
+        """The ops that the events of GPU work state themselves."""
         return Names([], np.full(len(rows), -1, np.int64))
 
     def figures(self, figure: str, rows: Numbers) -> Numbers:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collector.formats.profiler_dialect import ProfilerDialect
 
 _PROFILERS_OWN = ("Spans", "Traces", "-1")
-"""Process ids under which PyTorch's profiler says how long it ran itself."""
+"""Process ids under which PyTorch's profiler states the time for which it ran itself."""
 
 
 class HostTracks:
@@ -64,7 +64,7 @@ class HostTracks:
         return threads
 
     def environment(self) -> Mapping[str, Mapping[int, str]]:
-        """What a recording's environment says of the threads of annotations and calls."""
+        """The entries of a recording's environment about the threads of annotations and calls."""
         threads = self._threads()
         names = {thread: self.names[track] for thread, track in threads.items() if self.names[track]}
         devices = {thread: self.devices[track] for thread, track in threads.items()}

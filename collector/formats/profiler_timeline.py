@@ -1,7 +1,7 @@
-"""Steps out of a Chrome trace of another profiler: PyTorch's (Kineto), XProf's, or anything with timed events.
+"""Steps from a Chrome trace of another profiler: PyTorch's (Kineto), XProf's, or any program with timed events.
 
 GPU work goes to the devices that our own recordings use (``/gpu:D/stream:S``, ``/gpu:D/stream:all``,
-``/gpu:D/memcpy``); what the host did goes to ``/cpu:0``, and further processes to devices of their own.
+``/gpu:D/memcpy``); work of the host goes to ``/cpu:0``, and further processes to devices of their own.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ To add a format that is read, or written from columns or StepStats: one module i
 `collector.formats.file_format.Format` called ``FORMAT``, and its name in `_MODULES`. A format that is drawn slice by
 slice needs no module here: it is a TraceWriter in ``native/write`` and a line in `collector.timeline.drawn_files`.
 
-Modules of formats are imported to say what formats there are, so they import what reads and writes when that is used.
+Modules of formats are imported to list the formats, so they import readers and writers only when these are used.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _MODULES = (
     "xspace_format",
     "report_format",
 )
-"""In the order in which texts list them, and in which a file is held against them; drawn files come before them."""
+"""In the order in which texts list them, and in which a file is tested for them; drawn files come before them."""
 
 
 @cache
@@ -104,7 +104,7 @@ def likely_format(head: bytes, name: Path) -> str:
 
 
 def has_signature(head: bytes) -> bool:
-    """Whether a file that begins with these bytes is of a readable format that can be told by its first bytes."""
+    """Whether a file that begins with these bytes is of a readable format that the first bytes identify."""
     return bool(_possible(head))
 
 
@@ -211,7 +211,7 @@ def suffix_of(name: str) -> str:
 
 
 def written_format(path: Path) -> Format:
-    """The format that ``path``'s suffix asks for.
+    """The format of ``path``'s suffix.
 
     Raises:
         collector.UnknownFormatError: no format has that suffix.
@@ -223,7 +223,7 @@ def written_format(path: Path) -> Format:
 
 
 def output_of(path: Path) -> Callable[[Writable, Path], None]:
-    """Return what writes a step to a file with ``path``'s suffix, whole or not at all.
+    """Return the function that writes a step to a file with ``path``'s suffix, completely or not at all.
 
     Raises:
         collector.UnknownFormatError: no format has that suffix.
@@ -241,7 +241,7 @@ def save_in_format(given: Recording | TracedStep, path: str | os.PathLike[str]) 
 
 
 def merged_format(path: Path) -> Format:
-    """The format for several steps that ``path``'s suffix asks for.
+    """The format for several steps with ``path``'s suffix.
 
     Raises:
         collector.UnknownFormatError: no format that takes several steps has that suffix.
@@ -259,7 +259,7 @@ def merged_suffixes() -> dict[str, Format]:
 
 
 def suffixes_help(suffixes: Mapping[str, Format]) -> str:
-    """Suffixes with what files of each are for, as a command's help lists them."""
+    """Suffixes with the purpose of each, as a command's help lists them."""
     by_format: dict[str, tuple[Format, list[str]]] = {}
     for suffix, each in suffixes.items():
         by_format.setdefault(each.name, (each, []))[1].append(suffix)

@@ -1,10 +1,10 @@
-"""One traced step, whatever holds it: columns of a recording, or StepStats of a file.
+"""One traced step, held as columns of a recording or as StepStats of a file.
 
 >>> import collector
 >>> step = collector.load("step.pb")  # doctest: +SKIP
 >>> step.recording, step.step_stats, step.ledger  # doctest: +SKIP
 
-Each form is made of the other when it is asked for, and then kept.
+Each form is made from the other at its first use, and then kept.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 
 
 class TracedStep:
-    """The interface of a step, be it a `Step` that was loaded or a `collector.Session` that has ended."""
+    """The interface of a step: of a `Step` that was loaded, and of a `collector.Session` that has ended."""
 
     device_prefix = ""
     """Put before the names of devices: ``/job:worker/replica:0/task:3``."""
     has_more_columns = False
-    """Whether the recording states what the step's StepStats, made of the same file, do not."""
+    """Whether the recording has content that the step's StepStats, made from the same file, do not have."""
     unavailable: str | None = None
     """Why nothing was traced; None where something was."""
     path: Path | None
@@ -71,7 +71,7 @@ class TracedStep:
 
     @property
     def recorded(self) -> Recording | None:
-        """The recording, where the step is made of one; None where its StepStats are the truth."""
+        """The recording, if the step is made from one; None if its StepStats are the original form."""
         return None if "run_metadata" in self.__dict__ else self.recording  # the caller may have changed these
 
     @property
@@ -108,7 +108,7 @@ class TracedStep:
 
     @property
     def ledger(self) -> Ledger:
-        """The launches and records that were seen, kept and lost, and why."""
+        """The launches and records that were seen, kept and lost, with reasons."""
         return self.recording.ledger
 
     @property
@@ -139,7 +139,7 @@ class TracedStep:
         return self.run_metadata.step_stats
 
     def serialized(self) -> bytes:
-        """`run_metadata` in protobuf's wire format, as a ``.pb`` file holds it; quicker than by way of the message."""
+        """`run_metadata` in protobuf's wire format, as a ``.pb`` file holds it; faster than through the message."""
         if "run_metadata" in self.__dict__:  # the caller may have changed it
             return self.run_metadata.SerializeToString(deterministic=True)
         from collector.stepstats.from_recording import serialized
@@ -199,7 +199,7 @@ class TracedStep:
         """Write the step to ``path`` in the format of its suffix, whole or not at all; see `collector.trace`.
 
         Raises:
-            collector.UnknownFormatError: the suffix says no format.
+            collector.UnknownFormatError: no format has the suffix.
             collector.OutputError: the file cannot be written.
         """
         with written(Path(path).expanduser(), shown=sys.stderr.isatty()):
@@ -207,16 +207,16 @@ class TracedStep:
 
 
 class StepSource:
-    """The source of a step, as it was read: it makes columns and messages when they are asked for."""
+    """The source of a step, as it was read: it makes columns and messages on request."""
 
     is_recording = False
-    """Whether columns are the truth, of which StepStats are made."""
+    """Whether columns are the original form, from which StepStats are made."""
     counts_cut_files = False
     """Whether the recording's ledger counts that the file was cut off."""
     device_prefix = ""
     """Put before the names of devices where StepStats are made of columns."""
     has_more_columns = False
-    """Whether columns say what a message made of the same file does not."""
+    """Whether the columns have content that a message made from the same file does not have."""
 
     def recording(self) -> Recording:
         """The step as columns."""
@@ -250,7 +250,7 @@ class StepSource:
         return None
 
     def unread(self) -> Mapping[str, int]:
-        """Reason -> count: what the file states of losses when it was made itself, beside its message or recording."""
+        """Reason -> count: losses from when the file was made, which it states besides its message or recording."""
         return {}
 
     def device_names(self) -> list[str]:
@@ -354,7 +354,7 @@ class WireSource(StepSource):
 
 
 class MessageSource(StepSource):
-    """A message that was parsed, as its bytes had to be mended or are text."""
+    """A message that was parsed, because its bytes had to be repaired or are text."""
 
     def __init__(self, message: RunMetadata) -> None:
         self._message = message
@@ -375,7 +375,7 @@ class MessageSource(StepSource):
 
 
 class CallSumsSource(StepSource):
-    """Sums by call path, of which neither columns of activities nor messages can be made: both need start times."""
+    """Sums by call path, from which neither columns of activities nor messages can be made: both need start times."""
 
     def __init__(self, sums: CallSums) -> None:
         self._sums = sums
@@ -399,7 +399,7 @@ class CallSumsSource(StepSource):
 
 
 class Step(TracedStep):
-    """One step that was read from a file, or a recording at hand; see `collector.load`."""
+    """One step that was read from a file, or a recording in memory; see `collector.load`."""
 
     def __init__(
         self,
@@ -446,7 +446,7 @@ class Step(TracedStep):
 
     @property
     def warning(self) -> str:
-        """One line that says what was left out and where; empty where nothing was."""
+        """One line that states the parts that were left out and their place; empty if there are none."""
         if not self.skipped and self.cut_at is None:
             return ""
         where = "" if self.cut_at is None else f" from position {self.cut_at} on"
@@ -455,7 +455,7 @@ class Step(TracedStep):
 
     @property
     def is_empty(self) -> bool:
-        """Whether the file is a message in which nothing is."""
+        """Whether the file is an empty message."""
         return not self._source.is_recording and self.sums is None and not self.wire()[0]
 
     @property
@@ -500,7 +500,7 @@ class Step(TracedStep):
 
     @cached_property
     def recording(self) -> Recording:
-        """The step as columns; of a file that holds none its ledger counts the nodes that have no columns."""
+        """The step as columns; if the file has none, the ledger counts the nodes that have no columns."""
         return self._source.recording()
 
     @property

@@ -1,4 +1,4 @@
-"""Recordings made of StepStats that others wrote: what device names, node names and labels say, as columns.
+"""Recordings made from StepStats of other programs: the content of device names, node names and labels, as columns.
 
 GPU work becomes kernels, copies and memsets, each once; the host's nodes become API calls, where they are called like
 one, and annotations. What neither is (steps of a merged trace, other processes, nodes without a time) is counted in the
@@ -36,7 +36,7 @@ _SHAPE = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "static
 
 
 def recording_of_message(data: bytes, *, is_run_metadata: bool) -> Recording:
-    """The recording of a step in wire bytes that protobuf parses: of one of ours as it was written."""
+    """The recording of a step in wire bytes that protobuf parses; one of ours is restored as it was written."""
     if is_run_metadata and has_recording(data):
         return recording_of(data)
     found = convert_extension.labelled_columns(data, is_run_metadata=is_run_metadata)

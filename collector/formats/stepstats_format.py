@@ -1,6 +1,6 @@
 """StepStats and RunMetadata in protobuf's wire format (``.pb``), ours and TensorFlow's.
 
-The bytes are kept as they are. A message is made of them when it is asked for, or where they are damaged.
+The bytes are kept as they are. They are parsed into a message on request, or if they are damaged.
 """
 
 from __future__ import annotations

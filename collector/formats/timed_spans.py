@@ -27,12 +27,12 @@ _PROFILERS_MARKS = ("Iteration Start: ", "Record Window End")
 
 @dataclass(frozen=True)
 class TimedSpans:
-    """Spans in file order of their ends. Their times are looked up in the events when they are asked for."""
+    """Spans in file order of their ends. Their times are looked up in the events on request."""
 
     found: ChromeEvents
     base_ns: int
     rows: Numbers
-    """The events that say what each span is."""
+    """The events that describe the spans."""
     ends: Numbers | None
     """The events that end pairs, -1 for complete events; None where all are complete."""
 

@@ -1,4 +1,4 @@
-"""Columns of what a drawn trace shows beside streams and threads: waits, overheads, JIT, memory, NVTX, graphs."""
+"""Columns of further rows of a drawn trace: waits, overheads, JIT, memory, NVTX, graphs; not streams and threads."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class SideRows:
         return built.name_ids([*(text(value) for value in values), ""])[places]
 
     def of_range(self, rows: Numbers, built: CaptureBuilder) -> dict[str, Column]:
-        """The columns of what a program states of an NVTX range besides its name."""
+        """The columns of an NVTX range besides its name."""
         colors, places = self._found.values("color", rows)
         return {
             "color": per_place(colors, _address, 0)[places],
@@ -99,7 +99,7 @@ class SideRows:
         }
 
     def of_op(self, rows: Numbers, built: CaptureBuilder) -> dict[str, Column]:
-        """The columns of what PyTorch's autograd states of an op."""
+        """The columns of an op that PyTorch's autograd states."""
         numbers = self._found.integers("seq", rows, _COUNT)
         return {"op_sequence": np.maximum(numbers + 1, 0), "shapes_text_id": self.texts("shapes", rows, built)}
 

@@ -34,7 +34,7 @@ class Line:
         return sum(size for _, size in self.pieces)
 
     def title(self) -> str:
-        """The name in the words by which XProf knows a stream."""
+        """The name in the form by which XProf recognises a stream."""
         return f"{self.name}({','.join(self.contents)})" if self.contents else self.name
 
 

@@ -1,10 +1,9 @@
-"""Steps as XSpace (``.xplane.pb``): what XProf and TensorBoard's profiler open.
+"""Steps as XSpace (``.xplane.pb``), the format of XProf and TensorBoard's profiler.
 
 Each GPU is a plane with one line for each stream; kernels carry their launch shape as XProf's stat ``kernel_details``
-and the op they were launched for as ``tf_op``. The host is a plane with one line for each thread, and one that says
-when each step was: what GPUs did in a step names the step as its cause, from which XProf makes the steps of each GPU
-and its table of step times. The tools want a file in a folder of their own:
-``LOGDIR/plugins/profile/RUN/HOST.xplane.pb``.
+and the op they were launched for as ``tf_op``. The host is a plane with one line for each thread, and one line with the
+time of each step. GPU work in a step names the step as its cause; from this XProf derives the steps of each GPU and its
+table of step times. The tools require a file in a folder of its own: ``LOGDIR/plugins/profile/RUN/HOST.xplane.pb``.
 
 Events wait in a temporary file until all steps are there, so that memory is bounded by the largest step.
 """
@@ -57,7 +56,7 @@ _STEPS_DEVICE = re.compile(r"Steps/(?:(rank \d+)|steps)|(?:(rank \d+) )?Steps")
 that of older traces."""
 _STEP_NAME = re.compile(r"step (\d{1,18})")
 _STEP_CONTEXT = 1
-"""Kind of the numbers by which what a GPU did names its step."""
+"""Kind of the numbers by which GPU work names its step."""
 
 _DEVICE_STATS = {
     "clock_rate": "core_clock_khz",
@@ -66,7 +65,7 @@ _DEVICE_STATS = {
     "compute_cap_major": "compute_major",
     "compute_cap_minor": "compute_minor",
 }
-"""Stat of a GPU's plane, from which XProf computes what the GPU could reach, and the column of ``devices``."""
+"""Stat of a GPU's plane, from which XProf computes the peak rates of the GPU, and the column of ``devices``."""
 _KILOBYTE = 1000
 
 _SIDE_DEVICE = re.compile(r"/cpu:\d+/(\w+)$", re.IGNORECASE)
@@ -148,7 +147,7 @@ class XSpaceWriter:
         """Add a step, or what one rank did in a step: how many nodes are drawn, and how many have no possible time.
 
         Args:
-            step: what was recorded.
+            step: the recorded step.
             number: of the step. What was read from a merged trace has steps of its own.
             shift_ns: added to its times.
             owner: put after the names of its GPUs and before those of its threads; each has planes of its own.

@@ -1,6 +1,6 @@
-"""The events of an XSpace (``.xplane.pb``), as XProf's viewer draws them, so that what is read of both is one thing.
+"""The events of an XSpace (``.xplane.pb``), as XProf's viewer draws them, so that both kinds of files are read alike.
 
-Planes are processes and lines are threads. Of a file that is cut off the planes before the cut are read.
+Planes are processes and lines are threads. If a file is cut off, the planes before the cut are read.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LONGEST_WARNING = 300
 _STATED = "collector"
 """The stat of the plane "Task Environment" in which profiles of ours state their origin, as JSON."""
 _PROFILE_START = "profile_start_time"
-"""The stat, of whichever plane, that says the wall time of time 0."""
+"""The stat, of any plane, that states the wall time of time 0."""
 _CORRELATION = "correlation_id"
 _PICOSECONDS = 1000
 
