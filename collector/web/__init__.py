@@ -1,1 +1,1 @@
-"""The page that shows steps: what it is given, and the file that holds both."""
+"""The page that shows steps: its data, and the file that holds both."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collector.analysis.answer import Answer
 
 _STEP_COLUMNS = ("run", "rank", "step")
-"""Columns of a table of facts that say which step a row is about."""
+"""Columns of a table of facts that identify the step of a row."""
 
 
 def answer_keys(question: str) -> dict[str, str]:
@@ -45,5 +45,5 @@ def sql_command(answer: Answer, files: str) -> str:
 
 
 def file_argument(name: str) -> str:
-    """A file's name as an argument of a shell's command, which takes it for nothing else."""
+    """A file's name as an argument of a shell command, quoted so that it is taken as nothing else."""
     return shlex.quote(f"./{name}" if name.startswith("-") else name)

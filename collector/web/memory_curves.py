@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     Numbers = npt.NDArray[np.int64]
 
 PARTS = 1000
-"""Parts of a step of each of which a curve has the largest and the last value, where it has more values than that."""
+"""The number of parts of a step: a curve with more values has only the largest and the last value of each part."""
 
 
 def memory_curves(recording: Recording) -> list[dict[str, Any]]:

@@ -25,7 +25,8 @@ MAX_BYTES = 1 << 30
 MAX_ANSWER_BYTES = 64 << 20
 """Memory that answers may take together."""
 _FORMS = 3
-"""Times that the columns of a step are held, roughly: as they were read, as lanes, as what answers keep."""
+"""The approximate number of copies of a step's columns in memory: as read, as lanes, and in values that answers
+keep."""
 
 
 class RefusedError(CollectorError):
@@ -33,7 +34,7 @@ class RefusedError(CollectorError):
 
 
 class OpenedRun:
-    """A run with all that was made of it so far."""
+    """A run with all values that were computed from it so far."""
 
     def __init__(self, run: Run) -> None:
         """Open a run; nothing of it is read yet."""
@@ -91,7 +92,7 @@ def _size(recording: Recording) -> int:
 
 
 class OpenedRuns:
-    """Opens runs by their ids. One thing is computed at a time; what is known already is not waited for."""
+    """Opens runs by their ids. One value is computed at a time; values that are already known are returned at once."""
 
     def __init__(self, folder: RunFolder, *, max_bytes: int = MAX_BYTES) -> None:
         """Open runs of a folder."""
@@ -114,7 +115,7 @@ class OpenedRuns:
         Args:
             ids: of the runs.
             asked: the question with all of its options, as one text.
-            compute: takes the runs and returns bytes, or what JSON can hold.
+            compute: takes the runs and returns bytes, or a value that JSON can represent.
 
         Raises:
             RefusedError: there is no such run, or the answer cannot be given.

@@ -1,4 +1,4 @@
-"""The local server of the page: what it answers. `collector.web.request_guard` decides whom it answers at all."""
+"""The local server of the page: its answers. `collector.web.request_guard` decides which requests are answered."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 MOST_SLICES = 2_000_000
-"""Slices of the timeline that the page is given, the longest ones."""
+"""The maximum number of slices of the timeline in the page; the longest ones are sent."""
 _PAGE = """<!doctype html>
 <html lang=en>
 <head>
@@ -58,7 +58,7 @@ _STATIC: dict[str, tuple[str, Callable[[], str]]] = {
     "/app.css": ("text/css; charset=utf-8", lambda: asset("app.css")),
     "/licences": ("text/plain; charset=utf-8", lambda: asset("LICENSES.txt")),
 }
-"""Path -> type and content; these say nothing of any run."""
+"""Path -> type and content of files without data about any run."""
 MOST_TOGETHER = 64
 """Runs on one page."""
 _NUMBER = re.compile("[0-9]{1,18}")
@@ -160,7 +160,7 @@ class _Answers:
         return response
 
     def runs(self, request: Request) -> Response:
-        """The list of runs; nothing where it is the one that the page has."""
+        """The list of runs; empty if the page already has it."""
         runs = self._served.folder.runs()
         rows = [
             {

@@ -1,8 +1,8 @@
 """The rows of a step in columns, from which the page answers questions about any part of it.
 
-The page has no names of its own for them: a row says in which row of the answer about the whole step it is counted
+The page has no separate names for them: a row states the row of the answer about the whole step in which it is counted
 (``kind``, ``code``), and that row has the names. `web/src/part` cuts the rows as `Recording.between` does and sums them
-up; what it answers about a part is what `collector.analysis.between` answers.
+up; its answers about a part are those of `collector.analysis.between`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class PartRows:
     """The rows of a step."""
 
     described: Mapping[str, Any]
-    """The tables with their columns and the bytes of each value, and what their numbers mean."""
+    """The tables with their columns, the bytes of each value, and the meanings of their numbers."""
     planes: bytes
     """The columns of all tables, one byte plane after the other, the lowest first."""
 

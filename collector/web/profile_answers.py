@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collector.profiler.reporter import Message
 
 _UNITS = {"microseconds": ("ns", 1000), "bytes": ("bytes", 1), "count": ("count", 1)}
-"""Unit of a measure -> the unit of a column, and what its values are multiplied by."""
+"""Unit of a measure -> the unit of a column, and the factor of its values."""
 _PRESETS = {
     "Profile Trainable Variables": ("scope", {**ProfileOptionBuilder.trainable_variables_parameter()}),
     "Profile Float Operations": ("op", {**ProfileOptionBuilder.float_operation()}),

@@ -1,6 +1,6 @@
 """The data of a page: answers, lanes, findings and losses of each step, without anything about machine or person.
 
-Its ``compare`` is null, or what `collector.analysis.compare` answers about two sets of the page's steps:
+Its ``compare`` is null, or the answers of `collector.analysis.compare` about two sets of the page's steps:
 
 * ``before`` and ``now``: ``{"name": text for people, "steps": places in the page's steps}``;
 * ``answers``: what is compared (``step``, ``time``, ``op``, ``kernel``, ``shape``, ``idle``, ``copies``) -> an answer
@@ -11,10 +11,10 @@ Its ``compare`` is null, or what `collector.analysis.compare` answers about two 
 
 Where steps cannot be compared, ``compare`` is null and ``refused["compare"]`` states the reason.
 
-A part of a step, chosen by its begin and end in ns since the step began, is what `collector.analysis.between` keeps.
-Where ``rows`` is not null, the page holds the rows of the step (collector/web/part_rows.py) and answers about parts
-itself, as web/src/part does. Else, where it has all slices (``slices`` is the sum of those of the lanes, and no lane is
-left out), the slices of its streams whose name is one of the first ``kernel_names`` are all of its kernels: the answers
+A part of a step, chosen by its begin and end in ns since the step began, is that of `collector.analysis.between`. Where
+``rows`` is not null, the page holds the rows of the step (collector/web/part_rows.py) and answers about parts itself,
+as web/src/part does. Else, where it has all slices (``slices`` is the sum of those of the lanes, and no lane is left
+out), the slices of its streams whose name is one of the first ``kernel_names`` are all of its kernels: the answers
 ``kernels/name`` and ``kernels/stream`` about a part follow exactly (web/src/kernels_within.js). All other answers are
 about the whole step. ``start_ns`` is when the step began, on the clock of the recording, as text. ``marks`` are begin
 and end of each row of the answer ``steps``, counted alike; ``loss_times`` are times of losses by the ledger's field;
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 FORMAT = "collector-report/1"
 """The format that the data names."""
 MOST_ROWS = 5000
-"""Rows of an answer that the page is given; the first ones. It says how many there are."""
+"""The maximum number of rows of an answer in the page, the first ones; the answer also has the total number."""
 _NAMES_IN_LINE = 3
 _EXACT = 2**53
 """From here on JavaScript's numbers are not exact: larger integers are given as text."""
@@ -89,7 +89,7 @@ def step_data(step: TracedStep, name: str) -> StepData:
 
     Args:
         step: a loaded step or an ended session.
-        name: how people tell it from others: its file's name.
+        name: the name that is shown for it: its file's name.
     """
     findings = findings_of(step)  # before the values that questions share: both together take much memory
     with shared_values():
@@ -164,8 +164,8 @@ def page_data(
         steps: of the page.
         together: the same steps.
         title: of the page.
-        num_before: how many of them, the first ones, the others are compared with. 0: none, unless there are exactly
-            two steps that are not those of two ranks.
+        num_before: the number of first steps with which the others are compared. 0: none, unless there are exactly two
+            steps that are not those of two ranks.
     """
     return {
         "format": FORMAT,
@@ -208,7 +208,7 @@ def comparison_data(steps: Sequence[TracedStep], names: Sequence[str], num_befor
     Args:
         steps: to compare.
         names: of the steps.
-        num_before: how many of them the others are compared with.
+        num_before: the number of first steps with which the others are compared.
 
     Raises:
         ValueError: one side has no steps.

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from collector.web.report_lanes import Lanes
 
 MAX_SIZE = 2_000_000
-"""Bytes of a report, unless something else is asked for."""
+"""The default limit of a report in bytes."""
 _FEWEST_SLICES = 2_000
-"""Slices that a report has however small it is to be."""
+"""The minimum number of slices in a report, whatever its limit."""
 _SAMPLE = 20_000
 """Slices that are packed to estimate how many fit."""
 _WELL_FILLED = 0.85
@@ -99,7 +99,7 @@ def save_report(step: TracedStep, path: Path) -> None:
 
 
 def report_of_step(step: TracedStep, path: Path, before: Sequence[TracedStep], title: str, max_size: int) -> None:
-    """Write a page about one step, and what it is compared with; see `write_report`.
+    """Write a page about one step and the steps that it is compared with; see `write_report`.
 
     Raises:
         collector.UnknownFormatError: the file is not named as a page is.

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     Places = npt.NDArray[np.uint32]
 
 BINS = 2048
-"""Parts that the step is cut into; of each a lane has the share of time in which anything ran."""
+"""The number of parts of the step; for each part a lane has the share of time in which anything ran."""
 FULL = 255
 """The value of a bin that was busy all the time."""
 MOST_LANES = 96
-"""Lanes beyond these, those with the least in them, are left out; `Lanes.left_out` counts them."""
+"""The maximum number of lanes; those with the fewest slices are left out, and `Lanes.left_out` counts them."""
 _TIME_BYTES = 6
 """Bytes of a time: 2^48 ns are three days."""
 _NAME_BYTES = 3
@@ -164,7 +164,7 @@ class _Names:
 def lanes_of(recording: Recording) -> Lanes:
     """The lanes of a recording: devices, their streams, CUPTI's overheads, and of threads annotations and calls.
 
-    What overlaps on a stream is drawn over each other; annotations have one lane for each depth.
+    Slices that overlap on a stream are drawn over each other; annotations have one lane for each depth.
     """
     names = _Names()
     start, end = recording.clock.cupti_start_ns, recording.clock.cupti_stop_ns

@@ -22,13 +22,13 @@ _METHODS = (b"GET", b"HEAD")
 _OWN_SITES = ("same-origin", "none")
 """``Sec-Fetch-Site`` of the page's own requests, and of an address that a person has typed."""
 _HIDDEN_STEPS = re.compile(rb"%(?:2f|5c|00|25)|\\|\0|/\.{1,2}(?:/|$)", re.IGNORECASE)
-"""Parts of a path as it was sent that no address of ours has."""
+"""Parts of a path that do not occur in any address of this server."""
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
     "frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""The content security policy of all that says no other."""
+"""The content security policy of every response without its own."""
 _HEADERS = {
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",

@@ -1,4 +1,4 @@
-"""A few figures of a run, by which a list of many shows how they develop."""
+"""A few figures of a run, with which a list of runs shows their development."""
 
 from __future__ import annotations
 

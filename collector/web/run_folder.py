@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 MOST_RUNS = 5000
 """Files beyond these, in the order of their names, are left out and counted."""
 DEEPEST = 8
-"""Folders inside of each other below the given one that are looked into."""
+"""The depth of folders below the given one that are searched."""
 FRESH_S = 0.5
-"""A list is made anew when it is asked for later than this after the last one."""
+"""The age after which a requested list is made again."""
 ID = re.compile("[0-9a-f]{16}")
 """The form of an id."""
 PROFILE = "profile of ProfileContext"
@@ -51,11 +51,11 @@ class Run:
     kind: str = ""
     """Format of the file, by its first bytes."""
     refused: str = ""
-    """Why it cannot be opened; ``""`` where nothing is known against it."""
+    """The reason why it cannot be opened; ``""`` if none is known."""
 
     @property
     def version(self) -> str:
-        """Another text whenever the file has changed."""
+        """A text that differs whenever the file has changed."""
         return f"{self.num_bytes:x}-{self.modified_ns:x}"
 
 

@@ -1,4 +1,4 @@
-"""One answer about a step or a part of it, as the page is given it when it asks for it."""
+"""One answer about a step or a part of it, as it is sent to the page on request."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class AskedAnswer:
     part: tuple[int, int] | None = None
     """Start and end of the part of the step that is asked about, ns since it began; None: all of it."""
     search: str = ""
-    """Only rows of which a text matches this regular expression; for answers with more rows than a page is given."""
+    """Only rows with a text that matches this regular expression; for answers with more rows than a page gets."""
     sort: str = ""
     """``COLUMN.asc`` or ``COLUMN.desc``: the order of the rows, before the first ones are taken."""
 
@@ -50,7 +50,7 @@ def keys() -> list[str]:
 
 
 def single_answer(step: TracedStep, name: str, asked: AskedAnswer) -> dict[str, Any]:
-    """An answer with how to get the same in Python and on the command line.
+    """An answer, with the Python expression and the command that give the same.
 
     Args:
         step: that is asked about.

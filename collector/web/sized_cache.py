@@ -1,4 +1,4 @@
-"""A cache with a bound on the bytes of what it holds."""
+"""A cache with a bound on the bytes of its values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Value = TypeVar("Value")
 
 
 class SizedCache(Generic[Value]):
-    """Forgets what was not used for the longest time, as soon as all of it is larger than allowed."""
+    """Drops the values that were not used for the longest time as soon as all values together exceed the bound."""
 
     def __init__(self, max_bytes: int, size: Callable[[Value], int]) -> None:
         """Make an empty cache.

@@ -1,4 +1,4 @@
-"""Tables about no single step in the page of reports: the index of a test run, and what benchmarks measured."""
+"""Tables in the page of reports that are about no single step: the index of a test run, and results of benchmarks."""
 
 from __future__ import annotations
 
