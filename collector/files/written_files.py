@@ -30,12 +30,12 @@ _OPENED_BY = {
 
 @contextmanager
 def written(path: Path, *, shown: bool = True, after_s: float | None = None) -> Iterator[None]:
-    """Say on standard error what was written, where the block took long.
+    """Report a written file on standard error, if the block took long.
 
     Args:
         path: the file.
         shown: False: say nothing.
-        after_s: what is long; None: `SAID_AFTER_S`.
+        after_s: the seconds that count as long; None: `SAID_AFTER_S`.
     """
     began = time.monotonic()
     yield

@@ -1,4 +1,4 @@
-"""Texts of strangers as cells of documents: CSV that spreadsheets open, and Markdown that viewers render."""
+"""Untrusted texts as cells of documents: CSV that spreadsheets open, and Markdown that viewers render."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _FORMULA = ("=", "+", "-", "@")
 """First characters of a cell that a spreadsheet evaluates."""
 _MARKDOWN = re.compile(r"[\\`*\[\]<>|#~&$]|(?<![^\W_])_|_(?![^\W_])")
-"""Characters that Markdown may take for its own; an underscore within a word is none of them."""
+"""Characters that Markdown may interpret; an underscore within a word is none of them."""
 
 
 def csv_text(rows: Iterable[Iterable[Any]]) -> str:

@@ -1,4 +1,4 @@
-"""What a program adds to the page of its job on GitHub Actions: a summary in Markdown, and annotations.
+"""Output for the page of a job on GitHub Actions: a summary in Markdown, and annotations.
 
 Both follow https://docs.github.com/actions/reference/workflow-commands-for-github-actions. Anywhere else nothing is
 written.

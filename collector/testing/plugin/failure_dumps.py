@@ -1,4 +1,4 @@
-"""What the GPU did before a test failed: dumps of a flight recorder that runs beside the tests."""
+"""The GPU work before a test failed: dumps of a flight recorder that runs beside the tests."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class FailureDumps:
             report_line(f"--gpu-record: nothing is recorded: {self._recorder.unavailable}")
 
     def stop(self) -> None:
-        """End the recording; the dumps stay."""
+        """End the recording; the dumps are kept."""
         if self._recorder is not None:
             self._recorder.stop()
 
     def add_to(self, report: pytest.TestReport) -> None:
-        """Dump, and say where in the report of a failure."""
+        """Dump, and name the dump in the report of a failure."""
         recorder = open_recorder()
         if recorder is None or self._told == report.nodeid:
             return
