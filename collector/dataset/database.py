@@ -1,4 +1,4 @@
-"""The tables and views of a dataset in DuckDB, for queries that read and do nothing else."""
+"""The tables and views of a dataset in DuckDB, for queries that can only read."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class Database:
         """The answer to one query.
 
         Raises:
-            CollectorError: the query is wrong, or would write or reach out.
+            CollectorError: the query is wrong, or would write, or access files or the network.
         """
         duckdb = optional_package("duckdb")
         try:

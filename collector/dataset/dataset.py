@@ -1,4 +1,4 @@
-"""A dataset as a sequence of steps that are read when they are asked for, and as tables for SQL."""
+"""A dataset as a sequence of steps that are read on request, and as tables for SQL."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class Dataset(Sequence[Step]):
 
         Raises:
             MissingDependencyError: duckdb is not installed.
-            CollectorError: the query is wrong, or would write or reach out.
+            CollectorError: the query is wrong, or would write, or access files or the network.
         """
         answer: Answer = later_function("ask_dataset")(self, query)
         return answer

@@ -39,7 +39,7 @@ def arrow_schema(table: DatasetTable) -> pa.Schema:
 
 
 def table_of(table: DatasetTable, columns: Mapping[str, Values | pa.Array | Sequence[Any]]) -> pa.Table:
-    """An Arrow table of a dataset's table of columns by name; what numbers cannot be stored signed wraps around."""
+    """An Arrow table of a dataset's table, from columns by name; numbers that do not fit a signed type wrap around."""
     pa = optional_package("pyarrow")
     schema = arrow_schema(table)
     arrays = []

@@ -66,7 +66,7 @@ class DatasetFiles:
     unfinished: tuple[Path, ...]
     """Files of parts that were not written completely."""
     foreign: tuple[Path, ...]
-    """Parquet files that are none of a dataset's."""
+    """Parquet files that do not belong to a dataset."""
 
     def of(self, table: str) -> list[Path]:
         """The files of a table, in order of runs, ranks and first steps."""
@@ -145,7 +145,7 @@ def make_dataset(folder: Path) -> None:
 
     Raises:
         InvalidFileError: it holds a dataset of another version.
-        OutputError: it cannot be made, or something else is in it.
+        OutputError: it cannot be made, or it has other content.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

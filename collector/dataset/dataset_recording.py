@@ -1,4 +1,4 @@
-"""A recording made of the rows of a dataset again, for which `collector.analysis` gives the same answers."""
+"""A recording that is restored from the rows of a dataset: `collector.analysis` gives the same answers for it."""
 
 from __future__ import annotations
 

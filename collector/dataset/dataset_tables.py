@@ -38,7 +38,7 @@ class DatasetColumn(NamedTuple):
     type: str
     """int64, int32, string, bool or double."""
     recorded: str = ""
-    """The column of the recording's table that it is made of; empty: it is computed."""
+    """The column of the recording's table from which it is made; empty: it is computed."""
     scale: int = 1
     """The factor by which the recorded number is multiplied."""
     unknown: int | None = None
@@ -61,7 +61,7 @@ class DatasetTable(NamedTuple):
     name: str
     columns: tuple[DatasetColumn, ...]
     recorded: str = ""
-    """The table of the recording that it is made of."""
+    """The table of the recording from which it is made."""
     has_rank: bool = True
     """Whether its rows belong to a rank; those of ``runs`` belong to a whole run."""
 
@@ -143,7 +143,7 @@ RECORDED_TABLES = (
     _of_recording("counter_samples", "counter_samples"),
     _of_recording("jit_operations", "jit_operations"),
 )
-"""The tables that are made of those of a recording."""
+"""The tables that are made from those of a recording."""
 
 STEPS = DatasetTable(
     "steps",
@@ -190,7 +190,7 @@ ARGS = DatasetTable(
     "args",
     (STEP, DatasetColumn("table", TEXT), ID, DatasetColumn("key", TEXT), DatasetColumn("value", TEXT)),
 )
-"""What the file of another program says, as text, of the row with that ``id`` of a table beyond the table's columns."""
+"""Values of another program's file that no column holds, as text, for the row with that ``id`` of a table."""
 COUNTERS = DatasetTable(
     "counters",
     (
@@ -223,7 +223,7 @@ TRACE_EVENTS = DatasetTable(
 """The events of Chrome traces, one row each, in the order of their files; ``ts`` and ``dur`` in microseconds."""
 
 LEDGER = "ledger"
-"""The table of facts of which a recording's ledger is made again."""
+"""The table of facts from which a recording's ledger is restored."""
 
 ENUMS: Mapping[str, Mapping[int, str]] = {
     "enum_copy_kind": dict(enumerate(COPY_KINDS)),

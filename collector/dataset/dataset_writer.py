@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     Known = Mapping[str, Mapping[str, Any]]
 
 ROWS_OF_GROUP = 100_000
-"""Steps are collected until a row group has so many rows; a larger step is a group of its own."""
+"""Steps are collected until a row group has this many rows; a larger step is a group of its own."""
 BYTES_OF_PART = 256 << 20
-"""A part whose largest file has so many bytes is finished, and the next one begun."""
+"""When the largest file of a part has this many bytes, the part is finished and the next one begins."""
 _STARTED_NS = time.time_ns()
 
 
@@ -70,12 +70,12 @@ def run_at(unix_ns: int) -> str:
 class DatasetWriter:
     """Writes the steps of one rank of a run into a dataset, which may have other runs, ranks and earlier steps.
 
-    Nothing that is there is changed: a writer makes new files, which appear when it is closed without an error. Ranks
-    write side by side.
+    Existing files are not changed: a writer makes new files, which appear when it is closed without an error. Several
+    ranks can write at the same time.
 
     Args:
-        folder: of the dataset, made where it does not exist; `collector.formats.output_paths.filled_path` says what
-            may stand in braces.
+        folder: of the dataset, made where it does not exist; `collector.formats.output_paths.filled_path` lists the
+            placeholders.
         run: the name of the run, `run_of_this_process` by default.
         rank: of the process that was traced.
         label: a text about the run, by default that of its first step; the first writer's is kept.
@@ -135,8 +135,9 @@ class DatasetWriter:
             recording: of the step.
             step: its number, larger than that of the rank's last step; by default the next one.
             name: of the step.
-            copied: rows of further tables of the dataset, or of tables of facts that another dataset knows better; such
-                as those of ``trace_events`` that `collector.dataset.trace_events` makes.
+            copied: rows of further tables of the dataset, such as those of ``trace_events`` that
+                `collector.dataset.trace_events` makes, or of tables of facts for which another dataset has better
+                values.
 
         Raises:
             OutputError: the rank has a step of this number or a later one already, or a file cannot be written.
@@ -189,7 +190,7 @@ class DatasetWriter:
                 raise OutputError(f"{self._folder}: another process writes rank {part.rank} of the run {part.run}")
 
     def abort(self) -> None:
-        """Forget what is not finished."""
+        """Discard the unfinished files."""
         self._part, self._pending, self._num_pending = None, {}, 0
         for writer, temporary in self._writers.values():
             writer.close()
@@ -297,8 +298,8 @@ def _written_at(path: Path) -> float:
 
 
 _PRUNED_BY = ("step", "id", "start_ns", "duration_ns", "device_id", "stream_id", "correlation_id", "index", "at_ns")
-"""Columns whose least and largest values stand beside each row group, so that queries skip groups; of all columns they
-would take a quarter of the time of writing."""
+"""Columns whose smallest and largest values are stored for each row group, so that queries can skip groups; for all
+columns this would take a quarter of the time of writing."""
 _VALUES_AT_ONCE = 1 << 16
 """Of a column; Parquet's own default of 1,024 takes twice as long for texts."""
 

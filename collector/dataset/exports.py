@@ -39,9 +39,9 @@ class _StepToWrite(NamedTuple):
     name: str
     step: Step
     copied: Mapping[str, pa.Table]
-    """Rows of tables that are not made of the step again."""
+    """Rows of tables that are copied, not made from the step again."""
     known: Known
-    """What the tables ``runs`` and ``ranks`` say."""
+    """The values of the tables ``runs`` and ``ranks``."""
 
 
 def export_steps(
@@ -55,17 +55,17 @@ def export_steps(
 ) -> int:
     """Add the steps in files to a dataset; return their number.
 
-    The rank of a file is what it states, or what its name says (``rank3``), else 0; its step is the number in its name
-    (``step_12``, ``timeline-12``) where all files have one, else they are counted. The folder of another dataset is
-    copied step by step, which makes few large files of many small ones.
+    The rank of a file is the one that the file states, or the one in its name (``rank3``), else 0. Its step is the
+    number in its name (``step_12``, ``timeline-12``) if all names have one; otherwise the files are counted. The folder
+    of another dataset is copied step by step, which makes few large files of many small ones.
 
     Args:
         paths: files of steps, and folders of datasets.
         folder: of the dataset.
         run: the name of the run; by default the time at which the first step began.
         label: a text about the run.
-        draw_events: fill ``trace_events`` with what a Chrome trace of each step shows; steps that were read from one
-            have the events of their file in any case.
+        draw_events: fill ``trace_events`` with the events of a Chrome trace of each step; steps that were read from
+            such a trace have the events of their file in any case.
         on_step: called with each step when it was read.
 
     Raises:

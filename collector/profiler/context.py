@@ -76,11 +76,11 @@ class ProfileContext:
 
     Args:
         profile_dir: the folder for files, created when the first is written.
-        trace_steps: the steps to trace, at most 100. None: automatic: after ten steps of warming up, every kind of
-            step (see ``step``) that is new, and occasionally one more until half of a graph is covered.
+        trace_steps: the steps to trace, at most 100. None: automatic: after ten warm-up steps, every kind of step (see
+            ``step``) that is new, and occasionally one more until half of a graph is covered.
         schedule: chooses the steps instead of ``trace_steps``, such as `collector.schedule` or
-            ``torch.profiler.schedule`` makes one; at most 100 are traced. Its steps of warming up are traced and
-            forgotten.
+            ``torch.profiler.schedule`` makes one; at most 100 are traced. Its warm-up steps are traced, and their
+            records are discarded.
         dump_steps: the steps after which to write ``profile_<step>``, the profile of all steps so far. None: after 100.
         enabled: False makes all methods do nothing.
         debug: also write ``run_meta_<step>`` as text, and log each action.

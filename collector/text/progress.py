@@ -1,4 +1,4 @@
-"""A progress bar on standard error, for whatever takes longer than a second; only on a terminal."""
+"""A progress bar on standard error, for work that takes longer than a second; only on a terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     """Takes what is being done, how much of it is done, and of how much."""
 
 SHOWN_AFTER_S = 1.0
-"""Until then there is no bar: what is quicker needs none."""
+"""Before this time there is no bar, because faster work needs none."""
 _LONGEST_TITLE = 80
 
 

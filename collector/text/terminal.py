@@ -50,7 +50,7 @@ def styled(text: str, *styles: str, color: bool) -> str:
 
 
 def replace_closed_streams() -> None:
-    """Let what is written to a standard stream that the caller has closed go nowhere; Python has None for it."""
+    """Discard output to a standard stream that the caller has closed, which is None in Python."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 (open until the process ends)
@@ -76,7 +76,7 @@ def report(message: str) -> None:
 def write_error(text: str) -> None:
     """Write printable lines to standard error.
 
-    A pipe without a reader or a full disk costs the message and no more: neither results nor the exit status.
+    With a pipe without a reader or a full disk only the message is lost: results and the exit status are unaffected.
     """
     try:
         sys.stderr.write(text)

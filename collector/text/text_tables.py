@@ -1,8 +1,8 @@
 """Tables for a terminal, whose lines are no wider than it.
 
-Figures stay whole. Long names are cut in the middle to one line each, in such a way that different names look
-different. Columns that do not fit side by side stand in several parts below each other, each of which begins with the
-columns that name the rows.
+Figures are never cut. Long names are shortened in the middle to one line each, so that different names remain
+different. If the columns do not fit side by side, the table is divided into several parts below each other, each of
+which begins with the columns that name the rows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _BETWEEN = 2
 """Spaces between two columns."""
 _SHORTEST_NAMES = (20, 12)
-"""Characters that a column of names keeps: the first, or the second where the table has one part then."""
+"""Minimum characters of a column of names: the first number, or the second if the table then fits in one part."""
 _SHORTEST_CUT = 8
 """Characters to which a name is cut at least, however narrow the terminal is."""
 
@@ -146,9 +146,9 @@ def _shared(wanted: Sequence[int], free: int) -> list[int]:
 
 
 def cut_names(names: Sequence[str], width: int) -> list[str]:
-    """Names of at most so many characters, whose middle is left out; different ones look different where they can.
+    """Names of at most this many characters, shortened in the middle; different names remain different where possible.
 
-    A path keeps more of its end, which says most; another name more of its beginning.
+    A path keeps more of its end, which distinguishes it best; another name more of its beginning.
     """
     distinct = dict.fromkeys(names)
     shown = {name: _cut(name, width) for name in distinct}

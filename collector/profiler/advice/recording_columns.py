@@ -1,4 +1,4 @@
-"""A recording in the form that checkers read, made of its columns: a message of all of its nodes would cost more."""
+"""A recording in the form that checkers read, made from its columns: a message of all its nodes would cost more."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _LONGEST_NS = 10**15
 
 
 class RecordingStep(NamedTuple):
-    """The step of a recording, about which there is the same advice as about its StepStats."""
+    """The step of a recording, which gets the same advice as its StepStats."""
 
     accelerators: list[_Activities]
     host: list[_Waits]
     streams: tuple[()]
-    """Activities say their streams."""
+    """Activities state their streams."""
     window: tuple[int, int]
     ledger: Ledger
 
@@ -121,7 +121,7 @@ class _Activities(_Columns):
         return list(places), index
 
     def activity_columns(self, columns: Sequence[str], rows: Ints) -> dict[str, Ints]:
-        """Columns of some activities; 0 where their tables have them not. ``kind`` is their ``Activity.Kind``."""
+        """Columns of some activities; 0 where their tables lack a column. ``kind`` is their ``Activity.Kind``."""
         found = {}
         table_of, row_of = self._work.table[rows], self._work.row[rows]
         kinds = np.array([ACTIVITY_KINDS[name] for name in ACTIVITY_TABLES], np.int64)

@@ -83,7 +83,7 @@ class Device:
 
     @cached_property
     def times(self) -> DeviceTimes:
-        """How long the device was busy, and with which classes of activities, as `collector.analysis` has it."""
+        """The busy time of the device by classes of activities, as `collector.analysis` computes it."""
         device = np.zeros(len(self), np.uint32)
         (times,) = swept_times(
             [(self.start, self.end, device, self.work_class.astype(np.uint8))], self.window_name, self.window
@@ -146,7 +146,7 @@ class AdvisedStep(Protocol):
 
     @property
     def streams(self) -> Sequence[ActivityColumns]:
-        """The activities of each stream, where those of devices do not say their streams."""
+        """The activities of each stream, where those of devices do not state their streams."""
 
     @property
     def window(self) -> tuple[int, int] | None:
