@@ -375,7 +375,7 @@ def possible_base(nanos: int, skipped: Counter[str]) -> int:
     """The wall time that a file states for its time 0; an impossible one is taken as 0 and counted."""
     if -_MAX_NANOS < nanos < _MAX_NANOS:
         return nanos
-    skipped["base times that cannot be (taken as 0)"] += 1
+    skipped["impossible base times (taken as 0)"] += 1
     return 0
 
 
