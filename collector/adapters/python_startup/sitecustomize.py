@@ -27,7 +27,7 @@ class _AfterImport(object):
 
     def find_spec(self, name, path=None, target=None):
         # type: (str, Any, Any) -> Any
-        """See `importlib.abc.MetaPathFinder`: what the other finders find, with a loader that tells."""
+        """See `importlib.abc.MetaPathFinder`: the result of the other finders; its loader reports the import."""
         if name not in self._waiting:
             return None
         from importlib.util import find_spec
