@@ -117,7 +117,9 @@ def _markers(given: Sequence[Recording | TracedStep]) -> tuple[dict[int, Markers
     moments, is_stated = comparable(found_by)
     note = _STATED if is_stated else _NAMED_IN_SOME if any(each.stated for each in found_by) else _NAMED
     found = [(_rank(step), own) for step, own in zip(given, moments, strict=True)]
-    if all(rank is None for rank, _ in found):
+    # Files whose rank nothing tells may be of different runs.
+    has_files = len(given) > 1 and any(getattr(step, "path", None) for step in given)
+    if not has_files and all(rank is None for rank, _ in found):
         found = [(place, own) for place, (_, own) in enumerate(found)]
     markers: dict[int, Markers] = {rank: {} for rank, _ in found if rank is not None}
     for rank, own in found:
@@ -144,7 +146,7 @@ def _offsets(markers: Mapping[int, Markers], clock_offsets: ClockOffsets) -> tup
     if len(markers) < 2:
         raise CollectorError(
             f"waits between ranks need the steps of at least two ranks: {counted('{} [was|were] given', len(markers))}",
-            "Give one file of each rank",
+            "Give one file of each rank, which the trace, its devices or the name of the file tells (step.rank1.json)",
         )
     if clock_offsets == "estimate":
         offsets = estimate_offsets(markers)

@@ -23,6 +23,7 @@ from collector.errors import OutputError
 from collector.runtime.optional_packages import optional_package
 from collector.text import terminal
 from collector.text.progress import progress
+from collector.text.surrogates import without_surrogates
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def _export(arguments: argparse.Namespace, folder: Path) -> int:
             arguments.inputs,
             folder,
             run=arguments.run,
-            label=arguments.label,
+            label=without_surrogates(arguments.label),
             draw_events=arguments.events,
             on_step=told,
         )

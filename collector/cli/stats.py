@@ -22,6 +22,7 @@ from collector.cli._step_files import add_step_files, load_steps
 from collector.cli._time_arguments import time_window
 from collector.errors import CollectorError
 from collector.text.progress import progress
+from collector.text.quantities import time_text
 
 if TYPE_CHECKING:
     import argparse
@@ -107,8 +108,13 @@ def _part(step: Step, begin_ns: int | None, end_ns: int | None) -> Step:
     """The activities that overlap a part of a step, as a step of this length."""
     from collector.analysis.between import between
 
-    begin_ns = begin_ns or 0
-    return between(step, begin_ns, max(step.recording.clock.window_ns, begin_ns) if end_ns is None else end_ns)
+    begin_ns, length_ns = begin_ns or 0, step.recording.clock.window_ns
+    if begin_ns >= length_ns > 0:
+        raise CollectorError(
+            f"{step.path} is {time_text(length_ns)} long, and --window begins after that",
+            "Count its times from the beginning of the step",
+        )
+    return between(step, begin_ns, max(length_ns if end_ns is None else min(end_ns, length_ns), begin_ns))
 
 
 def _asked(arguments: argparse.Namespace) -> list[tuple[str, str]]:

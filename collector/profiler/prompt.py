@@ -63,8 +63,9 @@ def interact(prompt: Prompt, unattended: Callable[[], str] | None = None) -> Non
 
     If input is empty or output is redirected, the answer is that of ``unattended``; None: the scope view.
     """
-    if not sys.stdin.isatty() or not sys.stdout.isatty():
-        if sys.stdin.isatty() or not prompt.run(sys.stdin, terminal.write):
+    is_typed = sys.stdin is not None and sys.stdin.isatty()
+    if not is_typed or not sys.stdout.isatty():
+        if is_typed or not prompt.run(sys.stdin or (), terminal.write):
             terminal.write(prompt.reply("scope") if unattended is None else unattended())
         return
     try:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from collector.text.surrogates import without_surrogates
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -26,4 +28,4 @@ class RunLabel(NamedTuple):
 
     def as_environment(self) -> Mapping[str, str]:
         """The entries of a recording's environment."""
-        return {key: text for key, text in zip((_LABEL, _REVISION), self, strict=True) if text}
+        return {key: without_surrogates(text) for key, text in zip((_LABEL, _REVISION), self, strict=True) if text}

@@ -33,6 +33,7 @@ from collector.runtime.optional_packages import optional_package
 from collector.runtime.uncompiled import uncompiled
 from collector.sources import SOURCE_NAMES, open_source
 from collector.sources.native import NativeSource
+from collector.text.surrogates import without_surrogates
 from collector.tracing import session_slot
 from collector.tracing.annotate import Ended, send_annotations_to
 from collector.tracing.caller_warnings import warn_caller
@@ -724,7 +725,9 @@ class Session(TracedStep):
             from collector.dataset.dataset_writer import DatasetWriter
 
             with DatasetWriter(
-                self.options.dataset, rank=rank_of_this_process(self.options.rank) or 0, label=self.options.label
+                self.options.dataset,
+                rank=rank_of_this_process(self.options.rank) or 0,
+                label=without_surrogates(self.options.label),
             ) as writer:
                 writer.write(self.recording)
         except Exception as error:

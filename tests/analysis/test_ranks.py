@@ -8,6 +8,7 @@ import pytest
 
 import collector
 from collector.analysis import between, devices, ranks
+from collector.errors import CollectorError
 from collector.formats.step import RecordingSource, Step
 
 NAME = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
@@ -59,6 +60,17 @@ def test_a_part_of_a_step_has_its_path_its_rank_and_its_devices(of_rank, tmp_pat
     assert isinstance(between(recording, 0, 20), type(recording))
     loaded = collector.load(tmp_path / "step.pb", window=(0, 20e-9))
     assert set(loaded.device_names()) >= set(again.device_names())
+
+
+def test_files_of_which_nothing_tells_the_rank_are_no_ranks(of_rank, tmp_path):
+    """They may be two runs of one program, of which a page compares one with the other."""
+    recordings = [of_rank((10, 50)), of_rank((40, 50))]
+    for name, recording in zip(("before", "after"), recordings, strict=True):
+        recording.save(tmp_path / f"{name}.pb")
+    steps = [collector.load(tmp_path / f"{name}.pb") for name in ("before", "after")]
+    with pytest.raises(CollectorError, match="at least two ranks: 0 were given"):
+        ranks(steps, clock_offsets=None)
+    assert set(ranks(recordings, clock_offsets=None)["rank"]) == {0, 1}
 
 
 def test_offsets_are_taken_off(of_rank):

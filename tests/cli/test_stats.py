@@ -169,6 +169,22 @@ def test_the_window_may_be_a_part_of_the_step(build, tmp_path, capsys):
     assert "'4us..2us' ends before it begins" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("end", ["", "1s", "99999999s", "9223372036854775807ns", "99999999999999s"])
+def test_a_window_ends_with_the_step(build, tmp_path, capsys, end):
+    recording = build.kernel("kernel", 1000, 500).recording()
+    recording.save(tmp_path / "step.gpurec")
+    _, out, _ = stats(capsys, tmp_path / "step.gpurec", "--question", "devices", "--window", f"1us..{end}", "--json")
+    assert json.loads(out)[0]["rows"][0][1] == recording.clock.window_ns - 1000
+
+
+@pytest.mark.parametrize("window", ["99s..", "99s..100s", "99999999999999s.."])
+def test_a_window_behind_the_step_is_refused(build, tmp_path, capsys, window):
+    build.kernel("kernel", 1000, 500).recording().save(tmp_path / "step.gpurec")
+    status, _, err = stats(capsys, tmp_path / "step.gpurec", "--question", "kernels", "--window", window)
+    assert status == 2
+    assert "step.gpurec is 1 ms long, and --window begins after that" in err
+
+
 @pytest.mark.parametrize("columns", ["60", "100", "200"])
 def test_a_terminal_of_any_width_breaks_no_figure(step, capsys, monkeypatch, columns):
     monkeypatch.setenv("COLUMNS", columns)

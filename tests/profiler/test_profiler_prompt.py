@@ -96,6 +96,13 @@ def test_one_shot(step, tmp_path, capsys):
     assert "nothing to advise" not in capsys.readouterr().out
 
 
+def test_without_a_standard_input_the_scope_view_is_printed(step, capsys, monkeypatch):
+    """As a shell starts it with ``<&-``."""
+    monkeypatch.setattr(sys, "stdin", None)
+    assert main(["prof", str(step)]) == 0
+    assert "net" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -31,6 +31,19 @@ def test_label_and_revision_are_in_files(example, fake_source, repository, suffi
         assert (said["label"], said["git_revision"]) == ("batch <64>", REVISION)
 
 
+@pytest.mark.parametrize("suffix", ["gpurec", "pb", "json", "pftrace"])
+def test_a_label_of_strange_bytes_loses_no_trace(example, fake_source, tmp_path, suffix):
+    """A surrogate escape, as Python makes of an argument that is not UTF-8."""
+    path = tmp_path / f"step.{suffix}"
+    dataset = tmp_path / "dataset"
+    with collector.trace(path, source=fake_source(example.to_capture()), label="run \udcff", dataset=dataset):
+        pass
+    assert path.stat().st_size > 0
+    assert any(dataset.rglob("*.parquet"))
+    if suffix != "pftrace":
+        assert RunLabel.of(collector.load(path).recording).label == "run \\udcff"
+
+
 def test_nothing_is_recorded_unless_asked(example, fake_source, repository):
     with collector.trace(source=fake_source(example.to_capture())) as step:
         pass
