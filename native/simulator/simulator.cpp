@@ -131,13 +131,13 @@ std::vector<RecordBuffer*> Simulator::all_buffers() {
 }
 
 std::vector<RecordBuffer*> Simulator::complete_buffers() {
-  std::vector<RecordBuffer*> buffers = all_buffers();
+  std::vector<RecordBuffer*> complete = all_buffers();
   const threads::MutexLock lock(device_mutex_);
-  buffers.erase(
-      std::remove_if(buffers.begin(), buffers.end(),
+  complete.erase(
+      std::remove_if(complete.begin(), complete.end(),
                      [this](RecordBuffer* buffer) REQUIRES(device_mutex_) { return unfinished_.count(buffer) != 0; }),
-      buffers.end());
-  return buffers;
+      complete.end());
+  return complete;
 }
 
 void Simulator::await(const SimActivity& activity, RecordBuffer& buffer) {

@@ -62,12 +62,18 @@ from collector.tracing.graph_names import forget_graphs
 
 LIBRARY_VARIABLES = ("COLLECTOR_LIBCUPTI", "COLLECTOR_LIBCUDA")
 
+_MOST_DEVICES = 64
 _MAX_BYTES_PER_NS = 20  # of a copy whose duration is not given
+
+
+def _check_amount(name: str, amount: int) -> None:
+    if not 0 <= amount < 1 << 62:
+        raise CollectorError(f"{name} is {amount}", "Give a number from 0 to 2**62")
 
 
 def _cuda_number(version: str) -> int:
     """12040 for ``"12.4"``."""
-    major, _, minor = version.partition(".")
+    major, _, minor = str(version).partition(".")
     if not (major.isdigit() and minor.isdigit()):
         raise CollectorError(f"{version!r} is not a CUDA version", 'Write it as "12.4"')
     return int(major) * 1000 + int(minor) * 10
@@ -123,6 +129,8 @@ class SimulatedGpu:
         abort_on_fatal: bool = False,
         name: str = "Simulated GPU",
     ) -> None:
+        if not 0 <= devices <= _MOST_DEVICES:
+            raise CollectorError(f"devices is {devices}", f"Simulate 0 to {_MOST_DEVICES}")
         self.devices = devices
         self.cuda = cuda
         self._config = Config(
@@ -217,6 +225,7 @@ class SimulatedGpu:
     def _execute(self, activity: Activity, duration_ns: int, count: int = 1) -> int:
         if count < 1:
             raise CollectorError(f"count is {count}", "Launch at least once")
+        _check_amount("duration_ns", duration_ns)
         correlation = int(self._library.sim_execute(activity, duration_ns, count))
         if correlation == 0:
             raise CollectorError(f"context {activity.context} is not one of device {activity.device}")
@@ -364,6 +373,7 @@ class SimulatedGpu:
     ) -> int:
         """Fill device memory; returns the call's correlation id."""
         self._check_device(device)
+        _check_amount("num_bytes", num_bytes)
         activity = Activity(
             type=MEMSET,
             launch=number_of(LAUNCHES, launch, "way to launch"),
@@ -507,6 +517,7 @@ class SimulatedGpu:
                 from a pool.
         """
         self._check_device(device)
+        _check_amount("num_bytes", num_bytes)
         if stream is not None and kind != "device":
             raise CollectorError(f"{kind} memory is not allocated in the order of a stream")
         number, where = number_of(MEMORY_KINDS, kind, "memory kind"), -1 if stream is None else stream
@@ -617,6 +628,7 @@ class SimulatedGpu:
 
     def advance(self, ns: int) -> None:
         """Let time pass without GPU calls."""
+        _check_amount("ns", ns)
         self._library.sim_advance(ns)
 
     def count_ticks(self, per_us: int = 2_500, registrations: int = 1) -> None:
@@ -739,4 +751,5 @@ class SimulatedGpu:
 
 
 def _copy_ns(num_bytes: int, duration_ns: int | None) -> int:
+    _check_amount("num_bytes", num_bytes)
     return 1_000 + num_bytes // _MAX_BYTES_PER_NS if duration_ns is None else duration_ns

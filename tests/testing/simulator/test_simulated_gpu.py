@@ -68,6 +68,12 @@ def test_malformed_version_is_refused(cuda: str) -> None:
         (lambda gpu: gpu.launch("k", count=0), "count is 0"),
         (lambda gpu: gpu.replay(kernels=[{"start_ns": 1, "end_ns": 2, "device": "0"}]), "device '0' .* whole number"),
         (lambda gpu: gpu.replay(kernels=[{"start_ns": 1, "end_ns": 2, "grid": (1, 2)}]), "three numbers"),
+        (lambda gpu: gpu.launch("k", duration_ns=-5), "duration_ns is -5"),
+        (lambda gpu: gpu.launch("k", duration_ns=2**70), "duration_ns is 1180591620717411303424"),
+        (lambda gpu: gpu.memcpy("HtoD", -5), "num_bytes is -5"),
+        (lambda gpu: gpu.memset(-5), "num_bytes is -5"),
+        (lambda gpu: gpu.malloc(-5), "num_bytes is -5"),
+        (lambda gpu: gpu.advance(-5), "ns is -5"),
         (lambda gpu: gpu.launch("k", context=9), "context 9 is not one of device 0"),
         (lambda gpu: gpu.launch("k", launch="magic"), "no way to launch"),
         (lambda gpu: gpu.memcpy("HtoX", 1), "HtoX"),
@@ -86,6 +92,12 @@ def test_malformed_version_is_refused(cuda: str) -> None:
 def test_mistakes_are_named(operation: Callable[[SimulatedGpu], object], message: str) -> None:
     with SimulatedGpu() as gpu, pytest.raises(CollectorError, match=message):
         operation(gpu)
+
+
+@pytest.mark.parametrize("devices", [-1, 65])
+def test_numbers_of_devices_are_checked(devices: int) -> None:
+    with pytest.raises(CollectorError, match=f"devices is {devices}"):
+        SimulatedGpu(devices=devices)
 
 
 def test_library_can_be_opened_without_python() -> None:
