@@ -21,8 +21,9 @@ _PHASES = {
     "P": "samples",
 }
 """Phase -> the events that have it, of those that no table of a recording takes."""
-_PROFILERS_MARKS = ("Iteration Start: ", "Record Window End")
-"""Begins of the names of the instants by which PyTorch's profiler says when it ran."""
+_PROFILERS_MARKS = ("Iteration Start: ", "Record Window End", "[memory]")
+"""Begins of the names of instants of PyTorch's profiler that are no activities: when it ran, and, with
+``profile_memory``, each allocation of its allocator, of which a trace has tens of thousands."""
 
 
 @dataclass(frozen=True)

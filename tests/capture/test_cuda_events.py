@@ -29,6 +29,7 @@ def test_an_event_is_found_with_its_call_and_with_the_waits_for_it(cuda: str, tm
             gpu.wait_event(first, stream=11)
             gpu.synchronize_event(second)
             gpu.synchronize(stream=11)
+            gpu.advance(1_000_000)  # the kernels end: CUPTI keeps a buffer until then
             journal = journal_with(tmp_path / "step.journal", "synchronizations", 3, tmp_path / "copy.journal")
         assert gpu.misuse() == {}
     recording = step.recording

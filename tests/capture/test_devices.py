@@ -23,6 +23,7 @@ def test_every_device_is_recorded_with_its_limits(cuda: str, tmp_path: Path) -> 
     with SimulatedGpu(cuda=cuda, devices=2, name="Some GPU") as gpu:
         with collector.trace(kinds=KINDS_WITH_DEVICES, journal=tmp_path / "step.journal", strict=True) as step:
             gpu.launch("kernel", device=1)
+            gpu.advance(1_000_000)  # the kernels end: CUPTI keeps a buffer until then
             journal = journal_with(tmp_path / "step.journal", "devices", 2, tmp_path / "copy.journal")
         assert gpu.misuse() == {}
     devices = step.recording.devices

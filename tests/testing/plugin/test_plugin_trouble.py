@@ -560,6 +560,7 @@ def test_a():
     assert set(re.sub(r".*IMPORTED ", "", line).split()) == {
         "collector.tracing",
         "collector.tracing.annotate",
+        "collector.tracing.resumed_bodies",
         "collector.bench",
         "collector.bench.pytest_fixture",
         "collector.errors",
