@@ -73,5 +73,5 @@ def test_a_library_that_is_loaded_while_the_next_tool_attaches(tmp_path, root):
         subprocess.run([*command, "-ldl", "-lpthread"], check=True)
     environment = {**os.environ, VARIABLE: str(capture_library()), NEXT_TOOL_VARIABLE: str(tmp_path / "tool")}
     command = [tmp_path / "program", tmp_path / "library"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=30)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "ended well\n", "")

@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from nvcc import find_nvcc
 from nvtx_headers import include_folder, write_cuda_types
+from timed_programs import COMPILING_SECONDS, run_timed
 
 from collector.recording.schema import KINDS
 from collector.runtime.extension import capture_library
@@ -72,7 +73,7 @@ def range_program_of_the_runtime(architecture: str) -> Path:
     _FOLDERS.append(TemporaryDirectory(prefix="runtime-program-"))
     program = Path(_FOLDERS[-1].name) / "program"
     command = [nvcc, "-x", "cu", f"-arch={architecture}", "-cudart=static", "-o", program]
-    subprocess.run([*command, SOURCES / "range_program.c", "-lpthread"], check=True, timeout=50)
+    run_timed([*command, SOURCES / "range_program.c", "-lpthread"], seconds=COMPILING_SECONDS).check_returncode()
     return program
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 PROGRAM_SECONDS = 60
 COMPILING_SECONDS = 120
-"""Of a program that uses torch.compile."""
+"""Of a program that uses torch.compile, and of nvcc."""
 STICKY_SECONDS = 40
 """Of a program with an error after which its context is lost: a driver may not let it end."""
 _SECONDS_TO_END = 3
