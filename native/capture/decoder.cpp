@@ -78,13 +78,12 @@ bool Decoder::is_of_earlier_session(uint32_t kind, const uint8_t* record) const 
 }
 
 size_t Decoder::ask_for_stride(uint8_t* rest, size_t num_bytes) {
-  const auto next_record = library_.cupti().ActivityGetNextRecord;
-  if (next_record == nullptr) return 0;
+  const cupti::ActivityApi& api = library_.activity_api();
   // GetNextRecord checks the record that it returns, not its argument. The remaining bytes are therefore walked from
   // their start: once to accept this record and once to find the next one.
   uint8_t* record = nullptr;
-  if (next_record(rest, num_bytes, &record) != cupti::Result::kSuccess || record != rest) return 0;
-  const cupti::Result result = next_record(rest, num_bytes, &record);
+  if (api.next_record(rest, num_bytes, &record) != cupti::Result::kSuccess || record != rest) return 0;
+  const cupti::Result result = api.next_record(rest, num_bytes, &record);
   if (result == cupti::Result::kMaxLimitReached) return num_bytes;  // this was the last record
   if (result != cupti::Result::kSuccess || record <= rest) return 0;
   return static_cast<size_t>(record - rest);

@@ -164,6 +164,9 @@ void Session::begin_journal(const StartOptions& options) {
   if (options.journal.empty()) return;
   std::map<std::string, std::string> texts = options.journal_texts;
   texts.emplace("environment.cupti_path", library().portable_path());
+  if (const std::string first = library().activity_api().first_subscriber(); !first.empty()) {
+    texts.emplace("environment.first_subscriber", first);
+  }
   add_names(library().devices(), texts);
   std::map<std::string, int64_t> numbers = {{"clock.cupti_start_ns", start_.cupti_ns},
                                             {"clock.wall_start_ns", start_.wall_ns},
@@ -254,18 +257,22 @@ std::optional<Failure> Session::start_tracing(const StartOptions& options) {
   number_.store(number_.load(std::memory_order_relaxed) % kMostSessions + 1, std::memory_order_relaxed);
   may_decline_.store(library().has(Feature::kDeclineBuffers), std::memory_order_relaxed);
   called_back.store(this, std::memory_order_release);
-  if (auto failure = subscription_.open(library(), options.share_subscription, on_buffer_requested, on_buffer_completed,
-                                        on_callback)) {
-    return failure;
-  }
+  constexpr cupti::BufferCallbacks kOnBuffer = {
+      on_buffer_requested,
+      on_buffer_completed,
+      [](uint8_t** buffer, size_t* bytes, size_t* max_records, const void*) {
+        on_buffer_requested(buffer, bytes, max_records);
+      },
+      [](uint8_t* data, size_t bytes, size_t valid, const void*) {
+        on_buffer_completed(nullptr, 0, data, bytes, valid);
+      },
+  };
+  if (auto failure = subscription_.open(library(), options.share_subscription, kOnBuffer, on_callback)) return failure;
   library().clock().learn();
   const std::optional<Anchor> clocks = read_clocks(library());
   if (!clocks) return Failure{cupti::FailureKind::kCuptiCall, "CUPTI's clock cannot be read (cuptiGetTimestamp)", ""};
   start_ = *clocks;
-  size_t before_us = 0;  // drops before the session belong to no session; reading resets their count
-  if (library().cupti().ActivityGetNumDroppedRecords != nullptr) {
-    library().cupti().ActivityGetNumDroppedRecords(nullptr, 0, &before_us);
-  }
+  library().activity_api().take_num_dropped();  // drops before the session belong to no session
   const bool of_whole_run = options.holder == Holder::kInjection || options.holder == Holder::kControl;
   program_.store(of_whole_run ? kRecordedProgram : kProgram, std::memory_order_relaxed);
   annotations_.begin(!options.journal.empty(), options.journal_only, of_whole_run);
@@ -310,7 +317,7 @@ void Session::roll_back() {
   is_paused_.store(false, std::memory_order_relaxed);
   subscription_.disable();
   // Otherwise these records would come back in the next session, with names that are unknown there.
-  if (has_recorded) flush(1, clock_ns(CLOCK_MONOTONIC) + kIdleWait, kIdleWait);
+  if (has_recorded) flush_rest(clock_ns(CLOCK_MONOTONIC) + kIdleWait);
   accepting_.store(false, std::memory_order_release);
   subscription_.close();
   decode_thread_.stop();
@@ -403,6 +410,15 @@ void Session::flush(uint32_t forced, int64_t deadline_ns, int64_t patience_ns) {
   }
 }
 
+// A forced flush also ends the records of unfinished work of other subscribers, who get no other record of it.
+void Session::flush_rest(int64_t deadline_ns) {
+  if (library().activity_api().subscriber() != nullptr) {
+    flush(0, deadline_ns, kIdleWait);
+    if (pools_.current()->outstanding(number_.load(std::memory_order_relaxed)) == 0) return;
+  }
+  flush(1, deadline_ns, kIdleWait);
+}
+
 std::optional<Capture> Session::stop(bool synchronize, int64_t timeout_ns, Holder holder) {
   if (!active()) return std::nullopt;
   const threads::NotCancelled not_cancelled;
@@ -421,11 +437,8 @@ std::optional<Capture> Session::stop(bool synchronize, int64_t timeout_ns, Holde
   // First the records of finished work; then, with all kinds disabled, all others.
   library().cupti().ActivityFlushAll(0);
   subscription_.disable();
-  flush(1, deadline, kIdleWait);
-  size_t dropped = 0;
-  if (library().cupti().ActivityGetNumDroppedRecords != nullptr) {
-    library().cupti().ActivityGetNumDroppedRecords(nullptr, 0, &dropped);
-  }
+  flush_rest(deadline);
+  const size_t dropped = library().activity_api().take_num_dropped();
   accepting_.store(false, std::memory_order_release);
   is_paused_.store(false, std::memory_order_relaxed);
   subscription_.close();
@@ -441,6 +454,7 @@ std::optional<Capture> Session::stop(bool synchronize, int64_t timeout_ns, Holde
   capture.annotations = annotations_.take(capture.stop.cupti_ns, capture.annotation_paths);
   capture.devices = library().devices();
   capture.shared_subscription = subscription_.is_shared();
+  capture.first_subscriber = library().activity_api().first_subscriber();
   capture.counters = decode_thread_.counters();
   capture.counters["buffers_outstanding"] = pools_.current()->outstanding(number_.load(std::memory_order_relaxed));
   capture.counters["records_dropped"] = static_cast<int64_t>(dropped);
@@ -514,7 +528,11 @@ std::optional<JournalMark> Session::mark(Completeness wanted, bool synchronize, 
   mark.time = *clocks;
   if (wanted == Completeness::kAsIs) return mark;
   // A step of the program does not wait for work that it did not wait for itself.
-  flush(wanted == Completeness::kRunning ? 1 : 0, deadline, wanted == Completeness::kCut ? kUnfinishedWait : kIdleWait);
+  if (wanted == Completeness::kRunning) {
+    flush_rest(deadline);
+  } else {
+    flush(0, deadline, wanted == Completeness::kCut ? kUnfinishedWait : kIdleWait);
+  }
   decode_thread_.bring_journal_up_to_date(deadline, wanted >= Completeness::kCut);
   mark.segment = flusher_.segment_number();
   return mark;
@@ -638,10 +656,8 @@ void Session::push(ThreadAnnotations& thread, Owner owner, const Place& place, u
 
 void Session::push_id(OpenAnnotation& entry) {
   if (!has_launch_names_.load(std::memory_order_relaxed)) return;
-  const auto push = library().cupti().ActivityPushExternalCorrelationId;
-  const bool can_pop = library().cupti().ActivityPopExternalCorrelationId != nullptr;
-  entry.is_pushed =
-      push != nullptr && can_pop && push(cupti::ExternalCorrelationKind::kCustom2, entry.id) == Result::kSuccess;
+  const cupti::ActivityApi& api = library().activity_api();
+  entry.is_pushed = api.has_external_correlation() && api.push_external_id(entry.id) == Result::kSuccess;
 }
 
 void Session::pop(OpenAnnotations& open, size_t index, bool suspends) {
@@ -654,12 +670,12 @@ void Session::pop(OpenAnnotations& open, size_t index, bool suspends) {
   for (size_t i = open.size(); changes_cupti && i-- > index;) {
     uint64_t popped = 0;
     if (!open[i].is_pushed) continue;
-    library().cupti().ActivityPopExternalCorrelationId(cupti::ExternalCorrelationKind::kCustom2, &popped);
+    library().activity_api().pop_external_id(&popped);
   }
   if (encloses) ranges_suspended_.fetch_add(open.suspend_within(id, index + 1), std::memory_order_relaxed);
   for (size_t i = index + 1; changes_cupti && i < open.size(); ++i) {
     if (!open[i].is_pushed) continue;
-    library().cupti().ActivityPushExternalCorrelationId(cupti::ExternalCorrelationKind::kCustom2, open[i].id);
+    library().activity_api().push_external_id(open[i].id);
   }
   open.remove(index);
   if (id != 0 && active()) annotations_.close(id, cupti_now());

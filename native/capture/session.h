@@ -53,6 +53,7 @@ struct Capture {
   std::map<std::string, int64_t> counters;
   std::vector<cupti::Device> devices;
   bool shared_subscription;
+  std::string first_subscriber;  // the name of the first of several clients of CUPTI; empty if there is no other
   OwnCalls own_calls;
 
   // The largest difference between wall times and CUPTI times.
@@ -216,6 +217,8 @@ class Session {
   // Has CUPTI complete its buffers, and waits for them until the deadline at most, or until none has come back for
   // `patience_ns`. Unless `forced`, CUPTI keeps the buffers in which a record is unfinished.
   void flush(uint32_t forced, int64_t deadline_ns, int64_t patience_ns) REQUIRES(control_);
+  // The same for all buffers, also those with unfinished records.
+  void flush_rest(int64_t deadline_ns) REQUIRES(control_);
   void push(ThreadAnnotations& thread, Owner owner, const Place& place, uint32_t details_id,
             const RangeTexts* range = nullptr);
   // `suspends`: the ranges inside the entry name nothing until its block goes on.

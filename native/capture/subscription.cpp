@@ -1,7 +1,6 @@
 #include "capture/subscription.h"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <utility>
 
@@ -13,9 +12,6 @@ using cupti::Failure;
 using cupti::Feature;
 using cupti::Result;
 
-// CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM: Linux thread ids instead of pthread_self.
-constexpr uint32_t kThreadIdSystem = 1;
-
 // API calls that frameworks make very often and that carry no information: the calls that Kineto leaves out, and the
 // error queries.
 constexpr const char* kNoisyCalls[] = {"cudaGetDevice",       "cudaSetDevice",        "cudaGetLastError",
@@ -24,62 +20,77 @@ constexpr const char* kNoisyCalls[] = {"cudaGetDevice",       "cudaSetDevice",  
 
 }  // namespace
 
-std::optional<Failure> Subscription::open(const cupti::Library& library, bool share, cupti::BufferRequested on_request,
-                                          cupti::BufferCompleted on_complete, cupti::SubscriberCallback on_callback) {
+std::optional<Failure> Subscription::open(const cupti::Library& library, bool share,
+                                          const cupti::BufferCallbacks& on_buffer,
+                                          cupti::SubscriberCallback on_callback) {
   library_ = &library;
   if (auto failure = subscribe(share, on_callback)) return failure;
-  enable_graph_callbacks();
-  set_attributes();
-  // CUPTI needs the callbacks before the first kind is enabled. If a kind stayed on, its callbacks are still
-  // registered.
-  if (kernels_left_on_ == library_) return std::nullopt;
-  const Result result = library_->cupti().ActivityRegisterCallbacks(on_request, on_complete);
+  Result result = set_up(on_buffer);
+  // Where the client whose V2 excludes V1 has unsubscribed, V1 is refused only here.
+  std::string holder;
+  if (result == Result::kNotCompatible && join(on_callback, holder)) result = set_up(on_buffer);
   if (result == Result::kSuccess) return std::nullopt;
   return cupti::describe("cuptiActivityRegisterCallbacks", result, library_->text_of(result));
 }
 
+Result Subscription::set_up(const cupti::BufferCallbacks& on_buffer) {
+  enable_graph_callbacks();
+  set_attributes();
+  // CUPTI needs the callbacks before the first kind is enabled. If a kind stayed on, its callbacks are still
+  // registered.
+  return kernels_left_on_ == library_ ? Result::kSuccess : api().register_callbacks(on_buffer);
+}
+
 void Subscription::set_attributes() {
   // All attributes are optional: a library that refuses one is used without it.
-  const auto set_flag = [this](cupti::Attribute attribute, uint8_t value) {
-    if (library_->cupti().ActivitySetAttribute == nullptr) return;
-    size_t bytes = sizeof(value);
-    library_->cupti().ActivitySetAttribute(attribute, &bytes, &value);
-  };
   // Our buffers are zeroed already; without this attribute CUPTI zeroes each buffer in the thread that requested it.
-  set_flag(cupti::Attribute::kZeroedOutActivityBuffer, 1);
+  api().set_attribute(cupti::Attribute::kZeroedOutActivityBuffer, 1);
   if (library_->has(Feature::kPerThreadBuffers)) {
     // Set explicitly, because another client may have changed it.
-    set_flag(cupti::Attribute::kPerThreadActivityBuffer, library_->has(Feature::kPerThreadBuffersByDefault) ? 1 : 0);
+    api().set_attribute(cupti::Attribute::kPerThreadActivityBuffer,
+                        library_->has(Feature::kPerThreadBuffersByDefault) ? 1 : 0);
   }
-  if (library_->cupti().SetThreadIdType != nullptr) library_->cupti().SetThreadIdType(kThreadIdSystem);
+  api().use_system_thread_ids();
 }
 
 std::optional<Failure> Subscription::subscribe(bool share, cupti::SubscriberCallback on_callback) {
   is_shared_ = false;
-  handle_ = nullptr;
+  handle_ = api().subscriber();
+  if (handle_ != nullptr) return std::nullopt;
   const Result result = library_->cupti().Subscribe(&handle_, on_callback, nullptr);
   if (result == Result::kSuccess) return std::nullopt;
   handle_ = nullptr;
-  if (result == Result::kMultipleSubscribersNotSupported && share) {
+  const bool is_held = result == Result::kMultipleSubscribersNotSupported;
+  std::string holder;
+  if ((is_held || result == Result::kNotCompatible) && join(on_callback, holder)) return std::nullopt;
+  if (is_held && share) {
     is_shared_ = true;
     return std::nullopt;
   }
   Failure failure = cupti::describe("cuptiSubscribe", result, library_->text_of(result));
-  if (result == Result::kMultipleSubscribersNotSupported && library_->has(Feature::kHolderName)) {
-    // The V2 call is refused too, but returns the holder's name. It is made only in order to fail: a successful V2
-    // subscription would forbid V1.
-    std::array<char, 128> holder{};
-    cupti::SubscriberParams params{};
-    params.struct_size = library_->cuda_version() >= 13020 ? 40 : 32;
-    params.subscriber_name = "cupti-collector";
-    params.holder_name = holder.data();
-    params.holder_name_bytes = holder.size();
-    void* refused = nullptr;
-    const Result again = library_->cupti().Subscribe_v2(&refused, on_callback, nullptr, &params);
-    if (again == Result::kSuccess) library_->cupti().Unsubscribe(refused);
-    if (holder[0] != '\0') failure.cause += "; it is \"" + std::string(holder.data()) + "\"";
-  }
+  if (!holder.empty()) failure.cause += "; it is \"" + holder + "\"";
   return failure;
+}
+
+bool Subscription::join(cupti::SubscriberCallback on_callback, std::string& holder) {
+  const bool is_possible = library_->has(Feature::kSeveralSubscribers);
+  if (!is_possible) {
+    if (library_->has(Feature::kHolderName)) holder = api().holder(on_callback, library_->cuda_version());
+    return false;
+  }
+  // A subscription of V1 that can record nothing would exclude ours.
+  if (handle_ != nullptr) library_->cupti().Unsubscribe(handle_);
+  handle_ = nullptr;
+  if (api().join(on_callback, holder) != Result::kSuccess) return false;
+  handle_ = api().subscriber();
+  library_->learn_strides();  // V1 does not tell them once V2 was used
+  return true;
+}
+
+Result Subscription::call_back(uint32_t domain, uint32_t id) {
+  const Result result = library_->cupti().EnableCallback(1, handle_, domain, id);
+  if (result == Result::kSuccess) called_back_.emplace_back(domain, id);
+  return result;
 }
 
 void Subscription::enable_graph_callbacks() {
@@ -93,7 +104,7 @@ void Subscription::enable_graph_callbacks() {
     const bool is_update = callback == Callback::kGraphNodeUpdated || callback == Callback::kGraphNodeSetParams;
     if (is_update && !library_->has(Feature::kGraphUpdates)) continue;
     // A library that refuses one is used without it: its graphs have only the annotation of their launch.
-    library_->cupti().EnableCallback(1, handle_, cupti::kResourceDomain, static_cast<uint32_t>(callback));
+    call_back(cupti::kResourceDomain, static_cast<uint32_t>(callback));
   }
 }
 
@@ -105,21 +116,24 @@ std::optional<Failure> Subscription::watch_profiler_calls() {
       {CallbackDomain::kRuntimeApi, cupti::kRuntimeProfilerStartCall},
       {CallbackDomain::kRuntimeApi, cupti::kRuntimeProfilerStopCall},
   };
-  const auto enable = library_->cupti().EnableCallback;
-  if (handle_ == nullptr || enable == nullptr) {
+  if (handle_ == nullptr || library_->cupti().EnableCallback == nullptr) {
     return Failure{cupti::FailureKind::kCuptiCall,
                    "calls of cuProfilerStart cannot be seen: another client of CUPTI has the subscription",
                    "End the other profiler, or use --capture-range=nvtx:NAME"};
   }
   for (const auto& [domain, id] : kWatched) {
-    const Result result = enable(1, handle_, static_cast<uint32_t>(domain), id);
+    const Result result = call_back(static_cast<uint32_t>(domain), id);
     if (result != Result::kSuccess) return cupti::describe("cuptiEnableCallback", result, library_->text_of(result));
   }
   return std::nullopt;
 }
 
 void Subscription::close() {
-  if (handle_ != nullptr) library_->cupti().Unsubscribe(handle_);
+  if (handle_ != nullptr && handle_ != api().subscriber()) library_->cupti().Unsubscribe(handle_);
+  if (handle_ != nullptr && handle_ == api().subscriber()) {
+    for (const auto& [domain, id] : called_back_) library_->cupti().EnableCallback(0, handle_, domain, id);
+  }
+  called_back_.clear();
   handle_ = nullptr;
 }
 
@@ -128,19 +142,20 @@ std::optional<Failure> Subscription::enable(const std::vector<ActivityKind>& kin
     if (is_enabled(kind)) continue;
     if (kind == ActivityKind::kConcurrentKernel && kernels_left_on_ == library_) continue;
     // Objects that are created once often exist before the session, so their records are dumped too.
-    const auto dump = cupti::is_made_once(kind) ? library_->cupti().ActivityEnableAndDump : nullptr;
-    const Result result = dump != nullptr ? dump(kind) : library_->cupti().ActivityEnable(kind);
+    const Result result = cupti::is_made_once(kind) ? api().enable_and_dump(kind) : api().enable(kind);
     if (result == Result::kInvalidKind) continue;  // a kind that this older library does not have
     if (result != Result::kSuccess) return cupti::describe("cuptiActivityEnable", result, library_->text_of(result));
     enabled_.push_back(kind);
   }
   leave_out_noisy_calls();
+  // Another subscriber has chosen so for all, and the nodes have no records.
+  if (is_enabled(ActivityKind::kConcurrentKernel) && api().records_whole_graphs()) record_whole_graphs();
   return std::nullopt;
 }
 
 bool Subscription::record_whole_graphs() {
   constexpr ActivityKind kKind = ActivityKind::kGraphTrace;
-  if (is_enabled(kKind) || library_->cupti().ActivityEnable(kKind) != Result::kSuccess) return false;
+  if (is_enabled(kKind) || api().enable(kKind) != Result::kSuccess) return false;
   enabled_.push_back(kKind);
   return true;
 }
@@ -165,7 +180,7 @@ void Subscription::disable_kind(ActivityKind kind) {
     kernels_left_on_ = library_;
     return;
   }
-  library_->cupti().ActivityDisable(kind);
+  api().disable(kind);
 }
 
 bool Subscription::is_enabled(ActivityKind kind) const {
@@ -174,19 +189,16 @@ bool Subscription::is_enabled(ActivityKind kind) const {
 
 void Subscription::leave_out_noisy_calls() {
   // Enabling a kind resets its filter, so this runs afterwards.
-  const auto filter = [this](cupti::CallbackDomain domain, Result (*set)(uint32_t, uint8_t)) {
-    for (const uint32_t id : noisy_calls(domain)) set(id, 0);
+  constexpr std::pair<ActivityKind, cupti::CallbackDomain> kFiltered[] = {
+      {ActivityKind::kRuntime, cupti::CallbackDomain::kRuntimeApi},
+      {ActivityKind::kDriver, cupti::CallbackDomain::kDriverApi},
   };
-  if (library_->has(Feature::kApiFilters)) {
-    if (is_enabled(ActivityKind::kRuntime)) {
-      filter(cupti::CallbackDomain::kRuntimeApi, library_->cupti().ActivityEnableRuntimeApi);
-    }
-    if (is_enabled(ActivityKind::kDriver)) {
-      filter(cupti::CallbackDomain::kDriverApi, library_->cupti().ActivityEnableDriverApi);
-    }
+  for (const auto& [kind, domain] : kFiltered) {
+    if (!library_->has(Feature::kApiFilters) || !is_enabled(kind)) continue;
+    for (const uint32_t id : noisy_calls(domain)) api().leave_out_call(domain, id);
   }
   if (library_->has(Feature::kSyncRecordFilter) && is_enabled(ActivityKind::kSynchronization)) {
-    library_->cupti().ActivityEnableAllSyncRecords(0);  // polling a busy event would flood the buffers
+    api().leave_out_unfinished_waits();  // polling a busy event would flood the buffers
   }
 }
 

@@ -4,8 +4,11 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "cupti/activity_api.h"
 #include "cupti/failure.h"
 #include "cupti/library.h"
 
@@ -16,9 +19,10 @@ class Subscription {
  public:
   // Subscribes, sets the attributes and registers the buffer callbacks. `share`: continue if another client of this
   // process holds the subscription.
-  // `on_callback` is called when CUDA graphs are built, if we hold the subscription.
-  std::optional<cupti::Failure> open(const cupti::Library& library, bool share, cupti::BufferRequested on_request,
-                                     cupti::BufferCompleted on_complete, cupti::SubscriberCallback on_callback);
+  // Where the clients of this process share CUPTI, it is joined. `on_callback` is called when CUDA graphs are built, if
+  // we have a subscription.
+  std::optional<cupti::Failure> open(const cupti::Library& library, bool share, const cupti::BufferCallbacks& on_buffer,
+                                     cupti::SubscriberCallback on_callback);
 
   // From now on `on_callback` is called about cuProfilerStart and cuProfilerStop, too.
   std::optional<cupti::Failure> watch_profiler_calls();
@@ -34,14 +38,19 @@ class Subscription {
   void disable();
   void disable(const std::vector<cupti::ActivityKind>& kinds);
 
-  // Unsubscribes.
+  // Unsubscribes, except from a shared CUPTI, which then calls nothing back.
   void close();
 
   bool has_enabled() const { return !enabled_.empty(); }
   bool is_shared() const { return is_shared_; }
 
  private:
+  cupti::ActivityApi& api() const { return library_->activity_api(); }
   std::optional<cupti::Failure> subscribe(bool share, cupti::SubscriberCallback on_callback);
+  // Whether we are now one of several subscribers. `holder`: the name of the first one, or of the only one.
+  bool join(cupti::SubscriberCallback on_callback, std::string& holder);
+  cupti::Result set_up(const cupti::BufferCallbacks& on_buffer);
+  cupti::Result call_back(uint32_t domain, uint32_t id);
   void enable_graph_callbacks();
   void set_attributes();
   bool is_enabled(cupti::ActivityKind kind) const;
@@ -52,6 +61,7 @@ class Subscription {
   const cupti::Library* library_ = nullptr;
   void* handle_ = nullptr;
   bool is_shared_ = false;
+  std::vector<std::pair<uint32_t, uint32_t>> called_back_;  // domains and ids
   std::vector<cupti::ActivityKind> enabled_;
   const cupti::Library* kernels_left_on_ = nullptr;  // see disable
   // The frequent calls of a library, by domain.

@@ -47,6 +47,10 @@ enum class Attribute : uint32_t {
   kDeviceBufferPreAllocateValue = 6,
   kMemAllocationTypeHostPinned = 8,
   kPerThreadActivityBuffer = 9,
+  // Of one of several subscribers, since 13.3.
+  kEnableAllSyncRecords = 16,
+  kEnableMultiSubscriberGraphTrace = 20,
+  kThreadIdType = 21,
 };
 
 // Callbacks about the start and stop of profiling that a program asks for, by their numbers in cupti_driver_cbid.h and

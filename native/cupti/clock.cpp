@@ -26,7 +26,7 @@ std::optional<ClockReading> Clock::read() const {
   for (int attempt = 0; attempt < 5; ++attempt) {
     ClockReading reading{};
     const int64_t before = ns_of<std::chrono::steady_clock>();
-    if (get_timestamp_ == nullptr || get_timestamp_(&reading.cupti) != Result::kSuccess) return std::nullopt;
+    if (activity_api_.timestamp(&reading.cupti) != Result::kSuccess) return std::nullopt;
     const int64_t after = ns_of<std::chrono::steady_clock>();
     reading.wall_ns = ns_of<std::chrono::system_clock>() - (after - before) / 2;
     reading.monotonic_ns = before + (after - before) / 2;

@@ -6,7 +6,7 @@
 #include <deque>
 #include <optional>
 
-#include "cupti/abi.h"
+#include "cupti/activity_api.h"
 #include "cupti/tick_scale.h"
 #include "threads/mutex.h"
 
@@ -14,14 +14,12 @@ namespace collector::cupti {
 
 class Clock {
  public:
-  using GetTimestamp = Result (*)(uint64_t*);
-
-  explicit Clock(GetTimestamp get_timestamp) : get_timestamp_(get_timestamp) {}
+  explicit Clock(const ActivityApi& activity_api) : activity_api_(activity_api) {}
 
   // CUPTI's present time; no value if it cannot be read. Any thread may ask.
   std::optional<int64_t> now() const {
     uint64_t ticks = 0;
-    if (get_timestamp_ == nullptr || get_timestamp_(&ticks) != Result::kSuccess) return std::nullopt;
+    if (activity_api_.timestamp(&ticks) != Result::kSuccess) return std::nullopt;
     const TickScale* const scale = this->scale();
     return scale == nullptr ? static_cast<int64_t>(ticks) : scale->ns(ticks);
   }
@@ -39,7 +37,7 @@ class Clock {
   // No value if CUPTI counts nanoseconds.
   std::optional<TickScale> measured(const ClockReading& first) const;
 
-  const GetTimestamp get_timestamp_;
+  const ActivityApi& activity_api_;
   std::atomic<const TickScale*> scale_{nullptr};
   threads::Mutex learning_;
   std::deque<TickScale> scales_ GUARDED_BY(learning_);  // few, because one stays in use as long as it predicts the time

@@ -101,6 +101,19 @@ CuptiFunctions load_cupti(const Symbols& symbols) {
   symbols.load(f.ActivityEnableRuntimeApi, "cuptiActivityEnableRuntimeApi");
   symbols.load(f.ActivityEnableDriverApi, "cuptiActivityEnableDriverApi");
   symbols.load(f.ActivityEnableAllSyncRecords, "cuptiActivityEnableAllSyncRecords");
+  symbols.load(f.GetTimestamp_v2, "cuptiGetTimestamp_v2");
+  symbols.load(f.ActivityRegisterCallbacks_v2, "cuptiActivityRegisterCallbacks_v2");
+  symbols.load(f.ActivityEnable_v2, "cuptiActivityEnable_v2");
+  symbols.load(f.ActivityEnableAndDump_v2, "cuptiActivityEnableAndDump_v2");
+  symbols.load(f.ActivityDisable_v2, "cuptiActivityDisable_v2");
+  symbols.load(f.ActivityGetNextRecord_v2, "cuptiActivityGetNextRecord_v2");
+  symbols.load(f.ActivityGetNumDroppedRecords_v2, "cuptiActivityGetNumDroppedRecords_v2");
+  symbols.load(f.ActivityGetAttribute_v2, "cuptiActivityGetAttribute_v2");
+  symbols.load(f.ActivitySetAttribute_v2, "cuptiActivitySetAttribute_v2");
+  symbols.load(f.ActivityPushExternalCorrelationId_v2, "cuptiActivityPushExternalCorrelationId_v2");
+  symbols.load(f.ActivityPopExternalCorrelationId_v2, "cuptiActivityPopExternalCorrelationId_v2");
+  symbols.load(f.ActivityEnableRuntimeApi_v2, "cuptiActivityEnableRuntimeApi_v2");
+  symbols.load(f.ActivityEnableDriverApi_v2, "cuptiActivityEnableDriverApi_v2");
   return f;
 }
 
@@ -184,7 +197,6 @@ class Finder {
   static std::optional<Failure> load_cupti_file(Library& library, void* handle, const std::string& path) {
     const Symbols symbols(handle);
     library.cupti_ = load_cupti(symbols);
-    library.clock_ = std::make_unique<Clock>(library.cupti_.GetTimestamp);
     library.cupti_path_ = path_of(handle, path);
     symbols.load(library.simulator_instance_, "collector_simulator_instance");
     if (library.simulated()) library.simulated_instance_ = library.simulator_instance_();
@@ -374,7 +386,7 @@ void Library::set_version(uint32_t api_version) {
   cuda_version_ = cuda_version_of(api_version);
 }
 
-void Library::learn_strides() {
+void Library::learn_strides() const {
   // Let the library walk a buffer in which every aligned word could begin a record of the kind. The offset of the
   // second record that it finds is the size of the first one. The stride depends on no other byte of a record.
   constexpr size_t kBytes = 4096;
@@ -387,17 +399,16 @@ void Library::learn_strides() {
       std::memcpy(buffer.data() + at, &word, sizeof(word));
     }
     uint8_t* record = nullptr;
-    if (cupti_.ActivityGetNextRecord(buffer.data(), kBytes, &record) != Result::kSuccess) continue;
+    if (activity_api_->next_record(buffer.data(), kBytes, &record) != Result::kSuccess) continue;
     if (record != buffer.data()) continue;
-    if (cupti_.ActivityGetNextRecord(buffer.data(), kBytes, &record) != Result::kSuccess) continue;
+    if (activity_api_->next_record(buffer.data(), kBytes, &record) != Result::kSuccess) continue;
     const std::ptrdiff_t stride = record - buffer.data();
     const uint32_t least = layout_bytes(layout.kind, 12000);
     if (stride >= static_cast<std::ptrdiff_t>(least) && stride <= 1024 && stride % 8 == 0) {
       strides_[kind] = static_cast<uint32_t>(stride);
     }
   }
-  strides_[static_cast<uint32_t>(ActivityKind::kKernel)] =
-      strides_[static_cast<uint32_t>(ActivityKind::kConcurrentKernel)];
+  strides_[static_cast<uint32_t>(ActivityKind::kKernel)].store(stride(ActivityKind::kConcurrentKernel));
 }
 
 bool Library::has(Feature feature) const {
@@ -421,6 +432,9 @@ bool Library::has(Feature feature) const {
       return cuda_version_ >= 13000;
     case Feature::kSourceGraphIds:
       return cuda_version_ >= 13040;
+    case Feature::kSeveralSubscribers:
+      // 13.2 lacks half of the functions, and 13.3.35 can crash when several subscribers call at once.
+      return api_version_ >= 130301 && driver_version_ >= 13030 && activity_api_->has_v2();
   }
   return false;
 }
@@ -437,12 +451,13 @@ std::map<std::string, bool> Library::features() const {
       {"safe flushing while the program runs", has(Feature::kFlushingIsSafe)},
       {"callbacks about graph updates", has(Feature::kGraphUpdates)},
       {"source graph ids", has(Feature::kSourceGraphIds)},
+      {"several subscribers", has(Feature::kSeveralSubscribers)},
   };
 }
 
 uint32_t Library::stride(ActivityKind kind) const {
   const auto index = static_cast<uint32_t>(kind);
-  return index < std::size(strides_) ? strides_[index] : 0;
+  return index < std::size(strides_) ? strides_[index].load(std::memory_order_relaxed) : 0U;
 }
 
 std::string Library::callback_name(CallbackDomain domain, uint32_t callback_id) const {

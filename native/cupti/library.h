@@ -4,6 +4,8 @@
 // function; a function that this version lacks is a null pointer.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -15,57 +17,14 @@
 #include <vector>
 
 #include "cupti/abi.h"
+#include "cupti/activity_api.h"
 #include "cupti/clock.h"
+#include "cupti/cupti_functions.h"
 #include "cupti/failure.h"
 
 namespace collector::cupti {
 
-using BufferRequested = void (*)(uint8_t** buffer, size_t* size, size_t* max_records);
-using BufferCompleted = void (*)(void* context, uint32_t stream, uint8_t* buffer, size_t size, size_t valid);
-using SubscriberCallback = void (*)(void* user, uint32_t domain, uint32_t callback_id, const void* data);
-
-// The argument of cuptiSubscribe_v2: 32 bytes in 13.0 and 13.1, which refuse any other size, and 40 bytes from 13.2.
-struct SubscriberParams {
-  size_t struct_size;
-  const char* subscriber_name;
-  char* holder_name;
-  size_t holder_name_bytes;
-  uint8_t allow_multiple;
-  uint8_t reserved[7];
-};
-
 // NOLINTBEGIN(readability-identifier-naming): the members bear NVIDIA's own names.
-
-// Functions of libcupti; null if the library lacks the function. The signatures are those of 12.0; they never changed.
-struct CuptiFunctions {
-  Result (*GetVersion)(uint32_t*) = nullptr;
-  Result (*GetResultString)(Result, const char**) = nullptr;
-  Result (*GetTimestamp)(uint64_t*) = nullptr;
-  Result (*GetCallbackName)(CallbackDomain, uint32_t, const char**) = nullptr;
-  Result (*Subscribe)(void**, SubscriberCallback, void*) = nullptr;
-  Result (*Subscribe_v2)(void**, SubscriberCallback, void*, SubscriberParams*) = nullptr;
-  Result (*Unsubscribe)(void*) = nullptr;
-  Result (*EnableCallback)(uint32_t, void*, uint32_t, uint32_t) = nullptr;
-  Result (*GetContextId)(void*, uint32_t*) = nullptr;
-  Result (*GetStreamIdEx)(void*, void*, uint8_t, uint32_t*) = nullptr;
-  Result (*GetGraphId)(void*, uint32_t*) = nullptr;
-  Result (*GetGraphExecId)(void*, uint32_t*) = nullptr;
-  Result (*GetGraphNodeId)(void*, uint64_t*) = nullptr;
-  Result (*SetThreadIdType)(uint32_t) = nullptr;
-  Result (*ActivityRegisterCallbacks)(BufferRequested, BufferCompleted) = nullptr;
-  Result (*ActivityEnable)(ActivityKind) = nullptr;
-  Result (*ActivityEnableAndDump)(ActivityKind) = nullptr;
-  Result (*ActivityDisable)(ActivityKind) = nullptr;
-  Result (*ActivityFlushAll)(uint32_t) = nullptr;
-  Result (*ActivityGetNextRecord)(uint8_t*, size_t, uint8_t**) = nullptr;
-  Result (*ActivityGetNumDroppedRecords)(void*, uint32_t, size_t*) = nullptr;
-  Result (*ActivitySetAttribute)(Attribute, size_t*, void*) = nullptr;
-  Result (*ActivityPushExternalCorrelationId)(ExternalCorrelationKind, uint64_t) = nullptr;
-  Result (*ActivityPopExternalCorrelationId)(ExternalCorrelationKind, uint64_t*) = nullptr;
-  Result (*ActivityEnableRuntimeApi)(uint32_t, uint8_t) = nullptr;
-  Result (*ActivityEnableDriverApi)(uint32_t, uint8_t) = nullptr;
-  Result (*ActivityEnableAllSyncRecords)(uint8_t) = nullptr;
-};
 
 // Functions of the driver, with its plain int results.
 struct DriverFunctions {
@@ -108,8 +67,9 @@ enum class Feature : uint8_t {
   kDisablingKernelsIsSafe,     // disabling them can deadlock in 13.0.48; fixed by 13.0 U1
   // A flush while the program runs can crash in 13.0.48. The flush at the end of a session is unavoidable.
   kFlushingIsSafe,
-  kGraphUpdates,    // an update of an executable graph is called back (13.0)
-  kSourceGraphIds,  // kernels and copies contain the id of the graph they were captured in (13.4)
+  kGraphUpdates,        // an update of an executable graph is called back (13.0)
+  kSourceGraphIds,      // kernels and copies contain the id of the graph they were captured in (13.4)
+  kSeveralSubscribers,  // a session can join other clients that allow it (13.3 U1, with a driver of 13.3, r610)
 };
 
 class Library {
@@ -134,7 +94,9 @@ class Library {
 
   const CuptiFunctions& cupti() const { return cupti_; }
   const DriverFunctions& driver() const { return driver_; }
-  // CUPTI's clock. It belongs to the process, and so is not a part of what never changes here.
+  // These two belong to the process, and so are no part of what never changes here: the Activity API, and CUPTI's
+  // clock.
+  ActivityApi& activity_api() const { return *activity_api_; }
   Clock& clock() const { return *clock_; }
   const std::string& cupti_path() const { return cupti_path_; }
   // Why this libcupti was taken, as a clause: "COLLECTOR_LIBCUPTI names it".
@@ -155,6 +117,9 @@ class Library {
   // the library must then be asked for each next record.
   uint32_t stride(ActivityKind kind) const;
 
+  // Finds out the strides that are still unknown, through the form of the Activity API that is in use.
+  void learn_strides() const;
+
   // The name of an API function without its version suffix: "cudaLaunchKernel". Empty if the library has no name for
   // it.
   std::string callback_name(CallbackDomain domain, uint32_t callback_id) const;
@@ -170,13 +135,13 @@ class Library {
 
  private:
   friend class Finder;
-  void learn_strides();
   void set_version(uint32_t api_version);
   // Whether this object still describes the library. Only a simulator that has become another GPU makes it false.
   bool current() const { return simulator_instance_ == nullptr || simulator_instance_() == simulated_instance_; }
 
   CuptiFunctions cupti_;
-  std::unique_ptr<Clock> clock_ = std::make_unique<Clock>(nullptr);
+  std::unique_ptr<ActivityApi> activity_api_ = std::make_unique<ActivityApi>(cupti_);
+  std::unique_ptr<Clock> clock_ = std::make_unique<Clock>(*activity_api_);
   DriverFunctions driver_;
   std::string cupti_path_;
   std::string cupti_reason_;
@@ -187,7 +152,7 @@ class Library {
   int driver_version_ = 0;
   const void* (*simulator_instance_)() = nullptr;
   const void* simulated_instance_ = nullptr;
-  uint32_t strides_[64] = {};
+  mutable std::array<std::atomic<uint32_t>, 64> strides_{};
 };
 
 }  // namespace collector::cupti

@@ -1,6 +1,8 @@
 #include "simulator/buffers.h"
 
 #include <dlfcn.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstring>
@@ -9,6 +11,15 @@ namespace collector::simulator {
 namespace {
 
 thread_local int callback_depth = 0;
+
+// What a subscriber is told about a buffer: the members are those of CUpti_BufferCallbackCompleteInfo. A request's
+// description has only the first.
+struct Description {
+  size_t struct_bytes = sizeof(Description);
+  uint64_t thread_id = 0;
+  void** layouts = nullptr;  // of records whose fields the subscriber has chosen
+  size_t num_layouts = 0;
+};
 
 int64_t steady_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
@@ -52,6 +63,16 @@ void Buffers::set_callbacks(RequestCallback on_request, CompleteCallback on_comp
   request_.store(on_request, std::memory_order_release);
 }
 
+void Buffers::set_callbacks(SubscriberRequestCallback on_request, SubscriberCompleteCallback on_complete) {
+  subscriber_complete_.store(on_complete, std::memory_order_release);
+  subscriber_request_.store(on_request, std::memory_order_release);
+}
+
+void Buffers::forget_callbacks() {
+  set_callbacks(RequestCallback{}, CompleteCallback{});
+  set_callbacks(SubscriberRequestCallback{}, SubscriberCompleteCallback{});
+}
+
 bool Buffers::append(RecordBuffer& buffer, const void* record, size_t bytes) {
   const threads::MutexLock lock(buffer.mutex);
   if (buffer.data != nullptr && !buffer.fits(bytes)) close(buffer, Why::kFull);
@@ -85,13 +106,19 @@ void Buffers::append_late(const void* record, size_t bytes) {
 
 bool Buffers::request(RecordBuffer& buffer) {
   const RequestCallback callback = request_.load(std::memory_order_acquire);
-  if (callback == nullptr) return false;
+  const SubscriberRequestCallback of_subscriber = subscriber_request_.load(std::memory_order_acquire);
+  if (callback == nullptr && of_subscriber == nullptr) return false;
   uint8_t* data = nullptr;
   size_t size = 0;
   size_t max_records = 0;
   {
     const ClientCallback inside(request_latency_);
-    callback(&data, &size, &max_records);
+    Description description{};
+    if (of_subscriber != nullptr) {
+      of_subscriber(&data, &size, &max_records, &description);
+    } else {
+      callback(&data, &size, &max_records);
+    }
   }
   requested_.fetch_add(1, std::memory_order_relaxed);
   if (data == nullptr || size == 0) {
@@ -173,9 +200,15 @@ void Buffers::hand_back(const Closed& closed) {
   completed_.fetch_add(1, std::memory_order_relaxed);
   bytes_.fetch_add(closed.valid, std::memory_order_relaxed);
   const CompleteCallback callback = complete_.load(std::memory_order_acquire);
-  if (callback == nullptr) return;
+  const SubscriberCompleteCallback of_subscriber = subscriber_complete_.load(std::memory_order_acquire);
   const ClientCallback inside(complete_latency_);
-  callback(nullptr, 0, closed.data, closed.size, closed.valid);
+  if (of_subscriber != nullptr) {
+    Description description{};
+    description.thread_id = static_cast<uint64_t>(::syscall(SYS_gettid));
+    of_subscriber(closed.data, closed.size, closed.valid, &description);
+  } else if (callback != nullptr) {
+    callback(nullptr, 0, closed.data, closed.size, closed.valid);
+  }
 }
 
 void Buffers::flush(const std::vector<RecordBuffer*>& buffers, bool empty_too) {

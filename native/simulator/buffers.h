@@ -24,6 +24,9 @@ namespace collector::simulator {
 
 using RequestCallback = void (*)(uint8_t** buffer, size_t* size, size_t* max_records);
 using CompleteCallback = void (*)(void* context, uint32_t stream, uint8_t* buffer, size_t size, size_t valid);
+// Those of a subscriber (V2), with a description of the buffer.
+using SubscriberRequestCallback = void (*)(uint8_t** buffer, size_t* size, size_t* max_records, void* description);
+using SubscriberCompleteCallback = void (*)(uint8_t* buffer, size_t size, size_t valid, void* description);
 
 // Whether this thread is inside a client's buffer callback.
 bool in_client_callback();
@@ -63,7 +66,9 @@ class Buffers {
       : faults_(faults), misuses_(misuses), deliver_from_caller_(deliver_from_caller), null_is_fatal_(null_is_fatal) {}
 
   void set_callbacks(RequestCallback on_request, CompleteCallback on_complete);
-  bool has_callbacks() const { return request_.load(std::memory_order_acquire) != nullptr; }
+  void set_callbacks(SubscriberRequestCallback on_request, SubscriberCompleteCallback on_complete);
+  void forget_callbacks();
+  bool has_callbacks() const { return request_.load() != nullptr || subscriber_request_.load() != nullptr; }
 
   // Writes one record. Returns false if the record was dropped, which is also counted.
   bool append(RecordBuffer& buffer, const void* record, size_t bytes);
@@ -117,6 +122,8 @@ class Buffers {
   const bool null_is_fatal_;
   std::atomic<RequestCallback> request_{nullptr};
   std::atomic<CompleteCallback> complete_{nullptr};
+  std::atomic<SubscriberRequestCallback> subscriber_request_{nullptr};
+  std::atomic<SubscriberCompleteCallback> subscriber_complete_{nullptr};
 
   threads::Mutex delivering_;
   threads::Mutex queue_;

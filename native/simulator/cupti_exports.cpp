@@ -22,6 +22,7 @@ using collector::simulator::Logged;
 using collector::simulator::Misuse;
 using collector::simulator::Simulator;
 using collector::simulator::stride_of;
+using collector::simulator::SubscriberCallback;
 
 struct ResultText {
   uint32_t code;
@@ -75,13 +76,17 @@ uint32_t call(size_t function, uint32_t argument, Logged logged, Body body) {
   return result;
 }
 
-// Attributes are 1 byte wide (5, 8, 9, 11 and later) or 8 bytes.
+// Attributes are 1, 4 or 8 bytes wide.
 size_t attribute_bytes(uint32_t attribute) {
   switch (static_cast<Attribute>(attribute)) {
     case Attribute::kZeroedOutActivityBuffer:
     case Attribute::kMemAllocationTypeHostPinned:
     case Attribute::kPerThreadActivityBuffer:
+    case Attribute::kEnableAllSyncRecords:
+    case Attribute::kEnableMultiSubscriberGraphTrace:
       return 1;
+    case Attribute::kThreadIdType:
+      return 4;
     default:
       return 8;
   }
@@ -89,6 +94,101 @@ size_t attribute_bytes(uint32_t attribute) {
 
 // The bytes that GetNextRecord of this version steps over for a kind; 0 for a kind that it does not know.
 uint32_t step_of(uint32_t kind, int cuda) { return kind == kFutureKind ? kFutureKindBytes : stride_of(kind, cuda); }
+
+// A function of the Activity API that exists for the process and for a subscriber. `subscriber` null: for the process.
+template <typename Body>
+uint32_t activity_call(const char* name, const void* subscriber, uint32_t argument, Logged logged, Body body) {
+  return call(function_index(name), argument, logged, [&](Simulator& simulator) {
+    const Result result = simulator.use_form(subscriber);
+    return result != Result::kSuccess ? result : body(simulator);
+  });
+}
+
+// The subscriber of a V2 function, which must not be null.
+const void* of(const void* subscriber) {
+  static const char nobody = 0;
+  return subscriber != nullptr ? subscriber : &nobody;
+}
+
+Result register_callbacks(Simulator& simulator, bool are_given) {
+  if (!are_given) return Result::kInvalidParameter;
+  for (uint32_t kind = 1; kind <= kLastKind; ++kind) {
+    if (!simulator.enabled(static_cast<ActivityKind>(kind))) continue;
+    simulator.misuses.count(Misuse::kCallbacksAfterEnable);
+    break;
+  }
+  return Result::kSuccess;
+}
+
+Result enable_and_dump(Simulator& simulator, uint32_t kind) {
+  const Result result = simulator.enable(kind);
+  if (result == Result::kSuccess) simulator.dump(static_cast<ActivityKind>(kind));
+  return result;
+}
+
+Result next_record(const Simulator& simulator, uint8_t* buffer, size_t valid_bytes, uint8_t** record) {
+  if (buffer == nullptr || record == nullptr) return Result::kInvalidParameter;
+  const int cuda = simulator.release.cuda;
+  uint8_t* next = buffer;
+  uint32_t kind = 0;
+  if (*record != nullptr) {
+    std::memcpy(&kind, *record, sizeof kind);
+    const uint32_t step = step_of(kind, cuda);
+    if (step == 0) return Result::kInvalidKind;
+    next = *record + step;
+  }
+  const size_t left = valid_bytes - static_cast<size_t>(next - buffer);
+  if (static_cast<size_t>(next - buffer) >= valid_bytes || left < sizeof kind) return Result::kMaxLimitReached;
+  std::memcpy(&kind, next, sizeof kind);
+  const uint32_t step = step_of(kind, cuda);
+  if (step == 0) return Result::kInvalidKind;
+  if (step > left) return Result::kMaxLimitReached;
+  *record = next;
+  return Result::kSuccess;
+}
+
+Result take_dropped(Simulator& simulator, size_t* dropped) {
+  if (dropped == nullptr) return Result::kInvalidParameter;
+  *dropped = simulator.buffers.take_dropped();
+  return Result::kSuccess;
+}
+
+Result get_attribute(const Simulator& simulator, uint32_t attribute, size_t* bytes, void* value) {
+  if (bytes == nullptr || value == nullptr || *bytes < attribute_bytes(attribute)) return Result::kInvalidParameter;
+  uint64_t wide = 0;
+  const Result result = simulator.attribute(attribute, &wide);
+  *bytes = attribute_bytes(attribute);
+  if (result == Result::kSuccess) std::memcpy(value, &wide, *bytes);
+  return result;
+}
+
+Result set_attribute(Simulator& simulator, uint32_t attribute, const size_t* bytes, const void* value) {
+  if (bytes == nullptr || value == nullptr || *bytes != attribute_bytes(attribute)) return Result::kInvalidParameter;
+  uint64_t wide = 0;
+  std::memcpy(&wide, value, *bytes);
+  return simulator.set_attribute(attribute, wide);
+}
+
+Result push_external_id(Simulator& simulator, uint32_t kind, uint64_t id) {
+  if (kind == 0 || kind > 5) return Result::kInvalidParameter;
+  simulator.thread().external_ids[kind].push_back(id);
+  return Result::kSuccess;
+}
+
+Result pop_external_id(Simulator& simulator, uint32_t kind, uint64_t* last) {
+  auto& stacks = simulator.thread().external_ids;
+  if (kind == 0 || kind > 5) return Result::kInvalidParameter;
+  if (stacks[kind].empty()) return Result::kQueueEmpty;
+  if (last != nullptr) *last = stacks[kind].back();
+  stacks[kind].pop_back();
+  return Result::kSuccess;
+}
+
+Result timestamp(const Simulator& simulator, uint64_t* time) {
+  if (time == nullptr) return Result::kInvalidParameter;
+  *time = static_cast<uint64_t>(simulator.cupti_now());
+  return Result::kSuccess;
+}
 
 }  // namespace
 
@@ -124,12 +224,17 @@ SIMULATOR_EXPORT uint32_t cuptiGetLastError() {
   return result;
 }
 
-SIMULATOR_EXPORT uint32_t cuptiGetTimestamp(uint64_t* timestamp) {
+// Asking for the time chooses no form; from 13.3 on, the other form refuses it.
+SIMULATOR_EXPORT uint32_t cuptiGetTimestamp(uint64_t* time) {
   return call(function_index("cuptiGetTimestamp"), 0, Logged::kNo, [&](Simulator& simulator) {
-    if (timestamp == nullptr) return Result::kInvalidParameter;
-    *timestamp = static_cast<uint64_t>(simulator.cupti_now());
-    return Result::kSuccess;
+    if (simulator.release.cuda >= 13030 && simulator.is_of_subscribers()) return Result::kNotCompatible;
+    return timestamp(simulator, time);
   });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiGetTimestamp_v2(void* subscriber, uint64_t* time) {
+  return activity_call("cuptiGetTimestamp_v2", of(subscriber), 0, Logged::kNo,
+                       [&](Simulator& simulator) { return timestamp(simulator, time); });
 }
 
 SIMULATOR_EXPORT uint32_t cuptiComputeCapabilitySupported(int major, int /*minor*/, int* support) {
@@ -142,11 +247,11 @@ SIMULATOR_EXPORT uint32_t cuptiComputeCapabilitySupported(int major, int /*minor
 
 // -- Subscription -----------------------------------------------------------------------------------------------------
 
-SIMULATOR_EXPORT uint32_t cuptiSubscribe(void** subscriber, collector::simulator::SubscriberCallback callback,
-                                         void* userdata) {
+SIMULATOR_EXPORT uint32_t cuptiSubscribe(void** subscriber, SubscriberCallback callback, void* userdata) {
   return call(function_index("cuptiSubscribe"), 0, Logged::kYes, [&](Simulator& simulator) {
     if (subscriber == nullptr) return Result::kInvalidParameter;
-    return simulator.subscribe(subscriber, callback, userdata, nullptr);
+    std::string holder;
+    return simulator.subscribe(subscriber, {callback, userdata, "", false}, holder);
   });
 }
 
@@ -160,14 +265,16 @@ struct SubscriberParams {
 };
 static_assert(sizeof(SubscriberParams) == 40);
 
-SIMULATOR_EXPORT uint32_t cuptiSubscribe_v2(void** subscriber, collector::simulator::SubscriberCallback callback,
-                                            void* userdata, SubscriberParams* params) {
+SIMULATOR_EXPORT uint32_t cuptiSubscribe_v2(void** subscriber, SubscriberCallback callback, void* userdata,
+                                            SubscriberParams* params) {
   return call(function_index("cuptiSubscribe_v2"), 0, Logged::kYes, [&](Simulator& simulator) {
     const size_t expected = simulator.release.cuda >= 13020 ? 40 : 32;
     if (subscriber == nullptr || params == nullptr || params->struct_size != expected) return Result::kInvalidParameter;
-    std::string holder = params->subscriber_name != nullptr ? params->subscriber_name : "";
-    const Result result = simulator.subscribe(subscriber, callback, userdata, &holder);
-    if (result != Result::kSuccess && params->old_subscriber_name != nullptr && params->old_subscriber_size > 0) {
+    const bool allows_others = expected == 40 && params->allow_multiple_subscribers == 1;
+    const std::string name = params->subscriber_name != nullptr ? params->subscriber_name : "";
+    std::string holder;
+    const Result result = simulator.subscribe(subscriber, {callback, userdata, name, allows_others}, holder);
+    if (params->old_subscriber_name != nullptr && params->old_subscriber_size > 0) {
       const size_t length = std::min(holder.size(), params->old_subscriber_size - 1);
       std::memcpy(params->old_subscriber_name, holder.data(), length);
       params->old_subscriber_name[length] = '\0';
@@ -178,23 +285,25 @@ SIMULATOR_EXPORT uint32_t cuptiSubscribe_v2(void** subscriber, collector::simula
 
 SIMULATOR_EXPORT uint32_t cuptiUnsubscribe(void* subscriber) {
   return call(function_index("cuptiUnsubscribe"), 0, Logged::kYes,
-              [&](Simulator& simulator) { return simulator.unsubscribe(subscriber); });
+              [&](Simulator& simulator) { return simulator.subscribers.unsubscribe(subscriber); });
 }
 
 SIMULATOR_EXPORT uint32_t cuptiEnableCallback(uint32_t enable, void* subscriber, uint32_t domain, uint32_t id) {
-  return call(function_index("cuptiEnableCallback"), id, Logged::kYes,
-              [&](Simulator& simulator) { return simulator.enable_callbacks(enable != 0, subscriber, domain, id); });
+  return call(function_index("cuptiEnableCallback"), id, Logged::kYes, [&](Simulator& simulator) {
+    return simulator.subscribers.enable_callbacks(enable != 0, subscriber, domain, id);
+  });
 }
 
 SIMULATOR_EXPORT uint32_t cuptiEnableDomain(uint32_t enable, void* subscriber, uint32_t domain) {
-  return call(function_index("cuptiEnableDomain"), domain, Logged::kYes,
-              [&](Simulator& simulator) { return simulator.enable_callbacks(enable != 0, subscriber, domain, -1); });
+  return call(function_index("cuptiEnableDomain"), domain, Logged::kYes, [&](Simulator& simulator) {
+    return simulator.subscribers.enable_callbacks(enable != 0, subscriber, domain, -1);
+  });
 }
 
 SIMULATOR_EXPORT uint32_t cuptiEnableAllDomains(uint32_t enable, void* subscriber) {
   return call(function_index("cuptiEnableAllDomains"), 0, Logged::kYes, [&](Simulator& simulator) {
-    simulator.enable_callbacks(enable != 0, subscriber, 1, -1);
-    return simulator.enable_callbacks(enable != 0, subscriber, 2, -1);
+    simulator.subscribers.enable_callbacks(enable != 0, subscriber, 1, -1);
+    return simulator.subscribers.enable_callbacks(enable != 0, subscriber, 2, -1);
   });
 }
 
@@ -270,34 +379,54 @@ SIMULATOR_EXPORT uint32_t cuptiFinalize() {
 
 SIMULATOR_EXPORT uint32_t cuptiActivityRegisterCallbacks(collector::simulator::RequestCallback request,
                                                          collector::simulator::CompleteCallback complete) {
-  return call(function_index("cuptiActivityRegisterCallbacks"), 0, Logged::kYes, [&](Simulator& simulator) {
-    if (request == nullptr || complete == nullptr) return Result::kInvalidParameter;
-    for (uint32_t kind = 1; kind <= kLastKind; ++kind) {
-      if (!simulator.enabled(static_cast<ActivityKind>(kind))) continue;
-      simulator.misuses.count(Misuse::kCallbacksAfterEnable);
-      break;
-    }
-    simulator.buffers.set_callbacks(request, complete);
-    return Result::kSuccess;
-  });
-}
-
-SIMULATOR_EXPORT uint32_t cuptiActivityEnable(uint32_t kind) {
-  return call(function_index("cuptiActivityEnable"), kind, Logged::kYes,
-              [&](Simulator& simulator) { return simulator.enable(kind); });
-}
-
-SIMULATOR_EXPORT uint32_t cuptiActivityEnableAndDump(uint32_t kind) {
-  return call(function_index("cuptiActivityEnableAndDump"), kind, Logged::kYes, [&](Simulator& simulator) {
-    const Result result = simulator.enable(kind);
-    if (result == Result::kSuccess) simulator.dump(static_cast<ActivityKind>(kind));
+  return activity_call("cuptiActivityRegisterCallbacks", nullptr, 0, Logged::kYes, [&](Simulator& simulator) {
+    const Result result = register_callbacks(simulator, request != nullptr && complete != nullptr);
+    if (result == Result::kSuccess) simulator.buffers.set_callbacks(request, complete);
     return result;
   });
 }
 
+SIMULATOR_EXPORT uint32_t cuptiActivityRegisterCallbacks_v2(void* subscriber,
+                                                            collector::simulator::SubscriberRequestCallback request,
+                                                            collector::simulator::SubscriberCompleteCallback complete) {
+  return activity_call("cuptiActivityRegisterCallbacks_v2", of(subscriber), 0, Logged::kYes, [&](Simulator& simulator) {
+    const Result result = register_callbacks(simulator, request != nullptr && complete != nullptr);
+    if (result == Result::kSuccess) simulator.buffers.set_callbacks(request, complete);
+    return result;
+  });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiActivityEnable(uint32_t kind) {
+  return activity_call("cuptiActivityEnable", nullptr, kind, Logged::kYes,
+                       [&](Simulator& simulator) { return simulator.enable(kind); });
+}
+
+// The last argument of these three chooses fields; null is all.
+SIMULATOR_EXPORT uint32_t cuptiActivityEnable_v2(void* subscriber, uint32_t kind, const void* config) {
+  return activity_call("cuptiActivityEnable_v2", of(subscriber), kind, Logged::kYes, [&](Simulator& simulator) {
+    return config != nullptr ? Result::kNotSupported : simulator.enable(kind);
+  });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiActivityEnableAndDump(uint32_t kind) {
+  return activity_call("cuptiActivityEnableAndDump", nullptr, kind, Logged::kYes,
+                       [&](Simulator& simulator) { return enable_and_dump(simulator, kind); });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiActivityEnableAndDump_v2(void* subscriber, uint32_t kind, const void* config) {
+  return activity_call("cuptiActivityEnableAndDump_v2", of(subscriber), kind, Logged::kYes, [&](Simulator& simulator) {
+    return config != nullptr ? Result::kNotSupported : enable_and_dump(simulator, kind);
+  });
+}
+
 SIMULATOR_EXPORT uint32_t cuptiActivityDisable(uint32_t kind) {
-  return call(function_index("cuptiActivityDisable"), kind, Logged::kYes,
-              [&](Simulator& simulator) { return simulator.disable(kind); });
+  return activity_call("cuptiActivityDisable", nullptr, kind, Logged::kYes,
+                       [&](Simulator& simulator) { return simulator.disable(kind); });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiActivityDisable_v2(void* subscriber, uint32_t kind, const void*) {
+  return activity_call("cuptiActivityDisable_v2", of(subscriber), kind, Logged::kYes,
+                       [&](Simulator& simulator) { return simulator.disable(kind); });
 }
 
 SIMULATOR_EXPORT uint32_t cuptiActivityFlushAll(uint32_t flag) {
@@ -312,27 +441,18 @@ SIMULATOR_EXPORT uint32_t cuptiActivityFlushPeriod(uint32_t milliseconds) {
   });
 }
 
+// Reading a buffer chooses no form either.
 SIMULATOR_EXPORT uint32_t cuptiActivityGetNextRecord(uint8_t* buffer, size_t valid_bytes, uint8_t** record) {
   return call(function_index("cuptiActivityGetNextRecord"), 0, Logged::kNo, [&](Simulator& simulator) {
-    if (buffer == nullptr || record == nullptr) return Result::kInvalidParameter;
-    const int cuda = simulator.release.cuda;
-    uint8_t* next = buffer;
-    uint32_t kind = 0;
-    if (*record != nullptr) {
-      std::memcpy(&kind, *record, sizeof kind);
-      const uint32_t step = step_of(kind, cuda);
-      if (step == 0) return Result::kInvalidKind;
-      next = *record + step;
-    }
-    const size_t left = valid_bytes - static_cast<size_t>(next - buffer);
-    if (static_cast<size_t>(next - buffer) >= valid_bytes || left < sizeof kind) return Result::kMaxLimitReached;
-    std::memcpy(&kind, next, sizeof kind);
-    const uint32_t step = step_of(kind, cuda);
-    if (step == 0) return Result::kInvalidKind;
-    if (step > left) return Result::kMaxLimitReached;
-    *record = next;
-    return Result::kSuccess;
+    if (simulator.release.cuda >= 13030 && simulator.is_of_subscribers()) return Result::kNotCompatible;
+    return next_record(simulator, buffer, valid_bytes, record);
   });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiActivityGetNextRecord_v2(void* subscriber, uint8_t* buffer, size_t valid_bytes,
+                                                        uint8_t** record) {
+  return activity_call("cuptiActivityGetNextRecord_v2", of(subscriber), 0, Logged::kNo,
+                       [&](Simulator& simulator) { return next_record(simulator, buffer, valid_bytes, record); });
 }
 
 SIMULATOR_EXPORT uint32_t cuptiActivityGetStructSize(uint32_t kind, uint32_t /*version*/, size_t* bytes) {
@@ -346,65 +466,85 @@ SIMULATOR_EXPORT uint32_t cuptiActivityGetStructSize(uint32_t kind, uint32_t /*v
 }
 
 SIMULATOR_EXPORT uint32_t cuptiActivityGetNumDroppedRecords(void* /*context*/, uint32_t /*stream*/, size_t* dropped) {
-  return call(function_index("cuptiActivityGetNumDroppedRecords"), 0, Logged::kYes, [&](Simulator& simulator) {
-    if (dropped == nullptr) return Result::kInvalidParameter;
-    *dropped = simulator.buffers.take_dropped();
-    return Result::kSuccess;
-  });
+  return activity_call("cuptiActivityGetNumDroppedRecords", nullptr, 0, Logged::kYes,
+                       [&](Simulator& simulator) { return take_dropped(simulator, dropped); });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiActivityGetNumDroppedRecords_v2(void* subscriber, void* /*context*/, uint32_t /*stream*/,
+                                                               size_t* dropped) {
+  return activity_call("cuptiActivityGetNumDroppedRecords_v2", of(subscriber), 0, Logged::kYes,
+                       [&](Simulator& simulator) { return take_dropped(simulator, dropped); });
 }
 
 SIMULATOR_EXPORT uint32_t cuptiActivityGetAttribute(uint32_t attribute, size_t* bytes, void* value) {
-  return call(function_index("cuptiActivityGetAttribute"), attribute, Logged::kYes, [&](Simulator& simulator) {
-    if (bytes == nullptr || value == nullptr || *bytes < attribute_bytes(attribute)) return Result::kInvalidParameter;
-    uint64_t wide = 0;
-    const Result result = simulator.attribute(attribute, &wide);
-    *bytes = attribute_bytes(attribute);
-    if (result == Result::kSuccess) std::memcpy(value, &wide, *bytes);
-    return result;
-  });
+  return activity_call("cuptiActivityGetAttribute", nullptr, attribute, Logged::kYes,
+                       [&](Simulator& simulator) { return get_attribute(simulator, attribute, bytes, value); });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiActivityGetAttribute_v2(void* subscriber, uint32_t attribute, size_t* bytes,
+                                                       void* value) {
+  return activity_call("cuptiActivityGetAttribute_v2", of(subscriber), attribute, Logged::kYes,
+                       [&](Simulator& simulator) { return get_attribute(simulator, attribute, bytes, value); });
 }
 
 SIMULATOR_EXPORT uint32_t cuptiActivitySetAttribute(uint32_t attribute, size_t* bytes, void* value) {
-  return call(function_index("cuptiActivitySetAttribute"), attribute, Logged::kYes, [&](Simulator& simulator) {
-    if (bytes == nullptr || value == nullptr || *bytes != attribute_bytes(attribute)) return Result::kInvalidParameter;
-    uint64_t wide = 0;
-    std::memcpy(&wide, value, *bytes);
-    return simulator.set_attribute(attribute, wide);
-  });
+  return activity_call("cuptiActivitySetAttribute", nullptr, attribute, Logged::kYes,
+                       [&](Simulator& simulator) { return set_attribute(simulator, attribute, bytes, value); });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiActivitySetAttribute_v2(void* subscriber, uint32_t attribute, size_t* bytes,
+                                                       void* value) {
+  return activity_call("cuptiActivitySetAttribute_v2", of(subscriber), attribute, Logged::kYes,
+                       [&](Simulator& simulator) { return set_attribute(simulator, attribute, bytes, value); });
 }
 
 SIMULATOR_EXPORT uint32_t cuptiActivityPushExternalCorrelationId(uint32_t kind, uint64_t id) {
-  return call(function_index("cuptiActivityPushExternalCorrelationId"), kind, Logged::kNo, [&](Simulator& simulator) {
-    auto& stacks = simulator.thread().external_ids;
-    if (kind == 0 || kind > 5) return Result::kInvalidParameter;
-    stacks[kind].push_back(id);
-    return Result::kSuccess;
-  });
+  return activity_call("cuptiActivityPushExternalCorrelationId", nullptr, kind, Logged::kNo,
+                       [&](Simulator& simulator) { return push_external_id(simulator, kind, id); });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiActivityPushExternalCorrelationId_v2(void* subscriber, uint32_t kind, uint64_t id) {
+  return activity_call("cuptiActivityPushExternalCorrelationId_v2", of(subscriber), kind, Logged::kNo,
+                       [&](Simulator& simulator) { return push_external_id(simulator, kind, id); });
 }
 
 SIMULATOR_EXPORT uint32_t cuptiActivityPopExternalCorrelationId(uint32_t kind, uint64_t* last) {
-  return call(function_index("cuptiActivityPopExternalCorrelationId"), kind, Logged::kNo, [&](Simulator& simulator) {
-    auto& stacks = simulator.thread().external_ids;
-    if (kind == 0 || kind > 5) return Result::kInvalidParameter;
-    if (stacks[kind].empty()) return Result::kQueueEmpty;
-    if (last != nullptr) *last = stacks[kind].back();
-    stacks[kind].pop_back();
-    return Result::kSuccess;
-  });
+  return activity_call("cuptiActivityPopExternalCorrelationId", nullptr, kind, Logged::kNo,
+                       [&](Simulator& simulator) { return pop_external_id(simulator, kind, last); });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiActivityPopExternalCorrelationId_v2(void* subscriber, uint32_t kind, uint64_t* last) {
+  return activity_call("cuptiActivityPopExternalCorrelationId_v2", of(subscriber), kind, Logged::kNo,
+                       [&](Simulator& simulator) { return pop_external_id(simulator, kind, last); });
 }
 
 SIMULATOR_EXPORT uint32_t cuptiActivityEnableRuntimeApi(uint32_t id, uint8_t enable) {
-  return call(function_index("cuptiActivityEnableRuntimeApi"), id, Logged::kYes,
-              [&](Simulator& simulator) { return simulator.filter_api(ActivityKind::kRuntime, id, enable != 0); });
+  return activity_call("cuptiActivityEnableRuntimeApi", nullptr, id, Logged::kYes, [&](Simulator& simulator) {
+    return simulator.filter_api(ActivityKind::kRuntime, id, enable != 0);
+  });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiActivityEnableRuntimeApi_v2(void* subscriber, uint32_t id, uint8_t enable) {
+  return activity_call("cuptiActivityEnableRuntimeApi_v2", of(subscriber), id, Logged::kYes, [&](Simulator& simulator) {
+    return simulator.filter_api(ActivityKind::kRuntime, id, enable != 0);
+  });
 }
 
 SIMULATOR_EXPORT uint32_t cuptiActivityEnableDriverApi(uint32_t id, uint8_t enable) {
-  return call(function_index("cuptiActivityEnableDriverApi"), id, Logged::kYes,
-              [&](Simulator& simulator) { return simulator.filter_api(ActivityKind::kDriver, id, enable != 0); });
+  return activity_call("cuptiActivityEnableDriverApi", nullptr, id, Logged::kYes, [&](Simulator& simulator) {
+    return simulator.filter_api(ActivityKind::kDriver, id, enable != 0);
+  });
 }
 
+SIMULATOR_EXPORT uint32_t cuptiActivityEnableDriverApi_v2(void* subscriber, uint32_t id, uint8_t enable) {
+  return activity_call("cuptiActivityEnableDriverApi_v2", of(subscriber), id, Logged::kYes, [&](Simulator& simulator) {
+    return simulator.filter_api(ActivityKind::kDriver, id, enable != 0);
+  });
+}
+
+// There is no V2 of these; a subscriber sets attributes instead.
 SIMULATOR_EXPORT uint32_t cuptiActivityEnableAllSyncRecords(uint8_t enable) {
-  return call(function_index("cuptiActivityEnableAllSyncRecords"), enable, Logged::kYes, [&](Simulator& simulator) {
+  return activity_call("cuptiActivityEnableAllSyncRecords", nullptr, enable, Logged::kYes, [&](Simulator& simulator) {
     simulator.all_sync_records.store(enable != 0);
     return Result::kSuccess;
   });
@@ -422,16 +562,11 @@ SIMULATOR_EXPORT uint32_t cuptiActivityEnableLaunchAttributes(uint8_t enable) {
               [&](Simulator&) { return Result::kSuccess; });
 }
 
-// Two functions of the V2 family. Clients distinguish 13.2 and 13.3 by their presence, before any call.
-SIMULATOR_EXPORT uint32_t cuptiActivityEnable_v2(void* subscriber, uint32_t kind, void*) {
-  return call(function_index("cuptiActivityEnable_v2"), kind, Logged::kYes,
-              [&](Simulator&) { return subscriber == nullptr ? Result::kInvalidParameter : Result::kNotCompatible; });
-}
-
+// Clients distinguish 13.2 and 13.3 by its presence, before any call.
 SIMULATOR_EXPORT uint32_t cuptiIsTracingSessionRunning(uint8_t* is_running) {
   return call(function_index("cuptiIsTracingSessionRunning"), 0, Logged::kYes, [&](Simulator& simulator) {
     if (is_running == nullptr) return Result::kInvalidParameter;
-    *is_running = simulator.subscribed() ? 1 : 0;
+    *is_running = simulator.subscribers.any() ? 1 : 0;
     return Result::kSuccess;
   });
 }
@@ -442,7 +577,7 @@ SIMULATOR_EXPORT uint32_t cuptiActivityRegisterTimestampCallback(collector::simu
 }
 
 SIMULATOR_EXPORT uint32_t cuptiSetThreadIdType(uint32_t type) {
-  return call(function_index("cuptiSetThreadIdType"), type, Logged::kYes, [&](Simulator& simulator) {
+  return activity_call("cuptiSetThreadIdType", nullptr, type, Logged::kYes, [&](Simulator& simulator) {
     if (type > 1) return Result::kInvalidParameter;
     simulator.system_thread_ids.store(type == 1);
     return Result::kSuccess;

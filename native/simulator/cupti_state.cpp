@@ -13,6 +13,12 @@ bool Simulator::enabled(ActivityKind kind) const {
   return enabled_[static_cast<size_t>(kind)].load(std::memory_order_relaxed);
 }
 
+bool Simulator::records_whole_graphs() const {
+  const bool is_chosen_for_all =
+      attributes_[static_cast<size_t>(Attribute::kEnableMultiSubscriberGraphTrace)].load() == 1;
+  return enabled(ActivityKind::kGraphTrace) || is_chosen_for_all;
+}
+
 Result Simulator::enable(uint32_t kind) {
   if (kind == 0 || kind > kLastKind) return Result::kInvalidKind;
   const auto asked = static_cast<ActivityKind>(kind);
@@ -56,53 +62,21 @@ void Simulator::set_flush_period(uint32_t milliseconds) {
   wake();
 }
 
-Result Simulator::subscribe(void** handle, SubscriberCallback callback, void* userdata, std::string* holder) {
-  std::string other;
-  if (faults.strikes(Fault::kSecondSubscriber, nullptr, {}, &other)) {
-    if (holder != nullptr) *holder = other;
-    return Result::kMultipleSubscribersNotSupported;
-  }
-  const threads::MutexLock lock(subscriber_mutex_);
-  if (subscribed_) {
-    if (holder != nullptr) *holder = subscriber_name_;
-    return Result::kMultipleSubscribersNotSupported;
-  }
-  subscribed_ = true;
-  subscriber_name_ = holder != nullptr ? *holder : "";
-  subscriber_data_.store(userdata);
-  subscriber_.store(callback, std::memory_order_release);
-  *handle = &subscribed_;
-  return Result::kSuccess;
+Result Simulator::subscribe(void** handle, const Subscribers::Request& request, std::string& holder) {
+  if (faults.strikes(Fault::kSecondSubscriber, nullptr, {}, &holder)) return Result::kMultipleSubscribersNotSupported;
+  const bool may_share = release.cuda >= 13030 && driver_version >= 13030;
+  return subscribers.subscribe(handle, request, may_share, holder);
 }
 
-bool Simulator::subscribed() {
-  const threads::MutexLock lock(subscriber_mutex_);
-  return subscribed_;
-}
-
-Result Simulator::unsubscribe(void* handle) {
-  const threads::MutexLock lock(subscriber_mutex_);
-  if (handle != &subscribed_ || !subscribed_) return Result::kInvalidParameter;
-  subscribed_ = false;
-  subscriber_.store(nullptr, std::memory_order_release);
-  for (auto& domain : callbacks_on_) {
-    for (auto& on : domain) on.store(false, std::memory_order_relaxed);
-  }
-  return Result::kSuccess;
-}
-
-Result Simulator::enable_callbacks(bool on, void* handle, uint32_t domain, int64_t callback_id) {
-  if (handle != &subscribed_ || domain == 0 || domain > 6) return Result::kInvalidParameter;
-  if (domain >= callbacks_on_.size()) return Result::kSuccess;  // sync, NVTX, state: nothing is reported
-  if (callback_id >= static_cast<int64_t>(kCallbackIds)) return Result::kInvalidParameter;
-  for (size_t id = 0; id < kCallbackIds; ++id) {
-    if (callback_id < 0 || id == static_cast<size_t>(callback_id)) callbacks_on_[domain][id].store(on);
-  }
-  return Result::kSuccess;
+Result Simulator::use_form(const void* for_subscriber) {
+  if (for_subscriber != nullptr && !subscribers.has(for_subscriber)) return Result::kInvalidParameter;
+  const Form wanted = for_subscriber == nullptr ? Form::kOfProcess : Form::kOfSubscriber;
+  Form used = Form::kNone;
+  return form_.compare_exchange_strong(used, wanted) || used == wanted ? Result::kSuccess : Result::kNotCompatible;
 }
 
 bool Simulator::attached() const {
-  return subscriber_.load() != nullptr ||
+  return subscribers.any() ||
          std::any_of(enabled_.begin(), enabled_.end(), [](const std::atomic<bool>& on) { return on.load(); });
 }
 
@@ -147,6 +121,8 @@ Result Simulator::set_attribute(uint32_t attribute, uint64_t value) {
   attributes_[attribute].store(value);
   if (attribute == static_cast<uint32_t>(Attribute::kZeroedOutActivityBuffer)) buffers.client_zeroes.store(value != 0);
   if (attribute == static_cast<uint32_t>(Attribute::kPerThreadActivityBuffer)) per_thread_buffers_.store(value != 0);
+  if (attribute == static_cast<uint32_t>(Attribute::kThreadIdType)) system_thread_ids.store(value == 1);
+  if (attribute == static_cast<uint32_t>(Attribute::kEnableAllSyncRecords)) all_sync_records.store(value != 0);
   return Result::kSuccess;
 }
 

@@ -73,12 +73,12 @@ void Graphs::remove(ExecutableGraph* executable) {
 // ---------------------------------------------------------------------------------------------------------------------
 
 void Simulator::notify_graph(ResourceCallback callback_id, const GraphData& graph, Context* context) {
-  const SubscriberCallback callback = subscriber_.load(std::memory_order_acquire);
   const auto id = static_cast<uint32_t>(callback_id);
-  if (callback == nullptr || !callbacks_on_[cupti::kResourceDomain][id].load(std::memory_order_relaxed)) return;
-  GraphData own = graph;
-  const cupti::ResourceData data{context, nullptr, &own};
-  callback(subscriber_data_.load(), cupti::kResourceDomain, id, &data);
+  subscribers.notify(cupti::kResourceDomain, id, [&](SubscriberCallback callback, void* userdata) {
+    GraphData own = graph;
+    const cupti::ResourceData data{context, nullptr, &own};
+    callback(userdata, cupti::kResourceDomain, id, &data);
+  });
 }
 
 GraphNode* Simulator::add_node(Graph& graph, const GraphNode& content, const GraphNode* dependency,
@@ -193,7 +193,7 @@ ExecutableGraph* Simulator::instantiate(Graph* graph) {
     if (node->dependency != nullptr) notify_graph(ResourceCallback::kGraphNodeDependencyCreated, data);
   }
   executable->is_known = attached();
-  executable->is_whole = enabled(ActivityKind::kGraphTrace);
+  executable->is_whole = records_whole_graphs();
   data = {};
   data.graph = graph;
   Context* const context = primary_context(0);

@@ -82,8 +82,7 @@ void Simulator::write_external(uint32_t correlation_id, ThreadState& thread) {
 }
 
 void Simulator::notify_subscriber(const ApiCall& call, bool exit) {
-  const SubscriberCallback callback = subscriber_.load(std::memory_order_acquire);
-  if (callback == nullptr) return;
+  if (!subscribers.any()) return;
   struct CallbackData {
     uint32_t site;
     const char* function_name;
@@ -99,14 +98,17 @@ void Simulator::notify_subscriber(const ApiCall& call, bool exit) {
   thread_local std::array<uint64_t, 3> correlation_data{};
   uint32_t return_value = call.return_value;
   const auto notify = [&](CallbackDomain domain, uint32_t id) {
-    const auto row = static_cast<size_t>(domain);
-    if (id == 0 || !callbacks_on_[row][id].load(std::memory_order_relaxed)) return;
-    CallbackData data{exit ? 1U : 0U,     nullptr, nullptr, &return_value, nullptr, nullptr, 0, &correlation_data[row],
-                      call.correlation_id};
-    for (const CallbackName& name : kCallbackNames) {
-      if (name.domain == domain && name.id == id) data.function_name = name.name;
-    }
-    callback(subscriber_data_.load(), static_cast<uint32_t>(domain), id, &data);
+    const auto row = static_cast<uint32_t>(domain);
+    if (id == 0) return;
+    subscribers.notify(row, id, [&](SubscriberCallback callback, void* userdata) {
+      CallbackData data{
+          exit ? 1U : 0U,     nullptr, nullptr, &return_value, nullptr, nullptr, 0, &correlation_data[row],
+          call.correlation_id};
+      for (const CallbackName& name : kCallbackNames) {
+        if (name.domain == domain && name.id == id) data.function_name = name.name;
+      }
+      callback(userdata, row, id, &data);
+    });
   };
   if (!exit) notify(CallbackDomain::kRuntimeApi, call.runtime_id);
   notify(CallbackDomain::kDriverApi, call.driver_id);
@@ -292,7 +294,7 @@ uint32_t Simulator::launch_graph(const SimActivity* nodes, const int64_t* durati
   RecordBuffer& buffer = buffer_of(thread());
   // Whole graphs are recorded instead of their nodes, also of graphs that were instantiated while they were; of a graph
   // that CUPTI does not know, nothing is.
-  const bool records_whole = enabled(ActivityKind::kGraphTrace);
+  const bool records_whole = records_whole_graphs();
   const bool records_nodes = !records_whole && (executable == nullptr || !executable->is_whole);
   std::vector<SimActivity> ran;
   for (size_t i = 0; i < count; ++i) {
@@ -311,7 +313,7 @@ uint32_t Simulator::launch_graph(const SimActivity* nodes, const int64_t* durati
     if (records_whole) ran.push_back(node);
   }
   end_call(call);
-  if (executable != nullptr && executable->is_known && !ran.empty()) {
+  if (executable != nullptr && executable->is_known && !ran.empty() && enabled(ActivityKind::kGraphTrace)) {
     write_graph_trace(graph_id, call.correlation_id, ran);
   }
   return call.correlation_id;

@@ -104,8 +104,8 @@ void Simulator::close() {
   } else {
     worker_.detach();  // a forked child has no worker to wait for
   }
-  buffers.set_callbacks(nullptr, nullptr);
-  subscriber_.store(nullptr);
+  buffers.forget_callbacks();
+  subscribers.silence();
 }
 
 ThreadState& Simulator::thread() {

@@ -31,12 +31,12 @@
 #include "simulator/memory.h"
 #include "simulator/misuse.h"
 #include "simulator/names.h"
+#include "simulator/subscribers.h"
 #include "simulator/version.h"
 #include "threads/mutex.h"
 
 namespace collector::simulator {
 
-using SubscriberCallback = void (*)(void* userdata, uint32_t domain, uint32_t callback_id, const void* data);
 // Of the times of a record: that of the registered callback if there is one, or CUPTI's own.
 enum class RecordClock : uint8_t { kCallbacks, kOwn };
 
@@ -151,12 +151,17 @@ class Simulator {
   // Writes the records of existing objects, for a kind whose records are otherwise written when an object is created.
   void dump(cupti::ActivityKind kind);
   bool enabled(cupti::ActivityKind kind) const;
+  // Whether the nodes of graphs have no records of their own.
+  bool records_whole_graphs() const;
   cupti::Result flush(bool forced);
   void set_flush_period(uint32_t milliseconds);
-  cupti::Result subscribe(void** handle, SubscriberCallback callback, void* userdata, std::string* holder);
-  cupti::Result unsubscribe(void* handle);
-  bool subscribed();
-  cupti::Result enable_callbacks(bool on, void* handle, uint32_t domain, int64_t callback_id);
+  // `holder` becomes the name of the client that has subscribed already.
+  cupti::Result subscribe(void** handle, const Subscribers::Request& request, std::string& holder);
+  Subscribers subscribers;
+  // The functions of the Activity API for the process (V1), or those for a subscriber (V2): the first used form
+  // excludes the other. `for_subscriber` null: of V1.
+  cupti::Result use_form(const void* for_subscriber);
+  bool is_of_subscribers() const { return form_.load() == Form::kOfSubscriber; }
   cupti::Result filter_api(cupti::ActivityKind kind, uint32_t callback_id, bool on);
   cupti::Result register_timestamps(TimestampCallback callback);
   // As if another tool had registered a callback that counts ticks, so many times.
@@ -293,12 +298,8 @@ class Simulator {
   std::atomic<int64_t> next_grid_id_{1};
   std::atomic<uint64_t> device_records_{0};
 
-  threads::Mutex subscriber_mutex_;
-  bool subscribed_ GUARDED_BY(subscriber_mutex_) = false;
-  std::string subscriber_name_ GUARDED_BY(subscriber_mutex_);
-  std::atomic<SubscriberCallback> subscriber_{nullptr};
-  std::atomic<void*> subscriber_data_{nullptr};
-  std::array<std::array<std::atomic<bool>, kCallbackIds>, 4> callbacks_on_{};
+  enum class Form : uint8_t { kNone, kOfProcess, kOfSubscriber };
+  std::atomic<Form> form_{Form::kNone};
 
   std::atomic<int64_t> timestamp_offset_ns_{0};
   std::atomic<int64_t> ticks_per_us_{0};  // 0: nanoseconds are counted

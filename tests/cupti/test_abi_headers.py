@@ -275,3 +275,91 @@ def test_a_wrong_header_is_caught(
     done = compile_lines(assertions(header, NEWEST, cuda_wheels), tmp_path, tmp_path / "native", includes)
     assert done.returncode != 0
     assert complaint in done.stderr
+
+
+SAME_SHAPE = """\
+#include "cupti/cupti_functions.h"
+template <typename R, typename... A, typename S, typename... B>
+constexpr bool same_shape(R (*)(A...), S (*)(B...));
+template <typename Ours, typename Theirs>
+constexpr bool same_kind() {
+  if constexpr (std::is_function_v<std::remove_pointer_t<Ours>> && std::is_function_v<std::remove_pointer_t<Theirs>>) {
+    return same_shape(Ours{}, Theirs{});
+  } else {
+    return sizeof(Ours) == sizeof(Theirs) && std::is_pointer_v<Ours> == std::is_pointer_v<Theirs>;
+  }
+}
+template <typename A>
+struct Size { static constexpr size_t value = sizeof(A); };
+template <>
+struct Size<void> { static constexpr size_t value = 0; };
+template <typename R, typename... A, typename S, typename... B>
+constexpr bool same_shape(R (*)(A...), S (*)(B...)) {
+  if constexpr (sizeof...(A) == sizeof...(B)) {
+    return Size<R>::value == Size<S>::value && (same_kind<A, B>() && ...);
+  } else {
+    return false;
+  }
+}
+"""
+"""Whether two functions take and return values of the same sizes, pointers where the other takes pointers."""
+
+SUBSCRIBER_PARAMS = {
+    "struct_size": "structSize",
+    "subscriber_name": "subscriberName",
+    "holder_name": "oldSubscriberName",
+    "holder_name_bytes": "oldSubscriberSize",
+    "allow_multiple": "allowMultipleSubscribers",
+}
+"""The members of the argument of cuptiSubscribe_v2, and CUPTI's names for them."""
+
+
+def function_assertions(text: str, known: str) -> list[str]:
+    lines = []
+    for name in re.findall(r"\(\*(\w+)\)\(.*\) = nullptr;", text):
+        if re.search(rf"\bcupti{name}\s*\(", known):
+            shapes = f"decltype(ours::CuptiFunctions::{name}){{}}, decltype(&cupti{name}){{}}"
+            lines.append(f'static_assert(same_shape({shapes}), "cupti{name} has another signature");')
+    for ours, theirs in SUBSCRIBER_PARAMS.items():
+        if "CUpti_SubscriberParams;" in known and re.search(rf"\b{theirs};", known):
+            place = f"offsetof(ours::SubscriberParams, {ours}) == offsetof(CUpti_SubscriberParams, {theirs})"
+            lines.append(f'static_assert({place}, "SubscriberParams.{ours} lies elsewhere");')
+    return lines
+
+
+@pytest.mark.parametrize("cuda", [*(pytest.param(cuda, marks=pytest.mark.slow) for cuda in VERSIONS[:-1]), NEWEST])
+def test_functions_have_nvidias_signatures(cuda: str, root: Path, tmp_path: Path, cuda_wheels: ModuleType) -> None:
+    text = (root / "native/cupti/cupti_functions.h").read_text()
+    includes = cuda_wheels.include_folders(cuda)
+    known = "".join(path.read_text(errors="replace") for path in sorted(includes[0].glob("cupti*.h")))
+    lines = function_assertions(text, known)
+    if cuda == NEWEST:
+        assert len(lines) == len(re.findall(r" = nullptr;", text)) + len(SUBSCRIBER_PARAMS)
+    done = compile_lines([SAME_SHAPE, *lines], tmp_path, root / "native", includes)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("ActivityEnable_v2)(void*, ActivityKind, void*)", "ActivityEnable_v2)(void*, ActivityKind)"),
+        ("ActivityFlushAll)(uint32_t)", "ActivityFlushAll)(uint64_t)"),
+        ("size_t valid, const void* info)", "size_t valid)"),
+        ("char* holder_name;", "char* added; char* holder_name;"),
+    ],
+)
+def test_a_wrong_signature_does_not_compile(
+    right: str, wrong: str, root: Path, tmp_path: Path, cuda_wheels: ModuleType
+) -> None:
+    text = (root / "native/cupti/cupti_functions.h").read_text()
+    assert text.count(right) == 1
+    includes = cuda_wheels.include_folders(NEWEST)
+    known = "".join(path.read_text(errors="replace") for path in sorted(includes[0].glob("cupti*.h")))
+    (tmp_path / "cupti").mkdir()
+    (tmp_path / "cupti/cupti_functions.h").write_text(text.replace(right, wrong))
+    (tmp_path / "cupti/abi.h").write_text((root / "native/cupti/abi.h").read_text())
+    done = compile_lines(
+        [SAME_SHAPE, *function_assertions(text, known)], tmp_path, tmp_path, [*includes, root / "native"]
+    )
+    assert done.returncode != 0
+    assert "has another signature" in done.stderr or "lies elsewhere" in done.stderr

@@ -144,6 +144,19 @@ class Record:
         return None if value is None else value.decode()
 
 
+CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_void_p)
+
+
+class SubscriberParams(ctypes.Structure):
+    _fields_ = (
+        ("struct_size", ctypes.c_size_t),
+        ("subscriber_name", ctypes.c_char_p),
+        ("old_subscriber_name", ctypes.c_char_p),
+        ("old_subscriber_size", ctypes.c_size_t),
+        ("allow_multiple_subscribers", ctypes.c_uint64),
+    )
+
+
 class CuptiClient:
     """Requests and receives buffers with its own callbacks, and reads records with the library's GetNextRecord."""
 

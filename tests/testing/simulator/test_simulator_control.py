@@ -6,6 +6,7 @@ import ctypes
 
 import pytest
 from cupti_client import (
+    CALLBACK,
     CONCURRENT_KERNEL,
     DRIVER,
     EVERY_KIND,
@@ -15,6 +16,7 @@ from cupti_client import (
     MULTIPLE_SUBSCRIBERS,
     RUNTIME,
     CuptiClient,
+    SubscriberParams,
 )
 
 from collector.testing import SimulatedGpu
@@ -98,19 +100,6 @@ def test_replay_emits_exactly_what_it_is_given() -> None:
         assert [call.correlation for call in client.records(DRIVER)] == [fill.correlation, 77]
         assert gpu.now_ns == 3_000
         assert gpu.launch("later") > 77
-
-
-CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_void_p)
-
-
-class SubscriberParams(ctypes.Structure):
-    _fields_ = (
-        ("struct_size", ctypes.c_size_t),
-        ("subscriber_name", ctypes.c_char_p),
-        ("old_subscriber_name", ctypes.c_char_p),
-        ("old_subscriber_size", ctypes.c_size_t),
-        ("allow_multiple_subscribers", ctypes.c_uint64),
-    )
 
 
 def test_subscriber_sees_calls_enter_and_leave() -> None:
