@@ -81,6 +81,7 @@ bool Subscription::join(cupti::SubscriberCallback on_callback, std::string& hold
   // A subscription of V1 that can record nothing would exclude ours.
   if (handle_ != nullptr) library_->cupti().Unsubscribe(handle_);
   handle_ = nullptr;
+  called_back_.clear();
   if (api().join(on_callback, holder) != Result::kSuccess) return false;
   handle_ = api().subscriber();
   library_->learn_strides();  // V1 does not tell them once V2 was used
