@@ -3,11 +3,14 @@
 #include <cstdint>
 #include <optional>
 
+#include "cupti/activity_api.h"
 #include "cupti/clock.h"
 #include "cupti/tick_scale.h"
 
+using collector::cupti::ActivityApi;
 using collector::cupti::Clock;
 using collector::cupti::ClockReading;
+using collector::cupti::CuptiFunctions;
 using collector::cupti::Result;
 using collector::cupti::TickScale;
 
@@ -60,7 +63,9 @@ TEST_CASE("clocks of nanoseconds, and clocks that stand still or go back, have n
 }
 
 TEST_CASE("a library without a clock has no time") {
-  Clock clock(nullptr);
+  const CuptiFunctions nothing;
+  const ActivityApi activity_api(nothing);
+  Clock clock(activity_api);
   clock.learn();
   CHECK_FALSE(clock.now());
   CHECK(clock.scale() == nullptr);
