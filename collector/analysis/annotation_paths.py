@@ -1,11 +1,17 @@
-"""Paths of annotations: the names of the enclosing annotations and the own name, joined by slashes."""
+"""Paths of annotations: the names of the enclosing annotations and the own name, joined by slashes.
+
+`annotation_paths` gives the paths of annotations, `launch_paths` those of the activities that were launched in them.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from collector.analysis.answer import Column
+from collector.recording.first_rows import distinct_rows
+from collector.recording.graph_paths import path_with_capture
 from collector.recording.nesting import NestedRanges
 
 if TYPE_CHECKING:
@@ -15,6 +21,14 @@ if TYPE_CHECKING:
 
     Numbers = npt.NDArray[np.int64]
 
+NO_ANNOTATION = "(no annotation)"
+"""The path, in answers, of activities that were launched outside of annotations."""
+OP = Column(
+    "op",
+    "text",
+    "Innermost annotation of its launch, and behind it that of its capture in a CUDA graph; empty: none.",
+)
+"""The column with the annotation of `Recording.annotation_ids`, as the timeline and StepStats show it."""
 _WHOLE_PATHS = ("native", "cupti-python", "replay")
 """Sources whose annotations have their whole path as their name, as `collector.annotate` records them."""
 
@@ -52,6 +66,35 @@ def annotation_paths(recording: Recording) -> tuple[list[str], Numbers]:
             found.append(paths.setdefault(_joined(known[outer] if outer >= 0 else "", names[name_id]), len(paths)))
         index[rows] = np.array(found, np.int64)[places]
     return list(paths), index
+
+
+def launch_paths(
+    recording: Recording, correlation_ids: npt.NDArray[Any], captured_ids: npt.NDArray[Any] | None = None
+) -> tuple[list[str], Numbers]:
+    """The paths under which activities were launched: distinct texts, and for each activity the index of its path.
+
+    The path of a node of a CUDA graph is that of the graph's launch and that of the node's capture: see
+    `collector.recording.graph_paths`. The first paths are those of `annotation_paths`, and ``""`` stands for activities
+    that were launched outside of annotations.
+
+    Args:
+        recording: the recording of the activities.
+        correlation_ids: of activities or calls.
+        captured_ids: ``captured_external_id`` of each activity; None: none of them has a capture with an annotation.
+    """
+    paths, index = annotation_paths(recording)
+    rows = recording.annotation_rows(correlation_ids)
+    launched: Numbers = np.where(rows >= 0, np.append(index, 0)[rows], len(paths))
+    paths = [*paths, ""]
+    if captured_ids is None or not captured_ids.any():
+        return paths, launched
+    captures = recording.capture_annotation_rows(captured_ids)
+    own = captures >= 0
+    outer, inner = launched[own], index[captures[own]]
+    first, codes = distinct_rows([outer, inner])
+    launched[own] = len(paths) + codes
+    pairs = zip(outer[first].tolist(), inner[first].tolist(), strict=True)
+    return [*paths, *(path_with_capture(paths[place], paths[within]) for place, within in pairs)], launched
 
 
 def has_whole_paths(recording: Recording) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from collector.analysis.annotation_paths import NO_ANNOTATION
 from collector.analysis.answer import Answer, Column, values_of
 from collector.analysis.asked import recordings_in
 from collector.analysis.busy_time import devices
@@ -18,7 +19,7 @@ from collector.analysis.copies import copies
 from collector.analysis.idle import CAUSES, idle
 from collector.analysis.kernels import KEYS as KERNELS_BY
 from collector.analysis.kernels import kernels
-from collector.analysis.ops import NO_ANNOTATION, ops
+from collector.analysis.ops import ops
 from collector.analysis.step_marks import path_within, split_at_marks
 from collector.errors import MissingDependencyError
 from collector.runtime.optional_packages import optional_package

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from collector.analysis.activities import WorkClass, repetitions
+from collector.analysis.annotation_paths import OP
 from collector.analysis.answer import Column, Window
 from collector.analysis.asked import Part, Question, question_by
 from collector.analysis.device_times import ratio
@@ -69,18 +70,17 @@ _KIND = Column("kind", "text", " ".join(f"{kind}: {meaning}" for kind, meaning i
 _NAME = Column(
     "name", "text", "Kernel or copy that ran or was about to begin; for the host the function that it called."
 )
-_OP = Column("op", "text", "Innermost annotation of its launch; empty: none.")
 QUESTIONS = {
     "kind": Question("critical_path", _DEFINITION, (_KIND, *_FIGURES), summed=("segments", "total_ns")),
     "name": Question("critical_path", _DEFINITION, (_KIND, _NAME, *_FIGURES), summed=("segments", "total_ns")),
-    "op": Question("critical_path", _DEFINITION, (_OP, _KIND, *_FIGURES), summed=("segments", "total_ns")),
+    "op": Question("critical_path", _DEFINITION, (OP, _KIND, *_FIGURES), summed=("segments", "total_ns")),
     "segment": Question(
         "critical_path",
         _DEFINITION,
         (
             _KIND,
             _NAME,
-            _OP,
+            OP,
             Column("device_id", "number", "CUDA device ordinal; -1: the host."),
             Column("context_id", "number", "CUPTI's context id; -1: the host."),
             Column("stream_id", "number", "CUPTI's stream id; -1: the host."),
@@ -181,7 +181,8 @@ class _Segments(NamedTuple):
 
     def ops(self, recording: Recording) -> Keys:
         """The innermost annotations of the launches of the segments' activities."""
-        ids = recording.annotation_ids(self.column(recording, "correlation_id").astype(np.uint32))
+        captured = np.maximum(self.column(recording, "captured_external_id"), 0).astype(np.uint64)  # calls have none
+        ids = recording.annotation_ids(self.column(recording, "correlation_id").astype(np.uint32), captured)
         return Keys.of(ids, lambda place: recording.strings[place] if place >= 0 else "")
 
 

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from collector.analysis.activities import Activities, by_device
-from collector.analysis.annotation_paths import annotation_paths
+from collector.analysis.annotation_paths import NO_ANNOTATION, launch_paths
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.analysis.duration_groups import Keys, duration_groups
 from collector.analysis.evidence import activities_of, one_row_of_each
-from collector.analysis.ops import NO_ANNOTATION
 from collector.analysis.shared_values import is_sharing, shared
 from collector.recording.api_functions import ApiRole, ids_with_role
 from collector.recording.cupti_enums import LOADING_OVERHEADS
@@ -171,17 +170,15 @@ def idle_ops(steps: Asked, *, window: str = "step", kernel_gap_ns: int = KERNEL_
     """
 
     def ask(recording: Recording) -> Part:
-        paths, index = annotation_paths(recording)
-        texts = [path or NO_ANNOTATION for path in [*paths, ""]]
-        path_of_row = np.append(index, len(paths))  # the last one is that of work without an annotation
         windows: list[Window] = []
         rows: list[tuple[Any, ...]] = []
         evidence: list[dict[str, Numbers]] = []
         for device, own_window, gaps in _devices(recording, window, kernel_gap_ns):
             windows.append(own_window)
             ended = gaps.all_that_ended()
-            of_work = path_of_row[recording.annotation_rows(ended.work.correlation_id)]
-            keys = Keys.of(np.append(of_work, len(paths)), texts.__getitem__)
+            paths, of_work = launch_paths(recording, ended.work.correlation_id, ended.work.captured_external_id)
+            texts = [path or NO_ANNOTATION for path in paths]
+            keys = Keys.of(np.append(of_work, texts.index(NO_ANNOTATION)), texts.__getitem__)
             codes = np.full(len(gaps.starts), keys.codes[-1])
             if len(ended.firsts):
                 codes[gaps.ended_by_row >= 0] = np.minimum.reduceat(keys.codes[:-1], ended.firsts)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from collector.analysis.annotation_paths import OP
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question, question_by, sums_in
 from collector.analysis.device_times import ratio
@@ -30,7 +31,7 @@ KEYS = {
     "name": (Column("name", "text", "Short name of the kernel, distinct for different kernels."),),
     "whole_name": (Column("whole_name", "text", "Demangled name, with template arguments and types."),),
     "op": (
-        Column("op", "text", "Innermost annotation of its launch; empty: none."),
+        OP,
         Column("name", "text", "Short name of the kernel."),
     ),
     "shape": (

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from collector.analysis.annotation_paths import annotation_paths
+from collector.analysis.annotation_paths import NO_ANNOTATION, launch_paths
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question, question_by
 from collector.analysis.device_times import ratio
-from collector.analysis.ops import NO_ANNOTATION
 from collector.recording.cupti_enums import ALLOCATION, RELEASE
 from collector.recording.first_rows import distinct_rows
 from collector.recording.kind_names import memory_kind_name
@@ -110,10 +109,8 @@ def memory_places(recording: Recording) -> tuple[list[tuple[int, str, str]], Num
 
 def allocating_paths(recording: Recording) -> tuple[list[str], Numbers]:
     """Paths of annotations, and for each row of ``memory_operations`` the index of the path in which it was called."""
-    paths, index = annotation_paths(recording)
-    annotations = recording.annotation_rows(recording.memory_operations.correlation_id)
-    path_of_row: Numbers = np.where(annotations >= 0, np.append(index, 0)[annotations], len(paths))
-    return [path or NO_ANNOTATION for path in [*paths, ""]], path_of_row
+    paths, path_of_row = launch_paths(recording, recording.memory_operations.correlation_id)
+    return [path or NO_ANNOTATION for path in paths], path_of_row
 
 
 class Lifetimes(NamedTuple):

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from collector.analysis.annotation_paths import annotation_paths
+from collector.analysis.annotation_paths import NO_ANNOTATION, annotation_paths
 from collector.analysis.answer import Column, Window
 from collector.analysis.asked import Part, Question, question_by
 from collector.analysis.memory import Lifetimes, allocating_paths, memory_places
-from collector.analysis.ops import NO_ANNOTATION
 from collector.analysis.step_marks import MARK, mark_pattern, mark_rows, path_within
 
 if TYPE_CHECKING:

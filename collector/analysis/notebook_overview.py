@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from collector.analysis.annotation_paths import NO_ANNOTATION
 from collector.analysis.busy_time import devices
 from collector.analysis.idle import CAUSES, idle, largest_causes
 from collector.analysis.kernels import kernels
 from collector.analysis.no_launches import no_launches
-from collector.analysis.ops import NO_ANNOTATION, ops
+from collector.analysis.ops import ops
 from collector.analysis.shared_values import shared_values
 from collector.text.html_tables import html_line, html_table
 from collector.text.quantities import time_text

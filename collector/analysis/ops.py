@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from collector.analysis.activities import Activities
-from collector.analysis.annotation_paths import annotation_paths
+from collector.analysis.annotation_paths import NO_ANNOTATION, annotation_paths, launch_paths
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question, sums_in
 from collector.analysis.evidence import Evidence
-from collector.recording.first_rows import distinct_rows
-from collector.recording.graph_paths import path_with_capture
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,8 +26,6 @@ if TYPE_CHECKING:
 
     Numbers = npt.NDArray[np.int64]
 
-NO_ANNOTATION = "(no annotation)"
-"""The path of activities that were launched outside of annotations."""
 QUESTION = Question(
     "ops",
     "GPU time by annotation, as sums of durations: self time belongs to activities whose innermost annotation it is, "
@@ -87,10 +83,8 @@ def ops(steps: Asked) -> Answer:
 
 def _part(recording: Recording) -> Part:
     work = Activities.of(recording)
-    paths, index = annotation_paths(recording)
-    rows = recording.annotation_rows(work.correlation_id)
-    launched_under = np.where(rows >= 0, np.append(index, 0)[rows], len(paths))
-    paths, launched_under = _with_captures(recording, work, [*paths, ""], index, launched_under)
+    _, index = annotation_paths(recording)
+    paths, launched_under = launch_paths(recording, work.correlation_id, work.captured_external_id)
     paths = [path or NO_ANNOTATION for path in paths]
     scopes = _Scopes.of(paths, launched_under, work.end_ns - work.start_ns)
     annotations = recording.all_annotations
@@ -119,22 +113,6 @@ def _part(recording: Recording) -> Part:
     bounds = np.stack([firsts[used], ends[used]], axis=1)
     evidence = Evidence(len(bounds), lambda row: work.at(order[slice(*bounds[row].tolist())]).rows_by_table())
     return Part({name: values[used] for name, values in columns.items()}, (), evidence)
-
-
-def _with_captures(
-    recording: Recording, work: Activities, paths: list[str], index: Numbers, launched_under: Numbers
-) -> tuple[list[str], Numbers]:
-    """The paths, and the place of each activity's, with those of captures in CUDA graphs behind those of launches."""
-    captured_ids = work.captured_external_id
-    if captured_ids is None:
-        return paths, launched_under
-    rows = recording.capture_annotation_rows(captured_ids)
-    launched, captured = launched_under[rows >= 0], index[rows[rows >= 0]]
-    first, codes = distinct_rows([launched, captured])
-    launched_under = launched_under.copy()
-    launched_under[rows >= 0] = len(paths) + codes
-    pairs = zip(launched[first].tolist(), captured[first].tolist(), strict=True)
-    return [*paths, *(path_with_capture(paths[outer], paths[inner]) for outer, inner in pairs)], launched_under
 
 
 def _sums_part(sums: CallSums) -> Part:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from collector.analysis.activities import Activities
-from collector.analysis.annotation_paths import annotation_paths
+from collector.analysis.annotation_paths import annotation_paths, launch_paths
 from collector.analysis.answer import Column, Window
 from collector.analysis.asked import Part, Question
 from collector.analysis.evidence import Evidence
@@ -155,7 +155,7 @@ def _steps_of(recording: Recording, number: int, mark: re.Pattern[str]) -> list[
     work = Activities.of(recording)
     paths, index = annotation_paths(recording)
     marks = mark_rows(recording, paths, index, mark)
-    ops = cache(lambda: _ops(recording, work, paths, index, {paths[index[row]] for row in marks.tolist()}))
+    ops = cache(lambda: _ops(recording, work, {paths[index[row]] for row in marks.tolist()}))
     annotations = recording.all_annotations
     if len(marks):
         starts, ends = annotations.start_ns[marks], annotations.end_ns[marks]
@@ -188,18 +188,15 @@ def _gpu_times(
     return {**{names[op]: int(spent[op]) for op in np.flatnonzero(spent).tolist()}, IDLE: idle_ns}
 
 
-def _ops(
-    recording: Recording, work: Activities, paths: list[str], index: Numbers, marks: set[str]
-) -> tuple[list[str], Numbers]:
+def _ops(recording: Recording, work: Activities, marks: set[str]) -> tuple[list[str], Numbers]:
     """The names of ops without the mark of the step, so that all steps share them, and the op of each activity.
 
     An activity without an annotation inside its step has the name of its kernel or the kind of its copy as its op.
     """
+    paths, path_of = launch_paths(recording, work.correlation_id, work.captured_external_id)
     names: dict[str, int] = {}
-    stripped = np.array([names.setdefault(path_within(path, marks), len(names)) for path in paths] or [0], np.int64)
-    none = names.setdefault("", len(names))
-    rows = recording.annotation_rows(work.correlation_id)
-    op = np.where(rows >= 0, stripped[np.append(index, 0)[rows]], none) if len(index) else np.full(len(work), none)
+    op = np.array([names.setdefault(path_within(path, marks), len(names)) for path in paths], np.int64)[path_of]
+    none = names[""]
     kernels, copies, memsets = ACTIVITY_TABLES
     called: tuple[tuple[str, npt.NDArray[Any], Callable[[int], str]], ...] = (
         (kernels, recording.kernels.name_id, lambda name_id: short_name(recording.strings[name_id])),

@@ -6,13 +6,14 @@ import shutil
 import sys
 from typing import TYPE_CHECKING, Any
 
+from collector.analysis.annotation_paths import NO_ANNOTATION
 from collector.analysis.answer import branch
 from collector.analysis.busy_time import devices
 from collector.analysis.code_loading import code_loading
 from collector.analysis.copies import copies
 from collector.analysis.kernels import kernels
 from collector.analysis.no_launches import no_launches
-from collector.analysis.ops import NO_ANNOTATION, ops
+from collector.analysis.ops import ops
 from collector.formats.call_sums import NO_TIMES
 from collector.text.quantities import time_text
 from collector.text.terminal import printable, shows_colours, styled

@@ -88,6 +88,7 @@ def part_rows(recording: Recording) -> PartRows | None:
             "bytes": work.of_rows(sizes),
             "call": work.launch_rows() + 1,
             "annotation": whole.annotation_rows(work.correlation_id) + 1,
+            "captured": _capture_rows(whole, work) + 1,
             "correlation": correlations[0],
         },
         "calls": {
@@ -183,9 +184,16 @@ def _pairs(devices: npt.NDArray[Any], addresses: npt.NDArray[Any]) -> Numbers:
     return _numbered(device_numbers * (int(address_numbers.max(initial=0)) + 1) + address_numbers)[0]
 
 
+def _capture_rows(recording: Recording, work: Activities) -> Numbers:
+    """The row of the annotation around the capture of each activity; -1: it is in no CUDA graph, or has none."""
+    captured = work.captured_external_id
+    return np.full(len(work), -1, np.int64) if captured is None else recording.capture_annotation_rows(captured)
+
+
 def _is_annotated_outside(recording: Recording) -> bool:
-    """Whether anything was launched under an annotation that is set apart, which no part of the step has."""
-    rows = recording.annotation_rows(Activities.of(recording).correlation_id)
+    """Whether anything was launched or captured under an annotation that is set apart: no part of the step has it."""
+    work = Activities.of(recording)
+    rows = np.maximum(recording.annotation_rows(work.correlation_id), _capture_rows(recording, work))
     return bool((rows >= len(recording.annotations)).any())
 
 

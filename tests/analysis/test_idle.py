@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from collector.analysis import idle, idle_gaps, idle_ops
+from collector.analysis.annotation_paths import NO_ANNOTATION
 from collector.analysis.idle import CAUSES
-from collector.analysis.ops import NO_ANNOTATION
 from collector.recording.cupti_enums import LOADING_OVERHEADS
 
 RECORDED = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from collector.analysis import copies, memory
-from collector.analysis.ops import NO_ANNOTATION
+from collector.analysis.annotation_paths import NO_ANNOTATION
 from collector.recording.cupti_enums import ALLOCATION, RELEASE
 
 DEVICE, PINNED = 3, 2

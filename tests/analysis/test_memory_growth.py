@@ -7,8 +7,8 @@ import itertools
 import pytest
 
 from collector.analysis import memory, memory_growth
+from collector.analysis.annotation_paths import NO_ANNOTATION
 from collector.analysis.memory_growth import BEFORE
-from collector.analysis.ops import NO_ANNOTATION
 from collector.recording.cupti_enums import ALLOCATION, RELEASE
 
 

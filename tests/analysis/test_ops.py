@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from collector.analysis import devices, ops
-from collector.analysis.ops import NO_ANNOTATION
+from collector.analysis.annotation_paths import NO_ANNOTATION
 
 
 def rows_of(answer):

@@ -116,6 +116,7 @@ def program(build, chance):
         correlation = number + 1
         device, stream = chance.randrange(2), chance.randrange(7, 9)
         where = {"device_id": device, "stream_id": stream, "correlation_id": correlation}
+        graph = {"graph_id": 3, "captured_external_id": chance.randrange(1, 61)} if chance.random() < 0.2 else {}
         if chance.random() < 0.5:
             stated = {**where, "context_id": 1, "start_ns": START_NS + now + 20}
             group = build.text(chance.choice(["data", "tensor"]))
@@ -135,12 +136,12 @@ def program(build, chance):
         began = now + chance.choice([-10, 20, 20, 500]) if now > 10 else now
         if kind < 0.6:
             shape = {"grid_x": chance.choice([1, 80]), "block_x": chance.choice([32, 256]), "registers_per_thread": 32}
-            build.kernel(chance.choice(names), began, chance.choice([0, 10, 700, 700]), **shape, **where)
+            build.kernel(chance.choice(names), began, chance.choice([0, 10, 700, 700]), **shape, **where, **graph)
         elif kind < 0.85:
             sizes = {"num_bytes": chance.choice([0, 4096]), "copy_kind": chance.choice([1, 2])}
-            build.memcpy(began, chance.choice([10, 300]), **sizes, **where)
+            build.memcpy(began, chance.choice([10, 300]), **sizes, **where, **graph)
         else:
-            build.memset(began, 10, num_bytes=64, **where)
+            build.memset(began, 10, num_bytes=64, **where, **graph)
         if chance.random() < 0.3:
             operation = {"operation": chance.choice([1, 2]), "address": chance.randrange(3), "num_bytes": 64 * number}
             build.raw(

@@ -6,7 +6,7 @@ import { backward } from "./backward.js";
 import { clipped, gapsBetween, lengthOf, overlap, sweep, timesAlone, timesByNumber, union, without } from "./intervals.js";
 import { memoryByOp, memoryByPool } from "./memory.js";
 import { growthByOp, growthByStep } from "./memory_growth.js";
-import { annotationPathTimes, NO_ANNOTATION, ops, pathsOf } from "./ops.js";
+import { annotationPathTimes, launchPathsOf, NO_ANNOTATION, ops, pathsOf } from "./ops.js";
 import { within } from "../window.js";
 
 /** @typedef {import("../provider.js").Answer} Answer */
@@ -253,10 +253,9 @@ function idle(whole, asked) {
 
 /** @param {Answer} whole @param {Asked} asked */
 function idleOps(whole, asked) {
-  const paths = pathsOf(asked);
-  const { work } = asked.rows;
+  const launchPathOf = launchPathsOf(asked, pathsOf(asked));
   const pathOf = (/** @type {number[]} */ ended) =>
-    ended.map((row) => paths.get(work.annotation[row] - 1) || NO_ANNOTATION).sort(byCodePoints)[0] ?? NO_ANNOTATION;
+    ended.map((row) => launchPathOf(row) || NO_ANNOTATION).sort(byCodePoints)[0] ?? NO_ANNOTATION;
   return gaps(asked).flatMap(({ device, gaps: own }) => [...groupedBy(own, (each) => pathOf(each.ended))]
     .map(([path, found]) => /** @type {Row} */ (Object.fromEntries(whole.columns.map(({ name }) => [name,
       name === "device_id" ? device : name === "path" ? path : name === "gaps" ? found.length

@@ -33,6 +33,18 @@ export function pathsOf({ info, rows, cut, answers }) {
   return paths;
 }
 
+const CAPTURED_AT = "<captured_at>";
+
+/** The path under which an activity was launched, and behind it that of its capture in a CUDA graph; empty: none.
+ * @param {Asked} asked @param {Map<number, string>} paths those of annotations @returns {(row: number) => string} */
+export function launchPathsOf({ rows: { work } }, paths) {
+  return (row) => {
+    const launched = paths.get(work.annotation[row] - 1) ?? "";
+    const captured = paths.get(work.captured[row] - 1) ?? "";
+    return !captured ? launched : launched ? `${launched}/${CAPTURED_AT}/${captured}` : `${CAPTURED_AT}/${captured}`;
+  };
+}
+
 const MARK = /^(profiler_?|train(ing)?_?)?(step|iteration|iter|batch)[ _#:=-]*[0-9]*$/iu;
 
 /** The rows of the annotations that mark steps, in order of time (collector/analysis/step_marks.py).
@@ -73,6 +85,7 @@ function around(path) {
 export function ops(_, asked) {
   const { rows: { work, annotations }, cut } = asked;
   const paths = pathsOf(asked);
+  const pathOf = launchPathsOf(asked, paths);
   /** @typedef {{path: string, runs: number, host_ns: number, self_activities: number, self_ns: number, total_ns: number,
    *   activities: number, inside: Scope[]}} Scope */
   /** @type {Map<string, Scope>} */
@@ -96,7 +109,7 @@ export function ops(_, asked) {
     scope.host_ns += annotations.length[row];
   }
   for (const row of cut.work) {
-    const path = paths.get(work.annotation[row] - 1) || NO_ANNOTATION;
+    const path = pathOf(row) || NO_ANNOTATION;
     const scope = scopeOf(path);
     scope.self_activities++;
     scope.self_ns += work.length[row];

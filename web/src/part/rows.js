@@ -52,6 +52,7 @@ export function cutTo(rows, part) {
   const owners = new Set();
   for (let row = 0; row < externals.owner.length; row++) if (isCaused[externals.correlation[row]]) owners.add(externals.owner[row]);
   const isOwner = new Uint8Array(annotations.start.length);
+  for (const row of keptWork) if (work.captured[row]) owners.add(annotations.owner[work.captured[row] - 1]);
   for (let row = 0; row < isOwner.length; row++) isOwner[row] = owners.has(annotations.owner[row]) ? 1 : 0;
   return {
     part, work: keptWork, calls: keptCalls, annotations: overlapping(annotations, part, isOwner),
