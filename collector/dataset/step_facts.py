@@ -47,6 +47,7 @@ FACTS: Mapping[str, tuple[str, str]] = {
     "step_memory": ("memory", "pool"),
     "step_memory_growth": ("memory_growth", "step"),
     "step_occupancy": ("occupancy", ""),
+    "step_tensor_core_uses": ("tensor_cores", "use"),
     "step_tensor_cores": ("tensor_cores", "name"),
     "step_marks": ("steps", ""),
     "step_code_loading": ("code_loading", ""),
@@ -55,7 +56,7 @@ FACTS: Mapping[str, tuple[str, str]] = {
     LEDGER: ("ledger", "figure"),
 }
 """Table -> the question that it answers, and what its rows are counted by; of a question's tables the first is the one
-that its view reads."""
+that its view reads, and has the rows that `collector stats` shows unless it is asked to count by something else."""
 
 
 def answer_of(table: str, recording: Recording) -> Answer:

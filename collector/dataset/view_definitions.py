@@ -339,9 +339,16 @@ def _overlap() -> Any:
 
 
 def _concurrency() -> Any:
+    """The time of each number of activities that ran at once; that of none is what is left of the step."""
+    ibis = optional_package("ibis")
+    keys = [*_PLACE, "device_id", "running"]
     spans = _spans()
-    spans = spans.filter(spans.running > 0)
-    return spans.group_by([*_PLACE, "device_id", "running"]).aggregate(duration_ns=spans.length_ns.sum())
+    spans = spans.filter(spans.running > 0).select(*keys, "length_ns")
+    idle = _with_window(_busy())
+    idle = idle.filter(idle.idle_ns > 0)
+    idle = idle.mutate(running=ibis.literal(0, "int64"), length_ns=idle.idle_ns).select(*keys, "length_ns")
+    whole = ibis.union(spans, idle, distinct=False)
+    return whole.group_by(keys).aggregate(duration_ns=whole.length_ns.sum())
 
 
 def _busy() -> Any:

@@ -16,6 +16,7 @@ from sql_engines import datafusion_rows, duckdb_rows, native_rows, native_steps
 from collector.analysis.questions import QUESTIONS
 from collector.dataset import Dataset, DatasetWriter
 from collector.dataset.fact_tables import FILE
+from collector.dataset.step_facts import FACTS
 from collector.dataset.view_definitions import view_names, view_text
 from collector.dataset.view_files import DIALECTS, FOLDER, view_texts
 
@@ -29,6 +30,11 @@ def annotated_dataset(example_builder, tmp_path):
             writer.write(example_builder.recording())
             writer.write(example_builder.recording())
     return Dataset(tmp_path / "runs")
+
+
+def test_the_table_that_a_view_reads_has_the_rows_of_its_question_without_options():
+    read = dict(reversed(FACTS.values()))
+    assert read == {question: next(iter(QUESTIONS[question].by), "") for question in read}
 
 
 def rows_as_native(dataset):
@@ -85,7 +91,7 @@ def test_the_worked_example_has_its_figures(example, tmp_path):
     assert (devices["exposed_communication_ns"], devices["exposed_copy_ns"]) == (150, 0)
     assert [row["busy_ns"] for row in dataset.sql("select busy_ns from busy")] == [690]
     concurrency = dataset.sql("select running, duration_ns from computed_concurrency order by running")
-    assert concurrency["duration_ns"].tolist() == [570, 120]
+    assert concurrency["duration_ns"].tolist() == [310, 570, 120]
     (idle,) = dataset.sql("select * from answer_idle")
     assert (idle["launch_latency_ns"], idle["host_ns"], idle["synchronize_ns"], idle["tail_ns"]) == (150, 50, 10, 70)
     delays = dataset.sql("select delay_ns from answer_launch_delays where api_row = 7 order by delay_ns")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pytest
@@ -14,7 +14,6 @@ from collector.dataset.dataset import Dataset
 from collector.dataset.dataset_folder import tables
 from collector.dataset.dataset_tables import ENUMS
 from collector.dataset.exports import enum_table
-from collector.dataset.step_facts import FACTS
 from collector.dataset.view_files import view_texts
 
 Rows = dict[str, list[tuple[Any, ...]]]
@@ -77,14 +76,11 @@ def native_rows(dataset: Dataset, columns: Mapping[str, list[str]]) -> Rows:
     for name, question in QUESTIONS.items():
         if question.of_ranks or name == "steps":
             continue
-        by = next((by for question, by in FACTS.values() if question == name), "")
         rows = []
         for key, step in zip(dataset.keys, dataset, strict=True):
-            rows += [{**key._asdict(), **row} for row in question.ask(step.recording, **({"by": by} if by else {}))]
+            rows += [{**key._asdict(), **row} for row in question.ask(step.recording)]
         for view in {f"answer_{name}", f"computed_{name}"} & columns.keys():
-            is_shown = _IS_COMPUTED.get(view, lambda row: True)
-            shown = filter(is_shown, rows)
-            found[view] = sorted_rows({column: _known(row[column]) for column in columns[view]} for row in shown)
+            found[view] = sorted_rows({column: _known(row[column]) for column in columns[view]} for row in rows)
     return found
 
 
@@ -105,8 +101,3 @@ def native_steps(dataset: Dataset, columns: Mapping[str, list[str]]) -> Rows:
 
 def _known(value: Any) -> Any:
     return None if value != value else value
-
-
-_IS_COMPUTED: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
-    "computed_concurrency": lambda row: row["running"] > 0
-}

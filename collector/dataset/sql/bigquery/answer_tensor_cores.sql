@@ -1,3 +1,3 @@
 SELECT
   *
-FROM `step_tensor_cores`
+FROM `step_tensor_core_uses`

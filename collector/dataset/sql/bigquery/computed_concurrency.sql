@@ -1,34 +1,34 @@
-WITH `t13` AS (
+WITH `t15` AS (
   SELECT
-    `t12`.`run`,
-    `t12`.`rank`,
-    `t12`.`step`,
-    `t12`.`device_id`,
-    `t12`.`context_id`,
-    `t12`.`stream_id`,
-    `t12`.`correlation_id`,
-    `t12`.`start_ns`,
-    `t12`.`duration_ns`,
-    `t12`.`class`,
-    `t12`.`end_ns`,
-    `t8`.`of_run`,
-    `t8`.`of_rank`,
-    `t8`.`of_step`,
-    `t8`.`first_ns`,
-    `t8`.`last_ns`
+    `t14`.`run`,
+    `t14`.`rank`,
+    `t14`.`step`,
+    `t14`.`device_id`,
+    `t14`.`context_id`,
+    `t14`.`stream_id`,
+    `t14`.`correlation_id`,
+    `t14`.`start_ns`,
+    `t14`.`duration_ns`,
+    `t14`.`class`,
+    `t14`.`end_ns`,
+    `t9`.`of_run`,
+    `t9`.`of_rank`,
+    `t9`.`of_step`,
+    `t9`.`first_ns`,
+    `t9`.`last_ns`
   FROM (
     SELECT
-      `t10`.`run`,
-      `t10`.`rank`,
-      `t10`.`step`,
-      `t10`.`device_id`,
-      `t10`.`context_id`,
-      `t10`.`stream_id`,
-      `t10`.`correlation_id`,
-      `t10`.`start_ns`,
-      `t10`.`duration_ns`,
-      `t10`.`class`,
-      `t10`.`start_ns` + `t10`.`duration_ns` AS `end_ns`
+      `t12`.`run`,
+      `t12`.`rank`,
+      `t12`.`step`,
+      `t12`.`device_id`,
+      `t12`.`context_id`,
+      `t12`.`stream_id`,
+      `t12`.`correlation_id`,
+      `t12`.`start_ns`,
+      `t12`.`duration_ns`,
+      `t12`.`class`,
+      `t12`.`start_ns` + `t12`.`duration_ns` AS `end_ns`
     FROM (
       SELECT
         *
@@ -83,9 +83,9 @@ WITH `t13` AS (
             'copy' AS `class`
           FROM `copies` AS `t3`
         ) AS `t7`
-      ) AS `t9`
-    ) AS `t10`
-  ) AS `t12`
+      ) AS `t10`
+    ) AS `t12`
+  ) AS `t14`
   INNER JOIN (
     SELECT
       `t0`.`run` AS `of_run`,
@@ -94,106 +94,206 @@ WITH `t13` AS (
       `t0`.`start_ns` AS `first_ns`,
       `t0`.`end_ns` AS `last_ns`
     FROM `steps` AS `t0`
-  ) AS `t8`
-    ON `t12`.`run` = `t8`.`of_run`
-    AND `t12`.`rank` = `t8`.`of_rank`
-    AND `t12`.`step` = `t8`.`of_step`
+  ) AS `t9`
+    ON `t14`.`run` = `t9`.`of_run`
+    AND `t14`.`rank` = `t9`.`of_rank`
+    AND `t14`.`step` = `t9`.`of_step`
 )
 SELECT
-  `t19`.`run`,
-  `t19`.`rank`,
-  `t19`.`step`,
-  `t19`.`device_id`,
-  `t19`.`running`,
-  SUM(`t19`.`length_ns`) AS `duration_ns`
+  `t28`.`run`,
+  `t28`.`rank`,
+  `t28`.`step`,
+  `t28`.`device_id`,
+  `t28`.`running`,
+  SUM(`t28`.`length_ns`) AS `duration_ns`
 FROM (
   SELECT
-    `t18`.`run`,
-    `t18`.`rank`,
-    `t18`.`step`,
-    `t18`.`device_id`,
-    `t18`.`length_ns`,
-    `t18`.`compute`,
-    `t18`.`communication`,
-    `t18`.`copy`,
-    `t18`.`memset`,
-    `t18`.`compute` + `t18`.`communication` + `t18`.`copy` + `t18`.`memset` AS `running`
+    *
   FROM (
     SELECT
-      `t17`.`run`,
-      `t17`.`rank`,
-      `t17`.`step`,
-      `t17`.`device_id`,
-      LEAD(`t17`.`at_ns`) OVER (
-        PARTITION BY `t17`.`run`, `t17`.`rank`, `t17`.`step`, `t17`.`device_id`
-        ORDER BY `t17`.`at_ns` ASC
-      ) - `t17`.`at_ns` AS `length_ns`,
-      SUM(`t17`.`compute`) OVER (
-        PARTITION BY `t17`.`run`, `t17`.`rank`, `t17`.`step`, `t17`.`device_id`
-        ORDER BY `t17`.`at_ns` ASC
-        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-      ) AS `compute`,
-      SUM(`t17`.`communication`) OVER (
-        PARTITION BY `t17`.`run`, `t17`.`rank`, `t17`.`step`, `t17`.`device_id`
-        ORDER BY `t17`.`at_ns` ASC
-        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-      ) AS `communication`,
-      SUM(`t17`.`copy`) OVER (
-        PARTITION BY `t17`.`run`, `t17`.`rank`, `t17`.`step`, `t17`.`device_id`
-        ORDER BY `t17`.`at_ns` ASC
-        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-      ) AS `copy`,
-      SUM(`t17`.`memset`) OVER (
-        PARTITION BY `t17`.`run`, `t17`.`rank`, `t17`.`step`, `t17`.`device_id`
-        ORDER BY `t17`.`at_ns` ASC
-        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-      ) AS `memset`
+      `t22`.`run`,
+      `t22`.`rank`,
+      `t22`.`step`,
+      `t22`.`device_id`,
+      `t22`.`compute` + `t22`.`communication` + `t22`.`copy` + `t22`.`memset` AS `running`,
+      `t22`.`length_ns`
     FROM (
       SELECT
-        *
+        `t20`.`run`,
+        `t20`.`rank`,
+        `t20`.`step`,
+        `t20`.`device_id`,
+        LEAD(`t20`.`at_ns`) OVER (
+          PARTITION BY `t20`.`run`, `t20`.`rank`, `t20`.`step`, `t20`.`device_id`
+          ORDER BY `t20`.`at_ns` ASC
+        ) - `t20`.`at_ns` AS `length_ns`,
+        SUM(`t20`.`compute`) OVER (
+          PARTITION BY `t20`.`run`, `t20`.`rank`, `t20`.`step`, `t20`.`device_id`
+          ORDER BY `t20`.`at_ns` ASC
+          ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+        ) AS `compute`,
+        SUM(`t20`.`communication`) OVER (
+          PARTITION BY `t20`.`run`, `t20`.`rank`, `t20`.`step`, `t20`.`device_id`
+          ORDER BY `t20`.`at_ns` ASC
+          ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+        ) AS `communication`,
+        SUM(`t20`.`copy`) OVER (
+          PARTITION BY `t20`.`run`, `t20`.`rank`, `t20`.`step`, `t20`.`device_id`
+          ORDER BY `t20`.`at_ns` ASC
+          ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+        ) AS `copy`,
+        SUM(`t20`.`memset`) OVER (
+          PARTITION BY `t20`.`run`, `t20`.`rank`, `t20`.`step`, `t20`.`device_id`
+          ORDER BY `t20`.`at_ns` ASC
+          ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+        ) AS `memset`
       FROM (
         SELECT
-          `t14`.`run`,
-          `t14`.`rank`,
-          `t14`.`step`,
-          `t14`.`device_id`,
-          GREATEST(`t14`.`start_ns`, `t14`.`first_ns`) AS `at_ns`,
-          IF(`t14`.`class` = 'compute', 1, 0) AS `compute`,
-          IF(`t14`.`class` = 'communication', 1, 0) AS `communication`,
-          IF(`t14`.`class` = 'copy', 1, 0) AS `copy`,
-          IF(`t14`.`class` = 'memset', 1, 0) AS `memset`
-        FROM `t13` AS `t14`
-        WHERE
-          LEAST(`t14`.`end_ns`, `t14`.`last_ns`) >= GREATEST(`t14`.`start_ns`, `t14`.`first_ns`)
-          AND LEAST(`t14`.`end_ns`, `t14`.`last_ns`) > GREATEST(`t14`.`start_ns`, `t14`.`first_ns`)
-      ) AS `t15`
-      UNION ALL
+          *
+        FROM (
+          SELECT
+            `t16`.`run`,
+            `t16`.`rank`,
+            `t16`.`step`,
+            `t16`.`device_id`,
+            GREATEST(`t16`.`start_ns`, `t16`.`first_ns`) AS `at_ns`,
+            IF(`t16`.`class` = 'compute', 1, 0) AS `compute`,
+            IF(`t16`.`class` = 'communication', 1, 0) AS `communication`,
+            IF(`t16`.`class` = 'copy', 1, 0) AS `copy`,
+            IF(`t16`.`class` = 'memset', 1, 0) AS `memset`
+          FROM `t15` AS `t16`
+          WHERE
+            LEAST(`t16`.`end_ns`, `t16`.`last_ns`) >= GREATEST(`t16`.`start_ns`, `t16`.`first_ns`)
+            AND LEAST(`t16`.`end_ns`, `t16`.`last_ns`) > GREATEST(`t16`.`start_ns`, `t16`.`first_ns`)
+        ) AS `t18`
+        UNION ALL
+        SELECT
+          *
+        FROM (
+          SELECT
+            `t16`.`run`,
+            `t16`.`rank`,
+            `t16`.`step`,
+            `t16`.`device_id`,
+            LEAST(`t16`.`end_ns`, `t16`.`last_ns`) AS `at_ns`,
+            IF(`t16`.`class` = 'compute', -1, 0) AS `compute`,
+            IF(`t16`.`class` = 'communication', -1, 0) AS `communication`,
+            IF(`t16`.`class` = 'copy', -1, 0) AS `copy`,
+            IF(`t16`.`class` = 'memset', -1, 0) AS `memset`
+          FROM `t15` AS `t16`
+          WHERE
+            LEAST(`t16`.`end_ns`, `t16`.`last_ns`) >= GREATEST(`t16`.`start_ns`, `t16`.`first_ns`)
+            AND LEAST(`t16`.`end_ns`, `t16`.`last_ns`) > GREATEST(`t16`.`start_ns`, `t16`.`first_ns`)
+        ) AS `t19`
+      ) AS `t20`
+    ) AS `t22`
+    WHERE
+      `t22`.`length_ns` > 0
+      AND (
+        `t22`.`compute` + `t22`.`communication` + `t22`.`copy` + `t22`.`memset`
+      ) > 0
+  ) AS `t25`
+  UNION ALL
+  SELECT
+    *
+  FROM (
+    SELECT
+      `t26`.`run`,
+      `t26`.`rank`,
+      `t26`.`step`,
+      `t26`.`device_id`,
+      0 AS `running`,
+      `t26`.`window_ns` - `t26`.`busy_ns` AS `length_ns`
+    FROM (
       SELECT
-        *
+        `t24`.`run`,
+        `t24`.`rank`,
+        `t24`.`step`,
+        `t24`.`device_id`,
+        `t24`.`busy_ns`,
+        `t24`.`activities`,
+        `t11`.`window_ns`
       FROM (
         SELECT
-          `t14`.`run`,
-          `t14`.`rank`,
-          `t14`.`step`,
-          `t14`.`device_id`,
-          LEAST(`t14`.`end_ns`, `t14`.`last_ns`) AS `at_ns`,
-          IF(`t14`.`class` = 'compute', -1, 0) AS `compute`,
-          IF(`t14`.`class` = 'communication', -1, 0) AS `communication`,
-          IF(`t14`.`class` = 'copy', -1, 0) AS `copy`,
-          IF(`t14`.`class` = 'memset', -1, 0) AS `memset`
-        FROM `t13` AS `t14`
-        WHERE
-          LEAST(`t14`.`end_ns`, `t14`.`last_ns`) >= GREATEST(`t14`.`start_ns`, `t14`.`first_ns`)
-          AND LEAST(`t14`.`end_ns`, `t14`.`last_ns`) > GREATEST(`t14`.`start_ns`, `t14`.`first_ns`)
-      ) AS `t16`
-    ) AS `t17`
-  ) AS `t18`
-  WHERE
-    `t18`.`length_ns` > 0
-    AND (
-      `t18`.`compute` + `t18`.`communication` + `t18`.`copy` + `t18`.`memset`
-    ) > 0
-) AS `t19`
+          `t21`.`run`,
+          `t21`.`rank`,
+          `t21`.`step`,
+          `t21`.`device_id`,
+          SUM(GREATEST(`t21`.`end_ns` - GREATEST(`t21`.`start_ns`, `t21`.`covered_ns`), 0)) AS `busy_ns`,
+          COUNT(*) AS `activities`
+        FROM (
+          SELECT
+            `t17`.`run`,
+            `t17`.`rank`,
+            `t17`.`step`,
+            `t17`.`device_id`,
+            `t17`.`context_id`,
+            `t17`.`stream_id`,
+            `t17`.`correlation_id`,
+            `t17`.`start_ns`,
+            `t17`.`duration_ns`,
+            `t17`.`class`,
+            `t17`.`end_ns`,
+            `t17`.`of_run`,
+            `t17`.`of_rank`,
+            `t17`.`of_step`,
+            `t17`.`first_ns`,
+            `t17`.`last_ns`,
+            COALESCE(
+              MAX(`t17`.`end_ns`) OVER (
+                PARTITION BY `t17`.`run`, `t17`.`rank`, `t17`.`step`, `t17`.`device_id`
+                ORDER BY `t17`.`start_ns` ASC
+                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 preceding
+              ),
+              `t17`.`start_ns`
+            ) AS `covered_ns`
+          FROM (
+            SELECT
+              `t16`.`run`,
+              `t16`.`rank`,
+              `t16`.`step`,
+              `t16`.`device_id`,
+              `t16`.`context_id`,
+              `t16`.`stream_id`,
+              `t16`.`correlation_id`,
+              GREATEST(`t16`.`start_ns`, `t16`.`first_ns`) AS `start_ns`,
+              `t16`.`duration_ns`,
+              `t16`.`class`,
+              LEAST(`t16`.`end_ns`, `t16`.`last_ns`) AS `end_ns`,
+              `t16`.`of_run`,
+              `t16`.`of_rank`,
+              `t16`.`of_step`,
+              `t16`.`first_ns`,
+              `t16`.`last_ns`
+            FROM `t15` AS `t16`
+            WHERE
+              LEAST(`t16`.`end_ns`, `t16`.`last_ns`) >= GREATEST(`t16`.`start_ns`, `t16`.`first_ns`)
+          ) AS `t17`
+        ) AS `t21`
+        GROUP BY
+          1,
+          2,
+          3,
+          4
+      ) AS `t24`
+      INNER JOIN (
+        SELECT
+          `t0`.`run` AS `of_run`,
+          `t0`.`rank` AS `of_rank`,
+          `t0`.`step` AS `of_step`,
+          `t0`.`end_ns` - `t0`.`start_ns` AS `window_ns`
+        FROM `steps` AS `t0`
+      ) AS `t11`
+        ON `t24`.`run` = `t11`.`of_run`
+        AND `t24`.`rank` = `t11`.`of_rank`
+        AND `t24`.`step` = `t11`.`of_step`
+    ) AS `t26`
+    WHERE
+      (
+        `t26`.`window_ns` - `t26`.`busy_ns`
+      ) > 0
+  ) AS `t27`
+) AS `t28`
 GROUP BY
   1,
   2,
