@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collector.cli._time_arguments import time_argument, time_window
-from collector.errors import CollectorError, InvalidFileError
+from collector.errors import CollectorError
 from collector.files.written_files import written
 from collector.text import terminal
 from collector.text.progress import progress
@@ -118,8 +118,6 @@ def run(arguments: argparse.Namespace) -> int:
     if part is not None:
         view = replace(view, extent_ns=part.extent_ns)
         terminal.report(f"{arguments.input}: of the journal, the part of the window was read; others are not counted")
-    if step.is_empty:
-        raise InvalidFileError(f"{arguments.input}: the file is empty", "Record the step again")
     if step.warning:
         terminal.report(step.warning)
     if step.recorded is not None and not step.recorded.ledger.launches_seen:

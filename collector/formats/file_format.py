@@ -109,8 +109,6 @@ class Format:
     """The largest file that is read."""
     limit: str = f"{MAX_BYTES >> 30} GiB"
     """`max_bytes` in words, with their reason."""
-    empty_is_a_step: bool = False
-    """Whether a file without a byte is a step in which nothing happened."""
     write: Callable[[Writable, Path], None] | None = None
     """Writes a step, whole or not at all."""
     drawn: DrawnFile | None = None

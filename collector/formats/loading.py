@@ -17,12 +17,10 @@ from collector.formats.registry import (
     check_head,
     format_of,
     has_signature,
-    readable,
     readable_sentence,
     readable_suffixes,
     refuse_foreign,
 )
-from collector.formats.step import MessageSource, Step
 from collector.recording.journal import holds_records
 from collector.recording.journal_segments import is_journal, segments_of
 
@@ -30,7 +28,7 @@ if TYPE_CHECKING:
     import os
     from pathlib import Path
 
-    from collector.formats.file_content import FileContent
+    from collector.formats.step import Step
 
 
 def load(path: str | os.PathLike[str], *, window: tuple[float | None, float | None] | None = None) -> Step:
@@ -95,18 +93,9 @@ def _window_ns(window: tuple[float | None, float | None] | None) -> tuple[int | 
 def _load(name: Path) -> Step:
     content = content_of(name, check_head, readable_sentence())
     refuse_foreign(content.head, content.name)
-    if content.is_blank:
-        return _empty(content)
+    if content.is_blank:  # a message without fields has no bytes either, and TensorFlow writes such files
+        reasons = "".join(f" ({reason}: {count})" for reason, count in content.skipped.items())
+        raise InvalidFileError(f"{content.name}: the file is empty{reasons}", "Record the step again")
     read = format_of(content).read
     assert read is not None
     return read(content)
-
-
-def _empty(content: FileContent) -> Step:
-    """The step of an empty file: a message without fields has no bytes, and TensorFlow writes such files."""
-    if content.data or not any(each.empty_is_a_step and content.suffix in each.suffixes for each in readable()):
-        reasons = "".join(f" ({reason}: {count})" for reason, count in content.skipped.items())
-        raise InvalidFileError(f"{content.name}: the file is empty{reasons}")
-    from collector.protos import RunMetadata
-
-    return Step(MessageSource(RunMetadata()), kind="StepStats", path=content.name, skipped=content.skipped)

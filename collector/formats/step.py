@@ -454,11 +454,6 @@ class Step(TracedStep):
         return f"{self.path}: not all of it could be read{where}: {reasons or 'cut off'}"
 
     @property
-    def is_empty(self) -> bool:
-        """Whether the file is an empty message."""
-        return not self._source.is_recording and self.sums is None and not self.wire()[0]
-
-    @property
     def unread(self) -> Mapping[str, int]:
         """Reason -> count: what all that is made of the step says is missing, where no ledger counts it itself."""
         return self._missing() + Counter(self._source.unread())

@@ -90,6 +90,5 @@ FORMAT = Format(
     check_head=_check_head,
     max_bytes=_MAX_BYTES,
     limit="the 2 GiB that a protobuf message can be",
-    empty_is_a_step=True,
     write=_write,
 )

@@ -75,6 +75,5 @@ FORMAT = Format(
     use="the same as text",
     begins=lambda head: _BEGINNING.match(head) is not None,
     read=_read,
-    empty_is_a_step=True,
     write=_write,
 )

@@ -87,6 +87,6 @@ def test_an_empty_folder_is_one_line(tmp_path, capsys):
 
 def test_steps_in_which_nothing_happened_are_too_few(tmp_path, capsys):
     path = tmp_path / "empty.pb"
-    path.write_bytes(b"")
+    path.write_bytes(b"\x0a\x00")
     assert main(["compare", str(path), str(path)]) == EXIT_NOT_ENOUGH_STEPS
     assert "Traceback" not in capsys.readouterr().err

@@ -98,6 +98,7 @@ def test_a_gzip_file_in_several_parts(write):
     ("name", "data", "says"),
     [
         ("a.json", b"", "the file is empty"),
+        ("a.pb", b"", "the file is empty"),
         ("a.json", b'[{"frame": {"name": "ROOT"}, "children": []}, {"CUDA": {}}]', "a profile of Proton"),
         ("a.json", b'[{"name": "a"}]', "nothing is an event with a time"),
         ("a.json", b'[{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "p"}}]', "an event with a time"),
@@ -127,8 +128,8 @@ def test_what_cannot_be_read_is_one_line_with_the_file_and_the_place(write, name
     assert "\n" not in message
 
 
-def test_an_empty_message_file_is_an_empty_step(write):
-    assert load(write("step.pb", b"")).step_stats == StepStats()
+def test_a_message_with_an_empty_step_is_an_empty_step(write):
+    assert load(write("step.pb", b"\x0a\x00")).step_stats == StepStats()
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])

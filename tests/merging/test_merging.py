@@ -21,6 +21,7 @@ from collector.protos import DeviceStepStats, NodeExecStats, RunMetadata, StepSt
 from collector.protos.xplane_pb2 import XSpace
 
 EPOCH_NS = 1_700_000_000_000_000_000
+NO_NODES = StepStats(dev_stats=[DeviceStepStats(device="/gpu:0/stream:all")])
 
 
 def node(name, start_ns, duration_ns, label=""):
@@ -223,7 +224,7 @@ def test_a_merged_trace_can_be_read_and_merged_again(write, tmp_path):
 )
 def test_what_cannot_be_merged(write, tmp_path, inputs, output, error, says):
     write("step1.pb", step())
-    write("empty.pb", StepStats())
+    write("empty.pb", NO_NODES)
     write("later.pb", step(10**16))
     with pytest.raises(error, match=re.escape(says)):
         collector.merge([tmp_path / name for name in inputs], tmp_path / output)
@@ -232,7 +233,7 @@ def test_what_cannot_be_merged(write, tmp_path, inputs, output, error, says):
 
 
 def test_an_input_without_times_is_named_and_the_others_are_drawn(write, tmp_path):
-    report = collector.merge([write("step1.pb", step()), write("empty.pb", StepStats())], tmp_path / "all.json")
+    report = collector.merge([write("step1.pb", step()), write("empty.pb", NO_NODES)], tmp_path / "all.json")
     assert [(Path(each.name).name, each.slices) for each in report.inputs] == [("step1.pb", 3), ("empty.pb", 0)]
     assert report.inputs[1].skipped == {"inputs without a timed node": 1}
 

@@ -100,8 +100,7 @@ def _given(flag: str, path, files) -> list[str]:
 @pytest.mark.parametrize("flag", [*BELONGS, "step", "checkpoint_path"])
 def test_wrong_kind_of_file_for_a_flag(flag, kind, files, capsys):
     words = _given(flag, files[kind], files)
-    right = {BELONGS.get(flag)} if flag != "step" else {"run_meta", "nothing"}  # an empty .pb is a step without devices
-    if kind in right:
+    if kind == {**BELONGS, "step": "run_meta"}.get(flag):
         assert main(["prof", *words]) == 0
     else:
         assert files[kind].stem in _refused(words, capsys)
