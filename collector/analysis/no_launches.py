@@ -1,10 +1,12 @@
-"""Likely causes of a step without GPU work."""
+"""Likely causes of a step without GPU work; of a file of another program, what it has instead."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from collector.analysis.annotation_paths import has_whole_paths
 from collector.recording.schema import LAUNCHED_TABLES
+from collector.text.wording import counted, listed
 
 if TYPE_CHECKING:
     from collector.recording.recording import Recording
@@ -15,7 +17,25 @@ _LIKELY_CAUSES = (
 )
 
 
+_OF_HOST = {
+    "annotations": "{:,} annotation[|s]",
+    "api_calls": "{:,} call[|s] of CUDA",
+    "nvtx_ranges": "{:,} NVTX range[|s]",
+    "other_ranges": "{:,} other range[|s]",
+}
+"""Table -> its rows in words, of what a file without GPU work may hold."""
+
+
 def no_launches(recording: Recording) -> str:
-    """The likely causes in one line if a traced step has neither launches nor GPU work; else ``""``."""
+    """The likely causes in one line if a traced step has neither launches nor GPU work; else ``""``.
+
+    Of the file of another program nothing is known but its content, which the line states.
+    """
     has_work = any(len(getattr(recording, name)) for name in LAUNCHED_TABLES)
-    return "" if has_work or recording.ledger.launches_seen or recording.ledger.untraced else _LIKELY_CAUSES
+    if has_work or recording.ledger.launches_seen or recording.ledger.untraced:
+        return ""
+    if has_whole_paths(recording):
+        return _LIKELY_CAUSES
+    counts = ((text, len(getattr(recording, name))) for name, text in _OF_HOST.items())
+    held = [counted(text, count) for text, count in counts if count]
+    return f"the file has no GPU work: no kernel, copy or memset, and no launch; it has {listed(held) or 'no event'}"

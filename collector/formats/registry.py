@@ -19,6 +19,7 @@ from collector.formats.file_content import first_letter
 from collector.formats.file_format import Format, Writable
 from collector.formats.foreign_files import foreign_kind, recipe_kind, report_kind
 from collector.formats.step import RecordingSource, Step, TracedStep
+from collector.text.wording import listed
 from collector.timeline.drawn_files import DRAWN_FILES, DrawnFile
 
 if TYPE_CHECKING:
@@ -177,8 +178,8 @@ def readable_list(*, with_origins: bool = False) -> str:
     for family, members in families.items():
         suffixes = ", ".join(_unpacked_suffixes(members))
         origins = [each.origin for each in members if each.origin and with_origins]
-        parts.append(family + (f" ({suffixes})" if suffixes else "") + (f" of {_listed(origins)}" if origins else ""))
-    return _listed(parts)
+        parts.append(family + (f" ({suffixes})" if suffixes else "") + (f" of {listed(origins)}" if origins else ""))
+    return listed(parts)
 
 
 def readable_suffixes() -> tuple[str, ...]:
@@ -188,11 +189,6 @@ def readable_suffixes() -> tuple[str, ...]:
 
 def _unpacked_suffixes(members: Iterable[Format]) -> dict[str, None]:
     return dict.fromkeys(suffix for each in members for suffix in each.suffixes if not suffix.endswith(".gz"))
-
-
-def _listed(parts: Iterable[str]) -> str:
-    *first, last = parts
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 # --- writing

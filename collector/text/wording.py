@@ -36,3 +36,12 @@ def suggestion(given: str, known: Sequence[str]) -> str:
 def most_similar(given: str, known: Sequence[str]) -> str:
     """Return the word of ``known`` that is most similar to ``given``, or ``""`` if none is similar."""
     return next(iter(difflib.get_close_matches(given, known, n=1)), "")
+
+
+def listed(words: Sequence[str], last: str = "and") -> str:
+    """Return words as one enumeration, with a word before the last of them.
+
+    >>> listed(["kernels", "copies", "memsets"], "or")
+    'kernels, copies or memsets'
+    """
+    return f" {last} ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)

@@ -122,10 +122,33 @@ def test_a_step_without_annotations_has_no_table_of_them(build):
 
 
 def test_a_step_without_launches_says_the_likely_causes(build):
+    build.environment["source"] = "native"
     text = " ".join(summarize(build.annotation("layer", 0, 50, 1).recording(), color=False).split())
     for cause in ("another process", "another copy of the CUDA libraries", "nothing ran on a GPU"):
         assert cause in text
     assert "likely causes" not in summarize(build.kernel("k", 10).recording(), color=False)
+
+
+@pytest.mark.parametrize(
+    ("fill", "held"),
+    [
+        (
+            lambda build: build.annotation("mm", 0, 50, 1).annotation("add", 60, 50, 2),
+            "it has 2 annotations",
+        ),
+        (
+            lambda build: build.annotation("range", 0, 50, 1).call("cudaGetDevice_v3020", 10),
+            "it has 1 annotation and 1 call of CUDA",
+        ),
+        (lambda build: build, "it has no event"),
+    ],
+)
+def test_a_file_of_another_program_without_gpu_work_says_what_it_has_instead(build, fill, held):
+    build.environment["source"] = "profiler"
+    text = " ".join(summarize(fill(build).recording(), color=False).split())
+    assert f"the file has no GPU work: no kernel, copy or memset, and no launch; {held}" in text
+    for advice in ("likely causes", "collector info", "trace it"):
+        assert advice not in text
 
 
 def test_a_recording_and_a_step_have_the_same_summary(build):
