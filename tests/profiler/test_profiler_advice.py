@@ -18,6 +18,7 @@ from collector.profiler.profile_options import Options
 from collector.profiler.step_reader import read_step
 from collector.protos import NodeExecStats, RunMetadata
 from collector.testing import SimulatedGpu
+from collector.text.quantities import time_text
 
 pytestmark = pytest.mark.simulator
 
@@ -90,6 +91,7 @@ def _small_copies(count: int) -> Callable[[SimulatedGpu], None]:
 def _uploads(sizes: list[int]) -> Callable[[SimulatedGpu], None]:
     def run(gpu: SimulatedGpu) -> None:
         _kernels(gpu, "relu", "add", "mul", times=10)
+        gpu.synchronize()
         with collector.annotate("weights"):
             for size in sizes:
                 gpu.memcpy("HtoD", size, stream=14, src="pinned", duration_ns=1_000)
@@ -166,6 +168,162 @@ CASES: dict[str, tuple[Callable[[SimulatedGpu], None], Callable[[SimulatedGpu], 
 """Checker -> a program that has its trouble, and one that has it not."""
 
 
+def _data_parallel(gpu: SimulatedGpu) -> None:
+    """Two devices that get data of a size from the host at once, and return as much to it."""
+    for _ in range(4):
+        for device in (0, 1):
+            gpu.memcpy("HtoD", 1 << 16, device=device, src="pinned")
+        for device in (0, 1):
+            gpu.launch("relu", device=device, duration_ns=30_000, grid=GRID)
+        for device in (0, 1):
+            gpu.memcpy("DtoH", 1 << 16, device=device, dst="pinned")
+        gpu.synchronize()
+
+
+def _small_copies_in_a_graph(gpu: SimulatedGpu) -> None:
+    with gpu.capture(stream=14) as graph:
+        for _ in range(30):
+            gpu.memcpy("DtoH", 64, stream=14, dst="pinned", duration_ns=1_000)
+    graph.instantiate().launch(stream=14)
+
+
+def _small_copies_in_both_directions(gpu: SimulatedGpu) -> None:
+    for _ in range(15):
+        gpu.memcpy("DtoH", 64, stream=14, dst="pinned", duration_ns=1_000)
+        gpu.memcpy("HtoD", 128, stream=14, src="pinned", duration_ns=1_000)
+
+
+def _small_grids_at_once(gpu: SimulatedGpu) -> None:
+    for number in range(32):
+        gpu.launch("relu", stream=13 + number % 8, duration_ns=200_000, grid=(8, 1, 1))
+
+
+def _only_peer_copies(gpu: SimulatedGpu) -> None:
+    gpu.memcpy_peer(0, 1, 1 << 20, stream=14, duration_ns=100_000)
+
+
+def _dominating_communication(gpu: SimulatedGpu) -> None:
+    _kernels(gpu, ALL_REDUCE, times=18)
+    _kernels(gpu, "relu", times=2)
+
+
+def _hidden_pageable(gpu: SimulatedGpu) -> None:
+    gpu.launch("relu", stream=13, duration_ns=900_000, grid=GRID)
+    gpu.memcpy("HtoD", 1 << 20, src="pageable", stream=14, duration_ns=200_000)
+
+
+def _hidden_uploads(gpu: SimulatedGpu) -> None:
+    gpu.launch("relu", stream=13, duration_ns=900_000, grid=GRID)
+    for _ in range(4):
+        gpu.memcpy("HtoD", 8192, src="pinned", stream=14, duration_ns=1_000)
+
+
+def _pageable_in_the_default_stream(gpu: SimulatedGpu) -> None:
+    _kernels(gpu, "relu", "add", "mul", stream=7)
+    gpu.memcpy("HtoD", 1 << 20, stream=7, src="pageable", duration_ns=90_000)
+
+
+def _copies_and_hardly_a_kernel(gpu: SimulatedGpu) -> None:
+    gpu.memcpy("HtoD", 1 << 20, stream=13, src="pinned", duration_ns=900_000)
+    gpu.launch("relu", stream=13, duration_ns=1_000, grid=GRID)
+
+
+COUNTER_EXAMPLES = {
+    "kernels of NCCL, which wait for others": ("dominating_kernel", _dominating_communication),
+    "pageable copies that cost the device no time": ("pageable_copies", _hidden_pageable),
+    "copies for which the host waits on any stream": ("copies_could_overlap", _upload("pageable", stream=13)),
+    "copies beside which there is nothing to run": ("copies_could_overlap", _copies_and_hardly_a_kernel),
+    "copies between devices without any kernel": ("peer_copies", _only_peer_copies),
+    "data of one size to and from each device": ("copies_through_host", _data_parallel),
+    "small copies that one call launches": ("small_copies", _small_copies_in_a_graph),
+    "small copies in both directions": ("small_copies", _small_copies_in_both_directions),
+    "small grids that run at once": ("small_grids", _small_grids_at_once),
+    "kernels of a card without tensor cores": ("tensor_core_free_matmuls", _products("maxwell_sgemm_128x64_nn")),
+    "copies for which the host waits, all in one stream": ("default_stream", _pageable_in_the_default_stream),
+    "repeated copies that cost the device no time": ("repeated_copies", _hidden_uploads),
+}
+"""Why an advice does not apply, or is followed already: the checker and a program."""
+
+
+def _own_stream_too_late(gpu: SimulatedGpu) -> None:
+    gpu.memcpy("HtoD", 1 << 20, src="pinned", stream=14, duration_ns=300_000)
+    gpu.synchronize()
+    _kernels(gpu, "relu", "add", "mul", times=10)
+
+
+def _late_graphs(gpu: SimulatedGpu) -> None:
+    with gpu.capture(stream=13) as graph:
+        _kernels(gpu, "relu", times=3, duration_ns=1_000)
+    executable = graph.instantiate()
+    for _ in range(10):
+        executable.launch(stream=13)
+        gpu.advance(60_000)
+
+
+def _busy_host(gpu: SimulatedGpu) -> None:
+    for _ in range(3):
+        _kernels(gpu, "relu", times=2)
+        gpu.advance(5_000_000)
+    _kernels(gpu, "relu", times=1)
+
+
+def _draining_events(gpu: SimulatedGpu) -> None:
+    for _ in range(5):
+        gpu.launch("relu", stream=13, duration_ns=20_000, grid=GRID)
+        gpu.synchronize_event(gpu.record_event(stream=13))
+
+
+REMEDIES = {
+    "copies on a stream of their own": (
+        "copies_could_overlap",
+        _own_stream_too_late,
+        "they have a stream of their own: start them before they are needed",
+        "put them on a stream of their own",
+    ),
+    "copies on the stream of kernels": (
+        "copies_could_overlap",
+        _upload("pinned", stream=13),
+        "put them on a stream of their own",
+        "they have a stream of their own",
+    ),
+    "launches of graphs": (
+        "launch_bound",
+        _late_graphs,
+        "launch the CUDA graphs ahead, or join them to larger ones",
+        "batch launches",
+    ),
+    "a host that does other work": (
+        "launch_bound",
+        _busy_host,
+        "most of this time the host does other work",
+        "batch launches",
+    ),
+    "launches of single kernels": ("launch_bound", _late_launches, "batch launches in a CUDA graph", "host does other"),
+    "waits for events": ("draining_synchronizations", _draining_events, "wait later, when", "wait for events"),
+    "waits for the device": ("draining_synchronizations", _draining, "wait for events, or later", "wait later"),
+    "nothing but communication": (
+        "exposed_communication",
+        lambda gpu: _kernels(gpu, ALL_REDUCE),
+        "; send less",
+        "beside kernels",
+    ),
+    "communication before kernels": (
+        "exposed_communication",
+        _collective(beside_kernels=False),
+        "beside kernels that do not need it, or send less",
+        "; send less",
+    ),
+}
+"""A state of the program: the checker, a program, the remedy, and one that is followed already or cannot apply."""
+
+ANY_PROGRAM = {
+    **{name: program for name, (program, _) in CASES.items()},
+    **{f"{name}, mended": program for name, (_, program) in CASES.items()},
+    **{why: program for why, (_, program) in COUNTER_EXAMPLES.items()},
+    **{why: program for why, (_, program, *_) in REMEDIES.items()},
+}
+
+
 def _traced(program: Callable[[SimulatedGpu], None], **options):
     with SimulatedGpu(cuda="12.4", devices=2, start_ns=10**18) as gpu, collector.trace(**options) as step:
         program(gpu)
@@ -187,6 +345,45 @@ def test_each_checker_finds_its_trouble_with_evidence(name):
 @pytest.mark.parametrize("name", CASES)
 def test_each_checker_is_silent_where_its_trouble_is_mended(name):
     assert name not in _advice(CASES[name][1])
+
+
+@pytest.mark.parametrize(("name", "program"), COUNTER_EXAMPLES.values(), ids=COUNTER_EXAMPLES)
+def test_no_checker_gives_advice_that_does_not_apply(name, program):
+    assert name not in _advice(program)
+
+
+@pytest.mark.parametrize(("name", "program", "remedy", "other"), REMEDIES.values(), ids=REMEDIES)
+def test_the_remedy_is_one_that_is_not_followed_yet(name, program, remedy, other):
+    line = _advice(program)[name].line
+    assert remedy in line
+    assert other not in line
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_finding_states_what_it_costs_and_its_severity_follows(name):
+    (found,) = [one for one in step_advice.advise(read_step(_traced(CASES[name][0]).recording)) if one.checker == name]
+    assert found.gain is not None
+    assert 0 < found.gain.share <= 1
+    assert found.line.endswith(f"({found.gain})")
+    assert f"wins at most {time_text(found.gain.time_ns)}, " in found.line
+    assert found.severity == (
+        Severity.HIGH if found.gain.share >= 0.1 else Severity.MEDIUM if found.gain.share >= 0.02 else Severity.NOTE
+    )
+
+
+def test_a_small_part_of_the_step_is_a_note_behind_a_large_one():
+    """Five waits drain the device for some microseconds of ten milliseconds, in which one kernel takes the most."""
+
+    def program(gpu: SimulatedGpu) -> None:
+        _draining(gpu)
+        _kernels(gpu, "softmax", times=1, duration_ns=10_000_000)
+
+    found = step_advice.advise(read_step(_traced(program).recording))
+    assert [(one.checker, one.severity) for one in found] == [
+        ("dominating_kernel", Severity.HIGH),
+        ("draining_synchronizations", Severity.NOTE),
+    ]
+    assert "0." in str(found[1].gain)
 
 
 def test_every_checker_has_a_case():
@@ -234,9 +431,9 @@ def test_labels_are_not_read_where_there_are_columns(name):
     assert _texts(_with_nodes(step, lambda node: setattr(node, "timeline_label", wrong))) == expected
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_files_without_columns_get_the_same_advice_from_their_labels(name):
-    step = _traced(CASES[name][0]).run_metadata
+@pytest.mark.parametrize("program", ANY_PROGRAM.values(), ids=ANY_PROGRAM)
+def test_files_without_columns_get_the_same_advice_from_their_labels(program):
+    step = _traced(program).run_metadata
     assert _texts(_with_nodes(step, lambda node: node.ClearField("activity"))) == _texts(step)
 
 
@@ -329,11 +526,10 @@ def test_idle_and_busy_time_are_those_of_the_summary():
     assert int(device.idle.lengths.sum()) == window - busy
 
 
-@pytest.mark.parametrize("name", [*CASES])
-def test_columns_of_a_recording_get_the_advice_of_its_step_stats(name):
-    for program in CASES[name]:
-        recording = _traced(program).recording
-        assert step_advice.advise(RecordingStep.of(recording)) == step_advice.advise(read_step(recording))
+@pytest.mark.parametrize("program", ANY_PROGRAM.values(), ids=ANY_PROGRAM)
+def test_columns_of_a_recording_get_the_advice_of_its_step_stats(program):
+    recording = _traced(program).recording
+    assert step_advice.advise(RecordingStep.of(recording)) == step_advice.advise(read_step(recording))
 
 
 @pytest.mark.parametrize(

@@ -257,7 +257,7 @@ PROVOKED = {
     "dominating_kernel": _step(device=[*_kernels(20), ("x:y", 9000, 1, "", 1)]),
     "pageable_copies": _step(device=[("i:MEMCPYHtoD", 10, 500, COPY.replace("Pinned", "Pageable"), 1)]),
     "copies_could_overlap": _step(device=[("i:MEMCPYHtoD", 10, 900, COPY, 1), *_kernels(2)]),
-    "small_copies": _step(device=[(f"o{n}:MEMCPYDtoH", 10 + 9 * n, 5, COPY, 1) for n in range(30)]),
+    "small_copies": _step(device=[(f"o{n}:MEMCPYDtoH", 10 + 9 * n, 5, COPY, 9 * n + 1) for n in range(30)]),
     "repeated_copies": _step(device=[("in:MEMCPYHtoD", 10 + 9 * n, 5, COPY, 1) for n in range(4)]),
     "small_grids": _step(device=_kernels(5, grid=8)),
     "exposed_communication": _step(device=[*_kernels(3), *_kernels(5, name="grad:ncclDevKernel_AllReduce")]),
@@ -404,7 +404,7 @@ def test_shares_are_of_what_the_text_says():
     others = [("b:gelu", 200, 200, "gelu", 1), ("c:ncclKernel", 500, 70, "ncclKernel grid:2,1,1 block:512,1,1", 1)]
     assert "small_grids" not in _advice(_step(device=[small, *others]))
     line = _advice(_step(device=[small, *others]), **{"small_grids.share": "0.1"})["small_grids"]
-    assert line.startswith("kernels of fewer than 64 blocks take 10% of the kernel time of /gpu:0")
+    assert line.startswith("kernels of fewer than 64 blocks, one at a time, take 10% of the kernel time of /gpu:0")
 
 
 def test_copies_of_unknown_size_are_not_small():
@@ -421,7 +421,8 @@ def test_a_gpu_that_waits_for_what_was_launched_ahead_is_not_launch_bound():
     assert "launch_bound" not in _advice(_step(device=ahead))
     late = [(f"op{n}:k", 1000 * n, 100, "", 1000 * n - 200) for n in range(1, 11)]
     line = _advice(_step(device=late))["launch_bound"]
-    assert "/gpu:0 idles 8.1 ms and for 8.1 ms of that the host launches too late (89% of the time from its" in line
+    assert line.startswith("/gpu:0 idles 8.1 ms and for 8.1 ms of that the host launches too late; ")
+    assert line.endswith("(wins at most 8.1 ms, 89% of the time from its first to its last activity)")
     unknown = [(f"op{n}:k", 1000 * n, 100, "", 0) for n in range(1, 11)]
     assert "launch_bound" not in _advice(_step(device=unknown))
 

@@ -4,7 +4,7 @@
 ... def many_kernels(activity, limits):
 ...     '''A step of very many kernels.'''
 ...     if activity.kernel_count >= limits["kernels"]:
-...         yield Advice(Severity.NOTE, f"{activity.kernel_count} kernels in one step")
+...         yield Advice(f"{activity.kernel_count} kernels in one step", Gain(2_000_000, 0.01))
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from collector.profiler.advice.step_activity import Activity
+from collector.text.quantities import time_text
 
 
 class Severity(enum.IntEnum):
@@ -22,20 +24,49 @@ class Severity(enum.IntEnum):
     WRONG = 0
     """The recording is incomplete."""
     HIGH = 1
+    """At least a tenth of the step can be won."""
     MEDIUM = 2
+    """At least a fiftieth."""
     NOTE = 3
+
+
+_LEAST_SHARES = {Severity.HIGH: 0.1, Severity.MEDIUM: 0.02, Severity.NOTE: 0.0}
+
+
+class Gain(NamedTuple):
+    """The time that could be won at most, if the trouble of a finding did not exist."""
+
+    time_ns: int
+    share: float
+    """Of the step, or of another time that `of` names."""
+    of: str = "the step"
+
+    @property
+    def severity(self) -> Severity:
+        """The severity that follows from the share."""
+        return next(each for each, least in _LEAST_SHARES.items() if self.share >= least)
+
+    def __str__(self) -> str:
+        percent = f"{self.share:.0%}" if self.share >= 0.1 else f"{100 * self.share:.2g}%"
+        return f"wins at most {time_text(self.time_ns)}, {percent} of {self.of}"
 
 
 @dataclass(frozen=True)
 class Advice:
     """One finding."""
 
-    severity: Severity
     line: str
-    """The cause and the remedy, in one line."""
+    """The cause, the remedy and the gain, in one line."""
+    gain: Gain | None
+    """None: the recording is incomplete, which counts more than any gain."""
     evidence: tuple[str, ...] = ()
     """The kernels, their times and places."""
     checker: str = ""
+
+    @property
+    def severity(self) -> Severity:
+        """The severity that follows from the gain."""
+        return Severity.WRONG if self.gain is None else self.gain.severity
 
 
 Check = Callable[[Activity, Mapping[str, float]], Iterable[Advice]]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
 from typing import Protocol
 
 import numpy as np
@@ -17,6 +17,7 @@ from collector.protos import Activity as RecordedActivity
 from collector.recording.api_functions import ApiRole, role_of
 from collector.recording.cupti_enums import COPY_KINDS
 from collector.recording.distinct import distinct_codes
+from collector.recording.first_rows import distinct_rows
 from collector.recording.idle_causes import IdleTimes, idle_times
 from collector.recording.intervals import Union
 from collector.recording.ledger import Ledger
@@ -40,9 +41,16 @@ class Device:
         window: begin and end of the step; if None, or if some activities lie outside it: from the first start to the
             last end.
         waits: the times in which the host was in a synchronizing call.
+        streams: gives the number of each activity's stream; -1: not known.
     """
 
-    def __init__(self, columns: ActivityColumns, window: tuple[int, int] | None, waits: Union) -> None:
+    def __init__(
+        self,
+        columns: ActivityColumns,
+        window: tuple[int, int] | None,
+        waits: Union,
+        streams: Callable[[], Ints],
+    ) -> None:
         order = np.lexsort((columns.end_ns, columns.start_ns))
         self.name = unit_of(columns.device)
         self.start = columns.start_ns[order]
@@ -67,7 +75,7 @@ class Device:
         self.window = window if window is not None and whole else span
         """The total time for shares of busy and idle time."""
         self.window_name = "the step" if whole else "the time from its first to its last activity"
-        self._waits = waits
+        self._waits, self._streams, self._order = waits, streams, order
 
     def __len__(self) -> int:
         return len(self.start)
@@ -94,6 +102,34 @@ class Device:
     def idle(self) -> IdleTimes:
         """The times in the window without any activity, with their causes, as `collector.analysis` has them."""
         return idle_times(self.start, self.end, self.window, lambda rows: self.scheduled[rows], self._waits)
+
+    @cached_property
+    def stream(self) -> Ints:
+        """The number of each activity's stream; -1: not known."""
+        return self._streams()[self._order]
+
+    @cached_property
+    def is_in_graph(self) -> Mask:
+        """Whether one call launched an activity together with others, as the nodes of a CUDA graph."""
+        _, places, counts = np.unique(self.scheduled, return_inverse=True, return_counts=True)
+        together: Mask = (self.scheduled > 0) & (counts[places.reshape(-1)] > 1)
+        return together
+
+    def time_without(self, rows: Mask, others: Mask) -> int:
+        """The time in which at least one of ``rows`` runs and none of ``others`` does."""
+        union = self.union(rows)
+        return union.length - union.overlap(self.union(others))
+
+    def time_singly(self, rows: Mask, among: Mask) -> int:
+        """The time in which exactly one of ``among`` runs, and it is one of ``rows``."""
+        times = np.concatenate([self.start[among], self.end[among]])
+        order = np.argsort(times, kind="stable")
+        change = np.repeat(np.array([1, -1], np.int64), int(among.sum()))
+        own = np.concatenate([rows[among], rows[among]])
+        running = np.cumsum(change[order])
+        running_own = np.cumsum(np.where(own, change, 0)[order])
+        lengths = np.diff(times[order])
+        return int(lengths[(running[:-1] == 1) & (running_own[:-1] == 1)].sum())
 
     @property
     def copied_bytes(self) -> Ints:
@@ -168,7 +204,30 @@ class Activity:
         """Accelerators with activities."""
         starts, ends = (np.array([call[side] for call in self.synchronizations], np.int64) for side in (0, 1))
         waits = Union.of(starts, ends)
-        return [Device(columns, self.step.window, waits) for columns in self.step.accelerators if len(columns)]
+        return [
+            Device(columns, self.step.window, waits, partial(self._streams_of, columns))
+            for columns in self.step.accelerators
+            if len(columns)
+        ]
+
+    def _streams_of(self, columns: ActivityColumns) -> Ints:
+        """The number of the stream of each activity of a device; -1: not known."""
+        if columns.is_typed.all():
+            of = columns.activity_columns(("stream_id", "context_id"), np.arange(len(columns)))
+            return distinct_rows([of["stream_id"], of["context_id"]])[1]
+        unit = f"{unit_of(columns.device)}/"
+        streams = [each for each in self.step.streams if each.device.startswith(unit)]
+        number_of: dict[str, int] = {}
+        keys = []
+        for each in (columns, *streams):
+            names, index = each.names
+            numbers = np.array([number_of.setdefault(name, len(number_of)) for name in names], np.int64)
+            keys.append(np.stack([each.start_ns, each.end_ns, numbers[index]]))
+        codes = distinct_rows(list(np.concatenate(keys, axis=1)))[1]
+        stream_of = np.full(int(codes.max(initial=-1)) + 1, -1, np.int64)
+        stream_of[codes[len(columns) :]] = np.repeat(np.arange(len(streams)), [len(each) for each in streams])
+        found: Ints = stream_of[codes[: len(columns)]]
+        return found
 
     @property
     def kernel_count(self) -> int:

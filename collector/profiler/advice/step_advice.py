@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import collector.profiler.advice.step_checkers  # noqa: F401  # its functions register themselves
 from collector.profiler.advice.checker_registry import CHECKERS, Advice
@@ -19,7 +20,7 @@ def thresholds() -> dict[str, str]:
 
 
 def advise(step: AdvisedStep, options: Mapping[str, str] | None = None) -> list[Advice]:
-    """The findings of all checkers, largest gain first.
+    """The findings of all checkers, those with the largest share of the step to win first; none that wins nothing.
 
     Args:
         step: the recorded step.
@@ -30,8 +31,9 @@ def advise(step: AdvisedStep, options: Mapping[str, str] | None = None) -> list[
     found: list[Advice] = []
     for each in CHECKERS.values():
         limits = {name: float(given.get(f"{each.name}.{name}", value)) for name, value in each.limits.items()}
-        found += [Advice(one.severity, one.line, one.evidence, each.name) for one in each.check(activity, limits)]
-    return sorted(found, key=lambda one: (one.severity, one.checker, one.line))
+        advice = (one for one in each.check(activity, limits) if one.gain is None or one.gain.time_ns)
+        found += [replace(one, checker=each.name) for one in advice]
+    return sorted(found, key=lambda one: (-1.0 if one.gain is None else 1 - one.gain.share, one.checker, one.line))
 
 
 def text(advice: Iterable[Advice], options: Mapping[str, str] | None = None) -> str:

@@ -9,11 +9,15 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from collector.analysis.activities import WorkClass
-from collector.profiler.advice.checker_registry import Advice, Severity, checker
+from collector.analysis.device_times import ratio
+from collector.profiler.advice.checker_registry import Advice, Gain, checker
 from collector.profiler.advice.step_activity import Activity, Device, Mask
 from collector.profiler.node_fields import Ints
 from collector.recording.cupti_enums import COPY_KINDS, MEMORY_KINDS
+from collector.recording.distinct import distinct_values
 from collector.recording.idle_causes import IdleCauses
+from collector.recording.intervals import Union
+from collector.recording.kind_names import copy_kind_name
 from collector.stepstats.labels import op_and_kernel, stream_of
 from collector.text.quantities import size_text, time_text
 from collector.text.wording import counted
@@ -34,6 +38,8 @@ _DEFAULT_STREAMS = (0, 7)
 """CUPTI numbers a context's default stream 7, some writers use 0."""
 _TO_DEVICE, _TO_HOST = COPY_KINDS.index("HtoD"), COPY_KINDS.index("DtoH")
 _PAGEABLE = MEMORY_KINDS.index("Pageable")
+_LONG_NS = 1_000_000
+"""The host launches several hundred kernels in this time: a longer gap is not the cost of launches."""
 
 
 def _moved(device: Device, rows: Mask) -> str:
@@ -57,6 +63,12 @@ def _mostly_in(device: Device, rows: Mask, kind: str) -> str:
     return "" if op == kind else f", {share:.0%} of it in {op}"
 
 
+def _finding(device: Device, cause: str, remedy: str, time_ns: int, evidence: tuple[str, ...]) -> Advice:
+    """The advice for a trouble of one device, of whose time ``time_ns`` can be won at most."""
+    gain = Gain(time_ns, ratio(time_ns, device.window_ns), device.window_name)
+    return Advice(f"{cause}; {remedy} ({gain})", gain, evidence)
+
+
 @checker("tracer_losses")
 def tracer_losses(activity: Activity, limits: Limits) -> Iterator[Advice]:
     """The tracer lost or set apart something, or the step's file could not be read whole."""
@@ -65,7 +77,7 @@ def tracer_losses(activity: Activity, limits: Limits) -> Iterator[Advice]:
     if losses:
         figures = (f"{name} = {count}" for name, count in sorted(ledger.as_dict().items()) if count)
         line = f"these findings are incomplete: {'; '.join(losses)}"
-        yield Advice(Severity.WRONG, line, tuple(figures))
+        yield Advice(line, None, tuple(figures))
 
 
 @checker("launch_bound", idle_share=0.2, latency_micros=20)
@@ -83,12 +95,22 @@ def launch_bound(activity: Activity, limits: Limits) -> Iterator[Advice]:
         late = idle.causes.unlaunched + idle.causes.latency + prompt
         waited = int(late.sum())
         if waited and waited >= limits["idle_share"] * device.window_ns:
-            line = (
+            cause = (
                 f"{device.name} idles {time_text(int(idle.lengths.sum()))} and for {time_text(waited)} of that the "
-                f"host launches too late ({waited / device.window_ns:.0%} of {device.window_name}); "
-                "batch launches in a CUDA graph or launch ahead"
+                "host launches too late"
             )
-            yield Advice(Severity.HIGH, line, (_causes(idle.causes, prompt), *_longest_waits(device, late)))
+            evidence = (_causes(idle.causes, prompt), *_longest_waits(device, late))
+            yield _finding(device, cause, _earlier_launches(device, late), waited, evidence)
+
+
+def _earlier_launches(device: Device, late: Ints) -> str:
+    """The remedy for launches that are late by these times: most of the time decides."""
+    half = int(late.sum()) / 2
+    if int(late[late >= _LONG_NS].sum()) > half:
+        return "most of this time the host does other work, such as loading data: do it beside the device's work"
+    if int(late[device.is_in_graph[device.idle.ended_by]].sum()) > half:
+        return "launch the CUDA graphs ahead, or join them to larger ones"
+    return "batch launches in a CUDA graph or launch ahead"
 
 
 def _causes(idle: IdleCauses, prompt: Ints) -> str:
@@ -116,10 +138,10 @@ def _longest_waits(device: Device, waited: Ints) -> tuple[str, ...]:
 @checker("draining_synchronizations", count=3)
 def draining_synchronizations(activity: Activity, limits: Limits) -> Iterator[Advice]:
     """The host waits until a device has nothing left to do."""
-    if not activity.synchronizations:
+    waits = _outer_waits(activity)
+    if not waits:
         return
-    starts = np.array([start for start, _, _ in activity.synchronizations])
-    ends = np.array([end for _, end, _ in activity.synchronizations])
+    starts, ends = (np.array([wait[side] for wait in waits], np.int64) for side in (0, 1))
     for device in activity.devices:
         idle = device.idle
         nearest = np.searchsorted(starts, idle.begins, side="right") - 1
@@ -127,14 +149,25 @@ def draining_synchronizations(activity: Activity, limits: Limits) -> Iterator[Ad
         inside = (nearest >= 0) & (idle.begins > device.window[0]) & (idle.begins <= ends[nearest]) & follows
         drained = int(inside.sum())
         if drained >= max(limits["count"], 1):
-            calls = [activity.synchronizations[each][2] for each in nearest[inside].tolist()]
+            calls = [waits[each][2] for each in nearest[inside].tolist()]
             evidence = (f"{name}: {counted('{} time[|s]', calls.count(name))}" for name in sorted(set(calls)))
             lost = int((idle.causes.synchronizing + idle.causes.latency)[inside].sum())
-            line = (
-                f"{counted('{} synchronisation[|s] let[s|]', drained)} {device.name} run dry, which costs "
-                f"{time_text(lost)} in all until the host goes on and a launch takes effect; wait for events, or later"
+            cause = (
+                f"{counted('{} synchronisation[|s] let[s|]', drained)} {device.name} run dry until the host goes on "
+                "and a launch takes effect"
             )
-            yield Advice(Severity.HIGH, line, tuple(evidence))
+            are_of_events = all("EventSynchronize" in name for name in calls)
+            remedy = "wait later, when more work is launched" if are_of_events else "wait for events, or later"
+            yield _finding(device, cause, remedy, lost, tuple(evidence))
+
+
+def _outer_waits(activity: Activity) -> list[tuple[int, int, str]]:
+    """The waits of the host that are not inside another, as the driver's call is inside that of the runtime."""
+    outer: list[tuple[int, int, str]] = []
+    for wait in activity.synchronizations:
+        if not outer or wait[1] > outer[-1][1]:
+            outer.append(wait)
+    return outer
 
 
 @checker("exposed_communication", share=0.2)
@@ -144,62 +177,78 @@ def exposed_communication(activity: Activity, limits: Limits) -> Iterator[Advice
         communication, busy = device.times.ran(WorkClass.COMMUNICATION), device.times.busy_ns
         exposed = device.times.ran(WorkClass.COMMUNICATION, without=[WorkClass.COMPUTE])
         if exposed and exposed >= limits["share"] * busy:
-            line = (
+            cause = (
                 f"{device.name} computes nothing during {time_text(exposed)} of the {time_text(communication)} "
-                f"in which it communicates ({exposed / busy:.0%} of the time that it is busy); launch communication "
-                "earlier, beside kernels that do not need it, or send less"
+                f"in which it communicates ({exposed / busy:.0%} of the time that it is busy)"
             )
-            yield Advice(Severity.HIGH, line, _longest(device, device.is_communication))
+            remedy = "send less"
+            if device.is_compute.any():
+                remedy = "launch communication earlier, beside kernels that do not need it, or send less"
+            yield _finding(device, cause, remedy, exposed, _longest(device, device.is_communication))
 
 
 @checker("dominating_kernel", share=0.5)
 def dominating_kernel(activity: Activity, limits: Limits) -> Iterator[Advice]:
-    """One kernel takes most of the kernel time."""
+    """One kernel that computes takes most of the kernel time."""
     for device in activity.devices:
-        ranked = device.by_name(device.is_kernel)
-        total = sum(spent for _, _, spent in ranked)
-        if len(ranked) > 1 and total and ranked[0][2] >= limits["share"] * total:
+        total = _kernel_time(device)
+        ranked = device.by_name(device.is_compute)
+        is_one_of_many = len(np.unique(device.name_id[device.is_kernel])) > 1
+        if is_one_of_many and ranked and total and ranked[0][2] >= limits["share"] * total:
             kernel, times, spent = ranked[0]
-            line = f"{kernel} takes {spent / total:.0%} of the kernel time of {device.name}; look there first"
-            yield Advice(
-                Severity.MEDIUM, line, (f"{counted('{} time[|s]', times)}, {time_text(spent)} of {time_text(total)}",)
+            is_it = np.array([each == kernel for each in device.kernel_names], bool)[device.name_id] & device.is_kernel
+            yield _finding(
+                device,
+                f"{kernel} takes {spent / total:.0%} of the kernel time of {device.name}",
+                "make it faster or launch it less",
+                device.time_without(is_it, device.is_kernel & ~is_it),
+                (f"{counted('{} time[|s]', times)}, {time_text(spent)} of {time_text(total)}",),
             )
 
 
 @checker("pageable_copies", micros=100)
 def pageable_copies(activity: Activity, limits: Limits) -> Iterator[Advice]:
-    """Copies from or to pageable memory are staged and hold the host up."""
+    """Copies from or to pageable memory are staged and hold the host up, while no kernel runs."""
     for device in activity.devices:
-        pageable = device.is_copy & ((device.work.src_kind == _PAGEABLE) | (device.work.dst_kind == _PAGEABLE))
-        spent = int(device.duration[pageable].sum())
-        if pageable.any() and spent >= limits["micros"] * 1000:
-            line = (
-                f"{_moved(device, pageable)} copied in {time_text(spent)} with pageable host memory on {device.name}; "
-                "pin that memory"
+        pageable = _is_pageable(device)
+        spent, alone = int(device.duration[pageable].sum()), device.time_without(pageable, device.is_kernel)
+        if alone and spent >= limits["micros"] * 1000:
+            cause = (
+                f"{_moved(device, pageable)} copied in {time_text(spent)} with pageable host memory on {device.name}"
             )
-            yield Advice(Severity.MEDIUM, line, _longest(device, pageable))
+            yield _finding(device, cause, "pin that memory", alone, _longest(device, pageable))
+
+
+def _is_pageable(device: Device) -> Mask:
+    """The copies from or to host memory that is not pinned, for which the host waits."""
+    mask: Mask = device.is_copy & ((device.work.src_kind == _PAGEABLE) | (device.work.dst_kind == _PAGEABLE))
+    return mask
 
 
 @checker("copies_could_overlap", share=0.1)
 def copies_could_overlap(activity: Activity, limits: Limits) -> Iterator[Advice]:
-    """Copies run while no kernel does."""
+    """Copies that could run beside kernels run while no kernel does."""
     for device in activity.devices:
-        if not device.is_kernel.any() or not device.is_copy.any():
+        copies = device.is_copy & ~device.is_peer_copy & ~_is_pageable(device)
+        if not device.is_kernel.any() or not copies.any():
             continue
-        copies = device.is_copy & ~device.is_peer_copy
-        alone = _time_alone(device, copies)
-        if alone and alone >= limits["share"] * device.window_ns:
-            line = (
-                f"copies of {time_text(alone)} on {device.name} run beside no kernel ({alone / device.window_ns:.0%} "
-                f"of {device.window_name}); put them on a stream of their own"
-            )
-            yield Advice(Severity.MEDIUM, line, _longest(device, copies))
+        is_known = device.stream >= 0
+        has_kernels = is_known & np.isin(device.stream, device.stream[device.is_kernel & is_known])
+        for rows, remedy in (
+            (copies & ~is_known, "let them run beside kernels, on a stream of their own"),
+            (copies & has_kernels, "put them on a stream of their own"),
+            (copies & is_known & ~has_kernels, "they have a stream of their own: start them before they are needed"),
+        ):
+            hideable = _hideable(device, rows)
+            if hideable and hideable >= limits["share"] * device.window_ns:
+                alone = device.time_without(rows, device.is_kernel)
+                cause = f"copies of {time_text(alone)} on {device.name} run beside no kernel"
+                yield _finding(device, cause, remedy, hideable, _longest(device, rows))
 
 
-def _time_alone(device: Device, rows: Mask) -> int:
-    """The time in which at least one of ``rows`` runs and no kernel does."""
-    union = device.union(rows)
-    return union.length - union.overlap(device.union(device.is_kernel))
+def _hideable(device: Device, copies: Mask) -> int:
+    """The time that can be won if copies run beside kernels: as long as both run without the other."""
+    return min(device.time_without(copies, device.is_kernel), device.time_without(device.is_kernel, copies))
 
 
 @checker("peer_copies", share=0.05)
@@ -209,15 +258,15 @@ def peer_copies(activity: Activity, limits: Limits) -> Iterator[Advice]:
         peers = device.is_peer_copy
         if not peers.any():
             continue
-        alone = _time_alone(device, peers)
-        if alone and alone >= limits["share"] * device.window_ns:
-            moved = _moved(device, peers)
-            line = (
-                f"copies between devices keep {device.name} from computing for {time_text(alone)} "
-                f"({alone / device.window_ns:.0%} of {device.window_name}, {moved}); send pieces while others are "
-                "computed"
+        hideable = _hideable(device, peers)
+        if hideable and hideable >= limits["share"] * device.window_ns:
+            alone = device.time_without(peers, device.is_kernel)
+            cause = (
+                f"copies between devices ({_moved(device, peers)}) keep {device.name} from computing for "
+                f"{time_text(alone)}"
             )
-            yield Advice(Severity.MEDIUM, line, (*_longest(device, peers), *_ways(device, peers)))
+            evidence = (*_longest(device, peers), *_ways(device, peers))
+            yield _finding(device, cause, "send pieces while others are computed", hideable, evidence)
 
 
 def _ways(device: Device, peers: Mask) -> list[str]:
@@ -234,27 +283,33 @@ def copies_through_host(activity: Activity, limits: Limits) -> Iterator[Advice]:
     downs = [each for device in activity.devices for each in _copies(device, _TO_HOST, limits["from_bytes"])]
     ups = [each for device in activity.devices for each in _copies(device, _TO_DEVICE, limits["from_bytes"])]
     waiting: dict[int, dict[str, deque[int]]] = {}  # size -> device -> places of its copies in order of time
-    pairs: list[tuple[str, str, int, str]] = []
-    timed = [(end, 0, num_bytes, device, op) for _, end, num_bytes, device, op in downs]
-    timed += [(start, 1, num_bytes, device, op) for start, _, num_bytes, device, op in ups]
-    for place, (_, is_up, num_bytes, device, op) in enumerate(sorted(timed)):
+    pairs: list[tuple[str, str, int]] = []
+    times: list[tuple[int, int]] = []
+    timed = [(end, 0, num_bytes, device, (start, end)) for start, end, num_bytes, device, _ in downs]
+    timed += [(start, 1, num_bytes, device, (start, end)) for start, end, num_bytes, device, _ in ups]
+    timed.sort()
+    for place, (_, is_up, num_bytes, device, span) in enumerate(timed):
+        held = waiting.setdefault(num_bytes, {})
         if not is_up:
-            waiting.setdefault(num_bytes, {}).setdefault(device, deque()).append(place)
-            continue
-        others = [(own[0], each) for each, own in waiting.get(num_bytes, {}).items() if own and each != device]
-        if others:
+            held.setdefault(device, deque()).append(place)
+        elif held.get(device):  # what the device gets may be its own: nothing tells the difference
+            held[device].popleft()
+        elif others := [(own[0], each) for each, own in held.items() if own]:
             _, source = min(others)
-            waiting[num_bytes][source].popleft()
-            pairs.append((source, device, num_bytes, op))
+            down = timed[held[source].popleft()]
+            pairs.append((source, device, num_bytes))
+            times += [down[4], span]
     if len(pairs) >= max(limits["count"], 1):
-        moved = sum(num_bytes for _, _, num_bytes, _ in pairs)
-        line = f"{size_text(moved)} go from device to device through the host; copy between them directly"
-        ways = Counter((source, target) for source, target, _, _ in pairs)
+        moved = sum(num_bytes for _, _, num_bytes in pairs)
+        ways = Counter((source, target) for source, target, _ in pairs)
         evidence = (
             f"{source} to {target}: {counted('{} time[|s]', number)}"
             for (source, target), number in sorted(ways.items())
         )
-        yield Advice(Severity.MEDIUM, line, tuple(evidence))
+        copied = Union.of(*np.array(times, np.int64).T)
+        longest = max(activity.devices, key=lambda device: device.window_ns)
+        cause = f"{size_text(moved)} go from device to device through the host"
+        yield _finding(longest, cause, "copy between them directly", copied.length, tuple(evidence))
 
 
 def _copies(device: Device, kind: int, from_bytes: float) -> list[tuple[int, int, int, str, str]]:
@@ -269,16 +324,27 @@ def _copies(device: Device, kind: int, from_bytes: float) -> list[tuple[int, int
 
 @checker("small_copies", count=20, below_bytes=65536)
 def small_copies(activity: Activity, limits: Limits) -> Iterator[Advice]:
-    """Many copies that cost more to launch than to do."""
+    """Many copies in one direction that cost more to launch than to do, and are not launched together."""
     for device in activity.devices:
         is_known = device.copied_bytes >= 0
-        small = device.is_copy & is_known & (device.copied_bytes < limits["below_bytes"])
-        if int(small.sum()) >= max(limits["count"], 1):
-            line = (
-                f"{counted('{} cop[y|ies]', int(small.sum()))} below {size_text(limits['below_bytes'])} on "
-                f"{device.name}; gather them into one"
-            )
-            yield Advice(Severity.MEDIUM, line, _longest(device, small))
+        small = device.is_copy & is_known & (device.copied_bytes < limits["below_bytes"]) & ~device.is_in_graph
+        for kind in distinct_values(device.work.copy_kind[small]).tolist():
+            own = small & (device.work.copy_kind == kind)
+            number = int(own.sum())
+            if number >= max(limits["count"], 1):
+                alone = device.time_without(own, device.is_kernel)
+                cause = (
+                    f"{counted('{} cop[y|ies]', number)} {copy_kind_name(kind)} below "
+                    f"{size_text(limits['below_bytes'])} on {device.name}"
+                )
+                evidence = _longest(device, own)
+                yield _finding(device, cause, "gather them into one", alone + _time_to_launch(device, own), evidence)
+
+
+def _time_to_launch(device: Device, rows: Mask) -> int:
+    """The time in which the device waited for the launch of ``rows``, and did nothing."""
+    ended_by, causes = device.idle.ended_by, device.idle.causes
+    return int((causes.unlaunched + causes.latency)[(ended_by >= 0) & rows[ended_by]].sum())
 
 
 @checker("repeated_copies", count=3, from_bytes=4096)
@@ -288,7 +354,7 @@ def repeated_copies(activity: Activity, limits: Limits) -> Iterator[Advice]:
         uploads = device.is_copy & (device.work.copy_kind == _TO_DEVICE)
         uploads &= device.copied_bytes >= limits["from_bytes"]
         keys = np.stack([device.name_id[uploads], device.copied_bytes[uploads]], axis=1)
-        kinds, counts = np.unique(keys, axis=0, return_counts=True)
+        kinds, firsts, counts = np.unique(keys, axis=0, return_index=True, return_counts=True)
         again = [
             (int(times), op_and_kernel(device.names[name_id])[0], num_bytes)
             for (name_id, num_bytes), times in zip(kinds.tolist(), counts.tolist(), strict=True)
@@ -297,14 +363,15 @@ def repeated_copies(activity: Activity, limits: Limits) -> Iterator[Advice]:
         if again:
             again.sort(key=lambda row: (-row[0] * row[2], row[1]))
             moved = sum((times - 1) * num_bytes for times, _, num_bytes in again)
-            line = (
-                f"{size_text(moved)} to {device.name} are uploads of one op and size again; keep what does not change"
-            )
+            cause = f"{size_text(moved)} to {device.name} are uploads of one op and size again"
             evidence = (
                 f"{op}: {counted('{} time[|s]', times)} {size_text(num_bytes)}"
                 for times, op, num_bytes in again[:_EVIDENCE]
             )
-            yield Advice(Severity.MEDIUM, line, tuple(evidence))
+            is_again = uploads.copy()
+            is_again[np.flatnonzero(uploads)[firsts]] = False
+            alone = device.time_without(is_again, device.is_kernel)
+            yield _finding(device, cause, "keep what does not change from one to the next", alone, tuple(evidence))
 
 
 @checker("small_grids", blocks=64, share=0.2)
@@ -312,13 +379,13 @@ def small_grids(activity: Activity, limits: Limits) -> Iterator[Advice]:
     """Kernels of too few blocks to give every multiprocessor work."""
     for device in activity.devices:
         small = device.is_compute & (device.grid_blocks > 0) & (device.grid_blocks < limits["blocks"])
-        yield from _share_of_kernel_time(
-            device,
-            small,
-            limits["share"],
-            f"kernels of fewer than {limits['blocks']:.0f} blocks take",
-            "give them more work or run some at once",
-        )
+        spent, singly = _kernel_time(device), device.time_singly(small, device.is_kernel)
+        if singly and singly >= limits["share"] * spent:
+            cause = (
+                f"kernels of fewer than {limits['blocks']:.0f} blocks, one at a time, take {singly / spent:.0%} of the "
+                f"kernel time of {device.name}"
+            )
+            yield _finding(device, cause, "give them more work or run some at once", singly, _longest(device, small))
 
 
 @checker("tensor_core_free_matmuls", share=0.1)
@@ -326,21 +393,21 @@ def tensor_core_free_matmuls(activity: Activity, limits: Limits) -> Iterator[Adv
     """Matrix products whose kernels do not use tensor cores, by their names."""
     for device in activity.devices:
         plain = np.array([bool(_PLAIN_MATMUL.search(kernel)) for kernel in device.kernel_names], bool)[device.name_id]
-        yield from _share_of_kernel_time(
-            device,
-            plain & device.is_kernel,
-            limits["share"],
-            "matrix products without tensor cores (by their kernels' names) take",
-            "use TF32, half precision, or sizes that are multiples of 8",
-        )
+        plain &= device.is_kernel
+        spent, total = int(device.duration[plain].sum()), _kernel_time(device)
+        if spent and spent >= limits["share"] * total:
+            cause = (
+                "matrix products without tensor cores (by their kernels' names) take "
+                f"{spent / total:.0%} of the kernel time of {device.name}"
+            )
+            remedy = "use TF32, half precision, or sizes that are multiples of 8"
+            alone = device.time_without(plain, device.is_kernel & ~plain)
+            yield _finding(device, cause, remedy, alone, _longest(device, plain))
 
 
-def _share_of_kernel_time(device: Device, rows: Mask, share: float, take: str, remedy: str) -> Iterator[Advice]:
-    """Advice if ``rows`` take at least a share of the time of all kernels."""
-    spent, total = int(device.duration[rows].sum()), int(device.duration[device.is_kernel].sum())
-    if spent and spent >= share * total:
-        line = f"{take} {spent / total:.0%} of the kernel time of {device.name}; {remedy}"
-        yield Advice(Severity.MEDIUM, line, _longest(device, rows))
+def _kernel_time(device: Device) -> int:
+    """The sum of the durations of all kernels."""
+    return int(device.duration[device.is_kernel].sum())
 
 
 @checker("default_stream", activities=10)
@@ -349,7 +416,9 @@ def default_stream(activity: Activity, limits: Limits) -> Iterator[Advice]:
     for device in activity.devices:
         mine = {name: load for name, load in activity.stream_loads.items() if name.startswith(f"{device.name}/")}
         busy = [name for name, (count, _) in mine.items() if count]
-        mixed = device.is_kernel.any() and device.is_copy.any()
-        if len(busy) == 1 and stream_of(busy[0]) in _DEFAULT_STREAMS and mixed and len(device) >= limits["activities"]:
-            line = f"all {len(device)} activities of {device.name} are in the default stream; copies could run beside"
-            yield Advice(Severity.NOTE, line, (f"{busy[0]}: {time_text(mine[busy[0]][1])}",))
+        is_default = len(busy) == 1 and stream_of(busy[0]) in _DEFAULT_STREAMS
+        hideable = _hideable(device, device.is_copy & ~_is_pageable(device))
+        if is_default and hideable and len(device) >= limits["activities"]:
+            cause = f"all {len(device)} activities of {device.name} are in the default stream"
+            evidence = (f"{busy[0]}: {time_text(mine[busy[0]][1])}",)
+            yield _finding(device, cause, "let copies run beside kernels, in other streams", hideable, evidence)
