@@ -35,6 +35,7 @@ QUESTIONS = {
             Column("max_ns", "ns", "Longest time."),
         ),
         summed=("count", "total_ns"),
+        tables=("annotations",),
     )
     for by, column in _KEYS.items()
 }

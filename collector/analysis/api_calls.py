@@ -30,6 +30,7 @@ QUESTION = Question(
         Column("max_ns", "ns", "Longest call."),
     ),
     summed=("count", "errors"),
+    tables=("api_calls",),
 )
 
 

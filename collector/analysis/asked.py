@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 import numpy as np
 
 from collector.analysis.answer import Answer, Column, values_of
+from collector.analysis.empty_answers import why_empty
 from collector.recording.recording import Recording
+from collector.recording.schema import ACTIVITY_TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -75,6 +77,10 @@ class Question:
     columns: tuple[Column, ...]
     summed: tuple[str, ...] = ()
     """Columns whose totals the answer has."""
+    tables: tuple[str, ...] = ACTIVITY_TABLES
+    """The tables of whose rows the answer is made."""
+    otherwise: str = ""
+    """Why the answer can have no row although these tables have some: one sentence."""
 
     def ask(self, given: Asked, ask: Callable[[Recording], Part]) -> Answer:
         """The answer for one step; for several steps their rows in order, behind a column ``step``."""
@@ -102,7 +108,7 @@ class Question:
             for number, (value, part) in enumerate(zip(asked, parts, strict=True))
             for loss in (*value.ledger.losses(), *part.losses)
         ]
-        return self._answer(columns, values, parts, losses, is_one=is_one)
+        return self._answer(columns, values, parts, losses, asked, is_one=is_one)
 
     def ask_together(self, given: Asked, ask: Callable[[Sequence[Recording]], Part]) -> Answer:
         """The answer for all steps together; the question's own columns name the step of each row."""
@@ -114,7 +120,8 @@ class Question:
             for number, recording in enumerate(recordings)
             for loss in recording.ledger.losses()
         ]
-        return self._answer(self.columns, self._values(part), [part], [*losses, *part.losses], is_one=is_one)
+        all_losses = [*losses, *part.losses]
+        return self._answer(self.columns, self._values(part), [part], all_losses, recordings, is_one=is_one)
 
     def _answer(
         self,
@@ -122,9 +129,16 @@ class Question:
         values: Mapping[str, npt.NDArray[Any]],
         parts: Sequence[Part],
         losses: Sequence[str],
+        asked: Sequence[Asking],
         *,
         is_one: bool,
     ) -> Answer:
+        notes = [note for part in parts for note in part.notes]
+        if not len(next(iter(values.values()))):
+            recordings = [each for each in asked if isinstance(each, Recording)]
+            without_times = "The profile has no kernels."
+            is_of_sums = len(recordings) < len(asked)
+            notes.append(without_times if is_of_sums else why_empty(recordings, self.tables, self.otherwise))
         return Answer(
             question=self.name,
             definition=self.definition,
@@ -134,7 +148,7 @@ class Question:
             windows=tuple(window for part in parts for window in part.windows),
             losses=tuple(losses),
             evidence=parts[0].evidence if is_one else (),
-            notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+            notes=tuple(dict.fromkeys(filter(None, notes))),
         )
 
     def _values(self, part: Part) -> dict[str, npt.NDArray[Any]]:

@@ -47,6 +47,8 @@ QUESTION = Question(
         Column("backward_ratio", "ratio", "backward_ns divided by forward_ns."),
     ),
     summed=("runs", "backward_activities", "backward_ns"),
+    tables=("annotations",),
+    otherwise="No annotation is a backward pass with a number of autograd (emit_nvtx: seq).",
 )
 
 

@@ -34,6 +34,8 @@ QUESTION = Question(
         Column("cache_bytes", "bytes", "Sum of the sizes of the code in the cache; 0: not stated."),
     ),
     summed=("count",),
+    tables=("overheads", "jit_operations"),
+    otherwise="None of CUPTI's overheads is one of compiling or loading code.",
 )
 
 

@@ -44,6 +44,7 @@ QUESTION = Question(
         Column("hidden_share", "share", "hidden_ns divided by union_ns."),
     ),
     summed=("count", "unknown_sizes", "num_bytes", "total_ns"),
+    tables=("memcpys", "memsets"),
 )
 
 

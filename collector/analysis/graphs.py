@@ -14,6 +14,7 @@ from collector.analysis.evidence import Evidence
 from collector.recording.cupti_enums import DEGREE_WHOLE_GRAPH, GRAPH_DEGREES, GRAPH_INSTANTIATED
 from collector.recording.distinct import combination_codes, grouped_rows
 from collector.recording.intervals import covered_by_group
+from collector.recording.schema import LAUNCHED_TABLES
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -53,6 +54,8 @@ QUESTION = Question(
         ),
     ),
     summed=("launches", "total_ns"),
+    tables=LAUNCHED_TABLES,
+    otherwise="No kernel, copy or memset belongs to a CUDA graph.",
 )
 _NOT_KNOWN = -1
 

@@ -89,6 +89,7 @@ OPS = Question(
         *_TIME_COLUMNS,
     ),
     summed=("gaps", "idle_ns", *(column.name for column in _TIME_COLUMNS)),
+    otherwise="No device was idle.",
 )
 GAPS = Question(
     "idle_gaps",
@@ -101,6 +102,7 @@ GAPS = Question(
         *_TIME_COLUMNS,
     ),
     summed=("idle_ns", *(column.name for column in _TIME_COLUMNS)),
+    otherwise="No device was idle.",
 )
 
 

@@ -64,6 +64,7 @@ QUESTIONS = {
         f"Kernels counted by {by.replace('_', ' ')}; times are sums of durations: kernels that ran at once count each.",
         (*columns, *_FIGURES),
         summed=("count", "total_ns"),
+        tables=("kernels",),
     )
     for by, columns in KEYS.items()
 }

@@ -55,6 +55,7 @@ QUESTION = Question(
         Column("max_queue_ns", "ns", "Longest time in the queue."),
     ),
     summed=("calls", "activities", "api_ns"),
+    otherwise="No call that launched them is in the recording.",
 )
 DELAYS = Question(
     "launch_delays",
@@ -68,6 +69,7 @@ DELAYS = Question(
         Column("delay_ns", "ns", "Start of the activity minus start of the call."),
         Column("queue_ns", "ns", "Start of the activity minus end of the call; 0 where it began before that end."),
     ),
+    otherwise="No call that launched them is in the recording.",
 )
 
 

@@ -54,6 +54,8 @@ QUESTIONS = {
             Column("pool_reserved_bytes", "bytes", "Largest recorded size of the pool; 0: not recorded."),
         ),
         summed=("allocations", "frees", "unknown_frees", "allocated_bytes"),
+        tables=("memory_operations",),
+        otherwise="No operation allocates or releases memory.",
     ),
     "op": Question(
         "memory",
@@ -66,6 +68,8 @@ QUESTIONS = {
             Column("share", "share", "live_bytes divided by the high water."),
         ),
         summed=("allocations", "live_bytes"),
+        tables=("memory_operations",),
+        otherwise="Nothing was allocated in the step.",
     ),
 }
 

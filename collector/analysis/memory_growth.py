@@ -52,6 +52,8 @@ QUESTIONS = {
             Column("end_bytes", "bytes", "Amount held at the end of the step of what the recording allocated."),
         ),
         summed=("allocations", "releases", "allocated_bytes", "released_bytes", "growth_bytes"),
+        tables=("memory_operations",),
+        otherwise="No operation in a step allocates or releases memory.",
     ),
     "op": Question(
         "memory_growth",
@@ -72,6 +74,8 @@ QUESTIONS = {
             Column("verdict", "text", "every step, some steps, or no step grew; empty: there is only one step."),
         ),
         summed=("growth_bytes",),
+        tables=("memory_operations",),
+        otherwise="No operation in a step allocates or releases memory.",
     ),
 }
 

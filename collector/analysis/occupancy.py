@@ -57,6 +57,7 @@ QUESTION = Question(
         Column("limits", "text", "Source of the device's limits, or the reason why there is no answer."),
     ),
     summed=("count", "total_ns"),
+    tables=("kernels",),
 )
 _LARGEST = float(1 << 62)
 _FIGURES = ("blocks_at_once", "occupancy", "grid_occupancy", "waves", "tail")

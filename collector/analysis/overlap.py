@@ -80,6 +80,7 @@ QUESTIONS = {
             Column("exposed_alone_ns", "ns", "Exposed time in which no other stream communicated."),
         ),
         summed=("kernels", "exposed_alone_ns"),
+        otherwise="No kernel is one of NCCL or RCCL.",
     ),
     "group": Question(
         "overlap",
@@ -92,6 +93,7 @@ QUESTIONS = {
             Column("exposed_alone_ns", "ns", "Exposed time in which no other group communicated."),
         ),
         summed=("kernels", "exposed_alone_ns"),
+        otherwise="No kernel is one of NCCL or RCCL whose process group is stated.",
     ),
 }
 """Value of ``by`` -> the question."""

@@ -45,6 +45,7 @@ QUESTIONS = {
             Column("max_depth", "count", "Largest depth."),
         ),
         summed=("activities", "window_ns", "empty_ns"),
+        otherwise="No call that launched them is in the recording.",
     ),
     "depth": Question(
         "queue",
@@ -56,6 +57,7 @@ QUESTIONS = {
             Column("share", "share", "duration_ns divided by the time from the first call to the last start."),
         ),
         summed=("duration_ns",),
+        otherwise="No call that launched them is in the recording.",
     ),
 }
 """Value of ``by`` -> the question."""

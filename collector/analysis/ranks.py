@@ -43,6 +43,8 @@ QUESTIONS = {
             Column("clock", "text", "Where the offset is from: reference, estimated, given or believed."),
         ),
         summed=("caused_ns", "wait_ns"),
+        tables=("kernels",),
+        otherwise="No two ranks ran the same collective.",
     ),
     "collective": Question(
         "ranks",
@@ -58,6 +60,8 @@ QUESTIONS = {
             Column("transfer_ns", "ns", "Shortest duration on any rank: that of the one that did not wait."),
         ),
         summed=("cost_ns",),
+        tables=("kernels",),
+        otherwise="No two ranks ran the same collective.",
     ),
 }
 

@@ -30,6 +30,8 @@ QUESTIONS = {
             Column("late", "count", "Number of rows set apart because they end after the step."),
         ),
         summed=("seen", "kept", "invalid", "early", "late"),
+        tables=(),
+        otherwise="No row was recorded.",
     ),
     "figure": Question(
         "ledger",
@@ -40,6 +42,8 @@ QUESTIONS = {
             Column("value", "number", "A count, or bytes or ns if the name says so."),
             Column("loss", "text", "The loss that it stands for; empty: no loss."),
         ),
+        tables=(),
+        otherwise="Every figure is 0.",
     ),
 }
 

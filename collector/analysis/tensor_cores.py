@@ -54,8 +54,10 @@ _FIGURES = (
 )
 _NAME = Column("name", "text", "Short name of the kernel.")
 QUESTIONS = {
-    "use": Question("tensor_cores", _DEFINITION, (_USE, *_FIGURES), summed=("count", "total_ns")),
-    "name": Question("tensor_cores", _DEFINITION, (_USE, _NAME, *_FIGURES), summed=("count", "total_ns")),
+    "use": Question("tensor_cores", _DEFINITION, (_USE, *_FIGURES), summed=("count", "total_ns"), tables=("kernels",)),
+    "name": Question(
+        "tensor_cores", _DEFINITION, (_USE, _NAME, *_FIGURES), summed=("count", "total_ns"), tables=("kernels",)
+    ),
 }
 
 

@@ -33,6 +33,7 @@ QUESTION = Question(
         Column("share", "share", "covered_ns divided by the duration of the step."),
     ),
     summed=("total_ns",),
+    tables=("overheads",),
 )
 
 

@@ -36,7 +36,7 @@ def test_overheads_by_kind_and_the_decode_thread(build):
 
 def test_a_cost_that_a_file_does_not_state_is_unknown(build):
     answer = tracing_cost([build.recording(), build.recording()])
-    assert (len(answer), answer.notes) == (0, (UNKNOWN,))
+    assert (len(answer), answer.notes) == (0, (UNKNOWN, "The file has no overheads of CUPTI."))
 
 
 def test_kinds_of_a_newer_cupti(build):

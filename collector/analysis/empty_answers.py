@@ -1,0 +1,58 @@
+"""The reason why an answer has no row."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from collector.analysis.annotation_paths import has_whole_paths
+from collector.recording.schema import KINDS_ON_REQUEST, RECORDS
+from collector.text.wording import counted, listed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from collector.recording.recording import Recording
+
+_ROWS = {
+    "kernels": "kernel[|s]",
+    "memcpys": "cop[y|ies]",
+    "memsets": "memset[|s]",
+    "graph_launches": "launch[|es] of CUDA graphs",
+    "api_calls": "call[|s] of CUDA",
+    "annotations": "annotation[|s]",
+    "memory_operations": "memory operation[|s]",
+    "overheads": "overhead[|s] of CUPTI",
+    "jit_operations": "compilation[|s] by the driver",
+}
+"""Table -> its rows in words."""
+
+
+def why_empty(recordings: Sequence[Recording], tables: Sequence[str], otherwise: str) -> str:
+    """One sentence that says why there is no row.
+
+    Args:
+        recordings: that were asked.
+        tables: of whose rows the answer is made.
+        otherwise: the reason if there are such rows.
+    """
+    if not recordings:
+        return "No step was given."
+    if all(each.ledger.untraced for each in recordings):
+        return "Nothing was traced."
+    if not tables or any(len(getattr(each, table)) for each in recordings for table in tables):
+        return otherwise
+    words = [_ROWS[table] for table in tables]
+    apart = sum(len(getattr(part, table)) for each in recordings for part in each.parts[1:] for table in tables)
+    if apart:
+        rows = listed(words, "or")
+        return counted(f"The recording sets {{:,}} {rows} apart because of [its|their] times: see the ledger.", apart)
+    missing = f"no {counted(listed(words, 'or'), 0)}"
+    if not any(has_whole_paths(each) for each in recordings):
+        return f"The file has {missing}."
+    kinds = list(dict.fromkeys(each.option for each in RECORDS if each.table in tables))
+    if not kinds:
+        return f"The recording has {missing}: the program made none."
+    if set(kinds) <= set(KINDS_ON_REQUEST):
+        return f"The recording has {missing}, which are recorded on request only (kind {listed(kinds)})."
+    left_out = counted("the kind[|s] {{}} [was|were] left out", len(kinds)).format(listed(kinds))
+    return f"The recording has {missing}: none happened, or {left_out}."
