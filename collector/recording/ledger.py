@@ -71,6 +71,8 @@ class Ledger(TableCounts):
     """Times that an NVTX range inside an annotation named nothing, because another task of its thread ran."""
     invalid_timestamps: int = 0
     """Rows set apart in ``Recording.invalid``: start or end 0, or end before start."""
+    unfinished: int = 0
+    """Those among them that were running or waiting when the recording ended: see `unfinished_work`."""
     early: int = 0
     """Rows set apart in ``Recording.early``: they start before the step did."""
     late: int = 0
@@ -136,6 +138,7 @@ class Ledger(TableCounts):
     def explained_losses(self) -> list[tuple[str, str]]:
         """The field that counts each loss, and its line in `losses`."""
         counts = self.as_dict()
+        counts["invalid_timestamps"] -= self.unfinished  # which has a line of its own
         own = [(name, counted(text, count)) for name, text in LOSSES.items() if (count := counts.get(name))]
         return own + shed_lines(counts) + [("unread", line) for line in self.unread_lines()]
 
@@ -186,6 +189,7 @@ LOSSES = {
     "buffers_outstanding": "{} buffer[|s] had not come back when the step ended: raise timeout_ms, keep synchronize on",
     "bytes_unparsed": "{} byte[|s] of buffers could not be read as records",
     "records_unknown_kind": "{} record[|s] [is|are] of a kind this version does not know",
+    "unfinished": "{} activit[y|ies] [was|were] still running or waiting when the recording ended: no end is known",
     "invalid_timestamps": "{} activit[y|ies] [has|have] no usable time (CUPTI gave 0, or an end before the start)",
     "early": "{} activit[y|ies] start[s|] before the step and [is|are] kept apart",
     "late": "{} activit[y|ies] end[s|] after the step and [is|are] kept apart",

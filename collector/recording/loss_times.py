@@ -11,6 +11,7 @@ from collector.recording.distinct import are_among
 from collector.recording.ledger import LaunchFates
 from collector.recording.schema import LAUNCHED_TABLES
 from collector.recording.shed_kinds import SHED
+from collector.recording.unfinished_work import unfinished_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,9 +33,8 @@ def times_of_losses(recording: Recording) -> dict[str, list[int]]:
     """
     find: dict[str, Callable[[], npt.NDArray[Any]]] = {
         "launches_without_kernel": lambda: _without_kernel(recording),
-        "invalid_timestamps": lambda: np.concatenate(
-            [_called_at(recording, getattr(recording.invalid, name).correlation_id) for name in LAUNCHED_TABLES]
-        ),
+        "unfinished": lambda: _invalid(recording, are_unfinished=True),
+        "invalid_timestamps": lambda: _invalid(recording, are_unfinished=False),
         "late": lambda: np.concatenate([getattr(recording.late, name).start_ns for name in LAUNCHED_TABLES]),
         "kernels_without_launch": lambda: _without_launch(recording),
         "correlations_unmatched": lambda: _nameless(recording),
@@ -45,6 +45,14 @@ def times_of_losses(recording: Recording) -> dict[str, list[int]]:
     found |= {figure: np.array([clock.cupti_start_ns + counts[figure]]) for figure in SHED if counts.get(figure)}
     thinned = {name: _thinned(times, clock.cupti_start_ns, clock.cupti_stop_ns) for name, times in found.items()}
     return {name: times for name, times in thinned.items() if times}
+
+
+def _invalid(recording: Recording, *, are_unfinished: bool) -> npt.NDArray[Any]:
+    unfinished = unfinished_rows(recording.parts[0], recording.invalid)
+    tables = ((getattr(recording.invalid, name), mask) for name, mask in unfinished.items())
+    return np.concatenate(
+        [_called_at(recording, table.correlation_id[mask == are_unfinished]) for table, mask in tables]
+    )
 
 
 def _without_kernel(recording: Recording) -> npt.NDArray[Any]:

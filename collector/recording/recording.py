@@ -33,6 +33,7 @@ from collector.recording.schema import (
 from collector.recording.shed_kinds import calls_end_ns
 from collector.recording.table import Table
 from collector.recording.text_columns import text_column
+from collector.recording.unfinished_work import unfinished_rows
 from collector.runtime.later_modules import later_function
 from collector.text.library_path import portable
 
@@ -174,7 +175,9 @@ class Recording(TablesOfRecording):
         if launch_figures is None:
             until_ns = calls_end_ns(counters, clock.cupti_start_ns)
             launch_figures = _launch_figures(columns, strings, capture.get("part"), until_ns)
-        ledger = _balance(columns, kept, (len(invalid), len(early), len(late)), counters, launch_figures)
+        apart = {"invalid_timestamps": len(invalid), "early": len(early), "late": len(late)}
+        apart["unfinished"] = sum(int(rows.sum()) for rows in unfinished_rows(kept, invalid).values())
+        ledger = _balance(columns, kept, apart, counters, launch_figures)
         details = [Details.from_fields(each) for each in capture.get("details", ())]
         if (columns["annotations"]["details_id"] > len(details)).any():
             raise ValueError("an annotation's details_id points beyond the capture's details")
@@ -563,7 +566,7 @@ def _launch_figures(
 def _balance(
     columns: Mapping[str, Mapping[str, npt.NDArray[Any]]],
     kept: Tables,
-    apart: tuple[int, int, int],
+    apart: Mapping[str, int],
     counters: Mapping[str, int],
     launch_figures: Mapping[str, int],
 ) -> Ledger:
@@ -574,6 +577,6 @@ def _balance(
             "nothing_recorded": int(is_empty and not any(counters.get(name) for name in (*LOSSES, "rows_forgotten"))),
             **{item.name: len(getattr(kept, item.name)) for item in fields(Tables)},
             **launch_figures,
-            **dict(zip(("invalid_timestamps", "early", "late"), apart, strict=True)),
+            **apart,
         }
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+from captures import START_NS
 
 from collector.recording.ledger import Ledger
 
@@ -86,6 +87,48 @@ def test_a_launch_whose_kernel_has_no_usable_time_is_matched(build):
     build.launch(1, 10).raw("kernels", correlation_id=1, name_id=build.text("k"))
     ledger = build.recording().ledger
     assert (ledger.launches_matched, ledger.kernels, ledger.invalid_timestamps) == (1, 0, 1)
+
+
+NO_TIME = "1 activity has no usable time (CUPTI gave 0, or an end before the start)"
+
+
+def _activities(build, *rows):
+    """Kernels of (correlation id, stream, start, end), and their launches; a time of 0 stays 0."""
+    for correlation, stream, start, end in rows:
+        build.launch(correlation, 10 * correlation)
+        times = {"start_ns": start and START_NS + start, "end_ns": end and START_NS + end}
+        build.raw("kernels", correlation_id=correlation, stream_id=stream, name_id=build.text("k"), **times)
+    return build.recording().ledger
+
+
+def test_work_that_was_running_or_waiting_when_the_recording_ended_is_unfinished(build):
+    ledger = _activities(build, (1, 7, 500, 600), (2, 7, 700, 0), (3, 7, 0, 0), (4, 8, 0, 0))
+    assert (ledger.unfinished, ledger.invalid_timestamps, ledger.kernels) == (3, 3, 1)
+    assert ledger.losses() == ["3 activities were still running or waiting when the recording ended: no end is known"]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [(1, 7, 500, 0), (2, 7, 700, 800)],  # later work of the stream has ended
+        [(1, 7, 500, 600), (2, 7, 0, 0)],  # nothing shows that anything was running
+        [(1, 7, 500, 600), (2, 7, 700, 650)],
+        [(0, 7, 500, 0)],  # its place among the launches is not known
+    ],
+)
+def test_other_impossible_times_are_not_those_of_unfinished_work(build, rows):
+    ledger = _activities(build, *rows)
+    assert (ledger.unfinished, ledger.invalid_timestamps) == (0, 1)
+    assert NO_TIME in ledger.losses()
+
+
+def test_unfinished_work_beside_lost_times(build):
+    ledger = _activities(build, (1, 7, 500, 0), (2, 7, 700, 800), (3, 8, 900, 0))
+    assert (ledger.unfinished, ledger.invalid_timestamps) == (1, 2)
+    assert ledger.losses() == [
+        "1 activity was still running or waiting when the recording ended: no end is known",
+        NO_TIME,
+    ]
 
 
 def test_our_correlation_without_its_annotation_is_counted(build):

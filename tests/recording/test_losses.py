@@ -26,6 +26,12 @@ def test_an_activity_without_a_time_is_lost_when_it_was_launched(build, start_ns
     assert times_of_losses(build.recording()) == {"invalid_timestamps": [start_ns + 1500]}
 
 
+def test_an_activity_that_had_not_ended_is_lost_when_it_was_launched(build, start_ns):
+    build.launch(4, 500).kernel("add", 800, 100, correlation_id=4, stream_id=8).launch(5, 1500)
+    build.raw("kernels", start_ns=start_ns + 2000, stream_id=7, correlation_id=5, name_id=build.text("slow"))
+    assert times_of_losses(build.recording()) == {"unfinished": [start_ns + 1500]}
+
+
 def test_an_activity_that_ends_too_late_is_lost_where_it_starts(build, start_ns):
     build.launch(5, 1500).kernel("add", 7250, 10**12, correlation_id=5)
     assert times_of_losses(build.recording()) == {"late": [start_ns + 7250]}

@@ -120,6 +120,22 @@ def test_without_synchronizing_what_has_not_run_is_kept_apart(gpu):
     assert not step.ledger.complete
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_work_that_runs_when_the_step_ends_is_called_unfinished(stream, tmp_path):
+    journal = {"journal": tmp_path / "step.journal", "stream": True} if stream else {}
+    with SimulatedGpu(cuda="12.4", start_ns=10**18) as gpu, collector.trace(synchronize=False, **journal) as step:
+        gpu.launch(ADD, duration_ns=1_000, stream=7)
+        gpu.launch("running", duration_ns=10**12, stream=7)
+        gpu.launch("waiting", duration_ns=1_000, stream=7)
+        gpu.advance(1_000_000)
+    assert sorted(step.recording.invalid.kernels.names()) == ["running", "waiting"]
+    assert step.ledger.unfinished == 2
+    assert step.ledger.losses() == [
+        "2 activities were still running or waiting when the recording ended: no end is known"
+    ]
+    assert not step.ledger.complete
+
+
 def test_a_step_waits_for_the_devices_unless_asked_not_to(gpu):
     with collector.trace() as step:
         gpu.launch(ADD, duration_ns=1_000_000, stream=7)
