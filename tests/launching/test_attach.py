@@ -666,3 +666,29 @@ def test_python_that_gets_to_it_too_late_runs_nothing(monkeypatch, tmp_path):
     (script,) = scripts
     exec(script.read_text(), {})
     assert list(tmp_path.iterdir()) == []
+
+
+SLOW_PROGRAM = """
+import os, sys, threading, time
+import collector
+from collector.testing import SimulatedGpu
+gpu = SimulatedGpu().__enter__()
+collector.listen(strict=True)
+ended = threading.Event()
+def launch():
+    while not ended.is_set():
+        gpu.launch("slow", stream=7, duration_ns=10**13)
+        gpu.launch("other", stream=9)
+        time.sleep(0.05)
+thread = threading.Thread(target=launch)
+wait = sys.stdin.read
+"""
+
+
+def test_kernels_that_run_at_the_stop_are_called_unfinished(tmp_path):
+    with listening_program(program=SLOW_PROGRAM, TMPDIR=str(tmp_path)) as child:
+        assert attach(child.pid, "record", "700ms", "-o", tmp_path / "out.gpurec") == 0
+    ledger = collector.load(tmp_path / "out.gpurec").ledger
+    assert ledger.unfinished == ledger.invalid_timestamps > 0
+    assert any("still running or waiting when the recording ended" in line for line in ledger.losses())
+    assert not any("no usable time" in line for line in ledger.losses())
