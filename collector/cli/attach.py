@@ -256,8 +256,4 @@ def _finish(step: Step, path: Path, *, quiet: bool) -> None:
 
 def _is_outside_ranges(step: Step) -> bool:
     """Whether only ranges of the process are recorded, and it was in none."""
-    from collector.recording.schema import LAUNCHED_TABLES
-
-    recording = step.recording
-    is_empty = not any(len(getattr(recording, table)) for table in ("api_calls", *LAUNCHED_TABLES))
-    return is_empty and "capture_ranges_recorded" in recording.counters
+    return not step.recording.has_work and "capture_ranges_recorded" in step.recording.counters

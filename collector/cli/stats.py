@@ -21,6 +21,7 @@ from collector.cli._printed_answers import add_format_arguments, print_answers
 from collector.cli._step_files import add_step_files, load_steps
 from collector.cli._time_arguments import time_window
 from collector.errors import CollectorError
+from collector.text import terminal
 from collector.text.progress import progress
 from collector.text.quantities import time_text
 
@@ -114,7 +115,12 @@ def _part(step: Step, begin_ns: int | None, end_ns: int | None) -> Step:
             f"{step.path} is {time_text(length_ns)} long, and --window begins after that",
             "Count its times from the beginning of the step",
         )
-    return between(step, begin_ns, max(length_ns if end_ns is None else min(end_ns, length_ns), begin_ns))
+    part = between(step, begin_ns, max(length_ns if end_ns is None else min(end_ns, length_ns), begin_ns))
+    if not part.recording.has_work and step.recording.has_work:
+        terminal.report(
+            f"{step.path}: no launch and no activity overlaps --window; the step is {time_text(length_ns)} long"
+        )
+    return part
 
 
 def _asked(arguments: argparse.Namespace) -> list[tuple[str, str]]:

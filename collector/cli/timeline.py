@@ -27,8 +27,10 @@ from collector.text.progress import progress
 
 if TYPE_CHECKING:
     from collector.formats.journal_format import PartToDraw
+    from collector.formats.step import Step
     from collector.protos import StepStats
-    from collector.timeline import View
+    from collector.timeline import Drawn, View
+    from collector.timeline.drawn_files import DrawnFile
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -89,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
     from collector.files.atomic_files import check_writable
     from collector.formats.loading import load
     from collector.formats.registry import save_in_format, written_format
-    from collector.timeline import View, chrome_trace
+    from collector.timeline import View
     from collector.timeline.drawn_files import CHROME, DRAWN_FILES
 
     wanted = written_format(arguments.output)
@@ -108,7 +110,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise CollectorError(f"{arguments.output}: TensorFlow's timeline is a Chrome trace", remedy)
     if view != View() and (arguments.tensorflow or wanted.drawn is None):
         drawn = " and ".join(each.suffix for each in DRAWN_FILES)
-        raise CollectorError(f"options that select slices apply to {drawn}, and not to --tensorflow")
+        given = "--tensorflow" if arguments.tensorflow else arguments.output
+        raise CollectorError(f"{given}: options that select slices apply to {drawn}, without --tensorflow")
     part = None
     with progress(f"reading {arguments.input.name}"):
         # Of some devices, times are counted from their first slice.
@@ -129,7 +132,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.tensorflow:
             _write_tensorflow(step.step_stats, arguments.output)
         elif wanted.drawn is not None:
-            for sentence in chrome_trace(step, arguments.output, **vars(view)).sentences():
+            for sentence in _draw(step, arguments.output, view, wanted.drawn).sentences():
                 terminal.report(f"{arguments.output}: {sentence}")
         else:
             save_in_format(step, arguments.output)
@@ -145,6 +148,26 @@ def _part_to_draw(path: Path, view: View) -> PartToDraw | None:
     if not is_folder and not (path.is_file() and is_journal(path)):
         return None
     return part_to_draw(path, view.window_ns, with_memory=view.counters)
+
+
+def _draw(step: Step, path: Path, view: View, drawn: DrawnFile) -> Drawn:
+    """Draw the slices that the view selects.
+
+    Raises:
+        collector.CollectorError: it selects none of those that the step has; nothing is written.
+    """
+    from collector.files.atomic_files import atomic_write, packed
+    from collector.timeline import write_trace
+
+    with atomic_write(path) as file, packed(file, path) as stream:
+        figures = write_trace(step, stream.write, view, drawn)
+        if not figures.slices and view.selects and view.max_events != 0:
+            from collector.timeline.empty_views import reason_of_empty_view
+
+            cause, remedy = reason_of_empty_view(step, view)
+            if cause:
+                raise CollectorError(f"{step.path}: {cause}", remedy)
+        return figures
 
 
 def _write_tensorflow(step_stats: StepStats, path: Path) -> None:

@@ -226,7 +226,7 @@ def merge(
         collector.UnknownFormatError: no format for several steps has the output's suffix.
         collector.OutputError: the output cannot be written.
         collector.CollectorError: there are no inputs, an offset is given for a missing rank, the marker is no regular
-            expression, or steps are too far apart for one axis.
+            expression or matches nothing, or steps are too far apart for one axis.
     """
     target = Path(output)
     merged_format(target)  # an unknown format is reported before anything is read
@@ -305,6 +305,12 @@ def _survey(
             f"{sources[0].name}: nothing in it has a time{reasons}" + (", nor in the others" * (len(sources) > 1))
         )
     report_progress("reading", len(sources), len(sources))
+    is_asked = pattern is not None and pattern.pattern != COLLECTIVE.pattern
+    if pattern is not None and is_asked and moments and not any(each.stated or each.named for _, each in moments):
+        raise CollectorError(
+            f"nothing in the inputs matches the marker {pattern.pattern!r}",
+            "Without a marker, the collectives (all-reduce, ...) relate the clocks",
+        )
     markers: dict[int, Markers] = defaultdict(dict)
     for (rank, _), own in zip(moments, comparable([each for _, each in moments])[0], strict=True):
         for key, rows in own.items():

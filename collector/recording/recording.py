@@ -151,6 +151,11 @@ class Recording(TablesOfRecording):
         return self._tables, self.invalid, self.early, self.late
 
     @property
+    def has_work(self) -> bool:
+        """Whether it has any call or GPU work."""
+        return any(len(getattr(self, name)) for name in ("api_calls", *LAUNCHED_TABLES))
+
+    @property
     def out_of_window(self) -> Tables:
         """The rows of `early` and `late` together."""
         return Tables(*(_joined([part, late]) for part, late in zip(_each(self.early), _each(self.late), strict=True)))

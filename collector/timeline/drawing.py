@@ -64,6 +64,12 @@ class View:
         if self.max_events is not None and self.max_events < 0:
             raise ValueError(f"max_events is {self.max_events}: it must not be negative")
 
+    @property
+    def selects(self) -> bool:
+        """Whether slices have to meet a condition."""
+        has_texts = self.devices is not None or self.names is not None
+        return has_texts or self.min_duration_ns > 0 or self.window_ns != (None, None)
+
 
 @dataclass(frozen=True)
 class DrawingOptions:
