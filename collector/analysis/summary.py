@@ -69,6 +69,8 @@ def summarize(recording: Recording, *, unavailable: str | None = None, color: bo
     )
     for loss in ledger.losses():
         page.say(loss, "red", indent="  ")
+    for line in ledger.part_lines():
+        page.say(line, "yellow", indent="  ")
     if causes := no_launches(recording):
         page.say(causes, "yellow")
     return page.text

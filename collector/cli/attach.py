@@ -15,12 +15,12 @@ from __future__ import annotations
 import argparse
 import contextlib
 import itertools
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collector.cli._number_arguments import whole_argument
+from collector.cli._recorded_steps import print_recorded
 from collector.cli._size_arguments import ring_size_argument
 from collector.errors import CollectorError, OutputError
 from collector.text import terminal
@@ -249,8 +249,8 @@ def _remove(folder: Path) -> None:
 def _finish(step: Step, path: Path, *, quiet: bool) -> None:
     if _is_outside_ranges(step):
         terminal.report("nothing was recorded: the process is outside the ranges that `--capture-range` records")
-    elif not quiet:
-        terminal.write_error(f"{step.summary(color=terminal.shows_colours(sys.stderr))}\n")
+    else:
+        print_recorded(step, quiet=quiet)
     terminal.report(f"what was recorded is in {path}")
 
 

@@ -19,6 +19,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from collector.cli._number_arguments import seconds_argument
+from collector.cli._recorded_steps import print_recorded
 from collector.cli._size_arguments import ring_size_argument
 from collector.errors import CollectorError
 from collector.text import terminal
@@ -258,8 +259,6 @@ def _finish(folder: Path, arguments: argparse.Namespace, options: RunOptions, *,
 
 
 def _print(processes: list[TracedProcess], *, quiet: bool) -> None:
-    if quiet:
-        return
     parts = [(each.name, each.step) for each in processes]
     if any(each.ranges for each in processes):
         parts = [
@@ -268,9 +267,12 @@ def _print(processes: list[TracedProcess], *, quiet: bool) -> None:
             for number, step in enumerate(each.ranges or (each.step,), 1)
         ]
     for name, step in parts[:_MOST_SUMMARIES]:
-        if len(parts) > 1:
-            terminal.write_error(f"\n{terminal.printable(name)}\n")
-        terminal.write_error(f"{step.summary(color=terminal.shows_colours(sys.stderr))}\n")
-    if len(parts) > _MOST_SUMMARIES:
-        of = "processes" if len(parts) == len(processes) else "ranges"
-        terminal.report(f"and {len(parts) - _MOST_SUMMARIES} more {of}, whose summaries are left out")
+        print_recorded(step, name if len(parts) > 1 else "", quiet=quiet)
+    others = parts[_MOST_SUMMARIES:]
+    of = "processes" if len(parts) == len(processes) else "ranges"
+    incomplete = [name for name, step in others if not step.ledger.complete]
+    if incomplete:
+        named = ", ".join(incomplete[:_MOST_FILES]) + (", …" if len(incomplete) > _MOST_FILES else "")
+        terminal.report(f"{len(incomplete)} of {len(others)} more {of} are incomplete: {named}")
+    if others and not quiet:
+        terminal.report(f"and {len(others)} more {of}, whose summaries are left out")

@@ -142,6 +142,11 @@ class Ledger(TableCounts):
         own = [(name, counted(text, count)) for name, text in LOSSES.items() if (count := counts.get(name))]
         return own + shed_lines(counts) + [("unread", line) for line in self.unread_lines()]
 
+    def part_lines(self) -> list[str]:
+        """One line for each kind of record that is elsewhere, because this is a part of a longer recording: no loss."""
+        counts = self.as_dict()
+        return [counted(text, count) for name, text in OF_PARTS.items() if (count := counts[name])]
+
     def unread_lines(self) -> list[str]:
         """The part of `losses` about the file that the step was read from: missing and repaired content."""
         return [_UNREAD.format(what, count) for what, count in sorted(self.unread.items())]
@@ -229,6 +234,12 @@ LOSSES = {
     "different ones",
 }
 """Figure -> the line that explains the loss. Other figures are no losses, whatever their value."""
+OF_PARTS = {
+    "launches_cut": "{:,} launch[|es] at the edges of this part [is|are] cut: [its|their] call or activities are in "
+    "another part",
+    "rows_forgotten": "{:,} earlier row[|s] [was|were] removed to keep within the limit of size or time",
+}
+"""Figure of a part of a longer recording -> the line that explains it."""
 GRAPH_NAMES_LOST = ("graphs_before_trace", "graph_updates_unseen", "graphs_perhaps_updated")
 """The `LOSSES` after which only the annotation at the capture of CUDA graphs is unknown."""
 TIMES_LOST = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -302,6 +302,16 @@ class Recording(TablesOfRecording):
             own["launches_cut"] += own[name] - lost
             own[name] = lost
         return own
+
+    def with_own_ledger(self) -> Recording:
+        """The recording; a part with the ledger that its file has, which counts the launches of the part alone."""
+        own = Ledger.from_dict({**self.ledger.as_dict(), **self.launch_figures()})
+        ledger = replace(own, unread=self.ledger.unread)
+        if ledger == self.ledger:
+            return self
+        return Recording(
+            self.parts, self.strings, self.clock, ledger, self.counters, self.environment, self.details, self.arguments
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the recording to ``path`` in the format of its suffix, completely or not at all.

@@ -96,6 +96,8 @@ def test_start_dump_stop(process, tmp_path, capsys):
     first = collector.load(tmp_path / "dump.gpurec")
     assert attach(number, "record", "700ms", "-q", "-o", tmp_path / "part.gpurec") == 0
     part = collector.load(tmp_path / "part.gpurec")
+    said_of_part = capsys.readouterr().err
+    assert all(f"collector: {line}\n" in said_of_part for line in part.ledger.part_lines())
     assert attach(number, "stop", "-q", "-o", tmp_path / "all.json") == 0
     whole = collector.load(tmp_path / "all.json")
     assert 0 < len(first.kernels) < len(whole.kernels)

@@ -516,9 +516,12 @@ def test_a_file_of_a_part_states_launches_at_its_ends_as_cut(build, start_ns, tm
     build.launch(2, 3000).kernel("after", 9000, correlation_id=2)
     part = build.recording().between(None, start_ns + 5000)
     assert (len(part.kernels), part.ledger.losses()) == (1, [])
+    assert build.recording().with_own_ledger().ledger == build.recording().ledger
+    assert part.with_own_ledger().ledger.launches_cut == 1
     part.save(tmp_path / "part.gpurec")
     for found in (Recording.load(tmp_path / "part.gpurec"), Recording.from_capture(part.to_capture())):
         assert found.ledger.losses() == []
+        assert found.ledger == part.with_own_ledger().ledger
         assert (found.ledger.launches_seen, found.ledger.launches_matched, found.ledger.launches_cut) == (2, 1, 1)
 
 
