@@ -26,6 +26,7 @@ from collector.cli._number_arguments import seconds_argument, whole_argument
 from collector.cli._share_arguments import share
 from collector.errors import CollectorError
 from collector.files.atomic_files import atomic_write, check_writable
+from collector.formats.output_paths import check_variables
 from collector.runtime.child_interpreters import python_command
 from collector.runtime.optional_packages import optional_package
 from collector.text import terminal
@@ -109,6 +110,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.dataset is not None:
         optional_package("pyarrow.parquet")
+        check_variables(arguments.dataset)
     before = Report.load(arguments.baseline) if arguments.baseline else None
     for path in (arguments.json, arguments.plot, arguments.html, arguments.markdown, arguments.csv):
         if path is not None:

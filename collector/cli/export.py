@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from collector.cli._foreign_parquet import report_foreign_parquet
 from collector.cli._step_files import add_step_files
 from collector.errors import OutputError
+from collector.formats.output_paths import check_variables
 from collector.runtime.optional_packages import optional_package
 from collector.text import terminal
 from collector.text.progress import progress
@@ -58,6 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     kind, folder = arguments.to[0], Path(arguments.to[1]).expanduser()
     if kind not in _TARGETS:
         raise OutputError(f"--to {kind}: choose one of {', '.join(_TARGETS)}")
+    check_variables(folder)
     optional_package("pyarrow.parquet")
     report_foreign_parquet(arguments.inputs)
     if kind == "duckdb":

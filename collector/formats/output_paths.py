@@ -48,6 +48,19 @@ def placeholders_of(path: Path) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_PLACEHOLDER.findall(os.fspath(path))))
 
 
+def check_variables(path: Path, environment: Mapping[str, str] = os.environ) -> None:
+    """Raise `collector.OutputError` if a path names a variable that the environment lacks."""
+    for name in placeholders_of(path):
+        if name.startswith("env:"):
+            _value_of_variable(path, name.removeprefix("env:"), environment)
+
+
+def _value_of_variable(path: Path, name: str, environment: Mapping[str, str]) -> str:
+    if not (stated := environment.get(name)):
+        raise OutputError(f"{path}: the environment variable {name} is not set", "Set it, or remove it from the path")
+    return stated
+
+
 def filled_path(path: Path, rank: int | None, step: int | None = None, process: ProcessIdentity | None = None) -> Path:
     """The path with its placeholders filled in; other braces are left as they are.
 
@@ -73,11 +86,7 @@ def filled_path(path: Path, rank: int | None, step: int | None = None, process: 
         if name == "step" and step is None:
             return found[0]
         if name.startswith("env:"):
-            if not (stated := of.environment.get(name[4:])):
-                raise OutputError(
-                    f"{path}: the environment variable {name[4:]} is not set", "Set it, or remove it from the path"
-                )
-            return stated
+            return _value_of_variable(path, name.removeprefix("env:"), of.environment)
         known_rank = launched_rank(of.environment) if rank is None else rank
         values = {"rank": known_rank or 0, "pid": of.process_id, "host": of.host}
         return str(step if name == "step" else values[name]).replace("/", "-")

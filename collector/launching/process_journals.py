@@ -11,9 +11,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from collector.errors import CollectorError, OutputError
 from collector.files.atomic_files import check_writable, expanded
-from collector.formats.output_paths import ProcessIdentity, filled_path, path_with_word, placeholders_of
+from collector.formats.output_paths import (
+    ProcessIdentity,
+    check_variables,
+    filled_path,
+    path_with_word,
+    placeholders_of,
+)
 from collector.formats.registry import merged_suffixes, output_of, suffix_of
 from collector.recording.schema import SCHEMA
+from collector.runtime.launcher_ranks import is_of_launcher
 from collector.runtime.optional_packages import optional_package
 from collector.runtime.running_processes import process_exists
 
@@ -120,9 +127,15 @@ def is_dataset(output: str) -> bool:
 
 
 def check_output(output: str) -> None:
-    """Raise `collector.CollectorError` if no file or dataset of this name can be made."""
+    """Raise `collector.CollectorError` if no file or dataset of this name can be made.
+
+    A variable in its name has to be set already, unless launchers set it: the program may give it other values, but a
+    misspelled one must not be found when the program has ended.
+    """
     if not output:
         raise OutputError("the name of the output is empty", "Name a file, or the folder of a dataset; ./ is this one")
+    set_later = {name: "set later" for name in variables_of(output) if is_of_launcher(name)}
+    check_variables(Path(output), {**set_later, **os.environ})
     if is_dataset(output):
         optional_package("pyarrow.parquet")
     else:

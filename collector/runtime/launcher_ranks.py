@@ -33,6 +33,26 @@ RANK_VARIABLES = tuple(each.rank for each in _LAUNCHERS)
 LAUNCHER_VARIABLES = tuple(name for each in _LAUNCHERS for name in each if name)
 """The same and those that state the number of ranks."""
 
+_OF_LAUNCHERS = (
+    "GROUP_",
+    "HYDRA_",
+    "LOCAL_",
+    "MPI_",
+    "MV2_",
+    "OMPI_",
+    "PMI_",
+    "PMIX_",
+    "ROLE_",
+    "SLURM_",
+    "TORCHELASTIC_",
+)
+"""How the names of variables begin that launchers set for the processes that they start."""
+
+
+def is_of_launcher(variable: str) -> bool:
+    """Whether a launcher may set a variable of the environment for each of its processes."""
+    return variable in LAUNCHER_VARIABLES or variable.startswith(_OF_LAUNCHERS)
+
 
 def launched_rank(environment: Mapping[str, str] = os.environ) -> int | None:
     """The rank that ``environment`` states; None if it states none."""

@@ -26,6 +26,7 @@ from collector.errors import CollectorError, NotTracedError, OutputError, Sessio
 from collector.files.atomic_files import check_writable, expanded
 from collector.files.linked_files import link_or_copy
 from collector.formats.conversion import Conversion
+from collector.formats.output_paths import filled_path
 from collector.formats.registry import output_of
 from collector.options import KINDS, LEAST_RING_BYTES, TraceOptions
 from collector.recording.journal import holds_records
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from collector._native import _Mark, _StartOptions
     from collector.recording.capture import Capture
 
+_DUMPS = "collector-dumps"
+"""The folder of dumps if none is given."""
 _SEGMENTS = 8
 """The number of segments of the kept part: a dump has up to one segment more than was requested."""
 _SHORTEST_S = 0.5
@@ -202,8 +205,8 @@ class Recorder:
         """Write what is kept; the program, and the recorder, go on.
 
         Args:
-            path: the file, whose suffix is the format, written by another process; `Dump.wait` waits for it. None: the
-                segments themselves, in a folder of `folder`.
+            path: the file, whose suffix is the format, with the placeholders of `record`; another process writes it,
+                and `Dump.wait` waits for it. None: the segments themselves, in a folder of `folder`.
             reason: of the dump, for its name and `Dump.reason`.
 
         Returns:
@@ -212,7 +215,11 @@ class Recorder:
         Raises:
             collector.UnknownFormatError: no format has the suffix of ``path``.
         """
-        target = None if path is None else expanded(path).absolute()
+        try:
+            target = None if path is None else filled_path(expanded(path), None).absolute()
+        except OutputError as error:
+            warn_caller(f"nothing is dumped: {error}")
+            return None
         if target is not None:
             output_of(target)
         return self._dump_or_warn(target, reason)
@@ -481,7 +488,7 @@ class Recorder:
 def record(
     keep: str = "30s",
     *,
-    folder: str | os.PathLike[str] = "collector-dumps",
+    folder: str | os.PathLike[str] = _DUMPS,
     kinds: Iterable[str] = KINDS,
     hang: float | None = 30.0,
     suffix: str = "",
@@ -500,7 +507,8 @@ def record(
 
     Args:
         keep: a time (``30s``, ``5min``) or a size on disk (``512MB``).
-        folder: the folder of dumps, made with the first of them.
+        folder: the folder of dumps, made with the first of them; ``{rank}``, ``{pid}``, ``{host}`` and
+            ``{env:VARIABLE}`` are filled in.
         kinds: the kinds of activity, as in `collector.trace`.
         hang: the seconds without any record, while launches are outstanding, that count as a hang; None: never.
         suffix: the format of dumps that the recorder makes by itself, such as ``.pftrace``; by default they are
@@ -520,9 +528,20 @@ def record(
         raise ValueError(f"hang is {hang}: a number of seconds above 0 is needed, or None")
     if suffix:
         output_of(Path(f"dump{suffix}"))
-    recorder = Recorder(kept, expanded(folder).absolute(), names, hang, suffix, limit)
+    recorder = Recorder(kept, _dump_folder(folder, strict=strict), names, hang, suffix, limit)
     recorder._begin(strict)
     return recorder
+
+
+def _dump_folder(folder: str | os.PathLike[str], *, strict: bool) -> Path:
+    """The folder with its placeholders filled in; where that is impossible, with a warning, the default."""
+    try:
+        return filled_path(expanded(folder), None).absolute()
+    except OutputError as error:
+        if strict:
+            raise
+        warn_caller(f"dumps are put into {_DUMPS}: {error}")
+        return Path(_DUMPS).absolute()
 
 
 def open_recorder() -> Recorder | None:

@@ -19,6 +19,7 @@ from collector.files.atomic_files import check_writable, expanded
 from collector.formats.conversion import Conversion
 from collector.formats.output_paths import (
     FolderLock,
+    check_variables,
     file_of_this_process,
     mark_as_written_here,
     rank_of_this_process,
@@ -269,6 +270,7 @@ class Session(TracedStep):
         self._recording: Recording | None = None
         self._streamed: Path | None = None  # the journal that is the result of the last step
         self._writable = True
+        self._has_dataset = True
         self._number = -1
         """Of the last step, counted from 0: ``{step}`` in paths."""
         self._windows: ScheduledWindows | None = None
@@ -504,6 +506,12 @@ class Session(TracedStep):
         return self.options.device_prefix
 
     def _check_path(self) -> None:
+        if self.options.dataset is not None:
+            try:
+                check_variables(self.options.dataset)
+            except OutputError as error:
+                self._trouble(error, f"the step will not be in the dataset: {error}")
+                self._has_dataset = False
         path = self._find_path()
         if path is None:
             return
@@ -553,7 +561,7 @@ class Session(TracedStep):
         use.has_begun = True
 
     def _forget_results(self, unavailable: str | None = None) -> None:
-        self.unavailable, self._recording, self._writable = unavailable, None, True
+        self.unavailable, self._recording, self._writable, self._has_dataset = unavailable, None, True, True
         self._streamed = None
         self.__dict__.pop("run_metadata", None)
 
@@ -721,6 +729,8 @@ class Session(TracedStep):
         """Write the step into the requested dataset; return whether that is done, or nothing was requested."""
         if self.options.dataset is None:
             return True
+        if not self._has_dataset:
+            return False
         try:
             from collector.dataset.dataset_writer import DatasetWriter
 

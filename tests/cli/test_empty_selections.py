@@ -56,6 +56,7 @@ def test_the_names_that_are_offered_select_slices(step_file, capsys):
     assert status == 0
 
 
+@pytest.mark.simulator
 def test_a_window_behind_a_journal_is_answered_with_the_length_of_the_journal(tmp_path, capsys):
     journal = tmp_path / "step.journal"
     with SimulatedGpu(cuda="12.4") as gpu, collector.trace(journal=journal, stream=True):
@@ -129,6 +130,7 @@ def test_limits_of_prof_that_nothing_passes_are_named(step_file, capsys):
     assert (status, text.startswith("collector: no node passes all options; without them there are ")) == (0, True)
 
 
+@pytest.mark.simulator
 def test_a_marker_that_matches_nothing_is_an_error(tmp_path, capsys):
     for rank in (0, 1):
         with SimulatedGpu(cuda="12.4") as gpu, collector.trace(tmp_path / f"rank{rank}.pb", rank=rank):

@@ -82,3 +82,9 @@ def test_a_missing_package_is_one_error_before_any_test(pytester, monkeypatch):
     result = run(pytester, TESTS, "--gpu-dataset=runs", "--gpu-simulate")
     assert result.ret == 4
     assert "pyarrow" in result.stderr.str()
+
+
+def test_a_variable_that_is_not_set_ends_the_run_before_the_first_test(pytester):
+    result = run(pytester, TESTS, "--gpu-dataset={env:COLLECTOR_TEST_UNSET}/runs", "--gpu-simulate")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*the environment variable COLLECTOR_TEST_UNSET is not set*"])

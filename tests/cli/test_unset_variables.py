@@ -1,0 +1,91 @@
+"""A path that names a variable of the environment which is not set: found before the program, not after it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import collector
+from collector.cli import main
+from collector.errors import CollectorWarning, OutputError
+from collector.testing import SimulatedGpu
+
+EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples"
+UNSET = "the environment variable COLLECTOR_TEST_UNSET is not set. Set it, or remove it from the path"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("COLLECTOR_TEST_UNSET", raising=False)
+
+
+@pytest.mark.parametrize("output", ["x-{env:COLLECTOR_TEST_UNSET}.pb", "{env:COLLECTOR_TEST_UNSET}/"])
+def test_run_does_not_start_the_program(output, tmp_path, capsys):
+    program = f"open({str(tmp_path / 'ran')!r}, 'w')"
+    assert main(["run", "-o", output, sys.executable, "-c", program]) == 2
+    assert capsys.readouterr().err.endswith(f"{UNSET}\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("variable", ["RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_PROCID"])
+def test_run_leaves_variables_of_launchers_to_them(variable, tmp_path, monkeypatch):
+    monkeypatch.delenv(variable, raising=False)
+    program = f"open({str(tmp_path / 'ran')!r}, 'w')"
+    assert main(["run", "-o", f"x-{{env:{variable}}}.pb", sys.executable, "-c", program]) == 0
+    assert (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["bench", str(EXAMPLES / "bench_saxpy.py"), "--dataset", "{env:COLLECTOR_TEST_UNSET}"],
+        ["export", "absent.pb", "--to", "parquet", "{env:COLLECTOR_TEST_UNSET}"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_other_commands_do_nothing_first(words, tmp_path, capsys):
+    assert main(words) == 2
+    assert capsys.readouterr() == ("", f"collector: {{env:COLLECTOR_TEST_UNSET}}: {UNSET}\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.simulator
+def test_a_session_warns_at_its_begin_and_once():
+    session = collector.trace(dataset="{env:COLLECTOR_TEST_UNSET}")
+    with SimulatedGpu(cuda="12.4"):
+        with pytest.warns(CollectorWarning, match="the step will not be in the dataset: .*UNSET is not set"):
+            session.start()
+        session.stop()  # where a warning would be an error
+
+
+@pytest.mark.simulator
+def test_a_strict_session_raises_before_the_body():
+    with SimulatedGpu(cuda="12.4"), pytest.raises(OutputError, match="UNSET is not set"):
+        collector.trace(dataset="{env:COLLECTOR_TEST_UNSET}", strict=True).start()
+
+
+@pytest.mark.simulator
+def test_a_recorder_puts_dumps_into_the_folder_that_it_has_without_a_name(tmp_path):
+    with SimulatedGpu(cuda="12.4") as gpu:
+        with pytest.warns(CollectorWarning, match="dumps are put into collector-dumps: .*UNSET is not set"):
+            recorder = collector.record(folder="{env:COLLECTOR_TEST_UNSET}/dumps")
+        with recorder:
+            gpu.launch("relu", stream=7, duration_ns=3_000)
+            dump = recorder.dump()
+            with pytest.warns(CollectorWarning, match="nothing is dumped: .*UNSET is not set"):
+                assert recorder.dump("{env:COLLECTOR_TEST_UNSET}.pftrace") is None
+    assert dump.path.parent == tmp_path / "collector-dumps"
+    assert [each.name for each in tmp_path.iterdir()] == ["collector-dumps"]
+
+
+@pytest.mark.simulator
+def test_the_paths_of_a_recorder_take_placeholders(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLLECTOR_TEST_UNSET", "night")
+    folder = "{env:COLLECTOR_TEST_UNSET}-{rank}"
+    with SimulatedGpu(cuda="12.4") as gpu, collector.record(folder=folder) as recorder:
+        gpu.launch("relu", stream=7, duration_ns=3_000)
+        assert recorder.dump().path.parent == tmp_path / "night-0"
