@@ -142,6 +142,11 @@ class Answer:
             below += [styled(line, *styles, color=color) for text in sentences for line in folded(text, width)]
         return "\n\n".join([*parts, "\n".join(below)] if below else parts)
 
+    def _headings(self) -> dict[str, str]:
+        """Name of a column -> its heading where the values say their unit."""
+        names = [column.name for column in self.columns]
+        return {name: _HEADINGS.get((self.question, name)) or _plain(name, names) for name in names}
+
     def _table_text(self, shown: int, width: int, *, color: bool, whole_names: bool) -> str:
         """The table of this many rows."""
         is_tree = {"path", "depth"} <= self.values.keys() and not whole_names
@@ -157,7 +162,8 @@ class Answer:
         ]
         kept = [place for place, _ in enumerate(chosen) if any(line[place] for line in lines)]
         kept = kept or list(range(len(chosen)))  # a query may ask for what is not known alone
-        heads = [_HEADINGS.get((self.question, name)) or _plain(name) for name in (chosen[at].name for at in kept)]
+        headings = self._headings()
+        heads = [headings[chosen[at].name] for at in kept]
         lines = [[line[place] for place in kept] for line in lines]
         is_name = [chosen[place].unit == "text" for place in kept]
         is_wide = sum(max(map(len, cells)) + 2 for cells in zip(heads, *lines, strict=True)) > width
@@ -167,7 +173,7 @@ class Answer:
         return table_text(heads, lines, is_name, width, whole_names=whole_names, color=color)
 
     def to_csv(self) -> str:
-        """The rows as comma-separated values with a line of names; times in ns, sizes in bytes.
+        """The rows as comma-separated values with a line of names; times in ns, sizes in bytes, rates in bytes/s.
 
         Unprintable characters are escaped as the terminal shows them, and a text that a spreadsheet would take for a
         formula gets an apostrophe before it. `to_json` has every text unchanged.
@@ -175,8 +181,8 @@ class Answer:
         return csv_text([[column.name for column in self.columns], *(row.values() for row in self)])
 
     def to_markdown(self) -> str:
-        """The rows as a table of Markdown, with values as people read them."""
-        heads = markdown_row(column.name for column in self.columns)
+        """The rows as a table of Markdown, with headings and values as the terminal shows them."""
+        heads = markdown_row(self._headings().values())
         rules = f"| {' | '.join('---' if each.unit == 'text' else '---:' for each in self.columns)} |"
         rows = (markdown_row(_shown(row[column.name], column.unit) for column in self.columns) for row in self)
         return "".join(f"{line}\n" for line in (heads, rules, *rows))
@@ -245,7 +251,7 @@ class Answer:
             [
                 html_line(self.definition),
                 html_table(
-                    [column.name for column in self.columns],
+                    list(self._headings().values()),
                     rows,
                     [column.unit == "text" for column in self.columns],
                     meanings=[column.meaning for column in self.columns],
@@ -256,9 +262,11 @@ class Answer:
         )
 
 
-def _plain(name: str) -> str:
-    """The name of a column whose values contain their unit."""
-    return name.removesuffix("_ns").removeprefix("num_").replace("_", " ")
+def _plain(name: str, others: Sequence[str]) -> str:
+    """The name of a column whose values contain their unit, unless only the unit tells it from another one."""
+    stem = name.removesuffix("_ns")
+    is_told = stem == name or not {stem, f"{stem}_bytes"}.intersection(others)
+    return stem.removeprefix("num_").replace("_", " ") + ("" if is_told else " time")
 
 
 def branch(path: str, depth: int) -> str:

@@ -71,6 +71,22 @@ def test_a_terminal_says_how_much_it_does_not_show(answer):
     assert "more of" not in answer.text(rows=None)
 
 
+def test_a_heading_states_no_unit_where_the_values_state_theirs(answer):
+    heads, _, *rows = answer.to_markdown().splitlines()
+    assert heads == "| name | total | size | share | rate |"
+    assert "-1.5 µs" in rows[1]
+    assert "total_ns" not in answer._repr_html_()
+    assert answer.to_csv().startswith("name,total_ns,size,share,rate\n")
+    assert answer.to_json()["columns"][1]["unit"] == "ns"
+
+
+def test_headings_differ_where_only_units_tell_columns_apart():
+    columns = tuple(Column(name, unit, "Some.") for name, unit in (("moved_ns", "ns"), ("moved_bytes", "bytes")))
+    both = Answer("made", "Both.", columns, {column.name: np.array([1000]) for column in columns})
+    assert both.to_markdown().startswith("| moved time | moved bytes |\n")
+    assert "moved time" in both.text()
+
+
 def test_json_is_exact_and_says_what_columns_mean(answer):
     told = json.loads(json.dumps(answer.to_json(), allow_nan=False))
     assert told["schema"] == "collector.answer/1"

@@ -126,7 +126,7 @@ def test_csv_is_read_by_a_spreadsheet_and_holds_no_formula(step, capsys):
 def test_markdown(step, capsys):
     path, _ = step
     _, out, _ = stats(capsys, path, "--question", "copies", "--markdown")
-    assert "| device_id | kind | source | target |" in out
+    assert "| device id | kind | source | target | count | unknown sizes | bytes | total | union | bandwidth |" in out
     assert "| 0 | HtoD | Pageable | Device | 1 | 0 | 4.096 kB | 1 µs |" in out
 
 

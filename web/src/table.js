@@ -338,7 +338,7 @@ export function formed(answer, rows, columns, form) {
     return [columns.map((column) => column.name).join(","),
       ...values.map((row) => row.map((value, at) => quoted(value, columns[at].unit)).join(","))].join("\n") + "\n";
   }
-  const lines = [columns.map((column) => escaped(column.name)), columns.map((column) => (column.unit === "text" ? "---" : "---:")),
+  const lines = [columns.map((column) => escaped(heading(column.name, answer.columns))), columns.map((column) => (column.unit === "text" ? "---" : "---:")),
     ...values.map((row) => row.map((value, at) => escaped(shown(value, columns[at].unit))))];
   return lines.map((cells) => `| ${cells.join(" | ")} |\n`).join("");
 }
