@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from collector.bench.environment import loaded_torch
 from collector.bench.gpu import CardState
 from collector.bench.roofline import Ceilings, matrix_product_rate
-from collector.errors import UnavailableError, not_installed
+from collector.errors import DriverNotFoundError, UnavailableError, error_of_kind, not_installed
+from collector.sources import open_source
 from collector.sources.nvml_card import THROTTLING, answer, open_card, throttling_mask, uuid_text
 
 if TYPE_CHECKING:
@@ -32,11 +33,13 @@ def find_gpu() -> Gpu:
     """Return the GPU on which this process computes: the current CUDA device.
 
     Raises:
-        collector.UnavailableError: there is no GPU, or cuda-python is not installed.
+        collector.DriverNotFoundError: there is no driver, or it has no GPU.
+        collector.UnavailableError: cuda-python is not installed, or the GPU cannot be used.
     """
     try:
         from cuda.bindings import driver
     except ImportError as error:
+        _check_driver()  # without a GPU, cuda-python would be of no use
         raise UnavailableError(*not_installed("cuda-python", "gpu")) from error
     try:
         call = functools.partial(_checked, driver)
@@ -45,10 +48,23 @@ def find_gpu() -> Gpu:
             call("cuCtxSetCurrent", call("cuDevicePrimaryCtxRetain", call("cuDeviceGet", 0)))
         context = int(call("cuCtxGetCurrent"))
     except UnavailableError:
+        _check_driver()
         raise
     except Exception as error:  # without a driver, the bindings raise errors of their own
+        _check_driver()
         raise UnavailableError(f"no GPU can be used ({error})", "Check that nvidia-smi works") from error
     return _gpu_of_context(context)
+
+
+def _check_driver() -> None:
+    """Raise `collector.DriverNotFoundError` if there is no driver, or if it has no GPU."""
+    try:
+        found = open_source("native").probe()
+    except UnavailableError:  # our own library cannot be loaded, so that the caller's error is all that is known
+        return
+    error = error_of_kind(found.get("error", ""), found.get("cause", ""), found.get("remedy", ""))
+    if isinstance(error, DriverNotFoundError):
+        raise error
 
 
 @functools.cache  # its memory for emptying the cache is allocated once

@@ -18,7 +18,7 @@ from collector.bench.benchmark_report import Report
 from collector.bench.cuda_gpu import CudaGpu, _Nvml
 from collector.bench.gpu import CardState
 from collector.bench.roofline import Ceilings
-from collector.errors import UnavailableError
+from collector.errors import DriverNotFoundError, UnavailableError
 
 pytestmark = pytest.mark.simulator
 
@@ -387,6 +387,17 @@ def test_a_driver_that_says_no_is_no_gpu(cuda, monkeypatch):
         cuda_gpu.find_gpu()
     monkeypatch.setitem(sys.modules, "cuda.bindings", None)
     with pytest.raises(UnavailableError, match="cuda-python is not installed"):
+        cuda_gpu.find_gpu()
+
+
+@pytest.mark.parametrize("has_bindings", [False, True])
+def test_a_missing_driver_is_named_before_cuda_python(has_bindings, monkeypatch, tmp_path):
+    bindings = ModuleType("cuda.bindings")
+    bindings.driver = SimpleNamespace(cuInit=lambda flags: (100,))
+    monkeypatch.setitem(sys.modules, "cuda", ModuleType("cuda") if has_bindings else None)
+    monkeypatch.setitem(sys.modules, "cuda.bindings", bindings if has_bindings else None)
+    monkeypatch.setenv("COLLECTOR_LIBCUDA", str(tmp_path / "absent.so"))
+    with pytest.raises(DriverNotFoundError, match=r"no NVIDIA driver .* Correct COLLECTOR_LIBCUDA"):
         cuda_gpu.find_gpu()
 
 
