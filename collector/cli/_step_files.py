@@ -12,16 +12,17 @@ from collector.text.progress import progress
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from collector.formats.step import Step
 
 
+_MOST_NAMED = 8
 _LEFT_OUT = "files that are no traces, or hold no records, are left out"
 
 
 def add_step_files(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments ``inputs``: files of one step each."""
+    """Declare the arguments ``inputs``: files of one step each, or folders of them, which `files_of` takes."""
     from collector.formats.registry import readable_list
 
     parser.add_argument(
@@ -29,7 +30,7 @@ def add_step_files(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs="+",
         metavar="FILE",
-        help=f"one step each: {readable_list(with_origins=True)}; also gzipped",
+        help=f"one step each, or folders of them: {readable_list(with_origins=True)}; also gzipped",
     )
 
 
@@ -56,28 +57,66 @@ def load_steps(paths: Sequence[Path]) -> list[Step]:
     return steps
 
 
-def step_files(given: str) -> list[Path]:
-    """A file, the files that a pattern finds, or all traces in a folder, in the order of the numbers in their names.
+def files_of(given: Iterable[Path]) -> list[Path]:
+    """The files that were given, and instead of each folder the traces in it; see `step_files`."""
+    return [file for path in given for file in (step_files(str(path)) if path.is_dir() else [path])]
 
-    A journal that is a folder of segments is one trace. Other files in a folder are named on standard error.
+
+def step_files(given: str) -> list[Path]:
+    """A file, the files that a pattern finds, or all traces in a folder and in the folders below it.
+
+    They are in the order of the numbers in their names. A journal that is a folder of segments is one trace. Hidden
+    files, datasets, and links to folders are passed over; other files in a folder are named on standard error.
 
     Raises:
         collector.CollectorError: there are none.
     """
+    from collector.dataset.dataset_folder import is_dataset
     from collector.formats.loading import is_trace
 
     path = Path(given).expanduser()
+    if is_dataset(path):
+        raise CollectorError(f"{path} is a dataset, not steps", f'Ask it: collector sql {path} "select * from steps"')
+    remedy = "Give files of steps, a folder of them, or a pattern"
     if path.is_dir() and not is_trace(path):
-        present = [each for each in path.iterdir() if not each.name.startswith(".")]
-        found = [each for each in present if is_trace(each)]
-        left_out = sorted(each.name for each in set(present).difference(found) if each.is_file())
-        if left_out:
-            terminal.report(f"{path}: {_LEFT_OUT}: {', '.join(left_out)}")
-    elif path.exists() or not any(mark in given for mark in "*?["):
+        found, left_out, datasets = _traces_below(path)
+        names = sorted(each.relative_to(path).as_posix() for each in left_out)
+        if names:
+            more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+            terminal.report(f"{path}: {_LEFT_OUT}: {', '.join(names[:_MOST_NAMED])}{more}")
+        if datasets:
+            remedy = f"{datasets[0]} is a dataset, which `collector sql {datasets[0]}` reads"
+        return _ordered(found, given, remedy)
+    if path.exists() or not any(mark in given for mark in "*?["):
         return [path]
-    else:
-        root = Path(path.anchor)
-        found = [each for each in root.glob(str(path.relative_to(root))) if each.is_file() or is_trace(each)]
+    root = Path(path.anchor)
+    matching = root.glob(str(path.relative_to(root)))
+    return _ordered([each for each in matching if each.is_file() or is_trace(each)], given, remedy)
+
+
+def _ordered(found: list[Path], given: str, remedy: str) -> list[Path]:
     if not found:
-        raise CollectorError(f"{given}: there are no files", "Give files of steps, a folder of them, or a pattern")
-    return sorted(found, key=lambda each: natural_order(each.name))
+        raise CollectorError(f"{given}: there are no files", remedy)
+    return sorted(found, key=lambda each: natural_order(str(each)))
+
+
+def _traces_below(folder: Path, depth: int = 0) -> tuple[list[Path], list[Path], list[Path]]:
+    """The traces in a folder and below it, the other files, and datasets."""
+    from collector.dataset.dataset_folder import is_dataset
+    from collector.formats.loading import is_trace
+    from collector.web.run_folder import DEEPEST
+
+    found, others, datasets = [], [], []
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith("."):
+            continue
+        if is_trace(path):
+            found.append(path)
+        elif not path.is_dir():
+            others.append(path)
+        elif is_dataset(path):
+            datasets.append(path)
+        elif not path.is_symlink() and depth < DEEPEST:
+            for every, below in zip((found, others, datasets), _traces_below(path, depth + 1), strict=True):
+                every += below
+    return found, others, datasets

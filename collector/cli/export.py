@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collector.cli._foreign_parquet import report_foreign_parquet
-from collector.cli._step_files import add_step_files
+from collector.cli._step_files import add_step_files, files_of
 from collector.errors import OutputError
 from collector.formats.output_paths import check_variables
 from collector.runtime.optional_packages import optional_package
@@ -29,6 +29,7 @@ from collector.text.wording import counted
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from collector.formats.step import Step
 
@@ -56,25 +57,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """See `collector.cli`."""
+    from collector.dataset.dataset_folder import is_dataset
+
     kind, folder = arguments.to[0], Path(arguments.to[1]).expanduser()
     if kind not in _TARGETS:
         raise OutputError(f"--to {kind}: choose one of {', '.join(_TARGETS)}")
     check_variables(folder)
     optional_package("pyarrow.parquet")
     report_foreign_parquet(arguments.inputs)
+    inputs = [file for given in arguments.inputs for file in ([given] if is_dataset(given) else files_of([given]))]
     if kind == "duckdb":
         optional_package("duckdb")
     if kind == "parquet":
-        written = _export(arguments, folder)
+        written = _export(arguments, inputs, folder)
     else:
         with tempfile.TemporaryDirectory() as name:
-            written = _export(arguments, Path(name, "dataset"))
+            written = _export(arguments, inputs, Path(name, "dataset"))
             _convert(kind, Path(name, "dataset"), folder)
     print(f"{terminal.printable(str(folder))}: {counted('{:,} step[|s]', written)} added")
     return 0
 
 
-def _export(arguments: argparse.Namespace, folder: Path) -> int:
+def _export(arguments: argparse.Namespace, inputs: Sequence[Path], folder: Path) -> int:
     from collector.dataset.exports import export_steps
 
     with progress("exporting") as report:
@@ -82,10 +86,10 @@ def _export(arguments: argparse.Namespace, folder: Path) -> int:
 
         def told(step: Step) -> None:
             warnings.append(step.warning)
-            report(f"exporting {step.path.name if step.path else ''}", len(warnings), len(arguments.inputs))
+            report(f"exporting {step.path.name if step.path else ''}", len(warnings), len(inputs))
 
         written = export_steps(
-            arguments.inputs,
+            inputs,
             folder,
             run=arguments.run,
             label=without_surrogates(arguments.label),

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collector.cli._clock_arguments import add_clock_offset, offsets_by_rank
-from collector.cli._step_files import step_files
+from collector.cli._step_files import files_of
 from collector.errors import CollectorError
 from collector.files.written_files import written
 from collector.text import terminal
@@ -87,7 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
     from collector.merging.merged_trace import merge
 
     offsets = offsets_by_rank(arguments.clock_offset)
-    inputs = [file for given in arguments.inputs for file in _files_of(given)]
+    inputs = files_of(arguments.inputs)
     if arguments.marker and not arguments.align:
         raise CollectorError("--marker names the collectives for --align: give both")
     with (
@@ -111,10 +111,6 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.quiet:
         _print(report, aligned=arguments.align)
     return 0
-
-
-def _files_of(given: Path) -> list[Path]:
-    return step_files(str(given)) if given.is_dir() else [given]
 
 
 def _print(report: MergeReport, *, aligned: bool) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from collector.cli._step_files import add_step_files, load_steps
+from collector.cli._step_files import add_step_files, files_of, load_steps
 from collector.errors import CollectorError
 from collector.text import terminal
 from collector.text.progress import progress
@@ -65,14 +65,15 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.output.suffix.lower() != ".html":
         raise CollectorError(f"{arguments.output}: a report is a page", "Name it .html")
-    paths = [*arguments.before, *arguments.inputs]
+    before, inputs = files_of(arguments.before), files_of(arguments.inputs)
+    paths = [*before, *inputs]
     check_writable(arguments.output, *paths)
     steps = [(path.name, step) for path, step in zip(paths, load_steps(paths), strict=True)]
     with written(arguments.output), progress(f"writing {arguments.output.name}"):
         page = write_report(
             arguments.output,
-            steps[len(arguments.before) :],
-            before=steps[: len(arguments.before)],
+            steps[len(before) :],
+            before=steps[: len(before)],
             title=arguments.title,
             max_size=arguments.max_size,
         )

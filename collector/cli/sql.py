@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "words",
         nargs="*",
         metavar="DIR_OR_FILE… QUERY",
-        help="a dataset, or files, folders and patterns of files of steps, and the query last",
+        help="a dataset, a database of DuckDB, or files, folders and patterns of files of steps, and the query last",
     )
     parser.add_argument("--tables", action="store_true", help="list the tables and views with their columns")
     parser.add_argument("--print", metavar="VIEW", dest="view", help="print the query of a view, and run nothing")
@@ -91,8 +91,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _files(given: str) -> list[Path]:
-    """The dataset at a path, or the files that the path names."""
+    """The dataset at a path, the database in a folder (of ``collector export --to duckdb``), or files of steps."""
+    from collector.dataset.database import is_database
     from collector.dataset.dataset_folder import is_dataset
 
     path = Path(given).expanduser()
-    return [path] if is_dataset(path) else step_files(given)
+    if is_dataset(path):
+        return [path]
+    databases = sorted(filter(is_database, path.iterdir())) if path.is_dir() else []
+    if len(databases) > 1:
+        names = ", ".join(each.name for each in databases)
+        raise CollectorError(f"{path} has several databases: {names}", "Name one of them")
+    return databases or step_files(given)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from collector.cli._clock_arguments import add_clock_offset, offsets_by_rank
 from collector.cli._printed_answers import add_format_arguments, print_answers
-from collector.cli._step_files import add_step_files, load_steps
+from collector.cli._step_files import add_step_files, files_of, load_steps
 from collector.cli._time_arguments import time_window
 from collector.errors import CollectorError
 from collector.text import terminal
@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     asked = _asked(arguments)
     if arguments.csv and len(asked) > 1:
         raise CollectorError("--csv prints one answer: choose it with --question")
-    steps: Sequence[Step] = load_steps(arguments.inputs)
+    steps: Sequence[Step] = load_steps(files_of(arguments.inputs))
     if not arguments.question and sums_in(steps):
         asked = [each for each in asked if QUESTIONS[each[0]].of_sums] or asked
     window = arguments.window

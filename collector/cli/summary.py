@@ -11,7 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from collector.cli._step_files import add_step_files, load_steps
+from collector.cli._step_files import add_step_files, files_of, load_steps
 from collector.text.progress import progress
 from collector.text.terminal import printable
 
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """See `collector.cli`."""
-    print(summaries(arguments.inputs))
+    print(summaries(files_of(arguments.inputs)))
     return 0
 
 

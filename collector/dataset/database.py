@@ -89,7 +89,7 @@ class Database:
         duckdb = optional_package("duckdb")
         if len(paths) == 1 and is_dataset(paths[0]):
             return cls.of_dataset(Dataset(paths[0]), draw_events=draw_events, query=query)
-        if len(paths) == 1 and _is_database(paths[0]):
+        if len(paths) == 1 and is_database(paths[0]):
             try:
                 return cls(duckdb.connect(str(paths[0]), read_only=True))
             except duckdb.Error as error:
@@ -274,7 +274,8 @@ def _text(value: object) -> str:
     return "'" + str(value).replace("'", "''") + "'"
 
 
-def _is_database(path: Path) -> bool:
+def is_database(path: Path) -> bool:
+    """Whether a file is a database of DuckDB."""
     try:
         with path.open("rb") as file:
             return file.read(12)[8:] == _DUCKDB_BEGINS

@@ -1,0 +1,79 @@
+"""Folders in place of files: the traces in them and below them, a database, a dataset."""
+
+from __future__ import annotations
+
+import pytest
+
+import collector
+from collector.cli import main
+
+QUERY = "select count(*) as n from kernels"
+
+
+@pytest.fixture
+def nested(build, tmp_path):
+    """Two traces, each in a folder of its own below one, and a file that is none."""
+    recording = build.kernel("relu", 100).recording()
+    for name in ("a/step_1.pb", "b/deeper/step_2.gpurec", ".hidden/step_3.pb"):
+        path = tmp_path / "runs" / name
+        path.parent.mkdir(parents=True)
+        recording.save(path)
+    (tmp_path / "runs" / "a" / "notes.txt").write_text("none")
+    return tmp_path / "runs"
+
+
+@pytest.mark.parametrize("command", ["stats", "summary"])
+def test_the_traces_below_a_folder_are_read(command, nested, capsys):
+    assert main([command, str(nested)]) == 0
+    printed = capsys.readouterr()
+    assert printed.err.count("a/notes.txt") == 1
+    assert "step_3" not in printed.out + printed.err
+
+
+def test_a_report_and_a_merged_trace_take_folders(nested, tmp_path, capsys):
+    assert main(["report", str(nested), "-o", str(tmp_path / "r.html")]) == 0
+    assert main(["merge", str(nested), "-o", str(tmp_path / "m.json")]) == 0
+    assert "m.json: 2 inputs" in capsys.readouterr().out
+
+
+def test_sql_reads_the_traces_below_a_folder(nested, capsys):
+    pytest.importorskip("duckdb")
+    assert main(["sql", str(nested), QUERY, "--csv"]) == 0
+    assert capsys.readouterr().out == "n\n2\n"
+
+
+@pytest.mark.medium
+def test_sql_reads_the_database_that_export_has_written_into_a_folder(nested, tmp_path, capsys):
+    pytest.importorskip("duckdb")
+    assert main(["export", str(nested), "--to", "duckdb", str(tmp_path / "made")]) == 0
+    capsys.readouterr()
+    assert main(["sql", str(tmp_path / "made"), QUERY, "--csv"]) == 0
+    assert capsys.readouterr().out == "n\n2\n"
+    (tmp_path / "made" / "trace.duckdb").rename(tmp_path / "made" / "one.duckdb")
+    (tmp_path / "made" / "two.duckdb").write_bytes((tmp_path / "made" / "one.duckdb").read_bytes())
+    assert main(["sql", str(tmp_path / "made"), QUERY]) == 2
+    assert "made has several databases: one.duckdb, two.duckdb. Name one of them" in capsys.readouterr().err
+
+
+@pytest.mark.medium
+def test_a_dataset_is_named_with_the_command_that_reads_it(nested, tmp_path, capsys):
+    pytest.importorskip("pyarrow")
+    folder = tmp_path / "all"
+    assert main(["export", str(nested), "--to", "parquet", str(folder / "runs")]) == 0
+    capsys.readouterr()
+    for given, expected in (
+        (folder, f"there are no files. {folder / 'runs'} is a dataset, which `collector sql {folder / 'runs'}` reads"),
+        (folder / "runs", f"{folder / 'runs'} is a dataset, not steps. Ask it: collector sql {folder / 'runs'} "),
+    ):
+        assert main(["summary", str(given)]) == 2
+        assert expected in capsys.readouterr().err
+
+
+@pytest.mark.simulator
+def test_a_journal_in_segments_is_one_trace(tmp_path, capsys):
+    from collector.testing import SimulatedGpu
+
+    with SimulatedGpu(cuda="12.4") as gpu, collector.trace(journal=tmp_path / "run.journal", stream=True):
+        gpu.launch("relu", stream=7, duration_ns=3_000)
+    assert main(["merge", str(tmp_path), "-o", str(tmp_path / "m.json")]) == 0
+    assert "m.json: 1 input, " in capsys.readouterr().out
