@@ -19,6 +19,7 @@ from collector.recording.kind_names import copy_kind_name
 from collector.recording.nesting import NestedRanges
 from collector.recording.schema import ACTIVITY_TABLES
 from collector.recording.stream_names import stream_devices, stream_names
+from collector.text.natural_order import natural_order
 from collector.web.byte_planes import byte_planes
 
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ def lanes_of(recording: Recording) -> Lanes:
     work = Activities.of(recording)
     found = list(_devices(recording, work, names))
     threads = [*_annotations(recording, names), *_calls(recording, names)]
-    found += sorted(threads, key=lambda lane: (lane.name, lane.kind))
+    found += sorted(threads, key=lambda lane: natural_order(lane.name))
     found += _overheads(recording, names)
     found = [
         lane._replace(starts=np.clip(lane.starts, start, end), ends=np.clip(lane.ends, start, end))

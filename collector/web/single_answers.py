@@ -10,6 +10,7 @@ import numpy as np
 
 from collector.analysis.between import between
 from collector.analysis.questions import QUESTIONS
+from collector.text.natural_order import natural_order
 from collector.web.answer_commands import (
     answer_keys,
     answer_options,
@@ -98,7 +99,10 @@ def _rows(answer: Answer, asked: AskedAnswer) -> npt.NDArray[np.int64] | None:
     if column in answer.values:
         values = answer[column][kept]
         is_known = values == values  # what is not known comes last
-        ranks = np.unique(values[is_known], return_inverse=True)[1]
+        distinct, ranks = np.unique(values[is_known], return_inverse=True)
+        if any(each.name == column and each.unit == "text" for each in answer.columns):
+            parts = [natural_order(text) for text in distinct.tolist()]
+            ranks = np.argsort(sorted(range(len(parts)), key=parts.__getitem__))[ranks]
         places = np.full(len(values), len(values))
         places[is_known] = -ranks if order == "desc" else ranks
         kept = kept[np.argsort(places, kind="stable")]

@@ -125,6 +125,25 @@ def test_every_slice_is_in_it(small, tmp_path):
     assert found["slices"] == len(drawn)
 
 
+def test_lanes_stand_in_the_order_of_their_numbers(build):
+    """As the tracks of a timeline do: thread 9 before thread 10, the tenth depth of annotations after the second."""
+    for thread in (10, 9):
+        build.call("cudaLaunchKernel_v7000", 10, 20, correlation_id=thread, thread_id=thread)
+        build.kernel("k", 100 * thread, 50, stream_id=thread, correlation_id=thread)
+        for depth in range(11):
+            build.raw("annotations", thread_id=thread, start_ns=build.clock["cupti_start_ns"] + depth, depth=depth)
+    assert [lane.name for lane in lanes_of(build.recording()).lanes] == [
+        "GPU 0",
+        "GPU 0 stream 9",
+        "GPU 0 stream 10",
+        *[
+            f"thread {thread} {name}"
+            for thread in (9, 10)
+            for name in ("CUDA calls", "annotations", *(f"annotations {depth}" for depth in range(2, 12)))
+        ],
+    ]
+
+
 def test_bins_are_the_busy_share_of_equal_parts(build):
     build.kernel("half", 0, 500_000)
     build.kernel("short", 600_000, 1)

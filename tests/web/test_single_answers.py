@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collector.formats.step import RecordingSource, Step
+from collector.web.report_data import MOST_ROWS
 from collector.web.single_answers import AskedAnswer, keys, single_answer
 
 
@@ -11,3 +12,13 @@ def test_a_file_whose_name_begins_with_a_dash_is_no_option_of_the_command(build)
     step = Step(RecordingSource(build.recording()))
     assert "devices" in keys()
     assert single_answer(step, "-x.gpurec", AskedAnswer("devices"))["cli"].startswith("collector stats ./-x.gpurec ")
+
+
+def test_rows_are_sorted_by_a_text_as_the_page_sorts_them(build):
+    for number in range(MOST_ROWS + 1):
+        build.kernel(f"kernel_{number}", 10 * number, 5)
+    step = Step(RecordingSource(build.recording()))
+    asked = [AskedAnswer("kernels/name", sort=f"name.{order}") for order in ("asc", "desc")]
+    first, last = (single_answer(step, "step.pb", each) for each in asked)
+    assert first["values"][0][:3] == ["kernel_0", "kernel_1", "kernel_2"]
+    assert last["values"][0][:2] == [f"kernel_{MOST_ROWS}", f"kernel_{MOST_ROWS - 1}"]

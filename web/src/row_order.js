@@ -1,5 +1,6 @@
 // The order of the rows of a table by the values of one column.
 import { isInfinite } from "./numbers.js";
+import { byCodePoints } from "./part/groups.js";
 
 /** @typedef {import("./numbers.js").Value} Value */
 
@@ -8,9 +9,27 @@ function size(value) {
   return isInfinite(value) ? (value === "inf" ? Infinity : -Infinity) : Number(value);
 }
 
-/** @param {NonNullable<Value>} left @param {NonNullable<Value>} right @param {string} unit */
-function compared(left, right, unit) {
-  if (unit === "text") return String(left) < String(right) ? -1 : String(left) > String(right) ? 1 : 0;
+/** The parts of a name, of which every second one is a number without the zeros before it. @param {string} name */
+function partsOf(name) {
+  return name.split(/([0-9]+)/).map((part, place) => (place % 2 ? part.replace(/^0+/, "") : part));
+}
+
+/** The order in which people expect names with numbers, as the server has it (collector/text/natural_order.py).
+ * @param {string[]} names @returns {(one: number, other: number) => number} of the names at two places */
+function naturalOrder(names) {
+  const parts = names.map(partsOf);
+  return (one, other) => {
+    const [left, right] = [parts[one], parts[other]];
+    for (let place = 0; place < left.length && place < right.length; place++) {
+      const order = (place % 2 && left[place].length - right[place].length) || byCodePoints(left[place], right[place]);
+      if (order) return order;
+    }
+    return left.length - right.length || byCodePoints(names[one], names[other]);
+  };
+}
+
+/** @param {NonNullable<Value>} left @param {NonNullable<Value>} right */
+function compared(left, right) {
   if (isInfinite(left) || isInfinite(right)) return size(left) - size(right) || 0;
   if (typeof left === "string" || typeof right === "string") {
     const [first, second] = [BigInt(left), BigInt(right)];
@@ -29,9 +48,13 @@ export function orderOf(values, unit, isDescending) {
     const numbers = /** @type {number[]} */ (values);
     return (one, other) => numbers[one.original] - numbers[other.original];
   }
+  /** @type {ReturnType<typeof naturalOrder> | undefined} */
+  let inOrder; // made for the first two names: most columns are never sorted
   return (one, other) => {
     const [left, right] = [values[one.original], values[other.original]];
-    if (left !== null && right !== null) return compared(left, right, unit);
+    if (left !== null && right !== null) {
+      return unit === "text" ? (inOrder ??= naturalOrder(values.map(String)))(one.original, other.original) : compared(left, right);
+    }
     const order = Number(left === null) - Number(right === null);
     return isDescending() ? -order : order;
   };
