@@ -134,6 +134,43 @@ def test_the_timeline_moves_by_keys_and_by_dragging(report_page, reports):
     assert abs(int(chosen["to"]) - length * 0.5) < length / 100
 
 
+def drawn_texts(page, act):
+    """The texts that are drawn on canvases from an action on until the page rests."""
+    page.evaluate(
+        """() => {
+          const isWatched = Boolean(window.drawnTexts);
+          window.drawnTexts = [];
+          if (isWatched) return;
+          const draw = CanvasRenderingContext2D.prototype.fillText;
+          CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
+            window.drawnTexts.push(text);
+            return draw.call(this, text, ...at);
+          };
+        }"""
+    )
+    act()
+    page.wait_for_timeout(300)
+    return page.evaluate("() => window.drawnTexts.filter(Boolean)")
+
+
+def test_the_axis_has_labels_at_any_width(report_page, build, tmp_path):
+    """They are those of the present width, also after the window has changed or the chart is made again."""
+    build.kernel("gemm", 400_000, 200_000)
+    path = tmp_path / "step.html"
+    write_report(path, [("step", Step(RecordingSource(build.recording())))])
+    page = report_page.open(path, "view=timeline").drawn().page
+    narrow, wide = ({"width": width, "height": 800} for width in (700, 1600))
+    page.set_viewport_size(narrow)
+    for act, last in (
+        (lambda: page.set_viewport_size(wide), "900 µs"),
+        (lambda: page.emulate_media(color_scheme="dark"), "900 µs"),
+        (lambda: page.set_viewport_size(narrow), "750 µs"),
+        (lambda: page.emulate_media(color_scheme="light"), "750 µs"),
+    ):
+        labels = [each for each in drawn_texts(page, act) if each.endswith(("0 ns", "µs"))]
+        assert labels[-1] == last, labels
+
+
 def test_a_finger_marks_a_window_on_the_lanes(report_page, reports):
     step, path = reports(RECORDED[0])
     report_page.open(path, "view=timeline").drawn()

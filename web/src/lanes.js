@@ -21,7 +21,7 @@ export function Lanes({ step, place, kinds, hint = true }) {
   const latest = useRef({ data, picked, part });
   latest.current = { data, picked, part };
   const [element, plot] = usePlot(() => {
-    const tick = (/** @type {any} */ self, /** @type {number} */ time) => (self.valToPos(time, "x") < self.over.clientWidth - 70 ? timeText(time) : "");
+    const tick = (/** @type {any} */ self, /** @type {number} */ time) => (self.valToPos(time, "x") < self.bbox.width / devicePixelRatio - 70 ? timeText(time) : "");
     const onDraw = (/** @type {any} */ { ctx: context, bbox }) => {
       const { data, picked, part } = latest.current;
       if (!data) return;
