@@ -1,5 +1,7 @@
 """The data of a page: answers, lanes, findings and losses of each step, without anything about machine or person.
 
+``first`` is the place of the step that the page opens at: behind those with which the others are compared.
+
 Its ``compare`` is null, or the answers of `collector.analysis.compare` about two sets of the page's steps:
 
 * ``before`` and ``now``: ``{"name": text for people, "steps": places in the page's steps}``;
@@ -171,6 +173,7 @@ def page_data(
         "format": FORMAT,
         "version": version(),
         "title": title,
+        "first": num_before,
         "steps": [dict(step.described) for step in steps],
         **together_data(together, [step.described["name"] for step in steps], num_before),
     }

@@ -213,6 +213,7 @@ def test_steps_are_compared_with_those_before(build, tmp_path):
     assert page["title"] == "step 0, step 1, step 2, … → step 5, step 6, step 7, …"
     assert page["compare"]["before"] == {"name": "step 0, step 1, step 2, …", "steps": [0, 1, 2, 3, 4]}
     assert page["compare"]["now"]["steps"] == [5, 6, 7, 8, 9]
+    assert page["first"] == 5
     assert page["compare"]["answers"]["kernel"]["cli"] == "collector compare BEFORE NOW --by kernel"
     compared(page, recordings[:5], recordings[5:])
 
@@ -223,6 +224,7 @@ def test_two_files_are_compared_unless_they_are_of_two_ranks(small, build, tmp_p
     page = page_of(tmp_path / "two.html")
     compared(page, small, small)
     assert page["compare"]["answers"]["op"]["cli"] == "collector compare 'step 0' 'step 1' --by op"
+    assert page["first"] == 0
     write(tmp_path / "three.html", small, small, small)
     assert page_of(tmp_path / "three.html")["compare"] is None
     recordings = []

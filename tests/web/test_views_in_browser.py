@@ -67,10 +67,10 @@ def written(path, recording, name="step.pb"):
     return path
 
 
-def answers(path, step=0):
-    """The answers of a step of a report, and those of all together."""
+def answers(path):
+    """The answers of the step that a report opens at, and those of all together."""
     page = page_of(path)
-    return {**page["steps"][step]["answers"], **page["answers"]}
+    return {**page["steps"][page["first"]]["answers"], **page["answers"]}
 
 
 def first_texts(answer):
@@ -161,18 +161,20 @@ def test_two_runs_are_compared_in_a_sentence_and_by_parts(report_page, two_runs)
 
 
 def test_a_step_is_opened_by_its_row(report_page, two_runs):
-    [[start, end]] = [each["marks"][2] for each in page_of(two_runs)["steps"][1:]]
-    report_page.open(two_runs, "view=steps")
-    report_page.page.locator("section[aria-label=Steps] tbody tr button.row").nth(5).click()
-    assert report_page.chosen() == {"step": "1", "from": str(start), "to": str(end)}
-    report_page.page.go_back()
-    assert report_page.chosen() == {"view": "steps"}
+    for row, step, chosen in ((2, 0, {"step": "0"}), (5, 1, {})):
+        start, end = page_of(two_runs)["steps"][step]["marks"][2]
+        report_page.open(two_runs, "view=steps")
+        report_page.page.locator("section[aria-label=Steps] tbody tr button.row").nth(row).click()
+        assert report_page.chosen() == {**chosen, "from": str(start), "to": str(end)}
+        assert report_page.page.input_value("header select") == str(step)
+        report_page.page.go_back()
+        assert report_page.chosen() == {"view": "steps"}
 
 
 def test_a_window_governs_every_table(report_page, two_runs, shared):
-    step = page_of(two_runs)["steps"][0]
+    step = page_of(two_runs)["steps"][1]
     start, end = step["marks"][1]
-    part = analysis.between(collector.load(shared / "data" / "gpu_traces" / TORCH), start, end)
+    part = analysis.between(collector.load(shared / "data" / "gpu_traces" / AFTER), start, end)
     window = f"from={start}&to={end}"
     report_page.open(two_runs, f"view=kernels&{window}")
     report_page.page.wait_for_selector("text=These are the figures of the window")
@@ -378,7 +380,23 @@ def test_a_bar_of_the_steps_opens_it(report_page, two_runs):
     assert [rows[-1][0], rows[-1][1]] == text.split()[:2]
     report_page.page.keyboard.press("Enter")
     report_page.page.wait_for_selector("nav a[aria-current=page][href^='#view=overview']")
-    assert report_page.chosen()["step"] == "1"
+    assert report_page.page.input_value("header select") == "1"
+
+
+def test_a_report_opens_on_the_step_that_is_compared_with_those_before(report_page, two_runs):
+    page = report_page.open(two_runs).page
+    options = [f"0: {TORCH} (before)", f"1: {AFTER} (now)"]
+    assert [each.strip() for each in page.locator("header select option").all_inner_texts()] == options
+    assert page.input_value("header select") == "1"
+    wanted = {each["name"]: each["verdict"] for each in page_of(two_runs)["steps"]}
+    assert page.inner_text("p.verdict") == wanted[AFTER] != wanted[TORCH]
+    page.keyboard.press("K")
+    assert (report_page.chosen()["step"], page.inner_text("p.verdict")) == ("0", wanted[TORCH])
+    page.reload()
+    page.wait_for_selector("p.verdict")
+    assert page.inner_text("p.verdict") == wanted[TORCH]
+    page.keyboard.press("J")
+    assert "step" not in report_page.chosen()
 
 
 def lawful_in_both_themes(page, views, chosen=""):

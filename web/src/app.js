@@ -1,7 +1,7 @@
 // The page: what is shown of which step, the chosen window, keys.
 import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
-import { address, chosenWindow, chooseWindow, open, state, turnTo } from "./state.js";
+import { address, chosenPlace, chosenWindow, chooseWindow, open, state, stepAt, turnTo } from "./state.js";
 import { exact, printable, timeText } from "./numbers.js";
 import { usePartOf } from "./part_step.js";
 import { isServed } from "./provider.js";
@@ -30,9 +30,9 @@ const KEYS = [
 /** @param {{page: Page}} props */
 export function App({ page }) {
   const [help, setHelp] = useState(false);
-  const { view, step: number } = state.value;
-  const whole = page.steps[Number(number)] ?? page.steps[0];
-  const place = page.steps.indexOf(whole);
+  const { view } = state.value;
+  const place = chosenPlace(page);
+  const whole = page.steps[place];
   const step = usePartOf(whole, place);
   const views = VIEWS.filter((each) => each.is(page, whole));
   const shownView = views.find((each) => each.name === view) ?? views[0];
@@ -52,8 +52,8 @@ export function App({ page }) {
       } else if (event.key === "?") setHelp(!help);
       else if (event.key === "t") /** @type {HTMLElement | null} */ (document.querySelector(".lanes [tabindex]"))?.focus();
       else if (chosenView) open(chosenView.name);
-      else if (event.key === "J" && place + 1 < page.steps.length) openStep(place + 1);
-      else if (event.key === "K" && place > 0) openStep(place - 1);
+      else if (event.key === "J" && place + 1 < page.steps.length) openStep(page, place + 1);
+      else if (event.key === "K" && place > 0) openStep(page, place - 1);
       else if (event.key === "w") chooseWindow(null);
       else if (event.key === "j") open(views[(at + 1) % views.length].name);
       else if (event.key === "k") open(views[(at + views.length - 1) % views.length].name);
@@ -69,8 +69,8 @@ export function App({ page }) {
       ${step.label && html`<span class="label">${printable(step.label)}</span>`}
       ${page.steps.length > 1 && html`
         <label class="steps">step <select value=${String(place)}
-          onChange=${(/** @type {any} */ event) => openStep(event.target.value)}>
-          ${page.steps.map((each, at) => html`<option value=${String(at)}>${at}: ${printable(each.name)}</option>`)}
+          onChange=${(/** @type {any} */ event) => openStep(page, Number(event.target.value))}>
+          ${page.steps.map((each, at) => html`<option value=${String(at)}>${at}: ${printable(each.name)}${sideOf(page, at)}</option>`)}
         </select></label>`}
       <${Window} step=${step} />
       <button class="quiet" title="list the keys" onClick=${() => setHelp(!help)} aria-expanded=${help}>keys <kbd>?</kbd></button>
@@ -94,9 +94,15 @@ export function App({ page }) {
     <footer><p>${page.format}, made by cupti-collector ${page.version}. ${isServed ? "Served by this machine to itself alone." : "Nothing here is loaded from anywhere."}</p></footer>`;
 }
 
-/** @param {number | string} place */
-function openStep(place) {
-  turnTo({ step: String(place), from: "", to: "" });
+/** @param {Page} page @param {number} place */
+function openStep(page, place) {
+  turnTo({ step: stepAt(page, place), from: "", to: "" });
+}
+
+/** Which side of a comparison a step is on. @param {Page} page @param {number} place */
+function sideOf({ compare }, place) {
+  const side = (/** @type {const} */ (["before", "now"])).find((each) => compare?.[each].steps.includes(place));
+  return side ? ` (${side})` : "";
 }
 
 /** Whether anything was lost. @param {{step: import("./provider.js").Step}} props */

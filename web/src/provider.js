@@ -18,7 +18,7 @@ import { askBytes, loadServedPage } from "./server.js";
  *   findings: Finding[], lanes: LaneInfo[], lanes_left_out: number, names: string[], kernel_names: number,
  *   memory: import("./views/memory.js").Curve[], start_ns: string, bins: number, full: number,
  *   rows?: import("./part/rows.js").RowsInfo | null, slices: number, marks: [number, number][], loss_times: Record<string, number[]>, id?: string}} Step `id`: of the run, where a server has it. */
-/** @typedef {{format: string, version: string, title: string, steps: Step[], answers: Record<string, Answer>,
+/** @typedef {{format: string, version: string, title: string, first: number, steps: Step[], answers: Record<string, Answer>,
  *   refused: Record<string, string>, compare?: Comparison | null, tables?: import("./views/listing.js").PageTable[]}} Page
  *   `tables`: of a page about no single step. */
 /** @typedef {{lane: Float64Array, start: Float64Array, length: Float64Array, name: Float64Array}} Slices */

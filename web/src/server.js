@@ -133,6 +133,7 @@ export async function loadServedPage(session, ids) {
   return {
     format: session.format,
     version: session.version,
+    first: Number(state.value.before),
     title: steps.slice(0, NAMES_IN_TITLE).map((step) => step.name).join(", ") + (steps.length > NAMES_IN_TITLE ? ", …" : ""),
     steps,
     ...together,

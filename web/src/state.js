@@ -6,7 +6,7 @@ import { computed, effect, signal } from "@preact/signals";
 
 /** @type {State} */
 const NOTHING = {
-  view: "overview", step: "0", from: "", to: "", q: "", sort: "", by: "", group: "", shut: "", cols: "", rows: "",
+  view: "overview", step: "", from: "", to: "", q: "", sort: "", by: "", group: "", shut: "", cols: "", rows: "",
   runs: "", before: "", prof: "",
 };
 /** What belongs to one table, and is forgotten when another one is opened. */
@@ -62,6 +62,19 @@ function opened(view, change = {}) {
 /** Open a view, as another page of the history. @param {string} view @param {Partial<State>} [change] */
 export function open(view, change = {}) {
   turnTo(opened(view, change));
+}
+
+/** The place of the chosen step of a page. @param {import("./provider.js").Page} page */
+export function chosenPlace({ steps, first }) {
+  const { step } = state.value;
+  if (step !== "" && steps[Number(step)]) return Number(step);
+  return steps[first] ? first : 0;
+}
+
+/** What the address holds of a step that is chosen: nothing of the one that the page opens at.
+ * @param {import("./provider.js").Page} page @param {number} place */
+export function stepAt({ first }, place) {
+  return place === first ? "" : String(place);
 }
 
 /** The address of a view, for a link. @param {string} view @param {Partial<State>} [change] */

@@ -137,7 +137,7 @@ function Trend({ runs, count }) {
 
 /** @param {Run} run */
 function show(run) {
-  open("overview", { runs: run.id, step: "0", from: "", to: "" });
+  open("overview", { runs: run.id, step: "", from: "", to: "" });
 }
 
 /** The runs that a text means: the one with this name, or those whose names it matches as a regular expression.
@@ -159,7 +159,7 @@ function Together({ runs }) {
     <label>${label} <input type="text" list="runs" value=${value} placeholder="name or regular expression"
       onInput=${(/** @type {any} */ event) => set(event.target.value)} /> <small>${value ? `${grouped(found.length)} run${found.length === 1 ? "" : "s"}` : ""}</small></label>`;
   const show = (/** @type {string} */ view, /** @type {Run[]} */ chosen, /** @type {number} */ count) =>
-    open(view, { runs: chosen.map((run) => run.id).join(","), before: count ? String(count) : "", step: "0", from: "", to: "" });
+    open(view, { runs: chosen.map((run) => run.id).join(","), before: count ? String(count) : "", step: "", from: "", to: "" });
   return html`
     <h2>Several runs</h2>
     <p class="definition">Runs on one page, as steps or ranks of one program; or what changed from some to others.</p>

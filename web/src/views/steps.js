@@ -3,7 +3,7 @@ import { html } from "htm/preact";
 import { useMemo } from "preact/hooks";
 import { Chart } from "../chart.js";
 import { printable, shown } from "../numbers.js";
-import { open } from "../state.js";
+import { open, stepAt } from "../state.js";
 import { AnswerTable } from "../table.js";
 
 /** @param {import("../views.js").Shown} props */
@@ -17,7 +17,7 @@ export function Steps({ page, step, place }) {
     // A file's steps are in the answer in the order of their marks.
     const [from, to] = page.steps[file].marks[row - files.indexOf(files[row])];
     const isWhole = page.steps[file].marks.length === 1;
-    open("overview", { step: String(file), from: isWhole ? "" : String(from), to: isWhole ? "" : String(to) });
+    open("overview", { step: stepAt(page, file), from: isWhole ? "" : String(from), to: isWhole ? "" : String(to) });
   };
   const [lengths, busy] = [of("window_ns"), of("busy_ns")];
   const x = useMemo(() => lengths.map((_, row) => row), [together ?? answer]);
