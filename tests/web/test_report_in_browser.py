@@ -134,6 +134,17 @@ def test_the_timeline_moves_by_keys_and_by_dragging(report_page, reports):
     assert abs(int(chosen["to"]) - length * 0.5) < length / 100
 
 
+def test_the_list_of_columns_closes(report_page, reports):
+    page = report_page.open(reports(RECORDED[0])[1], "view=kernels").page
+    box = page.get_by_role("checkbox", name="median")
+    for shut in (lambda: page.keyboard.press("Escape"), lambda: page.locator("h1").click()):
+        page.locator("details.menu > summary").click()
+        box.uncheck() if box.is_checked() else box.check()
+        assert box.is_visible()
+        shut()
+        assert not box.is_visible()
+
+
 def drawn_texts(page, act):
     """The texts that are drawn on canvases from an action on until the page rests."""
     page.evaluate(
@@ -164,8 +175,8 @@ def test_the_axis_has_labels_at_any_width(report_page, build, tmp_path):
     for act, last in (
         (lambda: page.set_viewport_size(wide), "900 µs"),
         (lambda: page.emulate_media(color_scheme="dark"), "900 µs"),
-        (lambda: page.set_viewport_size(narrow), "750 µs"),
-        (lambda: page.emulate_media(color_scheme="light"), "750 µs"),
+        (lambda: page.set_viewport_size(narrow), "800 µs"),
+        (lambda: page.emulate_media(color_scheme="light"), "800 µs"),
     ):
         labels = [each for each in drawn_texts(page, act) if each.endswith(("0 ns", "µs"))]
         assert labels[-1] == last, labels
@@ -215,6 +226,30 @@ def test_the_mouse_on_the_lanes(report_page, build, tmp_path):
     assert report_page.chosen() == {"view": "timeline"}
     mouse.move(box["x"] + box["width"] * 0.5, box["y"] - 50)
     assert report_page.page.locator(".hovered").count() == 0
+
+
+def test_names_have_the_room_that_there_is_and_a_button_where_it_is_not_enough(report_page, build, tmp_path):
+    names = ["gemm", "elementwise_kernel_" + "<float, 4>" * 5, "very_long_" * 1000]
+    for number, name in enumerate(names):
+        build.kernel(name, 100 * number, 50 - number, correlation_id=number + 1)
+    path = tmp_path / "names.html"
+    write_report(path, [("names", Step(RecordingSource(build.recording())))])
+    for view, label in (("kernels", "Kernels"), ("overview", "Kernels that took most time")):
+        page = report_page.open(path, f"view={view}").page
+        cells = page.locator(f"section[aria-label='{label}'] tbody td:first-child")
+        assert cells.all_inner_texts() == names
+        assert [cell.get_by_role("button", name="the whole name").count() for cell in cells.all()] == [0, 0, 1]
+        name = cells.nth(2).locator(".name")
+        assert name.get_attribute("title") == names[2]
+        assert name.bounding_box()["height"] < 60
+        cells.nth(2).get_by_role("button", name="the whole name").press("Enter")
+        assert page.evaluate("cell => cell.scrollHeight <= cell.clientHeight + 1", name.element_handle())
+        cells.nth(2).get_by_role("button", name="shorten the name").click()
+        assert name.bounding_box()["height"] < 60
+        page.set_viewport_size({"width": 320, "height": 800})
+        page.wait_for_function("() => document.querySelectorAll('.named.cut').length === 2")
+        page.set_viewport_size({"width": 1500, "height": 800})
+        page.wait_for_function("() => document.querySelectorAll('.named.cut').length === 1")
 
 
 def test_names_of_strangers_do_nothing(report_page, build, tmp_path):

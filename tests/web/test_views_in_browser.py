@@ -98,6 +98,26 @@ def test_every_view_is_accessible_in_both_themes(report_page, two_runs):
     assert report_page.unlawful() == []
 
 
+@pytest.mark.parametrize("width", [320, 640, 1280, 2560])
+def test_no_view_is_wider_than_the_window(report_page, two_runs, build, tmp_path, width):
+    """Tables alone are scrolled to the side. 640 is a window of 1280 pixels at 200 %."""
+    name = "very_long_name_" * 20
+    build.annotation(f"{name}/{name}", 0, 900, 40, 1).call("cudaLaunchKernel_v7000", 10, 20, correlation_id=1)
+    build.kernel(name, 100, correlation_id=1, stream_id=8, device_id=3).memcpy(5000, 100)
+    page = report_page.page
+    for path in (two_runs, written(tmp_path / "names.html", build.recording(), f"{name[:200]}.pb")):
+        page.set_viewport_size({"width": width, "height": 800})
+        for view in report_page.open(path).views():
+            report_page.turn(view).drawn()
+            page.keyboard.press("?")
+            page.evaluate("() => document.querySelectorAll('details').forEach(each => { each.open = true; })")
+            assert page.evaluate("() => document.documentElement.scrollWidth") == width, (path.name, view)
+            page.keyboard.press("Escape")
+    report_page.turn("ops")
+    page.set_viewport_size({"width": 400, "height": 800})
+    page.wait_for_function("() => document.querySelector('.icicle svg')?.clientWidth <= 400", timeout=10_000)
+
+
 @pytest.mark.parametrize("name", OTHERS)
 def test_every_view_of_other_recordings(report_page, shared, tmp_path, name):
     path = tmp_path / "step.html"

@@ -2,6 +2,9 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 
+/** Pixels that a chart has at least: its element has none while it is not shown. */
+const LEAST_WIDTH = 40;
+
 /** @param {string} name of a property of the page's style */
 export function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -22,7 +25,7 @@ export function usePlot(made, on) {
   const [theme, setTheme] = useState(0);
   useEffect(() => {
     const element = /** @type {HTMLElement} */ (place.current);
-    const width = () => Math.max(element.clientWidth, 200);
+    const width = () => Math.max(element.clientWidth, LEAST_WIDTH);
     const dark = matchMedia("(prefers-color-scheme: dark)");
     const change = () => setTheme((before) => before + 1);
     dark.addEventListener("change", change);

@@ -1,6 +1,6 @@
 // An answer as a table: sorted, searched, grouped, with the columns that were chosen. Figures are the answer's own.
 import { html } from "htm/preact";
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { createTable, getCoreRowModel, getExpandedRowModel, getFilteredRowModel, getGroupedRowModel, getSortedRowModel } from "@tanstack/table-core";
 import { choose, state } from "./state.js";
 import { exact, grouped, printable, shown } from "./numbers.js";
@@ -13,8 +13,8 @@ import { aboutWindow, within } from "./window.js";
 const FIRST_ROWS = 200;
 const LEAST_ROWS = 8;
 const MANY_COLUMNS = 9;
-/** Characters of a name that are always shown. */
-const SHORT_NAME = 48;
+/** Characters of a name for which a column always has room. */
+const LEAST_NAME = 24;
 /** What stands before a verdict, so that it is not told by its colour alone. @type {Record<string, string>} */
 const SIGNS = { slower: "▲", faster: "▼", new: "+", gone: "−", outlier: "◆" };
 /** Says that no column is hidden. */
@@ -144,6 +144,30 @@ function toggleGroup(group) {
   choose({ shut: shut.size ? JSON.stringify([...shut]) : "" });
 }
 
+/** A reference to the element around a table, in which each name is marked that has more lines than are shown: only those
+ * need a button that shows the whole. */
+function useCutNames() {
+  const place = useRef(/** @type {HTMLElement | null} */ (null));
+  const mark = () => {
+    const names = [...(place.current?.querySelectorAll(".named > .name, .named > * > .name") ?? [])];
+    const areCut = names.map((name) => name.scrollHeight > name.clientHeight + 1); // all are measured before any is changed
+    names.forEach((name, at) => name.closest(".named")?.classList.toggle("cut", areCut[at]));
+  };
+  useLayoutEffect(mark);
+  useLayoutEffect(() => {
+    const watch = new ResizeObserver(mark);
+    watch.observe(/** @type {HTMLElement} */ (place.current));
+    return () => watch.disconnect();
+  }, []);
+  return place;
+}
+
+/** The room that a column of names has in any case. @param {Value[]} values @param {{row: number}[]} lines that are shown */
+function leastWidth(values, lines) {
+  const longest = lines.reduce((most, line) => Math.max(most, String(values[line.row] ?? "").length), 0);
+  return `min(${Math.min(longest, LEAST_NAME)}ch, 50vw)`;
+}
+
 const ALL_OF_IT = { q: "", sort: "", group: "", shut: "", cols: "", rows: "" };
 
 /** One answer with all that can be done to it; `plain`: without search and choices; `least`: also without the rest of its rows.
@@ -161,6 +185,8 @@ export function AnswerTable({ answer, title, kept = null, note = "", least = fal
   const boundsOf = (/** @type {number} */ row) => (bounds.includes(-1) ? undefined : bounds.map((at) => answer.values[at][row]));
   const isTree = depth >= 0 && answer.columns[0].name === "path" && !sorting && !chosen.q && !chosen.group && !least;
   const label = title ?? titled(answer.question);
+  const place = useCutNames();
+  const shownRows = /** @type {{row: number}[]} */ (cut.filter((line) => "row" in line));
   return html`
     <section class="answer" aria-label=${label}>
       ${title && html`<h2>${printable(title)}</h2>`}
@@ -168,16 +194,17 @@ export function AnswerTable({ answer, title, kept = null, note = "", least = fal
       ${answer.notes?.map((each) => html`<p class="note">${printable(each)}</p>`)}
       ${[note, aboutWindow(answer, part, kept)].map((each) => each && html`<p class="note">${each}</p>`)}
       ${!plain && html`<${Tools} answer=${answer} rows=${rows} columns=${columns} hidden=${hidden} />`}
-      <div class="scrolled" tabindex="0" role="region" aria-label=${`${label}: table`}>
+      <div class="scrolled" ref=${place} tabindex="0" role="region" aria-label=${`${label}: table`}>
         <table>
           <thead>
-            <tr>${columns.map((column) => html`<${Head} column=${column} others=${answer.columns} sorting=${sorting} fixed=${plain} />`)}</tr>
+            <tr>${columns.map((column) => html`<${Head} column=${column} others=${answer.columns} sorting=${sorting} fixed=${plain}
+              least=${column.unit === "text" && column.name !== "meaning" ? leastWidth(answer.values[column.place], shownRows) : undefined} />`)}</tr>
           </thead>
           <tbody>
             ${cut.map((line) => ("group" in line ? html`
               <tr key=${`group ${line.group}`} class="group"><th colspan=${columns.length} scope="rowgroup">
                 <button class="quiet" aria-expanded=${!line.shut} onClick=${() => toggleGroup(line.group)}>
-                  <span aria-hidden="true">${line.shut ? "▸" : "▾"}</span> ${line.text}</button>
+                  <span aria-hidden="true">${line.shut ? "▸" : "▾"}</span> <span class="name" title=${line.text}>${line.text}</span></button>
                 <span class="count"> ${grouped(line.count)} ${line.count === 1 ? "row" : "rows"}</span></th></tr>` : html`
               <tr key=${line.row} class=${onRow ? "chosen-by-click" : ""} title=${onRow ? rowHelp : undefined}
                 onClick=${onRow && (() => onRow(line.row))}>
@@ -205,17 +232,18 @@ export function AnswerTable({ answer, title, kept = null, note = "", least = fal
     </section>`;
 }
 
-/** @param {{column: any, others: any[], sorting: any, fixed: boolean}} props */
-function Head({ column, others, sorting, fixed }) {
+/** @param {{column: any, others: any[], sorting: any, fixed: boolean, least?: string}} props */
+function Head({ column, others, sorting, fixed, least }) {
   const is = sorting?.id === column.name ? (sorting.desc ? "descending" : "ascending") : undefined;
   const figure = column.unit === "text" ? "" : "figure";
-  if (fixed) return html`<th scope="col" class=${figure} title=${column.meaning}>${heading(column.name, others)}</th>`;
+  const style = { minWidth: least };
+  if (fixed) return html`<th scope="col" class=${figure} style=${style} title=${column.meaning}>${heading(column.name, others)}</th>`;
   // A click leads through these in turn, and back to the order of the answer.
   const turns = column.unit === "text" ? ["ascending", "descending"] : ["descending", "ascending"];
   const next = turns[is ? turns.indexOf(is) + 1 : 0];
   const sort = next ? `${column.name}.${next === "ascending" ? "asc" : "desc"}` : "";
   return html`
-    <th scope="col" class=${figure} aria-sort=${is}>
+    <th scope="col" class=${figure} style=${style} aria-sort=${is}>
       <button class="heading" title=${column.meaning} onClick=${() => choose({ sort })}>
         ${heading(column.name, others)}<span aria-hidden="true">${is === "descending" ? " ▼" : is === "ascending" ? " ▲" : ""}</span>
       </button>
@@ -243,13 +271,14 @@ function Cell({ value, column, act, href, help, bounds, tree }) {
   if (column.unit === "text") {
     // In the order of a tree each path stands below the one around it, so that its last part is enough.
     const isInside = tree && column.name === "path";
-    const inner = isInside && !whole ? text.slice(text.lastIndexOf("/") + 1) : text;
+    const inner = whole ? text : isInside ? text.slice(text.lastIndexOf("/") + 1) : column.shortened?.(text) ?? text;
+    const isAlways = whole || (column.shortened && inner !== text);
     const name = html`<span class=${whole ? "name whole" : "name"} title=${text} style=${isInside ? { paddingLeft: `${1.1 * Number(tree)}rem` } : {}}>${inner}</span>`;
     const sign = column.name === "verdict" && SIGNS[text];
     return html`<td class=${column.name === "meaning" ? "prose" : sign ? `verdict-${text}` : ""}>${sign && html`
-      <span class="sign" aria-hidden="true" data-sign=${sign}></span>`}${href ? html`<a href=${href}>${name}</a>` : act ? button(name) : name}${(whole || inner.length > SHORT_NAME) && column.name !== "meaning" && html`
-      <button class="quiet more" aria-expanded=${whole} aria-label=${whole ? "shorten the name" : "the whole name"}
-        onClick=${(/** @type {Event} */ event) => { event.stopPropagation(); setWhole(!whole); }}></button>`}</td>`;
+      <span class="sign" aria-hidden="true" data-sign=${sign}></span>`}<span class="named">${href ? html`<a href=${href}>${name}</a>` : act ? button(name) : name}${column.name !== "meaning" && html`
+      <button class=${isAlways ? "quiet more always" : "quiet more"} aria-expanded=${whole} aria-label=${whole ? "shorten the name" : "the whole name"}
+        onClick=${(/** @type {Event} */ event) => { event.stopPropagation(); setWhole(!whole); }}></button>`}</span></td>`;
   }
   const isShare = column.unit === "share";
   return html`
@@ -272,6 +301,19 @@ function Tools({ answer, rows, columns, hidden }) {
       () => say("the browser does not let this page copy"),
     );
   };
+  const menu = useRef(/** @type {HTMLDetailsElement | null} */ (null));
+  useEffect(() => {
+    const shut = (/** @type {Event} */ event) => {
+      const isOutside = event.type === "click" && !menu.current?.contains(/** @type {Node} */ (event.target));
+      if (menu.current && (isOutside || (event instanceof KeyboardEvent && event.key === "Escape"))) menu.current.open = false;
+    };
+    document.addEventListener("click", shut);
+    document.addEventListener("keydown", shut);
+    return () => {
+      document.removeEventListener("click", shut);
+      document.removeEventListener("keydown", shut);
+    };
+  }, []);
   const toggle = (/** @type {string} */ name) => {
     const now = new Set(hidden);
     if (!now.delete(name)) now.add(name);
@@ -288,7 +330,7 @@ function Tools({ answer, rows, columns, hidden }) {
           <option value="">nothing</option>
           ${keys.map((each) => html`<option value=${each.name}>${heading(each.name)}</option>`)}
         </select></label>`}
-      <details class="menu">
+      <details class="menu" ref=${menu}>
         <summary>columns</summary>
         <ul>${answer.columns.map((column) => html`
           <li><label title=${column.meaning}><input type="checkbox" checked=${!hidden.has(column.name)}

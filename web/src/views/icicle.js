@@ -1,6 +1,6 @@
 // GPU time by annotation, as an icicle and as a table.
 import { html } from "htm/preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import flamegraph from "d3-flame-graph";
 import { select } from "d3-selection";
 import { printable, shown } from "../numbers.js";
@@ -11,11 +11,19 @@ import { AnswerTable } from "../table.js";
 export function Icicle({ step }) {
   const answer = step.answers.ops;
   const place = useRef(/** @type {HTMLElement | null} */ (null));
+  const [width, setWidth] = useState(0);
   useEffect(() => {
+    const element = /** @type {HTMLElement} */ (place.current);
+    const watch = new ResizeObserver(() => setWidth(element.clientWidth));
+    watch.observe(element);
+    return () => watch.disconnect();
+  }, []);
+  useEffect(() => {
+    if (!width) return;
     const element = /** @type {HTMLElement} */ (place.current);
     const tree = treeOf(answer);
     const chart = flamegraph()
-      .width(Math.max(element.clientWidth, 300))
+      .width(width)
       .cellHeight(20)
       .inverted(true)
       .transitionDuration(0)
@@ -28,7 +36,7 @@ export function Icicle({ step }) {
       .onClick((/** @type {any} */ node) => choose({ q: node.depth ? `^${escaped(node.data.path)}(/|$)` : "" }));
     select(element).datum(tree).call(chart);
     return () => chart.destroy();
-  }, [answer]);
+  }, [answer, width]);
   return html`
     <h2>Ops</h2>
     <div class="icicle" ref=${place} role="img" aria-label="Icicle of GPU time by annotation; the table below has the same figures."></div>

@@ -7,7 +7,7 @@ import { FindingList } from "./account.js";
 import { AnswerTable } from "../table.js";
 import { aboutWindow } from "../window.js";
 
-const LONGEST_PATH = 40;
+const LONGEST_PATH = 60;
 const MOST_STREAMS = 8;
 const WORK = ["compute_ns", "communication_ns", "copy_ns"];
 
@@ -71,9 +71,11 @@ function narrowed(answer, names) {
   return { ...answer, columns: places.map((each) => answer.columns[each]), values: places.map((each) => answer.values[each]) };
 }
 
-/** A path that fits: of a long one the last two parts. @param {string} path */
+/** A path that fits: of a long one the last parts. @param {string} path */
 function shortened(path) {
-  return path.length <= LONGEST_PATH ? path : `…/${path.split("/").slice(-2).join("/")}`;
+  let rest = path;
+  while (rest.length > LONGEST_PATH && rest.includes("/")) rest = rest.slice(rest.indexOf("/") + 1);
+  return rest === path ? path : `…/${rest}`;
 }
 
 /** The annotations with the most GPU time right under them, the longest first. @param {import("../provider.js").Answer} ops */
@@ -81,9 +83,8 @@ function innermost(ops) {
   const at = (/** @type {string} */ name) => ops.values[ops.columns.findIndex((each) => each.name === name)];
   const order = at("self_ns").map((_, row) => row).sort((one, other) => Number(at("self_ns")[other]) - Number(at("self_ns")[one]));
   const taken = narrowed(ops, ["path", "self_activities", "self_ns"]);
-  const values = taken.values.map((each) => order.slice(0, 8).map((row) => each[row]));
-  values[0] = values[0].map((path) => shortened(String(path)));
-  return { ...taken, values };
+  const columns = taken.columns.map((each) => (each.name === "path" ? { ...each, shortened } : each));
+  return { ...taken, columns, values: taken.values.map((each) => order.slice(0, 8).map((row) => each[row])) };
 }
 
 /** The causes of idle time as rows, the largest first. @param {import("../provider.js").Answer} idle */
