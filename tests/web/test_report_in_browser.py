@@ -15,6 +15,8 @@ from collector.web.report_file import write_report
 
 pytestmark = [pytest.mark.viewer, pytest.mark.slow]
 
+NOTE_PAPER = "() => addEventListener('beforeprint', () => { window.onPaper = window.lastLabel; })"
+"""Keeps the last label of an axis that was drawn for paper, which is drawn for the window again afterwards."""
 RECORDED = ["torch_tutorial/h100_transformer_before.json.gz", "nsys_ai/mfu_2gpu_before.sqlite.gz"]
 
 
@@ -155,6 +157,7 @@ def drawn_texts(page, act):
           const draw = CanvasRenderingContext2D.prototype.fillText;
           CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
             window.drawnTexts.push(text);
+            if (String(text).endsWith("µs")) window.lastLabel = [text, this.fillStyle];
             return draw.call(this, text, ...at);
           };
         }"""
@@ -180,6 +183,17 @@ def test_the_axis_has_labels_at_any_width(report_page, build, tmp_path):
     ):
         labels = [each for each in drawn_texts(page, act) if each.endswith(("0 ns", "µs"))]
         assert labels[-1] == last, labels
+
+
+def test_the_whole_of_the_lanes_is_printed_in_the_colours_of_paper(report_page, build, tmp_path):
+    build.kernel("gemm", 400_000, 200_000)
+    path = tmp_path / "step.html"
+    write_report(path, [("step", Step(RecordingSource(build.recording())))])
+    page = report_page.open(path, "view=timeline").drawn().page
+    page.emulate_media(color_scheme="dark")
+    drawn_texts(page, lambda: page.evaluate(NOTE_PAPER) or page.pdf(format="A4"))
+    assert page.evaluate("() => [window.onPaper, window.lastLabel]") == [["800 µs", "#373c44"], ["900 µs", "#c2c7d0"]]
+    assert page.locator("canvas").bounding_box()["width"] > 1000
 
 
 def test_a_finger_marks_a_window_on_the_lanes(report_page, reports):

@@ -17,13 +17,13 @@ const AXIS = 78;
 function drawn({ name, is }, number) {
   if (is === "line") {
     return {
-      label: name, stroke: colour("--chart"), width: 2, dash: number ? [2 + 4 * number, 4] : [],
+      label: name, stroke: () => colour("--chart"), width: 2, dash: number ? [2 + 4 * number, 4] : [],
       paths: /** @type {any} */ (uPlot.paths).stepped({ align: 1 }), points: { show: false },
     };
   }
   const bars = /** @type {any} */ (uPlot.paths).bars({ size: [0.85, 60], align: 0 });
-  const fill = colour(is === "busy" ? "--chart" : "--pico-muted-border-color");
-  return { label: name, fill, stroke: is === "busy" ? fill : colour("--pico-muted-color"), width: 1, paths: bars, points: { show: false } };
+  const fill = () => colour(is === "busy" ? "--chart" : "--pico-muted-border-color");
+  return { label: name, fill, stroke: is === "busy" ? fill : () => colour("--pico-muted-color"), width: 1, paths: bars, points: { show: false } };
 }
 
 /** @param {Shown} props */

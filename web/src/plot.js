@@ -4,6 +4,8 @@ import uPlot from "uplot";
 
 /** Pixels that a chart has at least: its element has none while it is not shown. */
 const LEAST_WIDTH = 40;
+/** Pixels of a sheet of paper between its margins, the same on A4 and Letter. */
+const PAPER_WIDTH = 700;
 
 /** @param {string} name of a property of the page's style */
 export function colour(name) {
@@ -12,8 +14,8 @@ export function colour(name) {
 
 /** An axis in the colours of the page. @param {Record<string, any>} others */
 export function axisOf(others) {
-  const line = { stroke: colour("--pico-muted-border-color"), width: 1 };
-  return { stroke: colour("--pico-color"), grid: line, ticks: line, font: "12px system-ui, sans-serif", ...others };
+  const line = { stroke: () => colour("--pico-muted-border-color"), width: 1 };
+  return { stroke: () => colour("--pico-color"), grid: line, ticks: line, font: "12px system-ui, sans-serif", ...others };
 }
 
 /** Makes a chart, and makes it again when the colours of the page or what it depends on change.
@@ -34,7 +36,24 @@ export function usePlot(made, on) {
     if (options.cursor?.drag?.x) markByTouch(plot.current);
     const watch = new ResizeObserver(() => plot.current?.setSize({ width: width(), height: options.height }));
     watch.observe(element);
+    const drawAs = (/** @type {number} */ wide) => {
+      plot.current.setSize({ width: wide, height: options.height });
+      queueMicrotask(() => plot.current?.redraw()); // once the size is that: the colours are others, also where the size is not
+    };
+    const print = () => { // as wide as the paper, and in the colours of the light theme, which is the one of paper
+      document.documentElement.dataset.theme = "light";
+      const left = element.getBoundingClientRect().left - document.body.getBoundingClientRect().left;
+      drawAs(Math.min(width(), PAPER_WIDTH - left));
+    };
+    const printed = () => {
+      delete document.documentElement.dataset.theme;
+      drawAs(width());
+    };
+    addEventListener("beforeprint", print);
+    addEventListener("afterprint", printed);
     return () => {
+      removeEventListener("beforeprint", print);
+      removeEventListener("afterprint", printed);
       watch.disconnect();
       dark.removeEventListener("change", change);
       plot.current.destroy();
