@@ -113,6 +113,36 @@ def test_views_and_help_are_reached_by_keys(report_page, reports):
     assert not report_page.page.get_by_role("dialog", name="keys").is_visible()
 
 
+def test_a_view_is_opened_at_its_top_and_a_gap_where_it_is_seen(report_page, reports):
+    page = report_page.open(reports(RECORDED[1])[1], "view=idle").drawn().page
+    end = "() => { scrollTo(0, document.documentElement.scrollHeight); return scrollY > 500; }"
+    assert page.evaluate(end)
+    page.locator("section[aria-label=Gaps] tbody tr button").nth(150).click()
+    lanes = page.locator(".lanes").bounding_box()
+    assert -1 < lanes["y"] <= page.viewport_size["height"] - 100
+    page.keyboard.press("w")
+    for act in (
+        lambda: page.keyboard.press("j"),
+        lambda: page.evaluate("() => document.querySelector('nav a[href^=\"#view=idle\"]').click()"),
+    ):
+        assert page.evaluate(end)
+        act()
+        page.wait_for_function("() => scrollY === 0", timeout=5_000)
+
+
+def test_what_is_picked_on_the_lanes_is_told_with_its_lane(report_page, build, tmp_path):
+    build.kernel("gemm", 400_000, 200_000).kernel("long " * 2000, 700_000, 100_000, stream_id=9)
+    path = tmp_path / "step.html"
+    write_report(path, [("step", Step(RecordingSource(build.recording())))])
+    report_page.open(path, "view=timeline").drawn()
+    lanes, told = (report_page.page.locator(each) for each in (".lanes [tabindex]", ".under-lanes"))
+    lanes.press("ArrowDown")
+    assert told.inner_text() == "gemm on GPU 0 stream 7: 200 µs (200,000 ns), from 400 µs (400,000 ns) on"
+    lanes.press("ArrowDown")
+    assert told.inner_text().endswith("long on GPU 0 stream 9: 100 µs (100,000 ns), from 700 µs (700,000 ns) on")
+    assert told.bounding_box()["height"] < 100
+
+
 def test_the_timeline_moves_by_keys_and_by_dragging(report_page, reports):
     step, path = reports(RECORDED[0])
     report_page.open(path, "view=timeline")

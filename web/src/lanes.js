@@ -94,11 +94,11 @@ export function Lanes({ step, place, kinds, hint = true }) {
           aria-label=${`${rows.length} lanes from ${timeText(part.start)} to ${timeText(part.end)}. ${KEYS}`}></div>
         ${hovered && over && !plot.current?.select.width && html`
           <div class="hovered" aria-hidden="true" style=${{ left: `${Math.min(over.x, width - 260)}px`, top: `${AXIS + (over.row + 1) * ROW + 4}px` }}>
-            <strong>${printable(hovered.name)}</strong><br />${exact(hovered.length, "ns")}<br />from ${exact(hovered.start, "ns")}</div>`}
+            <strong class="name">${printable(hovered.name)}</strong><br />${exact(hovered.length, "ns")}<br />from ${exact(hovered.start, "ns")}</div>`}
       </div>
     </div>
     <p class="under-lanes" role="status">${found
-      ? html`<strong>${printable(found.name)}</strong> ${timeText(found.length)} (${exact(found.length, "ns")}), from ${timeText(found.start)} (${exact(found.start, "ns")}) on`
+      ? html`<strong class="name">${printable(found.name)}</strong> on ${printable(rows[hovered && over ? over.row : picked?.row ?? 0].name)}: ${timeText(found.length)} (${exact(found.length, "ns")}), from ${timeText(found.start)} (${exact(found.start, "ns")}) on`
       : !data ? "Loading the lanes …"
       : hint ? html`Drag to choose a window, Ctrl and wheel to zoom, click a slice to see it close, double click for the whole step.` : ""}</p>`;
 }

@@ -59,10 +59,16 @@ function opened(view, change = {}) {
   return { ...state.value, ...OF_A_TABLE, by: "", view, ...change };
 }
 
-/** Open a view, as another page of the history. @param {string} view @param {Partial<State>} [change] */
+/** Open a view at its top, as another page of the history. @param {string} view @param {Partial<State>} [change] */
 export function open(view, change = {}) {
   turnTo(opened(view, change));
+  scrollTo(0, 0);
 }
+
+/** Views that are opened by links begin at their top as well, once the place of the one before is in the history. */
+document.addEventListener("click", (event) => {
+  if (/** @type {Element} */ (event.target).closest?.("a[href^='#']")) setTimeout(() => scrollTo(0, 0));
+});
 
 /** The place of the chosen step of a page. @param {import("./provider.js").Page} page */
 export function chosenPlace({ steps, first }) {

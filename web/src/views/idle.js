@@ -13,7 +13,9 @@ export function Idle({ step, place }) {
   const part = chosenWindow.value;
   const show = (/** @type {number} */ row) => {
     const times = timesOf(gaps, row);
-    if (times) chooseWindow(around(step, times.start, times.end));
+    if (!times) return;
+    chooseWindow(around(step, times.start, times.end));
+    document.querySelector(".lanes")?.scrollIntoView({ block: "nearest" });
   };
   return html`
     <${AnswerTable} answer=${turned(idle)} title="Causes" least part=${part} />
