@@ -8,6 +8,7 @@ import json
 import math
 import platform
 import re
+import shlex
 import socket
 import subprocess
 import sys
@@ -80,6 +81,26 @@ def test_every_figure_is_that_of_an_answer(shared, tmp_path, name):
         assert {name: int(value) if isinstance(value, str) else value for name, value in data["totals"].items()} == (
             answer.totals
         )
+
+
+@pytest.mark.parametrize("name", RECORDED_AND_LARGE)
+def test_the_command_beside_a_table_prints_its_figures(shared, tmp_path, name, monkeypatch, capsys):
+    """Row for row, as far as the page holds them: the page and the terminal have one number for one question."""
+    path = tmp_path / Path(name).name
+    path.symlink_to(shared / "data" / "gpu_traces" / name)
+    monkeypatch.chdir(tmp_path)
+    collector.load(path).save("step.html")
+    [found] = page_of(tmp_path / "step.html")["steps"]
+    for key, data in found["answers"].items():
+        capsys.readouterr()
+        assert main([*shlex.split(data["cli"])[1:], "--json"]) == 0
+        [printed] = json.loads(capsys.readouterr().out)
+        shown = [
+            numbers(values, column["unit"]) for column, values in zip(data["columns"], data["values"], strict=True)
+        ]
+        assert printed["columns"] == data["columns"], key
+        assert printed["rows"][:MOST_ROWS] == [list(row) for row in zip(*shown, strict=True)], key
+        assert (len(printed["rows"]), printed["totals"]) == (data["rows"], data["totals"]), key
 
 
 def test_what_is_beside_a_table_gives_the_same(small, tmp_path):

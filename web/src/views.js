@@ -48,7 +48,7 @@ export const VIEWS = [
   { name: "ops", title: "Ops", is: (_, step) => "ops" in step.answers, show: Icicle },
   tables("backward", "Backward", ["backward"]),
   tables("copies", "Copies", ["copies"]),
-  tables("launches", "Launches", ["launches", "calls", "queue", "launch_delays"]),
+  tables("launches", "Launches", ["launches", "calls", "queue", "launch_delays", "annotation_times"]),
   tables("streams", "Streams", ["streams", "concurrency", "overlap"]),
   tables("graphs", "Graphs", ["graphs"]),
   tables("critical-path", "Critical path", ["critical_path"]),
