@@ -12,8 +12,10 @@ from collector.formats.free_numbers import FreeNumbers
 from collector.recording.annotation_details import Details
 from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND, DRIVER_DOMAIN, RUNTIME_DOMAIN
 from collector.recording.first_rows import first_rows, look_up
-from collector.recording.recording import Recording
+from collector.recording.ledger import Ledger
+from collector.recording.recording import SET_APART, Recording
 from collector.recording.schema import ACTIVITY_TABLES, SCHEMA
+from collector.stepstats.stated_window import in_window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from collector.recording.capture import Capture
+    from collector.stepstats.stated_window import Window
 
     Numbers = npt.NDArray[np.int64]
     Column = Numbers | Callable[[], Numbers]
@@ -99,9 +102,17 @@ class CaptureBuilder:
         """Correlation ids for GPU work that has an op but no correlation id in the file."""
         return _LARGEST_U32 - np.arange(count, dtype=np.int64) - 1
 
-    def recording(self, counters: Mapping[str, int], environment: Mapping[str, Any]) -> Recording:
-        """The recording of all rows; its ledger holds `without_columns`."""
-        return Recording.from_capture(self.capture(counters, environment))
+    def recording(
+        self, counters: Mapping[str, int], environment: Mapping[str, Any], window: Window | None = None
+    ) -> Recording:
+        """The recording of all rows; its ledger holds `without_columns`.
+
+        Args:
+            counters: the counts of the source.
+            environment: of the recording.
+            window: the window of the step that a file states; None: from the first start to the last end.
+        """
+        return in_window(Recording.from_capture(self.capture(counters, environment)), window)
 
     def capture(self, counters: Mapping[str, int], environment: Mapping[str, Any]) -> Capture:
         """All rows as a capture. The rows that were added are not kept."""
@@ -184,6 +195,18 @@ class CaptureBuilder:
                 "external_id": owners.astype(np.uint64),
                 "external_kind": np.full(len(launches), ANNOTATION_EXTERNAL_KIND, np.uint8),
             }
+
+
+def with_stated_ledger(recording: Recording, figures: Mapping[str, int]) -> Recording:
+    """The recording with the figures of the ledger that its file states, which are among its counters.
+
+    The rows of each table are counted, as the file may have a part of them, and as some may have impossible times.
+    """
+    if not figures:
+        return recording
+    rows = {name: len(getattr(recording, name)) for name in SCHEMA}
+    apart = {name: getattr(recording.ledger, name) for name in SET_APART}
+    return recording.restated(ledger=Ledger.from_dict({**recording.counters, **rows, **apart}))
 
 
 def _held(values: Numbers, dtype: Any) -> npt.NDArray[Any]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from collector.formats.capture_builder import with_stated_ledger
 from collector.formats.chrome_dialects import is_cut_timeline, stated_base
 from collector.formats.chrome_events import NO_BASE, ChromeEvents, has_time, possible_base, text
 from collector.formats.step import RecordingSource, StepSource
@@ -27,6 +28,7 @@ from collector.recording.text_columns import text_column
 from collector.stepstats.environment_texts import environment_of
 from collector.stepstats.node_times import UNTIMED_NODES
 from collector.stepstats.object_tables import OBJECT_TABLES
+from collector.stepstats.stated_window import stated_window, window_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -79,6 +81,7 @@ def provenance(found: ChromeEvents) -> Provenance:
     unread.update({reason: left_out[figure] for figure, reason in _NOT_DRAWN.items() if left_out.get(figure)})
     keys = about.get("json_environment")
     stated = StepOrigin.from_dict(about)
+    start_ns, end_ns = stated_window(about) or (0, 0)
     return Provenance(
         collector_version=text(about.get("collector_version", "")),
         source=text(about.get("source", "")),
@@ -86,6 +89,8 @@ def provenance(found: ChromeEvents) -> Provenance:
         environment={text(key): text(value) for key, value in environment.items()},
         json_environment=[text(key) for key in keys if isinstance(key, str)] if isinstance(keys, list) else [],
         ledger=dict(_figures(about, "ledger")),
+        window_start_nanos=start_ns,
+        window_end_nanos=end_ns,
         unread=unread,
         rank=stated.rank,
         world_size=stated.world_size,
@@ -205,9 +210,6 @@ class CollectorTrace(StepSource):
 
     @cached_property
     def _recording(self) -> Recording:
-        from collector.recording.ledger import Ledger
-        from collector.recording.recording import Recording
-
         about = self._provenance
         environment = environment_of(about.environment, about.json_environment)
         environment |= {"source": about.source, "simulated": about.simulated}
@@ -222,15 +224,8 @@ class CollectorTrace(StepSource):
         _add_objects(built, columns, objects)
         by_thread = {"thread_names": names or columns.thread_names, "thread_devices": devices}
         environment |= {what: texts for what, texts in by_thread.items() if texts}
-        found = built.recording(dict(about.ledger), environment)
-        if not about.ledger:
-            return found
         # The trace may show a part of the recording, and does not show the rows that it set apart.
-        rows = {name: len(getattr(found, name)) for name in SCHEMA}
-        ledger = Ledger.from_dict({**found.counters, **rows})
-        return Recording(
-            found.parts, found.strings, found.clock, ledger, found.counters, found.environment, found.details
-        )
+        return with_stated_ledger(built.recording(dict(about.ledger), environment, window_of(about)), about.ledger)
 
 
 def _add_objects(built: CaptureBuilder, drawn: TimelineColumns, about: dict[str, Any]) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from collector.formats.capture_builder import with_stated_ledger
 from collector.formats.chrome_events import NO_BASE, ChromeEvents, has_time, per_place, possible_base, text
 from collector.formats.kind_numbers import copy_kind_number, memory_kind_number
 from collector.formats.profiler_devices import add_devices
@@ -40,6 +41,7 @@ from collector.recording.distinct import distinct_codes, distinct_values
 from collector.recording.possible_times import is_wall_time
 from collector.recording.row_arguments import RowArguments
 from collector.runtime.extension import convert_extension
+from collector.stepstats.stated_window import in_window
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
     from collector.formats.chrome_events import Numbers
     from collector.recording.recording import Recording
     from collector.recording.row_arguments import ArgumentColumn
+    from collector.stepstats.stated_window import Window
 
 _TABLES = {KERNEL: "kernels", MEMCPY: "memcpys", MEMSET: "memsets"}
 _OTHERS = [GPU_ANNOTATION, OTHER]
@@ -86,7 +89,14 @@ class ProfilerTrace(RecordingSource):
     counts_cut_files = False
 
     def __init__(
-        self, dialect: ProfilerDialect, *, device_prefix: str = "", unread: Mapping[str, int] | None = None
+        self,
+        dialect: ProfilerDialect,
+        *,
+        device_prefix: str = "",
+        unread: Mapping[str, int] | None = None,
+        figures: Mapping[str, int] | None = None,
+        window: Window | None = None,
+        is_simulated: bool = False,
     ) -> None:
         """Read the times of all events; columns are made of them when they are asked for.
 
@@ -94,9 +104,15 @@ class ProfilerTrace(RecordingSource):
             dialect: the trace.
             device_prefix: put before the names of devices where StepStats are made of the columns.
             unread: what the trace states of its losses; see `StepSource.unread`.
+            figures: the figures of the ledger that the trace states.
+            window: the window of the step that the trace states; None: from the first start to the last end.
+            is_simulated: whether the trace states that its GPU was simulated.
         """
         self.device_prefix = device_prefix
         self._unread = unread or {}
+        self._figures = figures or {}
+        self._window = window
+        self._is_simulated = is_simulated
         self._dialect = dialect
         found = dialect.found
         self._base_ns = _base_ns(found)
@@ -180,15 +196,18 @@ class ProfilerTrace(RecordingSource):
 
         unread = self._arguments_without_columns()
         environment: dict[str, Any] = {**self._hosts.environment(), "source": "profiler"}
+        if self._is_simulated:
+            environment["simulated"] = True
         built = self._built()
         if unread:
             environment["arguments_without_columns"] = unread
         if not_kept := +self._dialect.found.not_kept:
             environment["arguments_not_kept"] = {text(name): not_kept[name] for name in sorted(not_kept)}
-        capture = built.capture({}, environment)
+        capture = built.capture(self._figures, environment)
         if unread:
             capture["arguments"] = RowArguments(self._row_arguments)
-        return Recording.from_capture(capture)
+        recording = with_stated_ledger(Recording.from_capture(capture), self._figures)
+        return in_window(recording, self._window)
 
     def _built(self) -> CaptureBuilder:
         from collector.formats.capture_builder import CaptureBuilder
@@ -209,7 +228,7 @@ class ProfilerTrace(RecordingSource):
         from collector.recording.recording import rows_in_parts
 
         found = self._dialect.found
-        capture = self._built().capture({}, {})
+        capture = self._built().capture(self._figures, {})
         names = sorted(found.argument_counts().keys() - self._dialect.arguments)
         tables: dict[str, dict[str, ArgumentColumn]] = {}
         for table, events in self._events().items():

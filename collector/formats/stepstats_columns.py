@@ -18,6 +18,7 @@ from collector.recording.annotation_details import Details
 from collector.recording.cupti_enums import COPY_KINDS, MEMORY_KINDS
 from collector.runtime.extension import convert_extension
 from collector.stepstats.environment_texts import environment_of
+from collector.stepstats.stated_window import window_of
 from collector.stepstats.to_recording import has_recording, recording_of
 from collector.stepstats.wire import provenance_of
 
@@ -75,7 +76,7 @@ class _Labelled:
             stated = environment_of(provenance.environment, provenance.json_environment)
             environment = {**stated, "source": provenance.source, **environment, "simulated": provenance.simulated}
             counters = dict(provenance.ledger)
-        return self._built.recording(counters, environment)
+        return self._built.recording(counters, environment, window_of(provenance))
 
     def _add_gpu_work(self) -> None:
         category = self._found["category"]

@@ -33,6 +33,8 @@ from collector.stepstats.labels import recorded_op
 from collector.stepstats.node_times import NodeTimes, node_times, step_bounds
 from collector.stepstats.object_tables import object_rows_of_capture
 from collector.stepstats.shared_activities import activities_of_parts
+from collector.stepstats.stated_window import KEY as WINDOW_KEY
+from collector.stepstats.stated_window import window_of, window_texts
 from collector.text.wording import counted
 from collector.timeline.object_labels import context_label, event_records, stream_label
 
@@ -297,8 +299,9 @@ def xspace(
 ) -> XSpace:
     """The step of that number as an XSpace. ``warnings`` are its losses, and count nodes without a possible time.
 
-    Such nodes are left out. The stat ``collector`` of the plane "Task Environment" has the rank, the number of ranks
-    and what stands before the names of devices, as far as they are stated.
+    Such nodes are left out. The stat ``collector`` of the plane "Task Environment" has the rank, the number of ranks,
+    what stands before the names of devices, the window of the step, its ledger, and whether its GPU was simulated, as
+    far as these are stated.
 
     ``objects`` are the rows of `collector.stepstats.object_tables`; None: those that the message has.
     """
@@ -309,11 +312,18 @@ def xspace(
     file = BytesIO()
     with XSpaceWriter(bounds[0] if bounds else 0) as writer:
         writer.add(step, number=number, objects=objects, texts=run_metadata.capture.strings)
-        for loss in Ledger.of(run_metadata.provenance).losses():
+        ledger = Ledger.of(run_metadata.provenance)
+        for loss in ledger.losses():
             writer.warn(loss)
         stated = stated_origin(run_metadata.provenance).as_dict()
         if prefix := common_prefix(device.device for device in step.dev_stats):
             stated["device_prefix"] = prefix
+        if window := window_of(run_metadata.provenance):
+            stated[WINDOW_KEY] = window_texts(window)
+        if figures := {name: count for name, count in ledger.as_dict().items() if count}:
+            stated["ledger"] = figures
+        if run_metadata.provenance.simulated:
+            stated["simulated"] = True
         writer.write(file, json.dumps(stated, sort_keys=True) if stated else "")
     return XSpace.FromString(file.getvalue())
 

@@ -32,6 +32,11 @@ _CORRELATION = "correlation_id"
 _PICOSECONDS = 1000
 
 
+def shown_warning(warning: str) -> str:
+    """A warning of a profile as one line that is not too long."""
+    return " ".join(warning.split())[:_LONGEST_WARNING]
+
+
 def xspace_events(data: bytes) -> ChromeEvents:
     """All events of an XSpace; what cannot be read is counted in `ChromeEvents.skipped`.
 
@@ -91,8 +96,7 @@ class _DrawnEvents:
                 if item.number == _PLANES:
                     yield XPlane.FromString(bytes(item.payload))
                 elif item.number in (_ERRORS, _WARNINGS):
-                    warning = " ".join(bytes(item.payload).decode(errors="replace").split())
-                    self._warnings.append(warning[:_LONGEST_WARNING])
+                    self._warnings.append(shown_warning(bytes(item.payload).decode(errors="replace")))
         except (WireError, DecodeError):
             self.cut_at = position
 

@@ -27,22 +27,29 @@ def _read(content: FileContent) -> Step:
     from collector.formats.profiler_timeline import ProfilerTrace
     from collector.formats.step import Step
     from collector.formats.xprof_trace import XprofDialect
-    from collector.formats.xspace_events import xspace_events
-    from collector.recording.ledger import unread_of_lines
-    from collector.recording.step_origin import StepOrigin
+    from collector.formats.xspace_events import shown_warning, xspace_events
+    from collector.recording.ledger import Ledger, unread_of_lines
+    from collector.recording.step_origin import StepOrigin, stated_counts
     from collector.stepstats.device_prefixes import is_device_prefix
+    from collector.stepstats.stated_window import stated_window
 
     found = xspace_events(content.data)
     found.skipped.update(content.skipped)
     about = found.metadata
     stated = about.get("distributedInfo")
-    prefix = str(stated.get("device_prefix", "")) if isinstance(stated, dict) else ""
+    stated = stated if isinstance(stated, dict) else {}
+    prefix = str(stated.get("device_prefix", ""))
+    figures = stated_counts(stated.get("ledger"))
+    of_ledger = {shown_warning(line) for line in Ledger.from_dict(figures).losses()}  # they are among the warnings
     trace = ProfilerTrace(
         XprofDialect(found),
         device_prefix=prefix if is_device_prefix(prefix) else "",
-        unread=unread_of_lines(about["warnings"]),
+        unread=unread_of_lines(line for line in about["warnings"] if line not in of_ledger),
+        figures=figures,
+        window=stated_window(stated),
+        is_simulated=stated.get("simulated") is True,
     )
-    if trace.is_empty:
+    if trace.is_empty and not stated:  # a profile of ours may be that of a step in which nothing happened
         raise content.error("an XSpace profile in which nothing can be read")
     origin = StepOrigin.from_dict(stated)
     return Step(

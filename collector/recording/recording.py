@@ -47,12 +47,18 @@ if TYPE_CHECKING:
 
     from collector.recording.capture import Capture, Part
 
+    _Window = tuple[int | None, int | None]
+
 __all__ = ["SCHEMA", "Clock", "Recording", "Tables"]
 
 
 _ENVIRONMENT_BY_NUMBER = ("devices", "thread_names", "thread_devices")
 """The keys of the environment whose values are mappings of numbers: of devices or threads."""
 _NUMBER = re.compile(r"[0-9]{1,18}")
+ROWS_CUT = "rows_cut"
+"""The counter of rows that a part lacks. A capture that has it, even if it is 0, is that of a part."""
+SET_APART = ("invalid_timestamps", "unfinished", "early", "late")
+"""The figures of the ledger about rows that are set apart."""
 
 
 @dataclass(frozen=True)
@@ -169,11 +175,12 @@ class Recording(TablesOfRecording):
         """
         strings = tuple(capture["strings"])
         clock = Clock(**{item.name: int(capture["clock"][item.name]) for item in fields(Clock)})
+        window = _window(capture)
         columns = {name: _checked(name, capture["tables"].get(name), len(strings)) for name in SCHEMA}
         strings = _with_an_empty_text(columns, strings)
         _close_annotations(columns["annotations"], clock)
-        strings = _with_capture_paths(columns, clock, strings)
-        split = [_split(name, values, clock, strings) for name, values in columns.items()]
+        strings = _with_capture_paths(columns, window, strings)
+        split = [_split(name, values, window, strings) for name, values in columns.items()]
         kept, invalid, early, late = (Tables(*tables) for tables in zip(*split, strict=True))
         counters = {name: int(value) for name, value in capture["counters"].items()}
         launch_figures = capture.get("launch_figures")
@@ -243,9 +250,10 @@ class Recording(TablesOfRecording):
         kept = Tables(**{item.name: self._chosen(item.name, rows) for item in fields(Tables)})
         none = self._no_rows
         cut = len(self._tables) - len(kept) + len(self.invalid) + len(self.early) + len(self.late)
-        counters = {**self.counters, "rows_cut": self.counters.get("rows_cut", 0) + cut}
+        apart = {name: count for name in SET_APART if (count := getattr(self.ledger, name))}
+        counters = {**self.counters, **apart, ROWS_CUT: self.counters.get(ROWS_CUT, 0) + cut}
         figures = {item.name: len(getattr(kept, item.name)) for item in fields(Tables)}
-        ledger = Ledger.from_dict({**self.ledger.as_dict(), **figures, "rows_cut": counters["rows_cut"]})
+        ledger = Ledger.from_dict({**self.ledger.as_dict(), **figures, ROWS_CUT: counters[ROWS_CUT]})
         return Recording(
             (kept, none, none, none),
             self.strings,
@@ -270,6 +278,19 @@ class Recording(TablesOfRecording):
             self._row_indices[table] = RowIndex(getattr(self, table)[column])
         return self._row_indices[table]
 
+    def restated(self, *, clock: Clock | None = None, ledger: Ledger | None = None) -> Recording:
+        """Return the same rows with another clock or ledger, as their file states them."""
+        return Recording(
+            self.parts,
+            self.strings,
+            clock or self.clock,
+            ledger or self.ledger,
+            self.counters,
+            self.environment,
+            self.details,
+            self.arguments,
+        )
+
     def to_capture(self) -> Capture:
         """The recording in the form in which a source returns it: every row, including those set apart."""
         capture: Capture = {
@@ -281,7 +302,7 @@ class Recording(TablesOfRecording):
             "details": self.details,
             "arguments": self.arguments,
         }
-        if self.ledger.launches_cut or self.counters.get("rows_cut"):  # they cannot be counted again
+        if self.ledger.launches_cut or self.counters.get(ROWS_CUT):  # they cannot be counted again
             capture["launch_figures"] = self.launch_figures()
         return capture
 
@@ -292,7 +313,7 @@ class Recording(TablesOfRecording):
         most those of the whole recording.
         """
         whole = {name: getattr(self.ledger, name) for name in LAUNCH_FIGURES}
-        if whole["launches_cut"] or not self.counters.get("rows_cut"):
+        if whole["launches_cut"] or not self.counters.get(ROWS_CUT):
             return whole
         columns = {name: getattr(self.parts[0], name).columns for name in SCHEMA}
         until_ns = calls_end_ns(self.counters, self.clock.cupti_start_ns)
@@ -457,14 +478,14 @@ def _checked(
 
 
 def _with_capture_paths(
-    columns: dict[str, dict[str, npt.NDArray[Any]]], clock: Clock, strings: tuple[str, ...]
+    columns: dict[str, dict[str, npt.NDArray[Any]]], window: _Window, strings: tuple[str, ...]
 ) -> tuple[str, ...]:
     """The strings with the paths of activities that have an annotation at the capture of their graph."""
     works = [columns[name] for name in ACTIVITY_TABLES if columns[name]["captured_external_id"].any()]
     if not works:
         return strings
     annotations, external = (
-        [part.columns for part in _split(name, columns[name], clock, strings)]
+        [part.columns for part in _split(name, columns[name], window, strings)]
         for name in ("annotations", "external_correlations")
     )
     annotated = LaunchAnnotations(annotations, external[0], strings)
@@ -501,42 +522,51 @@ def _close_annotations(annotations: dict[str, npt.NDArray[Any]], clock: Clock) -
 
 
 def _split(
-    name: str, columns: dict[str, npt.NDArray[Any]], clock: Clock, strings: tuple[str, ...]
+    name: str, columns: dict[str, npt.NDArray[Any]], window: _Window, strings: tuple[str, ...]
 ) -> tuple[Table, Table, Table, Table]:
     """Return the table's sorted rows in four parts: within the step, with impossible times, before it, after it."""
     order = _order(name, columns)
     if order is not None:
         columns = {column: values[order] for column, values in columns.items()}
     table = Table(name, columns, strings)
-    apart = _set_apart(columns, clock)
+    apart = _set_apart(columns, window)
     if apart is None:
         return table, table[:0], table[:0], table[:0]
     invalid, early, late = apart
     return table[~(invalid | early | late)], table[invalid], table[early], table[late]
 
 
-def _set_apart(columns: Mapping[str, npt.NDArray[Any]], clock: Clock) -> list[npt.NDArray[np.bool_]] | None:
+def _window(capture: Capture) -> _Window:
+    """The begin and end of the step of a capture; without ends for a part, whose rows may run beyond its window."""
+    if ROWS_CUT in capture["counters"]:
+        return None, None
+    clock = capture["clock"]
+    return int(clock["cupti_start_ns"]), int(clock["cupti_stop_ns"])
+
+
+def _set_apart(columns: Mapping[str, npt.NDArray[Any]], window: _Window) -> list[npt.NDArray[np.bool_]] | None:
     """Masks of rows with impossible times, before the step, and after it; None: there are no such rows."""
     if "start_ns" not in columns:
         return None
     start = columns["start_ns"]
     end = columns.get("end_ns", start)
     invalid = ~is_possible(start, end)
-    early = ~invalid & (start < clock.cupti_start_ns)
-    late = ~invalid & ~early & (end > clock.cupti_stop_ns)
+    none = np.zeros(len(start), bool)
+    begin_ns, end_ns = window
+    early = none if begin_ns is None else ~invalid & (start < begin_ns)
+    late = none if end_ns is None else ~invalid & ~early & (end > end_ns)
     return [invalid, early, late] if (invalid | early | late).any() else None
 
 
 def rows_in_parts(capture: Capture, name: str) -> npt.NDArray[np.int64]:
     """For each row of the recording, over its parts, its row in the capture's table."""
     columns = capture["tables"][name]
-    clock = Clock(**{item.name: int(capture["clock"][item.name]) for item in fields(Clock)})
     found = _order(name, columns)
     order: npt.NDArray[np.int64] = np.arange(len(next(iter(columns.values())))) if found is None else found
     times: dict[str, npt.NDArray[Any]] = {
         column: columns[column][order] for column in ("start_ns", "end_ns") if column in columns
     }
-    apart = _set_apart(times, clock)
+    apart = _set_apart(times, _window(capture))
     if apart is None:
         return order
     return np.concatenate([order[~np.logical_or.reduce(apart)], *(order[part] for part in apart)])
@@ -586,12 +616,17 @@ def _balance(
     launch_figures: Mapping[str, int],
 ) -> Ledger:
     is_empty = not any(len(columns[name]["start_ns"]) for name in SCHEMA if "start_ns" in columns[name])
+    # The counters of a part have the figures of the whole, and those of other files the figures that these state.
     return Ledger.from_dict(
         {
             **counters,
-            "nothing_recorded": int(is_empty and not any(counters.get(name) for name in (*LOSSES, "rows_forgotten"))),
+            "nothing_recorded": int(
+                is_empty
+                and ROWS_CUT not in counters
+                and not any(counters.get(name) for name in (*LOSSES, "rows_forgotten"))
+            ),
             **{item.name: len(getattr(kept, item.name)) for item in fields(Tables)},
             **launch_figures,
-            **apart,
+            **{name: own + counters.get(name, 0) for name, own in apart.items()},
         }
     )

@@ -29,17 +29,21 @@ class StepOrigin:
     def from_dict(cls, stated: Any) -> StepOrigin:
         """The inverse of `as_dict`, of the words of any file; what is none of them is left out."""
         given = stated if isinstance(stated, dict) else {}
-        unread = given.get("unread")
-        counts = unread.items() if isinstance(unread, dict) else ()
         return cls(
             rank=whole_number(given.get("rank")),
             world_size=whole_number(given.get("world_size")) or None,
-            unread={str(reason): count for reason, given_count in counts if (count := whole_number(given_count))},
+            unread=stated_counts(given.get("unread")),
         )
 
 
 NO_ORIGIN = StepOrigin()
 """The origin of a step of which nothing is stated."""
+
+
+def stated_counts(stated: Any) -> dict[str, int]:
+    """Counts by name in the words of any file, without those that are 0 or no numbers."""
+    counts = stated.items() if isinstance(stated, dict) else ()
+    return {str(name): count for name, given in counts if (count := whole_number(given))}
 
 
 def whole_number(value: Any) -> int | None:

@@ -11,7 +11,8 @@ from google.protobuf.message import DecodeError
 
 from collector.errors import InvalidFileError
 from collector.protos import Capture, Provenance, RunMetadata
-from collector.recording.recording import Recording
+from collector.recording.ledger import LAUNCH_FIGURES
+from collector.recording.recording import ROWS_CUT, Recording
 from collector.recording.schema import ACTIVITY_KINDS, SCHEMA
 from collector.runtime.extension import convert_extension
 from collector.stepstats.environment_texts import environment_of
@@ -20,6 +21,8 @@ from collector.stepstats.wire import fields_of, is_run_metadata, provenance_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
+
+    from collector.recording.capture import Capture as RecordedCapture
 
 _TABLES = [table for table in SCHEMA if table in ACTIVITY_KINDS]
 
@@ -77,29 +80,27 @@ def read_recording(data: bytes | bytearray | memoryview, tables: Collection[str]
             data, is_run_metadata=True, offset_ns=provenance.clock_offset_nanos, tables=wanted
         )
         capture = Capture.FromString(rest)
-        recording = Recording.from_capture(
-            {
-                "tables": {
-                    table: {
-                        column: read.view(dtype)
-                        for (column, dtype), read in zip(SCHEMA[table].items(), own, strict=True)
-                    }
-                    for table, own in zip(tables, values, strict=True)
+        counters = _counters(capture, provenance.ledger)
+        given: RecordedCapture = {
+            "tables": {
+                table: {
+                    column: read.view(dtype) for (column, dtype), read in zip(SCHEMA[table].items(), own, strict=True)
                 }
-                | _other_tables(capture)
-                | {table: _no_rows(table) for table in _TABLES if table not in tables},
-                "strings": list(capture.strings),
-                "counters": {
-                    **_counters(capture, provenance.ledger),
-                    **({"nodes_without_columns": without} if without else {}),
-                },
-                "clock": {name: getattr(capture.clock, name) for name in capture.clock.DESCRIPTOR.fields_by_name},
-                "environment": environment_of(
-                    provenance.environment, {*provenance.json_environment, *capture.json_environment}
-                ),
-                "details": json.loads(capture.details) if capture.details else [],
+                for table, own in zip(tables, values, strict=True)
             }
-        )
+            | _other_tables(capture)
+            | {table: _no_rows(table) for table in _TABLES if table not in tables},
+            "strings": list(capture.strings),
+            "counters": {**counters, **({"nodes_without_columns": without} if without else {})},
+            "clock": {name: getattr(capture.clock, name) for name in capture.clock.DESCRIPTOR.fields_by_name},
+            "environment": environment_of(
+                provenance.environment, {*provenance.json_environment, *capture.json_environment}
+            ),
+            "details": json.loads(capture.details) if capture.details else [],
+        }
+        if ROWS_CUT in counters:
+            given["launch_figures"] = {name: provenance.ledger.get(name, 0) for name in LAUNCH_FIGURES}
+        recording = Recording.from_capture(given)
     except convert_extension.WireError as error:
         raise InvalidFileError(f"not a whole step: {error.args[0]}") from error
     except (DecodeError, ValueError, TypeError, LookupError) as error:

@@ -17,6 +17,8 @@ from collector.recording.possible_times import is_wall_time
 from collector.recording.step_origin import NO_ORIGIN
 from collector.runtime.extension import convert_extension
 from collector.stepstats.object_tables import object_rows, object_rows_of
+from collector.stepstats.stated_window import KEY as WINDOW_KEY
+from collector.stepstats.stated_window import window_of, window_texts
 from collector.stepstats.wire import fields_of, is_run_metadata, provenance_of, serialized_step
 from collector.text.quantities import time_text
 from collector.text.wording import counted
@@ -27,6 +29,7 @@ from collector.timeline.op_arguments import NOTHING, OpDetails, op_details
 if TYPE_CHECKING:
     from collector.protos.run_metadata_pb2 import Provenance
     from collector.stepstats.object_tables import ObjectRow
+    from collector.stepstats.stated_window import Window
     from collector.timeline.recording_part import RecordingPart
 
 _WINDOW_START, _WINDOW_END = "start", "end"
@@ -218,7 +221,8 @@ def write_trace(step: Any, write: Write, view: View, drawn: DrawnFile = CHROME) 
         return figures if part is None else part.figures(figures)
 
     def describe(figures: dict[str, int]) -> str:
-        return json.dumps(_other_data(Drawn(**whole_figures(figures)), provenance, shown.tables), ensure_ascii=False)
+        data = _other_data(Drawn(**whole_figures(figures)), provenance, shown.tables, view)
+        return json.dumps(data, ensure_ascii=False)
 
     base_ns = None if part is None else part.base_ns
     figures = draw(data, write, options, describe, is_run_metadata=whole, writer=drawn.writer, base_ns=base_ns)
@@ -371,7 +375,17 @@ def remarks_of(provenance: Provenance | None, end_ns: int | None = None) -> list
     return remarks
 
 
-def _other_data(drawn: Drawn, provenance: Provenance | None, tables: Mapping[str, list[ObjectRow]]) -> dict[str, Any]:
+def _drawn_window(window: Window, base_ns: int, view: View) -> Window:
+    """The part of a step's window that a view shows."""
+    start_ns, end_ns = view.window_ns
+    first_ns = window[0] if start_ns is None else max(window[0], base_ns + start_ns)
+    last_ns = window[1] if end_ns is None else min(window[1], base_ns + end_ns)
+    return first_ns, max(first_ns, last_ns)
+
+
+def _other_data(
+    drawn: Drawn, provenance: Provenance | None, tables: Mapping[str, list[ObjectRow]], view: View
+) -> dict[str, Any]:
     """The file's own metadata. Times beyond 53 bits are text, because JSON readers store numbers in doubles."""
     whole_seconds, rest = divmod(drawn.base_ns, 1_000_000_000)
     figures = {each.name: getattr(drawn, each.name) for each in fields(Drawn) if each.name != "base_ns"}
@@ -387,6 +401,8 @@ def _other_data(drawn: Drawn, provenance: Provenance | None, tables: Mapping[str
 
         ledger = Ledger.of(provenance)
         data["not_drawn"] += ledger.unread_lines()
+        if window := window_of(provenance):
+            data[WINDOW_KEY] = window_texts(_drawn_window(window, drawn.base_ns, view))
         data |= {"losses": ledger.losses(), "unread": dict(sorted(provenance.unread.items()))}
         if provenance.HasField("rank"):
             data["rank"] = provenance.rank

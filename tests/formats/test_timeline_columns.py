@@ -110,3 +110,16 @@ def test_work_without_a_correlation_id_keeps_its_op(timeline):
     assert [recording.kernels[row].annotation for row in range(3)] == ["op0", "op1", "op2"]
     assert recording.memcpys[0].annotation == "op1"
     assert len(set(recording.kernels.correlation_id.tolist()) | set(recording.memcpys.correlation_id.tolist())) == 4
+
+
+def test_slices_of_negative_length_are_stated(timeline, tmp_path):
+    kernels = [(1, 7, "kernel", "gemm", 10 * number, -5, {"correlation": number}) for number in (1, 2)]
+    plain = timeline(*kernels, (1, 7, "kernel", "gemm", 40, 5, {"correlation": 3}))
+    document = json.loads((tmp_path / "step.json").read_text())
+    document["otherData"]["ledger"] = {"kernels": 3, "early": 1}
+    (tmp_path / "step.json").write_text(json.dumps(document))
+    stating = load(tmp_path / "step.json")
+    for step in (plain, stating):
+        assert len(step.kernels) == 1
+        assert step.recording.ledger.invalid_timestamps == 2
+    assert stating.ledger.early == 1

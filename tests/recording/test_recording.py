@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import collector
+from collector import analysis
 from collector.recording.recording import Recording
 from collector.recording.schema import SCHEMA
 from collector.stepstats.from_recording import run_metadata
@@ -469,6 +470,29 @@ def test_a_part_that_was_saved_says_what_was_cut(build, start_ns, tmp_path):
     again = Recording.load(tmp_path / "part.gpurec")
     assert again.kernels.names() == ["a"]
     assert again.ledger.source_counters["rows_cut"] == 1
+
+
+@pytest.mark.parametrize("suffix", ["gpurec", "pb", "json", "xplane.pb", "pickle"])
+def test_a_part_that_was_saved_has_the_rows_that_run_beyond_its_window(build, start_ns, tmp_path, suffix):
+    build.launch(1, 200).kernel("over begin", 1000, 2000, correlation_id=1).kernel("in", 4000, 100)
+    build.kernel("over end", 5000, 2000).kernel("behind", 9000).kernel("before the step", -500)
+    whole = build.annotation("layer", 100, 800, 4, 1).recording()
+    for window in ((2000, 6000), (100, 10_000), (150, 900), (7500, 8500)):  # a call alone, and nothing
+        part = analysis.between(whole, *window)
+        path = tmp_path / f"part.{suffix}"
+        if suffix == "pickle":
+            again = pickle.loads(pickle.dumps(part))
+        else:
+            part.save(path)
+            again = collector.load(path).recording
+        assert again.kernels.names() == part.kernels.names()
+        assert again.kernels.duration_ns.tolist() == part.kernels.duration_ns.tolist()
+        assert again.annotations_of(again.kernels) == part.annotations_of(part.kernels)
+        assert len(again.api_calls) == len(part.api_calls)
+        assert again.clock.window_ns == part.clock.window_ns == window[1] - window[0]
+        assert (again.ledger.early, again.ledger.late, again.ledger.nothing_recorded) == (1, 0, 0)
+        assert again.ledger.launches_without_kernel == 0
+        assert analysis.idle(again).to_json()["rows"] == analysis.idle(part).to_json()["rows"]
 
 
 def test_open_ends_keep_everything(build, start_ns):
