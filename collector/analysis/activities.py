@@ -238,7 +238,7 @@ def work_classes(recording: Recording) -> list[npt.NDArray[np.uint8]]:
 
 
 @shared
-def repetitions(recording: Recording) -> list[str]:
+def repetitions(recording: Recording) -> tuple[str, ...]:
     """A sentence with the number of activities that equal another one in every column; empty: there are none."""
     number = 0
     for name in ACTIVITY_TABLES:
@@ -248,7 +248,7 @@ def repetitions(recording: Recording) -> list[str]:
             places = places[values[places] == values[places + 1]]
         number += len(places)
     text = "{:,} activit[y equals another|ies equal others] in every column: times count once, numbers and sums each"
-    return [counted(text, number)] if number else []
+    return (counted(text, number),) if number else ()  # questions that share it add losses of their own
 
 
 def by_device(recording: Recording, window: str) -> Iterator[tuple[int, Activities, Window]]:

@@ -102,7 +102,7 @@ def _part(recording: Recording, by: str) -> Part:
             found = [(*key, depth, duration, ratio(duration, length)) for depth, duration in lasted]
         rows += found
         queues += [each] * len(found)
-    losses = repetitions(recording)
+    losses = [*repetitions(recording)]
     if without := len(Activities.of(recording)) - len(known):
         losses.append(
             f"{counted('{:,} activit[y|ies]', without)} without a recorded call: when they were queued is not known"
