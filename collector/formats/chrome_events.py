@@ -201,7 +201,12 @@ class ChromeEvents:
 
     @cached_property
     def _arguments(self) -> dict[str, int]:
-        return {name: number for number, name in enumerate(self._scan.argument_names())}
+        return {name: number for number, name in enumerate(self._argument_names)}
+
+    @cached_property
+    def _argument_names(self) -> list[str]:
+        """By the numbers of arguments. Names with different bytes that are no UTF-8 may be the same text."""
+        return self._scan.argument_names()
 
     def integers(self, argument: str, rows: Numbers, largest: int = LARGEST_ID) -> Numbers:
         """An argument that is a whole number, or text of its digits; -1 where it is none from 0 to `largest`."""
@@ -260,7 +265,7 @@ class ChromeEvents:
 
     def arguments_of(self, rows: Numbers) -> Iterator[dict[str, Any]]:
         """All arguments of each event, in their order in the file."""
-        names = list(self._arguments)
+        names = self._argument_names
         used = self._scan.shape_numbers()[rows].tolist()
         shapes = self._scan.shapes()
         needed = sorted({argument for shape in set(used) for argument in shapes[shape]})
@@ -299,7 +304,7 @@ class ChromeEvents:
     def argument_counts(self) -> Counter[str]:
         """The number of events that have each argument, without events of metadata."""
         shapes = self._scan.shape_numbers()[self._phases != ord("M")]
-        names = list(self._arguments)
+        names = self._argument_names
         found: Counter[str] = Counter()
         for shape, count in zip(self._scan.shapes(), np.bincount(shapes).tolist(), strict=False):
             for argument in set(shape) if count else ():

@@ -161,3 +161,10 @@ def test_a_trace_is_read_piece_by_piece(tmp_path, pack):
     assert len(kernels) == 30_000
     assert kernels.start_ns.tolist() == [10_000 * i + 1500 for i in range(30_000)]
     assert set(kernels.recorded_names()) == {"k0", "k1", "k2"}
+
+
+def test_arguments_whose_names_are_no_utf8_are_told_apart():
+    event = b'{"ph":"X","pid":1,"ts":1,"dur":1,"args":{"\xff":1,"\xfe":2,"last":3}}'
+    found = ChromeEvents([b'{"traceEvents":[' + event + b"]}"])
+    assert found.argument_counts() == {"\ufffd": 2, "last": 1}
+    assert [each["last"] for each in found.arguments_of(found.rows("X"))] == [3]
