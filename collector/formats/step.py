@@ -495,8 +495,15 @@ class Step(TracedStep):
 
     @cached_property
     def recording(self) -> Recording:
-        """The step as columns; if the file has none, the ledger counts the nodes that have no columns."""
-        return self._source.recording()
+        """The step as columns; if the file has none, the ledger counts the nodes that have no columns.
+
+        Its ledger states the parts of the file that could not be read, so that every answer does.
+        """
+        from collector.recording.ledger import Ledger
+
+        recording = self._source.recording()
+        unread = self.unread if self._source.is_recording else Ledger.of(self.provenance).unread
+        return recording.restated(ledger=replace(recording.ledger, unread=dict(unread))) if unread else recording
 
     @property
     def is_recording(self) -> bool:

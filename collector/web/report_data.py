@@ -128,7 +128,7 @@ def described_step(
         "simulated": bool(recording.environment.get("simulated")),
         "length_ns": lanes.end_ns - lanes.start_ns,
         "verdict": _verdict(devices(recording), idle(recording)),
-        "losses": recording.ledger.losses() or list(filter(None, [_warning(step)])),
+        "losses": recording.ledger.losses(),
         "loss_times": {
             field: [time - lanes.start_ns for time in times] for field, times in times_of_losses(recording).items()
         },

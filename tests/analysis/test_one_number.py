@@ -21,6 +21,7 @@ from collector.profiler.profile_options import Options
 from collector.profiler.step_reader import read_step
 from collector.testing.plugin.figures import figures_of
 from collector.text.quantities import time_text
+from collector.web.report_data import step_data
 
 RECORDINGS = (
     "torch_tutorial/h100_transformer_before.json.gz",
@@ -187,3 +188,21 @@ def test_the_profiler_has_the_time_of_the_questions_in_whole_microseconds(step):
     total_micros = profiler.reporter.ask("scope", Options()).message.total_accelerator_exec_micros
     names = len(analysis.kernels(step, by="op")) + len(analysis.copies(step))  # each is rounded by itself
     assert abs(total_micros - analysis.ops(step).totals["self_ns"] / 1000) <= names
+
+
+@pytest.mark.parametrize(
+    "name", ["truncated_mid_event", "nan_and_infinity", "invalid_utf8_names", "negative_missing_dur_and_args"]
+)
+def test_every_door_states_what_could_not_be_read(shared, tmp_path, name, capsys):
+    step = loaded(shared / "data" / "gpu_traces" / "broken_derived" / f"{name}.json.gz")
+    losses = step.ledger.losses()
+    assert losses
+    step.save(tmp_path / "step.pb")
+    for each in (step, step.recording, collector.load(tmp_path / "step.pb")):
+        assert [*analysis.kernels(each).losses] == losses
+        assert all(words(loss) in words(each.summary()) for loss in losses)
+    (told,) = json.loads(printed(capsys, "stats", step.path, "--question", "kernels", "--json"))
+    assert told["losses"] == losses
+    assert step_data(step, "step").described["losses"] == losses
+    part = analysis.between(step, 0, step.recording.clock.window_ns // 2)
+    assert [*analysis.kernels(part).losses] == part.ledger.losses() == losses
