@@ -194,7 +194,12 @@ class TimelineColumns:
         if category == "memcpy":
             names, index = self._found.names(rows)
             kinds = per_place(names, lambda name: copy_kind_number(name.removeprefix("MEMCPY")), 0)[index]
-            return columns | {"copy_kind": kinds, "src_kind": source, "dst_kind": target}
+            ends = {
+                f"{side}_{place}_id": partial(self._argument, f"{name}_{place}", rows)
+                for side, name in (("src", "from"), ("dst", "to"))
+                for place in ("device", "context")
+            }
+            return columns | {"copy_kind": kinds, "src_kind": source, "dst_kind": target, **ends}
         return {}
 
     def _kernel_columns(self, built: CaptureBuilder, rows: Numbers) -> dict[str, Column]:

@@ -107,6 +107,7 @@ class SideRows:
         return {
             "sync_type": self._named({name: number for number, name in enumerate(SYNC_TYPES)}, rows),
             "event_id": self._stated("event", rows),
+            "event_sync_id": self._stated("event_sync", rows, largest=_COUNT),
             "stream_id": self._stated("stream", rows, _NO_OBJECT),
             "context_id": self._stated("context", rows),
             "return_value": self._stated("return_value", rows),
@@ -136,14 +137,22 @@ class SideRows:
 
     def _memory_operations(self, rows: Numbers, _: CaptureBuilder) -> dict[str, Column]:
         kinds, kind_places = self._found.values("memory", rows)
-        addresses, places = self._found.values("address", rows)
+        addresses, pools = (self._addresses(argument, rows) for argument in ("address", "pool"))
         return {
             "operation": self._named({name: number for number, name in enumerate(MEMORY_OPERATIONS)}, rows),
             "memory_kind": per_place(kinds, lambda kind: memory_kind_number(text(kind)), 0)[kind_places],
-            "address": per_place(addresses, _address, 0)[places],
+            "address": addresses,
             "num_bytes": self._stated("bytes", rows, largest=_COUNT),
-            "device_id": self._stated("device", rows),
+            **{f"{place}_id": self._stated(place, rows) for place in ("device", "context", "stream")},
+            "is_async": self._stated("is_async", rows),
+            "pool_type": self._stated("pool_type", rows),
+            "pool_address": pools,
+            **{size: self._stated(size, rows, largest=_COUNT) for size in ("pool_bytes", "pool_used_bytes")},
         }
+
+    def _addresses(self, argument: str, rows: Numbers) -> Numbers:
+        addresses, places = self._found.values(argument, rows)
+        return per_place(addresses, _address, 0)[places]
 
     def _nvtx_ranges(self, rows: Numbers, built: CaptureBuilder) -> dict[str, Column]:
         names, index = self._found.names(rows)
@@ -163,6 +172,7 @@ class SideRows:
             "graph_id": self._stated("graph", rows),
             "num_nodes": self._stated("nodes", rows),
             "stream_id": self._stated("stream", rows),
+            "context_id": self._stated("context", rows),
             "graph_degree": self.degrees(rows),
         }
 

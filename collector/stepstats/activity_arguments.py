@@ -76,7 +76,14 @@ def _of_kernel(columns: Activity) -> list[Argument]:
 
 
 def _of_copy(columns: Activity) -> list[Argument]:
-    return [("is_async", columns.is_async), *_of_graph(columns)]
+    ends = [
+        ("from_device", columns.src_device_id),
+        ("from_context", columns.src_context_id),
+        ("to_device", columns.dst_device_id),
+        ("to_context", columns.dst_context_id),
+    ]  # of a copy between contexts; other copies state none
+    stated: list[Argument] = [*ends] if any(number for _, number in ends) else []
+    return [("is_async", columns.is_async), *stated, *_of_graph(columns)]
 
 
 def _of_memset(columns: Activity) -> list[Argument]:
@@ -98,6 +105,7 @@ def _of_graph_launch(columns: Activity, texts: Sequence[str]) -> list[Argument]:
         *_text("graph_name", columns.name_id, texts),
         *_given(columns, nodes="num_nodes"),
         ("stream", columns.stream_id),
+        *_given(columns, context="context_id"),
         *_degree(columns),
     ]
 
@@ -145,6 +153,7 @@ def _of_wait(columns: Activity) -> list[Argument]:
         arguments.append(("waited_for", f"context {columns.context_id}"))
     if columns.event_id != _NONE:
         arguments += _given(columns, event="event_id")
+    arguments += _given(columns, event_sync="event_sync_id")
     if columns.stream_id != _NONE:
         arguments.append(("stream", columns.stream_id))
     return [*arguments, ("context", columns.context_id), *_given(columns, "return_value")]
@@ -178,6 +187,9 @@ def _of_memory_operation(columns: Activity) -> list[Argument]:
         ("memory", memory),
         ("device", columns.device_id),
         ("address", address),
+        *_given(columns, "is_async", "pool_type", context="context_id", stream="stream_id"),
+        *([("pool", hex(columns.pool_address))] if columns.pool_address else []),
+        *_given(columns, "pool_bytes", "pool_used_bytes"),
     ]
 
 

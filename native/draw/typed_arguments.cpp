@@ -67,6 +67,14 @@ class Writer {
   }
   void add_copy() {
     add_number("is_async", Field::kIsAsync);
+    // The ends of a copy between contexts; other copies state none.
+    if ((activity_[Field::kSrcDeviceId] | activity_[Field::kSrcContextId] | activity_[Field::kDstDeviceId] |
+         activity_[Field::kDstContextId]) != 0) {
+      add_number("from_device", Field::kSrcDeviceId);
+      add_number("from_context", Field::kSrcContextId);
+      add_number("to_device", Field::kDstDeviceId);
+      add_number("to_context", Field::kDstContextId);
+    }
     add_graph();
   }
   void add_memset() {
@@ -83,6 +91,7 @@ class Writer {
     if (type == kContext) own_text("waited_for", numbered_by("context ", Field::kContextId));
     constexpr int64_t kNone = UINT32_MAX;  // CUPTI's value for no event or no stream
     if (activity_[Field::kEventId] != kNone) add_number_if_any("event", Field::kEventId);
+    add_number_if_any("event_sync", Field::kEventSyncId);
     if (activity_[Field::kStreamId] != kNone) add_number("stream", Field::kStreamId);
     add_number("context", Field::kContextId);
     add_number_if_any("return_value", Field::kReturnValue);
@@ -109,6 +118,15 @@ class Writer {
     add_text("memory", stepstats::memory_kind_text(activity_[Field::kMemoryKind]));
     add_number("device", Field::kDeviceId);
     own_text("address", hexadecimal(static_cast<uint64_t>(activity_[Field::kAddress])));
+    add_number_if_any("context", Field::kContextId);
+    add_number_if_any("stream", Field::kStreamId);
+    add_number_if_any("is_async", Field::kIsAsync);
+    add_number_if_any("pool_type", Field::kPoolType);
+    if (activity_[Field::kPoolAddress] != 0) {
+      own_text("pool", hexadecimal(static_cast<uint64_t>(activity_[Field::kPoolAddress])));
+    }
+    add_number_if_any("pool_bytes", Field::kPoolBytes);
+    add_number_if_any("pool_used_bytes", Field::kPoolUsedBytes);
   }
   void add_nvtx_range() {
     add_text("kind", stepstats::nvtx_range_kind_text(activity_[Field::kRangeKind]));
@@ -137,6 +155,7 @@ class Writer {
     add_recorded_text("graph_name", Field::kNameId);
     add_number_if_any("nodes", Field::kNumNodes);
     add_number("stream", Field::kStreamId);
+    add_number_if_any("context", Field::kContextId);
     add_degree();
   }
   void add_call() { add_number_if_any("return_value", Field::kReturnValue); }

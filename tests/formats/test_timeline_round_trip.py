@@ -47,22 +47,33 @@ SHOWN = {
         "registers_per_thread", "static_shared_bytes", "dynamic_shared_bytes", "launch_type", "priority",
         "local_bytes_per_thread", *_OF_GRAPHS,
     ),
-    "memcpys": ("device_id", "stream_id", "copy_kind", "src_kind", "dst_kind", "num_bytes", "is_async", *_OF_GRAPHS),
+    "memcpys": (
+        "device_id", "stream_id", "copy_kind", "src_kind", "dst_kind", "num_bytes", "is_async", "src_device_id",
+        "src_context_id", "dst_device_id", "dst_context_id", *_OF_GRAPHS,
+    ),
     "memsets": ("device_id", "stream_id", "memory_kind", "num_bytes", "value", "is_async", *_OF_GRAPHS),
     "api_calls": ("thread_id", "correlation_id", "return_value"),
     "annotations": ("thread_id",),
-    "synchronizations": ("sync_type", "stream_id", "context_id", "correlation_id", "return_value"),
+    "synchronizations": ("sync_type", "stream_id", "context_id", "correlation_id", "return_value", "event_sync_id"),
     "overheads": ("overhead_kind", "correlation_id"),
     "jit_operations": (
         "jit_operation_type", "jit_entry_type", "device_id", "process_id", "thread_id", "correlation_id", "jit_id",
         "cache_bytes",
     ),
-    "memory_operations": ("operation", "memory_kind", "address", "num_bytes", "device_id", "correlation_id"),
+    "memory_operations": (
+        "operation", "memory_kind", "address", "num_bytes", "device_id", "correlation_id", "context_id", "stream_id",
+        "is_async", "pool_type", "pool_address", "pool_bytes", "pool_used_bytes",
+    ),
     "nvtx_ranges": ("range_kind", "thread_id", "color"),
-    "graph_launches": ("device_id", "graph_id", "num_nodes", "stream_id", "correlation_id"),
+    "graph_launches": ("device_id", "graph_id", "num_nodes", "stream_id", "context_id", "correlation_id"),
     "other_ranges": ("correlation_id",),
 }  # fmt: skip
 """Table -> the columns that its slices state, besides times and names."""
+_SIZES = (
+    "num_bytes", "graph_node_id", "jit_id", "cache_bytes", "event_sync_id", "pool_bytes", "pool_used_bytes",
+)  # fmt: skip
+_LARGEST = {**dict.fromkeys(_SIZES, 1 << 53), **dict.fromkeys(("address", "pool_address"), 1 << 60)}
+"""Column -> the number from which on its values are not read: JSON readers keep numbers in doubles."""
 _NAMED = ("annotations", "nvtx_ranges", "other_ranges")
 
 
@@ -85,7 +96,7 @@ def shown(recording, table):
                 value = max(value, 0)
             if column == "overhead_kind" and value not in OVERHEAD_KINDS:
                 value = 0
-            if column in ("num_bytes", "address", "graph_node_id", "jit_id", "cache_bytes") and value >= 1 << 53:
+            if value >= _LARGEST.get(column, 1 << 64):
                 value = 0
             values.append(value)
         found[tuple(values)] += 1
