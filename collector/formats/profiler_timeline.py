@@ -40,6 +40,7 @@ from collector.recording.cupti_enums import ALLOCATION, RELEASE
 from collector.recording.distinct import distinct_codes, distinct_values
 from collector.recording.possible_times import is_wall_time
 from collector.recording.row_arguments import RowArguments
+from collector.recording.schema import SCHEMA
 from collector.runtime.extension import convert_extension
 from collector.stepstats.stated_window import in_window
 
@@ -55,6 +56,8 @@ if TYPE_CHECKING:
     from collector.stepstats.stated_window import Window
 
 _TABLES = {KERNEL: "kernels", MEMCPY: "memcpys", MEMSET: "memsets"}
+_LINKS = ("external_correlations",)
+"""Tables of links between rows of others, of which a trace has those that name something."""
 _OTHERS = [GPU_ANNOTATION, OTHER]
 """Kinds of events in the table ``other_ranges``."""
 _MEMORIES = re.compile(r"\(([A-Za-z ]+?)(?: -> ([A-Za-z ]+))?\)")
@@ -189,6 +192,21 @@ class ProfilerTrace(RecordingSource):
         ids, last = np.unique(self._dialect.external_ids(self._rows[ops])[::-1], return_index=True)
         wanted = self._dialect.external_ids(rows)
         return np.where(wanted > 0, _look_up(wanted, ids, ops[::-1][last]), -1)
+
+    def unread(self) -> Mapping[str, int]:
+        """See `StepSource`; also the rows of the step that the stated figures count and the trace does not have.
+
+        A profile shows waits, memory and launches of graphs as ranges, and leaves some objects out.
+        """
+        missing = {
+            table: number
+            for table in SCHEMA
+            if table not in _LINKS
+            and (number := self._figures.get(table, 0) - len(getattr(self._recording, table))) > 0
+        }
+        if not missing:
+            return self._unread
+        return {**self._unread, f"rows without columns ({', '.join(missing)})": sum(missing.values())}
 
     @cached_property
     def _recording(self) -> Recording:  # type: ignore[override]  # made when it is asked for

@@ -55,7 +55,7 @@ __all__ = ["SCHEMA", "Clock", "Recording", "Tables"]
 _ENVIRONMENT_BY_NUMBER = ("devices", "thread_names", "thread_devices")
 """The keys of the environment whose values are mappings of numbers: of devices or threads."""
 _NUMBER = re.compile(r"[0-9]{1,18}")
-ROWS_CUT = "rows_cut"
+_ROWS_CUT = "rows_cut"
 """The counter of rows that a part lacks. A capture that has it, even if it is 0, is that of a part."""
 SET_APART = ("invalid_timestamps", "unfinished", "early", "late")
 """The figures of the ledger about rows that are set apart."""
@@ -251,9 +251,9 @@ class Recording(TablesOfRecording):
         none = self._no_rows
         cut = len(self._tables) - len(kept) + len(self.invalid) + len(self.early) + len(self.late)
         apart = {name: count for name in SET_APART if (count := getattr(self.ledger, name))}
-        counters = {**self.counters, **apart, ROWS_CUT: self.counters.get(ROWS_CUT, 0) + cut}
+        counters = {**self.counters, **apart, _ROWS_CUT: self.counters.get(_ROWS_CUT, 0) + cut}
         figures = {item.name: len(getattr(kept, item.name)) for item in fields(Tables)}
-        ledger = Ledger.from_dict({**self.ledger.as_dict(), **figures, ROWS_CUT: counters[ROWS_CUT]})
+        ledger = Ledger.from_dict({**self.ledger.as_dict(), **figures, _ROWS_CUT: counters[_ROWS_CUT]})
         return Recording(
             (kept, none, none, none),
             self.strings,
@@ -302,7 +302,7 @@ class Recording(TablesOfRecording):
             "details": self.details,
             "arguments": self.arguments,
         }
-        if self.ledger.launches_cut or self.counters.get(ROWS_CUT):  # they cannot be counted again
+        if self.ledger.launches_cut or self.counters.get(_ROWS_CUT):  # they cannot be counted again
             capture["launch_figures"] = self.launch_figures()
         return capture
 
@@ -313,7 +313,7 @@ class Recording(TablesOfRecording):
         most those of the whole recording.
         """
         whole = {name: getattr(self.ledger, name) for name in LAUNCH_FIGURES}
-        if whole["launches_cut"] or not self.counters.get(ROWS_CUT):
+        if whole["launches_cut"] or not self.counters.get(_ROWS_CUT):
             return whole
         columns = {name: getattr(self.parts[0], name).columns for name in SCHEMA}
         until_ns = calls_end_ns(self.counters, self.clock.cupti_start_ns)
@@ -538,7 +538,7 @@ def _split(
 
 def _window(capture: Capture) -> _Window:
     """The begin and end of the step of a capture; without ends for a part, whose rows may run beyond its window."""
-    if ROWS_CUT in capture["counters"]:
+    if _ROWS_CUT in capture["counters"]:
         return None, None
     clock = capture["clock"]
     return int(clock["cupti_start_ns"]), int(clock["cupti_stop_ns"])
@@ -622,7 +622,7 @@ def _balance(
             **counters,
             "nothing_recorded": int(
                 is_empty
-                and ROWS_CUT not in counters
+                and _ROWS_CUT not in counters
                 and not any(counters.get(name) for name in (*LOSSES, "rows_forgotten"))
             ),
             **{item.name: len(getattr(kept, item.name)) for item in fields(Tables)},

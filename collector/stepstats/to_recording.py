@@ -12,7 +12,7 @@ from google.protobuf.message import DecodeError
 from collector.errors import InvalidFileError
 from collector.protos import Capture, Provenance, RunMetadata
 from collector.recording.ledger import LAUNCH_FIGURES
-from collector.recording.recording import ROWS_CUT, Recording
+from collector.recording.recording import Recording
 from collector.recording.schema import ACTIVITY_KINDS, SCHEMA
 from collector.runtime.extension import convert_extension
 from collector.stepstats.environment_texts import environment_of
@@ -80,7 +80,6 @@ def read_recording(data: bytes | bytearray | memoryview, tables: Collection[str]
             data, is_run_metadata=True, offset_ns=provenance.clock_offset_nanos, tables=wanted
         )
         capture = Capture.FromString(rest)
-        counters = _counters(capture, provenance.ledger)
         given: RecordedCapture = {
             "tables": {
                 table: {
@@ -91,15 +90,18 @@ def read_recording(data: bytes | bytearray | memoryview, tables: Collection[str]
             | _other_tables(capture)
             | {table: _no_rows(table) for table in _TABLES if table not in tables},
             "strings": list(capture.strings),
-            "counters": {**counters, **({"nodes_without_columns": without} if without else {})},
+            "counters": {
+                **_counters(capture, provenance.ledger),
+                **({"nodes_without_columns": without} if without else {}),
+            },
             "clock": {name: getattr(capture.clock, name) for name in capture.clock.DESCRIPTOR.fields_by_name},
             "environment": environment_of(
                 provenance.environment, {*provenance.json_environment, *capture.json_environment}
             ),
             "details": json.loads(capture.details) if capture.details else [],
         }
-        if ROWS_CUT in counters:
-            given["launch_figures"] = {name: provenance.ledger.get(name, 0) for name in LAUNCH_FIGURES}
+        if provenance.ledger.keys() >= set(LAUNCH_FIGURES):  # rows of a part, or of a drawn trace, do not tell them
+            given["launch_figures"] = {name: provenance.ledger[name] for name in LAUNCH_FIGURES}
         recording = Recording.from_capture(given)
     except convert_extension.WireError as error:
         raise InvalidFileError(f"not a whole step: {error.args[0]}") from error

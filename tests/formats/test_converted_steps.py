@@ -1,0 +1,119 @@
+"""A step that is converted, once or twice: the file has its figures, or states what it does not have."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import collector
+from collector.analysis.questions import QUESTIONS
+from collector.recording.schema import SCHEMA
+
+SUFFIXES = ("gpurec", "pb", "json", "xplane.pb")
+WHOLE = ("gpurec", "pb", "json")
+"""The formats with a place for every column that questions read."""
+ASKED = [
+    (name, by) for name, question in QUESTIONS.items() if not question.of_ranks for by in question.by or ("",)
+]  # fmt: skip
+
+
+@pytest.fixture
+def step(build, tmp_path):
+    """A step that begins before its first activity, ends after its last one, and lost records."""
+    begin_ns = build.clock["cupti_start_ns"]
+    build.launch(1, 20_000).kernel("gemm", 30_000, 9_000, correlation_id=1).annotation("layer", 19_000, 2_000, 1, 1)
+    build.launch(2, 40_000).memcpy(50_000, 2_000, correlation_id=2, copy_kind=10, src_context_id=1, dst_device_id=1)
+    build.call("cudaStreamSynchronize_v3020", 60_000, 5_000, correlation_id=3, domain=2)
+    wait = {"sync_type": 3, "stream_id": 7, "context_id": 1, "correlation_id": 3}
+    build.raw("synchronizations", start_ns=begin_ns + 60_100, end_ns=begin_ns + 64_000, **wait)
+    pool = {"pool_type": 1, "pool_address": 0x7E00, "pool_bytes": 1 << 25, "pool_used_bytes": 1 << 20}
+    for number, operation in enumerate((1, 2)):
+        place = {"address": 0x7F00, "num_bytes": 4096, "memory_kind": 3, "operation": operation, "context_id": 1}
+        build.raw("memory_operations", start_ns=begin_ns + 70_000 + number, **place, **pool)
+    build.raw("graph_launches", start_ns=begin_ns + 80_000, end_ns=begin_ns + 81_000, graph_id=4, context_id=1)
+    build.raw("devices", device_id=0, name_id=build.text("H100"))
+    build.kernel("before the step", -500)
+    build.counters |= {"records_dropped": 3, "decode_cpu_ns": 5_000}
+    path = tmp_path / "step.gpurec"
+    build.recording().save(path)
+    return collector.load(path)
+
+
+def converted(step, tmp_path, *suffixes):
+    for number, suffix in enumerate(suffixes):
+        path = tmp_path / f"{number}.{suffix}"
+        step.save(path)
+        step = collector.load(path)
+    return step
+
+
+def told(step):
+    answers = {(name, by): QUESTIONS[name].ask(step, **({"by": by} if by else {})) for name, by in ASKED}
+    return {
+        key: {**answer.to_json(), "windows": [each.length_ns for each in answer.windows]}
+        for key, answer in answers.items()
+        if key != ("ledger", "table")  # the rows that were set apart are not drawn
+    }
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("suffixes", [(first, *second) for first in WHOLE for second in [(), *((s,) for s in WHOLE)]])
+def test_every_question_has_one_answer_in_all_files(step, tmp_path, suffixes):
+    assert told(converted(step, tmp_path, *suffixes)) == told(step)
+
+
+OF_THE_WINDOW = ("devices", "concurrency", "overlap", "idle", "kernels", "ops", "launches", "calls")
+"""Questions about what a profile has."""
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("then", [(), ("json",), ("pb",), ("gpurec",), ("xplane.pb",)])
+def test_a_profile_has_the_window_and_the_ledger_and_states_the_rows_that_it_does_not_have(step, tmp_path, then):
+    found = converted(step, tmp_path, "xplane.pb", *then)
+    tables = "synchronizations, memory_operations, graph_launches"
+    missing = [loss for loss in found.ledger.losses() if loss.startswith("rows without columns")]
+    assert len(missing) == 1
+    assert all(table in missing[0] for table in tables.split(", "))
+    assert set(step.ledger.losses()) < set(found.ledger.losses())
+    assert len(found.ledger.losses()) == len(step.ledger.losses()) + 1
+    assert found.recording.environment["simulated"] is True
+    assert found.ledger.launches_seen == step.ledger.launches_seen
+    for name in OF_THE_WINDOW:
+        expected, answer = QUESTIONS[name].ask(step), QUESTIONS[name].ask(found)
+        assert answer.totals == expected.totals
+        assert set(answer.losses) == {*expected.losses, *missing}
+    held = {table for table in SCHEMA if len(getattr(step.recording, table)) == len(getattr(found.recording, table))}
+    assert held >= {"kernels", "memcpys", "api_calls"}
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_profile_that_has_all_rows_is_complete(build, tmp_path, suffix):
+    build.launch(1, 20_000).kernel("gemm", 30_000, 9_000, correlation_id=1).annotation("layer", 19_000, 2_000, 1, 1)
+    build.recording().save(tmp_path / f"step.{suffix}")
+    assert collector.load(tmp_path / f"step.{suffix}").ledger.losses() == []
+
+
+@pytest.mark.parametrize("suffix", ["json", "xplane.pb"])
+def test_a_part_that_is_drawn_has_its_own_window(step, tmp_path, suffix):
+    part = collector.analysis.between(step, 25_000, 45_000)
+    assert converted(part, tmp_path, suffix).recording.clock.window_ns == 20_000
+    if suffix == "json":
+        collector.chrome_trace(step, tmp_path / "part.json", window_ns=(10_000, 30_000))
+        found = collector.load(tmp_path / "part.json")
+        assert found.recording.clock.window_ns == 20_000
+        assert collector.analysis.devices(found).totals["busy_ns"] == 9_000
+        assert any("filtered" in loss for loss in found.ledger.losses())
+
+
+@pytest.mark.parametrize(
+    "stated", [["9", "1"], ["1", "99"], ["x", "9"], [1, 2], ["5"], "5", None, ["9" * 30, "9" * 31]]
+)
+def test_an_impossible_window_in_a_trace_is_that_of_its_slices(step, tmp_path, stated):
+    path = tmp_path / "step.json"
+    step.save(path)
+    document = json.loads(path.read_text())
+    assert document["otherData"]["window_ns"] == [str(step.recording.clock.wall_start_ns + at) for at in (0, 10**6)]
+    document["otherData"]["window_ns"] = stated
+    path.write_text(json.dumps(document))
+    assert collector.load(path).recording.clock.window_ns == 62_000
