@@ -368,7 +368,7 @@ def _place(found: Sequence[_Found], offsets: Mapping[int, ClockOffset], layout: 
             days = (each.start_ns + shift_ns - base_ns) // (24 * 3600 * 10**9)
             raise CollectorError(
                 f"{each.source.name} begins {days} days after the first step: too far for one time axis",
-                "Overlay the steps (layout overlay), or correct the ranks' clocks",
+                "Overlay the steps (--overlay; in Python layout='overlay'), or correct the ranks' clocks",
             )
         rank = each.label if several else ""
         named = "" if each.rank_in_devices else rank
