@@ -4,7 +4,8 @@ The path is followed backwards from the last end of a kernel, copy or memset of 
 activity has several prerequisites: the activity before it on its stream, the work for which its stream waited, a node
 of the same graph launch, and the call that launched it. The path continues at the prerequisite that was met last. From
 a call the path goes back along its thread to the last call that had to wait for a device, and continues with the work
-for which that call waited.
+for which that call waited. Of a recording of several processes each has a path of its own, as none waits for another in
+a way that CUPTI records.
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ from collector.analysis.device_times import ratio
 from collector.analysis.duration_groups import Keys, duration_groups
 from collector.analysis.evidence import Evidence, one_row_of_each
 from collector.analysis.idle import KERNEL_GAP_NS
-from collector.analysis.path_edges import NONE, PathEdges
+from collector.analysis.path_edges import NONE, HostWaits, PathEdges
+from collector.analysis.process_rows import processes_of_calls, processes_of_work
 from collector.analysis.shared_values import shared
 from collector.analysis.stream_numbers import STREAM_NAME, stream_name_keys
 from collector.recording.api_functions import plain_api_name
+from collector.recording.distinct import distinct_values
 from collector.recording.kernel_names import short_name
 from collector.recording.kind_names import copy_kind_name
 from collector.recording.schema import ACTIVITY_TABLES
@@ -58,12 +61,12 @@ _SYNCHRONIZE, _HOST = (list(KINDS).index(name) for name in ("synchronize", "host
 _DEFINITION = (
     "Backwards from the last end on any device: an activity follows the prerequisite that was met last, and a call the "
     "last wait of its thread for a device. The segments follow each other without gaps from the first call or activity "
-    "to that end."
+    "to that end. Each process of a recording has such a path."
 )
 _FIGURES = (
     Column("segments", "count", "Number of segments of the path."),
     Column("total_ns", "ns", "Sum of their durations."),
-    Column("share", "share", "total_ns divided by the length of the path."),
+    Column("share", "share", "total_ns divided by the length of the path, or of the paths of all processes."),
     Column("longest_ns", "ns", "Longest of these segments."),
 )
 _KIND = Column("kind", "text", " ".join(f"{kind}: {meaning}" for kind, meaning in KINDS.items()))
@@ -111,7 +114,7 @@ def critical_path(steps: Asked, *, by: str = "kind", kernel_gap_ns: int = KERNEL
 
 
 class _Segments(NamedTuple):
-    """Segments in order of time, each with a row of a table: its activity or call."""
+    """Segments in order of processes and of times, each with a row of a table: its activity or call."""
 
     edges: PathEdges
     kinds: Numbers
@@ -121,30 +124,30 @@ class _Segments(NamedTuple):
     tables: Numbers
     """Indices of `_TABLES`."""
     rows: Numbers
+    paths: list[tuple[int, int]]
+    """Begin and end of the path of each process."""
 
     @classmethod
     def of(cls, recording: Recording, kernel_gap_ns: int) -> _Segments:
         edges = PathEdges(recording)
         work, calls = edges.work, recording.api_calls
-        first_ns = min(int(each.start_ns[0]) for each in (work, calls) if len(each)) if len(work) else 0
-        kinds, start_ns, end_ns, places = convert_extension.critical_path(
-            (work.start_ns, work.end_ns, edges.stream_numbers, edges.called_ns, edges.call_threads, edges.graphs),
-            edges.stream_waits,
-            edges.host_waits[:-1],
-            edges.stream_sets,
-            first_ns,
-            kernel_gap_ns,
-        )
-        ran = kinds == 0
-        own_kinds = kinds.astype(np.int64) + len(WorkClass) - 1
-        own_kinds[ran] = work.work_class[places[ran]]
-        is_wait, is_host = own_kinds == _SYNCHRONIZE, own_kinds == _HOST
+        _, of_calls = processes_of_calls(recording)
+        of_work = processes_of_work(recording, work)
+        found: list[tuple[Numbers, ...]] = []
+        for process in distinct_values(of_work).tolist():
+            own = np.flatnonzero(of_work == process)
+            began = [work.start_ns[own[:1]], calls.start_ns[of_calls == process][:1]]
+            found.append(_path(edges, own, int(np.concatenate(began).min()), kernel_gap_ns))
+        joined = [np.concatenate([np.zeros(0, np.int64), *(path[column] for path in found)]) for column in range(4)]
+        kinds, start_ns, end_ns, places = joined
+        is_wait, is_host = kinds == _SYNCHRONIZE, kinds == _HOST
         tables, rows = np.full(len(kinds), len(ACTIVITY_TABLES)), np.empty(len(kinds), np.int64)
         rows[is_wait] = edges.host_waits.api_rows[places[is_wait]]
         rows[is_host] = edges.launches[places[is_host]]
         on_device = ~(is_wait | is_host)
         tables[on_device], rows[on_device] = work.table[places[on_device]], work.row[places[on_device]]
-        return cls(edges, own_kinds, start_ns, end_ns, tables, rows)
+        paths = [(int(starts[0]), int(ends[-1])) for _, starts, ends, _ in found if len(starts)]
+        return cls(edges, kinds, start_ns, end_ns, tables, rows, paths)
 
     @property
     def duration_ns(self) -> Numbers:
@@ -189,9 +192,40 @@ class _Segments(NamedTuple):
 _TABLES = (*ACTIVITY_TABLES, "api_calls")
 
 
+def _path(edges: PathEdges, own: Numbers, first_ns: int, kernel_gap_ns: int) -> tuple[Numbers, ...]:
+    """The path of the activities of one process: kinds, starts, ends, and places among all activities and waits.
+
+    Args:
+        edges: those of the recording.
+        own: the places of the activities, ascending.
+        first_ns: the begin of the path.
+        kernel_gap_ns: see `critical_path`.
+    """
+    work, waits = edges.work, edges.host_waits
+    place_of = np.full(len(work) + 1, NONE, np.int64)  # the last one is that of no activity
+    place_of[own] = np.arange(len(own))
+    waits = waits._replace(activities=place_of[waits.activities])
+    own_waits = np.flatnonzero(np.isin(waits.threads, edges.call_threads[own]))
+    called_ns, threads = edges.called_ns[own], edges.call_threads[own]
+    kinds, start_ns, end_ns, places = convert_extension.critical_path(
+        (work.start_ns[own], work.end_ns[own], edges.stream_numbers[own], called_ns, threads, edges.graphs[own]),
+        edges.stream_waits,
+        HostWaits(*(column[own_waits] for column in waits))[:-1],
+        edges.stream_sets,
+        first_ns,
+        kernel_gap_ns,
+    )
+    own_kinds = kinds.astype(np.int64) + len(WorkClass) - 1
+    is_wait = own_kinds == _SYNCHRONIZE
+    found = places.copy()
+    found[is_wait], found[~is_wait] = own_waits[places[is_wait]], own[places[~is_wait]]
+    own_kinds[kinds == 0] = work.work_class[found[kinds == 0]]
+    return own_kinds, start_ns, end_ns, found
+
+
 def _part(recording: Recording, by: str, kernel_gap_ns: int) -> Part:
     found = _segments(recording, kernel_gap_ns)
-    windows = [Window("path", int(found.start_ns[0]), int(found.end_ns[-1]))] if len(found.rows) else []
+    windows = [Window("path", *path) for path in found.paths]
     losses = [*repetitions(recording), *_losses(found.edges)]
     kind_names = np.array(list(KINDS), object)
     if by == "segment":

@@ -18,6 +18,7 @@ from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.analysis.duration_groups import Keys, duration_groups
 from collector.analysis.evidence import activities_of, one_row_of_each
+from collector.analysis.process_rows import calls_for, overheads_for
 from collector.analysis.shared_values import is_sharing, shared
 from collector.recording.api_functions import ApiRole, ids_with_role
 from collector.recording.cupti_enums import LOADING_OVERHEADS
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from collector.analysis.answer import Answer, Window
     from collector.analysis.asked import Asked
     from collector.recording.recording import Recording
+    from collector.recording.table import Table
 
     Numbers = npt.NDArray[np.int64]
 
@@ -270,13 +272,25 @@ def _kept_devices(recording: Recording, window: str, kernel_gap_ns: int) -> list
 
 
 def _each_device(recording: Recording, window: str, kernel_gap_ns: int) -> Iterator[tuple[int, Window, _Gaps]]:
-    calls = recording.api_calls
+    calls, overheads = recording.api_calls, recording.overheads
     is_wait = np.isin(calls.name_id, ids_with_role(recording.strings, ApiRole.WAIT))
-    waits = Union.of(calls.start_ns[is_wait], calls.end_ns[is_wait])
-    overheads = recording.overheads
     is_tracers = ~np.isin(overheads.overhead_kind, LOADING_OVERHEADS)
-    tracer = Union.of(overheads.start_ns[is_tracers], overheads.end_ns[is_tracers])
     return (
-        (device, own_window, _Gaps(recording, work, own_window, waits, tracer, kernel_gap_ns))
+        (
+            device,
+            own_window,
+            _Gaps(
+                recording,
+                work,
+                own_window,
+                _union(calls, is_wait & calls_for(recording, work)),
+                _union(overheads, is_tracers & overheads_for(recording, work)),
+                kernel_gap_ns,
+            ),
+        )
         for device, work, own_window in by_device(recording, window)
     )
+
+
+def _union(table: Table, mask: npt.NDArray[np.bool_]) -> Union:
+    return Union.of(table.start_ns[mask], table.end_ns[mask])

@@ -224,16 +224,40 @@ def test_what_a_path_is_not_counted_by(example):
         critical_path(example, by="colour")
 
 
+def test_each_process_has_a_path(build):
+    """Neither waits for the other: not at the end of a step, and not on all streams of a device."""
+    for process, start in ((41, 0), (42, 300)):
+        correlation, place = process, {"context_id": process, "device_id": process - 41}
+        build.call("cudaLaunchKernel", start, 20, correlation_id=correlation, process_id=process, thread_id=process)
+        build.kernel("k", start + 100, 100, correlation_id=correlation, **place)
+        end = start + 20 + 200
+        build.call("cudaDeviceSynchronize", start + 20, end - start - 20, process_id=process, thread_id=process)
+        build.call(
+            "cudaLaunchKernel", end + 30, 20, correlation_id=100 + process, process_id=process, thread_id=process
+        )
+        build.kernel("k", end + 80, 10, correlation_id=100 + process, **place)
+    recording = build.recording()
+    answer = critical_path(recording)
+    assert [window.end_ns - window.start_ns for window in answer.windows] == [310, 310]
+    lengths = {"launch_latency": 100 + 50, "compute": 100 + 10, "synchronize": 20, "host": 30}
+    assert {row["kind"]: row["total_ns"] for row in answer} == {kind: 2 * length for kind, length in lengths.items()}
+    assert answer.totals["total_ns"] == 620
+    check_tiling(recording)
+
+
 def check_tiling(recording):
     answer = critical_path(recording, by="segment")
     starts, durations = answer["start_ns"], answer["duration_ns"]
     assert (durations > 0).all()
-    assert (starts[1:] == starts[:-1] + durations[:-1]).all()
+    follows = starts[1:] == starts[:-1] + durations[:-1]
+    assert (~follows).sum() < max(len(answer.windows), 1)  # each process has a path
     work = [getattr(recording, table) for table in ("kernels", "memcpys", "memsets")]
     if sum(map(len, work)):
         first = min(int(table.start_ns.min()) for table in (*work, recording.api_calls) if len(table))
         last = max(int(table.end_ns.max()) for table in work if len(table))
-        assert answer.totals["duration_ns"] == last - first
+        assert max((window.end_ns for window in answer.windows), default=first) == last
+        assert len(answer.windows) != 1 or answer.windows[0].start_ns == first
+    assert answer.totals["duration_ns"] == sum(window.end_ns - window.start_ns for window in answer.windows)
     totals = {kind: int(durations[answer["kind"] == kind].sum()) for kind in KINDS}
     assert by_kind(recording) == {kind: total for kind, total in totals.items() if total}
     for by in ("name", "op"):

@@ -56,6 +56,24 @@ def test_each_gap_with_its_causes_the_longest_first(example):
     assert ended_by == [["F"], ["A"], [], ["D"], ["G1"]]
 
 
+def test_a_device_does_not_wait_for_another_process(build):
+    """Neither the waits of another process nor its tracer are causes of a device's idle time."""
+    for process, device in ((41, 0), (42, 1)):
+        for correlation, start in ((1, 0), (2, 300)):
+            own = {"correlation_id": 10 * process + correlation, "process_id": process}
+            build.call("cudaLaunchKernel", start, 10, **own)
+            build.kernel(
+                "k", start + 20, 80, correlation_id=own["correlation_id"], device_id=device, context_id=process
+            )
+    build.call("cudaDeviceSynchronize", 100, 200, process_id=42, correlation_id=9, thread_id=7)
+    for start, kind, columns in ((110, 1, {"process_id": 42}), (130, 3, {"device_id": 1}), (150, 0, {})):
+        build._add("overheads", start, 10, {"overhead_kind": 1 << 16, "object_kind": kind, **columns})
+    waits = {row["device_id"]: row["synchronize_ns"] for row in idle(build.recording(), window="span")}
+    assert waits == {0: 0, 1: 200}
+    tracer = {row["device_id"]: row["tracer_ns"] for row in idle(build.recording(), window="span")}
+    assert tracer == {0: 10, 1: 30}
+
+
 def test_the_time_in_which_the_tracer_itself_ran(build, start_ns):
     """Overheads that lie in gaps, that overlap each other, and that run beside kernels."""
     build.kernel("k", 1000, 500).kernel("l", 2000, 500)
