@@ -25,19 +25,23 @@ from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, Step
 from collector.recording.schema import SCHEMA
 from collector.recording.step_origin import StepOrigin
 from collector.recording.text_columns import text_column
+from collector.stepstats.device_prefixes import owned_device, split_prefix
 from collector.stepstats.environment_texts import environment_of
 from collector.stepstats.node_times import UNTIMED_NODES
 from collector.stepstats.object_tables import OBJECT_TABLES
-from collector.stepstats.stated_window import stated_window, window_of
+from collector.stepstats.stated_window import in_window, stated_window, window_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from collector.formats.capture_builder import CaptureBuilder
     from collector.formats.chrome_events import Numbers
+    from collector.recording.capture import Capture
     from collector.recording.recording import Recording
 
-_RANK = re.compile(r"rank (\d{1,7}) ")
+_RANK = re.compile(r"(rank) (\d{1,7}) ")
+_OWNER = re.compile(r"((?:(?:rank|process) \d{1,7} )?step|rank|process) (\d{1,12}) ")
+"""What merged traces have before the name of a process of devices: the rank, process or step that they belong to."""
 _DEVICE_IN_PROCESS = re.compile(r"(?:rank \d{1,7} )?(?:.*\()?(?P<device>/.*?)\)?", re.DOTALL)
 """The parts of a process's name in traces whose rows do not state their devices."""
 _OF_A_RANK = re.compile(r"/job:|Steps\b")
@@ -210,6 +214,30 @@ class CollectorTrace(StepSource):
 
     @cached_property
     def _recording(self) -> Recording:
+        from collector.recording.joined_captures import joined_captures
+        from collector.recording.recording import Recording
+
+        about = self._provenance
+        capture = joined_captures([self._capture(*part) for part in self._processes()])
+        capture["counters"] = {**capture["counters"], **about.ledger}
+        # The trace may show a part of the recording, and does not show the rows that it set apart.
+        return with_stated_ledger(in_window(Recording.from_capture(capture), window_of(about)), about.ledger)
+
+    def _processes(self) -> list[tuple[Numbers, list[Place | None]]]:
+        """The slices of each rank, process or step, and the places without what its devices have before their names."""
+        split = [("", None) if place is None else split_prefix(place.device) for place in self._places]
+        prefixes = list(dict.fromkeys(prefix for prefix, _ in split))
+        prefix_of = np.array([prefixes.index(prefix) for prefix, _ in split], np.int64)
+        numbers = prefix_of[self._found.track_numbers(self._rows)]
+        places = [
+            None if place is None or device is None else place._replace(device=device)
+            for place, (_, device) in zip(self._places, split, strict=True)
+        ]
+        rows = [self._rows[numbers == number] for number in range(len(prefixes))]
+        return [(own, places) for own in rows if len(own)] or [(self._rows, places)]
+
+    def _capture(self, rows: Numbers, places: list[Place | None]) -> Capture:
+        """The capture of one process."""
         about = self._provenance
         environment = environment_of(about.environment, about.json_environment)
         environment |= {"source": about.source, "simulated": about.simulated}
@@ -219,13 +247,12 @@ class CollectorTrace(StepSource):
             _whole_number(row.get("context_id")): _whole_number(row.get("device_id"))
             for row in _object_rows(objects, "contexts")
         }
-        columns = TimelineColumns(self._found, self._base_ns, self._rows, self._places, names, contexts)
+        columns = TimelineColumns(self._found, self._base_ns, rows, places, names, contexts)
         built = columns.built()
         _add_objects(built, columns, objects)
         by_thread = {"thread_names": names or columns.thread_names, "thread_devices": devices}
         environment |= {what: texts for what, texts in by_thread.items() if texts}
-        # The trace may show a part of the recording, and does not show the rows that it set apart.
-        return with_stated_ledger(built.recording(dict(about.ledger), environment, window_of(about)), about.ledger)
+        return built.capture({}, environment)
 
 
 def _add_objects(built: CaptureBuilder, drawn: TimelineColumns, about: dict[str, Any]) -> None:
@@ -262,6 +289,7 @@ def _by_thread(given: Any) -> dict[str, str]:
 
 def _places(found: ChromeEvents) -> list[Place | None]:
     """The device and row of each track; None for a process that is no number."""
+    is_merged = found.is_cut or bool(_inputs(found))
     processes, threads = found.process_names, found.described_threads
     places: list[Place | None] = []
     for pid, tid in found.tracks:
@@ -269,7 +297,12 @@ def _places(found: ChromeEvents) -> list[Place | None]:
             places.append(None)
             continue
         row = threads.get((pid, tid), {}) if isinstance(tid, int) else {}
-        places.append(Place(_device(processes.get(pid, f"process {pid}"), row.get("device")), str(row.get("name"))))
+        places.append(
+            Place(
+                _device(processes.get(pid, f"process {pid}"), row.get("device"), is_merged=is_merged),
+                str(row.get("name")),
+            )
+        )
     return places
 
 
@@ -288,16 +321,24 @@ def _correlation(arguments: dict[str, Any]) -> int:
     return value if type(value) is int and 0 < value < 1 << 32 else 0
 
 
-def _device(process: str, stated: Any) -> str:
-    """The device that a row states, or its process's name, with a rank before it where the process has one."""
+def _inputs(found: ChromeEvents) -> list[dict[str, Any]]:
+    """What a merged trace states of its inputs; of any other trace nothing."""
+    return _object_rows(found.metadata.get("otherData", {}), "inputs")
+
+
+def _device(process: str, stated: Any, *, is_merged: bool) -> str:
+    """The device that a row states, or its process's name, with the rank before it to which the process belongs.
+
+    In merged traces it may also belong to a process of the machine, or to a step.
+    """
     if isinstance(stated, str):
         device = stated
     elif found := _DEVICE_IN_PROCESS.fullmatch(process):
         device = found["device"]
     else:
         return text(process)
-    rank = _RANK.match(process) if device.startswith("/") else None
-    return text(device if rank is None else f"/job:worker/replica:0/task:{rank[1]}{device}")
+    owner = (_OWNER if is_merged else _RANK).match(process) if device.startswith("/") else None
+    return text(device if owner is None else owned_device(device, *owner.groups()))
 
 
 def _node(each: _Slice) -> NodeExecStats:

@@ -20,11 +20,12 @@ from collector.recording.cupti_enums import MEMORY_KINDS, OVERHEAD_KINDS
 from collector.recording.distinct import distinct_values
 from collector.recording.first_rows import first_rows, look_up
 from collector.recording.nesting import NestedRanges
+from collector.recording.process_numbers import ProcessNumbers
 from collector.recording.recording import Recording, rows_in_parts
 from collector.recording.row_arguments import RowArguments
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     import numpy.typing as npt
 
@@ -109,7 +110,6 @@ _EMIT_NVTX = re.compile(r", (?:seq|op_id|sizes|input_op_ids) = ")
 """The suffix, unique for each call, that ``torch.autograd.profiler.emit_nvtx`` adds to the name of an op."""
 _THREAD_MASK = (1 << 24) - 1
 _EPOCH_LIMIT_NS = 1 << 62
-_LARGEST_ID = (1 << 32) - 1
 _PRODUCT_VERSION = re.compile(r"[0-9.]{1,40}")
 
 
@@ -157,11 +157,11 @@ class NsysColumns:
             "TARGET_INFO_CUDA_STREAM", "hwId", "vmId", "processId", "contextId", "streamId", "priority", "flag"
         )
         self._has_processes = any("globalPid" in rows for rows in self._work.values())
-        self._correlation_ids = _Renumbered(
+        self._correlation_ids = ProcessNumbers(
             (self._process(rows), rows["correlationId"])
             for rows in (*self._work.values(), self._calls, self._overheads)
         )
-        self._context_ids = _Renumbered(
+        self._context_ids = ProcessNumbers(
             (self._process(rows), rows["contextId"]) for rows in (*self._work.values(), self._contexts, self._streams)
         )
         epochs = database.table("TARGET_INFO_SESSION_START_TIME", "utcEpochNs")["utcEpochNs"].tolist()
@@ -371,34 +371,6 @@ def _row_arguments(
         for table, columns in others.items()
     }
     return {table: columns for table, columns in tables.items() if columns}
-
-
-class _Renumbered:
-    """Ids that are unique within one process, renumbered so that they are unique among all processes; 0 stays 0.
-
-    If several processes use an id, the process with the smallest number keeps it, so that the ids of a single process
-    do not change.
-    """
-
-    def __init__(self, parts: Iterable[tuple[Numbers, Numbers]]) -> None:
-        """Collect the processes and ids of all rows."""
-        processes, ids = (np.concatenate(each) for each in zip(*parts, strict=True))
-        self._processes, self._ids = distinct_values(processes), distinct_values(ids)
-        self._keys = distinct_values(self._key(processes, ids))
-        own = self._ids[self._keys // max(len(self._processes), 1)]
-        is_taken = np.zeros(len(own), bool)
-        is_taken[1:] = (own[1:] == own[:-1]) & (own[1:] != 0)
-        first_free = int(own.max(initial=0, where=own <= _LARGEST_ID)) + 1
-        self._numbers = np.where(is_taken, first_free + np.cumsum(is_taken) - 1, own)
-
-    def _key(self, processes: Numbers, ids: Numbers) -> Numbers:
-        """One number for each pair of id and process, ordered by id, then by process."""
-        ranks = np.searchsorted(self._ids, ids)
-        return ranks * len(self._processes) + np.searchsorted(self._processes, processes)
-
-    def of(self, processes: Numbers, ids: Numbers) -> Numbers:
-        """The new numbers of collected ids."""
-        return self._numbers[np.searchsorted(self._keys, self._key(processes, ids))]
 
 
 def _copy_kinds(theirs: Numbers) -> Numbers:

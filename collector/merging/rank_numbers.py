@@ -11,13 +11,18 @@ if TYPE_CHECKING:
 
 _RANK_IN_NAME = re.compile(r"(?:^|[^a-z])rank[_-]?(\d{1,7})", re.IGNORECASE)
 _STEP_IN_NAME = re.compile(r"(?:^|[^a-z])(?:step|timeline)[_-]?(\d{1,12})", re.IGNORECASE)
+_NO_RANK = re.compile(r"^process$|\bstep$")
 _RANK_IN_DEVICE = re.compile(r"^/job:([^/]+)/replica:\d+/task:(\d+)")
 
 
 def tasks_of(devices: Iterable[str]) -> set[int]:
-    """The ranks that device names state, except the one local task that every machine of its own has."""
+    """The ranks that device names state, except the one local task that every machine of its own has.
+
+    A task may also be a process or a step, in what was read from a merged trace.
+    """
     found = (_RANK_IN_DEVICE.match(device) for device in devices)
-    return {int(task[2]) for task in found if task and (task[1] != "localhost" or int(task[2]))}
+    ranks = (task for task in found if task and not _NO_RANK.search(task[1]))
+    return {int(task[2]) for task in ranks if task[1] != "localhost" or int(task[2])}
 
 
 def rank_number(tasks: set[int], stated: int | None, file_name: str) -> int | None:

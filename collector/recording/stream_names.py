@@ -45,19 +45,44 @@ def device_labels(
 
 def stream_names(recording: Recording) -> dict[tuple[int, int, int], str]:
     """Device, context and stream -> name, of the streams that did work and have one."""
-    labels = recording.environment.get("device_labels")
-    if isinstance(labels, str):  # from a Chrome trace
+    labels = _labels(recording.environment.get("device_labels"))
+    if not labels:
+        return {}
+    return _named(labels, _places(getattr(recording, name).columns for name in ACTIVITY_TABLES))
+
+
+def named_places(
+    stated: Any, tables: Mapping[str, Mapping[str, Any]]
+) -> tuple[dict[int, str], dict[tuple[int, int], str]]:
+    """The arguments of `device_labels` from its result: ordinal -> name, and ids of context and stream -> name.
+
+    Args:
+        stated: the result, as a mapping or as JSON.
+        tables: the columns of tables of activities.
+    """
+    labels = _labels(stated)
+    places = _places(table for name in ACTIVITY_TABLES if (table := tables.get(name))) if labels else set()
+    devices = {device: labels[f"/gpu:{device}"] for device, _, _ in places if f"/gpu:{device}" in labels}
+    return devices, {(context, stream): name for (_, context, stream), name in _named(labels, places).items()}
+
+
+def _labels(stated: Any) -> dict[str, str]:
+    """The names by device in StepStats; empty where there are none."""
+    if isinstance(stated, str):  # from a Chrome trace
         try:
-            labels = json.loads(labels)
+            stated = json.loads(stated)
         except (ValueError, RecursionError):
             return {}
-    if not isinstance(labels, dict) or not labels:
-        return {}
-    places = _places(getattr(recording, name).columns for name in ACTIVITY_TABLES)
+    labels = stated if isinstance(stated, dict) else {}
+    return {key: name for key, name in labels.items() if isinstance(name, str)}
+
+
+def _named(labels: Mapping[str, str], places: set[tuple[int, int, int]]) -> dict[tuple[int, int, int], str]:
+    """Device, context and stream -> name, of these places."""
     return {
         (device, context, stream): labels[key]
         for (device, stream, context), key in stream_devices(places)
-        if isinstance(labels.get(key), str)
+        if key in labels
     }
 
 

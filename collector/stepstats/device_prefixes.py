@@ -17,6 +17,26 @@ def is_device_prefix(text: str) -> bool:
     return re.fullmatch(_PREFIX, text) is not None
 
 
+def owned_device(device: str, words: str, number: str) -> str:
+    """A device with the rank, the process or the step of a merged trace that it belongs to in its prefix.
+
+    >>> owned_device("/gpu:0", "rank", "3"), owned_device("/gpu:0", "process", "1234")
+    ('/job:worker/replica:0/task:3/gpu:0', '/job:process/replica:0/task:1234/gpu:0')
+    >>> owned_device("/job:worker/replica:0/task:3/gpu:0", "step", "7")
+    '/job:worker 3 step/replica:0/task:7/gpu:0'
+    """
+    prefix, rest = split_prefix(device)
+    of_rank = f"{prefix.split('/')[1].removeprefix('job:')} {prefix.rpartition(':')[2]} " if prefix else ""
+    return f"/job:{of_rank}{re.sub('^rank', 'worker', words)}/replica:0/task:{number}{rest}"
+
+
+def split_prefix(device: str) -> tuple[str, str]:
+    """The prefix of a device's name, ``""`` if it has none, and the name without it."""
+    found = _BEFORE_DEVICE.match(device)
+    prefix = found[1] if found else ""
+    return prefix, device[len(prefix) :]
+
+
 def common_prefix(devices: Iterable[str]) -> str | None:
     """The prefix of all these devices, ``""`` if they have none; None if they differ, or if there are no devices."""
     prefixes = {match[1] if (match := _BEFORE_DEVICE.match(name)) else None for name in devices}
