@@ -25,7 +25,7 @@ from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, Step
 from collector.recording.schema import SCHEMA
 from collector.recording.step_origin import StepOrigin
 from collector.recording.text_columns import text_column
-from collector.stepstats.device_prefixes import owned_device, split_prefix
+from collector.stepstats.device_prefixes import owned_device, split_prefix, task_numbers
 from collector.stepstats.environment_texts import environment_of
 from collector.stepstats.node_times import UNTIMED_NODES
 from collector.stepstats.object_tables import OBJECT_TABLES
@@ -225,15 +225,12 @@ class CollectorTrace(StepSource):
 
     def _processes(self) -> list[tuple[Numbers, list[Place | None]]]:
         """The slices of each rank, process or step, and the places without what its devices have before their names."""
-        split = [("", None) if place is None else split_prefix(place.device) for place in self._places]
-        prefixes = list(dict.fromkeys(prefix for prefix, _ in split))
-        prefix_of = np.array([prefixes.index(prefix) for prefix, _ in split], np.int64)
-        numbers = prefix_of[self._found.track_numbers(self._rows)]
-        places = [
-            None if place is None or device is None else place._replace(device=device)
-            for place, (_, device) in zip(self._places, split, strict=True)
-        ]
-        rows = [self._rows[numbers == number] for number in range(len(prefixes))]
+        tasks = np.array(task_numbers("" if place is None else place.device for place in self._places), np.int64)
+        places = self._places
+        if tasks.any():
+            places = [place and place._replace(device=split_prefix(place.device)[1]) for place in places]
+        of_row = tasks[self._found.track_numbers(self._rows)]
+        rows = [self._rows[of_row == task] for task in range(int(tasks.max(initial=0)) + 1)]
         return [(own, places) for own in rows if len(own)] or [(self._rows, places)]
 
     def _capture(self, rows: Numbers, places: list[Place | None]) -> Capture:

@@ -16,9 +16,12 @@ import numpy as np
 from collector.formats.capture_builder import CaptureBuilder, device_ids
 from collector.recording.annotation_details import Details
 from collector.recording.cupti_enums import COPY_KINDS, MEMORY_KINDS
+from collector.recording.joined_captures import joined_captures
+from collector.recording.recording import Recording
 from collector.runtime.extension import convert_extension
+from collector.stepstats.device_prefixes import task_numbers
 from collector.stepstats.environment_texts import environment_of
-from collector.stepstats.stated_window import window_of
+from collector.stepstats.stated_window import in_window, window_of
 from collector.stepstats.to_recording import has_recording, recording_of
 from collector.stepstats.wire import provenance_of
 
@@ -27,8 +30,7 @@ if TYPE_CHECKING:
 
     from collector._convert import LabelledColumns
     from collector.formats.capture_builder import Numbers
-    from collector.protos import Provenance
-    from collector.recording.recording import Recording
+    from collector.recording.capture import Capture
 
 _KERNEL, _MEMCPY, _MEMSET, _OP, _API, _WAIT = range(6)
 """Categories of the extension's ``labelled_columns``."""
@@ -41,18 +43,29 @@ def recording_of_message(data: bytes, *, is_run_metadata: bool) -> Recording:
     if is_run_metadata and has_recording(data):
         return recording_of(data)
     found = convert_extension.labelled_columns(data, is_run_metadata=is_run_metadata)
+    tasks = np.array(task_numbers(name for name, *_ in found["devices"]), np.int64)[found["columns"]["device"]]
+    own_rows = [np.flatnonzero(tasks == task) for task in range(int(tasks.max(initial=0)) + 1)]
+    capture = joined_captures([_Labelled(found, rows).capture() for rows in own_rows])
     provenance = provenance_of(data) if is_run_metadata else None
-    return _Labelled(found).recording(provenance, found["thread_names"])
+    if provenance is not None:
+        stated = environment_of(provenance.environment, provenance.json_environment)
+        own = {**capture["environment"], "simulated": provenance.simulated}
+        capture["environment"] = {**stated, "source": provenance.source, **own}
+        capture["counters"] = {**provenance.ledger, **capture["counters"]}
+    without_columns = capture["counters"].pop("nodes_without_columns", 0) + found["untimed"]
+    if without_columns:
+        capture["counters"]["nodes_without_columns"] = without_columns
+    return in_window(Recording.from_capture(capture), window_of(provenance))
 
 
 class _Labelled:
     """The figures in labels, as columns of tables."""
 
-    def __init__(self, found: LabelledColumns) -> None:
+    def __init__(self, found: LabelledColumns, rows: npt.NDArray[np.int64]) -> None:
         self._texts = found["texts"]
-        self._found = found["columns"]
+        self._found = {name: column[rows] for name, column in found["columns"].items()}
+        self._thread_names = found["thread_names"]
         self._built = CaptureBuilder()
-        self._built.without_columns = found["untimed"]
         devices = found["devices"]
         rows = self._found["device"]
         self._on_gpu = np.array([on_gpu for *_, on_gpu, _ in devices], bool)[rows]
@@ -66,17 +79,11 @@ class _Labelled:
         without = np.flatnonzero(self._on_gpu & (self._found["op"] >= 0) & (self._correlation_id == 0))
         self._correlation_id[without] = self._built.unused_correlation_ids(len(without))
 
-    def recording(self, provenance: Provenance | None, thread_names: dict[int, str]) -> Recording:
-        """The recording of all of it."""
+    def capture(self) -> Capture:
+        """The capture of these rows."""
         self._add_gpu_work()
         self._add_host_rows()
-        environment: dict[str, Any] = {"thread_names": thread_names}
-        counters: dict[str, int] = {}
-        if provenance is not None:
-            stated = environment_of(provenance.environment, provenance.json_environment)
-            environment = {**stated, "source": provenance.source, **environment, "simulated": provenance.simulated}
-            counters = dict(provenance.ledger)
-        return self._built.recording(counters, environment, window_of(provenance))
+        return self._built.capture({}, {"thread_names": self._thread_names})
 
     def _add_gpu_work(self) -> None:
         category = self._found["category"]

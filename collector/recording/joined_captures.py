@@ -49,12 +49,11 @@ _BY_NUMBER = {"devices": "device", "thread_names": "thread", "thread_devices": "
 """Key of the environment whose value is a mapping of ids -> their kind."""
 
 
-def joined_captures(captures: Sequence[Capture], hosts: Sequence[str] = ()) -> Capture:
+def joined_captures(captures: Sequence[Capture]) -> Capture:
     """The rows of all captures as one capture; ids that an earlier one also uses get new numbers.
 
     Args:
         captures: one of each process, at least one.
-        hosts: the device of the threads of each process, ``/process:1234``; none: ``/cpu:0``, as without this argument.
     """
     if len(captures) == 1:
         return captures[0]
@@ -89,7 +88,7 @@ def joined_captures(captures: Sequence[Capture], hosts: Sequence[str] = ()) -> C
             "wall_stop_ns": stop_ns,
             "uncertainty_ns": max(each["uncertainty_ns"] for each in clocks),
         },
-        "environment": _environment(parts, numbers, hosts, joined),
+        "environment": _environment(parts, numbers, joined),
         "details": details,
     }
 
@@ -191,7 +190,7 @@ def _unique(kind: str, parts: Sequence[_Part]) -> ProcessNumbers:
 
 
 def _environment(
-    parts: Sequence[_Part], numbers: Mapping[str, ProcessNumbers], hosts: Sequence[str], tables: Mapping[str, Columns]
+    parts: Sequence[_Part], numbers: Mapping[str, ProcessNumbers], tables: Mapping[str, Columns]
 ) -> dict[str, Any]:
     """What the captures state: of different values that of the first, and all names of devices, streams and threads."""
     joined: dict[str, Any] = {}
@@ -201,9 +200,6 @@ def _environment(
         stated: dict[int, str] = {}
         for part in parts:
             own = part.by_number(key)
-            if key == "thread_devices" and part.place < len(hosts) and hosts[part.place]:
-                threads = np.unique(np.concatenate(list(part.ids("thread")))).tolist()
-                own = {**dict.fromkeys(threads, hosts[part.place]), **own}
             new = part.of(numbers[kind], np.array(list(own), np.uint64)).tolist()
             stated |= dict(zip(new, own.values(), strict=True))
         if stated:

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _PREFIX = r"/job:[^/]+/replica:\d+/task:\d+"
+_LOCAL = "/job:localhost/replica:0/task:0"
+"""The prefix of the one task of a machine of its own."""
 _BEFORE_DEVICE = re.compile(rf"((?:{_PREFIX})?)/(?!job:)")
 
 
@@ -26,7 +28,8 @@ def owned_device(device: str, words: str, number: str) -> str:
     '/job:worker 3 step/replica:0/task:7/gpu:0'
     """
     prefix, rest = split_prefix(device)
-    of_rank = f"{prefix.split('/')[1].removeprefix('job:')} {prefix.rpartition(':')[2]} " if prefix else ""
+    is_named = prefix not in ("", _LOCAL)
+    of_rank = f"{prefix.split('/')[1].removeprefix('job:')} {prefix.rpartition(':')[2]} " if is_named else ""
     return f"/job:{of_rank}{re.sub('^rank', 'worker', words)}/replica:0/task:{number}{rest}"
 
 
@@ -35,6 +38,18 @@ def split_prefix(device: str) -> tuple[str, str]:
     found = _BEFORE_DEVICE.match(device)
     prefix = found[1] if found else ""
     return prefix, device[len(prefix) :]
+
+
+def task_numbers(devices: Iterable[str]) -> list[int]:
+    """The number of the task that each device belongs to, by its prefix; 0 for all where there are no two tasks.
+
+    Devices without a prefix are one more task then. TensorFlow gives those of one task a prefix only in part.
+    """
+    prefixes = [split_prefix(device)[0] for device in devices]
+    if len({*prefixes} - {""}) < 2:
+        return [0] * len(prefixes)
+    numbers: dict[str, int] = {}
+    return [numbers.setdefault(prefix, len(numbers)) for prefix in prefixes]
 
 
 def common_prefix(devices: Iterable[str]) -> str | None:
