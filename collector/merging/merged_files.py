@@ -43,6 +43,8 @@ class Placed:
     """Wall time of the axis' time 0."""
     shift_ns: int
     """Added to its own times."""
+    added_to_correlations: int
+    """Added to its own correlation ids, so that no other step on the same tracks has them."""
     own_start_ns: int
     """First start on its own clock."""
     length_ns: int
@@ -101,6 +103,7 @@ class _DrawnFile:
             base_ns=step.base_ns,
             start_ns=step.own_start_ns,
             shift_ns=step.shift_ns,
+            added_to_correlations=step.added_to_correlations,
             remarks=remarks_of(provenance),
             labels=shown.labels,
             event_records=shown.event_records,
@@ -130,6 +133,7 @@ class _DrawnFile:
             base_ns=base_ns,
             start_ns=base_ns,
             shift_ns=0,
+            added_to_correlations=0,
             remarks=[],
             labels={},
             event_records=[],

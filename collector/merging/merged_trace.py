@@ -42,6 +42,7 @@ Progress = Callable[[str, int, int], None]
 _UNTIMED = "inputs without a timed node"
 _LONGEST_NS = 1 << 53
 """The largest time that a viewer's number represents exactly: 104 days."""
+_LARGEST_ID = (1 << 32) - 1
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,8 @@ class MergedInput:
     end_ns: int
     shift_ns: int = 0
     """Added to its times."""
+    added_to_correlations: int = 0
+    """Added to its correlation ids in a drawn trace, where an earlier input on the same tracks uses some of them."""
     slices: int = 0
     """Number of its nodes that were drawn."""
     skipped: Mapping[str, int] = field(default_factory=dict)
@@ -166,6 +169,8 @@ class _Found:
     number: int | None
     bounds_ns: tuple[int, int] | None
     """First start and last end on the rank's own clock; None if no node has a possible time."""
+    correlation_ids: tuple[int, int] | None
+    """The least and the greatest; None if no node has one."""
     skipped: Mapping[str, int]
     warning: str
 
@@ -295,8 +300,9 @@ def _survey(
         tasks = tasks_of(device.decode(errors="replace") for device in devices)
         rank = rank_number(tasks, read.stated_rank, source.name)
         number = step_number(source.name)
+        ids = convert_extension.correlation_ids(read.message, is_run_metadata=read.is_run_metadata)
         of, notes = (source, rank, read.process_name, bool(tasks)), (read.skipped, read.warning)
-        found.append(_Found(*of, devices, number, bounds, *notes))
+        found.append(_Found(*of, devices, number, bounds, ids, *notes))
         if pattern is not None and rank is not None:
             moments.append((rank, read.moments(number or 0, pattern)))
     if all(each.bounds_ns is None for each in found):
@@ -353,8 +359,9 @@ def _place(found: Sequence[_Found], offsets: Mapping[int, ClockOffset], layout: 
         like[each.process, number] += 1
         first[step] = min(first.get(step, corrected[id(each)]), corrected[id(each)])
     several = len({each.process for each in timed}) > 1
+    added = _added_to_correlations(timed) if layout == "sequence" else [0] * len(timed)
     placed = []
-    for each in timed:
+    for each, added_to_ids in zip(timed, added, strict=True):
         number = numbers[id(each)]
         start_ns = corrected[id(each)]
         if layout == "overlay":
@@ -374,8 +381,27 @@ def _place(found: Sequence[_Found], offsets: Mapping[int, ClockOffset], layout: 
         named = "" if each.rank_in_devices else rank
         owner = f"{named} step {number}".strip() if layout == "overlay" else named
         length_ns = each.end_ns - each.start_ns
-        placed.append(_Placed(number, rank, owner, base_ns, shift_ns, each.start_ns, length_ns, each.devices, each))
+        times = (base_ns, shift_ns, added_to_ids, each.start_ns, length_ns)
+        placed.append(_Placed(number, rank, owner, *times, each.devices, each))
     return placed
+
+
+def _added_to_correlations(found: Sequence[_Found]) -> list[int]:
+    """What is added to the correlation ids of each input: 0 unless an earlier one of its process uses some of them.
+
+    Steps of one process have different ids. Files of several runs, or of processes that nothing names, may share some.
+    """
+    used: dict[tuple[bool, int, str], list[tuple[int, int]]] = defaultdict(list)
+    added = []
+    for each in found:
+        least, greatest = each.correlation_ids or (0, 0)
+        before = used[each.process]
+        above = max((last for _, last in before), default=0)
+        shares = least <= above and any(first <= greatest and least <= last for first, last in before)
+        above = above if greatest and shares and above + greatest <= _LARGEST_ID else 0
+        before.append((least + above, greatest + above))
+        added.append(above)
+    return added
 
 
 def _offset(each: _Found, offsets: Mapping[int, ClockOffset]) -> int:
@@ -402,6 +428,7 @@ def _draw(trace: MergedFile, step: _Placed, at: int, of: int, report_progress: P
         start_ns=found.start_ns,
         end_ns=found.end_ns,
         shift_ns=step.shift_ns,
+        added_to_correlations=step.added_to_correlations,
         slices=slices,
         skipped=skipped,
         warning=found.warning,

@@ -3,6 +3,7 @@
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -30,6 +31,7 @@ using draw::DrawingOptions;
 using draw::Summary;
 using draw::TrackOrder;
 using stepstats::Device;
+using stepstats::Node;
 using stepstats::Span;
 using stepstats::StepStats;
 using write::MergedTrace;
@@ -51,13 +53,15 @@ class MergedFile {
   // Returns the numbers of nodes drawn and of nodes without a valid time.
   std::pair<uint64_t, uint64_t> add(
       const py::bytes& message, bool is_run_metadata, const std::string& owner, int64_t base_ns, int64_t start_ns,
-      int64_t shift_ns, const std::vector<std::tuple<std::string, std::string, std::optional<int64_t>>>& remarks,
+      int64_t shift_ns, int64_t added_to_correlations,
+      const std::vector<std::tuple<std::string, std::string, std::optional<int64_t>>>& remarks,
       const std::unordered_map<std::string, std::string>& labels, const EventRecordArguments& event_records,
       const OpDetailArguments& collectives, const SampledArguments& sampled) {
     const std::string_view bytes(message);
     DrawingOptions options;
     options.base_ns = base_ns;
     options.shift_ns = shift_ns;
+    options.added_to_correlations = added_to_correlations;
     for (const auto& [name, details, wall_ns] : remarks) options.remarks.push_back({name, details, wall_ns});
     options.labels = labels;
     options.event_records = to_event_records(event_records);
@@ -101,6 +105,26 @@ py::object survey_step(const py::bytes& message, bool is_run_metadata) {
   return py::make_tuple(summary.base_ns, summary.base_ns + summary.end_ns);
 }
 
+// The least and the greatest correlation id of the nodes, or None if no node has one.
+py::object correlation_ids(const py::bytes& message, bool is_run_metadata) {
+  const std::string_view bytes(message);
+  uint32_t least = UINT32_MAX;
+  uint32_t greatest = 0;
+  {
+    const GilRelease no_gil;
+    const StepStats step(bytes, is_run_metadata);
+    for (const Device& device : step.devices()) {
+      step.for_each_node(device, [&](const Node& node) {
+        if (node.correlation_id == 0) return;
+        least = std::min(least, node.correlation_id);
+        greatest = std::max(greatest, node.correlation_id);
+      });
+    }
+  }
+  if (greatest == 0) return py::none();
+  return py::make_tuple(least, greatest);
+}
+
 // By device: the starts in wall ns and the durations of its nodes, of which -1 means that a node has no valid time.
 py::list node_times(const py::bytes& message, bool is_run_metadata) {
   const std::string_view bytes(message);
@@ -135,6 +159,8 @@ py::list device_names(const py::bytes& message, bool is_run_metadata) {
 void bind_merge(py::module_& module) {
   module.def("survey", &survey_step, py::arg("message"), py::kw_only(), py::arg("is_run_metadata"),
              "(first start, last end) of a message in ns since the epoch; None where no node has a possible time.");
+  module.def("correlation_ids", &correlation_ids, py::arg("message"), py::kw_only(), py::arg("is_run_metadata"),
+             "(least, greatest) correlation id of the nodes of a message; None where none has one.");
   module.def("node_times", &node_times, py::arg("message"), py::kw_only(), py::arg("is_run_metadata"),
              "By device (starts in ns since the epoch, durations) of its nodes; -1: a node has no possible time.");
   module.def("devices", &device_names, py::arg("message"), py::kw_only(), py::arg("is_run_metadata"),
@@ -145,9 +171,10 @@ void bind_merge(py::module_& module) {
            "`write` is called with the file's bytes, piece by piece, as memoryviews valid during the call.\n\n"
            "`owned_devices` are the owner (str) and the device (bytes) of all that will be added: they say the order.")
       .def("add", &MergedFile::add, py::arg("message"), py::kw_only(), py::arg("is_run_metadata"), py::arg("owner"),
-           py::arg("base_ns"), py::arg("start_ns"), py::arg("shift_ns"), py::arg("remarks"), py::arg("labels"),
-           py::arg("event_records"), py::arg("collectives"), py::arg("sampled"),
+           py::arg("base_ns"), py::arg("start_ns"), py::arg("shift_ns"), py::arg("added_to_correlations"),
+           py::arg("remarks"), py::arg("labels"), py::arg("event_records"), py::arg("collectives"), py::arg("sampled"),
            "Draw a step that begins at `start_ns`, moved by `shift_ns`, on an axis that begins at `base_ns`.\n\n"
+           "`added_to_correlations` keeps its correlation ids apart from those of other steps on the same tracks.\n"
            "Returns (nodes drawn, nodes without a possible time). `owner` is put before the names of its processes.\n"
            "`remarks` are marks of the step: (name, details, wall time or None for its end).\n"
            "`labels`, `event_records` and `collectives` are those of `collector.timeline.object_labels`.\n"

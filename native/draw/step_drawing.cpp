@@ -557,7 +557,7 @@ void StepDrawing::add_own_arguments(const Node& node, const Span& span, Descript
     argument.key = key;
     argument.number = number;
   };
-  if (node.correlation_id != 0) add_number(kCorrelation, node.correlation_id);
+  if (node.correlation_id != 0) add_number(kCorrelation, node.correlation_id + options_.added_to_correlations);
   if (!options_.op_details.runs.empty() && description.activity.category == stepstats::Category::kOp) {
     const OpDetails::Arguments* const details =
         options_.op_details.of(span.start_ns - options_.shift_ns, span.duration_ns, node.thread_id);

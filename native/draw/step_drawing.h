@@ -62,6 +62,7 @@ struct DrawingOptions {
   std::string process_label;
   uint32_t first_counter_id = 1;
   uint64_t first_flow_id = 1;
+  int64_t added_to_correlations = 0;  // so that steps on the same tracks do not share ids that they count by themselves
 };
 
 // Throws WireError. The step's bytes must outlive the call; the visitor and the callables may throw anything.
