@@ -133,6 +133,14 @@ class ProfilerDialect:
         """The number that a launch shares with the work that it caused; 0 where there is none."""
         return np.maximum(self.found.integers("correlation", rows), 0)
 
+    def recorded_by(self, rows: Numbers) -> Numbers:
+        """The number of the call that recorded the CUDA event for which a row waits; 0 where it is not known."""
+        return np.maximum(self.found.integers("wait_on_cuda_event_record_corr_id", rows), 0)
+
+    def memory_devices(self, rows: Numbers) -> Numbers:
+        """The numbers of the GPUs on which PyTorch's allocator was asked for memory."""
+        return np.maximum(self.found.integers("Device Id", rows), 0)
+
     def external_ids(self, rows: Numbers) -> Numbers:
         """The number that an op and its launched work share; before PyTorch 1.10 activities spell it in lower case."""
         stated = self.found.integers("External id", rows)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collector.formats.chrome_events import text
+from collector.formats.free_numbers import FreeNumbers
 from collector.recording.first_rows import distinct_rows
 from collector.stepstats.labels import HOST_DEVICE
 
@@ -54,14 +55,21 @@ class HostTracks:
         known = {(str(process), str(thread)): name for process, thread, name in self._dialect.thread_names()}
         return [known.get((str(process), str(thread)), "") for process, thread in self._dialect.found.tracks]
 
+    @cached_property
+    def thread_numbers(self) -> list[int]:
+        """The number of each track's thread, which no other process has; those of ``/cpu:0`` keep theirs."""
+        own = self._dialect.thread_numbers
+        numbers = FreeNumbers()
+        taken: dict[tuple[str, int], int] = {}
+        for track in sorted(self._with_columns, key=lambda track: self.devices[track] != HOST_DEVICE):
+            key = self.devices[track], own[track]
+            if key not in taken:
+                taken[key] = numbers.take(own[track])
+        return [taken.get(key, key[1]) for key in zip(self.devices, own, strict=True)]
+
     def _threads(self) -> dict[int, int]:
-        """Number of a thread -> its track; of several processes with the same number, that of ``/cpu:0``."""
-        threads: dict[int, int] = {}
-        for track in self._with_columns:
-            number = self._dialect.thread_numbers[track]
-            if number not in threads or self.devices[track] == HOST_DEVICE != self.devices[threads[number]]:
-                threads[number] = track
-        return threads
+        """Number of a thread -> its first track."""
+        return {self.thread_numbers[track]: track for track in reversed(self._with_columns)}
 
     def environment(self) -> Mapping[str, Mapping[int, str]]:
         """The entries of a recording's environment about the threads of annotations and calls."""

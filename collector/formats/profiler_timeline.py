@@ -280,7 +280,7 @@ class ProfilerTrace(RecordingSource):
     def _add_annotations(self, built: CaptureBuilder) -> None:
         ops = self._spans_of(OP)
         names, index = self._dialect.names(self._rows[ops])
-        threads = self._dialect.threads(self._rows[ops])
+        threads = self._threads(self._rows[ops])
         details, detail_places = self._dialect.op_details(self._rows[ops])
         built.add(
             "annotations",
@@ -301,7 +301,7 @@ class ProfilerTrace(RecordingSource):
             index,
             **self._times(calls),
             process_id=partial(self._dialect.processes, rows),
-            thread_id=partial(self._dialect.threads, rows),
+            thread_id=partial(self._threads, rows),
             correlation_id=partial(self._dialect.correlations, rows),
         )
 
@@ -313,9 +313,7 @@ class ProfilerTrace(RecordingSource):
         dialect, found = self._dialect, self._dialect.found
         waits = self._spans_of(SYNC)
         rows = self._rows[waits]
-        events, recorded_by = (
-            np.maximum(found.integers(f"wait_on_cuda_event_{what}", rows), 0) for what in ("id", "record_corr_id")
-        )
+        events, recorded_by = np.maximum(found.integers("wait_on_cuda_event_id", rows), 0), dialect.recorded_by(rows)
         built.add(
             "synchronizations",
             **self._times(waits),
@@ -350,7 +348,7 @@ class ProfilerTrace(RecordingSource):
             memory_kind=np.full(len(rows), memory_kind_number("Device"), np.int64),
             address=np.maximum(found.signed_integers("Addr", rows), 0),
             num_bytes=np.abs(num_bytes),
-            device_id=np.maximum(found.integers("Device Id", rows), 0),
+            device_id=self._dialect.memory_devices(rows),
         )
 
     def _memory_rows(self) -> Numbers:
@@ -379,7 +377,7 @@ class ProfilerTrace(RecordingSource):
         device_places, thread_places = tracks.copy(), tracks
         device_places[is_of_gpu] = len(found.tracks) + gpu_index
         thread_places[is_of_gpu] = len(found.tracks) + stream_index
-        thread_ids = dialect.threads(rows)
+        thread_ids = self._threads(rows)
         thread_ids[is_of_gpu] = streams[stream_index]
         built.add(
             "other_ranges",
@@ -391,6 +389,10 @@ class ProfilerTrace(RecordingSource):
             thread_name_id=threads[thread_places],
             correlation_id=dialect.correlations(rows),
         )
+
+    def _threads(self, rows: Numbers) -> Numbers:
+        """The numbers of threads."""
+        return np.array([*self._hosts.thread_numbers, 0], np.int64)[self._dialect.found.track_numbers(rows)]
 
     @cached_property
     def _hosts(self) -> HostTracks:

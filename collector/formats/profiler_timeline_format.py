@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def _read(content: FileContent) -> Step:
-    from collector.formats.profiler_dialect import ProfilerDialect
+    from collector.formats.merged_profiles import profile_dialect
 
-    return read(content, ProfilerDialect(content.chrome_events))
+    return read(content, profile_dialect(content.chrome_events))
 
 
 def read(content: FileContent, dialect: ProfilerDialect) -> Step:

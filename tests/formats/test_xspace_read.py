@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import collector
+from collector.analysis.annotation_paths import annotation_paths
 from collector.formats.xspace_events import xspace_events
 from collector.protos import DeviceStepStats, NodeExecStats, StepStats
 from collector.protos.xplane_pb2 import XEvent, XLine, XPlane, XSpace, XStat
@@ -306,3 +307,21 @@ def test_numbers_that_name_nothing_and_times_before_the_start():
     assert found.names(slices)[0] == [""]
     assert found.starts_ns(slices).tolist() == [-1500]
     assert list(found.arguments_of(slices)) == [{"": ""}]
+
+
+def test_threads_of_two_hosts_are_not_one_thread(write):
+    """Lines are counted in each plane: an op of one host is not inside one of the other."""
+    hosts = [
+        plane("/host:CPU", ("main", [(outer, 10_000 * begin, 800_000, {}), (inner, 300_000, 100_000, {})]))
+        for outer, inner, begin in (("a", "b", 1), ("c", "d", 2))
+    ]
+    step = collector.load(write(*hosts))
+    annotations = step.recording.annotations
+    assert len(set(annotations.thread_id.tolist())) == 2
+    assert dict(zip(annotations.recorded_names(), annotations.depth.tolist(), strict=True)) == {
+        "a": 0,
+        "b": 1,
+        "c": 0,
+        "d": 1,
+    }
+    assert sorted(annotation_paths(step.recording)[0]) == ["a", "a/b", "c", "c/d"]
