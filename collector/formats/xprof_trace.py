@@ -15,6 +15,7 @@ import numpy as np
 from collector.formats.capture_builder import device_ids, is_api_name
 from collector.formats.chrome_dialects import XPROF_GPU
 from collector.formats.chrome_events import per_place, text
+from collector.formats.free_numbers import FreeNumbers
 from collector.formats.profiler_dialect import (
     CALL,
     GPU_ANNOTATION,
@@ -45,6 +46,8 @@ _PYTHON_FUNCTION = "$"
 _OTHER_ROW = re.compile(r"(?:(?:rank|process) \d+ )?(?:step \d+ )?(?:Steps|waits|overheads|jit|memory|nvtx)")
 """Threads of the host, in our own profiles, that hold neither calls nor annotations; of several ranks, or of several
 steps that begin together, each has such threads."""
+_OWNER = re.compile(r"job:[^/]+/replica:\d+/task:\d+ |(?:(?:rank|process) \d+ )?(?:step \d+ )?")
+"""What the threads of the host of our own profiles have before their names, if they are of several processes."""
 _OPS = ("tf_op", "level 0", "hlo_op", "annotation")
 """Arguments that name the op, the first that is there counts."""
 _DETAILS = ("memset_details", "memcpy_details", "kernel_details")
@@ -72,6 +75,15 @@ class XprofDialect(ProfilerDialect):
             str(threads.get(track, {}).get("name")) if all(isinstance(part, int) for part in track) else "None"
             for track in self.found.tracks
         ]
+
+    @cached_property
+    def _process_numbers(self) -> list[int]:
+        """The process of each track: profiles of ours have the threads of several processes in one plane."""
+        owners = (found[0] if (found := _OWNER.match(thread)) else "" for thread in self._track_threads)
+        tracks = list(zip(super()._process_numbers, owners, strict=True))
+        numbers = FreeNumbers()
+        number_of = {process: numbers.take(process[0]) for process in dict.fromkeys(tracks)}
+        return [number_of[process] for process in tracks]
 
     @cached_property
     def _track_devices(self) -> Numbers:

@@ -28,7 +28,7 @@ from collector.recording.cupti_enums import COPY_KINDS
 from collector.recording.ledger import Ledger
 from collector.runtime.extension import convert_extension
 from collector.stepstats.activity_arguments import arguments_of, name_in
-from collector.stepstats.device_prefixes import common_prefix
+from collector.stepstats.device_prefixes import common_prefix, split_prefix, task_numbers
 from collector.stepstats.labels import recorded_op
 from collector.stepstats.node_times import NodeTimes, node_times, step_bounds
 from collector.stepstats.object_tables import object_rows_of_capture
@@ -90,8 +90,8 @@ class _Part:
     shift_ns: int
     causes: dict[str, list[tuple[int, int]]]
     """Rank, where there are several -> start of each step on its own clock, in order, and its number as a cause."""
-    first_correlation: int
-    """Added to correlation ids, which each process counts from 1."""
+    first_correlations: list[int]
+    """For each device: added to correlation ids, which each process counts from 1."""
     event_records: dict[int, ObjectRow]
     """Correlation id of a call that recorded a CUDA event -> the row of the event."""
     texts: Sequence[str]
@@ -122,7 +122,7 @@ class XSpaceWriter:
         self._steps: dict[tuple[str, int, int], list[int]] = {}
         """Owner, number and place among its like of a step -> number as cause, first start, last end."""
         self._like: Counter[tuple[str, int]] = Counter()
-        self._inputs = 0
+        self._tasks = 0
         self._flows = 0
         self._left_out = 0
         self._warnings: list[str] = []
@@ -169,11 +169,12 @@ class XSpaceWriter:
             ]
             for rank, own in marks.items()
         }
+        tasks = task_numbers(device.device for device in step.dev_stats)
         part = _Part(
             times,
             shift_ns,
             causes,
-            self._inputs << 32,
+            [self._tasks + task << 32 for task in tasks],
             {row["correlation_id"]: row for row in objects.get("cuda_events", ())},
             texts,
             self._flows_of(step, objects),
@@ -185,14 +186,15 @@ class XSpaceWriter:
             for device, gpu in zip(step.dev_stats, gpus, strict=True)
             if gpu and gpu["row"] == _ALL_STREAMS
         }
-        several = len({gpu["prefix"] for gpu in gpus if gpu and gpu["row"]}) > 1
+        several = any(tasks) or len({gpu["prefix"] for gpu in gpus if gpu and gpu["row"]}) > 1
         slices = left_out = 0
         for place, (device, gpu) in enumerate(zip(step.dev_stats, gpus, strict=True)):
             row = gpu["row"] if gpu else None
             if marked_steps and _STEPS_DEVICE.fullmatch(device.device):
                 continue
             if gpu is None or row is None:  # the host, or TensorFlow's ops placed on a GPU: the time the host took
-                drawn, without = _add_threads(self._host, owner, device, place, part)
+                whose = owner or (split_prefix(device.device)[0].strip("/") if any(tasks) else "")
+                drawn, without = _add_threads(self._host, whose, device, place, part)
             elif (gpu["prefix"], gpu["ordinal"]) not in with_streams or _is_stream(row):
                 whose = owner or (gpu["prefix"].strip("/") if several else "")
                 known = activities.get((gpu["prefix"], gpu["ordinal"]), {}).get(row, [])
@@ -202,7 +204,7 @@ class XSpaceWriter:
             slices += drawn
             left_out += without
         self._describe(objects, owner, {gpu["row"] for gpu in gpus if gpu and gpu["row"]})
-        self._inputs += 1
+        self._tasks += max(tasks, default=0) + 1
         self._left_out += left_out
         return slices, left_out
 
@@ -399,7 +401,7 @@ def _add_stream(
         details = {} if columns.kind else dict(_DETAIL.findall(label))
         stats = [built.number("_ct", _STEP_CONTEXT), built.number("_c", part.cause(rank, times[0]))]
         if node.correlation_id:
-            stats.append(_correlation(built, node, part))
+            stats.append(_correlation(built, node, part, place))
         stats += _flow(built, part, (place, index))
         if op and activity and (columns.kind or op != activity):
             stats.append(built.text("tf_op", op))
@@ -469,9 +471,9 @@ def _stats_of(built: Plane, arguments: Mapping[str, int | str]) -> list[XStat]:
     ]
 
 
-def _correlation(built: Plane, node: NodeExecStats, part: _Part) -> XStat:
-    """The number that a call and what it launched share; no other input has it."""
-    number = part.first_correlation + node.correlation_id
+def _correlation(built: Plane, node: NodeExecStats, part: _Part, place: int) -> XStat:
+    """The number that a call and what it launched share; no other input and no other task has it."""
+    number = part.first_correlations[place] + node.correlation_id
     return XStat(metadata_id=built.stat("correlation_id"), uint64_value=number)
 
 
@@ -502,7 +504,7 @@ def _add_threads(host: Plane, owner: str, device: DeviceStepStats, place: int, p
         if event is not None and columns.kind == Activity.API_CALL:
             stats += [host.number("event", event["event_id"]), host.number("stream", event["stream_id"])]
         if node.correlation_id:
-            stats.append(_correlation(host, node, part))
+            stats.append(_correlation(host, node, part, place))
         stats += _flow(host, part, (place, index))
         host.put(lines.setdefault(node.thread_id, XLine()), node.node_name or "unknown", times, stats)
     for thread, events in lines.items():
