@@ -131,7 +131,7 @@ class _Segments(NamedTuple):
     def of(cls, recording: Recording, kernel_gap_ns: int) -> _Segments:
         edges = PathEdges(recording)
         work, calls = edges.work, recording.api_calls
-        _, of_calls = processes_of_calls(recording)
+        of_calls = processes_of_calls(recording)
         of_work = processes_of_work(recording, work)
         found: list[tuple[Numbers, ...]] = []
         for process in distinct_values(of_work).tolist():

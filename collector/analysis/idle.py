@@ -18,7 +18,7 @@ from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.analysis.duration_groups import Keys, duration_groups
 from collector.analysis.evidence import activities_of, one_row_of_each
-from collector.analysis.process_rows import calls_for, overheads_for
+from collector.analysis.process_rows import are_beside, processes_of_calls, processes_of_overheads
 from collector.analysis.shared_values import is_sharing, shared
 from collector.recording.api_functions import ApiRole, ids_with_role
 from collector.recording.cupti_enums import LOADING_OVERHEADS
@@ -283,8 +283,8 @@ def _each_device(recording: Recording, window: str, kernel_gap_ns: int) -> Itera
                 recording,
                 work,
                 own_window,
-                _union(calls, is_wait & calls_for(recording, work)),
-                _union(overheads, is_tracers & overheads_for(recording, work)),
+                _union(calls, is_wait & are_beside(processes_of_calls(recording), recording, work)),
+                _union(overheads, is_tracers & are_beside(processes_of_overheads(recording), recording, work)),
                 kernel_gap_ns,
             ),
         )

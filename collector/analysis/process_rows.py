@@ -25,33 +25,30 @@ if TYPE_CHECKING:
 
 _OF_PROCESSES = (1, 2)
 """``CUpti_ActivityObjectKind`` of a process and of a thread."""
-_OF_DEVICES = (3, 4, 5)
-"""Those of a device, a context and a stream."""
 UNKNOWN = -1
 """The number of the process of work whose process is not known."""
 
 
-def processes_of_calls(recording: Recording) -> tuple[int, Numbers]:
-    """The number of processes that made calls, and for each call the number of its process, from 0 on."""
-    return _processes_of_calls(recording)
-
-
 @shared
-def _processes_of_calls(recording: Recording) -> tuple[int, Numbers]:
-    distinct, codes = distinct_codes(recording.api_calls.process_id)
-    return len(distinct), codes
+def processes_of_calls(recording: Recording) -> Numbers:
+    """For each call the number of its process, from 0 on."""
+    return distinct_codes(recording.api_calls.process_id)[1]
+
+
+def processes_of_launches(recording: Recording, work: Activities) -> Numbers:
+    """For each activity the number in `processes_of_calls` of the process that launched it; -1: unknown."""
+    launches = work.launch_rows()
+    return np.where(launches >= 0, np.append(processes_of_calls(recording), UNKNOWN)[launches], UNKNOWN)
 
 
 def processes_of_work(recording: Recording, work: Activities) -> Numbers:
-    """For each activity the number of the process that launched it, as `processes_of_calls` counts them.
+    """Like `processes_of_launches`; work whose launch was not recorded is that of the process of its context.
 
-    Work whose launch was not recorded is that of the process of its context; it is 0 where there is one process only.
+    All work is that of the process if there is only one.
     """
-    count, of_calls = processes_of_calls(recording)
-    if count < 2:
+    if not processes_of_calls(recording).any():
         return np.zeros(len(work), np.int64)
-    launches = work.launch_rows()
-    found = np.where(launches >= 0, of_calls[launches], UNKNOWN)
+    found = processes_of_launches(recording, work)
     contexts = work.column("context_id").astype(np.int64) + 1  # 0 is no key
     known = np.flatnonzero(found != UNKNOWN)
     ids, first = first_rows(contexts[known])
@@ -59,30 +56,19 @@ def processes_of_work(recording: Recording, work: Activities) -> Numbers:
     return own
 
 
-def calls_for(recording: Recording, work: Activities) -> Mask:
-    """The calls of the processes that launched some work; all calls where it is not known who did."""
-    of_calls = processes_of_calls(recording)[1]
-    own = _processes_for(recording, work)
-    return np.ones(len(of_calls), bool) if own is None else np.isin(of_calls, own)
+def processes_of_overheads(recording: Recording) -> Numbers:
+    """For each overhead the number of its process, as `processes_of_calls` counts them; -1: unknown."""
+    overheads, calls = recording.overheads, recording.api_calls
+    ids, first = first_rows(calls.process_id.astype(np.int64) + 1)  # 0 is no key
+    found = look_up(overheads.process_id.astype(np.int64) + 1, ids, processes_of_calls(recording)[first])
+    return np.where(np.isin(overheads.object_kind, _OF_PROCESSES), found, UNKNOWN)
 
 
-def overheads_for(recording: Recording, work: Activities) -> Mask:
-    """The overheads of the processes and devices of some work, and all overheads of which nothing is known."""
-    overheads, own = recording.overheads, _processes_for(recording, work)
-    if own is None:
-        return np.ones(len(overheads), bool)
-    of_calls = processes_of_calls(recording)[1]
-    ids, first = first_rows(recording.api_calls.process_id.astype(np.int64) + 1)  # 0 is no key
-    processes = look_up(overheads.process_id.astype(np.int64) + 1, ids, of_calls[first])
-    of_process, of_device = (np.isin(overheads.object_kind, kinds) for kinds in (_OF_PROCESSES, _OF_DEVICES))
-    is_others = of_process & (processes != UNKNOWN) & ~np.isin(processes, own)
-    is_others |= of_device & ~np.isin(overheads.device_id, distinct_values(work.device_id))
-    return ~np.asarray(is_others)
+def are_beside(processes: Numbers, recording: Recording, work: Activities) -> Mask:
+    """Whether rows of these processes are beside some work: of a process that launched it, or of an unknown one.
 
-
-def _processes_for(recording: Recording, work: Activities) -> Numbers | None:
-    """The numbers of the processes that launched some work; None: all there are, or it is not known."""
-    if processes_of_calls(recording)[0] < 2:
-        return None
-    own = distinct_values(processes_of_work(recording, work))
-    return None if UNKNOWN in own else own
+    All rows are, if it is not known what launched the work.
+    """
+    own = distinct_values(processes_of_launches(recording, work))
+    own = own[own != UNKNOWN]
+    return np.isin(processes, [UNKNOWN, *own.tolist()]) if len(own) else np.ones(len(processes), bool)

@@ -16,6 +16,7 @@ from collector.analysis.activities import Activities
 from collector.analysis.annotation_paths import has_whole_paths
 from collector.analysis.backward import are_backward_passes
 from collector.analysis.memory import LARGEST_BYTES, memory_places, rows_by_address
+from collector.analysis.process_rows import processes_of_calls, processes_of_launches, processes_of_overheads
 from collector.analysis.questions import QUESTIONS
 from collector.analysis.stream_numbers import StreamNumbers
 from collector.recording.api_functions import ApiRole, ids_with_role
@@ -90,6 +91,7 @@ def part_rows(recording: Recording) -> PartRows | None:
             "annotation": whole.annotation_rows(work.correlation_id) + 1,
             "captured": _capture_rows(whole, work) + 1,
             "correlation": correlations[0],
+            "process": processes_of_launches(whole, work) + 1,
         },
         "calls": {
             "start": calls.start_ns - began,
@@ -98,6 +100,7 @@ def part_rows(recording: Recording) -> PartRows | None:
             "failed": calls.return_value != 0,
             "waits": np.isin(calls.name_id, ids_with_role(whole.strings, ApiRole.WAIT)),
             "correlation": correlations[1],
+            "process": processes_of_calls(whole) + 1,
         },
         "annotations": {
             "start": annotations.start_ns - began,
@@ -114,6 +117,7 @@ def part_rows(recording: Recording) -> PartRows | None:
             "length": overheads.end_ns - overheads.start_ns,
             "code": _codes(_asked(recording, "tracing_cost"), "overheads", len(overheads)),
             "loads": np.isin(overheads.overhead_kind, LOADING_OVERHEADS),
+            "process": processes_of_overheads(whole) + 1,
         },
         "memory": {
             "start": operations.start_ns - began,

@@ -110,6 +110,7 @@ def program(build, chance):
     """Adds a program of several devices, streams and threads, with launches, waits, copies, memory and annotations."""
     names = ["gemm<float>", "gemm<int>", "ncclDevKernel_AllReduce", "sm90_xmma_gemm_f16", "é_norm", "\U0001f600_loss"]
     build.environment["source"] = chance.choice(["native", "replay", "chrome"])
+    processes = chance.choice([1, 2])
     now = 0
     for number in range(60):
         now += chance.choice([0, 0, 5, 40, 3000])
@@ -129,9 +130,12 @@ def program(build, chance):
                 correlation_id=correlation,
                 domain=chance.choice([1, 2]),
                 return_value=chance.choice([0, 0, 1]),
+                process_id=41 + device % processes,
             )
         if chance.random() < 0.2:
-            build.call("cudaStreamSynchronize_v3020", now + 30, chance.randrange(200))
+            build.call(
+                "cudaStreamSynchronize_v3020", now + 30, chance.randrange(200), process_id=41 + device % processes
+            )
         kind = chance.random()
         began = now + chance.choice([-10, 20, 20, 500]) if now > 10 else now
         if kind < 0.6:
@@ -149,7 +153,8 @@ def program(build, chance):
             )
         if chance.random() < 0.2:
             times = {"start_ns": START_NS + now, "end_ns": START_NS + now + 40}
-            build.raw("overheads", **times, overhead_kind=chance.choice([1, 1 << 16, 2 << 16, 5 << 16]))
+            whose = {"object_kind": chance.choice([0, 1]), "process_id": 41 + device % processes}
+            build.raw("overheads", **times, **whose, overhead_kind=chance.choice([1, 1 << 16, 2 << 16, 5 << 16]))
         if chance.random() < 0.5:
             path = chance.choice(["train", "train/layer", "loss", "step 3", "Step#4", "step 3/AddmmBackward0", *NODES])
             build.annotation(path, max(now - chance.randrange(2000), 0), 2100, number + 1, correlation)

@@ -197,11 +197,12 @@ function streams(_, asked) {
 /** The gaps of each device with their causes, and the rows of the activities that ended them. @param {Asked} asked */
 function gaps(asked) {
   const { rows: { work, calls, overheads }, cut } = asked;
-  const waits = union(cut.calls.filter((row) => calls.waits[row]).map((row) => timesOf(calls, row)));
-  const tracer = union(cut.overheads.filter((row) => !overheads.loads[row]).map((row) => timesOf(overheads, row)));
-  return byDevice(asked).map(([device, own]) => ({
-    device,
-    gaps: gapsBetween(own.map((row) => timesOf(work, row)), cut.part).map(({ start, end, endedBy }) => {
+  const waiting = cut.calls.filter((row) => calls.waits[row]);
+  const tracing = cut.overheads.filter((row) => !overheads.loads[row]);
+  return byDevice(asked).map(([device, own]) => {
+    const processes = new Set(own.map((row) => work.process[row]).filter(Boolean));
+    const waits = besides(calls, waiting, processes), tracer = besides(overheads, tracing, processes);
+    return { device, gaps: gapsBetween(own.map((row) => timesOf(work, row)), cut.part).map(({ start, end, endedBy }) => {
       const idle = end - start;
       /** @type {Row} */
       const gap = {
@@ -226,8 +227,15 @@ function gaps(asked) {
         gap.launch_latency_ns = end - until;
       }
       return gap;
-    }),
-  }));
+    }) };
+  });
+}
+
+/** The times of the rows of these processes, of which there are none if they are not known, and of unknown ones.
+ * @param {import("./rows.js").Table} table @param {number[]} rows @param {Set<number>} processes */
+function besides(table, rows, processes) {
+  const own = processes.size ? rows.filter((row) => !table.process[row] || processes.has(table.process[row])) : rows;
+  return union(own.map((row) => timesOf(table, row)));
 }
 
 /** The time between start and end that a union covers. @param {import("./intervals.js").Interval[]} union @param {number} start @param {number} end */
