@@ -206,7 +206,7 @@ def with_stated_ledger(recording: Recording, figures: Mapping[str, int]) -> Reco
         return recording
     rows = {name: len(getattr(recording, name)) for name in SCHEMA}
     apart = {name: getattr(recording.ledger, name) for name in SET_APART}
-    return recording.restated(ledger=Ledger.from_dict({**recording.counters, **rows, **apart}))
+    return recording.restated(ledger=Ledger.from_dict({**recording.ledger.as_dict(), **recording.counters, **rows, **apart}))
 
 
 def _held(values: Numbers, dtype: Any) -> npt.NDArray[Any]:

@@ -22,6 +22,7 @@ from collector.formats.timeline_columns import STREAM, Place, TimelineColumns
 from collector.protos import Activity
 from collector.protos.run_metadata_pb2 import Provenance, RunMetadata
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
+from collector.recording.ledger import LOSSES, Ledger
 from collector.recording.schema import SCHEMA
 from collector.recording.step_origin import StepOrigin
 from collector.recording.text_columns import text_column
@@ -92,13 +93,24 @@ def provenance(found: ChromeEvents) -> Provenance:
         simulated=about.get("simulated") is True,
         environment={text(key): text(value) for key, value in environment.items()},
         json_environment=[text(key) for key in keys if isinstance(key, str)] if isinstance(keys, list) else [],
-        ledger=dict(_figures(about, "ledger")),
+        ledger=dict(_figures(about, "ledger")) or _ledger_of_inputs(found),
         window_start_nanos=start_ns,
         window_end_nanos=end_ns,
         unread=unread,
         rank=stated.rank,
         world_size=stated.world_size,
     )
+
+
+def _ledger_of_inputs(found: ChromeEvents) -> dict[str, int]:
+    """The sum of the ledgers that a merged trace states; of its losses alone, where it does not state all ledgers."""
+    ledgers = [dict(_figures(each, "ledger")) for each in _inputs(found)]
+    summed: Counter[str] = Counter()
+    for ledger in ledgers:
+        summed.update(ledger)
+    if "nothing_recorded" in summed:
+        summed["nothing_recorded"] = min(ledger.get("nothing_recorded", 0) for ledger in ledgers)
+    return {name: count for name, count in summed.items() if all(ledgers) or (name in LOSSES and count)}
 
 
 def _figures(about: dict[str, Any], key: str) -> Iterator[tuple[str, int]]:

@@ -115,3 +115,20 @@ def test_a_file_made_of_a_merged_one_keeps_processes_apart(build, tmp_path, figu
     assert +figure(merged.recording) == _sum(figure, recordings)
     merged.save(tmp_path / f"again{suffix}")
     assert +figure(collector.load(tmp_path / f"again{suffix}").recording) == _sum(figure, recordings)
+
+
+def test_losses_of_the_inputs_are_those_of_the_file(build, tmp_path):
+    recordings = _job(build)
+    build.counters["records_dropped"] = 3
+    lossy = [build.kernel("k", 10, correlation_id=1).call("cudaLaunchKernel", 1, correlation_id=2).recording()]
+    paths = _saved([*recordings, *lossy], tmp_path, ".gpurec", ["rank0", "rank1", "rank2"])
+    step = collector.load(collector.merge(paths, tmp_path / "all.json").output)
+    stated = [collector.load(path).ledger for path in paths]
+    for ledger in (step.ledger, step.recording.ledger):
+        assert sorted(ledger.losses()) == sorted(stated[2].losses())
+        assert ledger.launches_seen == sum(each.launches_seen for each in stated)
+    foreign = tmp_path / "rank3.pb"
+    foreign.write_bytes(collector.load(paths[0]).step_stats.SerializeToString())
+    step = collector.load(collector.merge([*paths, foreign], tmp_path / "all.json").output)
+    assert set(stated[2].losses()) <= set(step.recording.ledger.losses())
+    assert step.recording.ledger.launches_seen == sum(each.launches_seen for each in [*stated, stated[0]])
