@@ -14,6 +14,7 @@ from collector.analysis.annotation_paths import annotation_paths, launch_paths
 from collector.analysis.answer import Column, Window
 from collector.analysis.asked import Part, Question
 from collector.analysis.evidence import Evidence
+from collector.analysis.process_rows import processes_of_calls
 from collector.analysis.step_marks import MARK, mark_pattern, mark_rows, path_within, places_launched_in
 from collector.recording.distinct import distinct_codes, grouped_rows
 from collector.recording.kernel_names import short_name
@@ -142,7 +143,16 @@ def _part(recordings: Sequence[Recording], mark: re.Pattern[str], *, first_apart
         for place, step in enumerate(found)
     ]
     evidence = Evidence(len(found), lambda place: found[place].work.rows_by_table())
-    return Part(rows, [step.window for step in found], evidence)
+    processes = max((int(processes_of_calls(recording).max(initial=0)) + 1 for recording in recordings), default=1)
+    is_marked = any(step.name for step in found)
+    notes = [_SEVERAL_PROCESSES.format(processes)] if processes > 1 and is_marked else []
+    return Part(rows, [step.window for step in found], evidence, notes=notes)
+
+
+_SEVERAL_PROCESSES = (
+    "The steps are those of one thread with marks. Activities that other processes launched in the time of a step "
+    "count in it as well: the recording has {} processes."
+)
 
 
 def _verdict(*, is_known: bool, is_apart: bool, is_outlier: bool) -> str:

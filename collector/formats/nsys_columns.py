@@ -1,8 +1,8 @@
 """Recordings from exports of Nsight Systems, whose tables are CUPTI's records under other names.
 
-Context ids and correlation ids are unique within one process only. Ids that an earlier process also uses get new
-numbers, so that one recording holds all processes. An activity's op is the innermost NVTX range that was open when its
-launch was called. Of an export's facts about the machine and its user, only devices and thread names are read.
+Ids of contexts, launches, graphs and threads are unique within one process only. Ids that an earlier process also uses
+get new numbers, so that one recording holds all processes. An activity's op is the innermost NVTX range that was open
+when its launch was called. Of an export's facts about the machine and its user, only devices and thread names are read.
 """
 
 from __future__ import annotations
@@ -156,6 +156,7 @@ class NsysColumns:
         self._streams = database.table(
             "TARGET_INFO_CUDA_STREAM", "hwId", "vmId", "processId", "contextId", "streamId", "priority", "flag"
         )
+        self._names = database.table("ThreadNames", "globalTid", "nameId", "priority")
         self._has_processes = any("globalPid" in rows for rows in self._work.values())
         self._correlation_ids = ProcessNumbers(
             (self._process(rows), rows["correlationId"])
@@ -164,6 +165,11 @@ class NsysColumns:
         self._context_ids = ProcessNumbers(
             (self._process(rows), rows["contextId"]) for rows in (*self._work.values(), self._contexts, self._streams)
         )
+        self._thread_ids = ProcessNumbers(
+            (self._process(rows), rows["globalTid"] & _THREAD_MASK)
+            for rows in (self._calls, self._overheads, self._ranges, self._names)
+        )
+        self._graph_ids = ProcessNumbers((self._process(rows), rows["graphId"]) for rows in self._work.values())
         epochs = database.table("TARGET_INFO_SESSION_START_TIME", "utcEpochNs")["utcEpochNs"].tolist()
         self._epoch_ns = next((epoch for epoch in epochs if 0 <= epoch < _EPOCH_LIMIT_NS), 0)
 
@@ -226,7 +232,7 @@ class NsysColumns:
     def _threads(self, rows: NsysTable) -> dict[str, Numbers]:
         return {
             "process_id": (rows["globalTid"] >> 24) & _THREAD_MASK,
-            "thread_id": rows["globalTid"] & _THREAD_MASK,
+            "thread_id": self._thread_ids.of(self._process(rows), rows["globalTid"] & _THREAD_MASK),
         }
 
     def _correlation(self, rows: NsysTable) -> Numbers:
@@ -244,6 +250,8 @@ class NsysColumns:
         for table, rows in self._work.items():
             columns = {own: rows[theirs] for theirs, own in _WORK[table].columns.items()}
             columns |= {"context_id": self._context(rows), "correlation_id": self._correlation(rows)}
+            if "graph_id" in columns:
+                columns["graph_id"] = self._graph_ids.of(self._process(rows), columns["graph_id"])
             if table == "kernels":
                 names, index = self._named(rows[next((name for name in _KERNEL_NAMES if name in rows), "")])
                 columns["name_id"] = self._built.name_ids(names)[index]
@@ -355,7 +363,7 @@ class NsysColumns:
         seen = set((self._threads(self._calls)["thread_id"]).tolist()) | set(
             self._threads(self._ranges)["thread_id"].tolist()
         )
-        rows = self._database.table("ThreadNames", "globalTid", "nameId", "priority")
+        rows = self._names
         order = np.argsort(rows["priority"], kind="stable")
         threads = self._threads(rows)["thread_id"][order].tolist()
         names = [self._strings.get(number, "") for number in rows["nameId"][order].tolist()]

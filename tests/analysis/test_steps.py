@@ -154,3 +154,19 @@ def test_the_order_of_steps_after_the_first_does_not_matter(make):
             assert np.array_equal(answer["z"][1:], modified_z(usual, usual))
 
     check()
+
+
+def test_marks_of_one_of_several_processes(build):
+    """The steps of the others are not known: the answer says that their work counts in these steps."""
+    for number in (1, 2):
+        build.annotation(f"step {number}", 1000 * number, 900, number)
+        for process in (41, 42):
+            correlation = 100 * process + number
+            build.call("cudaLaunchKernel", 1000 * number + 10, 5, correlation_id=correlation, process_id=process)
+            build.kernel("k", 1000 * number + 20, 50, correlation_id=correlation, device_id=process - 41)
+    answer = steps(build.recording())
+    assert answer["activities"].tolist() == [2, 2]
+    assert "the recording has 2 processes" in answer.notes[0]
+    for call in build.rows["api_calls"]:
+        call["process_id"] = 41
+    assert steps(build.recording()).notes == ()

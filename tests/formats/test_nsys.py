@@ -270,11 +270,13 @@ def test_an_export_without_kernels_is_a_step_without_kernels(export):
     assert recording.api_calls.recorded_names() == ["cudaFree"]
 
 
-def test_two_processes_with_the_same_ids(export):
-    columns = f"{KERNELS}, contextId INTEGER, globalPid INTEGER"
+@pytest.mark.parametrize("thread", [401, 402])
+def test_two_processes_with_the_same_ids(export, thread):
+    columns = f"{KERNELS}, contextId INTEGER, globalPid INTEGER, graphId INTEGER"
     kernels = [(100, 110, 0, 7, 5, 1, 1, global_id(41)), (105, 120, 0, 7, 5, 2, 1, global_id(42))]
-    calls = [(10, 20, global_id(41, 401), 5, 3), (50, 60, global_id(42, 402), 5, 3)]
-    ranges = [(5, 30, 59, "first", global_id(41, 401), None), (45, 70, 59, "second", global_id(42, 402), None)]
+    kernels = [(*kernel, 9) for kernel in kernels]
+    calls = [(10, 20, global_id(41, 401), 5, 3), (50, 60, global_id(42, thread), 5, 3)]
+    ranges = [(5, 30, 59, "first", global_id(41, 401), None), (45, 70, 59, "second", global_id(42, thread), None)]
     recording = collector.load(
         export(
             {
@@ -291,7 +293,8 @@ def test_two_processes_with_the_same_ids(export):
     }
     assert len(set(recording.kernels.context_id.tolist())) == 2
     assert recording.api_calls.process_id.tolist() == [41, 42]
-    assert recording.api_calls.thread_id.tolist() == [401, 402]
+    assert recording.api_calls.thread_id.tolist() == [401, 402 if thread == 402 else 1]
+    assert sorted(recording.kernels.graph_id.tolist()) == [1, 9]
 
 
 def test_ranges_of_emit_nvtx_have_the_name_of_their_op(export):
