@@ -118,14 +118,14 @@ def profiler_of(arguments: argparse.Namespace, steps: list[str]) -> Profiler:
 
 def _answer(profiler: Profiler, command: Command) -> str:
     """The text of an answer; requested files are written."""
-    from collector.profiler.empty_answers import reason_of_empty_answer
+    from collector.profiler.empty_profiles import reason_of_empty_view
     from collector.profiler.reporter import write_files
 
     with progress(f"answering {command.name}"):
         if command.name == "advise":
             return profiler.advice_text(command.advice)
         report = profiler.reporter.ask(command.name, command.options)
-        reason = reason_of_empty_answer(profiler.reporter, command.name, command.options, report)
+        reason = reason_of_empty_view(profiler.reporter, command.name, command.options, report)
     if reason:
         terminal.report(reason)
     write_files(report)

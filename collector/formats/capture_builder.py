@@ -197,16 +197,18 @@ class CaptureBuilder:
             }
 
 
-def with_stated_ledger(recording: Recording, figures: Mapping[str, int]) -> Recording:
+def with_stated_ledger(recording: Recording, figures: Mapping[str, int], *, is_whole: bool = True) -> Recording:
     """The recording with the figures of the ledger that its file states, which are among its counters.
 
-    The rows of each table are counted, as the file may have a part of them, and as some may have impossible times.
+    The rows of each table are counted, as the file may have a part of them, and as some may have impossible times. Of a
+    ledger that is not ``is_whole`` so are the other figures.
     """
     if not figures:
         return recording
+    counted = {} if is_whole else recording.ledger.as_dict()
     rows = {name: len(getattr(recording, name)) for name in SCHEMA}
     apart = {name: getattr(recording.ledger, name) for name in SET_APART}
-    return recording.restated(ledger=Ledger.from_dict({**recording.ledger.as_dict(), **recording.counters, **rows, **apart}))
+    return recording.restated(ledger=Ledger.from_dict({**counted, **recording.counters, **rows, **apart}))
 
 
 def _held(values: Numbers, dtype: Any) -> npt.NDArray[Any]:

@@ -22,7 +22,7 @@ from collector.formats.timeline_columns import STREAM, Place, TimelineColumns
 from collector.protos import Activity
 from collector.protos.run_metadata_pb2 import Provenance, RunMetadata
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
-from collector.recording.ledger import LOSSES, Ledger
+from collector.recording.ledger import LAUNCH_FIGURES, LOSSES
 from collector.recording.schema import SCHEMA
 from collector.recording.step_origin import StepOrigin
 from collector.recording.text_columns import text_column
@@ -233,7 +233,8 @@ class CollectorTrace(StepSource):
         capture = joined_captures([self._capture(*part) for part in self._processes()])
         capture["counters"] = {**capture["counters"], **about.ledger}
         # The trace may show a part of the recording, and does not show the rows that it set apart.
-        return with_stated_ledger(in_window(Recording.from_capture(capture), window_of(about)), about.ledger)
+        found = in_window(Recording.from_capture(capture), window_of(about))
+        return with_stated_ledger(found, about.ledger, is_whole=about.ledger.keys() >= set(LAUNCH_FIGURES))
 
     def _processes(self) -> list[tuple[Numbers, list[Place | None]]]:
         """The slices of each rank, process or step, and the places without what its devices have before their names."""

@@ -138,7 +138,7 @@ class Ledger(TableCounts):
     def explained_losses(self) -> list[tuple[str, str]]:
         """The field that counts each loss, and its line in `losses`."""
         counts = self.as_dict()
-        counts["invalid_timestamps"] -= self.unfinished  # which has a line of its own
+        counts["invalid_timestamps"] = max(0, self.invalid_timestamps - self.unfinished)  # which have their own line
         own = [(name, counted(text, count)) for name, text in LOSSES.items() if (count := counts.get(name))]
         return own + shed_lines(counts) + [("unread", line) for line in self.unread_lines()]
 

@@ -1,4 +1,4 @@
-"""The reason why an answer shows no node, with the names or types there are."""
+"""The reason why a view shows no node, with the names or types there are."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 _MOST_NAMED = 8
 
 
-def reason_of_empty_answer(reporter: Reporter, view: str, options: Options, report: Report) -> str:
-    """One line about the first option that leaves nothing of a view; ``""`` if the answer shows a node.
+def reason_of_empty_view(reporter: Reporter, view: str, options: Options, report: Report) -> str:
+    """One line about the first option that leaves nothing of a view; ``""`` if the view shows a node.
 
     Args:
         reporter: gave the answer.
