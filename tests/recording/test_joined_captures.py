@@ -1,0 +1,119 @@
+"""Captures of several processes as one: every row is there, and none is linked with a row of another process."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from collector.recording.joined_captures import joined_captures
+from collector.recording.process_numbers import ProcessNumbers
+from collector.recording.recording import Recording
+from collector.recording.schema import SCHEMA
+
+hypothesis = pytest.importorskip("hypothesis")
+
+from hypothesis import strategies as st  # noqa: E402
+from reference.any_recording import recordings  # noqa: E402
+from support.properties import examples  # noqa: E402
+
+_OTHER_IDS = {
+    *("device_id", "src_device_id", "dst_device_id", "end_device_id", "context_id", "src_context_id", "dst_context_id"),
+    *("parent_context_id", "process_id", "thread_id", "end_thread_id", "correlation_id", "external_id"),
+    *("captured_external_id", "graph_id", "original_graph_id", "event_id", "event_sync_id", "op_sequence"),
+}
+
+
+_NO_OBJECT = (1 << 32) - 1
+
+
+def values(recording):
+    """Rows by what is no id: with texts for their numbers, and wall times."""
+    found = Counter()
+    for part in recording.parts:
+        for name in SCHEMA:
+            table = getattr(part, name)
+            columns = []
+            for column, numbers in table.columns.items():
+                if column in _OTHER_IDS or column == "device_name_id":
+                    continue
+                if column.endswith(("name_id", "text_id")):
+                    columns.append([recording.strings[number] for number in numbers.tolist()])
+                elif column == "details_id":
+                    columns.append([number and recording.details[number - 1] for number in numbers.tolist()])
+                elif column in ("start_ns", "end_ns"):
+                    offset_ns = recording.clock.wall_start_ns - recording.clock.cupti_start_ns
+                    columns.append((numbers + offset_ns).tolist())
+                else:
+                    columns.append(numbers.tolist())
+            found.update((name, *row) for row in zip(*columns, strict=True))
+    return found
+
+
+def links(recording):
+    """How many rows each row is linked with, by the ids that link them."""
+    found = Counter()
+    for kind, columns in {
+        "launch": [("kernels", "correlation_id"), ("api_calls", "correlation_id"), ("memcpys", "correlation_id")],
+        "thread": [("annotations", "thread_id"), ("api_calls", "thread_id"), ("nvtx_ranges", "thread_id")],
+        "context": [("kernels", "context_id"), ("streams", "context_id"), ("contexts", "context_id")],
+        "device": [("kernels", "device_id"), ("devices", "device_id"), ("memory_operations", "device_id")],
+        "graph": [("kernels", "graph_id"), ("graph_launches", "graph_id"), ("graph_changes", "original_graph_id")],
+    }.items():
+        by_id = Counter()
+        for table, column in columns:
+            for part in recording.parts:
+                by_id.update((number, table) for number in getattr(part, table)[column].tolist())
+        groups = {}
+        for (number, table), count in by_id.items():
+            if number != _NO_OBJECT and (number or kind in ("context", "device", "thread")):
+                groups.setdefault(number, {})[table] = count
+        found.update((kind, *sorted(group.items())) for group in groups.values())
+    return found
+
+
+@pytest.mark.medium
+@hypothesis.settings(max_examples=examples(40))
+@hypothesis.given(st.lists(recordings(2), min_size=2, max_size=3))
+def test_rows_of_all_processes_are_there_and_linked_as_they_were(given):
+    joined = Recording.from_capture(joined_captures([recording.to_capture() for recording in given]))
+    assert values(joined) == sum(map(values, given), Counter())
+    assert links(joined) == sum(map(links, given), Counter())
+
+
+def test_one_process_is_left_as_it_is(build):
+    capture = build.kernel("k", 10, correlation_id=7).capture()
+    assert joined_captures([capture]) is capture
+
+
+def test_names_follow_their_devices_streams_and_threads(build):
+    captures = []
+    for name in ("first", "second"):
+        made = type(build)()
+        made.kernel("k", 10, context_id=1, stream_id=7, device_id=0)
+        made.call("cudaLaunchKernel", 5)
+        made.environment |= {
+            "devices": {0: f"GPU of {name}"},
+            "thread_names": {"11": f"thread of {name}"},
+            "device_labels": {"/gpu:0": f"card of {name}", "/gpu:0/stream:7": f"stream of {name}"},
+        }
+        captures.append(made.capture())
+    found = joined_captures(captures)["environment"]
+    assert found["devices"] == {0: "GPU of first", 1: "GPU of second"}
+    assert found["thread_names"] == {11: "thread of first", 1: "thread of second"}
+    assert found["device_labels"] == {
+        "/gpu:0": "card of first",
+        "/gpu:0/stream:7": "stream of first",
+        "/gpu:1": "card of second",
+        "/gpu:1/stream:7": "stream of second",
+    }
+
+
+def test_numbers_of_processes():
+    processes = np.array([1, 1, 1, 2, 2, 2, 3])
+    ids = np.array([0, 5, 1, 0, 5, 2, 5])
+    numbers = ProcessNumbers([(processes, ids)])
+    assert numbers.of(processes, ids).tolist() == [0, 5, 1, 0, 3, 2, 4]
+    counted_from_zero = ProcessNumbers([(processes, ids)], shared=())
+    assert counted_from_zero.of(processes, ids).tolist() == [0, 5, 1, 3, 4, 2, 6]
