@@ -17,6 +17,8 @@ from support.properties import examples
 
 import collector
 from collector.formats.step import RecordingSource, Step
+from collector.profiler.advice.step_activity import Activity
+from collector.profiler.step_reader import read_step
 from collector.recording.journal import JournalProcess
 
 
@@ -132,3 +134,20 @@ def test_losses_of_the_inputs_are_those_of_the_file(build, tmp_path):
     step = collector.load(collector.merge([*paths, foreign], tmp_path / "all.json").output)
     assert set(stated[2].losses()) <= set(step.recording.ledger.losses())
     assert step.recording.ledger.launches_seen == sum(each.launches_seen for each in [*stated, stated[0]])
+
+
+def test_advice_counts_the_waits_of_a_devices_own_task(build, tmp_path):
+    """Idle time of a device of one task is not the time in which the host of another one waits."""
+    recordings = _job(build)
+    late = type(build)()
+    for correlation, start in ((1, 0), (2, 40_000)):
+        late.launch(correlation, start).kernel("k", start + 600, 1000, correlation_id=correlation)
+    recordings.append(late.recording())
+    paths = _saved(recordings, tmp_path, ".gpurec", ["rank0", "rank1", "rank2"])
+    merged = collector.load(collector.merge(paths, tmp_path / "all.json").output)
+
+    def waits(step):
+        return sorted(int(device.idle.causes.synchronizing.sum()) for device in Activity(read_step(step)).devices)
+
+    alone = [collector.load(path) for path in _saved(recordings, tmp_path, ".json", ["rank0", "rank1", "rank2"])]
+    assert waits(merged) == sorted(each for step in alone for each in waits(step))

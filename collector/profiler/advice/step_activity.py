@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from typing import Protocol
 
@@ -21,6 +21,7 @@ from collector.recording.first_rows import distinct_rows
 from collector.recording.idle_causes import IdleTimes, idle_times
 from collector.recording.intervals import Union
 from collector.recording.ledger import Ledger
+from collector.stepstats.device_prefixes import task_numbers
 from collector.stepstats.labels import op_and_kernel, stream_device, unit_of
 
 Mask = NDArray[np.bool_]
@@ -201,13 +202,19 @@ class Activity:
 
     @cached_property
     def devices(self) -> list[Device]:
-        """Accelerators with activities."""
-        starts, ends = (np.array([call[side] for call in self.synchronizations], np.int64) for side in (0, 1))
-        waits = Union.of(starts, ends)
+        """Accelerators with activities, which the hosts of their own tasks wait for."""
+        used = [columns for columns in self.step.accelerators if len(columns)]
+        tasks = task_numbers(columns.device for columns in (*used, *self.step.host))
+        waits: dict[int, Union] = {}
+        for task in tasks[: len(used)]:
+            if task not in waits:
+                hosts = [host for host, own in zip(self.step.host, tasks[len(used) :], strict=True) if own == task]
+                calls = _synchronizations(hosts)
+                starts, ends = (np.array([call[side] for call in calls], np.int64) for side in (0, 1))
+                waits[task] = Union.of(starts, ends)
         return [
-            Device(columns, self.step.window, waits, partial(self._streams_of, columns))
-            for columns in self.step.accelerators
-            if len(columns)
+            Device(columns, self.step.window, waits[task], partial(self._streams_of, columns))
+            for columns, task in zip(used, tasks[: len(used)], strict=True)
         ]
 
     def _streams_of(self, columns: ActivityColumns) -> Ints:
@@ -237,17 +244,7 @@ class Activity:
     @cached_property
     def synchronizations(self) -> list[tuple[int, int, str]]:
         """(start, end, name) of each call that waited for a device or a stream, by start."""
-        calls: list[tuple[int, int, str]] = []
-        for columns in self.step.host:
-            names, index = columns.names
-            waits = np.array([role_of(name) is ApiRole.WAIT for name in names], bool)
-            if waits.any():
-                rows = np.flatnonzero(waits[index])
-                kinds = columns.activity_columns(("kind",), rows)["kind"]
-                rows = rows[~columns.is_typed[rows] | (kinds == RecordedActivity.API_CALL)]
-                texts = [names[each] for each in index[rows].tolist()]
-                calls += zip(columns.start_ns[rows].tolist(), columns.end_ns[rows].tolist(), texts, strict=True)
-        return sorted(calls)
+        return _synchronizations(self.step.host)
 
     @cached_property
     def stream_loads(self) -> dict[str, tuple[int, int]]:
@@ -279,3 +276,18 @@ def _stream_loads(columns: ActivityColumns) -> Iterator[tuple[str, tuple[int, in
         device = stream_device(unit_of(columns.device), stream, context if stream == before else None)
         before = stream
         yield device, (count, nanos)
+
+
+def _synchronizations(hosts: Iterable[ActivityColumns]) -> list[tuple[int, int, str]]:
+    """See `Activity.synchronizations`; of some hosts."""
+    calls: list[tuple[int, int, str]] = []
+    for columns in hosts:
+        names, index = columns.names
+        waits = np.array([role_of(name) is ApiRole.WAIT for name in names], bool)
+        if waits.any():
+            rows = np.flatnonzero(waits[index])
+            kinds = columns.activity_columns(("kind",), rows)["kind"]
+            rows = rows[~columns.is_typed[rows] | (kinds == RecordedActivity.API_CALL)]
+            texts = [names[each] for each in index[rows].tolist()]
+            calls += zip(columns.start_ns[rows].tolist(), columns.end_ns[rows].tolist(), texts, strict=True)
+    return sorted(calls)
