@@ -230,7 +230,9 @@ class CollectorTrace(StepSource):
         from collector.recording.recording import Recording
 
         about = self._provenance
-        capture = joined_captures([self._capture(*part) for part in self._processes()])
+        objects = self._found.metadata.get("otherData", {})
+        first, *others = self._processes()  # what the file states of objects is about its first process
+        capture = joined_captures([self._capture(*first, objects), *(self._capture(*part, {}) for part in others)])
         capture["counters"] = {**capture["counters"], **about.ledger}
         # The trace may show a part of the recording, and does not show the rows that it set apart.
         found = in_window(Recording.from_capture(capture), window_of(about))
@@ -246,13 +248,12 @@ class CollectorTrace(StepSource):
         rows = [self._rows[of_row == task] for task in range(int(tasks.max(initial=0)) + 1)]
         return [(own, places) for own in rows if len(own)] or [(self._rows, places)]
 
-    def _capture(self, rows: Numbers, places: list[Place | None]) -> Capture:
-        """The capture of one process."""
+    def _capture(self, rows: Numbers, places: list[Place | None], objects: Any) -> Capture:
+        """The capture of one process; ``objects`` has the rows of its tables of objects."""
         about = self._provenance
         environment = environment_of(about.environment, about.json_environment)
         environment |= {"source": about.source, "simulated": about.simulated}
         names, devices = (_by_thread(environment.pop(f"thread_{what}", "")) for what in ("names", "devices"))
-        objects = self._found.metadata.get("otherData", {})
         contexts = {
             _whole_number(row.get("context_id")): _whole_number(row.get("device_id"))
             for row in _object_rows(objects, "contexts")
