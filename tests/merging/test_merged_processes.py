@@ -108,7 +108,7 @@ def _slices(path):
 
 
 @pytest.mark.parametrize("layout", ["sequence", "overlay"])
-@pytest.mark.parametrize("suffix", [".pb", ".xplane.pb"])
+@pytest.mark.parametrize("suffix", [".pb", ".xplane.pb", ".json"])
 @pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.__name__)
 def test_a_file_made_of_a_merged_one_keeps_processes_apart(build, tmp_path, figure, suffix, layout):
     recordings = _job(build)
