@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
+#include <utility>
 
 #include "stepstats/activity.h"
 #include "stepstats/groups.h"
@@ -65,7 +67,7 @@ class Reader {
  public:
   explicit Reader(LabelledActivities& found) : found_(found) {}
 
-  void read(const Node& node, const Span& span, bool on_gpu);
+  void read(const Node& node, const Span& span, const DeviceName& device);
 
  private:
   using Row = std::array<int64_t, LabelledActivities::kColumns>;
@@ -79,8 +81,12 @@ class Reader {
   Activity activity_;
 };
 
-void Reader::read(const Node& node, const Span& span, bool on_gpu) {
-  on_gpu ? read_gpu_activity(node, no_names_, activity_) : read_host_activity(node, activity_);
+void Reader::read(const Node& node, const Span& span, const DeviceName& device) {
+  device.on_gpu ? read_gpu_activity(node, no_names_, activity_) : read_host_activity(node, activity_);
+  // Whatever their names are: a copy whose kind is not stated is no kernel.
+  if (device.kind == DeviceKind::kCopies && activity_.category == Category::kKernel) {
+    activity_.category = Category::kMemcpy;
+  }
   Row row;
   row.fill(LabelledActivities::kAbsent);
   row[LabelledActivities::kDevice] = static_cast<int64_t>(found_.devices.size()) - 1;
@@ -103,6 +109,36 @@ void Reader::read(const Node& node, const Span& span, bool on_gpu) {
     }
   }
   for (size_t column = 0; column < row.size(); ++column) found_.columns[column].push_back(row[column]);
+}
+
+// Start and duration of activities, each of which can be taken once.
+class UnmatchedSpans {
+ public:
+  void add(int64_t start_ns, int64_t duration_ns) { ++counts_[{start_ns, duration_ns}]; }
+
+  bool take(const Span& span) {
+    const auto at = counts_.find({span.start_ns, span.duration_ns});
+    if (at == counts_.end() || at->second == 0) return false;
+    --at->second;
+    return true;
+  }
+
+ private:
+  std::map<std::pair<int64_t, int64_t>, size_t> counts_;
+};
+
+// The copies and memsets that were read of a GPU.
+UnmatchedSpans spans_of_unit(const LabelledActivities& found, std::string_view unit) {
+  UnmatchedSpans spans;
+  const auto& columns = found.columns;
+  for (size_t row = 0; row < columns[LabelledActivities::kDevice].size(); ++row) {
+    const auto category = static_cast<Category>(columns[LabelledActivities::kCategory][row]);
+    if (category != Category::kMemcpy && category != Category::kMemset) continue;
+    const auto device = static_cast<size_t>(columns[LabelledActivities::kDevice][row]);
+    if (found.devices[device].parts.unit != unit) continue;
+    spans.add(columns[LabelledActivities::kStartNs][row], columns[LabelledActivities::kDurationNs][row]);
+  }
+  return spans;
 }
 
 // "gpu:0 to gpu:1", which follows the kinds of memory in the label of a copy between devices.
@@ -150,8 +186,7 @@ LabelledGpuWork read_gpu_label(std::string_view name, std::string_view label) {
 LabelledActivities read_labelled_activities(const StepStats& step) {
   LabelledActivities found;
   Reader reader(found);
-  for (const Group& group : make_groups(step, nullptr)) {
-    if (group.name.on_gpu && !group.takes_arrows) continue;  // the same copies are under the streams
+  const auto read_group = [&](const Group& group, const auto& is_repeated) {
     found.devices.push_back({group.device, group.name});
     for (const Device* const device : group.parts) {
       found.thread_names.insert(found.thread_names.end(), device->thread_names.begin(), device->thread_names.end());
@@ -159,13 +194,29 @@ LabelledActivities read_labelled_activities(const StepStats& step) {
         const Span span = span_of(node);
         const bool is_labelled = !is_beside_calls(kind_of(node.activity));
         node.activity = {};  // only labels are read here
+        if (is_repeated(span)) return;
         if (!span.valid() || !is_labelled) {
           ++found.num_untimed;
           return;
         }
-        reader.read(node, span, group.name.on_gpu);
+        reader.read(node, span, group.name);
       });
     }
+  };
+  const std::vector<Group> groups = make_groups(step, nullptr);
+  std::vector<const Group*> copies;
+  for (const Group& group : groups) {
+    if (group.name.on_gpu && !group.takes_arrows) {
+      copies.push_back(&group);
+    } else {
+      read_group(group, [](const Span&) { return false; });
+    }
+  }
+  // The copies under `memcpy` are those under the streams, except in files that have them only there. Those without a
+  // time were counted under the streams.
+  for (const Group* const group : copies) {
+    UnmatchedSpans under_streams = spans_of_unit(found, group->name.unit);
+    read_group(*group, [&](const Span& span) { return !span.valid() || under_streams.take(span); });
   }
   return found;
 }
