@@ -206,3 +206,12 @@ def test_one_process_leaves_the_devices_as_they_are(pytester, driver_with, monke
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     run(pytester, DEVICES).assert_outcomes(passed=4)
     assert seen_by(pytester) == {"master": None}
+
+
+@pytest.mark.medium
+def test_the_installed_plugin_gives_pytest_no_reason_to_warn(pytester):
+    """The import hook of an editable install is imported before any plugin, and pytest could not rewrite it."""
+    pytester.makepyfile("def test_nothing(): pass")
+    result = pytester.runpytest_subprocess("-W", "error", "-p", "no:cacheprovider")
+    result.assert_outcomes(passed=1)
+    assert "PytestAssertRewriteWarning" not in result.stdout.str() + result.stderr.str()
