@@ -8,6 +8,8 @@ A page whose examples open a simulated GPU themselves says `<!-- page: opens its
 
 from __future__ import annotations
 
+import ast
+import builtins
 import doctest
 import itertools
 import re
@@ -215,3 +217,48 @@ def test_every_docstring_example_of_the_public_package_parses() -> None:
                 compile(example.source, str(path), "single")
                 examples += 1
     assert examples > 10
+
+
+# --- names that examples take for granted
+
+
+def python_of(block: Block) -> str:
+    if block.language == "pycon":
+        return "\n".join(example.source for example in doctest.DocTestParser().get_examples(block.text))
+    return block.text
+
+
+def names_of(program: str) -> tuple[set[str], set[str]]:
+    """The names that a program reads, and those that it defines."""
+    read, defined = set(), set()
+    for node in ast.walk(ast.parse(program)):
+        if isinstance(node, ast.Name):
+            (read if isinstance(node.ctx, ast.Load) else defined).add(node.id)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            defined |= {each.asname or each.name.partition(".")[0] for each in node.names}
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            defined.add(node.name)
+        elif isinstance(node, ast.arg):
+            defined.add(node.arg)
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            defined.add(node.name)
+    return read, defined
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_names_that_examples_do_not_define_are_introduced_before_them(page):
+    """As `name` in the text above; else a reader meets an undefined name."""
+    lines = page.read_text(encoding="utf-8").splitlines()
+    known, unknown = set(dir(builtins)) | {"__name__", "__file__"}, []
+    for block in blocks(page):
+        if block.language not in ("python", "pycon") or block.file:
+            continue
+        try:
+            read, defined = names_of(python_of(block))
+        except SyntaxError:  # with `await` or `%%collector`, of a notebook
+            continue
+        known |= defined
+        said = " ".join(lines[: block.line])
+        missing = {name for name in read - known if not re.search(rf"`(?:\w+\.)?{name}\b", said)}
+        unknown += [f"line {block.line}: {name}" for name in sorted(missing)]
+    assert unknown == []
