@@ -16,6 +16,7 @@ from collector.dataset.dataset_folder import is_dataset, tables
 from collector.dataset.dataset_tables import ENUMS, TRACE_EVENTS
 from collector.dataset.view_files import view_texts
 from collector.errors import CollectorError, InvalidFileError, OutputError
+from collector.files.atomic_files import atomic_path
 from collector.runtime.optional_packages import optional_package
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ class Database:
         if target.exists():
             raise OutputError(f"{target} exists already", "Name another folder, or remove it")
         try:
-            with duckdb.connect(str(target)) as connection:
+            with atomic_path(target) as path, duckdb.connect(str(path)) as connection:
                 _fill(connection, dataset, _readable_names(None))
         except duckdb.Error as error:
             raise OutputError(f"cannot write {target}: {_first_line(error)}") from error

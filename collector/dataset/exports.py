@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from collector.dataset.dataset import Dataset, StepKey
@@ -12,7 +12,7 @@ from collector.dataset.dataset_tables import ENUMS, RANKS, RUNS, STEPS, TRACE_EV
 from collector.dataset.dataset_writer import DatasetWriter, run_at
 from collector.dataset.trace_events import drawn_events, events_of_file
 from collector.errors import OutputError
-from collector.files.atomic_files import atomic_write
+from collector.files.atomic_files import atomic_path, atomic_write
 from collector.formats.loading import load
 from collector.merging.rank_numbers import rank_number, step_number
 from collector.runtime.optional_packages import optional_package
@@ -132,21 +132,20 @@ def export_sqlite(dataset: Dataset, target: Path) -> None:
     """Write all tables of a dataset into a new file of SQLite.
 
     Raises:
-        OutputError: the file exists already.
+        OutputError: the file exists already, or cannot be written.
     """
     import sqlite3
 
     _refuse_existing(target)
-    connection = sqlite3.connect(target)
     try:
-        with connection:
+        with atomic_path(target) as path, closing(sqlite3.connect(path)) as connection, connection:
             for name, rows in _all_tables(dataset):
                 columns = ", ".join(f'"{field.name}" {_sqlite_type(field)}' for field in rows.schema)
                 connection.execute(f'CREATE TABLE "{name}" ({columns})')
                 marks = ", ".join("?" * len(rows.schema))
                 connection.executemany(f'INSERT INTO "{name}" VALUES ({marks})', _tuples(rows))
-    finally:
-        connection.close()
+    except sqlite3.Error as error:
+        raise OutputError(f"cannot write {target}: {error}") from error
 
 
 def export_ndjson(dataset: Dataset, folder: Path) -> None:

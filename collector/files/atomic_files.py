@@ -46,7 +46,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
                 yield stream
             return
         target = _behind_links(target)
-        temporary = target.with_name(f".{target.name[:25]}.{os.urandom(4).hex()}.part")
+        temporary = _temporary_name(target)
         try:
             with temporary.open("xb") as file:
                 with contextlib.suppress(FileNotFoundError):
@@ -56,6 +56,30 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         finally:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A name beside ``path`` for a library that opens files by name; see `atomic_write`.
+
+    Raises:
+        collector.OutputError: the file cannot be renamed.
+    """
+    target = expanded(path)
+    with _as_output_error(target):
+        target = _behind_links(target)
+        temporary = _temporary_name(target)
+        try:
+            yield temporary
+            temporary.replace(target)
+        finally:
+            for left in (temporary, *target.parent.glob(f"{temporary.name}*")):  # with the library's own journal
+                with contextlib.suppress(OSError):
+                    left.unlink(missing_ok=True)
+
+
+def _temporary_name(target: Path) -> Path:
+    return target.with_name(f".{target.name[:25]}.{os.urandom(4).hex()}.part")
 
 
 @contextlib.contextmanager

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import subprocess
+import sys
 
 import pytest
 
@@ -299,3 +301,25 @@ def _answer(words, capsys):
 def _saved(recording, folder):
     recording.save(folder / "step.pb")
     return folder / "step.pb"
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("kind", ["duckdb", "sqlite"])
+def test_a_full_disk_is_one_line_and_leaves_no_part_of_a_database(kind, build, tmp_path):
+    """A part would also be refused at the next attempt, as a file that exists."""
+    pytest.importorskip("duckdb")
+    for number in range(3000):
+        build.kernel(f"kernel_{number}", number, 1)
+    build.recording().save(tmp_path / "step.gpurec")
+    limit = 200_000  # enough for the dataset that the database is made of
+    program = (
+        "import resource, signal, sys; from collector.cli import main;"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit})); sys.exit(main(sys.argv[1:]))"
+    )
+    words = ["export", str(tmp_path / "step.gpurec"), "--to", kind, str(tmp_path / "made")]
+    done = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"collector: cannot write {tmp_path / 'made' / 'trace'}.{kind}: ")
+    assert done.stderr.count("\n") == 1
+    assert list((tmp_path / "made").iterdir()) == []
