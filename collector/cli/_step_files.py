@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,6 @@ from collector.text.natural_order import natural_order
 from collector.text.progress import progress
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterable, Sequence
 
     from collector.formats.step import Step
@@ -21,13 +21,20 @@ _MOST_NAMED = 8
 _LEFT_OUT = "files that are no traces, or hold no records, are left out"
 
 
+def step_path(text: str) -> Path:
+    """A file or a folder; not an empty word, which would be the working directory."""
+    if not text:
+        raise argparse.ArgumentTypeError("the name of a file is empty: is a variable of the shell not set?")
+    return Path(text)
+
+
 def add_step_files(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments ``inputs``: files of one step each, or folders of them, which `files_of` takes."""
     from collector.formats.registry import readable_list
 
     parser.add_argument(
         "inputs",
-        type=Path,
+        type=step_path,
         nargs="+",
         metavar="FILE",
         help=f"one step each, or folders of them: {readable_list(with_origins=True)}; also gzipped",
@@ -74,6 +81,8 @@ def step_files(given: str) -> list[Path]:
     from collector.dataset.dataset_folder import is_dataset
     from collector.formats.loading import is_trace
 
+    if not given:
+        raise CollectorError("the name of a file is empty", "Is a variable of the shell not set?")
     path = Path(given).expanduser()
     if is_dataset(path):
         raise CollectorError(f"{path} is a dataset, not steps", f'Ask it: collector sql {path} "select * from steps"')

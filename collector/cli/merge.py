@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collector.cli._clock_arguments import add_clock_offset, offsets_by_rank
-from collector.cli._step_files import files_of
+from collector.cli._step_files import files_of, step_path
 from collector.errors import CollectorError
 from collector.files.written_files import written
 from collector.text import terminal
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     parser.add_argument(
         "inputs",
-        type=Path,
+        type=step_path,
         nargs="+",
         metavar="FILE",
         help="the files to merge, in any order, or folders of them, one step of one rank each: "

@@ -14,12 +14,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from collector.errors import CollectorError
 from collector.text import terminal
 from collector.text.progress import progress
+from collector.text.wording import suggestion
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from collector.profiler.api import Profiler
     from collector.profiler.commands import Command
@@ -53,6 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     words = list(arguments.words)
     steps = []
     while words and words[0] not in commands.COMMANDS and not words[0].startswith("-"):
+        _check_word(words[0], commands.COMMANDS)
         steps.append(words.pop(0))
     options = Options(order_by="accelerator_micros") if steps else Options()
     command = commands.parse(words, options) if words else None
@@ -70,6 +73,12 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         terminal.write(answer(command))
     return 0
+
+
+def _check_word(word: str, known: Iterable[str]) -> None:
+    """Raise `collector.CollectorError` for a misspelled command, which would be taken for a file."""
+    if not Path(word).exists() and (similar := suggestion(word, list(known))):
+        raise CollectorError(f"{word} is neither a file nor a command{similar}")
 
 
 def _summaries(steps: list[str]) -> Callable[[], str]:

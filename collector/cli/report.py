@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from collector.cli._step_files import add_step_files, files_of, load_steps
+from collector.cli._step_files import add_step_files, files_of, load_steps, step_path
 from collector.errors import CollectorError
 from collector.text import terminal
 from collector.text.progress import progress
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="the page: .html")
     parser.add_argument(
         "--before",
-        type=Path,
+        type=step_path,
         nargs="+",
         default=[],
         metavar="FILE",

@@ -96,9 +96,9 @@ def _files(given: str) -> list[Path]:
     from collector.dataset.dataset_folder import is_dataset
 
     path = Path(given).expanduser()
-    if is_dataset(path):
+    if given and is_dataset(path):
         return [path]
-    databases = sorted(filter(is_database, path.iterdir())) if path.is_dir() else []
+    databases = sorted(filter(is_database, path.iterdir())) if given and path.is_dir() else []
     if len(databases) > 1:
         names = ", ".join(each.name for each in databases)
         raise CollectorError(f"{path} has several databases: {names}", "Name one of them")

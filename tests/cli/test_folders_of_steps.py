@@ -77,3 +77,24 @@ def test_a_journal_in_segments_is_one_trace(tmp_path, capsys):
         gpu.launch("relu", stream=7, duration_ns=3_000)
     assert main(["merge", str(tmp_path), "-o", str(tmp_path / "m.json")]) == 0
     assert "m.json: 1 input, " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "words", [["summary", ""], ["merge", "", "-o", "m.json"], ["report", "a.pb", "--before", "", "-o", "r.html"]]
+)
+def test_an_empty_word_is_not_the_working_directory(words, capsys):
+    """As `collector summary "$FILE"` gives one where FILE is not set."""
+    with pytest.raises(SystemExit):
+        main(words)
+    assert "the name of a file is empty" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["compare", "", "a.pb"], ["sql", "", "select 1"]])
+def test_an_empty_pattern_is_not_the_working_directory(words, capsys):
+    assert main(words) == 2
+    assert "the name of a file is empty" in capsys.readouterr().err
+
+
+def test_a_misspelled_command_of_prof_is_no_file(nested, capsys):
+    assert main(["prof", str(nested / "a" / "step_1.pb"), "scop"]) == 2
+    assert capsys.readouterr().err == "collector: scop is neither a file nor a command; did you mean scope?\n"
