@@ -300,6 +300,16 @@ def test_names_have_the_room_that_there_is_and_a_button_where_it_is_not_enough(r
         page.wait_for_function("() => document.querySelectorAll('.named.cut').length === 1")
 
 
+def test_short_names_stay_on_one_line_where_the_table_is_scrolled(report_page, build, tmp_path):
+    build.kernel("void WMMA_kernel_MW<64>", 0).kernel("long_" * 100, 5000)
+    path = tmp_path / "names.html"
+    write_report(path, [("names", Step(RecordingSource(build.recording())))])
+    page = report_page.open(path, "view=kernels&by=kernels/shape&cols=-").page
+    page.set_viewport_size({"width": 700, "height": 800})
+    heights = [each.bounding_box()["height"] for each in page.locator("tbody tr td:first-child .name").all()]
+    assert sorted(round(each / min(heights)) for each in heights) == [1, 2]
+
+
 def test_names_of_strangers_do_nothing(report_page, build, tmp_path):
     names = ["</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "a\0b", EVIL, "javascript:alert(1)"]
     for number, name in enumerate(names):

@@ -274,6 +274,18 @@ def test_rows_are_grouped_and_groups_are_closed(report_page, shared, tmp_path):
     assert report_page.open(path, address).table("Kernels") == shut
 
 
+def test_what_gives_the_same_elsewhere_is_copied(report_page, small, tmp_path):
+    path = written(tmp_path / "step.html", small.recording())
+    page = report_page.open(path, "view=kernels").page
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.locator("details.same > summary").click()
+    answer = answers(path)["kernels/name"]
+    for form, text in (("Python", answer["python"]), ("command", answer["cli"]), ("SQL", answer["sql"])):
+        page.get_by_role("button", name=form).press("Enter")
+        page.wait_for_selector(f"text={form} copied", timeout=5_000)
+        assert page.evaluate("() => navigator.clipboard.readText()") == text
+
+
 def test_copied_cells_are_no_formulas(report_page, build, tmp_path):
     names = ['=HYPERLINK("http://example")', "+1", "-1", "@sum", "\tx", 'a"b,c', "nul\0", "two\nlines", "<b>__x__|y"]
     for number, name in enumerate(names):

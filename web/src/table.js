@@ -13,10 +13,13 @@ import { aboutWindow, within } from "./window.js";
 const FIRST_ROWS = 200;
 const LEAST_ROWS = 8;
 const MANY_COLUMNS = 9;
-/** Characters of a name for which a column always has room. */
+/** Characters of a name that stay on one line. */
 const LEAST_NAME = 24;
+/** Room for so many characters in a column that has longer names. */
+const LEAST_WIDTH = "min(15em, 50vw)";
 /** What stands before a verdict, so that it is not told by its colour alone. @type {Record<string, string>} */
 const SIGNS = { slower: "▲", faster: "▼", new: "+", gone: "−", outlier: "◆" };
+const NOT_COPIED = "the browser does not let this page copy";
 /** Says that no column is hidden. */
 const NONE = "-";
 
@@ -162,10 +165,10 @@ function useCutNames() {
   return place;
 }
 
-/** The room that a column of names has in any case. @param {Value[]} values @param {{row: number}[]} lines that are shown */
+/** The room that a column of names has at least, where some of them are longer than that; shorter ones are not broken.
+ * @param {Value[]} values @param {{row: number}[]} lines that are shown */
 function leastWidth(values, lines) {
-  const longest = lines.reduce((most, line) => Math.max(most, String(values[line.row] ?? "").length), 0);
-  return `min(${Math.min(longest, LEAST_NAME)}ch, 50vw)`;
+  return lines.some((line) => String(values[line.row] ?? "").length > LEAST_NAME) ? LEAST_WIDTH : undefined;
 }
 
 const ALL_OF_IT = { q: "", sort: "", group: "", shut: "", cols: "", rows: "" };
@@ -273,7 +276,7 @@ function Cell({ value, column, act, href, help, bounds, tree }) {
     const isInside = tree && column.name === "path";
     const inner = whole ? text : isInside ? text.slice(text.lastIndexOf("/") + 1) : column.shortened?.(text) ?? text;
     const isAlways = whole || (column.shortened && inner !== text);
-    const name = html`<span class=${whole ? "name whole" : "name"} title=${text} style=${isInside ? { paddingLeft: `${1.1 * Number(tree)}rem` } : {}}>${inner}</span>`;
+    const name = html`<span class=${whole ? "name whole" : inner.length > LEAST_NAME ? "name" : "name short"} title=${text} style=${isInside ? { paddingLeft: `${1.1 * Number(tree)}rem` } : {}}>${inner}</span>`;
     const sign = column.name === "verdict" && SIGNS[text];
     return html`<td class=${column.name === "meaning" ? "prose" : sign ? `verdict-${text}` : ""}>${sign && html`
       <span class="sign" aria-hidden="true" data-sign=${sign}></span>`}<span class="named">${href ? html`<a href=${href}>${name}</a>` : act ? button(name) : name}${column.name !== "meaning" && html`
@@ -298,7 +301,7 @@ function Tools({ answer, rows, columns, hidden }) {
   const copy = (/** @type {string} */ form) => {
     copied(formed(answer, rows, columns, form)).then(
       () => say(`${grouped(rows.length)} rows copied as ${form}`),
-      () => say("the browser does not let this page copy"),
+      () => say(NOT_COPIED),
     );
   };
   const menu = useRef(/** @type {HTMLDetailsElement | null} */ (null));
@@ -391,7 +394,19 @@ function Same({ answer, part }) {
   return html`
     <details class="same">
       <summary>the same in Python and on the command line</summary>
-      <pre><code>${printable(answer.python).replaceAll("\\n", "\n")}${"\n"}${printable(answer.cli)}${answer.sql ? `\n${printable(answer.sql)}` : ""}</code></pre>
-      ${asked && html`<p>Of the window, whatever overlaps it:</p><pre><code>${asked.python}${"\n"}${asked.cli}</code></pre>`}
+      <${Commands} python=${answer.python} cli=${answer.cli} sql=${answer.sql} />
+      ${asked && html`<p>Of the window, whatever overlaps it:</p><${Commands} ...${asked} />`}
     </details>`;
+}
+
+/** Lines that can be copied one by one. @param {{python: string, cli: string, sql?: string}} props */
+function Commands({ python, cli, sql }) {
+  const [said, say] = useState("");
+  const forms = [["Python", printable(python).replaceAll("\\n", "\n")], ["command", printable(cli)], ["SQL", printable(sql ?? "")]];
+  const given = forms.filter(([, text]) => text);
+  const copy = (/** @type {string} */ form, /** @type {string} */ text) => copied(text).then(() => say(`${form} copied`), () => say(NOT_COPIED));
+  return html`
+    <pre><code>${given.map(([, text]) => text).join("\n")}</code></pre>
+    <p class="choice">copy ${given.map(([form, text]) => html`<button class="quiet" onClick=${() => copy(form, text)}>${form}</button>`)}
+      <span role="status">${said}</span></p>`;
 }
