@@ -53,10 +53,16 @@ _OPS = ("tf_op", "level 0", "hlo_op", "annotation")
 _DETAILS = ("memset_details", "memcpy_details", "kernel_details")
 
 
+_FIGURES = {"graph id": "graph", "graph node id": "graph_node"}
+"""Figure -> the argument that our own profiles have."""
+_CONTEXT = re.compile(r"\$\$([0-9]{1,9})")
+"""The value of ``context_id`` in profiles of XLA."""
+
+
 class XprofDialect(ProfilerDialect):
     """XProf's traces."""
 
-    arguments = frozenset({*_OPS, *_DETAILS, "correlation_id"})
+    arguments = frozenset({*_OPS, *_DETAILS, *_FIGURES.values(), "correlation_id", "context_id"})
     arguments_of: ClassVar[Mapping[str, frozenset[str]]] = {}
 
     def __init__(self, found: ChromeEvents) -> None:
@@ -118,9 +124,9 @@ class XprofDialect(ProfilerDialect):
         return np.where((self._track_devices[tracks] >= 0) & is_whole, on_gpu, host)
 
     def names(self, rows: Numbers) -> Names:
-        """See `ProfilerDialect`. Copies are called as Kineto calls them."""
+        """See `ProfilerDialect`. Copies and memsets are called as Kineto calls them."""
         names, index = self.found.names(rows)
-        is_copy = self.kinds(rows) == MEMCPY
+        is_copy = np.isin(self.kinds(rows), (MEMCPY, MEMSET))
         if not is_copy.any():
             return Names(names, index)
         details, places = self._details(rows)
@@ -160,6 +166,11 @@ class XprofDialect(ProfilerDialect):
 
     def figures(self, figure: str, rows: Numbers) -> Numbers:
         """See `ProfilerDialect`."""
+        if figure in _FIGURES:
+            return self.found.integers(_FIGURES[figure], rows, (1 << 53) - 1)
+        if figure == "context":
+            values, of_value = self.found.values("context_id", rows)
+            return per_place(values, _context)[of_value]
         details, places = self._details(rows)
         if figure == "bytes":
             return per_place(details, lambda each: _digits(each.get("size", each.get("num_bytes"))))[places]
@@ -200,11 +211,19 @@ def _op(stated: str) -> str:
     return path.rpartition(":")[0] or path
 
 
+def _context(stated: Any) -> int:
+    found = _CONTEXT.fullmatch(stated) if isinstance(stated, str) else None
+    return int(found[1]) if found else -1
+
+
 def _copy_name(name: str, details: dict[str, str]) -> str:
     kind = _COPY.match(name)
-    if kind is None:
+    if kind is None and not name.startswith("Memset"):
         return name
-    sides = [details[key].capitalize() for key in ("kind_src", "kind_dst") if key in details]
+    keys = ("kind",) if kind is None else ("kind_src", "kind_dst")
+    sides = [details[key].replace("_", " ").capitalize() for key in keys if key in details]
+    if kind is None:
+        return f"Memset ({sides[0]})" if sides else name
     return f"Memcpy {kind[1]}to{kind[2]}" + (f" ({' -> '.join(sides)})" if sides else "")
 
 

@@ -24,7 +24,7 @@ from collector.formats.stated_origin import stated_origin
 from collector.formats.xplane import Plane
 from collector.protos import Activity
 from collector.protos.xplane_pb2 import XLine, XPlane, XSpace, XStat
-from collector.recording.cupti_enums import COPY_KINDS
+from collector.recording.cupti_enums import COPY_KINDS, MEMORY_KINDS
 from collector.recording.ledger import Ledger
 from collector.runtime.extension import convert_extension
 from collector.stepstats.activity_arguments import arguments_of, name_in
@@ -458,9 +458,14 @@ def _add_columns(
         kind = name_in(COPY_KINDS, columns.copy_kind) if is_copy else "device"
         size = f" size:{columns.num_bytes}" if columns.num_bytes else ""
         word = "memcpy_details" if is_copy else "memset_details"
-        stats.append(built.text(word, f"kind:{kind}{size} dest:{columns.dst_device_id} async:{columns.is_async}"))
+        kinds = (columns.src_kind, columns.dst_kind) if is_copy else (columns.memory_kind,)
+        memory = [name_in(MEMORY_KINDS, each).lower() for each in kinds]
+        stated = f"{kind} kind_src:{memory[0]} kind_dst:{memory[1]}" if is_copy else memory[0]
+        stats.append(built.text(word, f"kind:{stated}{size} dest:{columns.dst_device_id} async:{columns.is_async}"))
         name = content = f"Memcpy{kind.replace('to', '2')}" if is_copy else "Memset"
     stats += _stats_of(built, {key: value for key, value in arguments.items() if key not in shown})
+    if columns.context_id:
+        stats.append(built.text("context_id", f"$${columns.context_id}"))  # as XLA writes it
     return name, content
 
 

@@ -32,6 +32,7 @@ def step(build, tmp_path):
         place = {"address": 0x7F00, "num_bytes": 4096, "memory_kind": 3, "operation": operation, "context_id": 1}
         build.raw("memory_operations", start_ns=begin_ns + 70_000 + number, **place, **pool)
     build.raw("graph_launches", start_ns=begin_ns + 80_000, end_ns=begin_ns + 81_000, graph_id=4, context_id=1)
+    build.memset(90_000, 500, correlation_id=3, memory_kind=2, graph_id=5, graph_node_id=1 << 40)
     build.raw("devices", device_id=0, name_id=build.text("H100"))
     build.kernel("before the step", -500)
     build.counters |= {"records_dropped": 3, "decode_cpu_ns": 5_000}
@@ -63,8 +64,20 @@ def test_every_question_has_one_answer_in_all_files(step, tmp_path, suffixes):
     assert told(converted(step, tmp_path, *suffixes)) == told(step)
 
 
-OF_THE_WINDOW = ("devices", "concurrency", "overlap", "idle", "kernels", "ops", "launches", "calls")
-"""Questions about what a profile has."""
+OF_PROFILES = (
+    "devices",
+    "concurrency",
+    "streams",
+    "overlap",
+    "idle",
+    "idle_gaps",
+    "kernels",
+    "ops",
+    "copies",
+    "launches",
+)
+OF_PROFILES += ("queue", "launch_delays", "calls", "annotation_times")
+"""Questions about what a profile has. A drawn trace has contexts as far as waits or a table of them state any."""
 
 
 @pytest.mark.medium
@@ -79,8 +92,12 @@ def test_a_profile_has_the_window_and_the_ledger_and_states_the_rows_that_it_doe
     assert len(found.ledger.losses()) == len(step.ledger.losses()) + 1
     assert found.recording.environment["simulated"] is True
     assert found.ledger.launches_seen == step.ledger.launches_seen
-    for name in OF_THE_WINDOW:
+    for name in OF_PROFILES:
         expected, answer = QUESTIONS[name].ask(step), QUESTIONS[name].ask(found)
+        columns = [column.name for column in expected.columns if column.name != "context_id" or "json" not in then]
+        assert json.dumps([[row[column] for column in columns] for row in answer]) == json.dumps(
+            [[row[column] for column in columns] for row in expected]
+        ), name
         assert answer.totals == expected.totals
         assert set(answer.losses) == {*expected.losses, *missing}
     held = {table for table in SCHEMA if len(getattr(step.recording, table)) == len(getattr(found.recording, table))}
@@ -116,4 +133,4 @@ def test_an_impossible_window_in_a_trace_is_that_of_its_slices(step, tmp_path, s
     assert document["otherData"]["window_ns"] == [str(step.recording.clock.wall_start_ns + at) for at in (0, 10**6)]
     document["otherData"]["window_ns"] = stated
     path.write_text(json.dumps(document))
-    assert collector.load(path).recording.clock.window_ns == 62_000
+    assert collector.load(path).recording.clock.window_ns == 71_500
