@@ -307,6 +307,25 @@ class LaunchFates(NamedTuple):
         return cls(launched_at, matched, failed, captured)
 
 
+def without_launch(kernels: Columns, api_calls: Columns, calls_end_ns: int | None = None) -> npt.NDArray[np.bool_]:
+    """Whether the launch of each kernel is missing; of no kernel where no calls were recorded at all.
+
+    Args:
+        kernels: any kernels.
+        api_calls: every API call, including the rows that were set apart.
+        calls_end_ns: the time from which calls were not recorded any more; None: all were.
+    """
+    known = api_calls["correlation_id"]
+    if not len(known):
+        return np.zeros(len(kernels["start_ns"]), bool)
+    orphans = ~are_among(kernels["correlation_id"], known)
+    if calls_end_ns is not None:
+        earlier = known[(api_calls["end_ns"] > 0) & (api_calls["end_ns"] < calls_end_ns)]
+        orphans &= kernels["start_ns"] < calls_end_ns
+        orphans &= kernels["correlation_id"] <= (earlier.max() if len(earlier) else 0)
+    return orphans
+
+
 def reconcile(
     activities: Sequence[Columns],
     kernels: Columns,
@@ -327,17 +346,12 @@ def reconcile(
         calls_end_ns: the time from which calls were not recorded any more; None: all were.
     """
     fates = LaunchFates.of(activities, api_calls, strings)
-    known = api_calls["correlation_id"]
-    orphans = ~are_among(kernels["correlation_id"], known) if len(known) else np.zeros(len(kernels["start_ns"]), bool)
-    if calls_end_ns is not None:
-        earlier = known[(api_calls["end_ns"] > 0) & (api_calls["end_ns"] < calls_end_ns)]
-        orphans &= kernels["start_ns"] < calls_end_ns
-        orphans &= kernels["correlation_id"] <= (earlier.max() if len(earlier) else 0)
+    orphans = without_launch(kernels, api_calls, calls_end_ns)
     without, cut = fates.without_activity, 0
     if part is not None:
         is_cut, is_cut_off = np.full(len(orphans), part.is_continued), np.full(len(without), part.is_continued)
         if part.begin_ns is not None:
-            later = known[api_calls["start_ns"] >= part.begin_ns]
+            later = api_calls["correlation_id"][api_calls["start_ns"] >= part.begin_ns]
             # Correlation ids are in the order of the calls.
             is_cut |= kernels["correlation_id"] < later.min() if len(later) else True
             is_cut_off |= fates.launched_at < part.begin_ns

@@ -8,9 +8,9 @@ import numpy as np
 
 from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND
 from collector.recording.distinct import are_among
-from collector.recording.ledger import LaunchFates
+from collector.recording.ledger import LaunchFates, without_launch
 from collector.recording.schema import LAUNCHED_TABLES
-from collector.recording.shed_kinds import SHED
+from collector.recording.shed_kinds import SHED, calls_end_ns
 from collector.recording.unfinished_work import unfinished_rows
 
 if TYPE_CHECKING:
@@ -57,15 +57,15 @@ def _invalid(recording: Recording, *, are_unfinished: bool) -> npt.NDArray[Any]:
 
 def _without_kernel(recording: Recording) -> npt.NDArray[Any]:
     tables = [_with_those_apart(recording, name) for name in LAUNCHED_TABLES]
-    fates = LaunchFates.of(tables, recording.api_calls.columns, recording.strings)
+    fates = LaunchFates.of(tables, _with_those_apart(recording, "api_calls"), recording.strings)
     return np.asarray(fates.launched_at[fates.without_activity])
 
 
 def _without_launch(recording: Recording) -> npt.NDArray[Any]:
-    kernels, calls = recording.kernels, recording.api_calls
-    if not len(calls):
-        return np.zeros(0, np.int64)
-    return np.asarray(kernels.start_ns[~are_among(kernels.correlation_id, calls.correlation_id)])
+    kernels = recording.kernels
+    until_ns = calls_end_ns(recording.counters, recording.clock.cupti_start_ns)
+    is_lost = without_launch(kernels.columns, _with_those_apart(recording, "api_calls"), until_ns)
+    return np.asarray(kernels.start_ns[is_lost])
 
 
 def _nameless(recording: Recording) -> npt.NDArray[Any]:
