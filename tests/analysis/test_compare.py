@@ -121,6 +121,19 @@ def test_what_is_compared_adds_up_to_the_whole():
     assert all(abs(parts[f"idle: {cause}"] - spent) <= 1 for cause, spent in causes.items() if spent)
 
 
+def test_the_times_of_several_devices_count_together():
+    build = CaptureBuilder()
+    for device, duration in enumerate((300, 500)):
+        build.call("cudaLaunchKernel_v7000", 10 * device, 5, correlation_id=device + 1)
+        build.kernel("k", 1000, duration, device_id=device, correlation_id=device + 1)
+    step = recorded_here(build)
+    parts = {row["part"]: row["before_ns"] for row in analysis.compare(step, step, by="time")}
+    assert parts["compute"] == 300 + 500
+    assert sum(parts.values()) == 2 * step.clock.window_ns
+    (kernel,) = analysis.compare(step, step, by="kernel")
+    assert (kernel["count_before"], kernel["before_ns"]) == (2, 300 + 500)
+
+
 def test_parts_add_up_whatever_the_steps_hold():
     hypothesis = pytest.importorskip("hypothesis")
     from hypothesis import strategies as st

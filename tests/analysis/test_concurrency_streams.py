@@ -32,6 +32,11 @@ def test_streams_of_the_worked_example(example):
         8: (0, 100),
         9: (150, 10),
     }
+    assert {stream: (row["busy_share"], row["concurrent_share"]) for stream, row in found.items()} == {
+        7: (540 / 690, 110 / 540),
+        8: (100 / 690, 1),
+        9: (160 / 690, 10 / 160),
+    }
 
 
 def test_a_stream_number_of_two_contexts_is_two_streams(build):

@@ -105,6 +105,7 @@ def test_devices_wait_each_for_itself(build):
     build.kernel("k", 1000, 500, device_id=0).kernel("k", 2000, 500, device_id=1)
     answer = idle(build.recording(), window="span")
     assert answer["idle_ns"].tolist() == [0, 0]
+    assert [list(evidence["kernels"]) for evidence in answer.evidence] == [[0], [1]]
 
 
 @pytest.mark.medium

@@ -17,6 +17,8 @@ def test_delays_of_the_worked_example(example):
     }
     assert found["D"] == (120, 100, 20)
     assert (found["G1"][0], found["G2"][0]) == (85, 115)
+    calls = {names[row["row"]]: row["api_row"] for row in launch_delays(example) if row["table"] == "kernels"}
+    assert calls == {"A": 0, "B": 1, "ncclDevKernel_AllReduce_Sum_f32_RING_LL": 3, "D": 4, "F": 6, "G1": 7, "G2": 7}
 
 
 def test_launches_by_function(example):
@@ -26,6 +28,14 @@ def test_launches_by_function(example):
     assert (graph["calls"], graph["activities"], graph["api_ns"]) == (1, 2, 20)
     assert (graph["min_delay_ns"], graph["median_delay_ns"], graph["max_delay_ns"]) == (85, 85, 115)
     assert (graph["min_queue_ns"], graph["median_queue_ns"], graph["max_queue_ns"]) == (65, 65, 95)
+
+
+def test_the_calls_and_the_activities_that_a_row_of_launches_is_made_of(example):
+    assert [{table: rows.tolist() for table, rows in each.items()} for each in launches(example).evidence] == [
+        {"api_calls": [0, 1, 3, 4, 6], "kernels": [0, 1, 2, 3, 6]},
+        {"api_calls": [7], "kernels": [4, 5]},
+        {"api_calls": [2], "memcpys": [0]},
+    ]
 
 
 def test_work_that_began_before_its_call_returned_was_in_no_queue(build):

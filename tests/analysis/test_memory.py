@@ -73,7 +73,8 @@ def test_kinds_devices_and_pools_are_apart(build):
     operation(build, 20, 30, 11, **pool, pool_bytes=1000, pool_used_bytes=30)
     operation(build, 30, 40, 12, **pool, pool_bytes=2000, pool_used_bytes=70)
     operation(build, 40, -1, 11, **pool, pool_bytes=2000, pool_used_bytes=40)
-    found = {(row["device_id"], row["memory"], row["pool"]): row for row in memory(build.recording())}
+    answer = memory(build.recording())
+    found = {(row["device_id"], row["memory"], row["pool"]): row for row in answer}
     assert {place: row["high_water_bytes"] for place, row in found.items()} == {
         (0, "Device", ""): 100,
         (0, "Pinned", ""): 50,
@@ -82,6 +83,13 @@ def test_kinds_devices_and_pools_are_apart(build):
     }
     of_pool = found[0, "Device", "0xf00"]
     assert (of_pool["pool_used_bytes"], of_pool["pool_reserved_bytes"], of_pool["end_bytes"]) == (70, 2000, 40)
+    made_of = [evidence["memory_operations"].tolist() for evidence in answer.evidence]
+    assert dict(zip(found, made_of, strict=True)) == {
+        (0, "Device", ""): [0],
+        (0, "Pinned", ""): [2],
+        (0, "Device", "0xf00"): [3, 4, 5],
+        (1, "Device", ""): [1],
+    }
 
 
 def test_releases_of_unknown_memory_are_a_loss(build):

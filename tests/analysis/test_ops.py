@@ -60,6 +60,26 @@ def test_ranges_of_ours_that_only_overlap_in_time_are_not_nested(build):
     assert ops(build.recording())["path"].tolist() == ["a", "b"]
 
 
+def test_activities_of_graphs_are_in_the_annotations_of_the_launch_and_of_the_capture(build):
+    build.environment["source"] = "native"
+    build.annotation("model", 0, 10, 60).annotation("other", 20, 10, 61)
+    build.annotation("train", 100, 50, 70, 1).annotation("eval", 200, 50, 71, 2)
+    activities = [(100, 1, 60), (30, 1, 61), (7, 2, 60), (2, 2, 0), (1, 3, 60)]  # ns, launch, annotation of the capture
+    for number, (duration, correlation, captured) in enumerate(activities, 1):
+        build.kernel("k", 1000 * number, duration, correlation_id=correlation, captured_external_id=captured)
+    assert rows_of(ops(build.recording())) == [
+        ("train", 0, 2, 0, 0, 130),
+        ("train/<captured_at>", 1, 2, 0, 0, 130),
+        ("train/<captured_at>/model", 2, 1, 1, 100, 100),
+        ("train/<captured_at>/other", 2, 1, 1, 30, 30),
+        ("eval", 0, 2, 1, 2, 9),
+        ("eval/<captured_at>", 1, 1, 0, 0, 7),
+        ("eval/<captured_at>/model", 2, 1, 1, 7, 7),
+        ("<captured_at>", 0, 1, 0, 0, 1),
+        ("<captured_at>/model", 1, 1, 1, 1, 1),
+    ]
+
+
 def test_work_without_any_annotation(example):
     assert rows_of(ops(example)) == [(NO_ANNOTATION, 0, 8, 8, 810, 810)]
 

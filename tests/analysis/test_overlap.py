@@ -26,6 +26,11 @@ def test_the_worked_example(example):
     }
 
 
+def test_the_rows_that_a_device_is_made_of(example):
+    (evidence,) = overlap(example).evidence
+    assert {table: rows.tolist() for table, rows in evidence.items()} == {"kernels": [*range(7)], "memcpys": [0]}
+
+
 def test_communication_by_stream(example):
     (row,) = overlap(example, by="stream")
     assert (row["stream_id"], row["kernels"], row["communication_ns"]) == (9, 1, 160)
@@ -41,7 +46,14 @@ def test_the_time_of_several_communicators_at_once_is_a_row_of_its_own(build):
         (-1, 30, 30),
     ]
     assert answer.totals["exposed_alone_ns"] == 130
-    assert [len(evidence) for evidence in answer.evidence] == [1, 1, 0]
+    assert [{table: rows.tolist() for table, rows in evidence.items()} for evidence in answer.evidence] == [
+        {"kernels": [1]},
+        {"kernels": [2]},
+        {},
+    ]
+    several = list(answer)[-1]
+    assert (several["kernels"], several["communication_ns"], several["hidden_ns"]) == (0, 30, 0)
+    assert several["hidden_communication"] == 0
 
 
 def test_what_overlap_is_not_told_by(example):

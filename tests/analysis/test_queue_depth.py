@@ -16,6 +16,18 @@ def test_the_worked_example(example):
     assert (found[7]["max_depth"], found[7]["mean_depth"]) == (3, (305 + 2 * 130 + 3 * 25) / 890)
 
 
+def test_shares_and_rows_of_the_worked_example(example):
+    made_of = {7: {"kernels": [*range(6)]}, 8: {"memcpys": [0]}, 9: {"kernels": [6]}}
+    for by in ("stream", "depth"):
+        answer = queue(example, by=by)
+        for row, evidence in zip(answer, answer.evidence, strict=True):
+            found = {table: rows.tolist() for table, rows in evidence.items()}
+            assert found == made_of[row["stream_id"]]
+    shares = {row["depth"]: row["share"] for row in queue(example, by="depth") if row["stream_id"] == 7}
+    assert shares == {0: 430 / 890, 1: 305 / 890, 2: 130 / 890, 3: 25 / 890}
+    assert queue(example)["empty_share"][0] == 430 / 890
+
+
 def test_what_began_before_its_call_was_never_queued(build):
     build.launch(5, 1000).kernel("k", 900, 500, correlation_id=5)
     build.launch(6, 2000).kernel("k", 2500, 500, correlation_id=6)

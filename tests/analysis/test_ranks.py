@@ -43,6 +43,17 @@ def test_the_worked_example(of_rank):
     assert [collective[name] for name in figures] == [3, 2, 30, 58, 10]
 
 
+def test_ranks_that_begin_at_once_do_not_wait(of_rank):
+    steps = [of_rank((10, 50)), of_rank((10, 40))]
+    answer = ranks(steps, clock_offsets=None)
+    assert [(row["rank"], row["last"], row["wait_ns"], row["clock"]) for row in answer] == [
+        (0, 0, 0, "believed"),
+        (1, 0, 0, "believed"),
+    ]
+    (collective,) = ranks(steps, by="collective", clock_offsets=None)
+    assert (collective["straggler"], collective["skew_ns"], collective["transfer_ns"]) == (0, 0, 30)
+
+
 def test_a_part_of_a_step_has_its_path_its_rank_and_its_devices(of_rank, tmp_path):
     recording = of_rank((10, 50))
     stated = Step(RecordingSource(recording), path=tmp_path / "rank4.pb", kind="journal", rank=3, world_size=8)

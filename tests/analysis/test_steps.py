@@ -79,6 +79,22 @@ def test_work_without_annotation_goes_by_its_kernel(make):
     assert answer["op"][-1] == "kernel_none"
 
 
+@pytest.mark.parametrize(("activity", "op"), [("memcpy", "MEMCPYHtoD"), ("memset", "MEMSET")])
+def test_copies_and_memsets_without_annotation_go_by_their_kind(build, activity, op):
+    recordings = []
+    for microseconds in (9, 10, 12, 11, 13, 50):
+        step = type(build)()
+        step.clock["cupti_stop_ns"] = step.clock["cupti_start_ns"] + microseconds * 1000
+        getattr(step, activity)(0, microseconds * 1000)
+        recordings.append(step.recording())
+    assert steps(recordings)["op"].tolist() == [""] * 5 + [op]
+
+
+def test_an_op_explains_an_outlier_rather_than_idle_time_that_differs_as_much(make):
+    answer = steps([make(2 * each, conv=each) for each in (10, 10, 12, 11, 13, 50)])
+    assert answer["op"].tolist() == [""] * 5 + ["conv"]
+
+
 def test_few_steps_have_no_verdict(make):
     answer = steps([make(10, conv=4), make(12, conv=4), make(500, conv=4)])
     assert answer["verdict"].tolist() == ["first", "", ""]
@@ -99,6 +115,13 @@ def test_one_recording_is_cut_by_the_annotations_that_mark_steps(build):
     assert (answer["op"][4], answer["activities"].tolist()) == ("aten::mm", [1] * 6)
     assert [rows["kernels"].tolist() for rows in answer.evidence] == [[number] for number in range(6)]
     assert answer["busy_ns"].tolist() == [0] * 6
+
+
+def test_the_first_marked_step_of_each_recording_is_apart(build):
+    for number, length in enumerate((400, 100, 110, 105)):
+        build.annotation(f"ProfilerStep#{number}", number * 1000, length, number + 1)
+    answer = steps([build.recording(), build.recording()])
+    assert answer["verdict"].tolist() == ["first", "usual", "usual", "usual"] * 2
 
 
 def test_a_device_is_busy_in_a_step_with_work_that_was_launched_before(build):

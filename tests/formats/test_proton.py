@@ -143,6 +143,14 @@ def test_kernels_and_ops_out_of_sums(model):
     assert both["step"].tolist() == [0, 0, 0, 1, 1, 1]
 
 
+@pytest.mark.parametrize(("by", "name"), [("name", "add<float>"), ("whole_name", "void add<float>(float*, int)")])
+def test_kernels_out_of_sums_have_short_and_whole_names(write, by, name):
+    mangled = "_Z3addIfEvPT_i"
+    step = load(write(node("model", node(mangled, ns=100, count=1)), node(mangled, ns=30, count=2)))
+    (row,) = analysis.kernels(step, by=by)
+    assert (row[by], row["count"], row["total_ns"]) == (name, 3, 130)
+
+
 @pytest.mark.parametrize("by", ["shape", "stream"])
 def test_sums_do_not_say_the_shape_or_stream_of_kernels(model, by):
     with pytest.raises(CollectorError, match=f"does not say the {by}"):
