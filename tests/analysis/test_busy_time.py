@@ -47,6 +47,12 @@ def test_a_step_without_activities_has_no_rows(build):
     assert answer.totals["busy_ns"] == 0
 
 
+def test_a_span_without_length_has_no_busy_time(build):
+    (row,) = devices(build.kernel("k", 500, 0).recording(), window="span")
+    figures = ("window_ns", "busy_ns", "busy_share", "mean_concurrency", "max_concurrency", "activities")
+    assert [row[name] for name in figures] == [0, 0, 0, 0, 0, 1]
+
+
 def test_several_steps_are_told_apart(example):
     answer = devices([example, example])
     assert answer["step"].tolist() == [0, 1]

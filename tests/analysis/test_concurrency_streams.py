@@ -39,6 +39,12 @@ def test_streams_of_the_worked_example(example):
     }
 
 
+def test_streams_have_the_names_that_the_program_gave_them(build):
+    build.environment["device_labels"] = {"/gpu:0/stream:8": "copies"}
+    build.kernel("k", 0, 100).memcpy(50, 100, stream_id=8)
+    assert [(row["stream_id"], row["stream_name"]) for row in streams(build.recording())] == [(7, ""), (8, "copies")]
+
+
 def test_a_stream_number_of_two_contexts_is_two_streams(build):
     build.kernel("k", 0, 100, context_id=1).kernel("k", 50, 100, context_id=2)
     answer = streams(build.recording())

@@ -56,6 +56,20 @@ def test_the_time_of_several_communicators_at_once_is_a_row_of_its_own(build):
     assert several["hidden_communication"] == 0
 
 
+def test_communication_by_process_group_in_the_order_of_names(build, start_ns):
+    for correlation, group in ((1, "tp"), (2, "dp"), (3, "")):
+        place = {"context_id": 1, "stream_id": 7, "correlation_id": correlation}
+        build.raw("collectives", start_ns=start_ns + 100 * correlation, group_name_id=build.text(group), **place)
+        build.kernel("ncclA", 100 * correlation, 10 * correlation, **place)
+    build.kernel("ncclB", 900, 5, correlation_id=4)
+    answer = overlap(build.recording(), by="group")
+    assert [(row["group"], row["kernels"], row["communication_ns"]) for row in answer] == [
+        ("(no group)", 2, 30 + 5),
+        ("dp", 1, 20),
+        ("tp", 1, 10),
+    ]
+
+
 def test_what_overlap_is_not_told_by(example):
     with pytest.raises(ValueError, match="by='colour': overlap is counted by device, stream"):
         overlap(example, by="colour")

@@ -38,6 +38,12 @@ def test_what_began_before_its_call_was_never_queued(build):
     assert "1 activity began before the call, as the clocks disagree: never queued" in answer.losses
 
 
+def test_what_began_with_its_call_agrees_with_it(build):
+    build.launch(5, 1000).kernel("k", 1000, 500, correlation_id=5)
+    answer = queue(build.recording())
+    assert ([row["max_depth"] for row in answer], answer.losses) == ([0], ())
+
+
 def test_what_has_no_call_is_counted_and_left_out(build):
     build.kernel("k", 900, 500, correlation_id=5).kernel("l", 1900, 500)
     answer = queue(build.recording())

@@ -21,6 +21,11 @@ def test_a_launch_without_activity_is_lost_when_it_was_called(build, start_ns):
     assert times_of_losses(build.recording()) == {"launches_without_kernel": [start_ns + 2500]}
 
 
+def test_a_launch_at_the_very_begin_of_the_step_is_of_the_step(build, start_ns):
+    build.launch(5, 0).launch(6, 2500).kernel("add", 7250, 100, correlation_id=6)
+    assert times_of_losses(build.recording()) == {"launches_without_kernel": [start_ns]}
+
+
 def test_an_activity_without_a_time_is_lost_when_it_was_launched(build, start_ns):
     build.launch(5, 1500).kernel("add", 7250, -8000, correlation_id=5)
     assert times_of_losses(build.recording()) == {"invalid_timestamps": [start_ns + 1500]}
