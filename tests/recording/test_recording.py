@@ -106,6 +106,15 @@ def test_rows_outside_the_step_are_kept_apart_as_early_or_late(build):
     assert (recording.ledger.early, recording.ledger.late, recording.ledger.out_of_window) == (2, 2, 4)
 
 
+def test_activities_of_graphs_have_the_annotations_of_the_launch_and_of_the_capture(build):
+    build.annotation("model", 0, 10, 60).annotation("train", 100, 50, 70, 1)
+    for number, (correlation, captured) in enumerate([(1, 60), (1, 0), (2, 60), (2, 0), (1, 99)], 1):
+        build.kernel("k", 1000 * number, correlation_id=correlation, captured_external_id=captured)
+    recording = build.recording()
+    paths = ["train/<captured_at>/model", "train", "<captured_at>/model", "", "train"]
+    assert recording.annotations_of(recording.kernels) == paths
+
+
 def test_an_annotation_still_open_at_the_end_ends_with_the_step(build, start_ns):
     build.raw("annotations", start_ns=start_ns + 5, end_ns=0, external_id=1, name_id=build.text("open"))
     annotations = build.recording().annotations
