@@ -149,7 +149,8 @@ def test_an_xspace_has_them_as_stats(recording):
     assert kernel["kernel_details"] == "regs:16 static_shared:1024 dynamic_shared:512 grid:1,1,1 block:32,1,1 occ_pct:0"
     wanted = {"cluster": "2,1,1", "launch_type": "cooperative", "priority": -2, "graph": 3, "graph_node": 2**40}
     assert kernel.items() >= wanted.items()
-    assert shown["Stream #7", "MemcpyH2D"]["memcpy_details"] == "kind:HtoD size:4096 dest:0 async:1"
+    details = "kind:HtoD kind_src:pageable kind_dst:device size:4096 dest:0 async:1"
+    assert shown["Stream #7", "MemcpyH2D"]["memcpy_details"] == details
     for (line, name), arguments in SIDES.items():
         beside = {key: value for key, value in arguments.items() if key != "correlation"}
         assert shown[line, name].items() >= beside.items()
