@@ -74,6 +74,16 @@ def test_a_number_is_used_again_in_the_next_iteration_of_a_thread_that_began_ane
     ]
 
 
+def test_work_outside_of_annotations_belongs_to_no_pass(training):
+    """Not to that of the last annotation either."""
+    range_of(training, f"{EVALUATE}ReluBackward0", 200, 20, 80, 4, 8, thread=12)
+    training.kernel("kernel", 400, 1000, correlation_id=99)
+    assert figures(backward(training.recording())) == [
+        ("net/aten::linear/aten::addmm", "AddmmBackward0", 1, 3, 11),
+        ("net/aten::relu", "ReluBackward0", 2, 3, 4),
+    ]
+
+
 def test_passes_of_ops_that_are_not_recorded_or_that_two_threads_numbered_alike(training):
     range_of(training, f"{EVALUATE}MulBackward0", 230, 5, 90, 9, 8, thread=12)
     range_of(training, "net/aten::relu", 60, 10, 91, 4, thread=13)

@@ -51,6 +51,13 @@ def test_steps_that_come_in_pairs_count_as_a_third():
     assert (found.high - found.low) / (plain.high - plain.low) == pytest.approx(3**0.5, rel=0.15)
 
 
+def test_a_short_run_of_three_equal_steps_and_three_higher_ones_counts_as_two_steps():
+    """Without its bias their correlation is 0.5 + (1 + 3 * 0.5) / 6."""
+    found = difference_of_steps([np.array([1.0, 1, 1, 2, 2, 2])], [np.ones(6)], (0.0, 0.0), 0.9)
+    variance, student = 0.3, 6.314  # of six steps; of one degree of freedom
+    assert found.high - found.estimate == pytest.approx(student * (variance / 2) ** 0.5, rel=1e-3)
+
+
 def test_the_spread_between_runs_is_assumed_where_each_side_has_one_run_of_several_steps():
     spread = difference_of_steps([ALTERNATING], [ALTERNATING], (3.0, 4.0), 0.9)
     assert spread.high == pytest.approx(1.645 * 5, rel=0.01)
