@@ -31,6 +31,11 @@ def test_the_rows_that_a_device_is_made_of(example):
     assert {table: rows.tolist() for table, rows in evidence.items()} == {"kernels": [*range(7)], "memcpys": [0]}
 
 
+def test_a_copy_of_which_a_quarter_is_hidden(build):
+    (row,) = overlap(build.memcpy(0, 100).kernel("k", 75, 100).recording())
+    assert (row["exposed_copy_ns"], row["hidden_copy"]) == (75, 0.25)
+
+
 def test_communication_by_stream(example):
     (row,) = overlap(example, by="stream")
     assert (row["stream_id"], row["kernels"], row["communication_ns"]) == (9, 1, 160)
