@@ -329,9 +329,9 @@ def test_a_walk_by_keys_alone(report_page, small, tmp_path):
     press("t")
     press("ArrowDown")
     status = report_page.page.locator("p[role=status]").first
-    assert "kernel_0 100 ns (100 ns), from 100 ns" in status.inner_text()
+    assert "kernel_0 on GPU 0 stream 7: 100 ns (100 ns), from 100 ns" in status.inner_text()
     press("n")
-    assert "kernel_1 100 ns (100 ns), from 300 ns" in status.inner_text()
+    assert "kernel_1 on GPU 0 stream 7: 100 ns (100 ns), from 300 ns" in status.inner_text()
     press("Enter")
     assert report_page.chosen() == {"view": "timeline", "from": "200", "to": "500"}
     press("w")
