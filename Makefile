@@ -4,6 +4,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+# Tests wait for other processes for about half of their time.
+TEST_JOBS ?= $(shell expr $(JOBS) + 1)
 PYTEST_ARGS ?=
 # What the sanitized builds run: all that drives the native code. Left out is what costs minutes there and is Python
 # for the most part: the plugin, the report, the recorded traces; what compiles; what needs a framework; and what
@@ -87,7 +89,7 @@ test-spark: $(VENV)/.test ## The part of `test-sql` that CI runs: the views on S
 	$(call run_on_spark,-k small)
 
 test: $(VENV)/.test ## Set everything up, run all tests (PYTEST_ARGS adds options)
-	$(BIN)/pytest -n $(JOBS) --dist loadfile -m '' $(PYTEST_ARGS)
+	$(BIN)/pytest -n $(TEST_JOBS) --dist loadfile -m '' $(PYTEST_ARGS)
 
 # --- environments
 
