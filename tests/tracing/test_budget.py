@@ -49,7 +49,9 @@ def gpu():
 
 
 def session(**options) -> Session:
-    return Session(TraceOptions(**{"budget": EXCEEDED, "budget_period_ms": 5, "buffer_bytes": 4096, **options}))
+    """Small buffers, so that budgets are often looked at, and enough of them for a decode thread that has to wait."""
+    given = {"budget": EXCEEDED, "budget_period_ms": 5, "buffer_bytes": 4096, "max_buffers": 1 << 14, **options}
+    return Session(TraceOptions(**given))
 
 
 def disabled(gpu) -> list[int]:
