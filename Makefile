@@ -250,11 +250,11 @@ sanitize: asan tsan ## Native tests under AddressSanitizer + UBSan, then under T
 # threads meet. Left out are the slow tests, the demo, the profiler's checkers and most of the simulator's own tests.
 sanitize-quick: SANITIZE_MARKS := not slow
 sanitize-quick: ASAN_TESTS := $(patsubst %,tests/%.py,capture/test_buffers capture/test_decoder capture/test_journal \
-  capture/test_memory_operations capture/test_traps cupti/test_library profiler/test_node_fields \
+  capture/test_memory_operations capture/test_several_subscribers capture/test_traps cupti/test_library profiler/test_node_fields \
   testing/simulator/test_simulator_faults testing/simulator/test_simulator_records testing/simulator/test_simulator_versions \
   nvtx/test_nvtx_ranges timeline/test_convert timeline/test_convert_bad_input timeline/test_convert_repeats tracing/test_simulated_session)
 sanitize-quick: TSAN_TESTS := $(patsubst %,tests/%.py,capture/test_buffers capture/test_journal capture/test_nothing_grows \
-  capture/test_out_of_memory capture/test_traps inject/test_control_server nvtx/test_nvtx_ranges tracing/test_interrupts tracing/test_process_ends tracing/test_simulated_session)
+  capture/test_out_of_memory capture/test_several_subscribers capture/test_traps inject/test_control_server nvtx/test_nvtx_ranges tracing/test_interrupts tracing/test_process_ends tracing/test_simulated_session)
 sanitize-quick: TSAN_CONVERTERS := OFF
 sanitize-quick: asan tsan ## The part of `sanitize` that CI runs: readers of bytes, and threads
 
