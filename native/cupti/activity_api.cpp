@@ -8,13 +8,13 @@ namespace {
 constexpr uint32_t kSystemThreadIds = 1;  // CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM: Linux thread ids, not pthread_self
 
 template <typename Function, typename... Arguments>
-Result call(Function function, Arguments... arguments) {
+Result call(Function function, Arguments... arguments) noexcept {
   return function == nullptr ? Result::kNotSupported : function(arguments...);
 }
 
 }  // namespace
 
-bool ActivityApi::has_v2() const {
+bool ActivityApi::has_v2() const noexcept {
   return cupti_.Subscribe_v2 != nullptr && cupti_.GetTimestamp_v2 != nullptr &&
          cupti_.ActivityRegisterCallbacks_v2 != nullptr && cupti_.ActivityEnable_v2 != nullptr &&
          cupti_.ActivityEnableAndDump_v2 != nullptr && cupti_.ActivityDisable_v2 != nullptr &&
@@ -58,40 +58,40 @@ std::string ActivityApi::holder(SubscriberCallback callback, int cuda) const {
   return holder;
 }
 
-Result ActivityApi::timestamp(uint64_t* time) const {
+Result ActivityApi::timestamp(uint64_t* time) const noexcept {
   if (void* const ours = subscriber()) return cupti_.GetTimestamp_v2(ours, time);
   return call(cupti_.GetTimestamp, time);
 }
 
-Result ActivityApi::register_callbacks(const BufferCallbacks& callbacks) const {
+Result ActivityApi::register_callbacks(const BufferCallbacks& callbacks) const noexcept {
   if (void* const ours = subscriber()) {
     return cupti_.ActivityRegisterCallbacks_v2(ours, callbacks.requested_v2, callbacks.completed_v2);
   }
   return cupti_.ActivityRegisterCallbacks(callbacks.requested, callbacks.completed);
 }
 
-Result ActivityApi::enable(ActivityKind kind) const {
+Result ActivityApi::enable(ActivityKind kind) const noexcept {
   if (void* const ours = subscriber()) return cupti_.ActivityEnable_v2(ours, kind, nullptr);
   return cupti_.ActivityEnable(kind);
 }
 
-Result ActivityApi::enable_and_dump(ActivityKind kind) const {
+Result ActivityApi::enable_and_dump(ActivityKind kind) const noexcept {
   if (void* const ours = subscriber()) return cupti_.ActivityEnableAndDump_v2(ours, kind, nullptr);
   return cupti_.ActivityEnableAndDump != nullptr ? cupti_.ActivityEnableAndDump(kind) : cupti_.ActivityEnable(kind);
 }
 
-Result ActivityApi::disable(ActivityKind kind) const {
+Result ActivityApi::disable(ActivityKind kind) const noexcept {
   if (void* const ours = subscriber()) return cupti_.ActivityDisable_v2(ours, kind, nullptr);
   return cupti_.ActivityDisable(kind);
 }
 
-Result ActivityApi::set_attribute(Attribute attribute, uint8_t value) const {
+Result ActivityApi::set_attribute(Attribute attribute, uint8_t value) const noexcept {
   size_t num_bytes = sizeof(value);
   if (void* const ours = subscriber()) return cupti_.ActivitySetAttribute_v2(ours, attribute, &num_bytes, &value);
   return call(cupti_.ActivitySetAttribute, attribute, &num_bytes, &value);
 }
 
-Result ActivityApi::use_system_thread_ids() const {
+Result ActivityApi::use_system_thread_ids() const noexcept {
   void* const ours = subscriber();
   if (ours == nullptr) return call(cupti_.SetThreadIdType, kSystemThreadIds);
   uint32_t value = kSystemThreadIds;
@@ -99,7 +99,7 @@ Result ActivityApi::use_system_thread_ids() const {
   return cupti_.ActivitySetAttribute_v2(ours, Attribute::kThreadIdType, &num_bytes, &value);
 }
 
-Result ActivityApi::leave_out_call(CallbackDomain domain, uint32_t callback_id) const {
+Result ActivityApi::leave_out_call(CallbackDomain domain, uint32_t callback_id) const noexcept {
   const bool is_runtime = domain == CallbackDomain::kRuntimeApi;
   if (void* const ours = subscriber()) {
     return (is_runtime ? cupti_.ActivityEnableRuntimeApi_v2 : cupti_.ActivityEnableDriverApi_v2)(ours, callback_id, 0);
@@ -107,12 +107,12 @@ Result ActivityApi::leave_out_call(CallbackDomain domain, uint32_t callback_id) 
   return call(is_runtime ? cupti_.ActivityEnableRuntimeApi : cupti_.ActivityEnableDriverApi, callback_id, uint8_t{0});
 }
 
-Result ActivityApi::leave_out_unfinished_waits() const {
+Result ActivityApi::leave_out_unfinished_waits() const noexcept {
   if (subscriber() != nullptr) return set_attribute(Attribute::kEnableAllSyncRecords, 0);
   return call(cupti_.ActivityEnableAllSyncRecords, uint8_t{0});
 }
 
-bool ActivityApi::records_whole_graphs() const {
+bool ActivityApi::records_whole_graphs() const noexcept {
   void* const ours = subscriber();
   uint8_t value = 0;
   size_t num_bytes = sizeof(value);
@@ -122,12 +122,12 @@ bool ActivityApi::records_whole_graphs() const {
          value == 1;
 }
 
-Result ActivityApi::next_record(uint8_t* buffer, size_t num_bytes, uint8_t** record) const {
+Result ActivityApi::next_record(uint8_t* buffer, size_t num_bytes, uint8_t** record) const noexcept {
   if (void* const ours = subscriber()) return cupti_.ActivityGetNextRecord_v2(ours, buffer, num_bytes, record);
   return call(cupti_.ActivityGetNextRecord, buffer, num_bytes, record);
 }
 
-size_t ActivityApi::take_num_dropped() const {
+size_t ActivityApi::take_num_dropped() const noexcept {
   size_t num_dropped = 0;
   if (void* const ours = subscriber()) {
     cupti_.ActivityGetNumDroppedRecords_v2(ours, nullptr, 0, &num_dropped);
@@ -137,18 +137,18 @@ size_t ActivityApi::take_num_dropped() const {
   return num_dropped;
 }
 
-bool ActivityApi::has_external_correlation() const {
+bool ActivityApi::has_external_correlation() const noexcept {
   return subscriber() != nullptr ||
          (cupti_.ActivityPushExternalCorrelationId != nullptr && cupti_.ActivityPopExternalCorrelationId != nullptr);
 }
 
-Result ActivityApi::push_external_id(uint64_t id) const {
+Result ActivityApi::push_external_id(uint64_t id) const noexcept {
   constexpr auto kKind = ExternalCorrelationKind::kCustom2;
   if (void* const ours = subscriber()) return cupti_.ActivityPushExternalCorrelationId_v2(ours, kKind, id);
   return call(cupti_.ActivityPushExternalCorrelationId, kKind, id);
 }
 
-Result ActivityApi::pop_external_id(uint64_t* id) const {
+Result ActivityApi::pop_external_id(uint64_t* id) const noexcept {
   constexpr auto kKind = ExternalCorrelationKind::kCustom2;
   if (void* const ours = subscriber()) return cupti_.ActivityPopExternalCorrelationId_v2(ours, kKind, id);
   return call(cupti_.ActivityPopExternalCorrelationId, kKind, id);

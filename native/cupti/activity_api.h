@@ -30,7 +30,7 @@ class ActivityApi {
   explicit ActivityApi(const CuptiFunctions& functions) : cupti_(functions) {}
 
   // Whether the library has all functions of V2 that a session needs.
-  bool has_v2() const;
+  bool has_v2() const noexcept;
 
   // Subscribes beside the other subscribers of this process. The subscription is never given back, because threads may
   // push and pop annotations at any time, and it excludes no client that the others do not exclude already. `holder`
@@ -42,30 +42,30 @@ class ActivityApi {
   std::string holder(SubscriberCallback callback, int cuda) const;
 
   // Our subscription among several; null while V1 is used.
-  void* subscriber() const { return subscriber_.load(std::memory_order_acquire); }
+  void* subscriber() const noexcept { return subscriber_.load(std::memory_order_acquire); }
 
   // The name of the first of the several subscribers; empty while V1 is used.
   std::string first_subscriber() const { return subscriber() != nullptr ? first_subscriber_ : ""; }
 
-  Result timestamp(uint64_t* time) const;
-  Result register_callbacks(const BufferCallbacks& callbacks) const;
-  Result enable(ActivityKind kind) const;
+  Result timestamp(uint64_t* time) const noexcept;
+  Result register_callbacks(const BufferCallbacks& callbacks) const noexcept;
+  Result enable(ActivityKind kind) const noexcept;
   // Has what exists already recorded, too, where the library can.
-  Result enable_and_dump(ActivityKind kind) const;
-  Result disable(ActivityKind kind) const;
-  Result set_attribute(Attribute attribute, uint8_t value) const;
-  Result use_system_thread_ids() const;
-  Result leave_out_call(CallbackDomain domain, uint32_t callback_id) const;
-  Result leave_out_unfinished_waits() const;
+  Result enable_and_dump(ActivityKind kind) const noexcept;
+  Result disable(ActivityKind kind) const noexcept;
+  Result set_attribute(Attribute attribute, uint8_t value) const noexcept;
+  Result use_system_thread_ids() const noexcept;
+  Result leave_out_call(CallbackDomain domain, uint32_t callback_id) const noexcept;
+  Result leave_out_unfinished_waits() const noexcept;
   // Whether another subscriber has chosen, for all, that graphs are recorded as one activity each.
-  bool records_whole_graphs() const;
-  Result next_record(uint8_t* buffer, size_t num_bytes, uint8_t** record) const;
+  bool records_whole_graphs() const noexcept;
+  Result next_record(uint8_t* buffer, size_t num_bytes, uint8_t** record) const noexcept;
   // The number of records that were dropped since the last call. Reading resets it.
-  size_t take_num_dropped() const;
+  size_t take_num_dropped() const noexcept;
 
-  bool has_external_correlation() const;
-  Result push_external_id(uint64_t id) const;
-  Result pop_external_id(uint64_t* id) const;
+  bool has_external_correlation() const noexcept;
+  Result push_external_id(uint64_t id) const noexcept;
+  Result pop_external_id(uint64_t* id) const noexcept;
 
  private:
   Result subscribe_v2(SubscriberParams& params, SubscriberCallback callback, void** subscriber,

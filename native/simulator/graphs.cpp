@@ -10,7 +10,6 @@ namespace collector::simulator {
 
 constexpr uint32_t kEmptyNode = 5;  // CU_GRAPH_NODE_TYPE_EMPTY
 
-using cupti::ActivityKind;
 using cupti::GraphData;
 using cupti::ResourceCallback;
 
@@ -72,7 +71,7 @@ void Graphs::remove(ExecutableGraph* executable) {
 
 // ---------------------------------------------------------------------------------------------------------------------
 
-void Simulator::notify_graph(ResourceCallback callback_id, const GraphData& graph, Context* context) {
+void Simulator::notify_graph(ResourceCallback callback_id, const GraphData& graph, Context* context) const {
   const auto id = static_cast<uint32_t>(callback_id);
   subscribers.notify(cupti::kResourceDomain, id, [&](SubscriberCallback callback, void* userdata) {
     GraphData own = graph;

@@ -81,7 +81,7 @@ void Simulator::write_external(uint32_t correlation_id, ThreadState& thread) {
   }
 }
 
-void Simulator::notify_subscriber(const ApiCall& call, bool exit) {
+void Simulator::notify_subscriber(const ApiCall& call, bool exit) const {
   if (!subscribers.any()) return;
   struct CallbackData {
     uint32_t site;

@@ -204,8 +204,9 @@ class Simulator {
   void end_call(const ApiCall& call);
   void write_api(const ApiCall& call, ThreadState& thread);
   void write_external(uint32_t correlation_id, ThreadState& thread);
-  void notify_subscriber(const ApiCall& call, bool exit);
-  void notify_graph(cupti::ResourceCallback callback_id, const cupti::GraphData& graph, Context* context = nullptr);
+  void notify_subscriber(const ApiCall& call, bool exit) const;
+  void notify_graph(cupti::ResourceCallback callback_id, const cupti::GraphData& graph,
+                    Context* context = nullptr) const;
   void notify_destroyed(std::initializer_list<Graph*> destroyed);
   GraphNode* add_node(Graph& graph, const GraphNode& content, const GraphNode* dependency, GraphNode* original);
   Graph* copy_graph(const Graph& original);
