@@ -1,6 +1,6 @@
 // GPU time by annotation, as an icicle and as a table.
 import { html } from "htm/preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import flamegraph from "d3-flame-graph";
 import { select } from "d3-selection";
 import { printable, shown } from "../numbers.js";
@@ -12,13 +12,15 @@ export function Icicle({ step }) {
   const answer = step.answers.ops;
   const place = useRef(/** @type {HTMLElement | null} */ (null));
   const [width, setWidth] = useState(0);
-  useEffect(() => {
+  // Before the view is painted, so that it does not jump when the chart comes.
+  useLayoutEffect(() => {
     const element = /** @type {HTMLElement} */ (place.current);
+    setWidth(element.clientWidth);
     const watch = new ResizeObserver(() => setWidth(element.clientWidth));
     watch.observe(element);
     return () => watch.disconnect();
   }, []);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!width) return;
     const element = /** @type {HTMLElement} */ (place.current);
     const tree = treeOf(answer);
