@@ -134,9 +134,11 @@ class _Segments(NamedTuple):
         of_calls = processes_of_calls(recording)
         of_work = processes_of_work(recording, work)
         found: list[tuple[Numbers, ...]] = []
-        for process in distinct_values(of_work).tolist():
-            own = np.flatnonzero(of_work == process)
-            began = [work.start_ns[own[:1]], calls.start_ns[of_calls == process][:1]]
+        processes = distinct_values(of_work).tolist()
+        for process in processes:
+            own = np.flatnonzero(of_work == process) if len(processes) > 1 else None
+            began = [work.start_ns[:1] if own is None else work.start_ns[own[:1]]]
+            began.append(calls.start_ns[:1] if own is None else calls.start_ns[of_calls == process][:1])
             found.append(_path(edges, own, int(np.concatenate(began).min()), kernel_gap_ns))
         joined = [np.concatenate([np.zeros(0, np.int64), *(path[column] for path in found)]) for column in range(4)]
         kinds, start_ns, end_ns, places = joined
@@ -192,33 +194,37 @@ class _Segments(NamedTuple):
 _TABLES = (*ACTIVITY_TABLES, "api_calls")
 
 
-def _path(edges: PathEdges, own: Numbers, first_ns: int, kernel_gap_ns: int) -> tuple[Numbers, ...]:
+def _path(edges: PathEdges, own: Numbers | None, first_ns: int, kernel_gap_ns: int) -> tuple[Numbers, ...]:
     """The path of the activities of one process: kinds, starts, ends, and places among all activities and waits.
 
     Args:
         edges: those of the recording.
-        own: the places of the activities, ascending.
+        own: the places of the activities, ascending; None: all.
         first_ns: the begin of the path.
         kernel_gap_ns: see `critical_path`.
     """
     work, waits = edges.work, edges.host_waits
-    place_of = np.full(len(work) + 1, NONE, np.int64)  # the last one is that of no activity
-    place_of[own] = np.arange(len(own))
-    waits = waits._replace(activities=place_of[waits.activities])
-    own_waits = np.flatnonzero(np.isin(waits.threads, edges.call_threads[own]))
-    called_ns, threads = edges.called_ns[own], edges.call_threads[own]
-    kinds, start_ns, end_ns, places = convert_extension.critical_path(
-        (work.start_ns[own], work.end_ns[own], edges.stream_numbers[own], called_ns, threads, edges.graphs[own]),
+    at: Numbers | slice = slice(None) if own is None else own
+    if own is not None:
+        place_of = np.full(len(work) + 1, NONE, np.int64)  # the last one is that of no activity
+        place_of[own] = np.arange(len(own))
+        own_waits = np.flatnonzero(np.isin(waits.threads, edges.call_threads[own]))
+        waits = waits._replace(activities=place_of[waits.activities])
+        waits = HostWaits(*(column[own_waits] for column in waits))
+    called_ns, threads = edges.called_ns[at], edges.call_threads[at]
+    kinds, start_ns, end_ns, found = convert_extension.critical_path(
+        (work.start_ns[at], work.end_ns[at], edges.stream_numbers[at], called_ns, threads, edges.graphs[at]),
         edges.stream_waits,
-        HostWaits(*(column[own_waits] for column in waits))[:-1],
+        waits[:-1],
         edges.stream_sets,
         first_ns,
         kernel_gap_ns,
     )
     own_kinds = kinds.astype(np.int64) + len(WorkClass) - 1
-    is_wait = own_kinds == _SYNCHRONIZE
-    found = places.copy()
-    found[is_wait], found[~is_wait] = own_waits[places[is_wait]], own[places[~is_wait]]
+    if own is not None:
+        is_wait, places = own_kinds == _SYNCHRONIZE, found
+        found = places.copy()
+        found[is_wait], found[~is_wait] = own_waits[places[is_wait]], own[places[~is_wait]]
     own_kinds[kinds == 0] = work.work_class[found[kinds == 0]]
     return own_kinds, start_ns, end_ns, found
 

@@ -35,6 +35,12 @@ def processes_of_calls(recording: Recording) -> Numbers:
     return distinct_codes(recording.api_calls.process_id)[1]
 
 
+def has_several_processes(recording: Recording) -> bool:
+    """Whether the calls are those of more than one process."""
+    processes = recording.api_calls.process_id
+    return len(processes) > 0 and bool(processes.min() != processes.max())
+
+
 def processes_of_launches(recording: Recording, work: Activities) -> Numbers:
     """For each activity the number in `processes_of_calls` of the process that launched it; -1: unknown."""
     launches = work.launch_rows()
@@ -46,7 +52,7 @@ def processes_of_work(recording: Recording, work: Activities) -> Numbers:
 
     All work is that of the process if there is only one.
     """
-    if not processes_of_calls(recording).any():
+    if not has_several_processes(recording):
         return np.zeros(len(work), np.int64)
     found = processes_of_launches(recording, work)
     contexts = work.column("context_id").astype(np.int64) + 1  # 0 is no key
@@ -67,8 +73,10 @@ def processes_of_overheads(recording: Recording) -> Numbers:
 def are_beside(processes: Numbers, recording: Recording, work: Activities) -> Mask:
     """Whether rows of these processes are beside some work: of a process that launched it, or of an unknown one.
 
-    All rows are, if it is not known what launched the work.
+    All rows are, if there is one process, or if it is not known what launched the work.
     """
+    if not has_several_processes(recording):
+        return np.ones(len(processes), bool)
     own = distinct_values(processes_of_launches(recording, work))
     own = own[own != UNKNOWN]
     return np.isin(processes, [UNKNOWN, *own.tolist()]) if len(own) else np.ones(len(processes), bool)
