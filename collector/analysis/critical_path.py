@@ -23,7 +23,7 @@ from collector.analysis.duration_groups import Keys, duration_groups
 from collector.analysis.evidence import Evidence, one_row_of_each
 from collector.analysis.idle import KERNEL_GAP_NS
 from collector.analysis.path_edges import NONE, HostWaits, PathEdges
-from collector.analysis.process_rows import processes_of_calls, processes_of_work
+from collector.analysis.process_rows import has_several_processes, processes_of_calls, processes_of_work
 from collector.analysis.shared_values import shared
 from collector.analysis.stream_numbers import STREAM_NAME, stream_name_keys
 from collector.recording.api_functions import plain_api_name
@@ -131,14 +131,13 @@ class _Segments(NamedTuple):
     def of(cls, recording: Recording, kernel_gap_ns: int) -> _Segments:
         edges = PathEdges(recording)
         work, calls = edges.work, recording.api_calls
-        of_calls = processes_of_calls(recording)
         of_work = processes_of_work(recording, work)
+        is_shared = has_several_processes(recording)
         found: list[tuple[Numbers, ...]] = []
-        processes = distinct_values(of_work).tolist()
-        for process in processes:
-            own = np.flatnonzero(of_work == process) if len(processes) > 1 else None
-            began = [work.start_ns[:1] if own is None else work.start_ns[own[:1]]]
-            began.append(calls.start_ns[:1] if own is None else calls.start_ns[of_calls == process][:1])
+        for process in distinct_values(of_work).tolist():
+            own = np.flatnonzero(of_work == process) if is_shared else None
+            own_calls = processes_of_calls(recording) == process if is_shared else slice(None)
+            began = [work.start_ns[:1] if own is None else work.start_ns[own[:1]], calls.start_ns[own_calls][:1]]
             found.append(_path(edges, own, int(np.concatenate(began).min()), kernel_gap_ns))
         joined = [np.concatenate([np.zeros(0, np.int64), *(path[column] for path in found)]) for column in range(4)]
         kinds, start_ns, end_ns, places = joined

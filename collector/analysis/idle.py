@@ -18,7 +18,7 @@ from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.analysis.duration_groups import Keys, duration_groups
 from collector.analysis.evidence import activities_of, one_row_of_each
-from collector.analysis.process_rows import are_beside, processes_of_calls, processes_of_overheads
+from collector.analysis.process_rows import processes_beside, processes_of_calls, processes_of_overheads
 from collector.analysis.shared_values import is_sharing, shared
 from collector.recording.api_functions import ApiRole, ids_with_role
 from collector.recording.cupti_enums import LOADING_OVERHEADS
@@ -275,21 +275,16 @@ def _each_device(recording: Recording, window: str, kernel_gap_ns: int) -> Itera
     calls, overheads = recording.api_calls, recording.overheads
     is_wait = np.isin(calls.name_id, ids_with_role(recording.strings, ApiRole.WAIT))
     is_tracers = ~np.isin(overheads.overhead_kind, LOADING_OVERHEADS)
-    return (
-        (
-            device,
-            own_window,
-            _Gaps(
-                recording,
-                work,
-                own_window,
-                _union(calls, is_wait & are_beside(processes_of_calls(recording), recording, work)),
-                _union(overheads, is_tracers & are_beside(processes_of_overheads(recording), recording, work)),
-                kernel_gap_ns,
-            ),
-        )
-        for device, work, own_window in by_device(recording, window)
-    )
+    known: dict[tuple[int, ...], tuple[Union, Union]] = {}  # devices of the same processes share them
+    for device, work, own_window in by_device(recording, window):
+        beside = processes_beside(recording, work)
+        if beside not in known:
+            own_waits, own_tracers = is_wait, is_tracers
+            if beside:
+                own_waits = is_wait & np.isin(processes_of_calls(recording), beside)
+                own_tracers = is_tracers & np.isin(processes_of_overheads(recording), beside)
+            known[beside] = _union(calls, own_waits), _union(overheads, own_tracers)
+        yield device, own_window, _Gaps(recording, work, own_window, *known[beside], kernel_gap_ns)
 
 
 def _union(table: Table, mask: npt.NDArray[np.bool_]) -> Union:

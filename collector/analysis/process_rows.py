@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collector.recording.recording import Recording
 
     Numbers = npt.NDArray[np.int64]
-    Mask = npt.NDArray[np.bool_]
 
 _OF_PROCESSES = (1, 2)
 """``CUpti_ActivityObjectKind`` of a process and of a thread."""
@@ -70,13 +69,13 @@ def processes_of_overheads(recording: Recording) -> Numbers:
     return np.where(np.isin(overheads.object_kind, _OF_PROCESSES), found, UNKNOWN)
 
 
-def are_beside(processes: Numbers, recording: Recording, work: Activities) -> Mask:
-    """Whether rows of these processes are beside some work: of a process that launched it, or of an unknown one.
+def processes_beside(recording: Recording, work: Activities) -> tuple[int, ...]:
+    """The processes whose rows are beside some work: those that launched it, and the unknown one.
 
-    All rows are, if there is one process, or if it is not known what launched the work.
+    Empty: all are, because there is one process, or because it is not known what launched the work.
     """
     if not has_several_processes(recording):
-        return np.ones(len(processes), bool)
+        return ()
     own = distinct_values(processes_of_launches(recording, work))
     own = own[own != UNKNOWN]
-    return np.isin(processes, [UNKNOWN, *own.tolist()]) if len(own) else np.ones(len(processes), bool)
+    return (UNKNOWN, *own.tolist()) if len(own) else ()

@@ -245,6 +245,16 @@ def test_each_process_has_a_path(build):
     check_tiling(recording)
 
 
+def test_a_path_begins_with_a_call_of_its_own_process(build):
+    """Also where the other process has calls alone."""
+    build.call("cudaGetDevice", 0, 20, process_id=41, thread_id=41)
+    build.call("cudaLaunchKernel", 300, 20, correlation_id=42, process_id=42, thread_id=42)
+    build.kernel("k", 400, 100, correlation_id=42)
+    answer = critical_path(build.recording())
+    assert [window.end_ns - window.start_ns for window in answer.windows] == [200]
+    assert answer.totals["total_ns"] == 200
+
+
 def check_tiling(recording):
     answer = critical_path(recording, by="segment")
     starts, durations = answer["start_ns"], answer["duration_ns"]
