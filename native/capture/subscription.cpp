@@ -67,17 +67,16 @@ std::optional<Failure> Subscription::subscribe(bool share, cupti::SubscriberCall
     is_shared_ = true;
     return std::nullopt;
   }
+  if (is_held && holder.empty() && library_->has(Feature::kHolderName)) {
+    holder = api().holder(on_callback, library_->cuda_version());
+  }
   Failure failure = cupti::describe("cuptiSubscribe", result, library_->text_of(result));
   if (!holder.empty()) failure.cause += "; it is \"" + holder + "\"";
   return failure;
 }
 
 bool Subscription::join(cupti::SubscriberCallback on_callback, std::string& holder) {
-  const bool is_possible = library_->has(Feature::kSeveralSubscribers);
-  if (!is_possible) {
-    if (library_->has(Feature::kHolderName)) holder = api().holder(on_callback, library_->cuda_version());
-    return false;
-  }
+  if (!library_->has(Feature::kSeveralSubscribers)) return false;
   // A subscription of V1 that can record nothing would exclude ours.
   if (handle_ != nullptr) library_->cupti().Unsubscribe(handle_);
   handle_ = nullptr;

@@ -47,7 +47,8 @@ class Subscription {
  private:
   cupti::ActivityApi& api() const { return library_->activity_api(); }
   std::optional<cupti::Failure> subscribe(bool share, cupti::SubscriberCallback on_callback);
-  // Whether we are now one of several subscribers. `holder`: the name of the first one, or of the only one.
+  // Whether we are now one of several subscribers. `holder` becomes the name of the first one, or of the only one,
+  // where several are possible.
   bool join(cupti::SubscriberCallback on_callback, std::string& holder);
   cupti::Result set_up(const cupti::BufferCallbacks& on_buffer);
   cupti::Result call_back(uint32_t domain, uint32_t id);
