@@ -22,6 +22,7 @@ from collector.formats.timeline_columns import STREAM, Place, TimelineColumns
 from collector.protos import Activity
 from collector.protos.run_metadata_pb2 import Provenance, RunMetadata
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
+from collector.recording.distinct import grouped_rows
 from collector.recording.ledger import LAUNCH_FIGURES, LOSSES
 from collector.recording.schema import SCHEMA
 from collector.recording.step_origin import StepOrigin
@@ -244,8 +245,8 @@ class CollectorTrace(StepSource):
         places = self._places
         if tasks.any():
             places = [place and place._replace(device=split_prefix(place.device)[1]) for place in places]
-        of_row = tasks[self._found.track_numbers(self._rows)]
-        rows = [self._rows[of_row == task] for task in range(int(tasks.max(initial=0)) + 1)]
+        order, bounds = grouped_rows(tasks[self._found.track_numbers(self._rows)], int(tasks.max(initial=0)) + 1)
+        rows = np.split(self._rows[order], bounds[1:-1])
         return [(own, places) for own in rows if len(own)] or [(self._rows, places)]
 
     def _capture(self, rows: Numbers, places: list[Place | None], objects: Any) -> Capture:

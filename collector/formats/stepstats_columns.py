@@ -16,6 +16,7 @@ import numpy as np
 from collector.formats.capture_builder import CaptureBuilder, device_ids
 from collector.recording.annotation_details import Details
 from collector.recording.cupti_enums import COPY_KINDS, MEMORY_KINDS
+from collector.recording.distinct import grouped_rows
 from collector.recording.joined_captures import joined_captures
 from collector.recording.recording import Recording
 from collector.runtime.extension import convert_extension
@@ -44,8 +45,8 @@ def recording_of_message(data: bytes, *, is_run_metadata: bool) -> Recording:
         return recording_of(data)
     found = convert_extension.labelled_columns(data, is_run_metadata=is_run_metadata)
     tasks = np.array(task_numbers(name for name, *_ in found["devices"]), np.int64)[found["columns"]["device"]]
-    own_rows = [np.flatnonzero(tasks == task) for task in range(int(tasks.max(initial=0)) + 1)]
-    capture = joined_captures([_Labelled(found, rows).capture() for rows in own_rows])
+    order, bounds = grouped_rows(tasks, int(tasks.max(initial=0)) + 1)
+    capture = joined_captures([_Labelled(found, rows).capture() for rows in np.split(order, bounds[1:-1])])
     provenance = provenance_of(data) if is_run_metadata else None
     if provenance is not None:
         stated = environment_of(provenance.environment, provenance.json_environment)
