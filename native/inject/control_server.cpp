@@ -334,6 +334,10 @@ class ControlServer {
     options.journal_texts["process.id"] = std::to_string(::getpid());
     options.journal = new_journal(folder());
     if (const auto failure = Session::instance().start(options)) return refusal(failure->cause, failure->remedy);
+    // Once more, now that libcupti is loaded: exit handlers run in the reverse order, and libcupti's destructors must
+    // not run before the flush of this one.
+    static const int registered = std::atexit(stop_listening);
+    static_cast<void>(registered);
     return {"ok", "journal", options.journal};
   }
 

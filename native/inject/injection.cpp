@@ -63,6 +63,8 @@ void report(const char* result, const char* cause, const char* remedy = "") {
 constexpr const char* kNotTraced = "not traced";
 constexpr const char* kTracedInPart = "traced only in part";
 
+void end_at_exit();
+
 // The session of this process: it may begin and end on a thread of ours, and ends with the process at the latest.
 class Injection {
  public:
@@ -75,7 +77,12 @@ class Injection {
     if (const auto failure = Session::instance().start(options_.start)) {
       is_over_ = true;
       report(kNotTraced, failure->cause.c_str(), failure->remedy.c_str());
+      return;
     }
+    // Exit handlers run in the reverse order: registered before libcupti was loaded, it would run after libcupti's
+    // destructors, and the flush at the end would crash.
+    std::atexit(end_at_exit);
+    std::at_quick_exit(end_at_exit);
   }
 
   void end() EXCLUDES(mutex_) {
@@ -204,8 +211,6 @@ void inject() {
   const bool has_duration = options.duration_ns != 0;
   const bool has_ranges = options.start.ranges.has_ranges();
   injection = new Injection(std::move(options));
-  std::atexit(end_at_exit);
-  std::at_quick_exit(end_at_exit);
   if (!has_delay) injection->begin();
   if (has_ranges) run_on_a_thread([] { injection->settle_ranges(); });
   if (has_delay || has_duration) run_on_a_thread([] { injection->follow_times(); });

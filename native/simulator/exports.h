@@ -7,6 +7,7 @@
 
 #include "simulator/injected_tool.h"
 #include "simulator/simulator.h"
+#include "simulator/teardown.h"
 
 #define SIMULATOR_EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -21,6 +22,7 @@ uint32_t cupti_call(size_t function, uint32_t argument, Logged logged, Body body
   constexpr uint32_t kApiNotImplemented = 11;
   Simulator& simulator = Simulator::current();
   simulator.calls[function].fetch_add(1, std::memory_order_relaxed);
+  crash_after_teardown();
   const auto result = [&]() -> uint32_t {
     if (simulator.pid != getpid()) simulator.misuses.count(Misuse::kCallInForkedChild);
     if (kFunctions[function].since_cuda > simulator.release.cuda) {
