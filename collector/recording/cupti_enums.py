@@ -50,6 +50,8 @@ OVERHEAD_KINDS = {
 """Names of ``CUpti_ActivityOverheadKind``; that of 0 is also the name of kinds that a newer CUPTI added."""
 LOADING_OVERHEADS = (1, 262144, 327680)
 """Overheads of compiling and loading code, which programs have without a tracer, too."""
+CUPTI_OVERHEADS = (65536, 131072, 196608, 458752, 524288)
+"""Overheads of CUPTI's own work, which also beginning and end of a trace have."""
 JIT_OPERATION_TYPES = (
     "JIT Operation", "JIT Cache Load", "JIT Cache Store", "JIT Compilation",
 )

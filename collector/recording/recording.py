@@ -12,7 +12,7 @@ import numpy as np
 
 from collector.recording.annotation_details import Details
 from collector.recording.annotation_numbers import ANNOTATION_BITS
-from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND
+from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND, CUPTI_OVERHEADS
 from collector.recording.distinct import are_among
 from collector.recording.first_rows import first_rows, look_up
 from collector.recording.launch_annotations import LaunchAnnotations
@@ -178,6 +178,7 @@ class Recording(TablesOfRecording):
         window = _window(capture)
         columns = {name: _checked(name, capture["tables"].get(name), len(strings)) for name in SCHEMA}
         strings = _with_an_empty_text(columns, strings)
+        columns["overheads"] = _without_those_of_tracing(columns["overheads"], window)
         _close_annotations(columns["annotations"], clock)
         strings = _with_capture_paths(columns, window, strings)
         split = [_split(name, values, window, strings) for name, values in columns.items()]
@@ -542,6 +543,16 @@ def _window(capture: Capture) -> _Window:
         return None, None
     clock = capture["clock"]
     return int(clock["cupti_start_ns"]), int(clock["cupti_stop_ns"])
+
+
+def _without_those_of_tracing(overheads: dict[str, npt.NDArray[Any]], window: _Window) -> dict[str, npt.NDArray[Any]]:
+    """Leave out CUPTI's own work outside the step: each flush at its end has a record of itself."""
+    apart = _set_apart(overheads, window)
+    if apart is None:
+        return overheads
+    _, early, late = apart
+    of_step = ~((early | late) & np.isin(overheads["overhead_kind"], CUPTI_OVERHEADS))
+    return {column: values[of_step] for column, values in overheads.items()}
 
 
 def _set_apart(columns: Mapping[str, npt.NDArray[Any]], window: _Window) -> list[npt.NDArray[np.bool_]] | None:

@@ -54,6 +54,7 @@ Result Simulator::flush(bool forced) {
   }
   complete_due(forced);
   buffers.flush(forced ? all_buffers() : complete_buffers(), forced);
+  if (int64_t duration_ns = 0; faults.strikes(Fault::kFlushOverhead, &duration_ns)) overheads_of_flush(duration_ns);
   return Result::kSuccess;
 }
 

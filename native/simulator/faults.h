@@ -39,6 +39,7 @@ enum class Fault : size_t {
   kPoolExhausted,
   kOtherDriverNumbers,
   kLostWhenDisabled,
+  kFlushOverhead,
   kCount,
 };
 
@@ -82,6 +83,8 @@ inline constexpr FaultRow kFaults[] = {
     {"other_driver_numbers", "difference", 100, true,
      "the driver's numbers of contexts and streams differ from CUPTI's"},
     {"lost_when_disabled", "", 0, true, "work that has not finished when its kind is disabled is not recorded"},
+    {"flush_overhead", "nanoseconds", 60'000, true,
+     "the next flush returns an overhead of this one and of a buffer request, as on a GPU"},
 };
 inline constexpr size_t kFaultCount = static_cast<size_t>(Fault::kCount);
 static_assert(sizeof(kFaults) / sizeof(kFaults[0]) == kFaultCount);

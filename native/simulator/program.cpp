@@ -455,6 +455,24 @@ void Simulator::overhead(uint32_t overhead_kind, int64_t duration_ns) {
   write(record, buffer_of(here));
 }
 
+void Simulator::overheads_of_flush(int64_t duration_ns) {
+  constexpr uint32_t kBufferFlush = 65536;
+  constexpr uint32_t kBufferRequest = 458752;
+  if (!enabled(ActivityKind::kOverhead)) return;
+  const int64_t start = clock.now();
+  for (const uint32_t kind : {kBufferFlush, kBufferRequest}) {
+    store::OverheadRow row{};
+    row.overhead_kind = kind;
+    row.object_kind = static_cast<uint8_t>(cupti::ObjectKind::kThread);
+    row.process_id = static_cast<uint32_t>(pid);
+    row.thread_id = worker_thread_id_.load(std::memory_order_relaxed);
+    row.start_ns = kind == kBufferFlush ? start : start + duration_ns;
+    row.end_ns = row.start_ns + duration_ns;
+    const auto record = record_of<cupti::Overhead>(row);
+    buffers.append_late(&record, strides_[record.kind]);
+  }
+}
+
 void Simulator::jit(uint32_t operation, uint32_t device, uint64_t cache_bytes, int64_t duration_ns) {
   ApiCall call = begin_call(0, callback_id("cuModuleLoadData"));
   const int64_t start = clock.take(duration_ns);

@@ -177,6 +177,7 @@ void Simulator::wake() {
 }
 
 void Simulator::work() {
+  worker_thread_id_.store(static_cast<uint32_t>(::syscall(SYS_gettid)), std::memory_order_relaxed);
   using Steady = std::chrono::steady_clock;
   auto next_flush = Steady::now();
   while (alive()) {

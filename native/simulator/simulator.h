@@ -253,6 +253,7 @@ class Simulator {
   }
   void write(uint32_t kind, const void* record, size_t bytes, RecordBuffer& buffer);
   void complete_due(bool forced);
+  void overheads_of_flush(int64_t duration_ns);
   void work();
   void wake();
   int64_t& stream_tail(uint32_t context, uint32_t stream) REQUIRES(device_mutex_) { return tails_[{context, stream}]; }
@@ -291,6 +292,7 @@ class Simulator {
   bool worker_due_ GUARDED_BY(worker_mutex_) = false;
   std::atomic<uint32_t> flush_period_ms_{0};
   std::thread worker_;
+  std::atomic<uint32_t> worker_thread_id_{0};
 
   std::array<std::atomic<bool>, 64> enabled_{};
   std::array<std::array<std::atomic<bool>, kCallbackIds>, 2> muted_{};

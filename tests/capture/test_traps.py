@@ -18,6 +18,7 @@ from collector.testing.simulator.simulated_gpu import library_path
 pytestmark = pytest.mark.simulator
 
 VERSIONS = ["12.0", "12.4", "12.8", "13.0", "13.5"]
+ACTIVITY_BUFFER_REQUEST = 458752
 
 
 def launch_some(gpu: SimulatedGpu, count: int = 20, stream: int = 7) -> None:
@@ -284,6 +285,18 @@ def test_buffers_that_come_after_the_flush_returned(gpu: SimulatedGpu) -> None:
         launch_some(gpu, 10)
     assert len(step.kernels) == 10
     assert step.ledger.complete
+
+
+@pytest.mark.parametrize("streams", [False, True], ids=["in memory", "streamed"])
+def test_overheads_of_the_end_are_not_of_the_step(gpu: SimulatedGpu, tmp_path: Path, streams: bool) -> None:
+    """On an H100 the flushes at the end of a session were overheads after it, which the ledger took for losses."""
+    gpu.inject("flush_overhead")
+    with collector.trace(journal=tmp_path / "run.journal" if streams else None, stream=streams) as step:
+        launch_some(gpu, 10)
+        gpu.overhead(ACTIVITY_BUFFER_REQUEST, 1000)
+    assert step.ledger.losses() == []
+    assert len(step.kernels) == 10
+    assert step.recording.overheads.duration_ns.tolist() == [1000]
 
 
 def test_buffer_that_never_comes_back_is_counted(gpu: SimulatedGpu) -> None:

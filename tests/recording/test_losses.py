@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
+from collector.recording.cupti_enums import CUPTI_OVERHEADS, OVERHEAD_KINDS
 from collector.recording.loss_times import PLACES, times_of_losses
 from collector.stepstats.from_recording import run_metadata
 from collector.timeline import chrome_trace
@@ -40,6 +43,19 @@ def test_an_activity_that_had_not_ended_is_lost_when_it_was_launched(build, star
 def test_an_activity_that_ends_too_late_is_lost_where_it_starts(build, start_ns):
     build.launch(5, 1500).kernel("add", 7250, 10**12, correlation_id=5)
     assert times_of_losses(build.recording()) == {"late": [start_ns + 7250]}
+
+
+@pytest.mark.parametrize("kind", OVERHEAD_KINDS)
+@pytest.mark.parametrize("offset_ns", [-5000, 999_500, 2_000_000], ids=["before", "across the end", "after"])
+def test_of_the_overheads_outside_the_step_those_of_cupti_are_left_out(build, start_ns, kind, offset_ns):
+    """CUPTI's flushes at the ends of a session are those of the session; the driver's work is the program's."""
+    for offset in (offset_ns, 2500):
+        build.raw("overheads", start_ns=start_ns + offset, end_ns=start_ns + offset + 1000, overhead_kind=kind)
+    recording = build.recording()
+    is_counted = kind not in CUPTI_OVERHEADS
+    assert len(recording.overheads) == 1
+    assert recording.ledger.early + recording.ledger.late == int(is_counted)
+    assert len(recording.out_of_window.overheads) == int(is_counted)
 
 
 def test_a_kernel_without_a_launch_is_where_it_is(build, start_ns):

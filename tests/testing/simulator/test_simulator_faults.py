@@ -12,6 +12,7 @@ from cupti_client import (
     INVALID_KIND,
     MAX_LIMIT_REACHED,
     MULTIPLE_SUBSCRIBERS,
+    OVERHEAD,
     RUNTIME,
     SUCCESS,
     CuptiClient,
@@ -203,6 +204,20 @@ def test_slow_completion() -> None:
         assert client.delivered == []
         gpu.wait_until_idle()
         assert len(client.records()) == 1
+
+
+def test_flush_overhead() -> None:
+    """The records come with the next flush, as on a GPU."""
+    with SimulatedGpu() as gpu:
+        client = CuptiClient().open(OVERHEAD)
+        gpu.inject("flush_overhead", value=500)
+        client.flush()
+        assert client.records() == []
+        client.flush()
+        flush, request = client.records()
+        assert (flush.overhead_kind, request.overhead_kind) == (65536, 458752)
+        assert flush.end - flush.start == request.end - request.start == 500
+        assert request.start == flush.end
 
 
 def test_unknown_kind_is_stepped_over() -> None:
