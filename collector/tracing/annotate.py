@@ -335,6 +335,13 @@ class Ended(NamedTuple):
     """Figures of the ledger: what could not be attributed."""
 
 
+def load_annotations() -> None:
+    """Import what the first call of `send_annotations_to` needs: the time of it must not be that of a step."""
+    from collector.tracing import suspended_blocks, task_steps  # noqa: F401
+
+    task_steps.load()
+
+
 def send_annotations_to(
     source: Source | None,
     *,

@@ -36,7 +36,7 @@ from collector.sources import SOURCE_NAMES, open_source
 from collector.sources.native import NativeSource
 from collector.text.surrogates import without_surrogates
 from collector.tracing import session_slot
-from collector.tracing.annotate import Ended, send_annotations_to
+from collector.tracing.annotate import Ended, load_annotations, send_annotations_to
 from collector.tracing.caller_warnings import warn_caller
 from collector.tracing.graph_names import graph_names
 from collector.tracing.nvtx import add_facts, domain_names, prepare
@@ -576,8 +576,9 @@ class Session(TracedStep):
             if options.journal is not None:
                 options = replace(options, journal=self._journal_path(options.journal, use.source))
             self._refuse_without_budget(use.source)
+            load_annotations()
             try:
-                use.source.start(options)
+                use.source.start(options)  # from here on, the time is that of the step
             except SessionActiveError:  # of `collector run`, or of another extension module
                 window = window_of_recording(options)
                 if window is None:
@@ -645,11 +646,12 @@ class Session(TracedStep):
                 ended = None if is_window else send_annotations_to(None)
                 if self.options.stream and not is_window:
                     return self._stop_stream(use, ended, at_exit)
+                capture = use.source.stop(synchronize=self.options.synchronize, timeout_ms=self.options.timeout_ms)
+                # Not before: numpy and these take tenths of a second, and a sub-interpreter may have no numpy.
                 from collector.recording.capture_window import begin_at
                 from collector.recording.graph_attribution import attribute_graphs
-                from collector.recording.recording import Recording  # not before: a sub-interpreter may have no numpy
+                from collector.recording.recording import Recording
 
-                capture = use.source.stop(synchronize=self.options.synchronize, timeout_ms=self.options.timeout_ms)
                 capture["environment"].setdefault("thread_names", session_slot.thread_names())
                 revision = revision_of_folder() if self.options.git_revision else ""
                 capture["environment"].update(RunLabel(self.options.label, revision).as_environment())

@@ -48,9 +48,11 @@ class StatedCounters(NamedTuple):
 
     def facts(self) -> tuple[dict[str, str], dict[str, int]]:
         """Texts and numbers for a journal, whose reader makes rows of them."""
-        from collector.recording.counter_texts import counter_texts
+        texts: dict[str, str] = {}
+        if self.series:
+            from collector.recording.counter_texts import counter_texts
 
-        texts = counter_texts(self.series)
+            texts = counter_texts(self.series)
         if not self.trouble:
             return texts, {}
         return texts | {"environment.counter_trouble": self.trouble}, {"counters_not_sampled": 1}

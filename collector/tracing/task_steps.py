@@ -35,6 +35,13 @@ _replaced: list[tuple[type, str, Any, Any]] = []
 _stack: AnnotationStack | None = None
 
 
+def load() -> None:
+    """Import what `follow` needs."""
+    if not hasattr(convert_extension, "watch_contexts"):
+        from asyncio import BaseEventLoop  # noqa: F401
+        from concurrent.futures import ThreadPoolExecutor  # noqa: F401
+
+
 def follow(stack: AnnotationStack | None) -> None:
     """Give every step of a task the names of its context in ``stack``; None: follow no longer."""
     global _stack
