@@ -152,6 +152,8 @@ def leave_out_calls_of(thread_id: int, since_ns: int, tables: dict[str, dict[str
 def _column(values: Iterable[int], dtype: str) -> Column:
     # Converted through unsigned 64 bits, because a damaged record's time may not fit its signed column.
     wide = np.array(values, dtype="i8" if dtype in ("i1", "i4") else "u8")
+    if dtype == "i1":  # narrower than the record's field, which cupti-python may give as unsigned
+        wide = np.clip(wide.astype("i4"), -128, 127)
     return np.minimum(wide, 255).astype(dtype) if dtype == "u1" else wide.astype(dtype)
 
 

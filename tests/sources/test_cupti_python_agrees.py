@@ -4,18 +4,19 @@ The records are random but for what must be sound (kind, name). What a real GPU 
 """
 
 import ctypes
-import re
 
 import numpy as np
 import pytest
 
-from collector.recording.schema import SCHEMA
-from collector.sources.cupti_python_records import FIELDS, Rows, Strings
+from collector.recording.schema import RECORDS
+from collector.sources.cupti_python_records import Rows, Strings
 
-cupti = pytest.importorskip("cupti.cupti", reason="cupti-python is not installed")
+pytest.importorskip("cupti.cupti", reason="cupti-python is not installed")
 _native = pytest.importorskip("collector._native", reason="the native extension is not built")
 
-RECORDS = {
+from cupti_python_reader import assert_read_alike, record_at, record_classes  # noqa: E402
+
+COMPARED = {
     "kernel": (10, "Kernel", "kernels"),
     "memcpy": (1, "Memcpy", "memcpys"),
     "memcpy_peer": (22, "MemcpyPtoP", "memcpys"),
@@ -38,28 +39,15 @@ VERSIONS = (12000, 12030, 12040, 12080, 13000, 13010, 13030, 13040, 13050)
 
 def classes(kind, stem):
     """Every class the installed package has for a record, with its layout; not those older than CUDA 13 needs."""
-    for name in dir(cupti):
-        if re.fullmatch(rf"Activity{stem}\d*", name):
-            snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
-            dtype = getattr(cupti, f"{snake}_dtype", None)
-            attributes = {path.partition(".")[0] for path in FIELDS[kind].values()}
-            if dtype is not None and attributes <= set(dir(getattr(cupti, name))):
-                yield getattr(cupti, name), dtype
+    (record,) = (each for each in RECORDS if each.kind == kind)
+    paths = (path for column, path in record.attributes.items() if column not in record.later)
+    attributes = {path.partition(".")[0] for path in paths}
+    return [found for found in record_classes(stem) if attributes <= set(dir(found[0]))]
 
 
-def rows_of(columns, strings):
-    values = {name: column.tolist() for name, column in columns.items()}
-    if "callback_id" not in values and "name_id" in values:
-        values["name_id"] = [strings[name_id] for name_id in values["name_id"]]
-    else:
-        values.pop("name_id", None)  # the names of API calls are not in their records
-    names = sorted(values)
-    return names, sorted(zip(*(values[name] for name in names), strict=True))
-
-
-@pytest.mark.parametrize("record", RECORDS)
+@pytest.mark.parametrize("record", COMPARED)
 def test_every_field_is_read_alike(record):
-    kind, stem, table = RECORDS[record]
+    kind, stem, table = COMPARED[record]
     compared = 0
     for record_class, dtype in classes(kind, stem):
         versions = [v for v in VERSIONS if _native.decode_buffer(b"", v)["strides"][record] == dtype.itemsize]
@@ -80,13 +68,12 @@ def test_every_field_is_read_alike(record):
             memory["memory_operation_type"] = 1 + np.arange(COUNT) % 2
             memory["memory_pool_config"]["memory_pool_type"] = np.arange(COUNT) % 3
         rows, strings = Rows(), Strings()
-        rows.add(record_class.from_ptr(memory.ctypes.data + index * dtype.itemsize, True) for index in range(COUNT))
-        theirs = rows_of(rows.columns(strings, lambda domain, callback_id: "")[table], strings.texts())
+        rows.add(record_at(record_class, memory.ctypes.data + index * dtype.itemsize) for index in range(COUNT))
+        theirs = rows.columns(strings, lambda domain, callback_id: "")[table]
         # Where newer versions gave meaning to bytes, an older one's reader must not look at them: newest only.
         decoded = _native.decode_buffer(memory.tobytes(), versions[-1])
-        ours = rows_of(decoded["tables"][table], decoded["strings"])
         assert decoded["counters"]["records_decoded"] == COUNT
-        assert ours == theirs
-        assert set(SCHEMA[table]) >= set(ours[0])
+        ours = [(decoded["tables"][table], decoded["strings"])]
+        assert assert_read_alike(table, ours, (theirs, strings.texts())) == COUNT
         compared += 1
     assert compared, f"the installed cupti-python has no class for {stem} of any layout known here"
