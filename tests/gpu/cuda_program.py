@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 SOURCE = r"""
@@ -66,6 +66,14 @@ def checked(answer: tuple[Any, ...]) -> Any:
     if int(result) != 0:
         raise CudaError(f"{result!r}")
     return values[0] if len(values) == 1 else tuple(values)
+
+
+def numbers_of(kernels: Any) -> list[int]:
+    """The numbers of kernels that `CudaProgram.launch_numbered` has launched, in the order of their table."""
+    return [
+        (blocks - 1 << 10) + threads - 1
+        for blocks, threads in zip(kernels.grid_x.tolist(), kernels.block_x.tolist(), strict=True)
+    ]
 
 
 def why_no_gpu() -> str:
@@ -156,6 +164,17 @@ class CudaProgram:
         launch, kernel = self.driver.cuLaunchKernel, self.kernels["empty_kernel"]
         for _ in range(count):
             (result,) = launch(kernel, 1, 1, 1, 1, 1, 1, 0, stream, 0, 0)
+            if int(result) != 0:
+                raise CudaError(f"{result!r}")
+
+    def launch_numbered(self, numbers: Iterable[int], stream: Any = 0) -> None:
+        """Launch the empty kernel once for each number below 2^20, which `numbers_of` finds in the records.
+
+        A number is no number of blocks: a kernel of 500,000 blocks takes as long as 500 small ones.
+        """
+        launch, kernel = self.driver.cuLaunchKernel, self.kernels["empty_kernel"]
+        for number in numbers:
+            (result,) = launch(kernel, 1 + (number >> 10), 1, 1, 1 + (number & 1023), 1, 1, 0, stream, 0, 0)
             if int(result) != 0:
                 raise CudaError(f"{result!r}")
 
