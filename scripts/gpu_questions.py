@@ -173,7 +173,8 @@ def ask_here(name: str, part: str, file: Path, card: Card) -> int:
         traceback.print_exc()
         return 1
     finally:
-        card.remove_files()
+        if failed := card.leave():
+            notes.saw(f"refused at the end: {', '.join(failed)}")
     return 0
 
 

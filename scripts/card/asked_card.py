@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from raw_cupti import CallFailedError, RawCupti, RawDriver
+from raw_cupti import SUCCESS, CallFailedError, RawCupti, RawDriver
 
 if TYPE_CHECKING:
     from cuda_program import CudaProgram
@@ -46,9 +46,11 @@ class Card:
         if os.environ.get(LIBCUPTI):
             os.environ["COLLECTOR_LIBCUPTI"] = os.environ[LIBCUPTI]
 
-    def remove_files(self) -> None:
-        """Remove the folder."""
+    def leave(self) -> list[str]:
+        """End the direct use of libcupti, and remove the folder; returns the calls that failed."""
         shutil.rmtree(self.folder, ignore_errors=True)
+        results = self.cupti.end() if "cupti" in vars(self) else {}
+        return [f"{call} {self.cupti.name_of(result)}" for call, result in results.items() if result != SUCCESS]
 
     @cached_property
     def probe(self) -> dict[str, Any]:

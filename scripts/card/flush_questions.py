@@ -148,7 +148,6 @@ def _failed_kernel(notes: Notes, card: Card) -> None:
     """The buffer of a kernel that fails with error 700."""
     cupti, cuda = _prepared(card), card.cuda
     stream = cuda.stream()
-    requested = cupti.requested_by.total()
     cuda.launch_empty(BEFORE, stream)
     cuda.synchronize()
     results = []
@@ -165,12 +164,11 @@ def _failed_kernel(notes: Notes, card: Card) -> None:
     figures = {}
     for flag in (NO_FORCE, NO_FORCE, FORCE):
         result = cupti.flush(flag)
-        outstanding = cupti.requested_by.total() - requested - len(cupti.completed)
         kernels = Counter(_kernel_text(record) for record in cupti.records("CONCURRENT_KERNEL"))
-        figures[f"outstanding after flush {flag}"] = outstanding
+        figures[f"outstanding after flush {flag}"] = cupti.outstanding
         notes.saw(
             f"FlushAll({flag}): {cupti.name_of(result)}; so far {len(cupti.completed)} buffers came back, "
-            f"{outstanding} did not; kernels {counted(kernels)}; calls {len(cupti.records('DRIVER'))}"
+            f"{cupti.outstanding} did not; kernels {counted(kernels)}; calls {len(cupti.records('DRIVER'))}"
         )
         time.sleep(0.1)
     notes.saw("the buffers that did not come back are those of the failed kernel, or still in use", **figures)

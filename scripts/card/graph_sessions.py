@@ -24,7 +24,8 @@ class _Subscription:
     """The client's subscription, which a boundary between sessions may renew."""
 
     def __init__(self, cupti: RawCupti) -> None:
-        self.cupti, self.handle = cupti, cupti.subscribe()
+        self.cupti = cupti
+        cupti.subscribe()
 
     def disable_and_enable(self) -> None:
         """Disable the kinds and enable them again."""
@@ -36,8 +37,8 @@ class _Subscription:
         """Disable the kinds, unsubscribe, subscribe and enable them."""
         self.cupti.enable(*KINDS, disable=True)
         self.cupti.flush(FORCE)
-        self.cupti.must("cuptiUnsubscribe", self.handle)
-        self.handle = self.cupti.subscribe()
+        self.cupti.unsubscribe()
+        self.cupti.subscribe()
         self.cupti.register()
         self.cupti.enable(*KINDS)
 
@@ -81,8 +82,6 @@ def graph_sessions(notes: Notes, card: Card, part: str) -> None:
         cupti.flush(FORCE)
         _compare(notes, cupti, number)
         cupti.completed.clear()
-    cupti.enable(*KINDS, disable=True)
-    cupti.must("cuptiUnsubscribe", subscription.handle)
 
 
 def _captured(card: Card, stream: Any) -> Any:

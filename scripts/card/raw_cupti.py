@@ -21,6 +21,8 @@ SUCCESS, MAX_LIMIT_REACHED = 0, 12
 NO_FORCE, FORCE = 0, 1
 """Flags of cuptiActivityFlushAll."""
 BUFFER_BYTES = 1 << 20
+SECONDS_TO_COME_BACK = 1.0
+"""For the buffers that libcupti has at the end."""
 DRIVER_DOMAIN, RUNTIME_DOMAIN, RESOURCE_DOMAIN = 1, 2, 3
 CUSTOM2 = 5
 """The kind of external correlation ids that the collector uses, too."""
@@ -179,6 +181,10 @@ class RawCupti(_Library):
         """Thread id -> the number of buffers that it asked for."""
         self._memory: list[Any] = []
         self._callbacks: list[Any] = []
+        self._num_returned = 0
+        self._enabled: dict[str, None] = {}
+        self._enabled_functions: list[tuple[str, int]] = []
+        self._subscriber: ctypes.c_void_p | None = None
 
     def name_of(self, result: int) -> str:
         """The number and CUPTI's name without its prefix."""
@@ -223,6 +229,7 @@ class RawCupti(_Library):
 
         def completed(_context: int, _stream: int, buffer: int, _size: int, num_bytes: int) -> None:
             thread_id = threading.get_native_id()
+            self._num_returned += 1
             self.completed.append(CompletedBuffer(buffer, num_bytes, thread_id, current_thread_name(), self.phase))
 
         kept = _Requested(requested), _Completed(completed)
@@ -232,7 +239,46 @@ class RawCupti(_Library):
     def enable(self, *kinds: str, disable: bool = False) -> dict[str, int]:
         """Enable kinds, or disable them; returns the result for each."""
         function = "cuptiActivityDisable" if disable else "cuptiActivityEnable"
-        return {name: self.call(function, kind_number(name)) for name in kinds}
+        results = {name: self.call(function, kind_number(name)) for name in kinds}
+        for name in (name for name, result in results.items() if result == SUCCESS):
+            if disable:
+                self._enabled.pop(name, None)
+            else:
+                self._enabled[name] = None
+        return results
+
+    def enable_function(self, domain: str, callback_id: int) -> int:
+        """Enable the records of a single function of the ``Driver`` or the ``Runtime``; returns the result."""
+        result = self.call(f"cuptiActivityEnable{domain}Api", callback_id, ctypes.c_uint8(1))
+        if result == SUCCESS:
+            self._enabled_functions.append((domain, callback_id))
+        return result
+
+    @property
+    def outstanding(self) -> int:
+        """The number of buffers that were requested and have not come back."""
+        return self.requested_by.total() - self._num_returned
+
+    def end(self) -> dict[str, int]:
+        """Disable all that was enabled, let every buffer come back, and unsubscribe; returns the result of each call.
+
+        While a process ends the driver is called once more, when Python and with it the callbacks are gone.
+        """
+        results = self.enable(*self._enabled, disable=True)
+        for domain, callback_id in self._enabled_functions:
+            results[f"{domain} {callback_id}"] = self.call(
+                f"cuptiActivityEnable{domain}Api", callback_id, ctypes.c_uint8(0)
+            )
+        self._enabled_functions.clear()
+        if self.outstanding:
+            results["cuptiActivityFlushAll"] = self.flush(FORCE)
+        until = time.monotonic() + SECONDS_TO_COME_BACK
+        while self.outstanding and time.monotonic() < until:  # another thread of libcupti's hands them back
+            time.sleep(0.01)
+        if self._subscriber is not None:
+            results["cuptiUnsubscribe"] = self.call("cuptiUnsubscribe", self._subscriber)
+            self._subscriber = None
+        return results
 
     def collect(self, *kinds: str, buffer_bytes: int = BUFFER_BYTES) -> None:
         """Register the callbacks and enable kinds that must be accepted.
@@ -306,7 +352,13 @@ class RawCupti(_Library):
         """Subscribe with a callback, which gets the domain, the callback's id and the address of its data."""
         subscriber = ctypes.c_void_p()
         self.must("cuptiSubscribe", ctypes.byref(subscriber), self.callback(called), None)
+        self._subscriber = subscriber
         return subscriber
+
+    def unsubscribe(self) -> None:
+        """End the subscription."""
+        self.must("cuptiUnsubscribe", self._subscriber)
+        self._subscriber = None
 
     def callback(self, called: Callable[[int, int, int], None] = lambda _domain, _id, _data: None) -> Any:
         """A function pointer for a subscription, which is kept alive."""

@@ -138,15 +138,16 @@ def subscriber_sizes(notes: Notes, card: Card, part: str) -> None:
         notes.saw(f"structSize {size}: {cupti.name_of(result)}{ending}")
     notes.saw(f"accepted: {accepted}", accepted=accepted)
     size = accepted[0] if accepted else 32
-    first = cupti.subscribe()
+    cupti.subscribe()
     result, holder, _ = subscribe(size)
     notes.saw(f"while cuptiSubscribe holds it: {cupti.name_of(result)}, the holder's name is {holder!r}")
-    cupti.must("cuptiUnsubscribe", first)
+    cupti.unsubscribe()
     result, _, first = subscribe(size)
     if result == SUCCESS:
         result, holder, _ = subscribe(size)
         notes.saw(f"while cuptiSubscribe_v2 holds it: {cupti.name_of(result)}, the holder's name is {holder!r}")
         notes.saw(f"cuptiActivityEnable then: {cupti.name_of(cupti.enable('MEMSET')['MEMSET'])}")
+        cupti.must("cuptiUnsubscribe", first)
 
 
 def accepted_kinds(notes: Notes, card: Card, part: str) -> None:
@@ -198,7 +199,7 @@ def provoked_records(notes: Notes, card: Card, part: str) -> None:
             notes.saw(
                 f"cuptiActivityConfigureUnifiedMemoryCounter with {count} counters: {cupti.name_of(configured)}, "
                 f"cuptiActivityEnable(UNIFIED_MEMORY_COUNTER): "
-                f"{cupti.name_of(cupti.call('cuptiActivityEnable', KINDS.index('UNIFIED_MEMORY_COUNTER')))}"
+                f"{cupti.name_of(cupti.enable('UNIFIED_MEMORY_COUNTER')['UNIFIED_MEMORY_COUNTER'])}"
             )
     except NotOfferedError as error:
         notes.saw(str(error))
@@ -316,8 +317,8 @@ def driver_records(notes: Notes, card: Card, part: str) -> None:
     cupti = card.cupti
     cupti.collect("CONCURRENT_KERNEL", "EXTERNAL_CORRELATION")
     if part == "the function alone":
-        alone = cupti.call("cuptiActivityEnableDriverApi", LAUNCH_KERNEL, ctypes.c_uint8(1))
-        twin = cupti.call("cuptiActivityEnableRuntimeApi", DEVICE_SYNCHRONIZE, ctypes.c_uint8(1))
+        alone = cupti.enable_function("Driver", LAUNCH_KERNEL)
+        twin = cupti.enable_function("Runtime", DEVICE_SYNCHRONIZE)
         notes.did(
             f"cuptiActivityEnableDriverApi(cuLaunchKernel, 1): {cupti.name_of(alone)}, "
             f"cuptiActivityEnableRuntimeApi(cudaDeviceSynchronize, 1): {cupti.name_of(twin)}; the kinds DRIVER and "

@@ -152,6 +152,35 @@ def test_every_libcupti_below_a_folder_is_tried(ask, tmp_path):
     assert "file too short" in text
 
 
+DIRECT = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from asked_card import Card
+card = Card(True, None)
+card.prepare()
+card.cupti.subscribe()
+card.cupti.collect("CONCURRENT_KERNEL", "DRIVER")
+card.cupti.enable_function("Runtime", 165)
+card.work()
+before = card.cupti.requested_by.total()
+assert card.cupti.outstanding > 0
+assert card.leave() == []
+assert card.cupti.outstanding == 0
+card.work()
+assert card.cupti.requested_by.total() == before, "a record was due"
+card.cupti.subscribe()
+"""
+
+
+def test_nothing_is_recorded_any_more_after_a_question(root, tmp_path):
+    """The driver is called while a process ends, when there is no Python that could hand out a buffer."""
+    done = subprocess.run(
+        [sys.executable, "-c", DIRECT, str(root / "scripts" / "card")], cwd=tmp_path, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
 BROKEN = """
 import ctypes, os, signal, time
 def crash(notes, card, part):
