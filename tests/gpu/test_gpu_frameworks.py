@@ -248,7 +248,7 @@ with adapters.annotate_triton_launches():
 assert bool((out == 2).all())
 kernels = step.recording.kernels
 rows = Counter(zip(kernels.names(), kernels.annotations(), kernels.grid_x.tolist()))
-details = sorted({(each.flops, each.bytes) for each in step.recording.details})
+details = sorted({(each.flops, each.num_bytes) for each in step.recording.details})
 print(json.dumps([[[*key, count] for key, count in sorted(rows.items())], details, step.ledger.losses()]))
 """
     )
