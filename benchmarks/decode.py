@@ -233,9 +233,9 @@ def print_tables(report: Report, objects: Report, of_callbacks: list[dict[str, A
     for each, verdict in zip(report.comparisons, report.verdicts, strict=True):
         cuda, mix, mebibytes = each.parameters.values()
         ns = each.interval("decode").estimate / record_count(mix, cuda, each.bytes or 0)
-        ratio = each.ratios["decode"].interval
+        decoded = each.ratios["decode"].interval
         print(
-            f"| {cuda} | {mix} | {mebibytes} MiB | {ratio.estimate:.2f} | {ratio.low:.2f}..{ratio.high:.2f} "
+            f"| {cuda} | {mix} | {mebibytes} MiB | {decoded.estimate:.2f} | {decoded.low:.2f}..{decoded.high:.2f} "
             f"| {verdict['decode']} | {ns:.1f} | {1e3 / ns:.1f} | {each.rounds} |"
         )
     print("\n| CUDA | records | decode ns per record | numpy columns | of decode | a Python loop | of decode |")

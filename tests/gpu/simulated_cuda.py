@@ -272,10 +272,9 @@ def install() -> None:
 
         _kept.append(StandInLibcuda(_Driver(gpu)))
         return
-    bindings = ModuleType("cuda.bindings")
-    bindings.driver, bindings.nvrtc = _Driver(gpu), _Nvrtc()
-    package = ModuleType("cuda")
-    package.bindings = bindings
+    bindings, package = ModuleType("cuda.bindings"), ModuleType("cuda")
+    vars(bindings).update(driver=_Driver(gpu), nvrtc=_Nvrtc())
+    vars(package).update(bindings=bindings)
     sys.modules |= {"cuda": package, "cuda.bindings": bindings}
 
 

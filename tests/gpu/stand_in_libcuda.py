@@ -36,7 +36,7 @@ through a pointer (F: float)."""
 _EXPORTED = {"cuGraphInstantiate": "cuGraphInstantiateWithFlags"}
 """The bindings' name -> the library's, where cuda.h redefines it."""
 _SIZES = {"i": ctypes.c_int, "b": ctypes.c_ubyte, "p": ctypes.c_size_t, "s": ctypes.c_char_p, "o": ctypes.c_size_t}
-_WRITTEN = {"I": ctypes.c_int, "P": ctypes.c_size_t, "O": ctypes.c_size_t, "F": ctypes.c_float}
+_WRITTEN: dict[str, Any] = {"I": ctypes.c_int, "P": ctypes.c_size_t, "O": ctypes.c_size_t, "F": ctypes.c_float}
 _FILLING = ("cuDeviceGetName", "cuDeviceGetUuid", "cuDeviceGetPCIBusId")
 """Functions that fill the memory of their first argument."""
 

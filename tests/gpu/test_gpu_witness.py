@@ -23,6 +23,8 @@ KINDS = {
     49: ("memory_operation", "Memory"),
 }
 """Activity kind -> its record here, and NVIDIA's name for it."""
+KEPT = []
+"""What libcupti may call and fill until the process ends, and the memory of records."""
 
 
 def gathered_buffers(work):
@@ -44,15 +46,15 @@ def gathered_buffers(work):
     def completed(context, stream, buffer, size, valid):
         full.append(ctypes.string_at(buffer, valid))
 
-    gathered_buffers.callbacks = requested_type(requested), completed_type(completed)  # CUPTI keeps them
-    assert library.cuptiActivityRegisterCallbacks(*gathered_buffers.callbacks) == 0
+    callbacks = requested_type(requested), completed_type(completed)
+    assert library.cuptiActivityRegisterCallbacks(*callbacks) == 0
     for kind in KINDS:
         assert library.cuptiActivityEnable(kind) == 0
     work()
     for kind in KINDS:
         assert library.cuptiActivityDisable(kind) == 0
     assert library.cuptiActivityFlushAll(1) == 0
-    gathered_buffers.memory = held
+    KEPT.append((callbacks, held))
     return library, full
 
 
@@ -60,7 +62,7 @@ def nvidias_records(library, data):
     """The records of one buffer as cupti-python's objects."""
     memory = (ctypes.c_uint64 * (len(data) // 8 + 1))()
     ctypes.memmove(memory, data, len(data))
-    nvidias_records.memory.append(memory)
+    KEPT.append(memory)
     strides = NativeSource().probe()["strides"]
     classes = {kind: class_of(stem, strides[record]) for kind, (record, stem) in KINDS.items()}
     record = ctypes.c_void_p()
@@ -71,9 +73,6 @@ def nvidias_records(library, data):
         assert result == 0
         kind = ctypes.c_uint32.from_address(record.value).value
         yield record_at(classes[kind], record.value)
-
-
-nvidias_records.memory = []
 
 
 def class_of(stem, stride):
