@@ -38,6 +38,7 @@ COMPILER_HEADERS = "nvidia-cuda-crt==13.5.*"
 
 
 CUPY = "cupy-cuda13x==14.2.0"
+CUPTI_PYTHON = "cupti-python==13.0.1"
 
 
 class WheelMissingError(Exception):
@@ -113,8 +114,17 @@ def cupy_nvtx(arch: str = platform.machine()) -> Path:
 
     The wheel has 70 MB; the module alone needs neither CUDA nor the rest of CuPy.
     """
-    python = f"-{sys.implementation.cache_tag}{sys.abiflags}"
-    return unpacked(CUPY, "cupy_backends/cuda/libs/nvtx[.]", python, arch=arch)
+    return unpacked(CUPY, "cupy_backends/cuda/libs/nvtx[.]", _python_tag(), arch=arch)
+
+
+def cupti_python(arch: str = platform.machine()) -> Path:
+    """A folder for ``sys.path`` that contains NVIDIA's package cupti-python, whose records need no libcupti."""
+    return unpacked(CUPTI_PYTHON, "^cupti/", _python_tag(), arch=arch)
+
+
+def _python_tag() -> str:
+    """This Python, as part of the name of a folder with extension modules."""
+    return f"-{sys.implementation.cache_tag}{sys.abiflags}"
 
 
 NEWER_STRUCTS = {"CUPTI_ACTIVITY_KIND_JIT": "CUpti_ActivityJit2"}

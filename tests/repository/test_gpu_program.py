@@ -39,6 +39,14 @@ def test_the_kernels_compile_and_have_the_names_that_are_expected(load, arch):
         program.compile_kernels(arch, "not CUDA")
 
 
+def test_the_programs_name_what_the_bindings_have(root):
+    folders = (root / "tests" / "gpu", root / "scripts" / "card", root / "benchmarks")
+    texts = [path.read_text() for folder in folders for path in folder.glob("*.py")]
+    names = {name for text in texts for name in re.findall(r"\bdriver\.(cu[A-Z]\w+|CU\w+)", text)}
+    assert len(names) > 40
+    assert [name for name in sorted(names) if not hasattr(driver, name)] == []
+
+
 def test_the_stand_in_takes_what_the_real_functions_take(load):
     stand_ins = load("simulated_cuda")
     compared = 0
