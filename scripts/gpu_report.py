@@ -427,24 +427,29 @@ FIRST_QUESTIONS = ("machine", "hang", "sticky", "clocks", "threads", "flush", "g
 """What the collector's design depends on and no documentation says."""
 STEPS: dict[str, tuple[Step, float]] = {
     "build": (build, 80),
-    "first_questions": (ask("first questions", *FIRST_QUESTIONS), 70),
-    "tests": (run_tests("Tests", "tests.log", *gpu_tests.CORE, rest=True), 175),
-    "record": (record, 65),
-    "questions": (ask("questions", *FIRST_QUESTIONS, others=True), 75),
+    "tests": (run_tests("Tests", "tests.log", *gpu_tests.CORE, rest=True), 165),
+    "record": (record, 60),
+    "overhead": (benchmark("overhead", "What tracing costs", *SMALL), 65),
+    "completeness": (benchmark("completeness", "What is recorded of all launches", *ONCE), 45),
+    "harness": (
+        benchmark("harness", "The harness against do_bench", "--simulated", "--runs", "2", "--seconds", "5"), 80,
+    ),
+    "nvtx": (
+        benchmark(
+            "nvtx", "What an NVTX range costs", "--turns", "2000", "--rounds", "2", takes_seconds=False, has_json=False,
+        ), 30,
+    ),
     "frameworks": (
         run_tests("Tests of frameworks and other profilers", "frameworks.log", *gpu_tests.FRAMEWORKS), 105,
     ),
-    "overhead": (benchmark("overhead", "What tracing costs", *SMALL), 65),
-    "completeness": (benchmark("completeness", "What is recorded of all launches", *ONCE), 45),
     "stop_to_file": (benchmark("stop_to_file", "From the end of a step to its file", *ONCE), 90),
-    "harness": (
-        benchmark("harness", "The harness against do_bench", "--simulated", "--runs", "2", "--seconds", "5"), 90,
-    ),
     "training_step": (
         benchmark(
             "training_step", "A step of training in PyTorch", "--simulated", "--launches", "3", "--rounds", "1"
         ), 60,
     ),
+    "first_questions": (ask("first questions", *FIRST_QUESTIONS), 70),
+    "questions": (ask("questions", *FIRST_QUESTIONS, others=True), 75),
     "streaming": (
         benchmark(
             "streaming", "A long trace, streamed and in memory", "--simulated", "--launches", "40000", "--rounds", "1",
@@ -456,11 +461,6 @@ STEPS: dict[str, tuple[Step, float]] = {
             "recorder", "The flight recorder", "--simulated", "--launches", "40000", "--rounds", "1",
             options="--launches 1000000 --rounds 1",
         ), 45,
-    ),
-    "nvtx": (
-        benchmark(
-            "nvtx", "What an NVTX range costs", "--turns", "2000", "--rounds", "2", takes_seconds=False, has_json=False,
-        ), 30,
     ),
     "kernels": (compare_kernels, 40),
     "examples": (try_examples, 60),
@@ -482,8 +482,8 @@ On an H100 with 16 processors the build took 34 s, the first questions 40, the t
 other questions 57.
 """
 CALLS: dict[str, tuple[float, tuple[str, ...]]] = {
-    "first": (580, ("build", "first_questions", "tests", "record", "questions", "frameworks")),
-    "second": (230, ("overhead", "completeness", "stop_to_file")),
+    "first": (550, ("build", "tests", "record", "overhead", "completeness", "harness", "nvtx")),
+    "second": (265, ("frameworks", "stop_to_file", "training_step")),
 }
 """The calls on a machine that is lent for a quarter of an hour: the seconds of each, and the steps that fit into them.
 
