@@ -79,7 +79,8 @@ DEGREE_LAUNCH = 3
 DEGREE_WHOLE_GRAPH = 4
 """The graph was recorded as a whole."""
 GRAPH_CHANGES = (
-    "none", "node created", "node copied", "node updated", "instantiated", "destroyed",
+    "none", "node created", "node copied", "node updated", "instantiated", "destroyed", "graph updated",
+    "parameters set",
 )
 """Names of the changes of CUDA graphs."""
 NODE_CREATED = 1
@@ -92,6 +93,10 @@ GRAPH_INSTANTIATED = 4
 """A graph was made executable."""
 GRAPH_DESTROYED = 5
 """A graph, or an executable graph, was destroyed."""
+GRAPH_UPDATED = 6
+"""The nodes of an executable graph, or those of one of its child graphs, took over another graph's parameters."""
+PARAMETERS_SET = 7
+"""The parameters of a node of an executable graph were set."""
 NVTX_RANGE_KINDS = (
     "Range", "Start/End Range", "Mark",
 )

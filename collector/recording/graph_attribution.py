@@ -3,13 +3,20 @@
 The records of a launch name the node of the executable graph. That node is a copy of the captured one, perhaps by way
 of a clone, and CUPTI reports each copy while graphs are built (``graph_changes``); from CUDA 13.4 on the records name
 the captured node themselves. A graph that was captured before the step is not reported: for its activities only the
-annotation at the launch is known. Before CUDA 13.0 the updates of a graph are not reported either: only the records of
-API calls show that there was one, and where these are incomplete the capture is not known.
+annotation at the launch is known.
+
+An update gives the nodes of an executable graph the parameters of another graph's. From CUDA 13.0 on CUPTI reports the
+nodes that are changed by it, and only these (measured on an H100 with CUPTI 13.0.85): the tracer notes the call, too,
+and the other nodes are paired by their places in the two graphs. If a reported pair has two different places, or the
+graphs differ in their number of nodes, the captures of the other nodes are not known. Before CUDA 13.0 no update is
+reported: only the records of API calls show that there was one, and where these are incomplete the capture is not
+known.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,9 +29,11 @@ from collector.recording.cupti_enums import (
     DEGREE_REKEYED,
     DEGREE_WHOLE_GRAPH,
     GRAPH_INSTANTIATED,
+    GRAPH_UPDATED,
     NODE_COPIED,
     NODE_CREATED,
     NODE_UPDATED,
+    PARAMETERS_SET,
 )
 from collector.recording.distinct import combination_codes, distinct_values, grouped_rows
 from collector.recording.first_rows import first_rows, look_up
@@ -43,7 +52,10 @@ if TYPE_CHECKING:
 _UPDATES_REPORTED_SINCE = 13000
 """The CUDA version from which CUPTI reports that an executable graph was updated."""
 _PLACE_BITS = 32
+_PLACE = (1 << _PLACE_BITS) - 1
 """The bits of a node's id that are its place in the graph; the other bits are the graph's id."""
+_UNCERTAIN = -1
+"""Instead of a node's id: it is not certain which node it is."""
 
 
 def attribute_graphs(
@@ -67,11 +79,12 @@ def attribute_graphs(
     if not works and not num_recorded:
         return
     graphs = _Graphs.of(capture, ranges)
-    before = set()
     for columns in works:
-        before |= graphs.attribute(columns)
-    if before:
-        capture["counters"]["graphs_before_trace"] = len(before)
+        graphs.attribute(columns)
+    if graphs.before_trace:
+        capture["counters"]["graphs_before_trace"] = len(graphs.before_trace)
+    if graphs.uncertain:
+        capture["counters"]["graphs_uncertain"] = len(graphs.uncertain)
     if graphs.num_unseen_updates:
         capture["counters"]["graph_updates_unseen"] = graphs.num_unseen_updates
     if graphs.perhaps_updated:
@@ -115,7 +128,20 @@ class _Graphs:
         self.original_of: dict[int, int] = {}
         """Node -> the node that it is a copy of."""
         self.updates_of: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        """Node of an executable graph -> time of each update and the node whose parameters it took over."""
+        """Node of an executable graph -> time of each reported update and the node whose parameters it took over."""
+        self.reported_pairs: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)
+        """Executable graph and a graph whose parameters it took over -> places of the nodes that CUPTI reported."""
+        self.parameters_set_at: dict[int, list[int]] = defaultdict(list)
+        """Node of an executable graph -> the times at which the program set its parameters."""
+        self.graph_updates: dict[int, list[tuple[int, int, bool]]] = defaultdict(list)
+        """Executable graph -> time of each update, the graph whose parameters it took over, and whether only one of its
+        child graphs was updated."""
+        self.num_nodes: dict[int, int] = defaultdict(int)
+        """Graph -> the number of its places for nodes that were seen."""
+        self.num_copied: dict[int, int] = defaultdict(int)
+        """Executable graph -> the number of its places for copies of nodes of the graph that was instantiated."""
+        self._num_paired: dict[tuple[int, int], int] = {}
+        """See _num_paired_by_place."""
         self.source_of: dict[int, int] = {}
         """Executable graph -> the graph that was instantiated."""
         self.instantiated_in: dict[int, int] = {}
@@ -124,6 +150,10 @@ class _Graphs:
         """Executable graph -> the time of its instantiation."""
         self.seen: Sequence[Span] | None = None
         """The parts of the session in which an update would have been seen; None: all of it."""
+        self.before_trace: set[int] = set()
+        """Graphs of which nodes were captured before the trace."""
+        self.uncertain: set[int] = set()
+        """Executable graphs of which it is not certain which nodes are copies of which."""
         self.perhaps_updated: set[int] = set()
         """Executable graphs that may have been updated before a launch while updates were not seen."""
         self.num_unseen_updates = 0
@@ -145,10 +175,21 @@ class _Graphs:
                 graphs.original_of[node] = original
             elif change == NODE_UPDATED:
                 graphs.updates_of[node].append((at_ns, original))
+                graphs.reported_pairs[graph, source][node & _PLACE] = original & _PLACE
+            elif change == PARAMETERS_SET:
+                graphs.parameters_set_at[node].append(at_ns)
+            elif change == GRAPH_UPDATED:
+                graphs.graph_updates[graph].append((at_ns, source, original != 0))
             elif change == GRAPH_INSTANTIATED:
                 graphs.source_of[graph] = source
                 graphs.instantiated_in[graph] = annotation
                 graphs.instantiated_at[graph] = at_ns
+        for node in (*graphs.annotation_of, *graphs.original_of):
+            graph = node >> _PLACE_BITS
+            graphs.num_nodes[graph] = max(graphs.num_nodes[graph], (node & _PLACE) + 1)
+        for node in filter(graphs._is_copied_directly, graphs.original_of):
+            graph = node >> _PLACE_BITS
+            graphs.num_copied[graph] = max(graphs.num_copied[graph], (node & _PLACE) + 1)
         calls = capture["tables"]["api_calls"]
         first_ids, first = first_rows(calls["correlation_id"], calls["start_ns"])
         graphs.launch_times = first_ids, calls["start_ns"][first]
@@ -168,8 +209,8 @@ class _Graphs:
             self.num_unseen_updates = len(distinct_values(calls["correlation_id"][updating]))
             self.updated_unseen_ns = int(calls["start_ns"][updating].min())
 
-    def attribute(self, columns: Columns) -> set[int]:
-        """Fill the columns of a table; return the graphs of which only the launches are known."""
+    def attribute(self, columns: Columns) -> None:
+        """Fill the columns of a table."""
         num_rows = len(columns["graph_id"])
         captured = columns["captured_external_id"] = np.zeros(num_rows, "u8")
         degrees = columns["graph_degree"] = np.zeros(num_rows, "u1")
@@ -185,7 +226,6 @@ class _Graphs:
             for part, annotation, degree in self._found(int(nodes[own[0]]), int(sources[own[0]]), launched_ns[own]):
                 captured[rows[own[part]]] = annotation
                 degrees[rows[own[part]]] = degree
-        unknown = distinct_values(columns["graph_id"][rows][degrees[rows] == DEGREE_LAUNCH])
         if self.updated_unseen_ns is not None:
             unsure = rows[launched_ns >= self.updated_unseen_ns]
             captured[unsure], degrees[unsure] = 0, DEGREE_LAUNCH
@@ -194,7 +234,6 @@ class _Graphs:
             named = unsure[degrees[unsure] != DEGREE_LAUNCH]
             captured[named], degrees[named] = 0, DEGREE_LAUNCH
             self.perhaps_updated.update(distinct_values(columns["graph_id"][named]).tolist())
-        return set(unknown.tolist())
 
     def _is_followed(
         self, graph_ids: npt.NDArray[Any], called_ns: npt.NDArray[np.int64], seen: Sequence[Span]
@@ -212,23 +251,62 @@ class _Graphs:
     def _found(
         self, node: int, source: int, launched_ns: npt.NDArray[np.int64]
     ) -> list[tuple[npt.NDArray[Any], int, int]]:
-        """Of a node's activities: which, their annotation, and their degree. Updates divide them by time."""
-        starts = [(-1, self._copied_from(node, source)), *sorted(self.updates_of.get(node, ()))]
-        ages = np.searchsorted([at_ns for at_ns, _ in starts], launched_ns, side="right") - 1
+        """Of a node's activities: which, their annotation, and their degree. Changes divide them by time."""
+        states = self._states(node, source)
+        ages = np.searchsorted([at_ns for at_ns, _, _ in states], launched_ns, side="right") - 1
+        order, bounds = grouped_rows(ages, len(states))
         found = []
-        for age, (at_ns, original) in enumerate(starts):
-            part = np.flatnonzero(ages == age)
-            if not len(part):
-                continue
-            captured_node, is_rekeyed = original, at_ns >= 0
+        for age in distinct_values(ages).tolist():
+            part, (_, captured_node, is_changed) = order[bounds[age] : bounds[age + 1]], states[age]
+            is_rekeyed = is_changed
             while captured_node in self.original_of:
                 captured_node, is_rekeyed = self.original_of[captured_node], True
             if captured_node in self.annotation_of:
                 degree = DEGREE_REKEYED if is_rekeyed else DEGREE_CAPTURED
                 found.append((part, self.annotation_of[captured_node], degree))
-            else:
-                found.append((part, 0, DEGREE_LAUNCH))
+                continue
+            found.append((part, 0, DEGREE_LAUNCH))
+            unnamed = self.uncertain if captured_node == _UNCERTAIN else self.before_trace
+            unnamed.add(node >> _PLACE_BITS)
         return found
+
+    def _states(self, node: int, source: int) -> list[tuple[int, int, bool]]:
+        """From when on a node is a copy of which node, or `_UNCERTAIN`; and whether it was changed."""
+        graph = node >> _PLACE_BITS
+        changes: list[tuple[int, int | None]] = [*self.updates_of.get(node, ())]
+        changes += [(at_ns, None) for at_ns in self.parameters_set_at.get(node, ())]
+        for at_ns, updating, is_of_child in self.graph_updates.get(graph, ()):
+            if not is_of_child:
+                changes.append((at_ns, self._updated_from(node, updating)))
+            elif not self._is_copied_directly(node):
+                changes.append((at_ns, _UNCERTAIN))
+        states = [(-1, self._copied_from(node, source), False)]
+        for at_ns, original in sorted(changes, key=itemgetter(0)):
+            states.append((at_ns, states[-1][1] if original is None else original, True))
+        return states
+
+    def _updated_from(self, node: int, updating: int) -> int:
+        """The node of the graph `updating` whose parameters an update gave to a node of an executable graph."""
+        graph, place = node >> _PLACE_BITS, node & _PLACE
+        if (reported := self.reported_pairs.get((graph, updating), {}).get(place)) is not None:
+            return updating << _PLACE_BITS | reported
+        if (graph, updating) not in self._num_paired:
+            self._num_paired[graph, updating] = self._num_paired_by_place(graph, updating)
+        is_paired = place < self._num_paired[graph, updating] or updating not in self.num_nodes
+        return updating << _PLACE_BITS | place if is_paired else _UNCERTAIN
+
+    def _num_paired_by_place(self, graph: int, updating: int) -> int:
+        """How many first nodes of an executable graph are paired with those of `updating` at the same places."""
+        num_nodes = self.num_nodes.get(updating, 0)
+        if graph in self.source_of and num_nodes != self.num_copied.get(graph, 0):
+            return 0
+        pairs = self.reported_pairs.get((graph, updating), {})
+        return num_nodes if all(place == other for place, other in pairs.items()) else 0
+
+    def _is_copied_directly(self, node: int) -> bool:
+        """Whether a node of an executable graph is a copy of one of the graph that was instantiated."""
+        original = self.original_of.get(node)
+        return original is not None and original >> _PLACE_BITS == self.source_of.get(node >> _PLACE_BITS)
 
     def _copied_from(self, node: int, source: int) -> int:
         """The node of the instantiated graph, of which the node of the executable graph is a copy."""
@@ -236,8 +314,12 @@ class _Graphs:
             return source
         if node in self.original_of:
             return self.original_of[node]
-        graph = self.source_of.get(node >> _PLACE_BITS)
-        return node if graph is None else graph << _PLACE_BITS | node & (1 << _PLACE_BITS) - 1
+        graph = node >> _PLACE_BITS
+        if graph not in self.source_of:
+            return node
+        if self.num_copied.get(graph):  # CUPTI reported the copies of the others
+            return _UNCERTAIN
+        return self.source_of[graph] << _PLACE_BITS | node & _PLACE
 
 
 def _in_graphs(columns: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[np.bool_]:

@@ -53,6 +53,8 @@ class Ledger(TableCounts):
     """External correlation records of ours whose id belongs to no known annotation."""
     graphs_before_trace: int = 0
     """CUDA graphs that were captured before the trace: the annotations at their capture are not known."""
+    graphs_uncertain: int = 0
+    """CUDA graphs with nodes of which CUPTI does not tell for certain where they were captured."""
     graph_updates_unseen: int = 0
     """Updates of executable graphs that CUPTI did not report, as before 13.0; later launches have no capture path."""
     graphs_perhaps_updated: int = 0
@@ -204,6 +206,8 @@ LOSSES = {
     "damaged journal: [it has|they have] no name",
     "graphs_before_trace": "{} CUDA graph[|s] [was|were] captured before this trace (or this window of its schedule): "
     "[its|their] kernels and copies have only the annotation of the launch",
+    "graphs_uncertain": "{} CUDA graph[|s] [has|have] nodes whose capture is not certain, in child graphs, bodies of "
+    "conditional nodes or after an update: their kernels and copies have only the annotation of the launch",
     "graph_updates_unseen": "{} update[|s] of CUDA graphs could not be followed before CUDA 13.0: graphs launched "
     "later carry the annotation of the launch only",
     "graphs_perhaps_updated": "{} CUDA graph[|s] may have been updated unseen: before CUDA 13.0 only records of API "
@@ -240,7 +244,7 @@ OF_PARTS = {
     "rows_forgotten": "{:,} earlier row[|s] [was|were] removed to keep within the limit of size or time",
 }
 """Figure of a part of a longer recording -> the line that explains it."""
-GRAPH_NAMES_LOST = ("graphs_before_trace", "graph_updates_unseen", "graphs_perhaps_updated")
+GRAPH_NAMES_LOST = ("graphs_before_trace", "graphs_uncertain", "graph_updates_unseen", "graphs_perhaps_updated")
 """The `LOSSES` after which only the annotation at the capture of CUDA graphs is unknown."""
 TIMES_LOST = (
     "records_dropped",

@@ -12,6 +12,14 @@ using cupti::Result;
 
 thread_local uint32_t last_instantiated = 0;
 
+// The call of cupti::kGraphUpdateCalls that this thread makes.
+struct UpdateInCall {
+  uint32_t graph_id = 0;  // of the executable graph; 0: there is no such call
+  uint32_t original_graph_id = 0;
+  uint64_t original_node_id = 0;
+};
+thread_local UpdateInCall update_in_call;
+
 constexpr int kNodeBits = 32;  // of a node's id: its place in the graph
 
 uint32_t id_of_graph(const CuptiFunctions& functions, void* graph) {
@@ -32,6 +40,27 @@ uint64_t id_of_node(const CuptiFunctions& functions, void* node) {
   uint64_t id = 0;
   if (node == nullptr || functions.GetGraphNodeId == nullptr) return 0;
   return functions.GetGraphNodeId(node, &id) == Result::kSuccess ? id : 0;
+}
+
+uint32_t graph_of(uint64_t node_id) { return static_cast<uint32_t>(node_id >> kNodeBits); }
+
+UpdateInCall update_of(const CuptiFunctions& functions, const cupti::GraphUpdateCall& call,
+                       const cupti::GraphUpdateParams& params) {
+  UpdateInCall update;
+  if (call.target == cupti::GraphUpdateTarget::kGraph) {
+    update.original_graph_id = id_of_graph(functions, params.graphOrNode);
+  } else {
+    const void* graph = params.graphOrContent;
+    if (call.target == cupti::GraphUpdateTarget::kNode) {
+      const auto* const content = static_cast<const cupti::GraphNodeParams*>(graph);
+      if (content == nullptr || content->type != cupti::GraphNodeParams::kChildGraph) return {};
+      graph = content->graph;
+    }
+    update.original_graph_id = id_of_graph(functions, const_cast<void*>(graph));
+    update.original_node_id = id_of_node(functions, params.graphOrNode);
+  }
+  update.graph_id = id_of_executable(functions, params.graphExec);
+  return update;
 }
 
 }  // namespace
@@ -57,10 +86,23 @@ void GraphLog::notice(const cupti::Library& library, uint32_t callback_id, const
       row.graph_node_id = id_of_node(functions, graph.node);
       break;
     case ResourceCallback::kGraphNodeCloned:
+      row.graph_change = static_cast<uint8_t>(GraphChange::kNodeCopied);
+      row.graph_node_id = id_of_node(functions, graph.node);
+      row.original_node_id = id_of_node(functions, graph.originalNode);
+      break;
     case ResourceCallback::kGraphNodeUpdated:
+      row.graph_change = static_cast<uint8_t>(GraphChange::kNodeUpdated);
+      // CUPTI 13.0.85 calls the node of the executable graph the original one, and that of the other graph the node.
+      row.graph_node_id = id_of_node(functions, graph.originalNode);
+      row.original_node_id = id_of_node(functions, graph.node);
+      if (update_in_call.graph_id != 0 && graph_of(row.original_node_id) == update_in_call.graph_id) {
+        std::swap(row.graph_node_id, row.original_node_id);
+      }
+      break;
     case ResourceCallback::kGraphNodeSetParams:
-      row.graph_change = static_cast<uint8_t>(
-          callback == ResourceCallback::kGraphNodeCloned ? GraphChange::kNodeCopied : GraphChange::kNodeUpdated);
+      // An update reports this, too, with the node that was instantiated as the original.
+      if (update_in_call.graph_id != 0) return;
+      row.graph_change = static_cast<uint8_t>(GraphChange::kParametersSet);
       row.graph_node_id = id_of_node(functions, graph.node);
       row.original_node_id = id_of_node(functions, graph.originalNode);
       break;
@@ -82,17 +124,42 @@ void GraphLog::notice(const cupti::Library& library, uint32_t callback_id, const
       return;
   }
   if (row.graph_node_id != 0) {
-    row.graph_id = static_cast<uint32_t>(row.graph_node_id >> kNodeBits);
-    row.original_graph_id = static_cast<uint32_t>(row.original_node_id >> kNodeBits);
+    row.graph_id = graph_of(row.graph_node_id);
+    row.original_graph_id = graph_of(row.original_node_id);
   }
+  const auto change = static_cast<GraphChange>(row.graph_change);
+  if (change == GraphChange::kNodeCreated || change == GraphChange::kInstantiated) row.external_id = annotation;
+  row.thread_id = thread_id;
+  keep(library, row);
+}
+
+void GraphLog::notice_call(const cupti::Library& library, const cupti::GraphUpdateCall& call,
+                           const cupti::ApiCallData& data, uint32_t thread_id) noexcept {
+  if (data.callbackSite == cupti::kCallEntered) {
+    if (data.functionParams == nullptr) return;
+    const auto& params = *static_cast<const cupti::GraphUpdateParams*>(data.functionParams);
+    update_in_call = update_of(library.cupti(), call, params);
+    return;
+  }
+  // The call of the runtime contains that of the driver, which returns first.
+  const UpdateInCall update = std::exchange(update_in_call, {});
+  if (update.graph_id == 0 || data.functionReturnValue == nullptr) return;
+  if (*static_cast<const uint32_t*>(data.functionReturnValue) != 0) return;
+  store::GraphChangeRow row{};
+  row.graph_change = static_cast<uint8_t>(GraphChange::kGraphUpdated);
+  row.graph_id = update.graph_id;
+  row.original_graph_id = update.original_graph_id;
+  row.original_node_id = update.original_node_id;
+  row.thread_id = thread_id;
+  keep(library, row);
+}
+
+void GraphLog::keep(const cupti::Library& library, store::GraphChangeRow& row) noexcept {
   if (row.graph_id == 0) {
     lost_.fetch_add(1, std::memory_order_relaxed);
     return;
   }
   row.start_ns = library.clock().now().value_or(0);
-  const auto change = static_cast<GraphChange>(row.graph_change);
-  if (change == GraphChange::kNodeCreated || change == GraphChange::kInstantiated) row.external_id = annotation;
-  row.thread_id = thread_id;
   try {
     add(row);
   } catch (...) {  // no memory

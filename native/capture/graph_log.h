@@ -32,6 +32,11 @@ class GraphLog {
   void notice(const cupti::Library& library, uint32_t callback_id, const cupti::GraphData& graph, uint64_t annotation,
               uint32_t thread_id) noexcept;
 
+  // The beginning and the end of a call that gives an executable graph other parameters. CUPTI reports only the nodes
+  // that an update changes (13.0.85): of the others this call is the only sign.
+  void notice_call(const cupti::Library& library, const cupti::GraphUpdateCall& call, const cupti::ApiCallData& data,
+                   uint32_t thread_id) noexcept;
+
   // The executable graph that this thread instantiated last, once; 0: none since the last call. `notice` saw it.
   static uint32_t take_instantiated() noexcept;
 
@@ -42,6 +47,7 @@ class GraphLog {
   uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }
 
  private:
+  void keep(const cupti::Library& library, store::GraphChangeRow& row) noexcept;
   void add(const store::GraphChangeRow& row);
 
   threads::Mutex mutex_;

@@ -28,10 +28,22 @@ void LiveGraphs::add(const store::GraphChangeRow& row) {
     return;
   }
   refer(row);  // before the old row is released, which may have the same original
-  const auto [place, is_new] = graphs_[row.graph_id].nodes.try_emplace(row.graph_node_id, row);
+  const auto [place, is_new] = graphs_[row.graph_id].changes.try_emplace(key_of(row), row);
   if (is_new) return;
   const store::GraphChangeRow replaced = std::exchange(place->second, row);
   release(replaced);
+}
+
+LiveGraphs::Key LiveGraphs::key_of(const store::GraphChangeRow& row) {
+  switch (static_cast<GraphChange>(row.graph_change)) {
+    case GraphChange::kNodeUpdated:
+    case GraphChange::kParametersSet:
+      return {row.graph_node_id, row.graph_change, 0};
+    case GraphChange::kGraphUpdated:
+      return {row.graph_node_id, row.graph_change, row.original_node_id};
+    default:  // how the node or the graph was made
+      return {row.graph_node_id, 0, 0};
+  }
 }
 
 void LiveGraphs::refer(const store::GraphChangeRow& row) {
@@ -54,7 +66,7 @@ void LiveGraphs::remove_if_unreachable(uint32_t id) {
   if (found == graphs_.end() || !found->second.is_destroyed || found->second.references > 0) return;
   const Graph removed = std::move(found->second);
   graphs_.erase(found);
-  for (const auto& [node, row] : removed.nodes) release(row);
+  for (const auto& [key, row] : removed.changes) release(row);
 }
 
 void LiveGraphs::notice(const store::AnnotationRow& annotation) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <tuple>
 #include <vector>
 
 #include "kinds/generated/kinds.h"
@@ -13,8 +14,8 @@
 namespace collector::capture {
 
 // The changes of graphs that rows can still refer to, with the annotations at their capture: those of graphs that
-// exist, and of graphs that were destroyed while a graph made from them exists. Of the changes of one node the latest
-// is kept, so that a graph that is updated in every step does not grow.
+// exist, and of graphs that were destroyed while a graph made from them exists. Of the updates of one node, or graph,
+// the latest of each kind is kept, so that a graph that is updated in every step does not grow.
 class LiveGraphs {
  public:
   void add(const store::GraphChangeRow& row);
@@ -24,7 +25,7 @@ class LiveGraphs {
   template <typename Visit>
   void each_change(const Visit& visit) const {
     for (const auto& [id, graph] : graphs_) {
-      for (const auto& [node, row] : graph.nodes) visit(row);
+      for (const auto& [key, row] : graph.changes) visit(row);
     }
   }
   template <typename Visit>
@@ -35,9 +36,12 @@ class LiveGraphs {
   }
 
  private:
+  // The node's id, which is 0 for the graph itself; of an update, its kind and the node of the replaced child graph.
+  using Key = std::tuple<uint64_t, uint8_t, uint64_t>;
+
   struct Graph {
-    std::map<uint64_t, store::GraphChangeRow> nodes;  // by the node's id; 0: of the graph itself
-    size_t references = 0;                            // from rows of other graphs
+    std::map<Key, store::GraphChangeRow> changes;
+    size_t references = 0;  // from rows of other graphs
     bool is_destroyed = false;
   };
   struct CapturedUnder {
@@ -49,6 +53,7 @@ class LiveGraphs {
   static uint32_t original_of(const store::GraphChangeRow& row) {
     return row.original_graph_id == row.graph_id ? 0 : row.original_graph_id;
   }
+  static Key key_of(const store::GraphChangeRow& row);
   void refer(const store::GraphChangeRow& row);
   // Drops the references of a row that is no longer kept.
   void release(const store::GraphChangeRow& row);

@@ -112,6 +112,8 @@ void Session::on_callback(void*, uint32_t domain, uint32_t callback_id, const vo
   if (!self.accepting_.load(std::memory_order_acquire)) return;
   if (domain == cupti::kResourceDomain) {
     self.on_resource(callback_id, data);
+  } else if (const auto* const update = cupti::graph_update_call(domain, callback_id)) {
+    self.graphs_.notice_call(self.library(), *update, *static_cast<const cupti::ApiCallData*>(data), this_thread_id());
   } else {
     on_profiler_call(domain, callback_id, data);
   }

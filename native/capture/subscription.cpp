@@ -102,6 +102,12 @@ void Subscription::enable_graph_callbacks() {
                                   Callback::kGraphDestroyStarting, Callback::kGraphNodeUpdated,
                                   Callback::kGraphNodeSetParams};
   if (handle_ == nullptr || library_->cupti().EnableCallback == nullptr) return;
+  if (library_->has(Feature::kGraphUpdates)) {
+    // Without them an update could leave a node the name of another capture.
+    for (const cupti::GraphUpdateCall& call : cupti::kGraphUpdateCalls) {
+      if (call_back(static_cast<uint32_t>(call.domain), call.id) != Result::kSuccess) return;
+    }
+  }
   for (const Callback callback : kWanted) {
     const bool is_update = callback == Callback::kGraphNodeUpdated || callback == Callback::kGraphNodeSetParams;
     if (is_update && !library_->has(Feature::kGraphUpdates)) continue;

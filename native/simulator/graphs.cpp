@@ -2,6 +2,7 @@
 #include "simulator/graphs.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "simulator/simulator.h"
@@ -12,6 +13,46 @@ constexpr uint32_t kEmptyNode = 5;  // CU_GRAPH_NODE_TYPE_EMPTY
 
 using cupti::GraphData;
 using cupti::ResourceCallback;
+
+namespace {
+
+// Whether two nodes have the same parameters. The duration stands for the arguments of a kernel.
+bool is_same_work(const GraphNode& a, const GraphNode& b) {
+  const auto work = [](const GraphNode& node) {
+    const SimActivity& activity = node.activity;
+    return std::tuple(activity.type, activity.name, activity.grid_x, activity.grid_y, activity.grid_z, activity.block_x,
+                      activity.block_y, activity.block_z, activity.num_bytes, activity.copy_kind, activity.value,
+                      node.duration_ns);
+  };
+  return work(a) == work(b);
+}
+
+void take_over_work(GraphNode& node, const GraphNode& other) {
+  node.activity = other.activity;
+  node.duration_ns = other.duration_ns;
+}
+
+// For each node of `graph` the one of `other` that stands where it stands: the driver follows the edges, whatever the
+// order in which the nodes were added. Here each stream is a chain. nullptr: there is none of the same type.
+std::vector<GraphNode*> paired_nodes(const Graph& graph, const Graph& other) {
+  std::vector<GraphNode*> pairs;
+  const auto rank = [](const Graph& in, const GraphNode& node) {
+    size_t before = 0;
+    for (const std::unique_ptr<GraphNode>& each : in.nodes) {
+      if (each.get() == &node) break;
+      if (each->activity.stream_id == node.activity.stream_id) ++before;
+    }
+    return std::tuple(node.activity.stream_id, before, node.activity.type, node.is_empty);
+  };
+  for (const std::unique_ptr<GraphNode>& node : graph.nodes) {
+    const auto found = std::find_if(other.nodes.begin(), other.nodes.end(),
+                                    [&](const auto& each) { return rank(graph, *node) == rank(other, *each); });
+    pairs.push_back(found == other.nodes.end() ? nullptr : found->get());
+  }
+  return pairs;
+}
+
+}  // namespace
 
 Graph* Graphs::add() {
   const threads::MutexLock lock(mutex_);
@@ -52,6 +93,15 @@ ExecutableGraph* Graphs::executable(const void* handle) {
 GraphNode* Graphs::node(const void* handle) {
   const threads::MutexLock lock(mutex_);
   return nodes_.count(handle) == 0 ? nullptr : const_cast<GraphNode*>(static_cast<const GraphNode*>(handle));
+}
+
+GraphNode* Graphs::node_of_id(uint64_t id) {
+  const threads::MutexLock lock(mutex_);
+  for (const void* const handle : nodes_) {
+    auto* const node = const_cast<GraphNode*>(static_cast<const GraphNode*>(handle));
+    if (node->id == id) return node;
+  }
+  return nullptr;
 }
 
 void Graphs::remove(Graph* graph) {
@@ -224,25 +274,36 @@ Graph* Simulator::clone_graph(Graph* graph) {
 }
 
 bool Simulator::update(ExecutableGraph* executable, Graph* graph) {
-  ApiCall call = begin_call(callback_id("cudaGraphExecUpdate_v10020"), callback_id("cuGraphExecUpdate_v2"));
-  const bool same = std::equal(graph->nodes.begin(), graph->nodes.end(), executable->copy->nodes.begin(),
-                               executable->copy->nodes.end(),
-                               [](const auto& a, const auto& b) { return a->activity.type == b->activity.type; });
+  const cupti::GraphUpdateParams params{executable, graph, nullptr};
+  ApiCall call = begin_call(callback_id("cudaGraphExecUpdate_v10020"), callback_id("cuGraphExecUpdate_v2"), &params);
+  const std::vector<GraphNode*> pairs = paired_nodes(*executable->copy, *graph);
   constexpr uint32_t kUpdateFailure = 910;  // cudaErrorGraphExecUpdateFailure
+  const bool same = graph->nodes.size() == executable->copy->nodes.size() &&
+                    std::find(pairs.begin(), pairs.end(), nullptr) == pairs.end();
   if (!same) call.return_value = kUpdateFailure;
-  for (size_t place = 0; same && place < graph->nodes.size(); ++place) {
+  for (size_t place = 0; same && place < pairs.size(); ++place) {
     GraphNode& node = *executable->copy->nodes[place];
-    node.activity = graph->nodes[place]->activity;
-    node.duration_ns = graph->nodes[place]->duration_ns;
+    if (is_same_work(node, *pairs[place])) continue;  // nothing is reported
+    take_over_work(node, *pairs[place]);
     if (release.cuda < 13000) continue;  // older versions do not report updates
     GraphData data{};
-    data.node = &node;
-    data.originalNode = graph->nodes[place].get();
+    data.node = pairs[place];
+    data.originalNode = &node;
     data.graphExec = executable;
     notify_graph(ResourceCallback::kGraphNodeUpdated, data);
+    notify_parameters_set(*executable, node);
   }
   end_call(call);
   return same;
+}
+
+// The second node is the one that was instantiated, also after an update.
+void Simulator::notify_parameters_set(const ExecutableGraph& executable, GraphNode& node) {
+  GraphData data{};
+  data.node = &node;
+  data.originalNode = graphs.node_of_id(node.source_id);
+  data.graphExec = const_cast<ExecutableGraph*>(&executable);
+  notify_graph(ResourceCallback::kGraphNodeSetParams, data);
 }
 
 bool Simulator::set_kernel(ExecutableGraph* executable, Graph* graph, uint32_t place, const char* name,
@@ -254,14 +315,7 @@ bool Simulator::set_kernel(ExecutableGraph* executable, Graph* graph, uint32_t p
                                   callback_id("cuGraphExecKernelNodeSetParams_v2"));
   node.activity.name = names.address(name);
   node.duration_ns = duration_ns;
-  if (release.cuda >= 13000) {  // older versions do not report it
-    GraphData data{};
-    data.originalGraph = graph;
-    data.node = &node;
-    data.originalNode = graph->nodes[place].get();
-    data.graphExec = executable;
-    notify_graph(ResourceCallback::kGraphNodeSetParams, data);
-  }
+  if (release.cuda >= 13000) notify_parameters_set(*executable, node);  // older versions do not report it
   end_call(call);
   return true;
 }

@@ -48,6 +48,7 @@ class Graphs {
   Graph* graph(const void* handle);
   ExecutableGraph* executable(const void* handle);
   GraphNode* node(const void* handle);
+  GraphNode* node_of_id(uint64_t id);
   void remove(Graph* graph);
   void remove(ExecutableGraph* executable);
 

@@ -16,8 +16,9 @@ constexpr uint32_t kNoValue = 0xFFFFFFFF;  // CUPTI's "no stream", "no event" in
 
 // -- API calls ------------------------------------------------------------------------------------------------------
 
-ApiCall Simulator::begin_call(uint32_t runtime_id, uint32_t driver_id) {
+ApiCall Simulator::begin_call(uint32_t runtime_id, uint32_t driver_id, const void* params) {
   ApiCall call;
+  call.params = params;
   call.correlation_id = next_correlation_.fetch_add(1, std::memory_order_relaxed);
   call.runtime_id = runtime_id;
   call.driver_id = driver_id;
@@ -83,29 +84,20 @@ void Simulator::write_external(uint32_t correlation_id, ThreadState& thread) {
 
 void Simulator::notify_subscriber(const ApiCall& call, bool exit) const {
   if (!subscribers.any()) return;
-  struct CallbackData {
-    uint32_t site;
-    const char* function_name;
-    const void* params;
-    void* return_value;
-    const char* symbol_name;
-    void* context;
-    uint32_t context_id;
-    uint64_t* correlation_data;
-    uint32_t correlation_id;
-  };
-  static_assert(sizeof(CallbackData) == 72);
   thread_local std::array<uint64_t, 3> correlation_data{};
   uint32_t return_value = call.return_value;
   const auto notify = [&](CallbackDomain domain, uint32_t id) {
     const auto row = static_cast<uint32_t>(domain);
     if (id == 0) return;
     subscribers.notify(row, id, [&](SubscriberCallback callback, void* userdata) {
-      CallbackData data{
-          exit ? 1U : 0U,     nullptr, nullptr, &return_value, nullptr, nullptr, 0, &correlation_data[row],
-          call.correlation_id};
+      cupti::ApiCallData data{};
+      data.callbackSite = exit ? cupti::kCallReturned : cupti::kCallEntered;
+      data.functionParams = call.params;
+      data.functionReturnValue = &return_value;
+      data.correlationData = &correlation_data[row];
+      data.correlationId = call.correlation_id;
       for (const CallbackName& name : kCallbackNames) {
-        if (name.domain == domain && name.id == id) data.function_name = name.name;
+        if (name.domain == domain && name.id == id) data.functionName = name.name;
       }
       callback(userdata, row, id, &data);
     });

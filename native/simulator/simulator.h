@@ -70,6 +70,7 @@ struct ApiCall {
   uint32_t runtime_id = 0;  // callback ids; 0 = not called through this domain
   uint32_t driver_id = 0;
   uint32_t return_value = 0;
+  const void* params = nullptr;  // its arguments; only of cupti::kGraphUpdateCalls
 };
 
 // The value of bytes that have no meaning in the simulated version.
@@ -200,13 +201,14 @@ class Simulator {
   };
 
   RecordBuffer& buffer_of(ThreadState& thread) { return per_thread_buffers_.load() ? thread.buffer : shared_buffer_; }
-  ApiCall begin_call(uint32_t runtime_id, uint32_t driver_id);
+  ApiCall begin_call(uint32_t runtime_id, uint32_t driver_id, const void* params = nullptr);
   void end_call(const ApiCall& call);
   void write_api(const ApiCall& call, ThreadState& thread);
   void write_external(uint32_t correlation_id, ThreadState& thread);
   void notify_subscriber(const ApiCall& call, bool exit) const;
   void notify_graph(cupti::ResourceCallback callback_id, const cupti::GraphData& graph,
                     Context* context = nullptr) const;
+  void notify_parameters_set(const ExecutableGraph& executable, GraphNode& node);
   void notify_destroyed(std::initializer_list<Graph*> destroyed);
   GraphNode* add_node(Graph& graph, const GraphNode& content, const GraphNode* dependency, GraphNode* original);
   Graph* copy_graph(const Graph& original);

@@ -13,7 +13,7 @@ from kept_tables import assert_equal, assert_kept
 import collector
 from collector.recording.capture import Part
 from collector.recording.capture_window import FOREVER_NS, Span
-from collector.recording.cupti_enums import DEGREE_CAPTURED, DEGREE_LAUNCH, GRAPH_DEGREES
+from collector.recording.cupti_enums import DEGREE_CAPTURED, DEGREE_LAUNCH, GRAPH_DEGREES, GRAPH_UPDATED
 from collector.recording.graph_attribution import attribute_graphs
 from collector.recording.recording import Recording
 from collector.recording.table import Table
@@ -86,6 +86,103 @@ def test_degree_rekeyed_after_an_update() -> None:
         assert degrees(table) == ["captured", "rekeyed"]
         assert table.annotations() == ["<captured_at>/first", "<captured_at>/second"]
     assert step.ledger.complete
+
+
+def layers(gpu: SimulatedGpu, path: str, *kernels: str, streams: tuple[int, ...] = (7, 7, 7)) -> SimulatedGraph:
+    """A graph of kernels, each in a layer of its own under ``path``."""
+    with gpu.capture() as graph, collector.annotate(path):
+        for place, (kernel, stream) in enumerate(zip(kernels, streams, strict=False)):
+            with collector.annotate(f"layer{place}"):
+                gpu.launch(kernel, stream=stream)
+    return graph
+
+
+@pytest.mark.parametrize("cuda", ["13.0", "13.4"])
+def test_every_update_names_the_nodes_that_it_changes_and_those_that_it_leaves(cuda: str) -> None:
+    with SimulatedGpu(cuda=cuda) as gpu, collector.trace(strict=True) as step:
+        graphs = [layers(gpu, "first", "a", "b"), layers(gpu, "second", "a", "c")]
+        executable = graphs[0].instantiate()
+        for number in (0, 1, 0, 1):
+            executable.update(graphs[number])
+            executable.launch()
+        executable.set_kernel(graphs[0], 0, "d")
+        executable.launch()
+    first, second = ([f"<captured_at>/{path}/layer0", f"<captured_at>/{path}/layer1"] for path in ("first", "second"))
+    kernels = step.recording.kernels
+    assert [kernel.name for kernel in kernels] == ["a", "b", "a", "c", "a", "b", "a", "c", "d", "c"]
+    assert kernels.annotations() == [*first, *second, *first, *second, *second]
+    assert set(degrees(kernels)) == {"rekeyed"}
+    assert step.ledger.complete
+
+
+def test_an_update_is_one_row_for_the_calls_of_the_runtime_and_the_driver() -> None:
+    with SimulatedGpu() as gpu, collector.trace(strict=True) as step:
+        executable = layers(gpu, "first", "a").instantiate()
+        other = layers(gpu, "second", "a")
+        executable.update(other)
+    changes = step.recording.graph_changes
+    updates = changes[changes.graph_change == GRAPH_UPDATED]
+    assert (updates.graph_id.tolist(), updates.original_graph_id.tolist()) == ([executable.id], [other.id])
+
+
+def test_an_update_that_fails_leaves_the_names() -> None:
+    with SimulatedGpu() as gpu, collector.trace(strict=True) as step:
+        executable = layers(gpu, "first", "a").instantiate()
+        with pytest.raises(collector.CollectorError, match="has other nodes"):
+            executable.update(layers(gpu, "second", "a", "b"))
+        executable.launch()
+    assert step.recording.kernels.annotations() == ["<captured_at>/first/layer0"]
+    assert degrees(step.recording.kernels) == ["captured"]
+    assert step.ledger.complete
+
+
+def test_an_update_names_a_graph_that_was_instantiated_before_the_trace() -> None:
+    with SimulatedGpu() as gpu:
+        executable = layers(gpu, "before", "a", "b").instantiate()
+        with collector.trace(strict=True) as step:
+            executable.launch()
+            executable.update(layers(gpu, "during", "a", "b"))
+            executable.launch()
+    names = step.recording.kernels.annotations()
+    assert names == ["", "", "<captured_at>/during/layer0", "<captured_at>/during/layer1"]
+    assert step.ledger.graphs_before_trace == 1
+
+
+def test_an_update_from_a_graph_that_was_captured_before_the_trace_leaves_the_annotation_of_the_launch() -> None:
+    with SimulatedGpu() as gpu:
+        before = layers(gpu, "before", "a", "b")
+        with collector.trace(strict=True) as step:
+            executable = layers(gpu, "during", "a", "b").instantiate()
+            executable.update(before)
+            executable.launch()
+    assert step.recording.kernels.annotations() == ["", ""]
+    assert degrees(step.recording.kernels) == ["launch", "launch"]
+    assert step.ledger.graphs_before_trace == 1
+
+
+def test_after_an_update_from_a_graph_in_another_order_only_reported_pairs_have_the_names_of_captures() -> None:
+    """CUPTI names the pairs that an update changes; that of other nodes cannot be known from their places then."""
+    with SimulatedGpu() as gpu, collector.trace(strict=True) as step:
+        executable = layers(gpu, "first", "a", "b", "c", streams=(7, 8, 9)).instantiate()
+        executable.update(layers(gpu, "second", "d", "a", "c", streams=(8, 7, 9)))
+        executable.launch()
+    found = {kernel.name: kernel.annotation for kernel in step.recording.kernels}
+    assert found == {"d": "<captured_at>/second/layer0", "a": "", "c": ""}
+    assert step.ledger.graphs_uncertain == 1
+    assert step.ledger.losses() == [
+        "1 CUDA graph has nodes whose capture is not certain, in child graphs, bodies of conditional nodes or after an "
+        "update: their kernels and copies have only the annotation of the launch"
+    ]
+
+
+def test_without_callbacks_of_updates_graphs_have_the_annotation_of_the_launch_only() -> None:
+    with SimulatedGpu() as gpu:
+        gpu.inject("error", target="cuptiEnableCallback")
+        with collector.trace(strict=True) as step:
+            executable = layers(gpu, "first", "a").instantiate()
+            executable.update(layers(gpu, "second", "a"))
+            executable.launch()
+    assert degrees(step.recording.kernels) == ["launch"]
 
 
 @pytest.mark.parametrize("cuda", ["12.4", "13.0", "13.4"])

@@ -76,9 +76,12 @@ TEST_CASE("A graph that is updated in every step does not grow") {
     graphs.add(change(GraphChange::kNodeCreated, step, step * 10, 0, step));
     graphs.notice(annotation(step));
     graphs.add(change(GraphChange::kNodeUpdated, 1, 11, step));
+    graphs.add(change(GraphChange::kGraphUpdated, 1, 0, step));
+    graphs.add(change(GraphChange::kParametersSet, 1, 11));
     graphs.add(change(GraphChange::kDestroyed, step));
   }
-  CHECK(graphs_of(graphs) == std::vector<uint32_t>{1, 999});
+  // The copy, the update of the graph and that of the node, and that its parameters were set.
+  CHECK(graphs_of(graphs) == std::vector<uint32_t>{1, 1, 1, 1, 999});
   CHECK(annotations_of(graphs) == std::vector<uint64_t>{999});
 }
 

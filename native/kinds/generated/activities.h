@@ -295,6 +295,8 @@ constexpr std::string_view graph_change_text(int64_t value) {
     case 3: return "node updated";
     case 4: return "instantiated";
     case 5: return "destroyed";
+    case 6: return "graph updated";
+    case 7: return "parameters set";
     default: return "<unknown>";
   }
 }

@@ -155,6 +155,8 @@ enum class GraphChange : uint32_t {
   kNodeUpdated = 3,
   kInstantiated = 4,
   kDestroyed = 5,
+  kGraphUpdated = 6,
+  kParametersSet = 7,
 };
 
 enum class NvtxRangeKind : uint8_t {
@@ -1106,7 +1108,7 @@ inline bool before(const CudaEventRow& a, const CudaEventRow& b) {
   return std::tie(a.correlation_id, a.event_id) < std::tie(b.correlation_id, b.event_id);
 }
 
-// Nodes of CUDA graphs that were created, copied or updated, and graphs instantiated or destroyed.
+// Nodes of CUDA graphs that were created, copied or updated, and graphs instantiated, updated or destroyed.
 struct GraphChangeRow {
   int64_t start_ns;
   uint64_t graph_node_id;

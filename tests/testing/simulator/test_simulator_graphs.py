@@ -207,14 +207,22 @@ def test_handles_come_back_and_ids_do_not(watched: Any) -> None:
 
 
 @pytest.mark.parametrize("cuda", ["12.4", "13.0"])
-def test_an_update_is_reported_from_cuda_13(cuda: str) -> None:
+def test_an_update_is_reported_from_cuda_13_for_the_nodes_that_it_changes(cuda: str) -> None:
     with SimulatedGpu(cuda=cuda) as gpu:
         watcher = GraphWatcher(CuptiClient())
         executable = captured(gpu).instantiate()
-        other = captured(gpu)
+        same = captured(gpu)
+        with gpu.capture() as other:
+            gpu.launch("first")
+            gpu.launch("replaced")
         watcher.take()
+        executable.update(same)
+        assert watcher.take() == []
         executable.update(other)
-        expected = [(NODE_UPDATED, node_id(2, place), node_id(other.id, place)) for place in range(2)]
+        expected = [
+            (NODE_UPDATED, node_id(other.id, 1), node_id(2, 1)),
+            (NODE_SET_PARAMS, node_id(2, 1), node_id(1, 1)),
+        ]
         assert watcher.take() == (expected if cuda == "13.0" else [])
         with gpu.capture() as smaller:
             gpu.launch("alone")
