@@ -3,7 +3,8 @@
 The records of a launch name the node of the executable graph. That node is a copy of the captured one, perhaps by way
 of a clone, and CUPTI reports each copy while graphs are built (``graph_changes``); from CUDA 13.4 on the records name
 the captured node themselves. A graph that was captured before the step is not reported: for its activities only the
-annotation at the launch is known.
+annotation at the launch is known. The nodes of child graphs and of bodies of conditional nodes are copies, too: see
+native/capture/inlined_graphs.h.
 
 An update gives the nodes of an executable graph the parameters of another graph's. From CUDA 13.0 on CUPTI reports the
 nodes that are changed by it, and only these (measured on an H100 with CUPTI 13.0.85): the tracer notes the call, too,

@@ -76,11 +76,17 @@ void GraphLog::begin(bool forget) {
 }
 
 void GraphLog::notice(const cupti::Library& library, uint32_t callback_id, const cupti::GraphData& graph,
-                      uint64_t annotation, uint32_t thread_id) noexcept {
+                      InlinedGraphs& inlined, uint64_t annotation, uint32_t thread_id) noexcept {
   const CuptiFunctions& functions = library.cupti();
   store::GraphChangeRow row{};
   const auto callback = static_cast<ResourceCallback>(callback_id);
   switch (callback) {
+    case ResourceCallback::kGraphExecCreateStarting:
+      break;
+    case ResourceCallback::kGraphNodeDestroyStarting:
+      if (!inlined.is_instantiating()) return;
+      row.graph_node_id = id_of_node(functions, graph.node);
+      break;
     case ResourceCallback::kGraphNodeCreated:
       row.graph_change = static_cast<uint8_t>(GraphChange::kNodeCreated);
       row.graph_node_id = id_of_node(functions, graph.node);
@@ -130,7 +136,42 @@ void GraphLog::notice(const cupti::Library& library, uint32_t callback_id, const
   const auto change = static_cast<GraphChange>(row.graph_change);
   if (change == GraphChange::kNodeCreated || change == GraphChange::kInstantiated) row.external_id = annotation;
   row.thread_id = thread_id;
-  keep(library, row);
+  try {
+    follow(library, inlined, callback, row);
+  } catch (...) {  // no memory
+    inlined = {};
+  }
+  if (change != GraphChange::kNone) keep(library, row);
+}
+
+void GraphLog::follow(const cupti::Library& library, InlinedGraphs& inlined, ResourceCallback callback,
+                      const store::GraphChangeRow& row) {
+  switch (callback) {
+    case ResourceCallback::kGraphNodeCloned:
+      return inlined.node_copied(row.graph_node_id, row.original_node_id);
+    case ResourceCallback::kGraphExecCreateStarting:
+      return inlined.instantiation_starting();
+    case ResourceCallback::kGraphNodeCreated:
+      return inlined.node_created(row.graph_node_id);
+    case ResourceCallback::kGraphNodeDestroyStarting:
+      return inlined.node_destroyed(row.graph_node_id);
+    case ResourceCallback::kGraphDestroyStarting:
+      return inlined.graph_destroyed(row.graph_id);
+    case ResourceCallback::kGraphExecCreated:
+      for (const InlinedGraphs::Node& node : inlined.instantiated(row.graph_id)) {
+        store::GraphChangeRow moved{};
+        moved.graph_change = static_cast<uint8_t>(GraphChange::kNodeCopied);
+        moved.graph_id = row.graph_id;
+        moved.graph_node_id = node.id;
+        moved.original_graph_id = graph_of(node.original_id);
+        moved.original_node_id = node.original_id;
+        moved.thread_id = row.thread_id;
+        keep(library, moved);
+      }
+      return;
+    default:
+      return;
+  }
 }
 
 void GraphLog::notice_call(const cupti::Library& library, const cupti::GraphUpdateCall& call,

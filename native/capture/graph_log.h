@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "capture/inlined_graphs.h"
+#include "cupti/graph_update_calls.h"
 #include "cupti/library.h"
 #include "kinds/generated/kinds.h"
 #include "store/store.h"
@@ -29,8 +31,9 @@ class GraphLog {
   void begin(bool forget = false);
 
   // A callback of CUPTI about a graph. `annotation`: the id of the innermost annotation of this thread, or 0.
-  void notice(const cupti::Library& library, uint32_t callback_id, const cupti::GraphData& graph, uint64_t annotation,
-              uint32_t thread_id) noexcept;
+  // `inlined`: of this thread.
+  void notice(const cupti::Library& library, uint32_t callback_id, const cupti::GraphData& graph,
+              InlinedGraphs& inlined, uint64_t annotation, uint32_t thread_id) noexcept;
 
   // The beginning and the end of a call that gives an executable graph other parameters. CUPTI reports only the nodes
   // that an update changes (13.0.85): of the others this call is the only sign.
@@ -47,6 +50,9 @@ class GraphLog {
   uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }
 
  private:
+  // Keeps the nodes that an instantiation moved into the executable graph, and follows other callbacks.
+  void follow(const cupti::Library& library, InlinedGraphs& inlined, cupti::ResourceCallback callback,
+              const store::GraphChangeRow& row);
   void keep(const cupti::Library& library, store::GraphChangeRow& row) noexcept;
   void add(const store::GraphChangeRow& row);
 

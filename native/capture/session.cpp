@@ -136,8 +136,8 @@ void Session::on_resource(uint32_t callback_id, const void* data) noexcept {
   if (resource.resourceDescriptor == nullptr || thread == nullptr) return;
   const OpenAnnotation* const naming = thread->open.naming();
   const uint64_t annotation = naming == nullptr ? 0 : naming->id;
-  graphs_.notice(library(), callback_id, *static_cast<const cupti::GraphData*>(resource.resourceDescriptor), annotation,
-                 this_thread_id());
+  graphs_.notice(library(), callback_id, *static_cast<const cupti::GraphData*>(resource.resourceDescriptor),
+                 thread->inlined, annotation, this_thread_id());
 }
 
 // --- Journal -----------------------------------------------------------------------------------------------------

@@ -76,7 +76,7 @@ struct SessionState {
   std::string trouble;  // of the journal
 };
 
-// The annotations of one thread.
+// The annotations of one thread, and its graphs.
 struct ThreadAnnotations {
   ThreadAnnotations() noexcept;
   ThreadAnnotations(const ThreadAnnotations&) = delete;
@@ -85,6 +85,7 @@ struct ThreadAnnotations {
 
   OpenAnnotations open;
   PathCache paths;
+  InlinedGraphs inlined;
   uint32_t session = 0;  // its number when an annotation was last opened or closed here
   const uint32_t thread_id;
 };

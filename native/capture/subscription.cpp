@@ -4,6 +4,8 @@
 #include <iterator>
 #include <utility>
 
+#include "cupti/graph_update_calls.h"
+
 namespace collector::capture {
 namespace {
 
@@ -97,10 +99,10 @@ Result Subscription::call_back(uint32_t domain, uint32_t id) {
 
 void Subscription::enable_graph_callbacks() {
   using Callback = cupti::ResourceCallback;
-  constexpr Callback kWanted[] = {Callback::kGraphNodeCreated,     Callback::kGraphExecCreated,
-                                  Callback::kGraphNodeCloned,      Callback::kGraphExecDestroyStarting,
-                                  Callback::kGraphDestroyStarting, Callback::kGraphNodeUpdated,
-                                  Callback::kGraphNodeSetParams};
+  constexpr Callback kWanted[] = {
+      Callback::kGraphNodeCreated,         Callback::kGraphExecCreated,        Callback::kGraphNodeCloned,
+      Callback::kGraphExecDestroyStarting, Callback::kGraphDestroyStarting,    Callback::kGraphNodeUpdated,
+      Callback::kGraphNodeSetParams,       Callback::kGraphExecCreateStarting, Callback::kGraphNodeDestroyStarting};
   if (handle_ == nullptr || library_->cupti().EnableCallback == nullptr) return;
   if (library_->has(Feature::kGraphUpdates)) {
     // Without them an update could leave a node the name of another capture.

@@ -60,37 +60,6 @@ constexpr uint32_t kProfilerStopCall = 309;
 constexpr uint32_t kRuntimeProfilerStartCall = 171;
 constexpr uint32_t kRuntimeProfilerStopCall = 172;
 
-// What a call about an executable graph gives other parameters to.
-enum class GraphUpdateTarget : uint8_t {
-  kGraph,       // all nodes, from those of another graph
-  kChildGraph,  // the nodes of a child graph, likewise
-  kNode,        // a node of any type, which may stand for a child graph
-};
-
-// The calls that give an executable graph the parameters of another graph, by the same numbers.
-struct GraphUpdateCall {
-  CallbackDomain domain;
-  uint32_t id;
-  GraphUpdateTarget target;
-};
-constexpr GraphUpdateCall kGraphUpdateCalls[] = {
-    {CallbackDomain::kDriverApi, 561, GraphUpdateTarget::kGraph},        // cuGraphExecUpdate
-    {CallbackDomain::kDriverApi, 696, GraphUpdateTarget::kGraph},        // cuGraphExecUpdate_v2
-    {CallbackDomain::kDriverApi, 586, GraphUpdateTarget::kChildGraph},   // cuGraphExecChildGraphNodeSetParams
-    {CallbackDomain::kDriverApi, 714, GraphUpdateTarget::kNode},         // cuGraphExecNodeSetParams
-    {CallbackDomain::kRuntimeApi, 335, GraphUpdateTarget::kGraph},       // cudaGraphExecUpdate
-    {CallbackDomain::kRuntimeApi, 361, GraphUpdateTarget::kChildGraph},  // cudaGraphExecChildGraphNodeSetParams
-    {CallbackDomain::kRuntimeApi, 447, GraphUpdateTarget::kNode},        // cudaGraphExecNodeSetParams
-};
-
-// Returns nullptr for any other call.
-constexpr const GraphUpdateCall* graph_update_call(uint32_t domain, uint32_t id) {
-  for (const GraphUpdateCall& call : kGraphUpdateCalls) {
-    if (static_cast<uint32_t>(call.domain) == domain && call.id == id) return &call;
-  }
-  return nullptr;
-}
-
 // ApiCallData::callbackSite.
 constexpr uint32_t kCallEntered = 0;
 constexpr uint32_t kCallReturned = 1;
@@ -115,12 +84,12 @@ enum class ResourceCallback : uint32_t {
 
 // NOLINTBEGIN(readability-identifier-naming): the members bear CUPTI's own names.
 
-// CUpti_CallbackData: the argument of callbacks about API calls.
+// CUpti_CallbackData: the argument of callbacks about API calls. The return value is a CUresult or cudaError_t.
 struct ApiCallData {
   uint32_t callbackSite;
   const char* functionName;
   const void* functionParams;
-  void* functionReturnValue;  // a CUresult or cudaError_t
+  void* functionReturnValue;
   const char* symbolName;
   void* context;
   uint32_t contextUid;
@@ -128,22 +97,6 @@ struct ApiCallData {
   uint32_t correlationId;
 };
 static_assert(sizeof(ApiCallData) == 72);
-
-// The first members of the parameters of each of kGraphUpdateCalls.
-struct GraphUpdateParams {
-  void* graphExec;
-  void* graphOrNode;           // the graph of kGraph, otherwise the node
-  const void* graphOrContent;  // the graph of kChildGraph; of kNode a GraphNodeParams
-};
-
-// The first members of CUgraphNodeParams and cudaGraphNodeParams, if the node stands for a child graph.
-struct GraphNodeParams {
-  static constexpr uint32_t kChildGraph = 4;  // CU_GRAPH_NODE_TYPE_GRAPH
-
-  uint32_t type;
-  int32_t reserved[3];
-  void* graph;
-};
 
 // CUpti_ResourceData: the argument of these callbacks.
 // The descriptor of graphs is a GraphData.

@@ -58,7 +58,12 @@ SIMULATOR_EXPORT uint32_t sim_launch_graph(const SimActivity* nodes, const int64
 
 // -- Graphs: by their handles. 0 or -1: there is no such graph, or the call is not possible.
 
-SIMULATOR_EXPORT void* sim_begin_capture(uint32_t stream) { return Simulator::current().begin_capture(stream); }
+// `into`: null for a new graph.
+SIMULATOR_EXPORT void* sim_begin_capture(uint32_t stream, void* into) {
+  Simulator& simulator = Simulator::current();
+  auto* const graph = simulator.graphs.graph(into);
+  return into != nullptr && graph == nullptr ? nullptr : simulator.begin_capture(stream, graph);
+}
 
 SIMULATOR_EXPORT int sim_end_capture() { return Simulator::current().end_capture() ? 0 : -1; }
 
@@ -94,6 +99,21 @@ SIMULATOR_EXPORT int sim_add_empty_node(void* handle) {
   if (graph == nullptr) return -1;
   simulator.add_empty_node(graph);
   return 0;
+}
+
+SIMULATOR_EXPORT int sim_add_child_graph(void* handle, void* added) {
+  Simulator& simulator = Simulator::current();
+  auto* const graph = simulator.graphs.graph(handle);
+  auto* const child = simulator.graphs.graph(added);
+  if (graph == nullptr || child == nullptr) return -1;
+  simulator.add_child_graph(graph, child);
+  return 0;
+}
+
+SIMULATOR_EXPORT void* sim_add_conditional(void* handle, int runs) {
+  Simulator& simulator = Simulator::current();
+  auto* const graph = simulator.graphs.graph(handle);
+  return graph == nullptr ? nullptr : simulator.add_conditional(graph, runs != 0);
 }
 
 SIMULATOR_EXPORT int sim_set_kernel(void* executable, void* graph, uint32_t place, const char* name,

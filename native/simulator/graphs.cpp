@@ -5,11 +5,15 @@
 #include <tuple>
 #include <utility>
 
+#include "cupti/graph_update_calls.h"
 #include "simulator/simulator.h"
 
 namespace collector::simulator {
 
-constexpr uint32_t kEmptyNode = 5;  // CU_GRAPH_NODE_TYPE_EMPTY
+// CU_GRAPH_NODE_TYPE_…
+constexpr uint32_t kChildGraphNode = 4;
+constexpr uint32_t kEmptyNode = 5;
+constexpr uint32_t kConditionalNode = 13;
 
 using cupti::GraphData;
 using cupti::ResourceCallback;
@@ -58,6 +62,7 @@ Graph* Graphs::add() {
   const threads::MutexLock lock(mutex_);
   Graph* const graph = graphs_.take();
   graph->id = ++last_id_;
+  graph->num_places = 0;
   return graph;
 }
 
@@ -74,10 +79,19 @@ GraphNode* Graphs::add_node(Graph& graph) {
   std::unique_ptr<GraphNode> node = std::move(free_nodes_.back());
   free_nodes_.pop_back();
   *node = {};
-  node->id = uint64_t{graph.id} << 32 | graph.nodes.size();
+  node->id = uint64_t{graph.id} << 32 | graph.num_places++;
   nodes_.insert(node.get());
   graph.nodes.push_back(std::move(node));
   return graph.nodes.back().get();
+}
+
+void Graphs::move_nodes(Graph& from, Graph& into) {
+  const threads::MutexLock lock(mutex_);
+  for (std::unique_ptr<GraphNode>& node : from.nodes) {
+    node->id = uint64_t{into.id} << 32 | into.num_places++;
+    into.nodes.push_back(std::move(node));
+  }
+  from.nodes.clear();
 }
 
 Graph* Graphs::graph(const void* handle) {
@@ -104,7 +118,11 @@ GraphNode* Graphs::node_of_id(uint64_t id) {
   return nullptr;
 }
 
+// NOLINTNEXTLINE(misc-no-recursion): a graph in a graph
 void Graphs::remove(Graph* graph) {
+  for (const std::unique_ptr<GraphNode>& node : graph->nodes) {
+    if (node->content != nullptr) remove(node->content);
+  }
   const threads::MutexLock lock(mutex_);
   for (std::unique_ptr<GraphNode>& node : graph->nodes) {
     nodes_.erase(node.get());
@@ -130,17 +148,25 @@ void Simulator::notify_graph(ResourceCallback callback_id, const GraphData& grap
   });
 }
 
+uint32_t Simulator::node_type(const GraphNode& node) {
+  if (node.content != nullptr) return node.is_conditional ? kConditionalNode : kChildGraphNode;
+  return node.is_empty ? kEmptyNode : node.activity.type;
+}
+
 GraphNode* Simulator::add_node(Graph& graph, const GraphNode& content, const GraphNode* dependency,
                                GraphNode* original) {
   GraphData data{};
   data.graph = &graph;
-  data.nodeType = content.is_empty ? kEmptyNode : content.activity.type;
+  data.nodeType = node_type(content);
   notify_graph(ResourceCallback::kGraphNodeCreateStarting, data);
   if (content.is_empty) data.nodeType = 0;  // later callbacks call it a kernel
+  // The driver keeps a copy of the child graph, or a body of its own.
+  Graph* const own = content.content == nullptr ? nullptr : copy_graph(*content.content);
   GraphNode* const node = graphs.add_node(graph);
   const uint64_t id = node->id;
   *node = content;
   node->id = id;
+  node->content = own;
   node->source_id = original == nullptr ? id : original->id;
   node->dependency = dependency;
   data.node = node;
@@ -161,12 +187,17 @@ GraphNode* Simulator::add_node(Graph& graph, const GraphNode& content, const Gra
   return node;
 }
 
-Graph* Simulator::copy_graph(const Graph& original) {
-  Graph* const copy = graphs.add();
+Graph* Simulator::new_graph() {
+  Graph* const graph = graphs.add();
   GraphData data{};
-  data.graph = copy;
+  data.graph = graph;
   notify_graph(ResourceCallback::kGraphCreated, data);
-  data.originalGraph = const_cast<Graph*>(&original);
+  return graph;
+}
+
+// NOLINTNEXTLINE(misc-no-recursion): a graph in a graph
+Graph* Simulator::copy_graph(const Graph& original) {
+  Graph* const copy = new_graph();
   for (const std::unique_ptr<GraphNode>& node : original.nodes) {
     const auto before = std::find_if(original.nodes.begin(), original.nodes.end(),
                                      [&](const auto& each) { return each.get() == node->dependency; });
@@ -178,15 +209,38 @@ Graph* Simulator::copy_graph(const Graph& original) {
   return copy;
 }
 
-Graph* Simulator::begin_capture(uint32_t stream) {
+// The graph that the device runs. Its nodes are created in silence, except those that stand for graphs.
+// NOLINTNEXTLINE(misc-no-recursion): a graph in a graph
+Graph* Simulator::lower_graph(const Graph& graph) {
+  Graph* const lowered = new_graph();
+  GraphData data{};
+  data.graph = lowered;
+  for (const std::unique_ptr<GraphNode>& node : graph.nodes) {
+    data.nodeType = node_type(*node);
+    notify_graph(ResourceCallback::kGraphNodeCreateStarting, data);
+    Graph* const content = node->content == nullptr ? nullptr : lower_graph(*node->content);
+    GraphNode* const own = graphs.add_node(*lowered);
+    own->content = content;
+    own->is_dropped = node->is_empty;
+    if (content == nullptr) continue;
+    GraphData created{};
+    created.graph = lowered;
+    created.node = own;
+    notify_graph(ResourceCallback::kGraphNodeCreated, created);
+  }
+  data.nodeType = 0;
+  for (const std::unique_ptr<GraphNode>& node : graph.nodes) {
+    if (node->dependency != nullptr) notify_graph(ResourceCallback::kGraphNodeDependencyCreated, data);
+  }
+  return lowered;
+}
+
+Graph* Simulator::begin_capture(uint32_t stream, Graph* into) {
   ThreadState& here = thread();
   if (here.captured != nullptr) return nullptr;
   const ApiCall call = begin_call(callback_id("cudaStreamBeginCapture_v10000"), callback_id("cuStreamBeginCapture_v2"));
-  here.captured = graphs.add();
+  here.captured = into == nullptr ? new_graph() : into;
   here.captured_stream = stream;
-  GraphData data{};
-  data.graph = here.captured;
-  notify_graph(ResourceCallback::kGraphCreated, data);
   end_call(call);
   return here.captured;
 }
@@ -223,43 +277,80 @@ void Simulator::add_empty_node(Graph* graph) {
   end_call(call);
 }
 
+void Simulator::add_child_graph(Graph* graph, Graph* child) {
+  const ApiCall call = begin_call(0, callback_id("cuGraphAddChildGraphNode"));
+  GraphNode content;
+  content.content = child;
+  add_node(*graph, content, nullptr, nullptr);
+  end_call(call);
+}
+
+Graph* Simulator::add_conditional(Graph* graph, bool runs) {
+  const ApiCall call = begin_call(0, callback_id("cuGraphAddNode_v2"));
+  GraphNode content;
+  Graph no_nodes;
+  content.content = &no_nodes;
+  content.is_conditional = true;
+  content.is_left_out = !runs;
+  const GraphNode* const node = add_node(*graph, content, nullptr, nullptr);
+  end_call(call);
+  return node->content;
+}
+
 ExecutableGraph* Simulator::instantiate(Graph* graph) {
   const ApiCall call =
       begin_call(callback_id("cudaGraphInstantiate_v12000"), callback_id("cuGraphInstantiateWithFlags"));
   ExecutableGraph* const executable = graphs.add_executable();
   executable->copy = copy_graph(*graph);
   executable->id = executable->copy->id;
-  executable->lowered = graphs.add();
-  GraphData data{};
-  data.graph = executable->lowered;
-  notify_graph(ResourceCallback::kGraphCreated, data);
-  for (const std::unique_ptr<GraphNode>& node : graph->nodes) {
-    data.nodeType = node->is_empty ? kEmptyNode : node->activity.type;
-    notify_graph(ResourceCallback::kGraphNodeCreateStarting, data);
-  }
-  data.nodeType = 0;
-  for (const std::unique_ptr<GraphNode>& node : graph->nodes) {
-    if (node->dependency != nullptr) notify_graph(ResourceCallback::kGraphNodeDependencyCreated, data);
-  }
+  executable->lowered = lower_graph(*graph);
   executable->is_known = attached();
   executable->is_whole = records_whole_graphs();
-  data = {};
+  GraphData data{};
   data.graph = graph;
   Context* const context = primary_context(0);
   notify_graph(ResourceCallback::kGraphExecCreateStarting, data, context);
-  // Executable graphs have no empty nodes; the places of the others stay.
-  for (const std::unique_ptr<GraphNode>& node : executable->copy->nodes) {
-    if (!node->is_empty) continue;
-    GraphData dropped{};
-    dropped.graph = executable->copy;
-    dropped.node = node.get();
-    notify_graph(ResourceCallback::kGraphNodeDestroyStarting, dropped);
-    node->is_dropped = true;
-  }
+  inline_graphs(*executable->copy);
   data.graphExec = executable;
   notify_graph(ResourceCallback::kGraphExecCreated, data, context);
   end_call(call);
   return executable;
+}
+
+// Executable graphs have neither empty nodes nor child graphs: the nodes of these take the next places. Those of the
+// bodies of conditional nodes do, too, followed by two nodes of the driver. The places of other nodes stay.
+void Simulator::inline_graphs(Graph& graph) {
+  const auto drop = [&](GraphNode& node) {
+    GraphData dropped{};
+    dropped.graph = &graph;
+    dropped.node = &node;
+    notify_graph(ResourceCallback::kGraphNodeDestroyStarting, dropped);
+    node.is_dropped = true;
+  };
+  for (size_t place = 0; place < graph.nodes.size(); ++place) {  // the moved nodes are among them
+    GraphNode& node = *graph.nodes[place];
+    if (node.is_empty) drop(node);
+    Graph* const content = std::exchange(node.content, nullptr);
+    if (content == nullptr) continue;
+    node.is_empty = true;  // it has no record
+    if (!node.is_conditional) drop(node);
+    for (const std::unique_ptr<GraphNode>& inner : content->nodes) inner->is_left_out |= node.is_left_out;
+    graphs.move_nodes(*content, graph);
+    GraphData data{};
+    data.graph = content;
+    notify_graph(ResourceCallback::kGraphDestroyStarting, data);
+    graphs.remove(content);
+    data.graph = &graph;
+    for (int added = 0; node.is_conditional && added < 2; ++added) {
+      notify_graph(ResourceCallback::kGraphNodeCreateStarting, data);
+      GraphNode* const own = graphs.add_node(graph);
+      own->is_internal = true;
+      data.node = own;
+      notify_graph(ResourceCallback::kGraphNodeCreated, data);
+      data.node = nullptr;
+      notify_graph(ResourceCallback::kGraphNodeDependencyCreated, data);
+    }
+  }
 }
 
 Graph* Simulator::clone_graph(Graph* graph) {
@@ -342,7 +433,9 @@ void Simulator::notify_destroyed(std::initializer_list<Graph*> destroyed) {
     data.graph = graph;
     notify_graph(ResourceCallback::kGraphDestroyStarting, data);
   }
-  for (Graph* const graph : destroyed) {
+  // The nodes of the graph that was made last are the first.
+  for (const auto* each = destroyed.end(); each != destroyed.begin();) {
+    Graph* const graph = *--each;
     data.graph = graph;
     for (const std::unique_ptr<GraphNode>& node : graph->nodes) {
       data.node = node.get();
@@ -356,7 +449,7 @@ uint32_t Simulator::launch(const ExecutableGraph& executable, uint32_t stream) {
   std::vector<SimActivity> nodes;
   std::vector<int64_t> durations;
   for (const std::unique_ptr<GraphNode>& node : executable.copy->nodes) {
-    if (node->is_empty) continue;
+    if (node->is_empty || node->is_internal || node->is_left_out) continue;
     SimActivity activity = node->activity;
     if (!node->keeps_stream) activity.stream_id = stream;
     activity.graph_node_id = node->id;

@@ -12,6 +12,8 @@
 
 namespace collector::simulator {
 
+struct Graph;
+
 struct GraphNode {
   uint64_t id = 0;  // the graph's id << 32 | the node's place
   uint64_t source_id = 0;
@@ -20,11 +22,17 @@ struct GraphNode {
   bool keeps_stream = false;              // others run on the stream into which the graph is launched
   bool is_empty = false;                  // it orders others and does nothing
   bool is_dropped = false;                // by the instantiation
+  bool is_internal = false;               // the driver's own: it has no record
   const GraphNode* dependency = nullptr;  // the node that runs before
+  // Of a node that stands for a graph: a child graph, or the body of a conditional node.
+  Graph* content = nullptr;
+  bool is_conditional = false;
+  bool is_left_out = false;  // the condition of the body is false: it does not run
 };
 
 struct Graph {
   uint32_t id = 0;
+  uint32_t num_places = 0;  // that were given to nodes, also to those of lowered graphs, which do not exist
   std::vector<std::unique_ptr<GraphNode>> nodes;
 };
 
@@ -44,6 +52,8 @@ class Graphs {
   Graph* add();
   ExecutableGraph* add_executable();
   GraphNode* add_node(Graph& graph);
+  // Moves all nodes of `from` to the next places of `into`.
+  void move_nodes(Graph& from, Graph& into);
   // Return nullptr for an address that is no handle.
   Graph* graph(const void* handle);
   ExecutableGraph* executable(const void* handle);

@@ -109,13 +109,18 @@ class Simulator {
   uint32_t launch_graph(const SimActivity* nodes, const int64_t* durations_ns, size_t count, uint32_t graph_id,
                         const ExecutableGraph* executable = nullptr);
   // Until end_capture, the calls of this thread add nodes to the graph. Null: a capture has begun already.
-  Graph* begin_capture(uint32_t stream);
+  // `into`: a graph to which they are added; null: a new one.
+  Graph* begin_capture(uint32_t stream, Graph* into);
   bool end_capture();
   ExecutableGraph* instantiate(Graph* graph);
   Graph* clone_graph(Graph* graph);
   // Returns false if the graphs differ in their nodes.
   bool update(ExecutableGraph* executable, Graph* graph);
   void add_empty_node(Graph* graph);
+  // Adds a copy of `child` as a node.
+  void add_child_graph(Graph* graph, Graph* child);
+  // Adds a conditional node, whose empty body is returned. `runs`: whether the body runs in each launch, or never.
+  Graph* add_conditional(Graph* graph, bool runs);
   bool set_kernel(ExecutableGraph* executable, Graph* graph, uint32_t place, const char* name, int64_t duration_ns);
   void destroy(Graph* graph);
   void destroy(ExecutableGraph* executable);
@@ -211,7 +216,11 @@ class Simulator {
   void notify_parameters_set(const ExecutableGraph& executable, GraphNode& node);
   void notify_destroyed(std::initializer_list<Graph*> destroyed);
   GraphNode* add_node(Graph& graph, const GraphNode& content, const GraphNode* dependency, GraphNode* original);
+  static uint32_t node_type(const GraphNode& node);
+  Graph* new_graph();
   Graph* copy_graph(const Graph& original);
+  Graph* lower_graph(const Graph& graph);
+  void inline_graphs(Graph& graph);
   void capture(const SimActivity& activity, int64_t duration_ns);
   void write_graph_trace(uint32_t graph_id, uint32_t correlation_id, const std::vector<SimActivity>& nodes);
   // Whether a client subscribed or enabled a kind.

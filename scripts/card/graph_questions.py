@@ -16,6 +16,7 @@ from graph_sessions import BOUNDARIES, graph_sessions
 from notes import Notes
 from raw_cupti import FORCE, RESOURCE_DOMAIN, SUCCESS, RawCupti
 from record_questions import HostNodeParams, host_function
+from simulated_graph_programs import SimulatedGraphs
 
 if TYPE_CHECKING:
     from asked_card import Card
@@ -157,6 +158,17 @@ class Builder:
         )  # fmt: skip
         return node
 
+    def add_child(self, graph: ctypes.c_void_p, child: ctypes.c_void_p) -> ctypes.c_void_p:
+        """Add a child graph node that depends on no other; returns it."""
+        node = ctypes.c_void_p()
+        self.card.driver.must("cuGraphAddChildGraphNode", ctypes.byref(node), graph, None, ctypes.c_size_t(0), child)
+        return node
+
+    def add_empty(self, graph: ctypes.c_void_p) -> None:
+        """Add an empty node that depends on no other."""
+        node = ctypes.c_void_p()
+        self.card.driver.must("cuGraphAddEmptyNode", ctypes.byref(node), graph, None, ctypes.c_size_t(0))
+
     def kernel(self, name: str) -> _KernelNodeParams:
         """The parameters of a kernel node; of ``spin`` for a microsecond."""
         duration = ctypes.c_longlong(1_000)
@@ -220,15 +232,21 @@ def graphs(notes: Notes, card: Card, part: str) -> None:
         f"records; GRAPH_HOST_NODE: {cupti.name_of(host_nodes)}"
     )
     builder = Builder(card, notes, sequence)
-    _PROGRAMS[part](builder)
+    if card.is_simulated and (program := _simulated_programs(builder).get(part)):
+        program()
+    else:
+        _PROGRAMS[part](builder)
+
+
+def _simulated_programs(builder: Builder) -> dict[str, Callable[[], None]]:
+    from collector.testing import SimulatedGpu
+
+    return SimulatedGraphs(builder, SimulatedGpu.current()).programs()
 
 
 def _capture(builder: Builder) -> None:
     """Two kernels, captured from a stream."""
     cuda, driver = builder.card.cuda, builder.card.driver
-    if builder.card.is_simulated:
-        _simulated(builder)
-        return
     stream, graph = ctypes.c_void_p(builder.card.stream()), ctypes.c_void_p()
     with builder.step("capture of two kernels"):
         driver.must("cuStreamBeginCapture_v2", stream, 1)
@@ -246,41 +264,97 @@ def _capture(builder: Builder) -> None:
         driver.must("cuGraphDestroy", graph)
 
 
-def _simulated(builder: Builder) -> None:
-    """The same with the simulator's graphs."""
-    from collector.testing import SimulatedGpu
-
-    gpu: Any = SimulatedGpu.current()
-    with builder.step("capture of two kernels"), gpu.capture() as graph:
-        gpu.launch("empty_kernel")
-        gpu.launch("empty_kernel")
-    with builder.step("instantiate"):
-        executable = graph.instantiate()
-    with builder.step("two launches"):
-        executable.launch()
-        executable.launch()
-        gpu.synchronize()
-    builder.note_records()
-
-
 def _child(builder: Builder) -> None:
     """A kernel, then a child graph of two."""
     with builder.step("child graph of two kernels"):
         child = builder.graph("empty_kernel", "spin")
     with builder.step("parent graph with one kernel"):
         parent = builder.graph("empty_kernel")
-    node = ctypes.c_void_p()
     with builder.step("add the child graph"):
-        builder.card.driver.must(
-            "cuGraphAddChildGraphNode", ctypes.byref(node), parent, None, ctypes.c_size_t(0), child
-        )
+        builder.add_child(parent, child)
     with builder.step("instantiate"):
         executable = builder.instantiate(parent)
     builder.launch(executable)
 
 
-def _conditional(kind: int) -> Callable[[Builder], None]:
-    """A kernel, and a conditional node whose body is another: IF runs it once, WHILE never."""
+def _two_children(builder: Builder) -> None:
+    """Child graphs of two kernels and of one, and then a kernel; and the ends of both."""
+    with builder.step("child graphs"):
+        first, second = builder.graph("empty_kernel", "spin"), builder.graph("other_empty_kernel")
+    with builder.step("parent graph"):
+        parent = builder.graph()
+        for child in (first, second):
+            builder.add_child(parent, child)
+        builder.add_kernel(parent, "spin")
+    with builder.step("instantiate"):
+        executable = builder.instantiate(parent)
+    builder.launch(executable)
+    with builder.step("destroy the executable"):
+        builder.card.driver.must("cuGraphExecDestroy", executable)
+    with builder.step("destroy the parent"):
+        builder.card.driver.must("cuGraphDestroy", parent)
+
+
+def _nested_children(builder: Builder) -> None:
+    """A kernel and a child graph; in it an empty node, a kernel and a child graph of a kernel."""
+    with builder.step("inner graph"):
+        inner = builder.graph("other_empty_kernel")
+    with builder.step("middle graph"):
+        middle = builder.graph()
+        builder.add_empty(middle)
+        builder.add_kernel(middle, "empty_kernel")
+        builder.add_child(middle, inner)
+    with builder.step("parent graph"):
+        parent = builder.graph("spin")
+        builder.add_child(parent, middle)
+    with builder.step("instantiate"):
+        executable = builder.instantiate(parent)
+    builder.launch(executable)
+
+
+def _updated_child(builder: Builder) -> None:
+    """cuGraphExecUpdate_v2 where a kernel of the child graph differs, and cuGraphExecChildGraphNodeSetParams."""
+    driver, parents, nodes = builder.card.driver, [], []
+    for kernel in ("empty_kernel", "other_empty_kernel"):
+        with builder.step(f"parent and child graph with {kernel}"):
+            parents.append(builder.graph("spin"))
+            nodes.append(builder.add_child(parents[-1], builder.graph("empty_kernel", kernel)))
+    with builder.step("instantiate"):
+        executable = builder.instantiate(parents[0])
+    builder.launch(executable)
+    info = (ctypes.c_uint64 * 3)()
+    with builder.step("cuGraphExecUpdate_v2"):
+        result = driver.call("cuGraphExecUpdate_v2", executable, parents[1], ctypes.byref(info))
+    builder.notes.saw(f"it returned {driver.name_of(result)}, result of the update {info[0] & 0xFFFFFFFF}")
+    builder.launch(executable)
+    with builder.step("a graph of two kernels"):
+        other = builder.graph("empty_kernel", "empty_kernel")
+    with builder.step("cuGraphExecChildGraphNodeSetParams"):
+        result = driver.call("cuGraphExecChildGraphNodeSetParams", executable, nodes[0], other)
+    builder.notes.saw(f"it returned {driver.name_of(result)}")
+    builder.launch(executable)
+
+
+def _swapped(builder: Builder) -> None:
+    """cuGraphExecUpdate_v2 with a graph in which two unconnected chains were added in the other order."""
+    driver = builder.card.driver
+    with builder.step("graph of two chains"):
+        graph = builder.graph("empty_kernel", "spin")
+        builder.add_kernel(graph, "other_empty_kernel")
+    with builder.step("instantiate"):
+        executable = builder.instantiate(graph)
+    with builder.step("the same in the other order"):
+        other = builder.graph("other_empty_kernel")
+        builder.add_kernel(other, "spin", builder.add_kernel(other, "empty_kernel"))
+    info = (ctypes.c_uint64 * 3)()
+    with builder.step("cuGraphExecUpdate_v2"):
+        result = driver.call("cuGraphExecUpdate_v2", executable, other, ctypes.byref(info))
+    builder.notes.saw(f"it returned {driver.name_of(result)}, result of the update {info[0] & 0xFFFFFFFF}")
+    builder.launch(executable)
+
+
+def _conditional(kind: int, num_bodies: int = 1) -> Callable[[Builder], None]:
+    """A kernel, and a conditional node whose bodies are kernels: IF runs the first one once, WHILE never."""
 
     def build(builder: Builder) -> None:
         driver = builder.card.driver
@@ -292,15 +366,15 @@ def _conditional(kind: int) -> Callable[[Builder], None]:
         parameters = (ctypes.c_uint8 * NODE_PARAMETER_BYTES)()
         ctypes.c_int.from_buffer(parameters).value = CONDITIONAL_NODE
         conditional = _ConditionalParams.from_buffer(parameters, NODE_PARAMETERS_BEGIN)
-        conditional.handle, conditional.type, conditional.size = handle.value, kind, 1
+        conditional.handle, conditional.type, conditional.size = handle.value, kind, num_bodies
         conditional.context = context.value
         with builder.step("add the conditional node"):
             driver.must(
                 "cuGraphAddNode_v2", ctypes.byref(node), graph, None, None, ctypes.c_size_t(0), ctypes.byref(parameters)
             )
-        body = ctypes.c_void_p(conditional.bodies[0])
-        with builder.step("add a kernel to its body"):
-            builder.add_kernel(body, "spin")
+        for kernel, body in zip(("spin", "other_empty_kernel"), conditional.bodies[:num_bodies], strict=False):
+            with builder.step("add a kernel to its body" if kernel == "spin" else "add a kernel to the other body"):
+                builder.add_kernel(ctypes.c_void_p(body), kernel)
         with builder.step("instantiate"):
             executable = builder.instantiate(graph)
         builder.launch(executable)
@@ -357,7 +431,7 @@ def _memory_and_host(builder: Builder) -> None:
     with builder.step("add a host node"):
         driver.must("cuGraphAddHostNode", ctypes.byref(node), graph, None, ctypes.c_size_t(0), ctypes.byref(parameters))
     with builder.step("add an empty node"):
-        driver.must("cuGraphAddEmptyNode", ctypes.byref(node), graph, None, ctypes.c_size_t(0))
+        builder.add_empty(graph)
     with builder.step("instantiate"):
         executable = builder.instantiate(graph)
     builder.launch(executable)
@@ -368,7 +442,12 @@ _PROGRAMS: dict[str, Callable[[Builder], None]] = {
     "child graph": _child,
     "conditional IF": _conditional(IF),
     "conditional WHILE": _conditional(WHILE),
+    "two child graphs": _two_children,
+    "nested child graphs": _nested_children,
+    "conditional IF and ELSE": _conditional(IF, 2),
     "cuGraphExecUpdate": _updated,
+    "update of a child graph": _updated_child,
+    "update in another order": _swapped,
     "set parameters": _parameters_set,
     "memory and host nodes": _memory_and_host,
 }

@@ -175,6 +175,120 @@ def test_after_an_update_from_a_graph_in_another_order_only_reported_pairs_have_
     ]
 
 
+def named_kernels(step: collector.Session) -> dict[str, str]:
+    return {kernel.name: kernel.annotation for kernel in step.recording.kernels}
+
+
+def children(gpu: SimulatedGpu) -> tuple[SimulatedGraph, SimulatedGraph, SimulatedGraph]:
+    """A graph of a kernel and two child graphs, and the two graphs of which these are copies."""
+    parent, left, right = (
+        layers(gpu, path, *kernels)
+        for path, kernels in (("parent", ["p"]), ("left", ["l0", "l1"]), ("right", ["r0", "r1"]))
+    )
+    parent.add_child(left)
+    parent.add_child(right)
+    return parent, left, right
+
+
+NAMES_OF_CHILDREN = {
+    "p": "step/<captured_at>/parent/layer0",
+    "l0": "step/<captured_at>/left/layer0",
+    "l1": "step/<captured_at>/left/layer1",
+    "r0": "step/<captured_at>/right/layer0",
+    "r1": "step/<captured_at>/right/layer1",
+}
+
+
+@pytest.mark.parametrize("cuda", VERSIONS)
+def test_the_nodes_of_child_graphs_have_the_names_of_their_captures(cuda: str) -> None:
+    with SimulatedGpu(cuda=cuda) as gpu, collector.trace(strict=True) as step:
+        parent, *originals = children(gpu)
+        for graph in originals:
+            graph.destroy()
+        executable = parent.instantiate()
+        parent.destroy()
+        with collector.annotate("step"):
+            executable.launch()
+        assert gpu.misuse() == {}
+    assert named_kernels(step) == NAMES_OF_CHILDREN
+    assert degrees(step.recording.kernels) == ["captured", *["rekeyed"] * 4]
+    assert step.ledger.complete
+
+
+def test_child_graphs_may_come_before_the_nodes_of_their_parent_and_have_children_of_their_own() -> None:
+    with SimulatedGpu() as gpu, collector.trace(strict=True) as step:
+        inner, middle, last = (layers(gpu, name, f"{name}0", f"{name}1") for name in ("inner", "middle", "last"))
+        middle.add_child(inner)
+        with gpu.capture() as parent:
+            pass
+        parent.add_child(middle)
+        parent.add_child(last)
+        with gpu.capture(into=parent), collector.annotate("parent"):
+            gpu.launch("p")
+        clone = parent.clone()
+        for graph in (parent, clone):
+            graph.instantiate().launch()
+    expected = {
+        f"{name}{place}": f"<captured_at>/{name}/layer{place}"
+        for name in ("inner", "middle", "last") for place in (0, 1)
+    } | {"p": "<captured_at>/parent"}  # fmt: skip
+    assert named_kernels(step) == expected
+    assert len(step.recording.kernels) == 14
+    assert step.ledger.complete
+
+
+@pytest.mark.parametrize("runs", [True, False])
+def test_the_bodies_of_conditional_nodes_have_the_names_of_their_captures(runs: bool) -> None:
+    with SimulatedGpu() as gpu, collector.trace(strict=True) as step:
+        graph = layers(gpu, "graph", "a")
+        for path in ("first", "second"):
+            with gpu.capture(into=graph.add_conditional(runs=runs)), collector.annotate(path):
+                gpu.launch(path)
+        graph.instantiate().launch()
+    bodies = {path: f"<captured_at>/{path}" for path in ("first", "second")}
+    assert named_kernels(step) == {"a": "<captured_at>/graph/layer0"} | (bodies if runs else {})
+    assert step.ledger.complete
+
+
+def test_an_empty_node_of_a_child_graph_moves_no_name() -> None:
+    with SimulatedGpu() as gpu, collector.trace(strict=True) as step:
+        child = layers(gpu, "child", "a")
+        child.add_empty_node()
+        with gpu.capture(into=child), collector.annotate("later"):
+            gpu.launch("b")
+        parent = layers(gpu, "parent", "p")
+        parent.add_child(child)
+        parent.instantiate().launch()
+    assert named_kernels(step) == {
+        "p": "<captured_at>/parent/layer0",
+        "a": "<captured_at>/child/layer0",
+        "b": "<captured_at>/later",
+    }
+
+
+def test_without_the_callbacks_of_an_instantiation_the_nodes_of_child_graphs_are_uncertain() -> None:
+    """The trace begins after the child graphs were added, and their copies are not followed."""
+    with SimulatedGpu() as gpu, collector.trace(strict=True) as step:
+        parent, *_ = children(gpu)
+        executable = parent.instantiate()
+        with collector.annotate("step"):
+            executable.launch()
+    capture = step.recording.to_capture()
+    changes = capture["tables"]["graph_changes"]
+    is_moved = (changes["graph_id"] == executable.id) & (changes["original_graph_id"] > parent.id)
+    assert is_moved.sum() == 4
+    capture["tables"]["graph_changes"] = {name: column[~is_moved] for name, column in changes.items()}
+    capture["tables"]["graph_launches"] = {
+        name: column[:0] for name, column in capture["tables"]["graph_launches"].items()
+    }
+    attribute_graphs(capture)
+    assert [GRAPH_DEGREES[degree] for degree in capture["tables"]["kernels"]["graph_degree"]] == [
+        "captured", *["launch"] * 4
+    ]  # fmt: skip
+    assert capture["counters"]["graphs_uncertain"] == 1
+    assert "graphs_before_trace" not in capture["counters"]
+
+
 def test_without_callbacks_of_updates_graphs_have_the_annotation_of_the_launch_only() -> None:
     with SimulatedGpu() as gpu:
         gpu.inject("error", target="cuptiEnableCallback")

@@ -221,6 +221,34 @@ def test_graphs_and_objects_are_told_again(tmp_path):
         assert len(getattr(last, table)) == len(getattr(step.recording, table)) > 0
 
 
+def test_child_graphs_and_updates_are_told_again(tmp_path):
+    journal = tmp_path / "run.journal"
+    graphs = {}
+    with SimulatedGpu(cuda="13.0") as gpu, streamed(journal) as step:
+        for path in ("parent", "child", "first", "second"):
+            with gpu.capture() as graphs[path], collector.annotate(path):
+                gpu.launch("updated" if path in ("first", "second") else path)
+        graphs["parent"].add_child(graphs["child"])
+        executables = [graphs["parent"].instantiate(), graphs["first"].instantiate()]
+        executables[1].update(graphs["second"])
+        for graph in graphs.values():
+            graph.destroy()
+        for _ in range(60):
+            for _ in range(30):
+                for executable in executables:
+                    executable.launch()
+            gpu.synchronize()
+    assert len(segments_of(journal)) > 4
+    assert step.ledger.losses() == []
+    last = next(part for path in reversed(segments_of(journal)) if len((part := Recording.load(path)).kernels) > 10)
+    for recording in (step.recording, last):
+        assert {kernel.name: kernel.annotation for kernel in recording.kernels} == {
+            "parent": "<captured_at>/parent",
+            "child": "<captured_at>/child",
+            "updated": "<captured_at>/second",
+        }
+
+
 @pytest.mark.medium
 def test_a_window_is_read_from_the_segments_that_have_it(gpu, tmp_path):
     journal = tmp_path / "run.journal"

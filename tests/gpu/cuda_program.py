@@ -260,12 +260,38 @@ class CudaProgram:
         return checked(self.driver.cuGraphInstantiate(graph, 0))
 
     def graph_with_children(self, children: list[Any]) -> Any:
-        """Return a graph of graphs that run one after the other. A real GPU's driver only."""
+        """Return a graph of graphs that run one after the other."""
         graph = checked(self.driver.cuGraphCreate(0))
+        self.add_children(graph, children)
+        return graph
+
+    def add_children(self, graph: Any, children: list[Any]) -> None:
+        """Add copies of graphs to a graph, which run one after the other beside its other nodes."""
         before: list[Any] = []
         for child in children:
             before = [checked(self.driver.cuGraphAddChildGraphNode(graph, before, len(before), child))]
-        return graph
+
+    def add_conditional(self, graph: Any, num_bodies: int = 1) -> list[Any]:
+        """Add an IF node whose condition is true; returns its bodies. A real GPU's driver only."""
+        driver = self.driver
+        parameters = driver.CUgraphNodeParams()
+        parameters.type = driver.CUgraphNodeType.CU_GRAPH_NODE_TYPE_CONDITIONAL
+        parameters.conditional.ctx = context = checked(driver.cuCtxGetCurrent())
+        parameters.conditional.handle = checked(driver.cuGraphConditionalHandleCreate(graph, context, 1, 1))
+        parameters.conditional.type = driver.CUgraphConditionalNodeType.CU_GRAPH_COND_TYPE_IF
+        parameters.conditional.size = num_bodies
+        checked(driver.cuGraphAddNode(graph, None, None, 0, parameters))
+        return list(parameters.conditional.phGraph_out)
+
+    @contextlib.contextmanager
+    def captured_into(self, stream: Any, graph: Any) -> Iterator[None]:
+        """Capture the work given to ``stream`` in an existing graph. A real GPU's driver only."""
+        mode = self.driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+        checked(self.driver.cuStreamBeginCaptureToGraph(stream, graph, None, None, 0, mode))
+        try:
+            yield
+        finally:
+            checked(self.driver.cuStreamEndCapture(stream))
 
     def add_host_node(self, graph: Any) -> None:
         """Add a node in which the host calls the C library's ``free(NULL)``. A real GPU's driver only."""

@@ -214,6 +214,15 @@ class _Driver:
     def cuGraphInstantiate(self, graph, flags):
         return _OK, graph.instantiate()
 
+    def cuGraphCreate(self, flags):
+        with self._gpu.capture() as graph:
+            pass
+        return _OK, graph
+
+    def cuGraphAddChildGraphNode(self, graph, before, num_before, child):
+        graph.add_child(child)
+        return _OK, child
+
     def cuGraphClone(self, graph):
         return _OK, graph.clone()
 

@@ -27,6 +27,7 @@ PROTOTYPES = {
     "cuMemcpyDtoHAsync": "pppp", "cuMemcpyDtoDAsync": "pppp", "cuMemcpyHtoD": "ppp", "cuMemcpyDtoH": "ppp",
     "cuMemsetD8Async": "pbpp", "cuMemGetInfo": "PP", "cuEventCreate": "Pi", "cuEventRecord": "pp",
     "cuEventSynchronize": "p", "cuEventElapsedTime": "Fpp", "cuEventDestroy": "p", "cuStreamBeginCapture": "pi",
+    "cuGraphCreate": "Oi", "cuGraphAddChildGraphNode": "Ooppo",
     "cuStreamEndCapture": "pO", "cuGraphInstantiate": "Oop", "cuGraphClone": "Oo", "cuGraphExecUpdate": "oop",
     "cuGraphGetRootNodes": "opp", "cuGraphExecKernelNodeSetParams": "oop", "cuGraphDestroy": "o",
     "cuGraphExecDestroy": "o", "cuGraphLaunch": "op",

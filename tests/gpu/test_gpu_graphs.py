@@ -264,13 +264,27 @@ def test_a_whole_graph_is_one_record_for_each_launch(cuda, stream, memory):
     assert step.ledger.complete, step.ledger.losses()
 
 
-# -- Nodes that the simulator does not have
+def captured_layers(cuda, stream, path, *kernels):
+    """A graph of kernels without arguments, or ``spin``, each in a layer of its own under ``path``."""
+    with cuda.captured_graph(stream) as graphs:
+        add_layers(cuda, stream, path, *kernels)
+    return graphs[0]
 
 
-def test_the_kernels_of_a_child_graph_are_all_recorded_and_none_has_a_wrong_name(
-    cuda, stream, memory, show, nodes_of, real_gpu
+def add_layers(cuda, stream, path, *kernels):
+    for place, kernel in enumerate(kernels):
+        with collector.annotate(f"{path}/layer{place}"):
+            cuda.launch(kernel, *([ctypes.c_longlong(1000)] if kernel == "spin" else []), stream=stream)
+
+
+def named_kernels(step):
+    """How often each kernel has each annotation."""
+    return Counter(zip(step.kernels.names(), step.kernels.annotations(), strict=True))
+
+
+def test_the_kernels_of_equal_child_graphs_are_all_recorded_and_none_has_a_wrong_name(
+    cuda, stream, memory, show, nodes_of
 ):
-    """Before CUDA 13.4 their ids cannot be resolved: they may have the name of the launch alone, and say so."""
     launches = 10
     with collector.trace(strict=True) as step:
         child = capture_model(cuda, stream, memory, "child")
@@ -288,6 +302,113 @@ def test_the_kernels_of_a_child_graph_are_all_recorded_and_none_has_a_wrong_name
         is_launch = GRAPH_DEGREES[kernel.graph_degree] == "launch"
         assert kernel.annotation == ("decode" if is_launch else named[kernel.name])
     assert_all_is_matched(step)
+
+
+def test_the_kernels_of_two_child_graphs_have_the_names_of_their_own_captures(cuda, stream, show, tmp_path):
+    """No callback tells the places of their nodes: this is the test of the rule in native/capture/inlined_graphs.h."""
+    launches = 10
+    with collector.trace(strict=True) as step:
+        parent = captured_layers(cuda, stream, "parent", "spin")
+        left = captured_layers(cuda, stream, "left", "empty_kernel", "other_empty_kernel", "empty_kernel")
+        right = captured_layers(cuda, stream, "right", "other_empty_kernel", "empty_kernel")
+        cuda.add_children(parent, [left, right])
+        executable = cuda.instantiate(parent)
+        for _ in range(launches):
+            cuda.launch_graph(executable, stream)
+    show(f"two child graphs: {dict(degrees(step.kernels))}, {dict(named_kernels(step))}, {step.ledger.losses()}")
+    with answered("two child graphs", tmp_path):
+        assert named_kernels(step) == {
+            ("spin", "<captured_at>/parent/layer0"): launches,
+            ("empty_kernel", "<captured_at>/left/layer0"): launches,
+            ("other_empty_kernel", "<captured_at>/left/layer1"): launches,
+            ("empty_kernel", "<captured_at>/left/layer2"): launches,
+            ("other_empty_kernel", "<captured_at>/right/layer0"): launches,
+            ("empty_kernel", "<captured_at>/right/layer1"): launches,
+        }
+        assert degrees(step.kernels) == {"captured": launches, "rekeyed": 5 * launches}
+        assert_all_is_matched(step)
+        assert step.ledger.complete, step.ledger.losses()
+
+
+def assert_none_is_wrong(step, expected, launches):
+    """Every kernel has the name of its capture, or else only that of the launch, and the ledger counts the graph."""
+    found = named_kernels(step)
+    unnamed = {kernel: count for (kernel, annotation), count in found.items() if not annotation}
+    assert {key: count for key, count in found.items() if key[1]}.items() <= dict.fromkeys(expected, launches).items()
+    assert found.total() == len(expected) * launches
+    assert step.ledger.graphs_uncertain == (1 if unnamed else 0)
+    assert step.ledger.graphs_before_trace == 0
+
+
+def test_no_kernel_of_nested_child_graphs_has_a_wrong_name(cuda, stream, show, tmp_path):
+    launches = 10
+    with collector.trace(strict=True) as step:
+        inner = captured_layers(cuda, stream, "inner", "other_empty_kernel")
+        middle = captured_layers(cuda, stream, "middle", "empty_kernel")
+        cuda.add_children(middle, [inner])
+        parent = cuda.graph_with_children([middle])
+        cuda.add_children(parent, [captured_layers(cuda, stream, "last", "spin")])
+        executable = cuda.instantiate(parent)
+        for _ in range(launches):
+            cuda.launch_graph(executable, stream)
+    show(f"nested child graphs: {dict(degrees(step.kernels))}, {dict(named_kernels(step))}, {step.ledger.losses()}")
+    expected = {
+        ("other_empty_kernel", "<captured_at>/inner/layer0"),
+        ("empty_kernel", "<captured_at>/middle/layer0"),
+        ("spin", "<captured_at>/last/layer0"),
+    }
+    with answered("nested child graphs", tmp_path):
+        assert_none_is_wrong(step, expected, launches)
+
+
+def test_no_kernel_of_an_updated_graph_with_a_child_graph_has_a_wrong_name(cuda, stream, show, tmp_path, real_gpu):
+    launches = 5
+    with collector.trace(strict=True) as step:
+        graphs = []
+        for path in ("first", "second"):
+            graphs.append(captured_layers(cuda, stream, path, "spin"))
+            cuda.add_children(graphs[-1], [captured_layers(cuda, stream, f"{path}/child", "empty_kernel")])
+        executable = cuda.instantiate(graphs[0])
+        for update in (False, True):
+            if update:
+                cuda.update_graph(executable, graphs[1])
+            for _ in range(launches):
+                cuda.launch_graph(executable, stream)
+    show(f"an updated child graph: {dict(degrees(step.kernels))}, {dict(named_kernels(step))}, {step.ledger.losses()}")
+    with answered("update of a child graph", tmp_path):
+        found = named_kernels(step)
+        assert found["spin", "<captured_at>/first/layer0"] == found["spin", "<captured_at>/second/layer0"] == launches
+        of_child = [
+            kernel.annotation
+            for kernel in sorted(step.kernels, key=lambda kernel: kernel.correlation_id)
+            if kernel.name != "spin"
+        ]
+        assert set(of_child[:launches]) <= {"<captured_at>/first/child/layer0", ""}
+        assert set(of_child[launches:]) <= {"<captured_at>/second/child/layer0", ""}
+        assert step.ledger.graphs_uncertain == ("" in of_child)
+
+
+# -- Nodes that the simulator does not have
+
+
+@pytest.mark.parametrize("num_bodies", [1, 2], ids=["if", "if and else"])
+def test_no_kernel_in_the_body_of_a_conditional_node_has_a_wrong_name(
+    cuda, stream, show, tmp_path, num_bodies, real_gpu
+):
+    launches = 10
+    with collector.trace(strict=True) as step:
+        graph = captured_layers(cuda, stream, "graph", "spin")
+        bodies = cuda.add_conditional(graph, num_bodies)
+        for path, kernel, body in zip(("then", "else"), ("empty_kernel", "other_empty_kernel"), bodies, strict=False):
+            with cuda.captured_into(stream, body):
+                add_layers(cuda, stream, path, kernel)
+        executable = cuda.instantiate(graph)
+        for _ in range(launches):
+            cuda.launch_graph(executable, stream)
+    show(f"{num_bodies} bodies: {dict(degrees(step.kernels))}, {dict(named_kernels(step))}, {step.ledger.losses()}")
+    expected = {("spin", "<captured_at>/graph/layer0"), ("empty_kernel", "<captured_at>/then/layer0")}
+    with answered("conditional IF" if num_bodies == 1 else "conditional IF and ELSE", tmp_path):
+        assert_none_is_wrong(step, expected, launches)
 
 
 def test_memory_nodes_of_a_graph_hide_none_of_its_kernels(cuda, stream, show, nodes_of, real_gpu):

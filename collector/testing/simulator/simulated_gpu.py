@@ -45,7 +45,7 @@ from collector.testing.simulator.operations import (
     memory_kinds,
     number_of,
 )
-from collector.testing.simulator.simulated_graph import Capture
+from collector.testing.simulator.simulated_graph import Capture, SimulatedGraph
 from collector.testing.simulator.simulator_library import (
     COUNTS,
     LATENCIES,
@@ -424,12 +424,16 @@ class SimulatedGpu:
         durations = (ctypes.c_int64 * len(pairs))(*(duration for _, duration in pairs))
         return int(self._library.sim_launch_graph(activities, durations, len(pairs), graph_id))
 
-    def capture(self, *, stream: int = 7) -> Capture:
+    def capture(self, *, stream: int = 7, into: SimulatedGraph | None = None) -> Capture:
         """Capture the launches and copies that this thread makes in a with block, whose value is the graph.
 
         They run when an executable graph, of ``graph.instantiate()``, is launched.
+
+        Args:
+            stream: The stream's CUPTI id.
+            into: The graph to which they are added; None: a new one.
         """
-        return Capture(self._library, stream)
+        return Capture(self._library, stream, into)
 
     def synchronize(self, *, device: int | None = None, stream: int | None = None, launch: Launch = "both") -> None:
         """Wait until a stream, a device or (by default) every device has done its work."""

@@ -40,6 +40,23 @@ class SimulatedGraph(_Handle):
         """Add a node that does nothing and that no other depends on; executable graphs have no such nodes."""
         self._library.sim_add_empty_node(self.handle)
 
+    def add_child(self, child: SimulatedGraph) -> None:
+        """Add a node that stands for a copy of another graph; no other node depends on it.
+
+        Raises:
+            CollectorError: the graph was destroyed before.
+        """
+        if self._library.sim_add_child_graph(self.handle, child.handle) != 0:
+            raise CollectorError(f"graph {child.id} was destroyed before")
+
+    def add_conditional(self, *, runs: bool = True) -> SimulatedGraph:
+        """Add a conditional node, and return its body, to which a capture can add nodes.
+
+        Args:
+            runs: whether the body runs in each launch, as that of IF with a true condition, or never.
+        """
+        return SimulatedGraph(self._library, self._library.sim_add_conditional(self.handle, int(runs)))
+
     def clone(self) -> SimulatedGraph:
         """Copy it."""
         return SimulatedGraph(self._library, self._library.sim_clone_graph(self.handle))
@@ -80,12 +97,13 @@ class ExecutableGraph(_Handle):
 class Capture:
     """The with block in which a thread's calls become nodes of a graph; its value is the graph."""
 
-    def __init__(self, library: ctypes.CDLL, stream: int) -> None:
+    def __init__(self, library: ctypes.CDLL, stream: int, into: SimulatedGraph | None = None) -> None:
         self._library = library
         self._stream = stream
+        self._into = into
 
     def __enter__(self) -> SimulatedGraph:
-        handle = self._library.sim_begin_capture(self._stream)
+        handle = self._library.sim_begin_capture(self._stream, self._into.handle if self._into else None)
         if not handle:
             raise CollectorError("this thread captures a graph already", "End that capture first")
         return SimulatedGraph(self._library, handle)

@@ -172,7 +172,9 @@ def test_a_clone_takes_one_id_and_reports_every_node_as_created_and_as_copied(wa
     assert (copy.id, captured(gpu).id) == (2, 3)
 
 
-def test_destroying_an_executable_graph_reports_both_of_its_graphs_and_then_their_nodes(watched: Any) -> None:
+def test_destroying_an_executable_graph_reports_both_of_its_graphs_and_then_the_nodes_of_the_second_and_the_first(
+    watched: Any,
+) -> None:
     gpu, watcher = watched
     executable = captured(gpu).instantiate()
     watcher.take()
@@ -181,6 +183,8 @@ def test_destroying_an_executable_graph_reports_both_of_its_graphs_and_then_thei
         (EXEC_DESTROY, 2),
         (GRAPH_DESTROY, 2),
         (GRAPH_DESTROY, 3),
+        (NODE_DESTROY, node_id(3, 0)),
+        (NODE_DESTROY, node_id(3, 1)),
         (NODE_DESTROY, node_id(2, 0)),
         (NODE_DESTROY, node_id(2, 1)),
     ]
