@@ -65,7 +65,11 @@ def version_number(cuda: str) -> int:
     return int(major) * 1000 + int(minor) * 10
 
 
-CALLBACK_STRUCTS = {"ResourceData": "CUpti_ResourceData", "GraphData": "CUpti_GraphData"}
+CALLBACK_STRUCTS = {
+    "ApiCallData": "CUpti_CallbackData",
+    "ResourceData": "CUpti_ResourceData",
+    "GraphData": "CUpti_GraphData",
+}
 """Structs of cupti_callbacks.h, which are no records, and CUPTI's names for them."""
 
 THEIRS = {"ResourceData.stream": ["resourceHandle.stream"]}
@@ -363,3 +367,40 @@ def test_a_wrong_signature_does_not_compile(
     )
     assert done.returncode != 0
     assert "has another signature" in done.stderr or "lies elsewhere" in done.stderr
+
+
+NODE_PARAMS = ("CUgraphNodeParams", "cudaGraphNodeParams")
+
+
+@pytest.mark.parametrize("cuda", [*(pytest.param(cuda, marks=pytest.mark.slow) for cuda in VERSIONS[:-1]), NEWEST])
+def test_calls_that_update_graphs_have_nvidias_numbers_and_arguments(
+    cuda: str, root: Path, tmp_path: Path, cuda_wheels: ModuleType
+) -> None:
+    includes = cuda_wheels.include_folders(cuda)
+    known = "".join(path.read_text(errors="replace") for path in sorted(includes[0].glob("*cbid.h")))
+    text = (root / "native/cupti/graph_update_calls.h").read_text()
+    calls = re.findall(r"\{CallbackDomain::k(\w+)Api, (\d+), GraphUpdateTarget::k(\w+)\}, +// (\w+)", text)
+    assert len(calls) == 7
+    lines = ['#include "cupti/graph_update_calls.h"']
+    for domain, number, target, name in calls:
+        constant = f"CUPTI_{domain.upper()}_TRACE_CBID_{name}"
+        if not re.search(rf"\b{constant}\b", known):
+            assert cuda != NEWEST, constant
+            continue
+        lines.append(f'static_assert({constant} == {number}, "the number of {name}");')
+        second = "hGraph" if target == "Graph" else "hNode" if domain == "Driver" else "node"
+        members = {"graphExec": "hGraphExec", "graphOrNode": second}
+        if target == "Node" and domain == "Runtime":
+            members["graphExec"] = "graphExec"
+        if target != "Graph":
+            members["graphOrContent"] = "childGraph" if target == "ChildGraph" else "nodeParams"
+        for ours, theirs in members.items():
+            place = f"offsetof(ours::GraphUpdateParams, {ours}) == offsetof({name}_params, {theirs})"
+            lines.append(f'static_assert({place}, "{name}.{theirs} lies elsewhere");')
+        for params in NODE_PARAMS if target == "Node" else ():
+            same_type = f"offsetof(ours::GraphNodeParams, type) == offsetof({params}, type)"
+            same_graph = f"offsetof(ours::GraphNodeParams, graph) == offsetof({params}, graph.graph)"
+            lines.append(f'static_assert({same_type} && {same_graph}, "{params} has other members");')
+    lines.append('static_assert(ours::GraphNodeParams::kChildGraph == CU_GRAPH_NODE_TYPE_GRAPH, "a child graph");')
+    done = compile_lines(lines, tmp_path, root / "native", includes)
+    assert done.returncode == 0, done.stderr
