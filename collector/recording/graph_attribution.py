@@ -160,6 +160,8 @@ class _Graphs:
         self.num_unseen_updates = 0
         self.updated_unseen_ns: int | None = None
         """The first update that was not reported: later on, captures may be those of other graphs."""
+        self.update_times: tuple[npt.NDArray[Any], npt.NDArray[Any]] = np.zeros(0, "u4"), np.zeros(0, "i8")
+        """Correlation ids of updates, in ascending order, and their times."""
         self.launch_times: tuple[npt.NDArray[Any], npt.NDArray[Any]] = np.zeros(0, "u4"), np.zeros(0, "i8")
         """Correlation ids and the starts of their calls."""
 
@@ -191,6 +193,10 @@ class _Graphs:
         for node in filter(graphs._is_copied_directly, graphs.original_of):
             graph = node >> _PLACE_BITS
             graphs.num_copied[graph] = max(graphs.num_copied[graph], (node & _PLACE) + 1)
+        if (update_ids := changes.get("update_correlation_id")) is not None:
+            order = np.lexsort([changes["start_ns"], update_ids])
+            order = order[update_ids[order] != 0]
+            graphs.update_times = update_ids[order], changes["start_ns"][order]
         calls = capture["tables"]["api_calls"]
         first_ids, first = first_rows(calls["correlation_id"], calls["start_ns"])
         graphs.launch_times = first_ids, calls["start_ns"][first]
@@ -219,7 +225,8 @@ class _Graphs:
         nodes = columns["graph_node_id"][rows]
         sources = columns.get("source_graph_node_id", np.zeros(num_rows, "u8"))[rows]
         called_ns = look_up(columns["correlation_id"][rows], *self.launch_times)
-        launched_ns = np.where(called_ns < 0, columns["start_ns"][rows], called_ns)
+        started_ns = self._before_later_updates(columns["correlation_id"][rows], columns["start_ns"][rows])
+        launched_ns = np.where(called_ns < 0, started_ns, called_ns)
         codes = combination_codes([nodes, sources])
         order, bounds = grouped_rows(codes, int(codes.max(initial=-1)) + 1)
         for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
@@ -235,6 +242,18 @@ class _Graphs:
             named = unsure[degrees[unsure] != DEGREE_LAUNCH]
             captured[named], degrees[named] = 0, DEGREE_LAUNCH
             self.perhaps_updated.update(distinct_values(columns["graph_id"][named]).tolist())
+
+    def _before_later_updates(
+        self, correlation_ids: npt.NDArray[Any], start_ns: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
+        """Times of launches that are as late as the work began, but before the updates that were called later."""
+        update_ids, update_ns = self.update_times
+        if not len(update_ids):
+            return start_ns
+        later = np.searchsorted(update_ids, correlation_ids, side="right")
+        bounds = np.append(np.minimum.accumulate(update_ns[::-1])[::-1], FOREVER_NS)
+        bounded: npt.NDArray[np.int64] = np.minimum(start_ns, bounds[later] - 1)
+        return bounded
 
     def _is_followed(
         self, graph_ids: npt.NDArray[Any], called_ns: npt.NDArray[np.int64], seen: Sequence[Span]

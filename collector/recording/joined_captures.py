@@ -33,7 +33,7 @@ _KINDS = {
     "context": ("context_id", "src_context_id", "dst_context_id", "parent_context_id"),
     "process": ("process_id",),
     "thread": ("thread_id", "end_thread_id"),
-    "correlation": ("correlation_id",),
+    "correlation": ("correlation_id", "update_correlation_id"),
     "annotation": ("external_id", "captured_external_id"),
     "graph": ("graph_id", "original_graph_id"),
     "event": ("event_id",),

@@ -226,6 +226,7 @@ SCHEMA: dict[str, dict[str, str]] = {
         "original_node_id": "u8",
         "external_id": "u8",
         "thread_id": "u4",
+        "update_correlation_id": "u4",
     },
     "graph_launches": {
         "start_ns": "i8",
@@ -347,6 +348,7 @@ LATER_COLUMNS = frozenset((
     ("annotations", "payload_text_id"),
     ("annotations", "op_sequence"),
     ("annotations", "shapes_text_id"),
+    ("graph_changes", "update_correlation_id"),
     ("graph_launches", "graph_degree"),
     ("graph_launches", "name_id"),
     ("graph_launches", "num_nodes"),

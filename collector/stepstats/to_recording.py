@@ -13,7 +13,7 @@ from collector.errors import InvalidFileError
 from collector.protos import Capture, Provenance, RunMetadata
 from collector.recording.ledger import LAUNCH_FIGURES
 from collector.recording.recording import Recording
-from collector.recording.schema import ACTIVITY_KINDS, SCHEMA
+from collector.recording.schema import ACTIVITY_KINDS, LATER_COLUMNS, SCHEMA
 from collector.runtime.extension import convert_extension
 from collector.stepstats.environment_texts import environment_of
 from collector.stepstats.typed_columns import field_of, kind_of
@@ -118,7 +118,11 @@ def _other_tables(capture: Capture) -> dict[str, dict[str, np.ndarray[Any, np.dt
     """The tables whose rows are not activities."""
     tables = json.loads(capture.other_tables) if capture.other_tables else {}
     return {
-        name: {column: np.array(tables.get(name, {}).get(column, []), dtype) for column, dtype in columns.items()}
+        name: {
+            column: np.array(tables.get(name, {}).get(column, []), dtype)
+            for column, dtype in columns.items()
+            if column in tables.get(name, {}) or (name, column) not in LATER_COLUMNS
+        }
         for name, columns in SCHEMA.items()
         if name not in ACTIVITY_KINDS
     }

@@ -1,5 +1,6 @@
 #include "capture/graph_log.h"
 
+#include <optional>
 #include <utility>
 
 namespace collector::capture {
@@ -17,6 +18,7 @@ struct UpdateInCall {
   uint32_t graph_id = 0;  // of the executable graph; 0: there is no such call
   uint32_t original_graph_id = 0;
   uint64_t original_node_id = 0;
+  uint32_t correlation_id = 0;
 };
 thread_local UpdateInCall update_in_call;
 
@@ -44,8 +46,9 @@ uint64_t id_of_node(const CuptiFunctions& functions, void* node) {
 
 uint32_t graph_of(uint64_t node_id) { return static_cast<uint32_t>(node_id >> kNodeBits); }
 
-UpdateInCall update_of(const CuptiFunctions& functions, const cupti::GraphUpdateCall& call,
-                       const cupti::GraphUpdateParams& params) {
+// No value: the call updates a node that stands for no graph.
+std::optional<UpdateInCall> update_of(const CuptiFunctions& functions, const cupti::GraphUpdateCall& call,
+                                      const cupti::GraphUpdateParams& params) {
   UpdateInCall update;
   if (call.target == cupti::GraphUpdateTarget::kGraph) {
     update.original_graph_id = id_of_graph(functions, params.graphOrNode);
@@ -53,7 +56,7 @@ UpdateInCall update_of(const CuptiFunctions& functions, const cupti::GraphUpdate
     const void* graph = params.graphOrContent;
     if (call.target == cupti::GraphUpdateTarget::kNode) {
       const auto* const content = static_cast<const cupti::GraphNodeParams*>(graph);
-      if (content == nullptr || content->type != cupti::GraphNodeParams::kChildGraph) return {};
+      if (content == nullptr || content->type != cupti::GraphNodeParams::kChildGraph) return std::nullopt;
       graph = content->graph;
     }
     update.original_graph_id = id_of_graph(functions, const_cast<void*>(graph));
@@ -104,6 +107,7 @@ void GraphLog::notice(const cupti::Library& library, uint32_t callback_id, const
       if (update_in_call.graph_id != 0 && graph_of(row.original_node_id) == update_in_call.graph_id) {
         std::swap(row.graph_node_id, row.original_node_id);
       }
+      row.update_correlation_id = update_in_call.correlation_id;
       break;
     case ResourceCallback::kGraphNodeSetParams:
       // An update reports this, too, with the node that was instantiated as the original.
@@ -177,9 +181,14 @@ void GraphLog::follow(const cupti::Library& library, InlinedGraphs& inlined, Res
 void GraphLog::notice_call(const cupti::Library& library, const cupti::GraphUpdateCall& call,
                            const cupti::ApiCallData& data, uint32_t thread_id) noexcept {
   if (data.callbackSite == cupti::kCallEntered) {
+    update_in_call = {};
     if (data.functionParams == nullptr) return;
     const auto& params = *static_cast<const cupti::GraphUpdateParams*>(data.functionParams);
-    update_in_call = update_of(library.cupti(), call, params);
+    const std::optional<UpdateInCall> update = update_of(library.cupti(), call, params);
+    if (!update) return;
+    if (update->graph_id == 0) lost_.fetch_add(1, std::memory_order_relaxed);
+    update_in_call = *update;
+    update_in_call.correlation_id = data.correlationId;
     return;
   }
   // The call of the runtime contains that of the driver, which returns first.
@@ -191,6 +200,7 @@ void GraphLog::notice_call(const cupti::Library& library, const cupti::GraphUpda
   row.graph_id = update.graph_id;
   row.original_graph_id = update.original_graph_id;
   row.original_node_id = update.original_node_id;
+  row.update_correlation_id = update.correlation_id;
   row.thread_id = thread_id;
   keep(library, row);
 }

@@ -125,6 +125,26 @@ def test_an_update_is_one_row_for_the_calls_of_the_runtime_and_the_driver() -> N
     assert (updates.graph_id.tolist(), updates.original_graph_id.tolist()) == ([executable.id], [other.id])
 
 
+@pytest.mark.parametrize("with_calls", [True, False])
+@pytest.mark.filterwarnings("ignore:annotations name only the nodes of CUDA graphs")
+def test_work_that_is_queued_during_an_update_has_the_names_before_it(with_calls: bool) -> None:
+    kinds = ["kernels", "external_correlations", *(["runtime_api", "driver_api"] if with_calls else [])]
+    with SimulatedGpu() as gpu, collector.trace(kinds=kinds, strict=True) as step:
+        executable = layers(gpu, "first", "a", "b").instantiate()
+        gpu.launch("long", duration_ns=1_000_000)
+        executable.launch()
+        executable.update(layers(gpu, "second", "a", "c"))
+        executable.launch()
+        updated_ns = gpu.now_ns
+    assert min(kernel.start_ns for kernel in step.recording.kernels if kernel.name != "long") > updated_ns
+    assert [(kernel.name, kernel.annotation) for kernel in step.recording.kernels if kernel.name != "long"] == [
+        ("a", "<captured_at>/first/layer0"),
+        ("b", "<captured_at>/first/layer1"),
+        ("a", "<captured_at>/second/layer0"),
+        ("c", "<captured_at>/second/layer1"),
+    ]
+
+
 def test_an_update_that_fails_leaves_the_names() -> None:
     with SimulatedGpu() as gpu, collector.trace(strict=True) as step:
         executable = layers(gpu, "first", "a").instantiate()

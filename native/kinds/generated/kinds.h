@@ -1117,6 +1117,7 @@ struct GraphChangeRow {
   uint32_t graph_id;
   uint32_t original_graph_id;
   uint32_t thread_id;
+  uint32_t update_correlation_id;
   uint8_t graph_change;
 };
 template <>
@@ -1132,6 +1133,7 @@ struct Table<GraphChangeRow> {
       {"original_node_id", offsetof(GraphChangeRow, original_node_id), 8, false},
       {"external_id", offsetof(GraphChangeRow, external_id), 8, false},
       {"thread_id", offsetof(GraphChangeRow, thread_id), 4, false},
+      {"update_correlation_id", offsetof(GraphChangeRow, update_correlation_id), 4, false},
   };
 };
 inline bool before(const GraphChangeRow& a, const GraphChangeRow& b) {
