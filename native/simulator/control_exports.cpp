@@ -126,6 +126,15 @@ SIMULATOR_EXPORT int sim_set_kernel(void* executable, void* graph, uint32_t plac
   return is_set ? 0 : -1;
 }
 
+SIMULATOR_EXPORT int sim_set_child_graph(void* executable, void* graph, uint32_t place, void* child) {
+  Simulator& simulator = Simulator::current();
+  auto* const changed = simulator.graphs.executable(executable);
+  auto* const source = simulator.graphs.graph(graph);
+  auto* const content = simulator.graphs.graph(child);
+  if (changed == nullptr || source == nullptr || content == nullptr) return -1;
+  return simulator.set_child_graph(changed, source, place, content) ? 0 : -1;
+}
+
 SIMULATOR_EXPORT int sim_destroy_graph(void* handle) {
   Simulator& simulator = Simulator::current();
   if (auto* const graph = simulator.graphs.graph(handle)) return simulator.destroy(graph), 0;

@@ -334,7 +334,11 @@ void Simulator::inline_graphs(Graph& graph) {
     if (content == nullptr) continue;
     node.is_empty = true;  // it has no record
     if (!node.is_conditional) drop(node);
-    for (const std::unique_ptr<GraphNode>& inner : content->nodes) inner->is_left_out |= node.is_left_out;
+    for (size_t inner = 0; inner < content->nodes.size(); ++inner) {
+      content->nodes[inner]->is_left_out |= node.is_left_out;
+      content->nodes[inner]->container = &node;
+      content->nodes[inner]->place_in_child = inner;
+    }
     graphs.move_nodes(*content, graph);
     GraphData data{};
     data.graph = content;
@@ -407,6 +411,25 @@ bool Simulator::set_kernel(ExecutableGraph* executable, Graph* graph, uint32_t p
   node.activity.name = names.address(name);
   node.duration_ns = duration_ns;
   if (release.cuda >= 13000) notify_parameters_set(*executable, node);  // older versions do not report it
+  end_call(call);
+  return true;
+}
+
+// Nothing else is reported: whether the real library reports the nodes is not known.
+bool Simulator::set_child_graph(ExecutableGraph* executable, Graph* graph, uint32_t place, Graph* child) {
+  if (place >= graph->nodes.size() || graph->nodes[place]->content == nullptr) return false;
+  const GraphNode* const container = executable->copy->nodes[place].get();
+  const std::vector<std::unique_ptr<GraphNode>>& nodes = executable->copy->nodes;
+  const auto is_inside = [&](const std::unique_ptr<GraphNode>& node) { return node->container == container; };
+  if (std::count_if(nodes.begin(), nodes.end(), is_inside) != static_cast<std::ptrdiff_t>(child->nodes.size())) {
+    return false;
+  }
+  const cupti::GraphUpdateParams params{executable, graph->nodes[place].get(), child};
+  const ApiCall call = begin_call(callback_id("cudaGraphExecChildGraphNodeSetParams_v11010"),
+                                  callback_id("cuGraphExecChildGraphNodeSetParams"), &params);
+  for (const std::unique_ptr<GraphNode>& node : nodes) {
+    if (is_inside(node)) take_over_work(*node, *child->nodes[node->place_in_child]);
+  }
   end_call(call);
   return true;
 }

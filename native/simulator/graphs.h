@@ -28,6 +28,9 @@ struct GraphNode {
   Graph* content = nullptr;
   bool is_conditional = false;
   bool is_left_out = false;  // the condition of the body is false: it does not run
+  // Of a node of an executable graph that came from a child graph.
+  const GraphNode* container = nullptr;
+  size_t place_in_child = 0;
 };
 
 struct Graph {

@@ -122,6 +122,8 @@ class Simulator {
   // Adds a conditional node, whose empty body is returned. `runs`: whether the body runs in each launch, or never.
   Graph* add_conditional(Graph* graph, bool runs);
   bool set_kernel(ExecutableGraph* executable, Graph* graph, uint32_t place, const char* name, int64_t duration_ns);
+  // Gives the nodes of the child graph at a place of `graph` the parameters of `child`, whose nodes are as many.
+  bool set_child_graph(ExecutableGraph* executable, Graph* graph, uint32_t place, Graph* child);
   void destroy(Graph* graph);
   void destroy(ExecutableGraph* executable);
   uint32_t launch(const ExecutableGraph& executable, uint32_t stream);

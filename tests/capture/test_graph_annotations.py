@@ -257,6 +257,21 @@ def test_child_graphs_may_come_before_the_nodes_of_their_parent_and_have_childre
     assert step.ledger.complete
 
 
+def test_a_child_graph_that_is_replaced_in_an_executable_graph_has_the_annotation_of_the_launch() -> None:
+    with SimulatedGpu() as gpu, collector.trace(strict=True) as step:
+        parent, *_ = children(gpu)
+        executable = parent.instantiate()
+        other = layers(gpu, "other", "l0", "l1")
+        with pytest.raises(collector.CollectorError, match="no child graph at place 0"):
+            executable.set_child(parent, 0, other)
+        executable.set_child(parent, 1, other)
+        with collector.annotate("step"):
+            executable.launch()
+    # CUPTI does not tell which places are those of the child graph.
+    assert named_kernels(step) == {"p": NAMES_OF_CHILDREN["p"]} | dict.fromkeys(("l0", "l1", "r0", "r1"), "step")
+    assert step.ledger.graphs_uncertain == 1
+
+
 @pytest.mark.parametrize("runs", [True, False])
 def test_the_bodies_of_conditional_nodes_have_the_names_of_their_captures(runs: bool) -> None:
     with SimulatedGpu() as gpu, collector.trace(strict=True) as step:

@@ -93,6 +93,20 @@ class ExecutableGraph(_Handle):
         if self._library.sim_set_kernel(self.handle, graph.handle, place, name.encode(), duration_ns) != 0:
             raise CollectorError(f"graph {self.id} has no kernel at place {place}")
 
+    def set_child(self, graph: SimulatedGraph, place: int, child: SimulatedGraph) -> None:
+        """Let the nodes of a child graph take over the parameters of another graph's.
+
+        Args:
+            graph: the graph of which this is an executable one.
+            place: of the node in it that stands for the child graph, from 0.
+            child: the other graph, with as many nodes.
+
+        Raises:
+            CollectorError: there is no child graph with as many nodes at that place.
+        """
+        if self._library.sim_set_child_graph(self.handle, graph.handle, place, child.handle) != 0:
+            raise CollectorError(f"graph {self.id} has no child graph at place {place}")
+
 
 class Capture:
     """The with block in which a thread's calls become nodes of a graph; its value is the graph."""

@@ -137,6 +137,7 @@ def load(path: str) -> ctypes.CDLL:
         ("sim_update_graph", ctypes.c_int, [ctypes.c_void_p, ctypes.c_void_p]),
         ("sim_add_empty_node", ctypes.c_int, [ctypes.c_void_p]),
         ("sim_set_kernel", ctypes.c_int, [ctypes.c_void_p, ctypes.c_void_p, u32, ctypes.c_char_p, i64]),
+        ("sim_set_child_graph", ctypes.c_int, [ctypes.c_void_p, ctypes.c_void_p, u32, ctypes.c_void_p]),
         ("sim_destroy_graph", ctypes.c_int, [ctypes.c_void_p]),
         ("sim_launch_executable", u32, [ctypes.c_void_p, u32]),
         ("sim_synchronize", u32, [u32, i64, u32]),
