@@ -188,6 +188,8 @@ SIMULATOR_EXPORT int sim_free(uint64_t address, int64_t stream, uint32_t launch)
   return Simulator::current().free(address, stream, launch) ? 0 : -1;
 }
 
+SIMULATOR_EXPORT uint32_t sim_context_error() { return Simulator::current().context_error.load(); }
+
 SIMULATOR_EXPORT void sim_overhead(uint32_t overhead_kind, int64_t duration_ns) {
   Simulator::current().overhead(overhead_kind, duration_ns);
 }

@@ -43,6 +43,9 @@ Result Simulator::disable(uint32_t kind) {
     const threads::MutexLock lock(device_mutex_);
     if (!pending_.empty()) misuses.count(Misuse::kDisableDeadlock);
   }
+  if (static_cast<ActivityKind>(kind) == ActivityKind::kMemcpy2 && has_copied_beside_peer_copies_.exchange(false)) {
+    has_peer_copies_of_earlier_session_.store(release.cuda < 13050);
+  }
   enabled_[kind].store(false);
   return Result::kSuccess;
 }

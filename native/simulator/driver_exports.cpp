@@ -240,7 +240,7 @@ SIMULATOR_EXPORT int cuCtxSynchronize() {
     const auto& contexts = simulator.thread().contexts;
     if (contexts.empty()) return kInvalidContext;
     simulator.synchronize(contexts.back()->device, -1, kSimDriverCall);
-    return kSuccess;
+    return static_cast<int>(simulator.context_error.load());
   });
 }
 
@@ -280,7 +280,8 @@ SIMULATOR_EXPORT int cuLaunchKernel(const char* function, unsigned grid_x, unsig
     kernel.block_y = static_cast<int32_t>(block_y);
     kernel.block_z = static_cast<int32_t>(block_z);
     kernel.dynamic_shared_bytes = static_cast<int32_t>(shared_bytes);
-    return simulator.execute(kernel, kKernelNs, 1) != 0 ? kSuccess : kInvalidContext;
+    if (simulator.execute(kernel, kKernelNs, 1) == 0) return kInvalidContext;
+    return static_cast<int>(simulator.context_error.load());
   });
 }
 

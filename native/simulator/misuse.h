@@ -24,6 +24,7 @@ enum class Misuse : size_t {
   kNoBufferCallbacks,
   kNoDriver,
   kOlderDriver,
+  kPeerCopiesBeforeGraph,
   kSerialisingKernelKind,
   kTimestampCallbackAgain,
   kCount,
@@ -51,6 +52,8 @@ inline constexpr MisuseRow kMisuses[] = {
     {"no_buffer_callbacks", false, "an activity kind was enabled before buffer callbacks were registered"},
     {"no_driver", false, "libcupti was called although the driver is only the toolkit's stub; 13.2 dies of it"},
     {"older_driver", true, "a 13.2 library was called although the driver is older, which recurses without end"},
+    {"peer_copies_before_graph", false,
+     "before 13.5, MEMCPY2 was enabled during a copy on a device, and a later session had the first launch of a graph"},
     {"serialising_kernel_kind", false, "KERNEL was enabled instead of CONCURRENT_KERNEL: kernels run one by one"},
     {"timestamp_callback_again", false, "the timestamp callback was registered again: first kernels in a wrong clock"},
 };

@@ -11,6 +11,7 @@ using cupti::ActivityKind;
 using cupti::CallbackDomain;
 
 constexpr uint32_t kNoValue = 0xFFFFFFFF;  // CUPTI's "no stream", "no event" in synchronization records
+constexpr uint32_t kLaunchFailed = 719;
 
 }  // namespace
 
@@ -22,6 +23,7 @@ ApiCall Simulator::begin_call(uint32_t runtime_id, uint32_t driver_id, const voi
   call.correlation_id = next_correlation_.fetch_add(1, std::memory_order_relaxed);
   call.runtime_id = runtime_id;
   call.driver_id = driver_id;
+  call.return_value = context_error.load(std::memory_order_relaxed);
   notify_subscriber(call, false);
   call.start_ns = clock.take(config.api_call_ns);
   call.end_ns = call.start_ns + config.api_call_ns;
@@ -193,6 +195,10 @@ uint32_t Simulator::execute(const SimActivity& asked, int64_t duration_ns, uint6
   for (uint64_t i = 0; i < count; ++i) {
     ApiCall call = begin_call(runtime_id, driver_id);
     if (i == 0) first = call.correlation_id;
+    if (call.return_value != 0) {
+      end_call(call);
+      continue;
+    }
     if (is_captured) {
       capture(activity, duration_ns);
       end_call(call);
@@ -200,6 +206,10 @@ uint32_t Simulator::execute(const SimActivity& asked, int64_t duration_ns, uint6
     }
     activity.correlation_id = call.correlation_id;
     launches.fetch_add(1, std::memory_order_relaxed);
+    if (activity.type == kSimMemcpy && activity.copy_kind == static_cast<uint32_t>(cupti::MemcpyKind::kDtoD) &&
+        enabled(ActivityKind::kMemcpy2)) {
+      has_copied_beside_peer_copies_.store(true, std::memory_order_relaxed);
+    }
     if (is_staged) {
       // Through the host: one copy on each device.
       SimActivity half = activity;
@@ -274,6 +284,13 @@ void Simulator::replay(const SimActivity* activities, size_t count) {
   }
 }
 
+// With CUPTI before 13.5 where MEMCPY2 was enabled: see docs/cupti.md.
+bool Simulator::fails(uint32_t graph_id, const ExecutableGraph* executable) {
+  const threads::MutexLock lock(device_mutex_);
+  const bool is_first = launched_graphs_.emplace(executable != nullptr, graph_id).second;
+  return is_first && has_peer_copies_of_earlier_session_.load() && enabled(ActivityKind::kConcurrentKernel);
+}
+
 uint32_t Simulator::launch_graph(const SimActivity* nodes, const int64_t* durations_ns, size_t count, uint32_t graph_id,
                                  const ExecutableGraph* executable) {
   SimActivity launched{};
@@ -283,6 +300,15 @@ uint32_t Simulator::launch_graph(const SimActivity* nodes, const int64_t* durati
   const ApiCall call = begin_call(runtime_id, driver_id);
   launches.fetch_add(1, std::memory_order_relaxed);
   graph_launches.fetch_add(1, std::memory_order_relaxed);
+  const bool is_failing = call.return_value == 0 && fails(graph_id, executable);
+  if (is_failing) {
+    misuses.count(Misuse::kPeerCopiesBeforeGraph);
+    context_error.store(kLaunchFailed);  // which the program learns from its next call
+  }
+  if (is_failing || call.return_value != 0) {
+    end_call(call);
+    return call.correlation_id;
+  }
   RecordBuffer& buffer = buffer_of(thread());
   // Whole graphs are recorded instead of their nodes, also of graphs that were instantiated while they were; of a graph
   // that CUPTI does not know, nothing is.

@@ -180,6 +180,8 @@ class Simulator {
   std::atomic<bool> system_thread_ids{false};
   std::atomic<bool> latency_timestamps{false};
   std::atomic<bool> all_sync_records{true};
+  // What every call of the program returns since a launch has failed; 0: none has.
+  std::atomic<uint32_t> context_error{0};
 
   // -- Statistics, for sim_statistic.
   std::array<std::atomic<uint64_t>, 64> records_by_kind{};
@@ -228,6 +230,8 @@ class Simulator {
   // Whether a client subscribed or enabled a kind.
   bool attached() const;
   bool recorded(const SimActivity& activity) const;
+  // Whether the launch of a graph fails because copies between GPUs were recorded in an earlier session.
+  bool fails(uint32_t graph_id, const ExecutableGraph* executable);
   std::pair<uint32_t, uint32_t> callback_ids(const SimActivity& activity) const;
   void schedule(SimActivity& activity, int64_t earliest_ns, int64_t duration_ns) REQUIRES(device_mutex_);
   // Puts an activity on its stream; it is recorded when it is over.
@@ -298,6 +302,9 @@ class Simulator {
   std::vector<std::unique_ptr<Context>> contexts_ GUARDED_BY(device_mutex_);
   std::set<std::pair<uint32_t, uint32_t>> streams_ GUARDED_BY(device_mutex_);  // context, stream
   uint64_t sequence_ GUARDED_BY(device_mutex_) = 0;
+  std::set<std::pair<bool, uint32_t>> launched_graphs_ GUARDED_BY(device_mutex_);  // whether CUPTI knows it, id
+  std::atomic<bool> has_copied_beside_peer_copies_{false};                         // in this session
+  std::atomic<bool> has_peer_copies_of_earlier_session_{false};
 
   threads::Mutex completing_;
   threads::Mutex worker_mutex_;

@@ -566,6 +566,11 @@ class SimulatedGpu:
         self._check_device(device)
         return int(self._library.sim_create_context(device))
 
+    @property
+    def context_error(self) -> int:
+        """The CUresult of every call since a launch has failed; 0: none has."""
+        return int(self._library.sim_context_error())
+
     def reload_module(self, name: str, successor: str) -> None:
         """Unload kernel ``name`` and load ``successor`` in its place: CUPTI reuses the name's address.
 

@@ -151,6 +151,7 @@ def load(path: str) -> ctypes.CDLL:
         ("sim_overhead", None, [u32, i64]),
         ("sim_jit", None, [u32, u32, u64, i64]),
         ("sim_create_context", u32, [u32]),
+        ("sim_context_error", u32, []),
         ("sim_now", i64, []),
         ("sim_advance", None, [i64]),
         ("sim_count_ticks", None, [i64, u32]),

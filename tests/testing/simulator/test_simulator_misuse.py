@@ -12,6 +12,8 @@ from collections.abc import Callable
 import pytest
 from cupti_client import (
     CONCURRENT_KERNEL,
+    MEMCPY,
+    MEMCPY2,
     RUNTIME,
     CuptiClient,
 )
@@ -93,6 +95,21 @@ def finalize_after_graphs(gpu: SimulatedGpu, client: CuptiClient) -> None:
     client.check("cuptiFinalize")
 
 
+def graph_after_peer_copies(gpu: SimulatedGpu, client: CuptiClient, *, kind: int = MEMCPY2) -> None:
+    kinds = (CONCURRENT_KERNEL, MEMCPY, kind)
+    client.open(*kinds)
+    gpu.memcpy("DtoD", 1 << 20)
+    for each in kinds:
+        client.check("cuptiActivityDisable", each)
+    for each in kinds:
+        client.check("cuptiActivityEnable", each)
+    gpu.launch_graph(["a"])
+
+
+def graph_after_memcpys(gpu: SimulatedGpu, client: CuptiClient) -> None:
+    graph_after_peer_copies(gpu, client, kind=RUNTIME)
+
+
 def without_driver(gpu: SimulatedGpu, client: CuptiClient) -> None:
     gpu.inject("stub_driver")
     assert client("cuptiGetVersion", ctypes.byref(ctypes.c_uint32())) == 15
@@ -117,6 +134,8 @@ def older_driver(gpu: SimulatedGpu, client: CuptiClient) -> None:
         (no_callbacks, "no_buffer_callbacks", {}),
         (disable_while_running, "disable_deadlock", {"cuda": "13.0", "api_version": 130000}),
         (finalize_after_graphs, "finalize", {"cuda": "12.5"}),
+        (graph_after_peer_copies, "peer_copies_before_graph", {"cuda": "12.9"}),
+        (graph_after_peer_copies, "peer_copies_before_graph", {"cuda": "13.0"}),
         (without_driver, "no_driver", {"cuda": "12.4"}),
         (older_driver, "older_driver", {"cuda": "13.2", "driver": "13.1"}),
     ],
@@ -137,6 +156,8 @@ def test_misuse_is_counted(
         (declined, {"cuda": "12.9"}),
         (disable_while_running, {"cuda": "13.0"}),
         (finalize_after_graphs, {"cuda": "12.6"}),
+        (graph_after_memcpys, {"cuda": "13.0"}),
+        (graph_after_peer_copies, {"cuda": "13.5"}),
         (lambda gpu, client: client.timestamp(), {"cuda": "13.2"}),
         (lambda gpu, client: client.timestamp(), {"cuda": "13.3", "driver": "13.1"}),
     ],
@@ -147,6 +168,36 @@ def test_the_same_is_no_misuse_where_it_is_fixed(
     with SimulatedGpu(**options) as gpu:  # type: ignore[arg-type]
         program(gpu, CuptiClient())
         assert gpu.misuse() == {}
+
+
+def test_after_the_failure_of_a_graph_every_call_fails() -> None:
+    with SimulatedGpu(cuda="13.0") as gpu:
+        client = CuptiClient()
+        graph_after_peer_copies(gpu, client)
+        assert gpu.context_error == 719
+        context = ctypes.c_void_p()
+        assert client("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0) == 0
+        assert client("cuCtxSetCurrent", context) == 0
+        assert client("cuCtxSynchronize") == 719
+        gpu.launch("k")
+        gpu.synchronize()
+        client.flush()
+        assert not client.records(CONCURRENT_KERNEL)
+
+
+def test_graphs_that_were_launched_without_cupti_run_after_peer_copies() -> None:
+    with SimulatedGpu(cuda="13.0") as gpu:
+        client = CuptiClient()
+        gpu.launch_graph(["a"], graph_id=1)
+        client.open(CONCURRENT_KERNEL, MEMCPY, MEMCPY2)
+        gpu.memcpy("DtoD", 1 << 20)
+        for kind in (CONCURRENT_KERNEL, MEMCPY, MEMCPY2):
+            client.check("cuptiActivityDisable", kind)
+        gpu.launch_graph(["a"], graph_id=2)
+        client.check("cuptiActivityEnable", CONCURRENT_KERNEL)
+        for graph_id in (1, 2):
+            gpu.launch_graph(["a"], graph_id=graph_id)
+        assert (gpu.context_error, gpu.misuse()) == (0, {})
 
 
 def test_registering_the_timestamp_callback_again_spoils_first_kernels() -> None:
