@@ -36,6 +36,8 @@ class ApiRole(enum.Enum):
     """It frees device memory."""
     GRAPH_UPDATE = enum.auto()
     """It gives an executable graph the parameters of another graph."""
+    PEER_COPY = enum.auto()
+    """It copies between devices. Calls that name no devices may do so, too."""
     WAIT = enum.auto()
     """It makes the host wait for a device, a stream or an event."""
 
@@ -50,6 +52,7 @@ _ROLES = {
     ApiRole.RELEASE: r"cudaFree(?:Async|Array|MipmappedArray)?"
     r"|cuMemFree(?:Async)?|cuArrayDestroy|cuMipmappedArrayDestroy|cuMemRelease",
     ApiRole.GRAPH_UPDATE: r"(?:cu|cuda)GraphExecUpdate",
+    ApiRole.PEER_COPY: r"(?:cu|cuda)Memcpy(?:3D)?Peer(?:Async)?",
     ApiRole.WAIT: r"(?:cu|hip)\w*Synchronize\w*",
 }
 """Role -> a regular expression that matches the whole names, without version, of its functions."""

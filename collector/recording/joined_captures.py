@@ -13,6 +13,7 @@ import numpy as np
 
 from collector.recording.annotation_details import Details
 from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND
+from collector.recording.ledger import PEER_COPIES
 from collector.recording.process_numbers import ProcessNumbers
 from collector.recording.schema import SCHEMA
 from collector.recording.stream_names import device_labels, named_places
@@ -196,6 +197,8 @@ def _environment(
     joined: dict[str, Any] = {}
     for part in parts:
         joined = {**part.environment, **joined}
+    if any(part.environment.get(PEER_COPIES) is False for part in parts):
+        joined[PEER_COPIES] = False
     for key, kind in _BY_NUMBER.items():
         stated: dict[int, str] = {}
         for part in parts:

@@ -27,6 +27,7 @@ from collector.recording.counter_rows import add_counters
 from collector.recording.counter_texts import series_in
 from collector.recording.distinct import are_among
 from collector.recording.graph_attribution import attribute_graphs
+from collector.recording.ledger import PEER_COPIES
 from collector.recording.packed_rows import unpack_rows
 from collector.recording.recording import Recording
 from collector.recording.schema import ACTIVITY_TABLES, LAUNCHED_TABLES, SCHEMA
@@ -808,6 +809,8 @@ class _Journal:
                 found[rest] = value
         for flag in ("simulated", "shared_subscription"):
             found[flag] = bool(found.get(flag))
+        if PEER_COPIES in found:
+            found[PEER_COPIES] = bool(found[PEER_COPIES])
         if threads := self._names("thread"):
             found["thread_names"] = threads
         found["devices"] = self._names("device")

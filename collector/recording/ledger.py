@@ -49,6 +49,8 @@ class Ledger(TableCounts):
     """Rows of earlier parts that the recording has removed to keep within its size or time."""
     rows_missing: int = 0
     """Rows of segments of the journal that are missing or damaged."""
+    peer_copies_unrecorded: int = 0
+    """Calls that copied between GPUs while the kind ``peer_copies`` was not recorded, but copies were."""
     correlations_unmatched: int = 0
     """External correlation records of ours whose id belongs to no known annotation."""
     graphs_before_trace: int = 0
@@ -202,6 +204,8 @@ LOSSES = {
     "late": "{} activit[y|ies] end[s|] after the step and [is|are] kept apart",
     "launches_without_kernel": "{} launch[|es] succeeded but no activity of [it|theirs] was recorded",
     "kernels_without_launch": "{} kernel[|s] belong[s|] to no launch that was seen",
+    "peer_copies_unrecorded": "{} cop[y|ies] between GPUs [has|have] no record: add peer_copies to the kinds, but with "
+    "CUPTI before 13.5 not in a program that launches CUDA graphs",
     "correlations_unmatched": "{} launch[|es] [was|were] made inside an annotation whose record is missing, as in a "
     "damaged journal: [it has|they have] no name",
     "graphs_before_trace": "{} CUDA graph[|s] [was|were] captured before this trace (or this window of its schedule): "
@@ -276,9 +280,15 @@ LAUNCH_FIGURES = (
     "launches_without_kernel",
     "kernels_without_launch",
     "launches_cut",
+    "peer_copies_unrecorded",
     "correlations_unmatched",
 )
 """The figures for which each row is matched with others."""
+
+
+PEER_COPIES = "peer_copies"
+"""Key of the environment: whether copies between GPUs were recorded; it is missing if no copies were, and in files of
+others."""
 
 
 class LaunchFates(NamedTuple):
@@ -328,6 +338,24 @@ def without_launch(kernels: Columns, api_calls: Columns, calls_end_ns: int | Non
         orphans &= kernels["start_ns"] < calls_end_ns
         orphans &= kernels["correlation_id"] <= (earlier.max() if len(earlier) else 0)
     return orphans
+
+
+def unrecorded_peer_copies(memcpys: Columns, api_calls: Columns, strings: Sequence[str]) -> npt.NDArray[np.int64]:
+    """The calls that copied between GPUs and have no record of a copy: the start of each, CUPTI's ns.
+
+    Without access of the devices to each other, a copy goes through the host and has the records of such copies. A call
+    that was captured into a graph counts once, although its copy runs at every launch.
+
+    Args:
+        memcpys: every copy, including the rows that were set apart.
+        api_calls: every API call, likewise.
+        strings: the texts that ``name_id`` refers to.
+    """
+    is_peer_copy = np.isin(api_calls["name_id"], ids_with_role(strings, ApiRole.PEER_COPY))
+    is_peer_copy &= api_calls["return_value"] == 0
+    ids, first = np.unique(api_calls["correlation_id"][is_peer_copy], return_index=True)
+    is_lost = ~are_among(ids, memcpys["correlation_id"])
+    return np.asarray(api_calls["start_ns"][is_peer_copy][first[is_lost]])
 
 
 def reconcile(

@@ -8,7 +8,7 @@ import numpy as np
 
 from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND
 from collector.recording.distinct import are_among
-from collector.recording.ledger import LaunchFates, without_launch
+from collector.recording.ledger import LaunchFates, unrecorded_peer_copies, without_launch
 from collector.recording.schema import LAUNCHED_TABLES
 from collector.recording.shed_kinds import SHED, calls_end_ns
 from collector.recording.unfinished_work import unfinished_rows
@@ -37,6 +37,7 @@ def times_of_losses(recording: Recording) -> dict[str, list[int]]:
         "invalid_timestamps": lambda: _invalid(recording, are_unfinished=False),
         "late": lambda: np.concatenate([getattr(recording.late, name).start_ns for name in LAUNCHED_TABLES]),
         "kernels_without_launch": lambda: _without_launch(recording),
+        "peer_copies_unrecorded": lambda: _peer_copies(recording),
         "correlations_unmatched": lambda: _nameless(recording),
     }
     counts = recording.ledger.as_dict()
@@ -66,6 +67,11 @@ def _without_launch(recording: Recording) -> npt.NDArray[Any]:
     until_ns = calls_end_ns(recording.counters, recording.clock.cupti_start_ns)
     is_lost = without_launch(kernels.columns, _with_those_apart(recording, "api_calls"), until_ns)
     return np.asarray(kernels.start_ns[is_lost])
+
+
+def _peer_copies(recording: Recording) -> npt.NDArray[Any]:
+    copies, calls = (_with_those_apart(recording, name) for name in ("memcpys", "api_calls"))
+    return unrecorded_peer_copies(copies, calls, recording.strings)
 
 
 def _nameless(recording: Recording) -> npt.NDArray[Any]:

@@ -16,7 +16,14 @@ from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND, CUPTI_OVER
 from collector.recording.distinct import are_among
 from collector.recording.first_rows import first_rows, look_up
 from collector.recording.launch_annotations import LaunchAnnotations
-from collector.recording.ledger import LAUNCH_FIGURES, LOSSES, Ledger, reconcile
+from collector.recording.ledger import (
+    LAUNCH_FIGURES,
+    LOSSES,
+    PEER_COPIES,
+    Ledger,
+    reconcile,
+    unrecorded_peer_copies,
+)
 from collector.recording.possible_times import is_possible
 from collector.recording.row_arguments import RowArguments
 from collector.recording.row_index import RowIndex, united
@@ -187,7 +194,8 @@ class Recording(TablesOfRecording):
         launch_figures = capture.get("launch_figures")
         if launch_figures is None:
             until_ns = calls_end_ns(counters, clock.cupti_start_ns)
-            launch_figures = _launch_figures(columns, strings, capture.get("part"), until_ns)
+            environment = capture["environment"]
+            launch_figures = _launch_figures(columns, strings, capture.get("part"), until_ns, environment)
         apart = {"invalid_timestamps": len(invalid), "early": len(early), "late": len(late)}
         apart["unfinished"] = sum(int(rows.sum()) for rows in unfinished_rows(kept, invalid).values())
         ledger = _balance(columns, kept, apart, counters, launch_figures)
@@ -318,7 +326,8 @@ class Recording(TablesOfRecording):
             return whole
         columns = {name: getattr(self.parts[0], name).columns for name in SCHEMA}
         until_ns = calls_end_ns(self.counters, self.clock.cupti_start_ns)
-        own = _launch_figures(columns, self.strings, None, until_ns)
+        own = _launch_figures(columns, self.strings, None, until_ns, self.environment)
+        own["peer_copies_unrecorded"] = min(own["peer_copies_unrecorded"], whole["peer_copies_unrecorded"])
         for name in ("launches_without_kernel", "kernels_without_launch"):
             lost = min(own[name], whole[name])
             own["launches_cut"] += own[name] - lost
@@ -607,14 +616,21 @@ def _launch_figures(
     strings: tuple[str, ...],
     part: Part | None,
     until_ns: int | None,
+    environment: Mapping[str, Any],
 ) -> dict[str, int]:
     activities = [columns[name] for name in LAUNCHED_TABLES]
     external = columns["external_correlations"]
     ours = external["external_id"][external["external_kind"] == ANNOTATION_EXTERNAL_KIND]
     if part is not None:
         ours = ours[ours & np.uint64((1 << ANNOTATION_BITS) - 1) >= part.first_annotation]
+    peer_copies = np.zeros(0, np.int64)
+    if environment.get(PEER_COPIES) is False:
+        peer_copies = unrecorded_peer_copies(columns["memcpys"], columns["api_calls"], strings)
+        if part is not None and part.begin_ns is not None:
+            peer_copies = peer_copies[peer_copies >= part.begin_ns]
     return {
         **reconcile(activities, columns["kernels"], columns["api_calls"], strings, part, until_ns),
+        "peer_copies_unrecorded": len(peer_copies),
         "correlations_unmatched": int((~are_among(ours, columns["annotations"]["external_id"])).sum()),
     }
 

@@ -368,7 +368,8 @@ KINDS = (
 """The kinds of activity that are recorded by default."""
 
 KINDS_ON_REQUEST = (
-    "memory_operations", "contexts", "streams", "devices", "cuda_events", "graph_launches", "jit_operations",
+    "peer_copies", "memory_operations", "contexts", "streams", "devices", "cuda_events", "graph_launches",
+    "jit_operations",
 )
 """Further kinds, recorded only on request."""
 
@@ -454,7 +455,7 @@ RECORDS = (
         ("source_graph_node_id",), {}, ("is_async",), (),
     ),
     Record(
-        22, "memcpy_peer", "MemcpyPtoP", "memcpys", "memcpys", False,
+        22, "memcpy_peer", "MemcpyPtoP", "peer_copies", "memcpys", False,
         {
             "start_ns": "start",
             "end_ns": "end",

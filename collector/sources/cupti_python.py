@@ -27,6 +27,7 @@ import numpy as np
 from collector.errors import CuptiNotFoundError, CuptiUnusableError, SessionActiveError, error_of_kind
 from collector.recording.api_functions import plain_api_name
 from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND
+from collector.recording.ledger import PEER_COPIES
 from collector.recording.schema import SCHEMA
 from collector.runtime.garbage import no_garbage_collection
 from collector.sources.cupti_python_records import (
@@ -66,6 +67,7 @@ class CuptiPythonSource:
         self._rows: Rows | None = None
         self._undo = contextlib.ExitStack()
         self._kinds: list[int] = []
+        self._recorded_copies: dict[str, bool] = {}
         self._annotations = _AnnotationLog()
         self._clock: dict[str, int] = {}
         self._scale: TickScale | None = None
@@ -117,6 +119,8 @@ class CuptiPythonSource:
                 with _explained("cuptiActivityEnable"):
                     (cupti.activity_enable_and_dump if kind in MADE_ONCE else cupti.activity_enable)(kind)
                 self._kinds.append(kind)
+            recorded = {PEER_COPIES: PEER_COPIES in options.kinds} if "memcpys" in options.kinds else {}
+            self._recorded_copies = recorded
             self._undo = undo.pop_all()
 
     def stop(self, *, synchronize: bool, timeout_ms: int) -> Capture:
@@ -169,6 +173,7 @@ class CuptiPythonSource:
                 "simulated": False,
                 "cupti_python": _version_of_package(),
                 "devices": device_names(),
+                **self._recorded_copies,
                 **library_versions(),
             },
         }

@@ -189,6 +189,7 @@ py::object stop(bool synchronize, int timeout_ms, bool is_recorder) {
   environment["cuda_version"] = capture->library->cuda_version();
   environment["simulated"] = capture->library->simulated();
   environment["shared_subscription"] = capture->shared_subscription;
+  if (capture->peer_copies) environment["peer_copies"] = *capture->peer_copies;
   if (!capture->first_subscriber.empty()) environment["first_subscriber"] = capture->first_subscriber;
   environment["devices"] = devices;
   out["counters"] = capture->counters;

@@ -59,6 +59,13 @@ ThreadAnnotations* annotations_of_this_thread() {
   return used_this_thread;
 }
 
+// No value: no copies are recorded, nor are those between GPUs missed then.
+std::optional<bool> records_peer_copies(const std::vector<cupti::ActivityKind>& kinds) {
+  const auto has = [&](cupti::ActivityKind kind) { return std::find(kinds.begin(), kinds.end(), kind) != kinds.end(); };
+  if (!has(cupti::ActivityKind::kMemcpy)) return std::nullopt;
+  return has(cupti::ActivityKind::kMemcpy2);
+}
+
 void add_names(const std::vector<cupti::Device>& devices, std::map<std::string, std::string>& texts) {
   for (const cupti::Device& device : devices) texts["device." + std::to_string(device.ordinal)] = device.name;
 }
@@ -178,6 +185,7 @@ void Session::begin_journal(const StartOptions& options) {
                                             {"environment.cuda_version", library().cuda_version()},
                                             {"environment.simulated", library().simulated()},
                                             {"environment.shared_subscription", subscription_.is_shared()}};
+  if (peer_copies_) numbers.emplace("environment.peer_copies", *peer_copies_);
   if (options.ranges.has_ranges()) numbers.insert({{kRangesSeen, 0}, {kRangesRecorded, 0}});
   flusher_.begin(options.journal, options.segments, library(), texts, numbers);
 }
@@ -280,6 +288,7 @@ std::optional<Failure> Session::start_tracing(const StartOptions& options) {
   annotations_.begin(!options.journal.empty(), options.journal_only, of_whole_run);
   graphs_.begin(options.journal_only);
   ranges_.begin(options.journal_only);
+  peer_copies_ = records_peer_copies(options.kinds);
   begin_journal(options);
   if (options.journal_only && !flusher_.trouble().empty()) {
     return Failure{cupti::FailureKind::kCuptiCall, options.journal + " cannot be written (" + flusher_.trouble() + ")",
@@ -456,6 +465,7 @@ std::optional<Capture> Session::stop(bool synchronize, int64_t timeout_ns, Holde
   capture.annotations = annotations_.take(capture.stop.cupti_ns, capture.annotation_paths);
   capture.devices = library().devices();
   capture.shared_subscription = subscription_.is_shared();
+  capture.peer_copies = peer_copies_;
   capture.first_subscriber = library().activity_api().first_subscriber();
   capture.counters = decode_thread_.counters();
   capture.counters["buffers_outstanding"] = pools_.current()->outstanding(number_.load(std::memory_order_relaxed));

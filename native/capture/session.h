@@ -53,7 +53,8 @@ struct Capture {
   std::map<std::string, int64_t> counters;
   std::vector<cupti::Device> devices;
   bool shared_subscription;
-  std::string first_subscriber;  // the name of the first of several clients of CUPTI; empty if there is no other
+  std::optional<bool> peer_copies;  // whether copies between GPUs were recorded; no value: no copies were
+  std::string first_subscriber;     // the name of the first of several clients of CUPTI; empty if there is no other
   OwnCalls own_calls;
 
   // The largest difference between wall times and CUPTI times.
@@ -250,7 +251,8 @@ class Session {
   Subscription subscription_ GUARDED_BY(control_);
   Anchor start_ GUARDED_BY(control_){};
   Holder holder_ GUARDED_BY(control_) = Holder::kCaller;
-  std::string journal_ GUARDED_BY(control_);  // its path
+  std::optional<bool> peer_copies_ GUARDED_BY(control_);  // see Capture
+  std::string journal_ GUARDED_BY(control_);              // its path
 
   // Of a session that records only ranges.
   struct RecordedRanges {

@@ -432,6 +432,8 @@ bool Library::has(Feature feature) const {
       return cuda_version_ >= 13000;
     case Feature::kSourceGraphIds:
       return cuda_version_ >= 13040;
+    case Feature::kPeerCopiesAreSafe:
+      return cuda_version_ >= 13050;
     case Feature::kSeveralSubscribers:
       // 13.2 lacks half of the functions, and 13.3.35 can crash when several subscribers call at once.
       return api_version_ >= 130301 && driver_version_ >= 13030 && activity_api_->has_v2();
@@ -451,6 +453,7 @@ std::map<std::string, bool> Library::features() const {
       {"safe flushing while the program runs", has(Feature::kFlushingIsSafe)},
       {"callbacks about graph updates", has(Feature::kGraphUpdates)},
       {"source graph ids", has(Feature::kSourceGraphIds)},
+      {"safe recording of peer copies", has(Feature::kPeerCopiesAreSafe)},
       {"several subscribers", has(Feature::kSeveralSubscribers)},
   };
 }

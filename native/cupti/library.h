@@ -67,6 +67,9 @@ enum class Feature : uint8_t {
   kDisablingKernelsIsSafe,     // disabling them can deadlock in 13.0.48; fixed by 13.0 U1
   // A flush while the program runs can crash in 13.0.48. The flush at the end of a session is unavoidable.
   kFlushingIsSafe,
+  // Recording copies between GPUs lets no launch of a CUDA graph fail later (13.5). They are recorded only on request
+  // with every version: see docs/cupti.md.
+  kPeerCopiesAreSafe,
   kGraphUpdates,        // an update of an executable graph is called back (13.0)
   kSourceGraphIds,      // kernels and copies contain the id of the graph they were captured in (13.4)
   kSeveralSubscribers,  // a session can join other clients that allow it (13.3 U1, with a driver of 13.3, r610)

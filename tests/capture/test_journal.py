@@ -142,7 +142,7 @@ def test_a_journal_does_not_grow_while_nothing_happens(gpu, tmp_path):
 @pytest.mark.medium
 def test_the_journal_holds_what_the_recording_does(gpu, tmp_path):
     journal = tmp_path / "step.journal"
-    kinds = [*KINDS, "memory_operations"]
+    kinds = [*KINDS, "memory_operations", "peer_copies"]
     wanted = {"kernels": 100, "memcpys": 2, "memsets": 1, "memory_operations": 2, "synchronizations": 1}
     with collector.trace(journal=journal, kinds=kinds, stacks=True) as step, collector.annotate("open all the while"):
         launch_all_kinds(gpu)

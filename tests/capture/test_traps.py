@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import collector
+from collector.options import KINDS
 from collector.testing import SimulatedGpu
 from collector.testing.simulator.simulated_gpu import library_path
 
@@ -117,6 +118,34 @@ def test_13_0_48_kernel_tracing_is_never_disabled() -> None:
         assert 10 not in disabled
 
 
+def graph_after_a_copy(gpu: SimulatedGpu, **options: Any) -> None:
+    """A session with a copy within the device, then one with the first launch of a graph."""
+    with collector.trace(strict=True, **options):
+        gpu.memcpy("DtoD", 13 << 20)
+    with gpu.capture() as graph:
+        gpu.launch("k")
+    executable = graph.instantiate()
+    with collector.trace(strict=True, **options):
+        executable.launch()
+        gpu.synchronize()
+
+
+@pytest.mark.parametrize("cuda", VERSIONS)
+def test_graphs_run_after_a_session_with_copies(cuda: str) -> None:
+    """MEMCPY2 in an earlier session lets the first launch of a graph fail with 719: seen on an H100 with 13.0.85."""
+    with SimulatedGpu(cuda=cuda) as gpu:
+        graph_after_a_copy(gpu)
+        assert (gpu.context_error, gpu.misuse()) == (0, {})
+
+
+@pytest.mark.parametrize(("cuda", "error"), [("12.9", 719), ("13.0", 719), ("13.5", 0)])
+def test_graphs_fail_after_peer_copies_were_asked_for(cuda: str, error: int) -> None:
+    with SimulatedGpu(cuda=cuda) as gpu:
+        graph_after_a_copy(gpu, kinds=(*KINDS, "peer_copies"))
+        assert gpu.context_error == error
+        assert gpu.misuse() == ({"peer_copies_before_graph": 1} if error else {})
+
+
 @pytest.mark.medium
 @pytest.mark.parametrize("api_version", [130000, 130001])
 def test_13_0_48_is_not_flushed_while_the_program_runs(api_version, tmp_path) -> None:
@@ -164,11 +193,48 @@ def test_only_one_api_family_is_used(gpu: SimulatedGpu) -> None:
 
 def test_peer_copies_are_recorded(gpu: SimulatedGpu) -> None:
     """Copies between devices need their own kind and the plain one: pytorch#188211."""
-    with collector.trace() as step:
+    with collector.trace(kinds=(*KINDS, "peer_copies")) as step:
         gpu.memcpy_peer(0, 1, 1 << 20, stream=7)
+    assert step.ledger.complete
+    assert step.recording.environment["peer_copies"] is True
     copy = step.memcpys
     assert (copy.src_device_id.tolist(), copy.dst_device_id.tolist()) == ([0], [1])
     assert copy.num_bytes.tolist() == [1 << 20]
+
+
+@pytest.mark.parametrize("suffix", [".gpurec", ".pb", ".json"])
+def test_peer_copies_that_are_not_recorded_are_counted(suffix: str, tmp_path: Path) -> None:
+    with SimulatedGpu(devices=2) as gpu, collector.trace(tmp_path / f"step{suffix}") as step:
+        gpu.memcpy_peer(0, 1, 1 << 20)
+        gpu.memcpy_peer(1, 0, 1 << 20, launch="driver")
+        gpu.memcpy_peer(0, 1, 1 << 20, access=False)  # through the host, with two records
+    for each in (step, collector.load(tmp_path / f"step{suffix}")):
+        assert len(each.recording.memcpys) == 2
+        assert each.ledger.peer_copies_unrecorded == 2
+        assert [loss[:37] for loss in each.ledger.losses()] == ["2 copies between GPUs have no record:"]
+
+
+@pytest.mark.parametrize("kinds", [(*KINDS, "peer_copies"), ("kernels", "runtime_api"), ("kernels", "memcpys")])
+def test_peer_copies_are_no_loss_if_they_are_recorded_or_if_copies_or_calls_are_not(kinds: tuple[str, ...]) -> None:
+    with SimulatedGpu(devices=2) as gpu, collector.trace(kinds=kinds) as step:
+        gpu.launch("k")
+        gpu.memcpy_peer(0, 1, 1 << 20)
+    assert step.ledger.complete
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_journal_counts_peer_copies_that_are_not_recorded(stream: bool, tmp_path: Path) -> None:
+    journal = tmp_path / "step.journal"
+    with SimulatedGpu(devices=2) as gpu, collector.trace(journal=journal, stream=stream) as step:
+        for _ in range(3):
+            gpu.memcpy_peer(0, 1, 1 << 20)
+        copy = journal.read_bytes() if not stream else b""
+    if not stream:
+        journal.write_bytes(copy)
+        assert collector.load(journal).recording.environment["peer_copies"] is False
+    assert step.ledger.peer_copies_unrecorded == 3
+    if stream:
+        assert collector.load(journal).ledger.peer_copies_unrecorded == 3
 
 
 def test_one_launch_seen_by_two_apis_counts_once(gpu: SimulatedGpu) -> None:

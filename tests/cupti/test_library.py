@@ -278,7 +278,7 @@ def test_codes_become_kinds(call: str, code: int, kind: str) -> None:
 def test_first_error_rolls_back_in_reverse_order(failing: int) -> None:
     with SimulatedGpu() as gpu:
         gpu.inject("error", target="cuptiActivityEnable", value=8, after=failing)
-        failure_of_start(kinds=[*KINDS, "overheads"])
+        failure_of_start(kinds=[*KINDS, "overheads", "peer_copies"])
         calls = gpu.calls()
         enabled = [call.argument for call in calls if call.function == "cuptiActivityEnable" and call.result == 0]
         disabled = [call.argument for call in calls if call.function == "cuptiActivityDisable"]

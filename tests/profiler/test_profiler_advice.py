@@ -9,6 +9,7 @@ import pytest
 
 import collector
 from collector.analysis import devices
+from collector.options import KINDS
 from collector.profiler import Profiler
 from collector.profiler.advice import step_advice
 from collector.profiler.advice.checker_registry import CHECKERS, Advice, Severity
@@ -325,6 +326,7 @@ ANY_PROGRAM = {
 
 
 def _traced(program: Callable[[SimulatedGpu], None], **options):
+    options = {"kinds": (*KINDS, "peer_copies"), **options}
     with SimulatedGpu(cuda="12.4", devices=2, start_ns=10**18) as gpu, collector.trace(**options) as step:
         program(gpu)
     return step

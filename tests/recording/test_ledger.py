@@ -7,7 +7,9 @@ import dataclasses
 import pytest
 from captures import START_NS
 
+from collector.recording.capture import Part
 from collector.recording.ledger import Ledger
+from collector.recording.recording import Recording
 
 
 def test_a_runtime_call_and_the_driver_call_inside_it_are_one_launch(build):
@@ -60,6 +62,39 @@ def test_a_launch_that_failed_is_no_loss(build):
     ledger = build.launch(1, 10, return_value=701).recording().ledger
     assert (ledger.launches_failed, ledger.launches_without_kernel) == (1, 0)
     assert ledger.complete
+
+
+def peer_copies(build):
+    """Two copies between GPUs without a record, one through the host, one that failed."""
+    build.call("cudaMemcpyPeerAsync_v4000", 10, correlation_id=4).call("cuMemcpyPeerAsync_ptsz", 20, correlation_id=4)
+    build.call("cuMemcpy3DPeer", 1000, correlation_id=5)
+    build.call("cudaMemcpyPeer_v4000", 2000, correlation_id=6).memcpy(2500, correlation_id=6)
+    return build.call("cudaMemcpyPeer_v4000", 4000, correlation_id=7, return_value=1)
+
+
+def test_copies_between_gpus_that_were_not_recorded_are_a_loss(build):
+    build.environment = {"peer_copies": False}
+    ledger = peer_copies(build).recording().ledger
+    assert ledger.peer_copies_unrecorded == 2
+    (loss,) = ledger.losses()
+    assert loss.startswith("2 copies between GPUs have no record: add peer_copies to the kinds")
+
+
+@pytest.mark.parametrize("environment", [{}, {"peer_copies": True}], ids=["not known", "recorded"])
+def test_copies_between_gpus_are_no_loss_unless_their_kind_was_left_out(build, environment):
+    build.environment = environment
+    assert peer_copies(build).recording().ledger.complete
+
+
+def test_a_part_counts_the_copies_between_gpus_that_were_called_in_it(build, start_ns):
+    build.environment = {"peer_copies": False}
+    recording = peer_copies(build).recording()
+    for first, last, lost in ((0, 700, 1), (700, 1800, 1), (1800, 5000, 0)):
+        part = recording.between(start_ns + first, start_ns + last).with_own_ledger()
+        assert part.ledger.peer_copies_unrecorded == lost
+    capture = build.capture()
+    capture["part"] = Part(start_ns + 700, first_annotation=1, is_continued=True)
+    assert Recording.from_capture(capture).ledger.peer_copies_unrecorded == 1
 
 
 def test_launches_into_a_graph_that_is_being_captured_are_no_loss(build):

@@ -58,6 +58,12 @@ def test_of_the_overheads_outside_the_step_those_of_cupti_are_left_out(build, st
     assert len(recording.out_of_window.overheads) == int(is_counted)
 
 
+def test_a_copy_between_gpus_without_a_record_is_lost_where_it_was_called(build, start_ns):
+    build.environment = {"peer_copies": False}
+    build.call("cudaMemcpyPeerAsync_v4000", 1500, correlation_id=4).memcpy(2500, correlation_id=5)
+    assert times_of_losses(build.recording()) == {"peer_copies_unrecorded": [start_ns + 1500]}
+
+
 def test_a_kernel_without_a_launch_is_where_it_is(build, start_ns):
     build.launch(5, 1500).kernel("add", 7250, 100, correlation_id=5).kernel("mul", 8000, 100, correlation_id=9)
     assert times_of_losses(build.recording()) == {"kernels_without_launch": [start_ns + 8000]}

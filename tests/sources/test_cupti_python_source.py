@@ -229,6 +229,14 @@ def test_copies_sets_and_waits(cupti):
     assert row(capture, "synchronizations")["event_id"] == 2**32 - 1
 
 
+@pytest.mark.parametrize(("kinds", "recorded"), [(KINDS, False), ((*KINDS, "peer_copies"), True), (("kernels",), None)])
+def test_the_environment_states_whether_peer_copies_were_recorded(cupti, kinds, recorded):
+    source = CuptiPythonSource()
+    source.start(TraceOptions(kinds=kinds))
+    assert (22 in cupti.enabled) == bool(recorded)
+    assert source.stop(synchronize=False, timeout_ms=0)["environment"].get("peer_copies") is recorded
+
+
 def test_the_object_of_an_overhead_is_read_from_its_side_of_the_union(cupti):
     both = SimpleNamespace(
         pt=SimpleNamespace(process_id=11, thread_id=12),
@@ -461,7 +469,7 @@ def test_the_collectors_own_calls_at_the_end_are_left_out(cupti):
 
 def test_stop_flushes_disables_flushes_again_and_unsubscribes_last(cupti):
     source = CuptiPythonSource()
-    source.start(TraceOptions(kinds=("kernels", "memcpys")))
+    source.start(TraceOptions(kinds=("kernels", "memcpys", "peer_copies")))
     assert cupti.enabled == [10, 1, 22]
     cupti.calls.clear()
     source.stop(synchronize=False, timeout_ms=0)
@@ -476,7 +484,7 @@ def test_the_first_error_rolls_back_everything_in_reverse(cupti):
     cupti.fail["kinds"] = (22,)
     source = CuptiPythonSource()
     with pytest.raises(errors.CuptiCallError, match="cuptiActivityEnable"):
-        source.start(TraceOptions())
+        source.start(TraceOptions(kinds=("kernels", "memcpys", "peer_copies")))
     assert cupti.enabled == []
     assert [call for call in cupti.calls if call[0] in ("activity_disable", "unsubscribe")] == [
         ("activity_disable", 1), ("activity_disable", 10), ("unsubscribe", 77),

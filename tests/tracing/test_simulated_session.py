@@ -42,7 +42,8 @@ def nodes_of(step: collector.Session) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("cuda", CUDA_VERSIONS)
 def test_a_step_of_every_cuda_version(cuda, tmp_path):
-    with SimulatedGpu(devices=2, cuda=cuda) as gpu, collector.trace(tmp_path / "step.json") as step:
+    kinds = (*KINDS, "peer_copies")
+    with SimulatedGpu(devices=2, cuda=cuda) as gpu, collector.trace(tmp_path / "step.json", kinds=kinds) as step:
         with collector.annotate("layer1"), collector.annotate("conv"):
             gpu.launch(ADD, stream=7, duration_ns=12_000, grid=(64, 2, 1), block=(256, 1, 1))
             gpu.memcpy("HtoD", 4096, stream=9, duration_ns=2_000, src="pinned")

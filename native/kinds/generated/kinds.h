@@ -584,7 +584,7 @@ inline constexpr KindOption kKindOptions[] = {
     {"driver_api", "driver_api", ActivityKind::kDriver, false},
     {"kernels", "kernel", ActivityKind::kConcurrentKernel, false},
     {"memcpys", "memcpy", ActivityKind::kMemcpy, false},
-    {"memcpys", "memcpy_peer", ActivityKind::kMemcpy2, false},
+    {"peer_copies", "memcpy_peer", ActivityKind::kMemcpy2, false},
     {"memsets", "memset", ActivityKind::kMemset, false},
     {"synchronizations", "synchronization", ActivityKind::kSynchronization, false},
     {"overheads", "overhead", ActivityKind::kOverhead, false},
