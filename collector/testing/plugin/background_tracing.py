@@ -37,9 +37,9 @@ _LASTING = (DriverNotFoundError, CuptiNotFoundError, CuptiUnusableError, Permiss
 """Errors that would occur again at the next attempt in this process."""
 
 
-def new_session(*, memory: bool) -> Session:
-    """A session for the plugin; ``memory``: also record memory operations."""
-    kinds = (*KINDS, "memory_operations") if memory else KINDS
+def new_session(also: tuple[str, ...] = ()) -> Session:
+    """A session for the plugin; ``also``: the kinds on request that it records."""
+    kinds = (*KINDS, *also)
     return Session(TraceOptions(strict=True, kinds=kinds, buffer_bytes=BUFFER_BYTES, max_buffers=MAX_BUFFERS))
 
 
@@ -49,7 +49,7 @@ class Tracing:
     def __init__(self) -> None:
         """Nothing is traced before `begin`."""
         self._session: Session | None = None
-        self._memory = False
+        self._also: tuple[str, ...] = ()
         self._libraries = _libraries()
         self._wanted = False
         self._paused = False
@@ -60,11 +60,11 @@ class Tracing:
         self.unavailable: str | None = None
         """The reason why nothing can be traced in this process, once it is known."""
 
-    def begin(self, *, memory: bool = False) -> None:
-        """Start tracing, if possible; ``memory``: also record memory operations."""
-        if memory != self._memory:
+    def begin(self, also: tuple[str, ...] = ()) -> None:
+        """Start tracing, if possible; ``also``: the kinds on request that are recorded."""
+        if also != self._also:
             self.finish()
-            self._memory = memory
+            self._also = also
         if self._libraries != _libraries():  # a simulated GPU has opened or closed since
             self.finish()
             self._restart()
@@ -176,7 +176,7 @@ class Tracing:
         if self.unavailable is not None:
             self._losses.append(self.unavailable)
             return
-        session = self._session = new_session(memory=self._memory)
+        session = self._session = new_session(self._also)
         try:
             session.__enter__()
         except SessionActiveError:

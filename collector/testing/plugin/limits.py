@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 Unit = Literal["count", "bytes", "time"]
 
 
+MEMORY_OPERATIONS = "memory_operations"
+"""The kind of records of allocations and releases."""
+
+
 @dataclass(frozen=True)
 class Kind:
     """One quantity that can be limited."""
@@ -27,6 +31,8 @@ class Kind:
     figure: str
     """The field of `Figures` that is compared with the limit; its times are in ns."""
     what: str
+    record_kind: str = ""
+    """The kind of `collector.options.KINDS_ON_REQUEST` that it needs, recorded only for it; ``""``: none."""
 
 
 LIMITS: dict[str, Kind] = {
@@ -37,19 +43,16 @@ LIMITS: dict[str, Kind] = {
     "memcpy_htod_bytes": Kind("bytes", "memcpy_htod_bytes", "bytes copied from host to device"),
     "memcpy_dtoh_bytes": Kind("bytes", "memcpy_dtoh_bytes", "bytes copied from device to host"),
     "memcpy_dtod_bytes": Kind("bytes", "memcpy_dtod_bytes", "bytes copied within a device"),
-    "memcpy_ptop_bytes": Kind("bytes", "memcpy_ptop_bytes", "bytes copied between devices"),
+    "memcpy_ptop_bytes": Kind("bytes", "memcpy_ptop_bytes", "bytes copied between devices", "peer_copies"),
     "memsets": Kind("count", "memsets", "memsets"),
     "memset_bytes": Kind("bytes", "memset_bytes", "bytes set"),
     "device_time": Kind("time", "device_time_ns", "time in which a device did anything, summed over devices"),
     "kernel_time": Kind("time", "kernel_time_ns", "durations of all kernels together"),
     "synchronizations": Kind("count", "synchronizations", "waits of the host for an event, a stream or a device"),
-    "allocations": Kind("count", "allocations", "allocations of device memory"),
+    "allocations": Kind("count", "allocations", "allocations of device memory", MEMORY_OPERATIONS),
     "streams": Kind("count", "streams", "streams on which anything ran"),
     "devices": Kind("count", "devices", "devices on which anything ran"),
 }
-
-MEMORY_LIMIT = "allocations"
-"""The limit that needs records of memory operations, which are made only for it."""
 
 _UNITS: dict[Unit, tuple[dict[str, int], str, str]] = {
     "time": (TIME_UNITS, "ns, us, ms, s", '"250us"'),

@@ -25,7 +25,7 @@ from collector.testing.plugin.devices import Found, find_devices, why_not
 from collector.testing.plugin.failure_dumps import FailureDumps
 from collector.testing.plugin.figures import Figures, figures_of
 from collector.testing.plugin.leaks import LeakCheck, Memory
-from collector.testing.plugin.limits import MEMORY_LIMIT, LimitError, judge, parse_limits
+from collector.testing.plugin.limits import LimitError, judge, parse_limits
 from collector.testing.plugin.lines import Lines
 from collector.testing.plugin.marker_names import SIMULATED_FIXTURES
 from collector.testing.plugin.markers import ADDED_LATE, MarkerError, Markers, read_markers, requirement_of, uses_gpu
@@ -353,7 +353,7 @@ class GpuRunner:
             yield
             return
         self._turns.arrange()
-        self._tracing.begin(memory=running.wants_memory)
+        self._tracing.begin(running.wanted_kinds())
         self._no_garbage.close()
         if running.wants_lines(when):
             self._lines_on(running)
@@ -581,13 +581,11 @@ class GpuRunner:
                 message = excess_message(f"a step of {item.nodeid}", excesses, [step.recording], running.lines)
                 fail(message, pytrace=True)
 
-        memory = running.wants_memory or MEMORY_LIMIT in limits
-
         def match(step: Step, name: str | None) -> None:
             __tracebackhide__ = True
             match_snapshot(running, step, name, update=self._options.update_snapshots)
 
-        return Step(on_exit, match, memory=memory)
+        return Step(on_exit, match, running.wanted_kinds(parsed))
 
     def devices_of(self, item: pytest.Item) -> tuple[int, ...]:
         """The value of ``gpu_devices``."""

@@ -6,9 +6,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from collector.testing.plugin.limits import MEMORY_LIMIT, judge
+from collector.options import KINDS_ON_REQUEST
+from collector.testing.plugin.limits import MEMORY_OPERATIONS, judge
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import pytest
 
     from collector.recording.recording import Recording
@@ -97,10 +100,12 @@ class Running:
         """All recordings so far."""
         return [recording for phase in self.phases.values() for recording in phase.recordings]
 
-    @property
-    def wants_memory(self) -> bool:
-        """Whether memory operations must be recorded, which costs extra."""
-        return self.markers.leaks or any(limit.name == MEMORY_LIMIT for limit in self.markers.limits)
+    def wanted_kinds(self, further: Iterable[Limit] = ()) -> tuple[str, ...]:
+        """The kinds on request that must be recorded, in a fixed order; ``further``: limits beside those of markers."""
+        wanted = {limit.kind.record_kind for limit in (*self.markers.limits, *further)}
+        if self.markers.leaks:
+            wanted.add(MEMORY_OPERATIONS)
+        return tuple(kind for kind in KINDS_ON_REQUEST if kind in wanted)
 
     def wants_lines(self, when: str) -> bool:
         """Whether to record the lines of Python code in a phase, because a message may contain them."""

@@ -56,10 +56,13 @@ class Step(Session):
     """
 
     def __init__(
-        self, on_exit: Callable[[Step], None], match_snapshot: Callable[[Step, str | None], None], *, memory: bool
+        self,
+        on_exit: Callable[[Step], None],
+        match_snapshot: Callable[[Step, str | None], None],
+        also: tuple[str, ...],
     ) -> None:
-        """Made by the fixture ``gpu_trace``; ``memory``: also record memory operations."""
-        super().__init__(new_session(memory=memory).options)
+        """Made by the fixture ``gpu_trace``; ``also``: the kinds on request that are recorded."""
+        super().__init__(new_session(also).options)
         self._on_exit = on_exit
         self._match_snapshot = match_snapshot
 

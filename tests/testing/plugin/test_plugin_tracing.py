@@ -325,6 +325,45 @@ def test_skipped(simulated_gpu):
 """
 
 
+PEER_COPIES = """
+import pytest
+
+@pytest.mark.gpu(simulate=True, count=2)
+@pytest.mark.gpu_limits(memcpy_ptop_bytes="1MiB")
+def test_recorded(simulated_gpu):
+    simulated_gpu.memcpy_peer(0, 1, 1 << 20)
+
+@pytest.mark.gpu(simulate=True, count=2)
+@pytest.mark.gpu_limits(memcpy_ptop_bytes="1MiB")
+def test_exceeded(simulated_gpu):
+    simulated_gpu.memcpy_peer(0, 1, (1 << 20) + 1)
+
+@pytest.mark.gpu(simulate=True, count=2)
+@pytest.mark.gpu_limits(memcpys=1)
+def test_not_recorded(simulated_gpu):
+    simulated_gpu.memcpy_peer(0, 1, 1 << 20)
+
+@pytest.mark.gpu(simulate=True, count=2)
+def test_step(simulated_gpu, gpu_trace):
+    with gpu_trace(memcpy_ptop_bytes="1MiB") as step:
+        simulated_gpu.memcpy_peer(0, 1, 1 << 20)
+    assert len(step.memcpys) == 1
+"""
+
+
+def test_copies_between_gpus_are_recorded_for_their_own_limit_alone(pytester):
+    result = run(pytester, PEER_COPIES, "--gpu-trace")
+    result.assert_outcomes(passed=3, failed=1, errors=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*ERROR at teardown of test_not_recorded*",
+            "GPU limits were not judged, because the trace is incomplete: 1 copy between GPUs has no record: add*",
+            "*GPU limits exceeded*",
+            "*memcpy_ptop_bytes*1,048,577*",
+        ]
+    )
+
+
 def test_a_limit_is_never_judged_on_a_lossy_trace(pytester):
     result = run(pytester, LOSSY, "--gpu-simulate", "--gpu-report=out.json")
     result.assert_outcomes(passed=3, errors=3, skipped=1)
