@@ -40,7 +40,9 @@ import flush_questions  # noqa: E402
 import graph_questions  # noqa: E402
 import library_questions  # noqa: E402
 import load_questions  # noqa: E402
+import peer_copy_questions  # noqa: E402
 import record_questions  # noqa: E402
+from asked_apart import ended  # noqa: E402
 from asked_card import Card  # noqa: E402
 from notes import Notes, read_notes  # noqa: E402
 from raw_cupti import NotOfferedError  # noqa: E402
@@ -74,6 +76,10 @@ QUESTIONS: dict[str, Question] = {
     "hang": Question("A kernel that does not end", fault_questions.hang, 15, ("raw", "recorder")),
     "sticky": Question(
         "An error after which the context is lost", fault_questions.sticky_error, 15, ("raw", "traced"), False
+    ),
+    "peer_copies": Question(
+        "Graphs after sessions with copies between GPUs", peer_copy_questions.peer_copies, 60,
+        peer_copy_questions.PARTS,
     ),
     "clocks": Question(
         "Clocks and time stamps", clock_questions.clocks, 30, tuple(clock_questions.PARTS), False
@@ -115,7 +121,12 @@ QUESTIONS: dict[str, Question] = {
 }  # fmt: skip
 """Name -> question, in the order of importance."""
 
-HIDDEN = {"step": Question("A traced step", load_questions.traced_step, 12, ("collector", "raw"))}
+HIDDEN = {
+    "step": Question("A traced step", load_questions.traced_step, 12, ("collector", "raw")),
+    "graph_after_copies": Question(
+        "Launches of graphs after copies", peer_copy_questions.graph_after_copies, 25, peer_copy_questions.PARTS
+    ),
+}
 """Asked by other questions."""
 
 
@@ -201,7 +212,7 @@ def ask(name: str, part: str, seconds: float, options: argparse.Namespace) -> An
 def wait_for(process: subprocess.Popen[bytes], seconds: float) -> str:
     """Wait for a process, and end its group at the time limit; returns how it ended."""
     try:
-        end = library_questions.ended(process.wait(seconds))
+        end = ended(process.wait(seconds))
     except subprocess.TimeoutExpired:
         threads = threads_of(process.pid)
         end = f"did not end within {seconds:.0f} s, with the threads {threads}"

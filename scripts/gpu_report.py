@@ -423,7 +423,7 @@ def ask(title: str, *names: str, others: bool = False) -> Step:
 
 SMALL = ("--simulated", "--launches", "1000", "--rounds", "2")
 ONCE = ("--simulated", "--launches", "1000", "--rounds", "1")
-FIRST_QUESTIONS = ("machine", "hang", "sticky", "clocks", "threads", "flush", "graphs", "strides")
+FIRST_QUESTIONS = ("machine", "hang", "sticky", "peer_copies", "clocks", "threads", "flush", "graphs", "strides")
 """What the collector's design depends on and no documentation says."""
 STEPS: dict[str, tuple[Step, float]] = {
     "build": (build, 80),

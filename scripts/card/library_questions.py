@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from asked_card import LIBCUPTI, ROOT
+from asked_apart import ask_apart
+from asked_card import LIBCUPTI
 from carried_libraries import found_libraries, unpacked
-from notes import Notes, read_notes
+from notes import Notes
 
 if TYPE_CHECKING:
     from asked_card import Card
@@ -37,9 +34,9 @@ def libraries(notes: Notes, card: Card, part: str) -> None:
         index, file = place
         library = unpacked(file, card.folder / f"library-{index}")
         label = str(file.relative_to(card.libraries or Path()))
-        answers = [(label, "collector", *_step_with(card, library, "collector", index))]
+        answers = [(label, "collector", *_step_with(card, library, "collector"))]
         if answers[0][3].get("kernels") != KERNELS:  # whether it is the library or the collector
-            answers.append((label, "raw", *_step_with(card, library, "raw", index)))
+            answers.append((label, "raw", *_step_with(card, library, "raw")))
         return answers
 
     with ThreadPoolExecutor(2 if card.is_simulated else 6) as pool:
@@ -53,33 +50,9 @@ def libraries(notes: Notes, card: Card, part: str) -> None:
     )  # fmt: skip
 
 
-def _step_with(card: Card, library: Path, way: str, index: int) -> tuple[str, dict[str, Any]]:
+def _step_with(card: Card, library: Path, way: str) -> tuple[str, dict[str, Any]]:
     """How the process of one step ended, and what it noted."""
-    file = card.folder / f"step-{index}-{way}.notes"
-    script = ROOT / "scripts" / "gpu_questions.py"
-    command = [sys.executable, str(script), "--ask", "step", "--part", way, "--notes", str(file)]
-    command += ["--simulated"] if card.is_simulated else []
-    try:
-        done = subprocess.run(
-            command, env=os.environ | {LIBCUPTI: str(library)}, cwd=card.folder, capture_output=True, text=True,
-            timeout=STEP_SECONDS, check=False,
-        )  # fmt: skip
-        end, errors = ended(done.returncode), done.stderr
-    except subprocess.TimeoutExpired as expired:
-        end, errors = f"did not end within {STEP_SECONDS} s", (expired.stderr or b"").decode(errors="replace")
-    notes = read_notes(file)
-    figures: dict[str, Any] = {}
-    for note in notes:
-        figures |= note.get("figures", {})
+    end, notes, errors = answer = ask_apart(card, "step", way, STEP_SECONDS, **{LIBCUPTI: str(library)})
     told = [note["saw"] for note in notes if "saw" in note]
     last = errors.strip().splitlines()[-1:] if end != "ended" else []
-    return end, figures | {"text": "; ".join([*told, *last])}
-
-
-def ended(status: int) -> str:
-    """An exit status in words."""
-    if status == 0:
-        return "ended"
-    if status < 0:
-        return f"died of {signal.Signals(-status).name}"
-    return f"ended with exit status {status}"
+    return end, answer.figures | {"text": "; ".join([*told, *last])}

@@ -27,6 +27,7 @@ class CUresult(enum.IntEnum):
     CUDA_SUCCESS = 0
     CUDA_ERROR_OUT_OF_MEMORY = 2
     CUDA_ERROR_ILLEGAL_STATE = 401
+    CUDA_ERROR_LAUNCH_FAILED = 719
 
 
 _OK = CUresult.CUDA_SUCCESS
@@ -94,7 +95,7 @@ class _Driver:
 
     def cuCtxSynchronize(self):
         self._gpu.synchronize(launch="driver")
-        return (_OK,)
+        return (CUresult(self._gpu.context_error),)
 
     def cuModuleLoadData(self, image):
         return _OK, image

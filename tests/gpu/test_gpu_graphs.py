@@ -5,8 +5,11 @@ Our own kernels are counted by name: a driver may run the sets and copies of a g
 
 import contextlib
 import ctypes
+import functools
+import json
 import sys
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -19,6 +22,7 @@ from collector.options import KINDS
 from collector.recording.cupti_enums import GRAPH_DEGREES
 
 KILOBYTE = 1 << 10
+PROCESSES_OF_COPIES = 3
 FIGURES_OF_MATCHES = ("launches_without_kernel", "kernels_without_launch", "correlations_unmatched")
 
 
@@ -49,11 +53,11 @@ def nodes_of(show):
     return find
 
 
-def answer_of(part, folder):
-    """The notes of a part of the question about graphs, which scripts/gpu_questions.py asks in another process."""
+def answer_of(part, folder, question="graphs"):
+    """The notes of a part of a question about graphs, which scripts/gpu_questions.py asks in another process."""
     script = Path(__file__).resolve().parents[2] / "scripts" / "gpu_questions.py"
     notes = folder / "answer"
-    command = [sys.executable, script, "--ask", "graphs", "--part", part, "--notes", notes]
+    command = [sys.executable, script, "--ask", question, "--part", part, "--notes", notes]
     with contextlib.suppress(EndedAtLimitError):
         run_timed([*command, *(["--simulated"] if simulated_cuda.asked_for() else [])], seconds=20, cwd=folder)
     return notes.read_text() if notes.exists() else "no answer"
@@ -90,6 +94,18 @@ def capture_model(cuda, stream, memory, path="model"):
             cuda.fill(memory, 1, KILOBYTE, stream)
             cuda.copy_on_device(memory + KILOBYTE, memory, KILOBYTE, stream)
     return graphs[0]
+
+
+def test_no_graph_fails_after_a_session_with_copies(cuda, tmp_path):
+    """With MEMCPY2 among the kinds, the first launch failed with error 719 in most processes (13.0.85)."""
+    folders = [tmp_path / str(number) for number in range(PROCESSES_OF_COPIES)]
+    for folder in folders:
+        folder.mkdir()
+    with ThreadPoolExecutor(len(folders)) as pool:
+        ask = functools.partial(answer_of, "collector, default kinds", question="graph_after_copies")
+        answers = list(pool.map(ask, folders))
+    assert "no answer" not in answers
+    assert [json.loads(answer)["figures"] for answer in answers] == [{"failure": ""}] * len(folders), answers
 
 
 def test_kernels_copies_and_sets_of_a_graph_have_the_names_of_their_capture_and_of_the_launch(

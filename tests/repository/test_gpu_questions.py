@@ -114,6 +114,18 @@ def test_faults_and_ends_leave_what_the_simulator_has_recorded(ask):
 
 
 @pytest.mark.slow
+def test_graphs_fail_after_sessions_that_recorded_peer_copies(ask):
+    answers, text = ask("peer_copies")
+    failed = {part: figures["failed"] for part, figures in answers["peer_copies"].items()}
+    assert failed == {
+        "raw, MEMCPY": 0, "raw, MEMCPY and MEMCPY2": 5, "raw, MEMCPY2 and thread ids": 5,
+        "collector, default kinds": 0, "collector, peer copies": 5,
+    }  # fmt: skip
+    where = "<CUresult.CUDA_ERROR_LAUNCH_FAILED: 719> after launch 0 of graph 0 in session 0"
+    assert text.count(f"5 of 5 processes failed: 5 of {where}") == 3
+
+
+@pytest.mark.slow
 def test_threads_clocks_and_many_launches(ask):
     answers, _ = ask("threads,clocks,zero_stamps,ring")
     for part in ("off", "on"):
@@ -271,8 +283,8 @@ def test_answers_join_those_of_an_earlier_call(ask):
 
 def test_what_the_design_depends_on_is_asked_first(load_script):
     names = list(load_script("gpu_questions").QUESTIONS)
-    assert names[:8] == ["machine", "hang", "sticky", "clocks", "threads", "flush", "graphs", "strides"]
-    assert names[:8] == list(load_script("gpu_report").FIRST_QUESTIONS)
+    first = ["machine", "hang", "sticky", "peer_copies", "clocks", "threads", "flush", "graphs", "strides"]
+    assert names[:9] == first == list(load_script("gpu_report").FIRST_QUESTIONS)
 
 
 def test_an_unknown_question_is_named(ask):
