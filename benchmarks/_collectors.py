@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from collector.recording.api_functions import ApiRole, role_of
 
-ALL_KINDS = (39, 5, 4, 10, 1, 22, 2, 38, 17)
+ALL_KINDS = (39, 5, 4, 10, 1, 2, 38, 17)
 KERNELS = (10,)
 API_KINDS = (4, 5)
 FLOOR_OF_KERNELS, FLOOR_OF_ALL = "floor, kernels", "floor, all"

@@ -6,8 +6,8 @@ collector has stopped, compared with those before it ever started. Each collecto
 alternating in random order. The cost of starting and stopping is in sessions.py, and the cost to a training step in
 training_step.py.
 
-Graphs are recorded node by node, and captured while the collector runs. There is no figure for whole graphs, because
-this project has no such mode. For the replays, further figures are the GPU memory of the collector, its growth per
+Graphs are recorded node by node, as all of these collectors do by default, and captured while the collector runs. For
+the replays, further figures are the GPU memory of the collector, its growth per
 replay, and the number of kernels without usable times.
 
     overhead.py                  every collector that is installed; on the simulator if there is no GPU
