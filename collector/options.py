@@ -147,6 +147,8 @@ class TraceOptions:
         unknown = [kind for kind in self.kinds if kind not in known]
         if unknown:
             raise ValueError(f"unknown kind {unknown[0]!r}: choose from {', '.join(known)}")
+        if "peer_copies" in self.kinds and "memcpys" not in self.kinds:
+            raise ValueError("the kind peer_copies needs memcpys: CUPTI records copies between GPUs only with both")
         if self.stream and self.journal is None:
             raise ValueError("stream=True writes all records into a journal: name one (journal=...)")
         if self.stream and self.dataset is not None:

@@ -398,6 +398,7 @@ def test_a_run_inside_of_a_run_is_the_inner_ones(tmp_path):
         (["-o", "nowhere/out.json", "true"], "nowhere does not exist"),
         (["--kinds", "kernel", "true"], "unknown kind 'kernel'"),
         (["--kinds", "", "true"], "unknown kind ''"),
+        (["--kinds", "kernels,peer_copies", "true"], "the kind peer_copies needs memcpys"),
         (["--delay", "-1", "true"], "argument --delay: '-1' is no number of seconds from 0 to"),
         (["--duration", "nan", "true"], "argument --duration: 'nan' is no number of seconds from 0 to"),
         (["--nvtx-domains", "", "true"], "--nvtx-domains '' has a domain without a name. The default domain is called"),

@@ -96,6 +96,7 @@ def test_the_defaults_record_every_kind(source):
     [
         ("source", "nvprof", "unknown source 'nvprof'"),
         ("kinds", ["kernel"], "unknown kind 'kernel'"),
+        ("kinds", ["kernels", "peer_copies"], "peer_copies needs memcpys"),
         ("kinds", [], "nothing would be recorded"),
         ("buffer_bytes", 100, "at least 4096"),
         ("buffer_bytes", 4100, "multiple of 8"),
