@@ -383,3 +383,9 @@ print(found.get("cupti_path"))
         [sys.executable, "-c", program], env=environment, check=True, capture_output=True, text=True
     ).stdout
     assert output.strip() == str(mapped / "libcupti.so.13")
+
+
+@pytest.mark.parametrize(("cuda", "is_safe"), [("12.9", False), ("13.4", False), ("13.5", True)])
+def test_peer_copies_are_safe_from_the_first_version_that_never_failed(cuda: str, is_safe: bool) -> None:
+    with SimulatedGpu(cuda=cuda):
+        assert _native.probe()["features"]["safe recording of peer copies"] is is_safe
