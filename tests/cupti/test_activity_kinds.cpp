@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <vector>
 
 #include "cupti/activity_kinds.h"
 
@@ -10,11 +11,16 @@ using collector::cupti::ActivityKind;
 using collector::cupti::kinds_named;
 
 TEST_CASE("kinds are enabled in one order, whatever the order of their names") {
-  const auto kinds = kinds_named({"kernels", "memcpys", "memsets"});
-  REQUIRE(kinds.size() == 4);  // copies between devices have a kind of their own
-  CHECK(kinds_named({"memsets", "memcpys", "kernels"}) == kinds);
+  const auto kinds = kinds_named({"kernels", "memcpys", "peer_copies", "memsets"});
+  REQUIRE(kinds.size() == 4);
+  CHECK(kinds_named({"memsets", "peer_copies", "memcpys", "kernels"}) == kinds);
   CHECK(std::count(kinds.begin(), kinds.end(), ActivityKind::kConcurrentKernel) == 1);
   CHECK(kinds_named({}).empty());
+}
+
+TEST_CASE("copies between GPUs are enabled only where they are named") {
+  CHECK(kinds_named({"memcpys"}) == std::vector{ActivityKind::kMemcpy});
+  CHECK(kinds_named({"peer_copies"}) == std::vector{ActivityKind::kMemcpy2});
 }
 
 TEST_CASE("a name that no kind has is refused, and named") {
