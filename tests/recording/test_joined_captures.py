@@ -110,6 +110,14 @@ def test_names_follow_their_devices_streams_and_threads(build):
     }
 
 
+def test_unrecorded_copies_between_gpus_of_any_process_are_counted(build):
+    """Even if the first process recorded such copies."""
+    build.call("cudaMemcpyPeer_v4000", 10, correlation_id=4)
+    captures = [build.capture() | {"environment": {"peer_copies": recorded}} for recorded in (True, False)]
+    captures[0]["tables"]["memcpys"] = build.memcpy(500, correlation_id=4).capture()["tables"]["memcpys"]
+    assert Recording.from_capture(joined_captures(captures)).ledger.peer_copies_unrecorded == 1
+
+
 def test_numbers_of_processes():
     processes = np.array([1, 1, 1, 2, 2, 2, 3])
     ids = np.array([0, 5, 1, 0, 5, 2, 5])
