@@ -37,7 +37,9 @@ class ApiRole(enum.Enum):
     GRAPH_UPDATE = enum.auto()
     """It gives an executable graph the parameters of another graph."""
     PEER_COPY = enum.auto()
-    """It copies between devices. Calls that name no devices may do so, too."""
+    """It copies between devices."""
+    COPY = enum.auto()
+    """It copies between places that their addresses tell, which may be of two devices."""
     WAIT = enum.auto()
     """It makes the host wait for a device, a stream or an event."""
 
@@ -53,6 +55,7 @@ _ROLES = {
     r"|cuMemFree(?:Async)?|cuArrayDestroy|cuMipmappedArrayDestroy|cuMemRelease",
     ApiRole.GRAPH_UPDATE: r"(?:cu|cuda)GraphExecUpdate",
     ApiRole.PEER_COPY: r"(?:cu|cuda)Memcpy(?:3D)?Peer(?:Async)?",
+    ApiRole.COPY: r"(?:cu|cuda)Memcpy(?:2D|3D)?(?:Async)?|cuMemcpyDtoD(?:Async)?|cuMemcpy2DUnaligned",
     ApiRole.WAIT: r"(?:cu|hip)\w*Synchronize\w*",
 }
 """Role -> a regular expression that matches the whole names, without version, of its functions."""

@@ -50,7 +50,7 @@ class Ledger(TableCounts):
     rows_missing: int = 0
     """Rows of segments of the journal that are missing or damaged."""
     peer_copies_unrecorded: int = 0
-    """Calls that copied between GPUs while the kind ``peer_copies`` was not recorded, but copies were."""
+    """Calls that copied, perhaps between GPUs, without a record, while the kind ``peer_copies`` was not recorded."""
     correlations_unmatched: int = 0
     """External correlation records of ours whose id belongs to no known annotation."""
     graphs_before_trace: int = 0
@@ -204,8 +204,8 @@ LOSSES = {
     "late": "{} activit[y|ies] end[s|] after the step and [is|are] kept apart",
     "launches_without_kernel": "{} launch[|es] succeeded but no activity of [it|theirs] was recorded",
     "kernels_without_launch": "{} kernel[|s] belong[s|] to no launch that was seen",
-    "peer_copies_unrecorded": "{} cop[y|ies] between GPUs [has|have] no record: add peer_copies to the kinds, but with "
-    "CUPTI before 13.5 not in a program that launches CUDA graphs",
+    "peer_copies_unrecorded": "{} cop[y|ies], perhaps between GPUs, [has|have] no record: add peer_copies to the "
+    "kinds, but with CUPTI before 13.5 not in a program that launches CUDA graphs",
     "correlations_unmatched": "{} launch[|es] [was|were] made inside an annotation whose record is missing, as in a "
     "damaged journal: [it has|they have] no name",
     "graphs_before_trace": "{} CUDA graph[|s] [was|were] captured before this trace (or this window of its schedule): "
@@ -340,22 +340,42 @@ def without_launch(kernels: Columns, api_calls: Columns, calls_end_ns: int | Non
     return orphans
 
 
-def unrecorded_peer_copies(memcpys: Columns, api_calls: Columns, strings: Sequence[str]) -> npt.NDArray[np.int64]:
-    """The calls that copied between GPUs and have no record of a copy: the start of each, CUPTI's ns.
+def unrecorded_peer_copies(
+    memcpys: Columns,
+    api_calls: Columns,
+    strings: Sequence[str],
+    environment: Mapping[str, Any],
+    part: Part | None = None,
+) -> npt.NDArray[np.int64]:
+    """The calls that may have copied between GPUs, and have no record of a copy: the start of each, CUPTI's ns.
 
-    Without access of the devices to each other, a copy goes through the host and has the records of such copies. A call
-    that was captured into a graph counts once, although its copy runs at every launch.
+    Where there are several GPUs, the addresses of a copy may be of two of them. Without access of the GPUs to each
+    other, a copy goes through the host and has the records of such copies. A call that names the GPUs and was captured
+    into a graph counts once, although its copy runs at every launch.
 
     Args:
         memcpys: every copy, including the rows that were set apart.
         api_calls: every API call, likewise.
         strings: the texts that ``name_id`` refers to.
+        environment: that of the recording, which states whether copies between GPUs were recorded, and the GPUs.
+        part: the place in a longer recording. The last copies of a part that is continued may be in another part.
     """
-    is_peer_copy = np.isin(api_calls["name_id"], ids_with_role(strings, ApiRole.PEER_COPY))
-    is_peer_copy &= api_calls["return_value"] == 0
-    ids, first = np.unique(api_calls["correlation_id"][is_peer_copy], return_index=True)
+    if environment.get(PEER_COPIES) is not False:
+        return np.zeros(0, np.int64)
+    is_copy = np.isin(api_calls["name_id"], ids_with_role(strings, ApiRole.PEER_COPY))
+    if len(environment.get("devices") or ()) > 1:
+        may_be_one = np.isin(api_calls["name_id"], ids_with_role(strings, ApiRole.COPY))
+        if may_be_one.any():
+            may_be_one &= ~_inside_capture(api_calls["start_ns"], api_calls, strings)
+        if part is not None and part.is_continued:
+            may_be_one &= api_calls["correlation_id"] < memcpys["correlation_id"].max(initial=0)
+        is_copy |= may_be_one
+    is_copy &= api_calls["return_value"] == 0
+    if part is not None and part.begin_ns is not None:
+        is_copy &= api_calls["start_ns"] >= part.begin_ns
+    ids, first = np.unique(api_calls["correlation_id"][is_copy], return_index=True)
     is_lost = ~are_among(ids, memcpys["correlation_id"])
-    return np.asarray(api_calls["start_ns"][is_peer_copy][first[is_lost]])
+    return np.asarray(api_calls["start_ns"][is_copy][first[is_lost]])
 
 
 def reconcile(

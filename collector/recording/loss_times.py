@@ -71,7 +71,7 @@ def _without_launch(recording: Recording) -> npt.NDArray[Any]:
 
 def _peer_copies(recording: Recording) -> npt.NDArray[Any]:
     copies, calls = (_with_those_apart(recording, name) for name in ("memcpys", "api_calls"))
-    return unrecorded_peer_copies(copies, calls, recording.strings)
+    return unrecorded_peer_copies(copies, calls, recording.strings, recording.environment)
 
 
 def _nameless(recording: Recording) -> npt.NDArray[Any]:

@@ -19,7 +19,6 @@ from collector.recording.launch_annotations import LaunchAnnotations
 from collector.recording.ledger import (
     LAUNCH_FIGURES,
     LOSSES,
-    PEER_COPIES,
     Ledger,
     reconcile,
     unrecorded_peer_copies,
@@ -623,11 +622,7 @@ def _launch_figures(
     ours = external["external_id"][external["external_kind"] == ANNOTATION_EXTERNAL_KIND]
     if part is not None:
         ours = ours[ours & np.uint64((1 << ANNOTATION_BITS) - 1) >= part.first_annotation]
-    peer_copies = np.zeros(0, np.int64)
-    if environment.get(PEER_COPIES) is False:
-        peer_copies = unrecorded_peer_copies(columns["memcpys"], columns["api_calls"], strings)
-        if part is not None and part.begin_ns is not None:
-            peer_copies = peer_copies[peer_copies >= part.begin_ns]
+    peer_copies = unrecorded_peer_copies(columns["memcpys"], columns["api_calls"], strings, environment, part)
     return {
         **reconcile(activities, columns["kernels"], columns["api_calls"], strings, part, until_ns),
         "peer_copies_unrecorded": len(peer_copies),

@@ -77,7 +77,24 @@ def test_copies_between_gpus_that_were_not_recorded_are_a_loss(build):
     ledger = peer_copies(build).recording().ledger
     assert ledger.peer_copies_unrecorded == 2
     (loss,) = ledger.losses()
-    assert loss.startswith("2 copies between GPUs have no record: add peer_copies to the kinds")
+    assert loss.startswith("2 copies, perhaps between GPUs, have no record: add peer_copies to the kinds")
+
+
+@pytest.mark.parametrize(("devices", "lost"), [({}, 0), ({0: "H100"}, 0), ({0: "H100", 1: "H100"}, 3)])
+def test_with_several_gpus_any_copy_without_a_record_may_be_between_them(build, devices, lost):
+    """Frameworks copy between GPUs through cudaMemcpyAsync, whose addresses tell the GPUs."""
+    build.environment = {"peer_copies": False, "devices": devices}
+    build.call("cudaMemcpyAsync_v3020", 10, correlation_id=4).call("cuMemcpyDtoDAsync_v2", 20, correlation_id=5)
+    build.call("cudaMemcpy2DAsync_ptsz_v7000", 1000, correlation_id=6)
+    build.call("cudaMemcpyAsync_v3020", 2000, correlation_id=7).memcpy(2500, correlation_id=7)
+    build.call("cuMemcpyHtoDAsync_v2", 3000, correlation_id=8).call("cudaMemcpy_v3020", 3500, return_value=1)
+    build.call("cuStreamBeginCapture_v2", 4000, 10).call("cudaMemcpyAsync_v3020", 4500, correlation_id=9)
+    build.call("cuStreamEndCapture", 5000, 10)
+    assert build.recording().ledger.peer_copies_unrecorded == lost
+    build.call("cudaMemcpyAsync_v3020", 6000, correlation_id=10)
+    capture = build.capture()
+    capture["part"] = Part(None, first_annotation=1, is_continued=True)  # the last record may be in the next part
+    assert Recording.from_capture(capture).ledger.peer_copies_unrecorded == lost
 
 
 @pytest.mark.parametrize("environment", [{}, {"peer_copies": True}], ids=["not known", "recorded"])
