@@ -13,13 +13,14 @@ _SYSTEM = ("/usr/", "/opt/", "/lib/", "/lib64/")
 def portable(path: str) -> str:
     """The part of a library's path that is the same on every machine.
 
-    In a system's folder that is the whole path, elsewhere the part from ``site-packages`` on, or else the file's name.
+    That is the part from ``site-packages`` on: a virtual environment may lie in a system's folder, too, such as /opt.
+    Otherwise it is the whole path in a system's folder, and elsewhere the file's name.
     """
-    if path.startswith(_SYSTEM):
-        return path
     parts = PurePath(path).parts
-    begin = next((index for index, part in enumerate(parts) if part in _PACKAGES), len(parts) - 1)
-    return "/".join(parts[begin:])
+    begin = next((index for index, part in enumerate(parts) if part in _PACKAGES), None)
+    if begin is None and path.startswith(_SYSTEM):
+        return path
+    return "/".join(parts[begin if begin is not None else -1 :])
 
 
 def without_home(text: str) -> str:

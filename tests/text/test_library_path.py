@@ -1,0 +1,30 @@
+"""The part of paths that outputs may contain."""
+
+import pytest
+
+from collector.text.library_path import portable, without_home
+
+
+@pytest.mark.parametrize(
+    ("path", "part"),
+    [
+        ("/usr/local/cuda-13.0/lib64/libcupti.so.13", "/usr/local/cuda-13.0/lib64/libcupti.so.13"),
+        ("/opt/cuda/extras/CUPTI/lib64/libcupti.so.13", "/opt/cuda/extras/CUPTI/lib64/libcupti.so.13"),
+        (
+            "/home/someone/env/lib/python3.12/site-packages/nvidia/cu13/lib/libcupti.so.13",
+            "site-packages/nvidia/cu13/lib/libcupti.so.13",
+        ),
+        (
+            "/opt/project-of-someone/.venv/lib/python3.12/site-packages/nvidia/cu13/lib/libcupti.so.13",
+            "site-packages/nvidia/cu13/lib/libcupti.so.13",
+        ),
+        ("/home/someone/build/libcupti.so.13", "libcupti.so.13"),
+        ("libcupti.so.13", "libcupti.so.13"),
+    ],
+)
+def test_a_librarys_path_has_no_folder_of_the_machines_owner(path, part):
+    assert portable(path) == part
+
+
+def test_texts_have_no_home_folder():
+    assert without_home("cannot read /home/someone/x.json") == "cannot read ~/x.json"
