@@ -18,6 +18,7 @@ import faulthandler
 import itertools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -55,6 +56,10 @@ STDERR_LINES = 20
 TOGETHER = 4
 """The number of processes that ask at the same time."""
 ANSWERED = "ended"
+SCRATCH = "gpu-questions-"
+"""How the names of the folders begin in which questions have their files, one inside the other."""
+_SCRATCH = re.compile(rf"(?:/[^\s/\"'()]+)*/{SCRATCH}[^\s/\"'()]+/")
+_PACKAGES = re.compile(r"(?:/[^\s/\"'()]+)+/site-packages/")
 
 
 @dataclass(frozen=True)
@@ -191,7 +196,7 @@ def ask_here(name: str, part: str, file: Path, card: Card) -> int:
 
 def ask(name: str, part: str, seconds: float, options: argparse.Namespace) -> Answer:
     """Ask one part of a question in a process of its own."""
-    with tempfile.TemporaryDirectory(prefix="gpu-questions-") as scratch:
+    with tempfile.TemporaryDirectory(prefix=SCRATCH) as scratch:
         file, errors = Path(scratch) / "notes", Path(scratch) / "stderr"
         command = [sys.executable, str(Path(__file__).resolve()), "--ask", name, "--part", part, "--notes", str(file)]
         command += ["--simulated"] if options.simulated else []
@@ -310,8 +315,14 @@ def write(answers: dict[str, dict[str, Answer]], folder: Path) -> None:
     }  # fmt: skip
     for file, text in (("questions.md", "\n".join(lines)), ("questions.json", json.dumps(found, indent=1))):
         partial = folder / f".{file}"
-        partial.write_text(text)
+        partial.write_text(without_machine(text))
         partial.replace(folder / file)
+
+
+def without_machine(text: str) -> str:
+    """Any text without the folders of this machine, which the answers in the repository must not name."""
+    text = _PACKAGES.sub("site-packages/", _SCRATCH.sub("", text))
+    return text.replace(f"{ROOT}/", "").replace(f"{Path.home()}/", "~/")
 
 
 def chosen_questions(text: str) -> list[str]:

@@ -26,8 +26,8 @@ def libraries(notes: Notes, card: Card, part: str) -> None:
         return
     found = found_libraries(card.libraries)
     notes.did(
-        f"{len(found)} files in {card.libraries}: with each, a step of 400 kernels, 200 copies and 5 launches of a "
-        "graph of 20 kernels inside collector.trace(strict=True); where that fails, a client of a few direct calls"
+        f"{len(found)} files in {card.libraries.name}: with each, a step of 400 kernels, 200 copies and 5 launches of "
+        "a graph of 20 kernels inside collector.trace(strict=True); where that fails, a client of a few direct calls"
     )
 
     def ask(place: tuple[int, Path]) -> list[tuple[str, str, str, dict[str, Any]]]:
