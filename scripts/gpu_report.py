@@ -558,7 +558,8 @@ def write(report: Report, card: str, table: str) -> Path:
         if (answers := report.folder / "questions" / "questions.md").exists():
             shutil.copy(answers, results / f"{file_name(card)}-questions.md")
         if (recordings := report.folder / RECORDINGS).is_dir():
-            shutil.copytree(recordings, ROOT / "tests" / "data" / "gpu" / file_name(card), dirs_exist_ok=True)
+            kept = ROOT / "tests" / "data" / "gpu" / file_name(card)
+            shutil.copytree(recordings, kept, ignore=shutil.ignore_patterns("*.pb"), dirs_exist_ok=True)  # large
     return path
 
 

@@ -181,6 +181,7 @@ def test_a_real_cards_report_goes_into_the_repository_by_its_name(gpu_report, re
     report.folder = tmp_path / "out"
     (report.folder / "recordings").mkdir(parents=True)
     (report.folder / "recordings" / "cuda_step.gpurec").write_text("recorded")
+    (report.folder / "recordings" / "cuda_step.pb").write_text("the same, in many bytes")
     (report.folder / "questions").mkdir()
     (report.folder / "questions" / "questions.md").write_text("answers")
     path = gpu_report.write(report, "NVIDIA H200 (141 GB)", "")
@@ -188,13 +189,14 @@ def test_a_real_cards_report_goes_into_the_repository_by_its_name(gpu_report, re
     assert path.read_text() == (report.folder / "report.md").read_text()
     kept = tmp_path / "tests" / "data" / "gpu" / "nvidia-h200-141-gb" / "cuda_step.gpurec"
     assert kept.read_text() == "recorded"
+    assert list(kept.parent.iterdir()) == [kept]
     for _ in range(2):  # the archive may lie in the folder that it has
         gpu_report.pack(report, report.folder / "gpu.tgz")
     with tarfile.open(report.folder / "gpu.tgz") as archive:
         assert {member.name for member in archive if member.isfile()} == {
-            "out/report.md", "out/recordings/cuda_step.gpurec", "out/questions/questions.md",
-            "benchmarks/results/nvidia-h200-141-gb-questions.md", str(path.relative_to(tmp_path)),
-            str(kept.relative_to(tmp_path)),
+            "out/report.md", "out/recordings/cuda_step.gpurec", "out/recordings/cuda_step.pb",
+            "out/questions/questions.md", "benchmarks/results/nvidia-h200-141-gb-questions.md",
+            str(path.relative_to(tmp_path)), str(kept.relative_to(tmp_path)),
         }  # fmt: skip
 
 
