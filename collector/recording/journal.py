@@ -34,6 +34,7 @@ from collector.recording.schema import ACTIVITY_TABLES, LAUNCHED_TABLES, SCHEMA
 from collector.recording.shed_kinds import BUDGET, HIGHEST, LAST, SHED, calls_end_ns, in_part
 from collector.recording.stream_names import device_labels
 from collector.recording.text_columns import text_column
+from collector.recording.unfinished_work import NOT_AWAITED
 
 if TYPE_CHECKING:
     import mmap
@@ -678,6 +679,8 @@ class _Journal:
         capture["counters"] |= in_part(self.numbers, clock["cupti_start_ns"] - self.numbers["clock.cupti_start_ns"])
         if forgotten := self._rows_before.total():
             capture["counters"]["rows_forgotten"] = forgotten
+        if not has_ended or self.numbers.get("segment.closed"):
+            capture["counters"][NOT_AWAITED] = 1
         if self._window_ns == (None, None) and (missing := self._missing.total()):
             capture["counters"]["rows_missing"] = missing
         if (part := self._part()) is not None:

@@ -49,7 +49,7 @@ def times_of_losses(recording: Recording) -> dict[str, list[int]]:
 
 
 def _invalid(recording: Recording, *, are_unfinished: bool) -> npt.NDArray[Any]:
-    unfinished = unfinished_rows(recording.parts[0], recording.invalid)
+    unfinished = unfinished_rows(recording.parts[0], recording.invalid, recording.counters)
     tables = ((getattr(recording.invalid, name), mask) for name, mask in unfinished.items())
     return np.concatenate(
         [_called_at(recording, table.correlation_id[mask == are_unfinished]) for table, mask in tables]

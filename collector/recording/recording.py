@@ -196,7 +196,7 @@ class Recording(TablesOfRecording):
             environment = capture["environment"]
             launch_figures = _launch_figures(columns, strings, capture.get("part"), until_ns, environment)
         apart = {"invalid_timestamps": len(invalid), "early": len(early), "late": len(late)}
-        apart["unfinished"] = sum(int(rows.sum()) for rows in unfinished_rows(kept, invalid).values())
+        apart["unfinished"] = sum(int(rows.sum()) for rows in unfinished_rows(kept, invalid, counters).values())
         ledger = _balance(columns, kept, apart, counters, launch_figures)
         details = [Details.from_fields(each) for each in capture.get("details", ())]
         if (columns["annotations"]["details_id"] > len(details)).any():

@@ -1,8 +1,11 @@
 """Activities that had not ended when the recording ended: CUPTI hands out their records without an end.
 
-The record of an activity that was running has a start and no end, and that of one that waited has neither. Under load
-CUPTI loses times of activities that have ended, too (tensorflow#20750, parcagpu#23). So a record counts as unfinished
-only if no later activity of its stream has times, and one without a start only if another activity was running.
+The record of work that waited has neither a start nor an end. Nor has that of running work from libcupti 13.0.85, which
+was seen on an H100; other versions may give the start. Under load CUPTI loses times of activities that have ended, too
+(tensorflow#20750, parcagpu#23). So a record counts as unfinished only
+
+* if no later activity of its stream has times, and no later wait for its stream or context has succeeded;
+* and if nothing waited for the devices at the end (`NOT_AWAITED`), or another activity has a start and no end.
 """
 
 from __future__ import annotations
@@ -11,21 +14,29 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from collector.recording.cupti_enums import SYNC_TYPES
+from collector.recording.distinct import are_among
 from collector.recording.first_rows import distinct_rows
 from collector.recording.schema import LAUNCHED_TABLES
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy.typing as npt
 
     from collector.recording.schema import Tables
 
+NOT_AWAITED = "work_not_awaited"
+"""The counter of a source that is 1 if the recording ended without a successful wait for the devices."""
 
-def unfinished_rows(kept: Tables, invalid: Tables) -> dict[str, npt.NDArray[np.bool_]]:
+
+def unfinished_rows(kept: Tables, invalid: Tables, counters: Mapping[str, int]) -> dict[str, npt.NDArray[np.bool_]]:
     """For each table of launched work whether each row with impossible times had not ended.
 
     Args:
         kept: the rows of the step.
         invalid: the rows that are set apart because of impossible times.
+        counters: those of the source.
     """
     apart = [getattr(invalid, name) for name in LAUNCHED_TABLES]
     parts = [*apart, *(getattr(kept, name) for name in LAUNCHED_TABLES)]
@@ -42,8 +53,25 @@ def unfinished_rows(kept: Tables, invalid: Tables) -> dict[str, npt.NDArray[np.b
         np.maximum.at(last, streams[num_apart:], correlations[num_apart:])
         starts, ends = joined("start_ns")[:num_apart], joined("end_ns")[:num_apart]
         own = correlations[:num_apart]
-        found = (ends == 0) & (own > 0) & (own >= last[streams[:num_apart]])
-        if not (found & (starts > 0)).any():
+        waits = _last_waits(kept, joined("context_id")[:num_apart], joined("stream_id")[:num_apart])
+        found = (ends == 0) & (own > 0) & (own >= last[streams[:num_apart]]) & (own > waits)
+        if not counters.get(NOT_AWAITED) and not (found & (starts > 0)).any():
             found[:] = False
     bounds = np.cumsum([len(part) for part in apart])[:-1]
     return dict(zip(LAUNCHED_TABLES, np.split(found, bounds), strict=True))
+
+
+def _last_waits(kept: Tables, contexts: npt.NDArray[np.int64], streams: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """For each stream of a context the correlation id of the last successful wait of the host for it, or -1."""
+    calls, waits = kept.api_calls, kept.synchronizations
+    waits = waits[~are_among(waits.correlation_id, calls.correlation_id[calls.return_value != 0])]
+    last = np.full(len(contexts), -1, np.int64)
+    for name, is_of_stream in (("Context Synchronize", False), ("Stream Synchronize", True)):
+        chosen = waits.where(sync_type=SYNC_TYPES.index(name))
+        parts = [(chosen.context_id, contexts), *([(chosen.stream_id, streams)] if is_of_stream else [])]
+        keys = [np.concatenate([waited.astype(np.int64), asked]) for waited, asked in parts]
+        numbers = distinct_rows(keys)[1]
+        newest = np.full(int(numbers.max(initial=-1)) + 1, -1, np.int64)
+        np.maximum.at(newest, numbers[: len(chosen)], chosen.correlation_id.astype(np.int64))
+        last = np.maximum(last, newest[numbers[len(chosen) :]])
+    return last

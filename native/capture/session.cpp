@@ -366,21 +366,22 @@ bool Session::try_leave_out(Lever lever) {
 
 // --- Stop --------------------------------------------------------------------------------------------------------
 
-void Session::synchronize_contexts() const {
+bool Session::synchronize_contexts() const {
   const cupti::DriverFunctions& driver = library().driver();
-  if (driver.CtxSynchronize == nullptr) return;
+  if (driver.CtxSynchronize == nullptr) return false;
+  bool are_done = true;
   void* current = nullptr;
   if (driver.CtxGetCurrent != nullptr && driver.CtxGetCurrent(&current) == 0 && current != nullptr) {
-    driver.CtxSynchronize();
+    are_done = driver.CtxSynchronize() == 0;
   }
   int count = 0;
   // A driver library that wraps the real one may lack some of these functions.
   if (driver.DeviceGetCount == nullptr || driver.DeviceGet == nullptr || driver.DevicePrimaryCtxGetState == nullptr ||
       driver.DevicePrimaryCtxRetain == nullptr || driver.DevicePrimaryCtxRelease == nullptr ||
       driver.CtxPushCurrent == nullptr || driver.CtxPopCurrent == nullptr) {
-    return;
+    return are_done;
   }
-  if (driver.DeviceGetCount(&count) != 0) return;
+  if (driver.DeviceGetCount(&count) != 0) return are_done;
   for (int ordinal = 0; ordinal < count; ++ordinal) {
     int device = 0;
     unsigned flags = 0;
@@ -391,12 +392,13 @@ void Session::synchronize_contexts() const {
     if (driver.DevicePrimaryCtxGetState(device, &flags, &is_active) != 0 || is_active == 0) continue;
     if (driver.DevicePrimaryCtxRetain(&context, device) != 0) continue;
     if (context != current && driver.CtxPushCurrent(context) == 0) {
-      driver.CtxSynchronize();
+      are_done = driver.CtxSynchronize() == 0 && are_done;
       void* popped = nullptr;
       driver.CtxPopCurrent(&popped);
     }
     driver.DevicePrimaryCtxRelease(device);
   }
+  return are_done;
 }
 
 void Session::flush(uint32_t forced, int64_t deadline_ns, int64_t patience_ns) {
@@ -440,7 +442,7 @@ std::optional<Capture> Session::stop(bool synchronize, int64_t timeout_ns, Holde
   capture.own_calls.thread_id = this_thread_id();
   library().clock().learn();
   capture.own_calls.from_ns = cupti_now();
-  if (synchronize) synchronize_contexts();
+  const bool are_done = synchronize && synchronize_contexts();
   end_collecting();
   capture.start = start_;
   capture.stop = read_clocks(library()).value_or(start_);
@@ -470,6 +472,7 @@ std::optional<Capture> Session::stop(bool synchronize, int64_t timeout_ns, Holde
   capture.counters = decode_thread_.counters();
   capture.counters["buffers_outstanding"] = pools_.current()->outstanding(number_.load(std::memory_order_relaxed));
   capture.counters["records_dropped"] = static_cast<int64_t>(dropped);
+  if (!are_done) capture.counters["work_not_awaited"] = 1;
   capture.counters["decode_cpu_ns"] = decode_thread_.cpu_ns();
   if (const uint64_t count = annotations_.ranges_without_name() + ranges_.without_texts(); count > 0) {
     capture.counters["ranges_without_name"] = static_cast<int64_t>(count);

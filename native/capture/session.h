@@ -215,7 +215,8 @@ class Session {
   void finish_journal(const Capture& capture) REQUIRES(control_);
   void roll_back() REQUIRES(control_);
   void end_collecting() REQUIRES(control_);
-  void synchronize_contexts() const;
+  // Whether all work of the devices is done: no wait has failed.
+  bool synchronize_contexts() const;
   // Has CUPTI complete its buffers, and waits for them until the deadline at most, or until none has come back for
   // `patience_ns`. Unless `forced`, CUPTI keeps the buffers in which a record is unfinished.
   void flush(uint32_t forced, int64_t deadline_ns, int64_t patience_ns) REQUIRES(control_);

@@ -174,6 +174,51 @@ def test_other_impossible_times_are_not_those_of_unfinished_work(build, rows):
     assert NO_TIME in ledger.losses()
 
 
+STILL_RUNNING = "1 activity was still running or waiting when the recording ended: no end is known"
+
+
+def _wait(build, correlation, name, sync_type, **values):
+    """A wait of the host after the launches of `_activities`."""
+    build.call(name, 10 * correlation, 5, correlation_id=correlation, return_value=values.pop("return_value", 0))
+    return build.raw(
+        "synchronizations", sync_type=sync_type, correlation_id=correlation, start_ns=START_NS + 10 * correlation,
+        end_ns=START_NS + 10 * correlation + 5, **values,
+    )  # fmt: skip
+
+
+def test_work_without_a_start_is_unfinished_if_nothing_waited_for_it(build):
+    """CUPTI 13.0.85 gives running work no start either."""
+    build.counters["work_not_awaited"] = 1
+    ledger = _activities(build, (1, 7, 500, 600), (2, 7, 0, 0), (3, 8, 700, 800))
+    assert (ledger.unfinished, ledger.invalid_timestamps) == (1, 1)
+    assert ledger.losses() == [STILL_RUNNING]
+    assert NO_TIME in _activities(build, (4, 7, 900, 950)).losses()  # which shows that the one before it has ended
+
+
+@pytest.mark.parametrize(
+    ("name", "sync_type", "values", "has_ended"),
+    [
+        ("cuStreamSynchronize", 3, {"stream_id": 7}, True),
+        ("cuStreamSynchronize", 3, {"stream_id": 8}, False),
+        ("cuCtxSynchronize", 4, {"stream_id": 0xFFFFFFFF}, True),
+        ("cuCtxSynchronize", 4, {"stream_id": 0xFFFFFFFF, "context_id": 5}, False),
+        ("cuCtxSynchronize", 4, {"stream_id": 0xFFFFFFFF, "return_value": 999}, False),
+        ("cuStreamWaitEvent", 2, {"stream_id": 7}, False),
+    ],
+)
+def test_a_later_wait_that_succeeded_shows_that_work_has_ended(build, name, sync_type, values, has_ended):
+    build.counters["work_not_awaited"] = 1
+    _wait(build, 3, name, sync_type, **values)
+    ledger = _activities(build, (2, 7, 0, 0))
+    assert ledger.losses() == [NO_TIME if has_ended else STILL_RUNNING]
+
+
+def test_a_wait_before_the_launch_shows_nothing(build):
+    build.counters["work_not_awaited"] = 1
+    _wait(build, 1, "cuCtxSynchronize", 4)
+    assert _activities(build, (2, 7, 0, 0)).losses() == [STILL_RUNNING]
+
+
 def test_unfinished_work_beside_lost_times(build):
     ledger = _activities(build, (1, 7, 500, 0), (2, 7, 700, 800), (3, 8, 900, 0))
     assert (ledger.unfinished, ledger.invalid_timestamps) == (1, 2)

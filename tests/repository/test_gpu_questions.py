@@ -104,6 +104,7 @@ def test_faults_and_ends_leave_what_the_simulator_has_recorded(ask):
     assert answers["hang"]["raw"]["unfinished"] == 1
     assert answers["hang"]["recorder"]["dumps"] == 1
     assert "running: spin" in text  # the recorder's own line
+    assert text.count("1 activity was still running or waiting when the recording ended: no end is known") >= 2
     whole = [end for end, kernels in answers["endings"][""].items() if f"work {LAUNCHES_AT_THE_END}" in kernels]
     assert {f"driver API, {end}" for end in ("return", "exit", "_exit later", "abort later", "running")} <= set(whole)
     assert answers["endings"][""]["driver API, abort"] == "no trace"

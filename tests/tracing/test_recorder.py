@@ -439,6 +439,9 @@ while not recorder.dumps:
     recording = only_dump(tmp_path)
     assert [kernel.name for kernel in recording.kernels] == ["kernel"] * 20
     assert [kernel.name for kernel in recording.invalid.kernels] == ["never_ends"]
+    assert recording.ledger.losses() == [
+        "1 activity was still running or waiting when the recording ended: no end is known"
+    ]
 
 
 @pytest.mark.slow

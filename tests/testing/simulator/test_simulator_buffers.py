@@ -38,8 +38,7 @@ def test_flush_keeps_a_buffer_with_an_unfinished_record_and_forced_returns_it_on
         assert len(client.records(RUNTIME)) == 3
         assert [record.text for record in client.records(CONCURRENT_KERNEL)[1:]] == ["second", "long"]
         unfinished = client.records(CONCURRENT_KERNEL)[2]
-        assert unfinished.end == 0
-        assert unfinished.start > 0
+        assert (unfinished.start, unfinished.end) == (0, 0)  # although it has begun: as on an H100 with 13.0.85
         gpu.synchronize()
         client.flush(forced=True)
         assert len(client.records(CONCURRENT_KERNEL)) == 3
