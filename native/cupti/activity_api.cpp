@@ -1,6 +1,7 @@
 #include "cupti/activity_api.h"
 
 #include <array>
+#include <string_view>
 
 namespace collector::cupti {
 namespace {
@@ -10,6 +11,14 @@ constexpr uint32_t kSystemThreadIds = 1;  // CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTE
 template <typename Function, typename... Arguments>
 Result call(Function function, Arguments... arguments) noexcept {
   return function == nullptr ? Result::kNotSupported : function(arguments...);
+}
+
+// The name that a client gave, or "": 13.0.85 says "CUPTI for NAME", and "CUPTI for <not provided>" of a client that
+// gave none.
+std::string own_name(std::string_view described) {
+  constexpr std::string_view kBefore = "CUPTI for ";
+  if (described.substr(0, kBefore.size()) == kBefore) described.remove_prefix(kBefore.size());
+  return described == "<not provided>" ? "" : std::string(described);
 }
 
 }  // namespace
@@ -32,7 +41,7 @@ Result ActivityApi::subscribe_v2(SubscriberParams& params, SubscriberCallback ca
   params.holder_name = name.data();
   params.holder_name_bytes = name.size();
   const Result result = call(cupti_.Subscribe_v2, subscriber, callback, nullptr, &params);
-  holder = name.data();
+  holder = own_name(name.data());
   return result;
 }
 

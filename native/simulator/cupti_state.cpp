@@ -67,7 +67,10 @@ void Simulator::set_flush_period(uint32_t milliseconds) {
 }
 
 Result Simulator::subscribe(void** handle, const Subscribers::Request& request, std::string& holder) {
-  if (faults.strikes(Fault::kSecondSubscriber, nullptr, {}, &holder)) return Result::kMultipleSubscribersNotSupported;
+  if (faults.strikes(Fault::kSecondSubscriber, nullptr, {}, &holder)) {
+    holder = Subscribers::described(holder);
+    return Result::kMultipleSubscribersNotSupported;
+  }
   const bool may_share = release.cuda >= 13030 && driver_version >= 13030;
   return subscribers.subscribe(handle, request, may_share, holder);
 }

@@ -6,11 +6,15 @@ namespace collector::simulator {
 
 using cupti::Result;
 
+std::string Subscribers::described(const std::string& name) {
+  return "CUPTI for " + (name.empty() ? "<not provided>" : name);
+}
+
 Result Subscribers::subscribe(void** handle, const Request& request, bool may_share, std::string& holder) {
   const threads::MutexLock lock(mutex_);
   const auto first = std::find_if(subscribers_.begin(), subscribers_.end(),
                                   [](const Subscriber& subscriber) { return subscriber.is_used.load(); });
-  if (first != subscribers_.end()) holder = first->name;
+  if (first != subscribers_.end()) holder = described(first->name);
   const bool is_excluded = std::any_of(subscribers_.begin(), subscribers_.end(), [&](const Subscriber& subscriber) {
     return subscriber.is_used.load() && !(subscriber.allows_others && request.allows_others);
   });

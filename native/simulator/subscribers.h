@@ -23,6 +23,9 @@ class Subscribers {
     bool allows_others;
   };
 
+  // What CUPTI says when it is asked for the name of a subscriber, who may have given none (13.0.85).
+  static std::string described(const std::string& name);
+
   // `may_share`: the version and the driver let several subscribe. `holder` becomes the name of the first subscriber.
   cupti::Result subscribe(void** handle, const Request& request, bool may_share, std::string& holder) EXCLUDES(mutex_);
   cupti::Result unsubscribe(const void* handle) EXCLUDES(mutex_);

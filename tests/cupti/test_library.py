@@ -308,6 +308,15 @@ def test_other_subscriber_is_named_where_the_library_can(cuda: str) -> None:
         assert ('"nsys"' in error.cause) == (cuda != "12.4")
 
 
+def test_other_subscriber_without_a_name_is_not_named() -> None:
+    """As PyTorch's profiler, which subscribes by a function that takes no name."""
+    with SimulatedGpu(cuda="13.0") as gpu:
+        gpu.inject("second_subscriber", count=-1)
+        error = failure_of_start()
+        assert error.kind == "subscriber-conflict"
+        assert "it is" not in error.cause
+
+
 def test_shared_subscription_collects_without_one() -> None:
     with SimulatedGpu() as gpu:
         gpu.inject("second_subscriber", target="kineto", count=-1)

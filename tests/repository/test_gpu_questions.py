@@ -57,7 +57,8 @@ def test_records_have_the_sizes_and_kinds_of_the_simulated_version(ask):
     assert answers["records"][""]["records"]["CONCURRENT_KERNEL"] == 10
     assert "managed memory: cuMemAllocManaged is not offered by this libcuda" in text
     assert answers["subscribers"][""]["accepted"] == [32]
-    assert "the holder's name is 'gpu_questions'" in text
+    assert "the holder's name is 'CUPTI for gpu_questions'" in text
+    assert "the holder's name is 'CUPTI for <not provided>'" in text
     assert "cuptiActivityEnableHWTrace is not offered by this libcupti" in text
     assert answers["device_name"][""]["records"] == 1
 
