@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from collector.analysis.annotation_paths import NO_ANNOTATION
@@ -15,6 +16,7 @@ from collector.analysis.kernels import kernels
 from collector.analysis.no_launches import no_launches
 from collector.analysis.ops import ops
 from collector.formats.call_sums import NO_TIMES
+from collector.recording.context_errors import STICKY_ERRORS, failed_calls
 from collector.text.quantities import time_text
 from collector.text.terminal import printable, shows_colours, styled
 from collector.text.text_tables import folded, table_text
@@ -71,6 +73,17 @@ def summarize(recording: Recording, *, unavailable: str | None = None, color: bo
         page.say(loss, "red", indent="  ")
     for line in ledger.part_lines():
         page.say(line, "yellow", indent="  ")
+    if timeless := Counter(recording.invalid.kernels.names()):
+        names = [f"{printable(name)} ({counted('{:,} time[|s]', count)})" for name, count in timeless.most_common()]
+        others = [counted("{:,} other[|s]", len(names) - _TOP_ROWS)] if len(names) > _TOP_ROWS else []
+        page.say(f"Kernels without times: {', '.join(names[:_TOP_ROWS] + others)}", "yellow")
+    calls = recording.api_calls
+    if len(failed := failed_calls(calls)):
+        code = int(calls.return_value[failed[0]])
+        function = printable(calls[failed[:1]].names()[0])
+        page.say(
+            f"{function} returned CUDA error {code} ({STICKY_ERRORS[code]}), after which its context is unusable", "red"
+        )
     if causes := no_launches(recording):
         page.say(causes, "yellow")
     return page.text

@@ -77,6 +77,8 @@ class Ledger(TableCounts):
     """Rows set apart in ``Recording.invalid``: start or end 0, or end before start."""
     unfinished: int = 0
     """Those among them that were running or waiting when the recording ended: see `unfinished_work`."""
+    lost_with_context: int = 0
+    """Those among them whose context became unusable by a CUDA error: see `unfinished_work`."""
     early: int = 0
     """Rows set apart in ``Recording.early``: they start before the step did."""
     late: int = 0
@@ -142,7 +144,8 @@ class Ledger(TableCounts):
     def explained_losses(self) -> list[tuple[str, str]]:
         """The field that counts each loss, and its line in `losses`."""
         counts = self.as_dict()
-        counts["invalid_timestamps"] = max(0, self.invalid_timestamps - self.unfinished)  # which have their own line
+        with_own_line = self.unfinished + self.lost_with_context
+        counts["invalid_timestamps"] = max(0, self.invalid_timestamps - with_own_line)
         own = [(name, counted(text, count)) for name, text in LOSSES.items() if (count := counts.get(name))]
         return own + shed_lines(counts) + [("unread", line) for line in self.unread_lines()]
 
@@ -199,6 +202,8 @@ LOSSES = {
     "bytes_unparsed": "{} byte[|s] of buffers could not be read as records",
     "records_unknown_kind": "{} record[|s] [is|are] of a kind this version does not know",
     "unfinished": "{} activit[y|ies] [was|were] still running or waiting when the recording ended: no end is known",
+    "lost_with_context": "{} activit[y|ies] [has|have] no times: a CUDA error made [its|their] context unusable before "
+    "CUPTI had delivered [its|their] record[|s]. A journal or collector.record() has those of earlier work",
     "invalid_timestamps": "{} activit[y|ies] [has|have] no usable time (CUPTI gave 0, or an end before the start)",
     "early": "{} activit[y|ies] start[s|] before the step and [is|are] kept apart",
     "late": "{} activit[y|ies] end[s|] after the step and [is|are] kept apart",

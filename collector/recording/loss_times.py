@@ -11,7 +11,7 @@ from collector.recording.distinct import are_among
 from collector.recording.ledger import LaunchFates, unrecorded_peer_copies, without_launch
 from collector.recording.schema import LAUNCHED_TABLES
 from collector.recording.shed_kinds import SHED, calls_end_ns
-from collector.recording.unfinished_work import unfinished_rows
+from collector.recording.unfinished_work import TimelessRows, timeless_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,8 +33,9 @@ def times_of_losses(recording: Recording) -> dict[str, list[int]]:
     """
     find: dict[str, Callable[[], npt.NDArray[Any]]] = {
         "launches_without_kernel": lambda: _without_kernel(recording),
-        "unfinished": lambda: _invalid(recording, are_unfinished=True),
-        "invalid_timestamps": lambda: _invalid(recording, are_unfinished=False),
+        "unfinished": lambda: _invalid(recording, lambda rows, name: rows.unfinished[name]),
+        "lost_with_context": lambda: _invalid(recording, lambda rows, name: rows.lost_with_context[name]),
+        "invalid_timestamps": lambda: _invalid(recording, TimelessRows.unexplained),
         "late": lambda: np.concatenate([getattr(recording.late, name).start_ns for name in LAUNCHED_TABLES]),
         "kernels_without_launch": lambda: _without_launch(recording),
         "peer_copies_unrecorded": lambda: _peer_copies(recording),
@@ -48,12 +49,10 @@ def times_of_losses(recording: Recording) -> dict[str, list[int]]:
     return {name: times for name, times in thinned.items() if times}
 
 
-def _invalid(recording: Recording, *, are_unfinished: bool) -> npt.NDArray[Any]:
-    unfinished = unfinished_rows(recording.parts[0], recording.invalid, recording.counters)
-    tables = ((getattr(recording.invalid, name), mask) for name, mask in unfinished.items())
-    return np.concatenate(
-        [_called_at(recording, table.correlation_id[mask == are_unfinished]) for table, mask in tables]
-    )
+def _invalid(recording: Recording, chosen: Callable[[TimelessRows, str], npt.NDArray[np.bool_]]) -> npt.NDArray[Any]:
+    rows = timeless_rows(recording.parts[0], recording.invalid, recording.counters)
+    tables = ((getattr(recording.invalid, name), chosen(rows, name)) for name in LAUNCHED_TABLES)
+    return np.concatenate([_called_at(recording, table.correlation_id[mask]) for table, mask in tables])
 
 
 def _without_kernel(recording: Recording) -> npt.NDArray[Any]:

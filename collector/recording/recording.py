@@ -39,7 +39,7 @@ from collector.recording.schema import (
 from collector.recording.shed_kinds import calls_end_ns
 from collector.recording.table import Table
 from collector.recording.text_columns import text_column
-from collector.recording.unfinished_work import unfinished_rows
+from collector.recording.unfinished_work import timeless_rows
 from collector.runtime.later_modules import later_function
 from collector.text.library_path import portable
 
@@ -63,7 +63,7 @@ _ENVIRONMENT_BY_NUMBER = ("devices", "thread_names", "thread_devices")
 _NUMBER = re.compile(r"[0-9]{1,18}")
 _ROWS_CUT = "rows_cut"
 """The counter of rows that a part lacks. A capture that has it, even if it is 0, is that of a part."""
-SET_APART = ("invalid_timestamps", "unfinished", "early", "late")
+SET_APART = ("invalid_timestamps", "unfinished", "lost_with_context", "early", "late")
 """The figures of the ledger about rows that are set apart."""
 
 
@@ -196,7 +196,8 @@ class Recording(TablesOfRecording):
             environment = capture["environment"]
             launch_figures = _launch_figures(columns, strings, capture.get("part"), until_ns, environment)
         apart = {"invalid_timestamps": len(invalid), "early": len(early), "late": len(late)}
-        apart["unfinished"] = sum(int(rows.sum()) for rows in unfinished_rows(kept, invalid, counters).values())
+        for cause, tables in timeless_rows(kept, invalid, counters)._asdict().items():
+            apart[cause] = sum(int(rows.sum()) for rows in tables.values())
         ledger = _balance(columns, kept, apart, counters, launch_figures)
         details = [Details.from_fields(each) for each in capture.get("details", ())]
         if (columns["annotations"]["details_id"] > len(details)).any():

@@ -24,9 +24,10 @@ bool is_launch(std::string_view name) {
 
 bool LaunchWatch::is_sticky(uint32_t error) {
   // CUDA's documentation: "the context cannot be used, so it must be destroyed", or the process must end. The runtime
-  // returns the driver's numbers.
-  constexpr std::array<uint32_t, 12> kSticky = {
+  // returns the driver's numbers. The same ones have names in collector/recording/context_errors.py.
+  constexpr std::array<uint32_t, 13> kSticky = {
       214,  // uncorrectable ECC error
+      220,  // uncorrectable NVLink error
       700,  // illegal address
       702,  // launch timeout
       709,  // context is destroyed

@@ -280,8 +280,9 @@ SIMULATOR_EXPORT int cuLaunchKernel(const char* function, unsigned grid_x, unsig
     kernel.block_y = static_cast<int32_t>(block_y);
     kernel.block_z = static_cast<int32_t>(block_z);
     kernel.dynamic_shared_bytes = static_cast<int32_t>(shared_bytes);
+    const uint32_t error = simulator.context_error.load();  // the program learns of a failing kernel by a later call
     if (simulator.execute(kernel, kKernelNs, 1) == 0) return kInvalidContext;
-    return static_cast<int>(simulator.context_error.load());
+    return static_cast<int>(error);
   });
 }
 

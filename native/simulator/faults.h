@@ -40,6 +40,7 @@ enum class Fault : size_t {
   kOtherDriverNumbers,
   kLostWhenDisabled,
   kFlushOverhead,
+  kFailedKernel,
   kCount,
 };
 
@@ -85,6 +86,9 @@ inline constexpr FaultRow kFaults[] = {
     {"lost_when_disabled", "", 0, true, "work that has not finished when its kind is disabled is not recorded"},
     {"flush_overhead", "nanoseconds", 60'000, true,
      "the next flush returns an overhead of this one and of a buffer request, as on a GPU"},
+    {"failed_kernel", "code", 700, false,
+     "a kernel fails: all calls after its launch return this code, and the records that CUPTI then holds have no "
+     "times"},
 };
 inline constexpr size_t kFaultCount = static_cast<size_t>(Fault::kCount);
 static_assert(sizeof(kFaults) / sizeof(kFaults[0]) == kFaultCount);

@@ -241,6 +241,8 @@ uint32_t Simulator::execute(const SimActivity& asked, int64_t duration_ns, uint6
     }
     end_call(call);
     if (write && count > 1) write_activity(activity, buffer);
+    int64_t code = 0;
+    if (activity.type == kSimKernel && faults.strikes(Fault::kFailedKernel, &code)) fail(static_cast<uint32_t>(code));
   }
   if (count > 1 && !is_captured && !is_staged) clock.advance_to(activity.end_ns);
   return first;
@@ -303,7 +305,7 @@ uint32_t Simulator::launch_graph(const SimActivity* nodes, const int64_t* durati
   const bool is_failing = call.return_value == 0 && fails(graph_id, executable);
   if (is_failing) {
     misuses.count(Misuse::kPeerCopiesBeforeGraph);
-    context_error.store(kLaunchFailed);  // which the program learns from its next call
+    fail(kLaunchFailed);  // which the program learns from its next call
   }
   if (is_failing || call.return_value != 0) {
     end_call(call);
@@ -359,7 +361,7 @@ uint32_t Simulator::synchronize(uint32_t device, int64_t stream, uint32_t launch
   const uint32_t driver_id = whole ? callback_id("cuCtxSynchronize") : callback_id("cuStreamSynchronize");
   ApiCall call =
       begin_call((launch & kSimRuntimeCall) != 0 ? runtime_id : 0, (launch & kSimDriverCall) != 0 ? driver_id : 0);
-  {
+  if (call.return_value == 0) {
     const threads::MutexLock lock(device_mutex_);
     for (const auto& [key, tail] : tails_) {
       const auto& [context_id, stream_id] = key;
@@ -383,12 +385,14 @@ uint32_t Simulator::synchronize(uint32_t device, int64_t stream, uint32_t launch
 
 bool Simulator::query(uint32_t device, uint32_t stream) {
   use_stream(device + 1, stream);
-  const ApiCall call = begin_call(callback_id("cudaStreamQuery_v3020"), callback_id("cuStreamQuery"));
+  constexpr uint32_t kNotReady = 600;
+  ApiCall call = begin_call(callback_id("cudaStreamQuery_v3020"), callback_id("cuStreamQuery"));
   bool done = false;
   {
     const threads::MutexLock lock(device_mutex_);
     done = stream_tail(device + 1, stream) <= call.start_ns;
   }
+  if (!done) call.return_value = kNotReady;
   if (done || all_sync_records.load()) {
     write_synchronization(cupti::SynchronizationType::kStreamSynchronize, call, device + 1, stream, kNoValue, 0);
   }

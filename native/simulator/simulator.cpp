@@ -131,6 +131,7 @@ std::vector<RecordBuffer*> Simulator::all_buffers() {
 }
 
 std::vector<RecordBuffer*> Simulator::complete_buffers() {
+  if (context_error.load() != 0) return {};
   std::vector<RecordBuffer*> complete = all_buffers();
   const threads::MutexLock lock(device_mutex_);
   complete.erase(
@@ -153,18 +154,53 @@ void Simulator::complete_due(bool forced) {
   {
     const threads::MutexLock lock(device_mutex_);
     const int64_t now = clock.now();
-    while (!pending_.empty() && (forced || pending_.top().activity.end_ns <= now)) {
+    const bool has_failed = context_error.load() != 0;
+    while (!pending_.empty() && (forced || (!has_failed && pending_.top().activity.end_ns <= now))) {
       due.push_back(pending_.top());
       pending_.pop();
       const auto unfinished = unfinished_.find(due.back().buffer);
       if (--unfinished->second == 0) unfinished_.erase(unfinished);
       SimActivity& activity = due.back().activity;
-      if (activity.end_ns > now) activity.start_ns = activity.end_ns = 0;
+      if (has_failed || activity.end_ns > now) activity.start_ns = activity.end_ns = 0;
     }
   }
   for (const Work& work : due) {
     const bool is_lost = faults.armed(Fault::kLostWhenDisabled) && !recorded(work.activity);
     if (!is_lost || !faults.strikes(Fault::kLostWhenDisabled)) write_activity(work.activity, *work.buffer);
+  }
+}
+
+void Simulator::fail(uint32_t code) {
+  const threads::MutexLock completing(completing_);
+  context_error.store(code);
+  for (RecordBuffer* buffer : all_buffers()) forget_times(*buffer);
+}
+
+void Simulator::forget_times(RecordBuffer& buffer) {
+  const threads::MutexLock lock(buffer.mutex);
+  uint32_t kind = 0;
+  for (size_t at = 0; at + sizeof kind <= buffer.used; at += strides_[kind]) {
+    std::memcpy(&kind, buffer.data + at, sizeof kind);
+    if (kind > kLastKind || strides_[kind] == 0) return;  // the faults that write such a record
+    size_t times = 0;
+    switch (static_cast<cupti::ActivityKind>(kind)) {
+      case cupti::ActivityKind::kKernel:
+      case cupti::ActivityKind::kConcurrentKernel:
+        times = offsetof(cupti::Kernel, start);
+        break;
+      case cupti::ActivityKind::kMemcpy:
+        times = offsetof(cupti::Memcpy, start);
+        break;
+      case cupti::ActivityKind::kMemcpy2:
+        times = offsetof(cupti::MemcpyPtoP, start);
+        break;
+      case cupti::ActivityKind::kMemset:
+        times = offsetof(cupti::Memset, start);
+        break;
+      default:
+        continue;
+    }
+    std::memset(buffer.data + at + times, 0, 2 * sizeof(uint64_t));
   }
 }
 

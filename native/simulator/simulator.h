@@ -270,6 +270,9 @@ class Simulator {
   }
   void write(uint32_t kind, const void* record, size_t bytes, RecordBuffer& buffer);
   void complete_due(bool forced);
+  // A kernel has failed: nothing on the devices ends any more, and what the client does not have yet loses its times.
+  void fail(uint32_t code);
+  void forget_times(RecordBuffer& buffer);
   void overheads_of_flush(int64_t duration_ns);
   void work();
   void wake();

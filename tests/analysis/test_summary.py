@@ -51,6 +51,17 @@ def test_losses_stand_at_the_end_one_line_each_in_red(build, monkeypatch):
     assert "\x1b" not in "".join(plain)
 
 
+def test_work_without_times_has_its_names_and_the_error_that_took_them(build, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    for correlation, name in ((1, "gemm"), (2, "gemm"), (3, "write_to")):
+        build.launch(correlation, 10 * correlation).raw("kernels", correlation_id=correlation, name_id=build.text(name))
+    build.call("cuCtxSynchronize", 100, correlation_id=4, return_value=700)
+    assert summarize(build.recording()).splitlines()[-2:] == [
+        "Kernels without times: gemm (2 times), write_to (1 time)",
+        "cuCtxSynchronize returned CUDA error 700 (CUDA_ERROR_ILLEGAL_ADDRESS), after which its context is unusable",
+    ]
+
+
 def test_lines_fit_the_terminal(build, monkeypatch):
     build.counters.update(records_dropped=7)
     recording = build.kernel("k" * 300, 10).annotation("layer", 0, 50, 1).memcpy(10, 1000).recording()

@@ -492,3 +492,29 @@ def test_many_threads_launch_at_once(gpu: SimulatedGpu) -> None:
         path == f"thread{stream - 10}" for path, stream in zip(paths, step.kernels.stream_id.tolist(), strict=True)
     )
     assert step.ledger.complete
+
+
+def test_an_error_of_a_kernel_takes_the_times_of_those_before_it(gpu: SimulatedGpu) -> None:
+    """Seen on an H100 with 13.0.85: the ledger said that CUPTI had given impossible times, and nothing of the error."""
+    with collector.trace() as step:
+        launch_some(gpu)
+        gpu.synchronize()
+        gpu.inject("failed_kernel", value=700)
+        launch_some(gpu, 1)
+        gpu.synchronize()
+    assert step.ledger.lost_with_context == len(step.recording.invalid.kernels) == 21
+    (loss,) = step.ledger.losses()
+    assert "a CUDA error made their context unusable" in loss
+    assert "returned CUDA error 700 (CUDA_ERROR_ILLEGAL_ADDRESS)" in step.summary()
+
+
+def test_running_work_has_no_start(gpu: SimulatedGpu) -> None:
+    """Seen on an H100 with 13.0.85: the ledger took it for work without a usable time."""
+    with collector.trace(synchronize=False) as step:
+        launch_some(gpu)
+        gpu.synchronize()
+        gpu.launch("endless", stream=7, duration_ns=10**15)
+        gpu.advance(1_000_000)
+    (kernel,) = step.recording.invalid.kernels
+    assert (kernel.name, kernel.start_ns, step.ledger.unfinished) == ("endless", 0, 1)
+    assert step.ledger.losses() == ["1 activity was still running or waiting when the recording ended: no end is known"]

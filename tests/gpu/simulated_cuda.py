@@ -27,6 +27,7 @@ class CUresult(enum.IntEnum):
     CUDA_SUCCESS = 0
     CUDA_ERROR_OUT_OF_MEMORY = 2
     CUDA_ERROR_ILLEGAL_STATE = 401
+    CUDA_ERROR_ILLEGAL_ADDRESS = 700
     CUDA_ERROR_LAUNCH_FAILED = 719
 
 
@@ -110,16 +111,15 @@ class _Driver:
         duration_ns = _DURATION_NS
         if name == "spin":
             duration_ns = ctypes.c_longlong.from_address(ctypes.c_uint64.from_address(arguments).value).value
+        error = self._gpu.context_error
         if name == "write_to":  # to an address that is nobody's
-            self._gpu.inject("error", target="cuCtxSynchronize", value=700, count=-1)
+            self._gpu.inject("failed_kernel", value=700)
         static_shared_bytes = 1024 if "axpy_pair" in name else 0
         self._gpu.launch(
             name, stream=stream or _DEFAULT_STREAM, duration_ns=duration_ns, grid=(gx, gy, gz), block=(bx, by, bz),
             static_shared_bytes=static_shared_bytes, dynamic_shared_bytes=shared_bytes, launch="driver",
         )  # fmt: skip
-        if name == "write_to":
-            self._gpu.inject("failed_call", value=700)  # the next call, which waits for it
-        return (_OK,)
+        return (CUresult(error),)
 
     def cuMemAlloc(self, num_bytes):
         if num_bytes > _MEMORY_BYTES:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import pytest
 from captures import START_NS
 
 from collector.recording.capture import Part
+from collector.recording.context_errors import STICKY_ERRORS
 from collector.recording.ledger import Ledger
 from collector.recording.recording import Recording
 
@@ -203,6 +205,7 @@ def test_work_without_a_start_is_unfinished_if_nothing_waited_for_it(build):
         ("cuCtxSynchronize", 4, {"stream_id": 0xFFFFFFFF}, True),
         ("cuCtxSynchronize", 4, {"stream_id": 0xFFFFFFFF, "context_id": 5}, False),
         ("cuCtxSynchronize", 4, {"stream_id": 0xFFFFFFFF, "return_value": 999}, False),
+        ("cuStreamQuery", 3, {"stream_id": 7, "return_value": 600}, False),  # not ready
         ("cuStreamWaitEvent", 2, {"stream_id": 7}, False),
     ],
 )
@@ -213,10 +216,61 @@ def test_a_later_wait_that_succeeded_shows_that_work_has_ended(build, name, sync
     assert ledger.losses() == [NO_TIME if has_ended else STILL_RUNNING]
 
 
+def test_a_wait_without_its_call_shows_nothing(build):
+    """It may be a query."""
+    build.counters["work_not_awaited"] = 1
+    build.raw(
+        "synchronizations", sync_type=3, stream_id=7, correlation_id=3, start_ns=START_NS + 30, end_ns=START_NS + 31
+    )
+    assert _activities(build, (2, 7, 0, 0)).losses() == [STILL_RUNNING]
+
+
 def test_a_wait_before_the_launch_shows_nothing(build):
     build.counters["work_not_awaited"] = 1
     _wait(build, 1, "cuCtxSynchronize", 4)
     assert _activities(build, (2, 7, 0, 0)).losses() == [STILL_RUNNING]
+
+
+NO_TIMES_AFTER_AN_ERROR = (
+    "1 activity has no times: a CUDA error made its context unusable before CUPTI had delivered its record. A journal "
+    "or collector.record() has those of earlier work"
+)
+
+
+@pytest.mark.parametrize("is_awaited", [True, False])
+def test_work_whose_times_were_lost_with_its_context(build, is_awaited):
+    if not is_awaited:
+        build.counters["work_not_awaited"] = 1
+    _wait(build, 3, "cuCtxSynchronize", 4)
+    _wait(build, 5, "cuStreamSynchronize", 3, stream_id=7, return_value=700)
+    ledger = _activities(build, (1, 7, 500, 600), (2, 7, 0, 0))
+    assert (ledger.lost_with_context, ledger.unfinished, ledger.invalid_timestamps) == (1, 0, 1)
+    assert ledger.losses() == [NO_TIMES_AFTER_AN_ERROR]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [(2, 7, 0, 0), (3, 7, 700, 800)],  # later work of the stream has times
+        [(2, 7, 700, 650)],
+        [(9, 7, 0, 0)],  # launched after the error, so in another context
+    ],
+)
+def test_other_impossible_times_were_not_lost_with_a_context(build, rows):
+    _wait(build, 5, "cuCtxSynchronize", 4, return_value=700)
+    ledger = _activities(build, *rows)
+    assert (ledger.lost_with_context, ledger.invalid_timestamps) == (0, 1)
+
+
+def test_an_error_that_passes_loses_no_context(build):
+    _wait(build, 5, "cuCtxSynchronize", 4, return_value=2)
+    assert _activities(build, (2, 7, 0, 0)).losses() == [NO_TIME]
+
+
+def test_the_recorder_looks_for_the_errors_that_have_names(root):
+    text = (root / "native" / "capture" / "launch_watch.cpp").read_text()
+    codes = re.search(r"kSticky = \{(.*?)\};", text, re.DOTALL)[1]
+    assert [int(code) for code in re.findall(r"^ *(\d+),", codes, re.MULTILINE)] == list(STICKY_ERRORS)
 
 
 def test_unfinished_work_beside_lost_times(build):

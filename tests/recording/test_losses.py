@@ -40,6 +40,12 @@ def test_an_activity_that_had_not_ended_is_lost_when_it_was_launched(build, star
     assert times_of_losses(build.recording()) == {"unfinished": [start_ns + 1500]}
 
 
+def test_an_activity_that_was_lost_with_its_context_is_lost_when_it_was_launched(build, start_ns):
+    build.launch(5, 1500).raw("kernels", stream_id=7, correlation_id=5, name_id=build.text("ended"))
+    build.call("cuCtxSynchronize", 9000, correlation_id=6, return_value=700)
+    assert times_of_losses(build.recording()) == {"lost_with_context": [start_ns + 1500]}
+
+
 def test_an_activity_that_ends_too_late_is_lost_where_it_starts(build, start_ns):
     build.launch(5, 1500).kernel("add", 7250, 10**12, correlation_id=5)
     assert times_of_losses(build.recording()) == {"late": [start_ns + 7250]}

@@ -486,6 +486,26 @@ gpu.query()
 
 
 @pytest.mark.slow
+def test_work_that_was_fetched_before_an_error_keeps_its_times(tmp_path):
+    """CUPTI gives no times of records that it still holds then, also of work that has ended (H100, 13.0.85)."""
+    end = """
+time.sleep(1.2)  # CUPTI is asked for what it has twice a second
+gpu.launch("ended")
+gpu.synchronize()
+gpu.inject("failed_kernel", value=700)
+gpu.launch("failing")
+gpu.synchronize()
+"""
+    done = run(tmp_path, end)
+    assert "collector: CUDA error 700 of cuCtxSynchronize: the last of what the GPU did is in" in done.stderr
+    recording = only_dump(tmp_path)
+    assert [kernel.name for kernel in recording.kernels] == ["kernel"] * 20
+    assert [kernel.name for kernel in recording.invalid.kernels] == ["ended", "failing"]
+    (loss,) = recording.ledger.losses()
+    assert loss.startswith("2 activities have no times: a CUDA error made their context unusable")
+
+
+@pytest.mark.slow
 def test_an_error_that_passes_is_no_trigger(tmp_path):
     end = """
 gpu.inject("failed_call", value=2, count=20)  # out of memory

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from collector.testing.plugin.driver import STICKY_ERRORS, DriverError, mapped_driver
+from collector.recording.context_errors import STICKY_ERRORS, failed_calls
+from collector.testing.plugin.driver import DriverError, mapped_driver
 
 if TYPE_CHECKING:
     from collector.recording.recording import Recording
@@ -29,9 +30,9 @@ def sticky_error() -> str | None:
 def recorded_sticky_error(recordings: list[Recording]) -> str | None:
     """A sticky error that a recorded call returned, or None."""
     for recording in recordings:
-        failed = set(recording.api_calls.return_value.tolist()) & STICKY_ERRORS.keys()
-        if failed:
-            return STICKY_ERRORS[min(failed)]
+        calls = recording.api_calls
+        if len(failed := failed_calls(calls)):
+            return STICKY_ERRORS[int(calls.return_value[failed[0]])]
     return None
 
 

@@ -8,9 +8,11 @@ from collections.abc import Callable
 import pytest
 from cupti_client import (
     CONCURRENT_KERNEL,
+    DRIVER,
     EXTERNAL_CORRELATION,
     INVALID_KIND,
     MAX_LIMIT_REACHED,
+    MEMCPY,
     MULTIPLE_SUBSCRIBERS,
     OVERHEAD,
     RUNTIME,
@@ -114,6 +116,32 @@ def test_failed_call() -> None:
             gpu.launch("k")
         client.flush()
         assert [record.return_value for record in client.records()] == [0, 700, 0]
+
+
+@pytest.mark.parametrize("launches", [1, 3])
+def test_failed_kernel(launches: int) -> None:
+    """As on an H100 with 13.0.85: kernels that had ended and been waited for lose their times, too."""
+    with SimulatedGpu() as gpu:
+        client = CuptiClient().open(DRIVER, CONCURRENT_KERNEL, MEMCPY)
+        gpu.launch("delivered", launch="driver")
+        gpu.synchronize()
+        client.flush()
+        gpu.launch("ended", launch="driver", count=launches)
+        gpu.memcpy("HtoD", 4096, launch="driver")
+        gpu.synchronize(launch="driver")
+        gpu.inject("failed_kernel", value=719)
+        gpu.launch("failing", launch="driver")
+        gpu.synchronize(launch="driver")
+        gpu.launch("after", launch="driver")
+        client.flush()
+        assert [record.text for record in client.records(CONCURRENT_KERNEL)] == ["delivered"]
+        client.flush(forced=True)
+        kernels = client.records(CONCURRENT_KERNEL)
+        assert [record.text for record in kernels] == ["delivered", *["ended"] * launches, "failing"]
+        assert kernels[0].end > kernels[0].start > 0
+        for record in (*kernels[1:], *client.records(MEMCPY)):
+            assert (record.start, record.end) == (0, 0)
+        assert [record.return_value for record in client.records(DRIVER)][-4:] == [0, 0, 719, 719]
 
 
 def test_late_correlation() -> None:
