@@ -20,6 +20,14 @@ bool is_launch(std::string_view name) {
   return false;
 }
 
+bool is_wait(std::string_view name) {
+  for (const std::string_view prefix : {"cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaEventSynchronize",
+                                        "cuCtxSynchronize", "cuStreamSynchronize", "cuEventSynchronize"}) {
+    if (begins_with(name, prefix)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 bool LaunchWatch::is_sticky(uint32_t error) {
@@ -45,6 +53,8 @@ bool LaunchWatch::is_sticky(uint32_t error) {
 
 void LaunchWatch::begin(const cupti::Library& library, bool watch) {
   launching_.clear();
+  waits_.clear();
+  returned_.store(0, std::memory_order_relaxed);
   calls_.clear();
   newest_ = 0;
   has_newest_ = false;
@@ -56,7 +66,9 @@ void LaunchWatch::begin(const cupti::Library& library, bool watch) {
   if (!watch) return;
   for (const auto domain : {cupti::CallbackDomain::kRuntimeApi, cupti::CallbackDomain::kDriverApi}) {
     for (uint32_t id = 1; id < kCallbackIds; ++id) {
-      if (is_launch(library.callback_name(domain, id))) launching_.emplace(static_cast<uint32_t>(domain), id);
+      const std::string name = library.callback_name(domain, id);
+      if (is_launch(name)) launching_.emplace(static_cast<uint32_t>(domain), id);
+      if (is_wait(name)) waits_.emplace(static_cast<uint32_t>(domain), id);
     }
   }
   calls_.assign(kWindow, 0);
@@ -114,9 +126,25 @@ void LaunchWatch::notice(const store::Store& store) {
   shown_ = current_;
 }
 
+void LaunchWatch::returned(uint32_t domain, uint32_t callback_id, uint32_t result) noexcept {
+  if (!is_sticky(result)) return;
+  uint64_t none = 0;
+  const uint64_t error = uint64_t{result} << 32 | uint64_t{domain} << 16 | callback_id;
+  returned_.compare_exchange_strong(none, error, std::memory_order_relaxed);
+}
+
 WatchedState LaunchWatch::state() {
-  const threads::MutexLock lock(mutex_);
-  return shown_;
+  WatchedState state;
+  {
+    const threads::MutexLock lock(mutex_);
+    state = shown_;
+  }
+  if (const uint64_t error = returned_.load(std::memory_order_relaxed); error != 0 && state.error == 0) {
+    state.error = static_cast<uint32_t>(error >> 32);
+    state.error_domain = static_cast<uint32_t>(error >> 16 & 0xFFFF);
+    state.error_callback = static_cast<uint32_t>(error & 0xFFFF);
+  }
+  return state;
 }
 
 }  // namespace collector::capture

@@ -39,6 +39,13 @@ class LaunchWatch {
   // Notes the rows of a store. Called by the decode thread.
   void notice(const store::Store& store);
 
+  // A call has returned, of those that `waits` has. Called in a callback of CUPTI: after an error of a kernel CUPTI
+  // holds the records back in which a call returns it, together with the kernel's.
+  void returned(uint32_t domain, uint32_t callback_id, uint32_t result) noexcept;
+
+  // The functions that wait for a device, which are the first to return the error of a kernel: domain and id.
+  const std::set<std::pair<uint32_t, uint32_t>>& waits() const { return waits_; }
+
   // Any thread may ask.
   WatchedState state() EXCLUDES(mutex_);
 
@@ -55,7 +62,9 @@ class LaunchWatch {
   static bool is_outstanding(uint8_t marks) { return marks == kLaunched; }
 
   std::set<std::pair<uint32_t, uint32_t>> launching_;  // domain and id of the functions
-  std::vector<uint8_t> calls_;                         // the marks of each call, by the low bits of its correlation id
+  std::set<std::pair<uint32_t, uint32_t>> waits_;
+  std::atomic<uint64_t> returned_{0};  // the error, domain and id that `returned` noticed first
+  std::vector<uint8_t> calls_;         // the marks of each call, by the low bits of its correlation id
   uint32_t newest_ = 0;
   bool has_newest_ = false;  // whether an id has been seen
   WatchedState current_;     // of the decode thread

@@ -119,18 +119,22 @@ void Session::on_callback(void*, uint32_t domain, uint32_t callback_id, const vo
   if (!self.accepting_.load(std::memory_order_acquire)) return;
   if (domain == cupti::kResourceDomain) {
     self.on_resource(callback_id, data);
-  } else if (const auto* const update = cupti::graph_update_call(domain, callback_id)) {
-    self.graphs_.notice_call(self.library(), *update, *static_cast<const cupti::ApiCallData*>(data), this_thread_id());
-  } else {
-    on_profiler_call(domain, callback_id, data);
+    return;
+  }
+  const bool is_runtime = domain == static_cast<uint32_t>(cupti::CallbackDomain::kRuntimeApi);
+  if (!is_runtime && domain != static_cast<uint32_t>(cupti::CallbackDomain::kDriverApi)) return;
+  const auto& call = *static_cast<const cupti::ApiCallData*>(data);
+  if (const auto* const update = cupti::graph_update_call(domain, callback_id)) {
+    self.graphs_.notice_call(self.library(), *update, call, this_thread_id());
+    return;
+  }
+  on_profiler_call(is_runtime, callback_id, call.callbackSite);
+  if (call.callbackSite == cupti::kCallReturned && call.functionReturnValue != nullptr) {
+    self.decode_thread_.watch().returned(domain, callback_id, *static_cast<const uint32_t*>(call.functionReturnValue));
   }
 }
 
-void Session::on_profiler_call(uint32_t domain, uint32_t callback_id, const void* data) noexcept {
-  uint32_t site = 0;
-  std::memcpy(&site, data, sizeof(site));
-  const bool is_runtime = domain == static_cast<uint32_t>(cupti::CallbackDomain::kRuntimeApi);
-  if (!is_runtime && domain != static_cast<uint32_t>(cupti::CallbackDomain::kDriverApi)) return;
+void Session::on_profiler_call(bool is_runtime, uint32_t callback_id, uint32_t site) noexcept {
   const uint32_t start = is_runtime ? cupti::kRuntimeProfilerStartCall : cupti::kProfilerStartCall;
   const uint32_t stop = is_runtime ? cupti::kRuntimeProfilerStopCall : cupti::kProfilerStopCall;
   if (callback_id == start && site == cupti::kCallReturned) CaptureRanges::instance().profiler_started();
@@ -301,6 +305,7 @@ std::optional<Failure> Session::start_tracing(const StartOptions& options) {
   ranges_left_out_.store(0, std::memory_order_relaxed);
   decode_thread_.forget_written_rows(options.journal_only);
   decode_thread_.watch().begin(library(), options.watch);
+  if (options.holder == Holder::kRecorder) subscription_.watch_calls(decode_thread_.watch().waits());
   decode_thread_.start(library());
   accepting_.store(true, std::memory_order_release);
   capture_ranges_ = {};

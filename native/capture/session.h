@@ -201,7 +201,7 @@ class Session {
 
   static void on_buffer_requested(uint8_t** buffer, size_t* bytes, size_t* max_records) noexcept;
   static void on_callback(void* user, uint32_t domain, uint32_t callback_id, const void* data) noexcept;
-  static void on_profiler_call(uint32_t domain, uint32_t callback_id, const void* data) noexcept;
+  static void on_profiler_call(bool is_runtime, uint32_t callback_id, uint32_t site) noexcept;
   void on_resource(uint32_t callback_id, const void* data) noexcept;
   static void on_buffer_completed(void* context, uint32_t stream, uint8_t* data, size_t bytes, size_t valid) noexcept;
 

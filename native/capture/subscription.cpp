@@ -138,6 +138,11 @@ std::optional<Failure> Subscription::watch_profiler_calls() {
   return std::nullopt;
 }
 
+void Subscription::watch_calls(const std::set<std::pair<uint32_t, uint32_t>>& functions) {
+  if (handle_ == nullptr || library_->cupti().EnableCallback == nullptr) return;
+  for (const auto& [domain, id] : functions) call_back(domain, id);
+}
+
 void Subscription::close() {
   if (handle_ != nullptr && handle_ != api().subscriber()) library_->cupti().Unsubscribe(handle_);
   if (handle_ != nullptr && handle_ == api().subscriber()) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,6 +27,9 @@ class Subscription {
 
   // From now on `on_callback` is called about cuProfilerStart and cuProfilerStop, too.
   std::optional<cupti::Failure> watch_profiler_calls();
+
+  // The same about functions, by domain and id, as far as the library lets them be watched.
+  void watch_calls(const std::set<std::pair<uint32_t, uint32_t>>& functions);
 
   // Enables those of the kinds that are not enabled yet, in this order, except for kinds that an older library does not
   // have, and then leaves out the frequent API calls without information.
