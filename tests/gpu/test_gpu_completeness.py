@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 from graph_nodes import assert_graphs
+from timed_programs import STICKY_SECONDS
 
 import collector
 
@@ -83,6 +84,47 @@ def test_work_that_is_still_running_when_the_step_ends_is_part_of_it(cuda):
             cuda.launch("spin", ctypes.c_longlong(5_000_000), stream=stream)
     assert len(step.kernels) == 20
     assert (step.kernels.duration_ns >= 4_900_000).all()
+
+
+def test_work_that_nothing_waits_for_is_unfinished(cuda):
+    stream = cuda.stream()
+    with collector.trace(strict=True, synchronize=False) as step:
+        cuda.launch_empty(5, stream)
+        cuda.synchronize()
+        cuda.launch("spin", ctypes.c_longlong(1_000_000_000), stream=stream)
+    cuda.synchronize()
+    assert (step.ledger.kernels, step.ledger.unfinished) == (5, 1), step.ledger.losses()
+    assert step.recording.invalid.kernels.names() == ["spin"]
+
+
+def test_after_an_illegal_address_the_error_explains_the_missing_times(run_program, show):
+    printed = run_program(
+        """
+import ctypes
+import collector
+from cuda_program import CudaProgram
+
+cuda = CudaProgram()
+stream = cuda.stream()
+with collector.trace(strict=True) as step:
+    cuda.launch_empty(100, stream)
+    cuda.synchronize()
+    cuda.launch("write_to", ctypes.c_void_p(0x10), stream=stream)
+    try:
+        cuda.synchronize()
+    except RuntimeError as error:
+        print(error)
+ledger = step.ledger
+print(step.summary())
+assert ledger.kernels + ledger.lost_with_context == ledger.launches_seen == 101, ledger.losses()
+assert ledger.lost_with_context == ledger.invalid_timestamps, ledger.losses()
+import os
+os._exit(0)
+""",
+        seconds=STICKY_SECONDS,
+    )
+    show(printed.strip().splitlines()[-1])
+    assert "cuCtxSynchronize returned CUDA error 700 (CUDA_ERROR_ILLEGAL_ADDRESS)" in printed
 
 
 def test_graphs_captured_before_during_and_between_sessions(cuda):
