@@ -515,7 +515,7 @@ def record(
             journals, which need no conversion.
         strict: raise a `collector.CollectorError` instead of warning.
         budget: what recording may cost, as in `collector.trace`. Once API calls are left out (as the fourth kind at the
-            latest), neither hangs nor CUDA errors are noticed.
+            latest), no hangs are noticed, and only those CUDA errors that a wait returns.
 
     Raises:
         ValueError: an option has an invalid value.
