@@ -21,7 +21,8 @@ from support.properties import examples  # noqa: E402
 _OTHER_IDS = {
     *("device_id", "src_device_id", "dst_device_id", "end_device_id", "context_id", "src_context_id", "dst_context_id"),
     *("parent_context_id", "process_id", "thread_id", "end_thread_id", "correlation_id", "external_id"),
-    *("captured_external_id", "graph_id", "original_graph_id", "event_id", "event_sync_id", "op_sequence"),
+    *("captured_external_id", "graph_id", "original_graph_id", "update_correlation_id", "event_id", "event_sync_id"),
+    "op_sequence",
 }
 
 
