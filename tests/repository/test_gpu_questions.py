@@ -139,7 +139,8 @@ def test_threads_clocks_and_many_launches(ask):
     answers, _ = ask("threads,clocks,zero_stamps,ring")
     for part in ("off", "on"):
         assert answers["threads"][part]["records"]["CONCURRENT_KERNEL"] == 6000
-        assert answers["threads"][part]["completed_by"]["the third thread"] >= 1
+        completed_by = answers["threads"][part]["completed_by"]  # by the thread that flushes, or before by the worker
+        assert sum(completed_by.values()) == sum(answers["threads"][part]["requested_by"].values()) > 40
     clocks = answers["clocks"]["alone"]
     assert clocks["kernels"] == 2000
     assert abs(clocks["drift_CLOCK_REALTIME"]) < 1_000_000
