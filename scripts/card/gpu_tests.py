@@ -210,7 +210,7 @@ class Runner:
         plugins = ("pytest_timeout", "collector.testing.plugin", "told_outcomes", "no:cacheprovider")
         options = ["--tb=short", "--no-summary", "-v", f"--outcomes={file}", f"--timeout={module.test_seconds}"]
         # Of a call that hangs in C, where the limit of a test cannot end it.
-        options += ["-o", f"faulthandler_timeout={max(1, module.test_seconds - 15)}", "-W", "default"]
+        options += ["-o", f"faulthandler_timeout={0.75 * module.test_seconds}", "-W", "default"]
         options += ["-k", module.select] if module.select else []
         options += [f"--deselect={test}" for test in started]
         base = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT)]

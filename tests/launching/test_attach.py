@@ -445,6 +445,7 @@ def wait():
             process.stop()
         with pytest.raises(CollectorError, match="traces a step"):
             process.cut()
+        time.sleep(SOME_LAUNCHES_S)
         say()
         assert child.stdout.readline() == "True\n"
         journal = process.start()
