@@ -3,6 +3,7 @@
 #include <ctime>
 
 #include "capture/clocks.h"
+#include "threads/patient_lock.h"
 
 namespace collector::capture {
 namespace {
@@ -30,6 +31,12 @@ void JournalFlusher::allow(const cupti::Library& library) {
 
 void JournalFlusher::forbid() {
   const threads::MutexLock lock(mutex_);
+  flushed_ = nullptr;
+}
+
+void JournalFlusher::forbid_at_exit() {
+  if (!threads::lock_within(mutex_, threads::kPatience)) return;
+  const threads::MutexLock lock(mutex_, std::adopt_lock);
   flushed_ = nullptr;
 }
 

@@ -44,6 +44,8 @@ class JournalFlusher {
   void allow(const cupti::Library& library) EXCLUDES(mutex_);
   // After this call returns no flush is running and none will begin.
   void forbid() EXCLUDES(mutex_);
+  // The same, unless a flush goes on for longer than a program should wait in its exit.
+  void forbid_at_exit() EXCLUDES(mutex_);
   // Writes the last frame: the session has ended, and all its rows are written.
   void finish(const std::map<std::string, std::string>& texts, const std::map<std::string, int64_t>& numbers);
   // Ends writing. The file stays.

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <exception>
@@ -158,6 +159,16 @@ void Session::end_collecting() {
   flusher_.forbid();
 }
 
+void Session::leave_at_exit() noexcept {
+  Session* const self = called_back.load(std::memory_order_acquire);
+  if (self == nullptr || cupti::forked_after_use()) return;
+  const threads::NotCancelled not_cancelled;
+  self->collecting_.store(false, std::memory_order_release);
+  // A call that is running may end.
+  if (threads::lock_within(self->control_, threads::kPatience)) self->control_.unlock();
+  self->flusher_.forbid_at_exit();
+}
+
 std::string Session::journal_trouble() {
   if (cupti::forked_after_use()) return "";  // the journal is the parent's
   const threads::MutexLock lock(control_);
@@ -240,6 +251,7 @@ std::optional<Failure> Session::start(const StartOptions& options) {
   if (library_.load(std::memory_order_relaxed) != library.get()) {
     libraries_.push_back(library);
     library_.store(library.get(), std::memory_order_release);
+    std::atexit(leave_at_exit);  // now that libcupti is loaded: exit handlers run in the reverse order
   }
 
   std::optional<Failure> failure;

@@ -183,3 +183,37 @@ def test_the_interpreters_end_waits_for_a_session_that_a_daemon_thread_saves(out
         assert list(tmp_path.iterdir()) == [path]  # and no half of a file
         if path.suffix != ".pftrace":  # which is written only
             assert collector.load(path).step_stats.dev_stats
+
+
+EXITS = """
+import ctypes, sys
+import collector
+from collector.testing import SimulatedGpu
+
+libc = ctypes.CDLL(None)
+# Registered first, this handler runs last: for two seconds libcupti's destructors have run, and threads have not ended.
+libc.__cxa_atexit.argtypes = [ctypes.c_void_p] * 3
+libc.__cxa_atexit(ctypes.cast(libc.usleep, ctypes.c_void_p), 2_000_000, None)
+gpu = SimulatedGpu()
+gpu.__enter__()
+what, folder = sys.argv[1:]
+if what == "record":
+    recorder = collector.record(keep="30s", folder=folder, strict=True)
+else:
+    options = {"journal": folder + "/run.journal", "stream": what == "stream"} if what != "trace" else {}
+    session = collector.trace(strict=True, **options)
+    session.__enter__()
+gpu.launch("k")
+libc.exit(3)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["trace", "journal", "stream", "record"])
+def test_a_library_ends_the_process_while_a_session_is_open(what: str, tmp_path: Path) -> None:
+    """Python's exit handlers do not run then: our thread called libcupti after libcupti's destructors had run."""
+    done = run(EXITS, what, str(tmp_path))
+    assert (done.returncode, done.stdout, done.stderr) == (3, "", "")
+    if what == "stream":
+        step = collector.load(tmp_path / "run.journal")
+        assert "had not ended" in step.ledger.losses()[0]
