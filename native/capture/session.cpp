@@ -159,7 +159,7 @@ void Session::end_collecting() {
   flusher_.forbid();
 }
 
-void Session::leave_at_exit() noexcept {
+void Session::leave_at_exit() {
   Session* const self = called_back.load(std::memory_order_acquire);
   if (self == nullptr || cupti::forked_after_use()) return;
   const threads::NotCancelled not_cancelled;

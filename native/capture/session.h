@@ -216,7 +216,7 @@ class Session {
   void roll_back() REQUIRES(control_);
   void end_collecting() REQUIRES(control_);
   // Lets nothing of ours call libcupti, whose destructors run next. A session that is open then has no end.
-  static void leave_at_exit() noexcept;
+  static void leave_at_exit();
   // Whether all work of the devices is done: no wait has failed.
   bool synchronize_contexts() const;
   // Has CUPTI complete its buffers, and waits for them until the deadline at most, or until none has come back for
