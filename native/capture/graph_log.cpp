@@ -3,6 +3,8 @@
 #include <optional>
 #include <utility>
 
+#include "capture/graph_node_ids.h"
+
 namespace collector::capture {
 namespace {
 
@@ -21,8 +23,6 @@ struct UpdateInCall {
   uint32_t correlation_id = 0;
 };
 thread_local UpdateInCall update_in_call;
-
-constexpr int kNodeBits = 32;  // of a node's id: its place in the graph
 
 uint32_t id_of_graph(const CuptiFunctions& functions, void* graph) {
   uint32_t id = 0;
@@ -43,8 +43,6 @@ uint64_t id_of_node(const CuptiFunctions& functions, void* node) {
   if (node == nullptr || functions.GetGraphNodeId == nullptr) return 0;
   return functions.GetGraphNodeId(node, &id) == Result::kSuccess ? id : 0;
 }
-
-uint32_t graph_of(uint64_t node_id) { return static_cast<uint32_t>(node_id >> kNodeBits); }
 
 // No value: the call updates a node that stands for no graph.
 std::optional<UpdateInCall> update_of(const CuptiFunctions& functions, const cupti::GraphUpdateCall& call,

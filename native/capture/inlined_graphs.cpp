@@ -3,16 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "capture/graph_node_ids.h"
+
 namespace collector::capture {
-namespace {
-
-constexpr int kNodeBits = 32;
-
-uint32_t graph_of(uint64_t node) { return static_cast<uint32_t>(node >> kNodeBits); }
-uint32_t place_of(uint64_t node) { return static_cast<uint32_t>(node); }
-uint64_t node_at(uint32_t graph, uint32_t place) { return uint64_t{graph} << kNodeBits | place; }
-
-}  // namespace
 
 InlinedGraphs::Graph* InlinedGraphs::find(uint32_t id) {
   const auto found = std::find_if(graphs_.rbegin(), graphs_.rend(), [&](const Graph& graph) { return graph.id == id; });

@@ -163,6 +163,7 @@ void Session::leave_at_exit() {
   Session* const self = called_back.load(std::memory_order_acquire);
   if (self == nullptr || cupti::forked_after_use()) return;
   const threads::NotCancelled not_cancelled;
+  if (void (*const end)() = self->end_at_exit_.load(std::memory_order_acquire)) end();
   self->collecting_.store(false, std::memory_order_release);
   // A call that is running may end.
   if (threads::lock_within(self->control_, threads::kPatience)) self->control_.unlock();
@@ -251,7 +252,6 @@ std::optional<Failure> Session::start(const StartOptions& options) {
   if (library_.load(std::memory_order_relaxed) != library.get()) {
     libraries_.push_back(library);
     library_.store(library.get(), std::memory_order_release);
-    std::atexit(leave_at_exit);  // now that libcupti is loaded: exit handlers run in the reverse order
   }
 
   std::optional<Failure> failure;
@@ -268,6 +268,12 @@ std::optional<Failure> Session::start(const StartOptions& options) {
     return failure;
   }
   holder_ = options.holder;
+  end_at_exit_.store(options.end_at_exit, std::memory_order_release);
+  if (left_at_exit_ != library.get()) {
+    // Exit handlers run in the reverse order, and so this one before the destructors of what libcupti has made by now.
+    left_at_exit_ = library.get();
+    std::atexit(leave_at_exit);
+  }
   journal_ = options.journal;
   collecting_.store(true, std::memory_order_release);
   flusher_.allow(this->library());

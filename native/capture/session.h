@@ -215,7 +215,7 @@ class Session {
   void finish_journal(const Capture& capture) REQUIRES(control_);
   void roll_back() REQUIRES(control_);
   void end_collecting() REQUIRES(control_);
-  // Lets nothing of ours call libcupti, whose destructors run next. A session that is open then has no end.
+  // Ends the session as its options say, and lets nothing of ours call libcupti, whose destructors run next.
   static void leave_at_exit();
   // Whether all work of the devices is done: no wait has failed.
   bool synchronize_contexts() const;
@@ -254,8 +254,10 @@ class Session {
   Subscription subscription_ GUARDED_BY(control_);
   Anchor start_ GUARDED_BY(control_){};
   Holder holder_ GUARDED_BY(control_) = Holder::kCaller;
-  std::optional<bool> peer_copies_ GUARDED_BY(control_);  // see Capture
-  std::string journal_ GUARDED_BY(control_);              // its path
+  std::atomic<void (*)()> end_at_exit_{nullptr};
+  const cupti::Library* left_at_exit_ GUARDED_BY(control_) = nullptr;  // the one for which leave_at_exit is registered
+  std::optional<bool> peer_copies_ GUARDED_BY(control_);               // see Capture
+  std::string journal_ GUARDED_BY(control_);                           // its path
 
   // Of a session that records only ranges.
   struct RecordedRanges {

@@ -43,6 +43,8 @@ struct StartOptions {
   // Watch for launches that do not finish and for errors, which journal_only must go with.
   bool watch = false;
   Holder holder = Holder::kCaller;
+  // Ends the session in the exit of the process, before libcupti's destructors run; without it the session has no end.
+  void (*end_at_exit)() = nullptr;
   // What recording may cost, in millionths of the time of one core, before kinds are left out; 0: anything.
   uint32_t budget_millionths = 0;
   int64_t budget_period_ns = Budget::kPeriod;

@@ -331,13 +331,10 @@ class ControlServer {
     if (most_ns != 0) options.segments.segment_ns = static_cast<int64_t>(most_ns / kSegmentsInRing + 1);
     options.journal_only = true;
     options.holder = Holder::kControl;
+    options.end_at_exit = stop_listening;
     options.journal_texts["process.id"] = std::to_string(::getpid());
     options.journal = new_journal(folder());
     if (const auto failure = Session::instance().start(options)) return refusal(failure->cause, failure->remedy);
-    // Once more, now that libcupti is loaded: exit handlers run in the reverse order, and libcupti's destructors must
-    // not run before the flush of this one.
-    static const int registered = std::atexit(stop_listening);
-    static_cast<void>(registered);
     return {"ok", "journal", options.journal};
   }
 

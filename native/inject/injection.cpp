@@ -74,15 +74,11 @@ class Injection {
     const threads::MutexLock lock(mutex_);
     if (is_over_) return;
     options_.start.journal = new_journal(options_.folder);
+    options_.start.end_at_exit = end_at_exit;
     if (const auto failure = Session::instance().start(options_.start)) {
       is_over_ = true;
       report(kNotTraced, failure->cause.c_str(), failure->remedy.c_str());
-      return;
     }
-    // Exit handlers run in the reverse order: registered before libcupti was loaded, it would run after libcupti's
-    // destructors, and the flush at the end would crash.
-    std::atexit(end_at_exit);
-    std::at_quick_exit(end_at_exit);
   }
 
   void end() EXCLUDES(mutex_) {
@@ -211,6 +207,7 @@ void inject() {
   const bool has_duration = options.duration_ns != 0;
   const bool has_ranges = options.start.ranges.has_ranges();
   injection = new Injection(std::move(options));
+  std::at_quick_exit(end_at_exit);
   if (!has_delay) injection->begin();
   if (has_ranges) run_on_a_thread([] { injection->settle_ranges(); });
   if (has_delay || has_duration) run_on_a_thread([] { injection->follow_times(); });
