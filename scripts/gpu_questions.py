@@ -45,7 +45,7 @@ import peer_copy_questions  # noqa: E402
 import record_questions  # noqa: E402
 from asked_apart import ended  # noqa: E402
 from asked_card import Card  # noqa: E402
-from notes import Notes, read_notes  # noqa: E402
+from notes import Notes, all_figures, read_notes  # noqa: E402
 from raw_cupti import NotOfferedError  # noqa: E402
 
 SECONDS = 150
@@ -149,10 +149,7 @@ class Answer:
     @property
     def figures(self) -> dict[str, Any]:
         """All figures by name."""
-        found: dict[str, Any] = {}
-        for note in self.notes:
-            found |= note.get("figures", {})
-        return found
+        return all_figures(self.notes)
 
     def to_markdown(self) -> str:
         """The notes as text."""

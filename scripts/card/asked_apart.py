@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from asked_card import ROOT
-from notes import read_notes
+from notes import all_figures, read_notes
 
 if TYPE_CHECKING:
     from asked_card import Card
@@ -29,10 +29,7 @@ class ApartAnswer(NamedTuple):
     @property
     def figures(self) -> dict[str, Any]:
         """All figures by name."""
-        found: dict[str, Any] = {}
-        for note in self.notes:
-            found |= note.get("figures", {})
-        return found
+        return all_figures(self.notes)
 
 
 def ask_apart(card: Card, question: str, part: str, seconds: float, **variables: str) -> ApartAnswer:

@@ -51,6 +51,14 @@ def read_notes(file: Path) -> list[dict[str, Any]]:
     return notes
 
 
+def all_figures(notes: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """The figures of all notes by name."""
+    found: dict[str, Any] = {}
+    for note in notes:
+        found |= note.get("figures", {})
+    return found
+
+
 def counted(counts: dict[Any, int]) -> str:
     """``2 of a, 1 of b``, or ``none``."""
     return ", ".join(f"{count} of {name}" for name, count in counts.items()) or "none"
