@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "capture/session.h"
-#include "cupti/fork.h"
+#include "cupti/process_use.h"
 #include "threads/mutex.h"
 #include "threads/patient_lock.h"
 
@@ -105,7 +105,7 @@ bool CaptureRanges::matches(std::string_view name, std::string_view domain) cons
 // Two threads that change the range at once take turns. Neither waits for ever: either may be in a callback of CUPTI,
 // and what CUPTI holds there is not known.
 void CaptureRanges::open() {
-  if (cupti::forked_after_use()) return;
+  if (cupti::out_of_use()) return;
   const Turn turn(changing_);
   if (num_open_.fetch_add(1, std::memory_order_acq_rel) > 0) return;
   seen_.fetch_add(1, std::memory_order_relaxed);
@@ -113,7 +113,7 @@ void CaptureRanges::open() {
 }
 
 void CaptureRanges::close() {
-  if (cupti::forked_after_use()) return;
+  if (cupti::out_of_use()) return;
   const Turn turn(changing_);
   if (num_open_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   Session::instance().close_capture_range();

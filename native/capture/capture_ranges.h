@@ -17,7 +17,7 @@
 #include <string_view>
 
 #include "capture/open_annotations.h"
-#include "cupti/fork.h"
+#include "cupti/process_use.h"
 #include "threads/mutex.h"
 
 namespace collector::capture {
@@ -54,7 +54,7 @@ class CaptureRanges {
   // Whether NVTX ranges are to be reported, also while no session is open. A child that was forked after CUDA was used
   // records nothing.
   static bool watches_nvtx() noexcept {
-    return is_watching_nvtx.load(std::memory_order_relaxed) && !cupti::forked_after_use();
+    return is_watching_nvtx.load(std::memory_order_relaxed) && !cupti::out_of_use();
   }
 
   // The program's calls of cuProfilerStart (after it) and of cuProfilerStop (before it). As in CUDA, a second start has

@@ -3,6 +3,7 @@
 #include <ctime>
 
 #include "capture/clocks.h"
+#include "cupti/process_use.h"
 #include "threads/patient_lock.h"
 
 namespace collector::capture {
@@ -85,11 +86,13 @@ void JournalFlusher::state(const std::map<std::string, std::string>& texts,
 }
 
 void JournalFlusher::cut(const store::Store& store, AnnotationLog& annotations) {
+  if (cupti::out_of_use()) return;  // a segment begins with names and times of libcupti
   journal_->cut(store, annotations);
   note_trouble();
 }
 
 void JournalFlusher::cut_if_due(const store::Store& store, AnnotationLog& annotations) {
+  if (cupti::out_of_use()) return;  // a segment begins with names and times of libcupti
   journal_->cut_if_due(store, annotations);
   note_trouble();
 }

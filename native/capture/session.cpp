@@ -97,7 +97,7 @@ void Session::on_buffer_requested(uint8_t** buffer, size_t* bytes, size_t* max_r
   const uint32_t session = self.number_.load(std::memory_order_relaxed);
   *max_records = 0;
   const bool may_decline = self.may_decline_.load(std::memory_order_relaxed);
-  const bool wanted = self.accepting_.load(std::memory_order_relaxed) && !cupti::forked_after_use();
+  const bool wanted = self.accepting_.load(std::memory_order_relaxed) && !cupti::out_of_use();
   *buffer = wanted || !may_decline ? pool.acquire(session) : nullptr;
   *bytes = *buffer == nullptr ? 0 : pool.buffer_bytes();
   if (*buffer == nullptr && !may_decline) {
@@ -108,14 +108,14 @@ void Session::on_buffer_requested(uint8_t** buffer, size_t* bytes, size_t* max_r
 }
 
 void Session::on_buffer_completed(void*, uint32_t, uint8_t* data, size_t, size_t valid) noexcept {
-  if (data == nullptr || cupti::forked_after_use()) return;
+  if (data == nullptr || cupti::out_of_use()) return;
   Session& self = *called_back.load(std::memory_order_acquire);
   const CallbackTime time(self.budget_);
   self.decode_thread_.complete(data, valid);
 }
 
 void Session::on_callback(void*, uint32_t domain, uint32_t callback_id, const void* data) noexcept {
-  if (data == nullptr || cupti::forked_after_use()) return;
+  if (data == nullptr || cupti::out_of_use()) return;
   Session& self = *called_back.load(std::memory_order_acquire);
   if (!self.accepting_.load(std::memory_order_acquire)) return;
   if (domain == cupti::kResourceDomain) {
@@ -161,12 +161,13 @@ void Session::end_collecting() {
 
 void Session::leave_at_exit() {
   Session* const self = called_back.load(std::memory_order_acquire);
-  if (self == nullptr || cupti::forked_after_use()) return;
+  if (self == nullptr || cupti::out_of_use()) return;
   const threads::NotCancelled not_cancelled;
   if (void (*const end)() = self->end_at_exit_.load(std::memory_order_acquire)) end();
-  self->collecting_.store(false, std::memory_order_release);
-  // A call that is running may end.
+  cupti::end_use();
+  // Calls of libcupti that are running may end: those of a session, and those of annotations, which hold no lock.
   if (threads::lock_within(self->control_, threads::kPatience)) self->control_.unlock();
+  threads::sleep_uncancelled(kMillisecond);
   self->flusher_.forbid_at_exit();
 }
 
@@ -678,7 +679,7 @@ void Session::note_details(std::string_view details) {
 }
 
 void Session::note_run_details(std::string_view details) {
-  if (cupti::forked_after_use()) return;  // the lock may be held for ever, and no session follows
+  if (cupti::out_of_use()) return;  // the lock may be held for ever, and no session follows
   annotations_.note_run_details(details);
 }
 
@@ -702,7 +703,7 @@ void Session::pop(OpenAnnotations& open, size_t index, bool suspends) {
   const OpenAnnotation& entry = open[index];
   const uint64_t id = entry.id;
   const bool encloses = suspends && id != 0 && open.has_within(id, index + 1);
-  const bool changes_cupti = (entry.is_pushed || encloses) && !cupti::forked_after_use();
+  const bool changes_cupti = (entry.is_pushed || encloses) && !cupti::out_of_use();
   // CUPTI has one stack for all owners: it is popped down to the entry, and the others are pushed again. This happens
   // also after the session has ended, because an id left on the stack would be attached to launches of a later one.
   for (size_t i = open.size(); changes_cupti && i-- > index;) {

@@ -35,8 +35,8 @@
 #include "capture/range_log.h"
 #include "capture/start_options.h"
 #include "capture/subscription.h"
-#include "cupti/fork.h"
 #include "cupti/library.h"
+#include "cupti/process_use.h"
 #include "store/store.h"
 #include "threads/mutex.h"
 
@@ -152,7 +152,7 @@ class Session {
   // Whether NVTX ranges are to be reported.
   bool follows_ranges() const { return active() || CaptureRanges::watches_nvtx(); }
 
-  bool active() const { return collecting_.load(std::memory_order_acquire) && !cupti::forked_after_use(); }
+  bool active() const { return collecting_.load(std::memory_order_acquire) && !cupti::out_of_use(); }
   // Whether a session is open in which CUPTI has not requested a buffer yet, i.e. nothing was recorded.
   bool idle() const { return active() && pools_.current()->requested() == 0; }
 
@@ -179,7 +179,7 @@ class Session {
 
   // The library of the open or the last session; null before the first one, and in a forked child.
   const cupti::Library* known_library() const {
-    return cupti::forked_after_use() ? nullptr : library_.load(std::memory_order_acquire);
+    return cupti::out_of_use() ? nullptr : library_.load(std::memory_order_acquire);
   }
 
   // Closes the annotations of a thread that ends.

@@ -3,6 +3,8 @@
 #include <array>
 #include <string_view>
 
+#include "cupti/process_use.h"
+
 namespace collector::cupti {
 namespace {
 
@@ -68,6 +70,7 @@ std::string ActivityApi::holder(SubscriberCallback callback, int cuda) const {
 }
 
 Result ActivityApi::timestamp(uint64_t* time) const noexcept {
+  if (out_of_use()) return Result::kNotInitialized;
   if (void* const ours = subscriber()) return cupti_.GetTimestamp_v2(ours, time);
   return call(cupti_.GetTimestamp, time);
 }
@@ -152,12 +155,14 @@ bool ActivityApi::has_external_correlation() const noexcept {
 }
 
 Result ActivityApi::push_external_id(uint64_t id) const noexcept {
+  if (out_of_use()) return Result::kNotInitialized;
   constexpr auto kKind = ExternalCorrelationKind::kCustom2;
   if (void* const ours = subscriber()) return cupti_.ActivityPushExternalCorrelationId_v2(ours, kKind, id);
   return call(cupti_.ActivityPushExternalCorrelationId, kKind, id);
 }
 
 Result ActivityApi::pop_external_id(uint64_t* id) const noexcept {
+  if (out_of_use()) return Result::kNotInitialized;
   constexpr auto kKind = ExternalCorrelationKind::kCustom2;
   if (void* const ours = subscriber()) return cupti_.ActivityPopExternalCorrelationId_v2(ours, kKind, id);
   return call(cupti_.ActivityPopExternalCorrelationId, kKind, id);

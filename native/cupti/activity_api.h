@@ -47,6 +47,7 @@ class ActivityApi {
   // The name of the first of the several subscribers; empty while V1 is used.
   std::string first_subscriber() const { return subscriber() != nullptr ? first_subscriber_ : ""; }
 
+  // Any thread may call this and the two functions about external ids at any time: they fail while the process ends.
   Result timestamp(uint64_t* time) const noexcept;
   Result register_callbacks(const BufferCallbacks& callbacks) const noexcept;
   Result enable(ActivityKind kind) const noexcept;

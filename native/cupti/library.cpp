@@ -11,7 +11,7 @@
 #include <cstring>
 #include <optional>
 
-#include "cupti/fork.h"
+#include "cupti/process_use.h"
 #include "cupti/trial.h"
 #include "cupti/version_checks.h"
 #include "threads/mutex.h"

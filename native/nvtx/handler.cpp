@@ -18,7 +18,7 @@
 
 #include "capture/capture_ranges.h"
 #include "capture/session.h"
-#include "cupti/fork.h"
+#include "cupti/process_use.h"
 #include "nvtx/domains.h"
 #include "nvtx/next_tool.h"
 #include "nvtx/payload_schemas.h"
@@ -61,7 +61,7 @@ Handler& handler() { return *kHandler; }
 
 // Whether this is a forked child that records nothing and must take no lock: a thread that the child does not have may
 // hold it. A child that was forked before CUDA was used records as any process does.
-bool is_inert() noexcept { return cupti::forked_after_use() || handler().is_inert.load(std::memory_order_relaxed); }
+bool is_inert() noexcept { return cupti::out_of_use() || handler().is_inert.load(std::memory_order_relaxed); }
 
 using HandlerLocks = threads::ForkLocks<6>;
 

@@ -186,7 +186,7 @@ def test_the_interpreters_end_waits_for_a_session_that_a_daemon_thread_saves(out
 
 
 EXITS = """
-import ctypes, sys
+import ctypes, sys, threading, time, warnings
 import collector
 from collector.testing import SimulatedGpu
 
@@ -197,13 +197,33 @@ libc.__cxa_atexit(ctypes.cast(libc.usleep, ctypes.c_void_p), 2_000_000, None)
 gpu = SimulatedGpu()
 gpu.__enter__()
 what, folder = sys.argv[1:]
-if what == "record":
+
+def annotate_on():
+    while True:
+        with collector.annotate("layer"):
+            gpu.launch("k")
+
+if what == "later":
+    warnings.simplefilter("ignore")
+    with collector.trace(strict=True):
+        gpu.launch("k")
+
+    def trace_later():
+        time.sleep(0.5)
+        with collector.trace() as step:
+            print(step.unavailable, flush=True)
+
+    threading.Thread(target=trace_later, daemon=True).start()
+elif what == "record":
     recorder = collector.record(keep="30s", folder=folder, strict=True)
 else:
     options = {"journal": folder + "/run.journal", "stream": what == "stream"} if what != "trace" else {}
     session = collector.trace(strict=True, **options)
     session.__enter__()
 gpu.launch("k")
+if what != "later":
+    threading.Thread(target=annotate_on, daemon=True).start()
+    time.sleep(0.05)
 libc.exit(3)
 """
 
@@ -217,3 +237,10 @@ def test_a_library_ends_the_process_while_a_session_is_open(what: str, tmp_path:
     if what == "stream":
         step = collector.load(tmp_path / "run.journal")
         assert "had not ended" in step.ledger.losses()[0]
+
+
+@pytest.mark.slow
+def test_a_session_is_refused_while_the_process_ends(tmp_path: Path) -> None:
+    """Another thread, or the delay of `collector run`, may begin one while exit handlers run."""
+    done = run(EXITS, "later", str(tmp_path))
+    assert (done.returncode, done.stdout, done.stderr) == (3, "this process is ending\n", "")
