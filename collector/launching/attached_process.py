@@ -114,6 +114,8 @@ class AttachedProcess:
                 connection.sendall(b"".join(os.fsencode(field) + b"\0" for field in request))
                 connection.shutdown(socket.SHUT_WR)
                 answer = _received(connection)
+        except (ConnectionResetError, BrokenPipeError):
+            answer = []
         except (FileNotFoundError, ConnectionRefusedError):
             raise NotListeningError(f"process {self.process_id} {self._absence()}", _PREPARE) from None
         except TimeoutError:
@@ -126,7 +128,8 @@ class AttachedProcess:
                 f"process {self.process_id} cannot be reached: {error.strerror or error}", "Check whether it still runs"
             ) from error
         if not answer:
-            raise NotListeningError(f"process {self.process_id} ended before it answered", "")
+            end = "closed the connection" if process_exists(self.process_id) else "ended"
+            raise NotListeningError(f"process {self.process_id} {end} before it answered", "")
         if answer[0] != "ok":
             raise CollectorError(
                 f"process {self.process_id}: {answer[1] if len(answer) > 1 else 'refused'}", *answer[2:3]

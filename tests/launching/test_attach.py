@@ -475,13 +475,12 @@ def test_a_fork_does_not_listen_and_takes_nothing_from_the_parent():
     before = """
 import warnings
 warnings.simplefilter("ignore", DeprecationWarning)
-child = os.fork()
-if child == 0:
+if os.fork() == 0:
+    print(os.getpid(), flush=True)  # once it has closed what it does not take
     time.sleep(3600)
-print(child, flush=True)
 """
     with listening_program(f"print(os.getpid(), flush=True)\n{before}") as child:
-        forked = int(child.stdout.readline())
+        (forked,) = {int(child.stdout.readline()) for _ in range(2)} - {child.pid}
         try:
             with pytest.raises(NotListeningError, match="does not listen"):
                 AttachedProcess(forked).status()
@@ -492,6 +491,34 @@ print(child, flush=True)
                 AttachedProcess(child.pid).status()
         finally:
             os.kill(forked, 9)
+
+
+@pytest.mark.parametrize(("parent_ends", "message"), [(True, "ended before"), (False, "closed the connection before")])
+def test_a_connection_that_nobody_accepts(parent_ends, message):
+    """A fork has the socket until it has run its handlers, and connections wait for it until then."""
+    program = f"""
+import os, select, signal, socket
+name = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+name.bind(f"\\0collector-{{os.getpid()}}")
+name.listen()
+if os.fork() == 0:
+    print("forked", flush=True)
+    select.select([name], [], [])
+    os._exit(0)
+name.close()
+if {parent_ends}:
+    os.kill(os.getpid(), signal.SIGKILL)
+signal.pause()
+"""
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout.readline() == "forked\n"
+        try:
+            if parent_ends:
+                child.wait()
+            with pytest.raises(NotListeningError, match=message):
+                AttachedProcess(child.pid).status()
+        finally:
+            child.kill()
 
 
 def test_a_program_that_closes_all_files_is_asked_once_more_at_most(tmp_path):

@@ -76,11 +76,16 @@ class Interrupt:
 
         Where a trace function raises inside an except clause, CPython 3.11 goes on taking the caught exception for the
         one that is being handled, and every later exception of that thread would get it as its context.
+
+        A thread that was joined is in /proc until the kernel has ended it. A session of the next run would list it, and
+        run more lines than this one.
         """
         with concurrent.futures.ThreadPoolExecutor(1) as threads:
-            threads.submit(self._run, function).result()
+            thread_id = threads.submit(self._run, function).result()
+        while Path(f"/proc/self/task/{thread_id}").exists():
+            time.sleep(0.001)
 
-    def _run(self, function: Callable[[], object]) -> None:
+    def _run(self, function: Callable[[], object]) -> int:
         sys.settrace(self)
         try:
             function()
@@ -88,6 +93,7 @@ class Interrupt:
             pass
         finally:
             sys.settrace(None)
+        return threading.get_native_id()
 
 
 @pytest.fixture
