@@ -1,8 +1,6 @@
 // The common behaviour of all exported functions: they are counted, checked, and fail if a fault is armed for them.
 #pragma once
 
-#include <unistd.h>
-
 #include <cstdint>
 
 #include "simulator/injected_tool.h"
@@ -24,7 +22,7 @@ uint32_t cupti_call(size_t function, uint32_t argument, Logged logged, Body body
   simulator.calls[function].fetch_add(1, std::memory_order_relaxed);
   crash_after_teardown();
   const auto result = [&]() -> uint32_t {
-    if (simulator.pid != getpid()) simulator.misuses.count(Misuse::kCallInForkedChild);
+    if (simulator.is_inherited()) simulator.misuses.count(Misuse::kCallInForkedChild);
     if (kFunctions[function].since_cuda > simulator.release.cuda) {
       simulator.misuses.count(Misuse::kAbsentFunction);
       return kApiNotImplemented;

@@ -1,5 +1,6 @@
 #include "simulator/simulator.h"
 
+#include <pthread.h>
 #include <sys/syscall.h>
 
 #include <algorithm>
@@ -42,6 +43,11 @@ int environment_number(const char* name, int otherwise) {
 }
 
 }  // namespace
+
+std::atomic<int> Simulator::forks = [] {
+  ::pthread_atfork(nullptr, nullptr, [] { ++forks; });
+  return 0;
+}();
 
 Simulator::Simulator(const SimConfig& asked, Release played)
     : config(with_start(asked)),
@@ -98,11 +104,11 @@ void Simulator::open(const SimConfig& config, Release release) {
 
 void Simulator::close() {
   if (closed_.exchange(true)) return;
-  if (getpid() == pid) {
+  if (is_inherited()) {
+    worker_.detach();  // a forked child has no worker to wait for
+  } else {
     wake();
     worker_.join();
-  } else {
-    worker_.detach();  // a forked child has no worker to wait for
   }
   buffers.forget_callbacks();
   subscribers.silence();

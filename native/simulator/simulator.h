@@ -91,6 +91,8 @@ class Simulator {
   const int driver_version;
   const std::string device_name;
   const pid_t pid = getpid();
+  // Whether this process was forked from the one that opened it. Costs no system call: a launch must not either.
+  bool is_inherited() const { return forks_ != forks.load(std::memory_order_relaxed); }
   Clock clock;
   Faults faults;
   MisuseCounters misuses;
@@ -281,6 +283,9 @@ class Simulator {
   // Those in which no record is incomplete. CUPTI takes the place of a kernel's record in a buffer at its launch.
   std::vector<RecordBuffer*> complete_buffers();
   void await(const SimActivity& activity, RecordBuffer& buffer) REQUIRES(device_mutex_);
+
+  static std::atomic<int> forks;  // that led to this process
+  const int forks_ = forks.load(std::memory_order_relaxed);
 
   std::atomic<bool> closed_{false};
   const uint64_t generation_;
