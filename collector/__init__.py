@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from collector.tracing.listener import listen
     from collector.tracing.recorder import Recorder, record
     from collector.tracing.schedule import every, schedule
-    from collector.tracing.session import Session, trace
+    from collector.tracing.session import Session
+    from collector.tracing.trace import trace
 
 _LAZY = {
     "Ledger": "collector.recording.ledger",
@@ -63,7 +64,7 @@ _LAZY = {
     "merge": "collector.merging.merged_trace",
     "record": "collector.tracing.recorder",
     "schedule": "collector.tracing.schedule",
-    "trace": "collector.tracing.session",
+    "trace": "collector.tracing.trace",
 }
 """Public name -> the module that is imported at its first use."""
 _MODULES = {"adapters": "collector.adapters", "analysis": "collector.analysis", "nvtx": "collector.tracing.nvtx"}

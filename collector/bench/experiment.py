@@ -23,7 +23,7 @@ from collector.recording.ledger import GRAPH_NAMES_LOST, TIMES_LOST
 from collector.statistics.modes import GPU_TICK_NS
 from collector.statistics.verdicts import is_stationary, median, paired_interval
 from collector.tracing.annotate import annotate
-from collector.tracing.session import trace
+from collector.tracing.trace import trace
 
 if TYPE_CHECKING:
     from collector.bench.gpu import CardState, Gpu

@@ -11,7 +11,8 @@ from collector.demo.simulated_demo_gpu import SimulatedDemoGpu
 from collector.errors import UnavailableError
 from collector.options import KINDS
 from collector.sources import open_source
-from collector.tracing.session import Session, trace
+from collector.tracing.session import Session
+from collector.tracing.trace import trace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -66,7 +66,7 @@ class TracedStep(Protocol):
 
 
 def _trace() -> TracedStep:
-    from collector.tracing.session import trace
+    from collector.tracing.trace import trace
 
     return trace()
 

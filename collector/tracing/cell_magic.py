@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from collector.tracing.session import trace
+from collector.tracing.trace import trace
 
 if TYPE_CHECKING:
     from collector.tracing.session import Session

@@ -9,13 +9,12 @@ import functools
 import os
 import threading
 import weakref
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from collector.errors import CollectorError, NotTracedError, OutputError, SessionActiveError
-from collector.files.atomic_files import check_writable, expanded
+from collector.files.atomic_files import check_writable
 from collector.formats.conversion import Conversion
 from collector.formats.output_paths import (
     FolderLock,
@@ -24,46 +23,34 @@ from collector.formats.output_paths import (
     mark_as_written_here,
     rank_of_this_process,
 )
-from collector.formats.registry import output_of
 from collector.formats.step import TracedStep
-from collector.options import KINDS, TraceOptions
-from collector.recording.run_label import RunLabel
-from collector.runtime.git_revision import git_revision as revision_of_folder
+from collector.options import TraceOptions
 from collector.runtime.interpreters import check_main_interpreter
-from collector.runtime.optional_packages import optional_package
 from collector.runtime.uncompiled import uncompiled
-from collector.sources import SOURCE_NAMES, open_source
+from collector.sources import open_source
 from collector.sources.native import NativeSource
 from collector.text.surrogates import without_surrogates
 from collector.tracing import session_slot
-from collector.tracing.annotate import Ended, load_annotations, send_annotations_to
+from collector.tracing.annotate import load_annotations, send_annotations_to
 from collector.tracing.caller_warnings import warn_caller
+from collector.tracing.facts_at_end import FactsAtEnd
 from collector.tracing.graph_names import graph_names
-from collector.tracing.nvtx import add_facts, domain_names, prepare
+from collector.tracing.nvtx import prepare
 from collector.tracing.recorded_process import RecordedWindow, window_of_recording
 from collector.tracing.resumed_bodies import wrapped
-from collector.tracing.scheduled_windows import ScheduledWindows, check_path_of_windows
-from collector.tracing.stated_counters import StatedCounters
+from collector.tracing.scheduled_windows import ScheduledWindows
+from collector.tracing.step_journal import StepJournal, path_of_journal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
     from types import TracebackType
 
-    from collector.recording.capture import Capture
     from collector.recording.recording import Recording
     from collector.sources import Source
     from collector.tracing.resumed_bodies import Runs
 
     Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-def _names(kinds: str | Iterable[str]) -> tuple[str, ...]:
-    names = (kinds,) if isinstance(kinds, str) else tuple(kinds) if isinstance(kinds, Iterable) else (kinds,)
-    for name in names:
-        if not isinstance(name, str):
-            raise TypeError(f"kinds takes names, not {name!r}")
-    return names
 
 
 _MOST_WARNINGS = 16
@@ -82,176 +69,8 @@ _WARNED_LOSSES = ("annotations_mixed", "annotations_unfollowed", "annotations_su
 """Losses of which a warning is given at the end, because the program can be changed."""
 
 
-@overload
-def trace(path: Function, /) -> Function: ...
-
-
-@overload
-def trace(
-    path: str | os.PathLike[str] | None = None,
-    *,
-    strict: bool = ...,
-    source: str | Source = ...,
-    synchronize: bool = ...,
-    kinds: str | Iterable[str] = ...,
-    buffer_bytes: int = ...,
-    max_buffers: int = ...,
-    timeout_ms: int = ...,
-    rank: int | None = ...,
-    job: str = ...,
-    stacks: bool = ...,
-    journal: str | os.PathLike[str] | None = ...,
-    stream: bool = ...,
-    nvtx: bool | str | Iterable[str] | None = ...,
-    graphs: str = ...,
-    counters: bool = ...,
-    dataset: str | os.PathLike[str] | None = ...,
-    label: str = ...,
-    git_revision: bool = ...,
-    budget: str | None = ...,
-    schedule: Callable[[int], Any] | None = ...,
-    on_window: Callable[[Session], object] | None = ...,
-) -> Session: ...
-
-
-def trace(
-    path: str | os.PathLike[str] | Function | None = None,
-    *,
-    strict: bool = False,
-    source: str | Source = "auto",
-    synchronize: bool = True,
-    kinds: str | Iterable[str] = KINDS,
-    buffer_bytes: int = TraceOptions.buffer_bytes,
-    max_buffers: int = TraceOptions.max_buffers,
-    timeout_ms: int = TraceOptions.timeout_ms,
-    rank: int | None = None,
-    job: str = TraceOptions.job,
-    stacks: bool = False,
-    journal: str | os.PathLike[str] | None = None,
-    stream: bool = False,
-    nvtx: bool | str | Iterable[str] | None = None,
-    graphs: str = TraceOptions.graphs,
-    counters: bool = False,
-    dataset: str | os.PathLike[str] | None = None,
-    label: str = "",
-    git_revision: bool = False,
-    budget: str | None = None,
-    schedule: Callable[[int], Any] | None = None,
-    on_window: Callable[[Session], object] | None = None,
-) -> Session | Function:
-    """Return a session that traces the GPU work of a block or a function.
-
-    >>> with collector.trace("step.json") as step:
-    ...     train_step()
-    >>> print(step.summary())
-
-    As a decorator without options it needs no parentheses: ``@collector.trace``.
-
-    If nothing can be traced, the body still runs, one `collector.CollectorWarning` gives the cause and the remedy, and
-    `Session.unavailable` contains the reason.
-
-    While a trace is open, other profilers in this process record no GPU activity, and PyTorch's profiler never does
-    again if its first use falls into the trace: use ``torch.profiler`` before or after a trace, not inside. Earlier use
-    is no obstacle: torch keeps CUPTI's only subscription permanently, so while its profiler is idle the trace is
-    recorded without a subscription.
-
-    Args:
-        path: the file for the trace, written at the end. Its suffix is the format: ``.json`` Chrome trace, ``.pftrace``
-            Perfetto trace, both also with ``.gz``; ``.pb`` and ``.pbtxt`` RunMetadata; ``.gpurec`` the recording. An
-            existing file is replaced (for a link, the file that it points to); ``~`` is the home folder. Of several
-            ranks or processes, each writes its own file: `Session.path`. ``{rank}``, ``{pid}``, ``{host}``, ``{step}``
-            (the use of this session, counted from 0; with a schedule, the first step of the window) and
-            ``{env:VARIABLE}`` are filled in, in all paths.
-        strict: raise a `collector.CollectorError` instead of warning.
-        source: ``auto``, ``native``, ``cupti-python``, or a `collector.sources.Source`.
-        synchronize: wait at the end for unfinished work of the devices, so that the trace contains it.
-        kinds: the kinds of activity to record, a name or several, of `collector.options.KINDS` (by default, all of
-            them) and `collector.options.KINDS_ON_REQUEST`.
-        buffer_bytes: bytes of one activity buffer.
-        max_buffers: the maximum number of buffers at one time.
-        timeout_ms: the time that the end waits for outstanding buffers.
-        rank: this process's rank, put before the device names together with ``job``.
-        job: the job's name in the device names.
-        stacks: record the Python stack at every annotation, for the code view of `collector.profiler`.
-        journal: a file for the records of the open step, in case the program is killed or crashes. `collector.load` and
-            every command read it. It is deleted when the step has ended and its results are saved; an existing journal
-            is never overwritten. Only the native source writes journals.
-        stream: keep no record in memory, so that a step of any length takes the same amount of it. ``journal`` is then
-            the name of a folder of segments, which is kept and which `collector.load` reads; the first use of
-            `Session.recording` loads it, and another process writes ``path`` from it.
-        nvtx: record the NVTX ranges of the program and its libraries as annotations, or only those of some domains
-            (``""`` is the default domain). By default ranges are recorded if `collector.nvtx.arm` was called, or
-            ``COLLECTOR_NVTX=1`` is set.
-        graphs: ``nodes`` records every kernel, copy and memset of a CUDA graph; ``whole`` records each launch of a
-            graph as one activity, at the lowest cost per launch.
-        counters: sample clocks, power, temperature, used memory and throttling of the GPUs 20 times a second, on a
-            thread of its own, as counters of the timeline. Needs nvidia-ml-py.
-        dataset: a folder of Parquet files to which every step is added, for questions in SQL over many steps, ranks and
-            runs; see `collector.dataset`. Ranks may share the folder. Needs pyarrow.
-        label: a name for the run, such as ``"batch 64"``: `collector ui` lists and searches it, and it is written into
-            every file of the trace.
-        git_revision: record the revision of the git repository that the working directory is in, likewise.
-        budget: what recording may cost, such as ``1%`` of the time of one core. If the measured cost is higher for two
-            seconds, kinds are left out until the step ends, and the ledger says which and when; see docs/long_runs.md.
-            A budget controls the cost and does not guarantee it. Only the native source supports it.
-        schedule: trace chosen steps of the block, each of which ends with a call of `Session.step`; see
-            `collector.schedule` and `collector.every`. The steps that follow one another are a window. Each window has
-            results and a file of its own, if ``{step}`` is in the name; else all windows are in one file, which is
-            written at the end.
-        on_window: called with the session after each window, while the session has its results.
-
-    Raises:
-        collector.MissingDependencyError: a dataset is asked for, and pyarrow is not installed; or counters, and
-            nvidia-ml-py is not.
-        collector.UnknownFormatError: no format has the suffix of ``path``.
-        ValueError: an option has an invalid value.
-        TypeError: an option has the wrong type.
-    """
-    if isinstance(source, str) and source not in SOURCE_NAMES:
-        raise ValueError(f"unknown source {source!r}: choose one of {', '.join(SOURCE_NAMES)}")
-    function, path = (path, None) if callable(path) and not isinstance(path, os.PathLike) else (None, path)
-    target = None if path is None else expanded(path)
-    if target is not None:
-        output_of(target)
-    options = TraceOptions(
-        path=target,
-        strict=strict,
-        source=source,
-        synchronize=synchronize,
-        kinds=_names(kinds),
-        buffer_bytes=buffer_bytes,
-        max_buffers=max_buffers,
-        timeout_ms=timeout_ms,
-        rank=rank,
-        job=job,
-        stacks=stacks,
-        journal=None if journal is None else expanded(journal),
-        stream=stream,
-        nvtx=nvtx if nvtx is None or isinstance(nvtx, bool) else domain_names(nvtx),
-        graphs=graphs,
-        counters=bool(counters),
-        dataset=None if dataset is None else expanded(dataset),
-        label=label,
-        git_revision=git_revision,
-        budget="" if budget is None else budget,
-        schedule=schedule,
-        on_window=on_window,
-    )
-    if target is not None and schedule is not None:
-        check_path_of_windows(target, schedule)
-    if options.dataset is not None:
-        optional_package("pyarrow.parquet")
-    if options.counters:
-        optional_package("pynvml")
-    if function is None:
-        return Session(options)
-    if options != TraceOptions():
-        raise TypeError("a function and options cannot be combined: write @collector.trace(...) above the function")
-    return Session(options)(function)
-
-
 class Session(TracedStep):
-    """The session of a traced step: open during the step, and afterwards its results. Made by `trace`.
+    """The session of a traced step: open during the step, and afterwards its results. Made by `collector.trace`.
 
     A context manager and a decorator. It can be reused: every use begins anew, and the results are those of the last
     use. A process can have one open session.
@@ -592,7 +411,7 @@ class Session(TracedStep):
         # The annotations of a window are sent to the recording already, and its journal is that of the recording.
         is_window = isinstance(use.source, RecordedWindow)
         if options.journal is not None and not is_window:
-            use.journal_keeper, use.journal = use.source, options.journal
+            use.journal = StepJournal(use.source, options.journal, is_result=options.stream)
         if missing := self._missing_budget(use.source):
             self._trouble(missing, f"the step has no budget of its own: {missing}")
         _start_sampler(use, options)
@@ -627,7 +446,7 @@ class Session(TracedStep):
             unseen = self._stop(use, at_exit)
             in_place = self._save_at_end()
         finally:
-            self._end_journal(use, keep=not in_place)
+            _end_journal(use, keep=not in_place)
         if unseen:
             warn_caller(unseen)
         losses = () if self._recording is None else self.ledger.explained_losses()
@@ -644,29 +463,11 @@ class Session(TracedStep):
             if use.source is not None:
                 is_window = isinstance(use.source, RecordedWindow)
                 ended = None if is_window else send_annotations_to(None)
+                facts = FactsAtEnd(self.options, ended, use.sampler, at_exit)
                 if self.options.stream and not is_window:
-                    return self._stop_stream(use, ended, at_exit)
-                capture = use.source.stop(synchronize=self.options.synchronize, timeout_ms=self.options.timeout_ms)
-                # Not before: numpy and these take tenths of a second, and a sub-interpreter may have no numpy.
-                from collector.recording.capture_window import begin_at
-                from collector.recording.graph_attribution import attribute_graphs
-                from collector.recording.recording import Recording
-
-                capture["environment"].setdefault("thread_names", session_slot.thread_names())
-                revision = revision_of_folder() if self.options.git_revision else ""
-                capture["environment"].update(RunLabel(self.options.label, revision).as_environment())
-                StatedCounters.at_end(use.sampler).add_to(capture)
-                unseen = add_facts(capture, self.options.nvtx)
-                if ended is not None:
-                    capture.setdefault("details", tuple(ended.details))
-                    capture["counters"].update({name: count for name, count in ended.counters.items() if count})
-                if at_exit:
-                    capture["counters"]["open_at_exit"] = 1
-                attribute_graphs(capture, graph_names())
-                if use.begin is not None:
-                    begin_at(capture, use.begin)
-                self._recording = Recording.from_capture(capture)
-                use.source = None
+                    unseen = self._stop_stream(use, facts)
+                else:
+                    unseen = self._stop_in_memory(use, facts)
         except Exception as error:
             self.unavailable = _in_words(error)
             self._trouble(error, f"the trace is lost: {self.unavailable}")
@@ -674,28 +475,30 @@ class Session(TracedStep):
             self._release(use)
         return unseen
 
-    def _stop_stream(self, use: session_slot.Use, ended: Ended | None, at_exit: bool) -> str:
-        """End the recording, whose journal is the result, and gets the facts that only this process knows."""
+    def _stop_in_memory(self, use: session_slot.Use, facts: FactsAtEnd) -> str:
+        assert use.source is not None
+        capture = use.source.stop(synchronize=self.options.synchronize, timeout_ms=self.options.timeout_ms)
+        # Not before: numpy and these take tenths of a second, and a sub-interpreter may have no numpy.
+        from collector.recording.capture_window import begin_at
+        from collector.recording.graph_attribution import attribute_graphs
+        from collector.recording.recording import Recording
+
+        unseen = facts.add_to(capture)
+        attribute_graphs(capture, graph_names())
+        if use.begin is not None:
+            begin_at(capture, use.begin)
+        self._recording = Recording.from_capture(capture)
+        use.source = None
+        return unseen
+
+    def _stop_stream(self, use: session_slot.Use, facts: FactsAtEnd) -> str:
+        """End a recording whose journal is the result."""
         assert isinstance(use.source, NativeSource)
-        environment: dict[str, Any] = {"source": "native", "thread_names": session_slot.thread_names()}
-        counters: dict[str, int] = {} if ended is None else {k: n for k, n in ended.counters.items() if n}
-        revision = revision_of_folder() if self.options.git_revision else ""
-        label = RunLabel(self.options.label, revision).as_environment()
-        unseen = add_facts(
-            cast("Capture", {"environment": environment, "counters": counters, "tables": {}}), self.options.nvtx
-        )
-        if at_exit:
-            counters["open_at_exit"] = 1
-        counter_texts, not_sampled = StatedCounters.at_end(use.sampler).facts()
-        counters |= not_sampled
-        texts = counter_texts | {f"thread.{number}": name for number, name in environment["thread_names"].items()}
-        texts |= {
-            f"environment.{name}": text for name, text in {**environment, **label}.items() if isinstance(text, str)
-        }
-        use.source.note_facts(texts, counters)
+        assert use.journal is not None
+        unseen = facts.write_to_journal(use.source)
         use.source.stop(synchronize=self.options.synchronize, timeout_ms=self.options.timeout_ms)
         use.source = None
-        self._streamed = use.journal
+        self._streamed = use.journal.path
         return unseen
 
     def _save_at_end(self) -> bool:
@@ -750,48 +553,14 @@ class Session(TracedStep):
     def _journal_path(self, asked: Path, source: Source) -> Path | None:
         """The path at which ``source`` writes the journal; None, with a warning, if it cannot."""
         try:
-            journal, _ = file_of_this_process(asked, self.options.rank, self._number)
-            if not hasattr(source, "journal_trouble"):
-                raise OutputError(f"the source {source.name!r} keeps no journal", "Use source='native'")
-            if journal.exists() and self.options.stream:
-                raise OutputError(
-                    f"{journal} is there already: it is the journal of another step",
-                    "Put {step} into its name, so that each use of a session has its own, or remove it",
-                )
-            check_writable(journal)
-            if journal.exists():
-                raise OutputError(
-                    f"{journal} exists already: a program may have ended before its step did",
-                    "Read it, for example with collector timeline, and remove it, or name another file",
-                )
+            return path_of_journal(
+                asked, source, rank=self.options.rank, step=self._number, is_result=self.options.stream
+            )
         except CollectorError as error:
             if self.options.stream:
                 raise
             self._trouble(error, f"no journal is kept: {error}")
             return None
-        return journal
-
-    def _end_journal(self, use: session_slot.Use, *, keep: bool) -> None:
-        """Delete the journal, or report its path."""
-        keeper, use.journal_keeper = use.journal_keeper, None
-        journal = use.journal
-        if keeper is None or journal is None:
-            return
-        trouble = keeper.journal_trouble()
-        if self.options.stream:
-            if trouble:
-                warn_caller(f"the journal {journal} broke off before the step ended: {trouble}")
-            return
-        is_empty = keep and trouble and not _holds_records(journal)
-        if is_empty or not keep:
-            keeper.remove_journal()
-        if is_empty:
-            warn_caller(f"the journal {journal} broke off before anything was in it: {trouble}")
-        elif trouble:
-            kept = "; it contains the records until then" if keep else ""
-            warn_caller(f"the journal {journal} broke off before the step ended: {trouble}{kept}")
-        elif keep:
-            warn_caller(f"the records are in the journal {journal}")
 
     def _missing_budget(self, source: Source) -> NotTracedError | None:
         """The reason why the step has no budget of its own: the source leaves nothing out by itself."""
@@ -830,7 +599,7 @@ class Session(TracedStep):
         try:
             self._release(use)
         finally:
-            self._end_journal(use, keep=use.has_begun)
+            _end_journal(use, keep=use.has_begun)
             session_slot.tell_background(use, self)
 
     def end_at_exit(self, use: session_slot.Use) -> None:
@@ -974,10 +743,11 @@ def _nothing() -> Recording:
     return Recording.from_capture(capture)
 
 
-def _holds_records(journal: Path) -> bool:
-    from collector.recording.journal import holds_records
-
-    return holds_records(journal)
+def _end_journal(use: session_slot.Use, *, keep: bool) -> None:
+    """Remove the journal, or report its path."""
+    journal, use.journal = use.journal, None
+    if journal is not None and (line := journal.end(keep=keep)):
+        warn_caller(line)
 
 
 def _check_kinds(missing: str) -> None:

@@ -10,7 +10,7 @@ import threading
 import time
 import weakref
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from collector.errors import NotTracedError, SessionActiveError
 from collector.text.surrogates import without_surrogates
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collector.recording.capture_window import Instant
     from collector.recording.recording import Recording
     from collector.tracing.counter_sampler import CounterSampler
+    from collector.tracing.step_journal import StepJournal
 
 
 class OpenSession(Protocol):
@@ -68,10 +69,8 @@ class Use:
         self.is_ending = False
         self.source: Source | None = None
         """The source that records, or that is about to start."""
-        self.journal_keeper: Any = None
-        """The source, while it writes a journal."""
-        self.journal: Path | None = None
-        """The path of the journal."""
+        self.journal: StepJournal | None = None
+        """The journal that the source writes."""
         self.begin: Instant | None = None
         """The begin of the results, where the session began earlier to warm up."""
         self.sampler: CounterSampler | None = None

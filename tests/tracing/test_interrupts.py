@@ -30,6 +30,8 @@ OURS = frozenset(
         "formats/output_paths.py",
         "tracing/session_slot.py",
         "tracing/session.py",
+        "tracing/facts_at_end.py",
+        "tracing/step_journal.py",
         "sources/native.py",
         "runtime/uncompiled.py",
     )
