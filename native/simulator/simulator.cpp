@@ -44,10 +44,7 @@ int environment_number(const char* name, int otherwise) {
 
 }  // namespace
 
-std::atomic<int> Simulator::forks = [] {
-  ::pthread_atfork(nullptr, nullptr, [] { ++forks; });
-  return 0;
-}();
+std::atomic<int> Simulator::forks{0};
 
 Simulator::Simulator(const SimConfig& asked, Release played)
     : config(with_start(asked)),
@@ -60,6 +57,8 @@ Simulator::Simulator(const SimConfig& asked, Release played)
       generation_(next_generation()),
       per_thread_buffers_(played.cuda >= 13000),
       boot_ns_(config.start_ns - 3'600'000'000'000) {
+  static const int registered = ::pthread_atfork(nullptr, nullptr, [] { ++forks; });
+  static_cast<void>(registered);
   for (uint32_t device = 0; device < static_cast<uint32_t>(config.devices); ++device) create_context(device);
   using cupti::Attribute;
   attributes_[static_cast<size_t>(Attribute::kDeviceBufferPoolLimit)] = 250;
