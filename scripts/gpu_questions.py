@@ -36,6 +36,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "scripts" / "card"))
 
 import clock_questions  # noqa: E402
+import cost_questions  # noqa: E402
 import fault_questions  # noqa: E402
 import flush_questions  # noqa: E402
 import graph_questions  # noqa: E402
@@ -78,13 +79,16 @@ class Question:
 
 QUESTIONS: dict[str, Question] = {
     "machine": Question("The machine", record_questions.machine, 20),
-    "hang": Question("A kernel that does not end", fault_questions.hang, 15, ("raw", "recorder")),
-    "sticky": Question(
-        "An error after which the context is lost", fault_questions.sticky_error, 15, ("raw", "traced"), False
-    ),
     "peer_copies": Question(
         "Graphs after sessions with copies between GPUs", peer_copy_questions.peer_copies, 60,
         peer_copy_questions.PARTS,
+    ),
+    "call_costs": Question(
+        "What the calls of an annotation cost", cost_questions.call_costs, 10, cost_questions.PARTS, False
+    ),
+    "hang": Question("A kernel that does not end", fault_questions.hang, 15, ("raw", "recorder")),
+    "sticky": Question(
+        "An error after which the context is lost", fault_questions.sticky_error, 15, ("raw", "traced"), False
     ),
     "clocks": Question(
         "Clocks and time stamps", clock_questions.clocks, 30, tuple(clock_questions.PARTS), False

@@ -423,12 +423,12 @@ def ask(title: str, *names: str, others: bool = False) -> Step:
 
 SMALL = ("--simulated", "--launches", "1000", "--rounds", "2")
 ONCE = ("--simulated", "--launches", "1000", "--rounds", "1")
-FIRST_QUESTIONS = ("machine", "hang", "sticky", "peer_copies", "clocks", "threads", "flush", "graphs", "strides")
+FIRST_QUESTIONS = (
+    "machine", "peer_copies", "call_costs", "hang", "sticky", "clocks", "threads", "flush", "graphs", "strides",
+)  # fmt: skip
 """What the collector's design depends on and no documentation says."""
 STEPS: dict[str, tuple[Step, float]] = {
     "build": (build, 80),
-    "tests": (run_tests("Tests", "tests.log", *gpu_tests.CORE, rest=True), 165),
-    "record": (record, 60),
     "overhead": (benchmark("overhead", "What tracing costs", *SMALL), 65),
     "completeness": (benchmark("completeness", "What is recorded of all launches", *ONCE), 45),
     "harness": (
@@ -439,6 +439,8 @@ STEPS: dict[str, tuple[Step, float]] = {
             "nvtx", "What an NVTX range costs", "--turns", "2000", "--rounds", "2", takes_seconds=False, has_json=False,
         ), 30,
     ),
+    "tests": (run_tests("Tests", "tests.log", *gpu_tests.CORE, rest=True), 165),
+    "record": (record, 60),
     "frameworks": (
         run_tests("Tests of frameworks and other profilers", "frameworks.log", *gpu_tests.FRAMEWORKS), 105,
     ),
@@ -482,7 +484,7 @@ On an H100 with 16 processors the build took 34 s, the first questions 40, the t
 other questions 57.
 """
 CALLS: dict[str, tuple[float, tuple[str, ...]]] = {
-    "first": (550, ("build", "tests", "record", "overhead", "completeness", "harness", "nvtx")),
+    "first": (550, ("build", "overhead", "completeness", "harness", "nvtx", "tests", "record")),
     "second": (265, ("frameworks", "stop_to_file", "training_step")),
 }
 """The calls on a machine that is lent for a quarter of an hour: the seconds of each, and the steps that fit into them.

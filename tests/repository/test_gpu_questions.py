@@ -174,6 +174,15 @@ def test_ranges_name_kernels_and_streams(ask):
 
 
 @pytest.mark.slow
+def test_the_calls_of_an_annotation_have_a_cost(ask):
+    answers, _ = ask("call_costs")
+    assert len(answers["call_costs"]) == 3
+    for part, found in answers["call_costs"].items():
+        assert len(found) == 8, part
+        assert 0 < found["stamp_1"] < found["range_1"], part
+
+
+@pytest.mark.slow
 def test_every_libcupti_below_a_folder_is_tried(ask, tmp_path):
     folder = tmp_path / "libraries"
     (folder / "works").mkdir(parents=True)
