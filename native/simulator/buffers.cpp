@@ -211,10 +211,12 @@ void Buffers::hand_back(const Closed& closed) {
   }
 }
 
-void Buffers::flush(const std::vector<RecordBuffer*>& buffers, bool empty_too) {
+void Buffers::flush(const std::vector<RecordBuffer*>& buffers, bool empty_too, bool requests_next) {
   for (RecordBuffer* buffer : buffers) {
     const threads::MutexLock lock(buffer->mutex);
-    if (buffer->data != nullptr && (buffer->used > 0 || empty_too)) close(*buffer, Why::kFlushed);
+    if (buffer->data == nullptr || (buffer->used == 0 && !empty_too)) continue;
+    close(*buffer, Why::kFlushed);
+    if (requests_next) request(*buffer);
   }
   std::vector<std::vector<uint8_t>> late;
   {

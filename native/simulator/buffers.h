@@ -77,7 +77,8 @@ class Buffers {
   void append_late(const void* record, size_t bytes);
 
   // Closes the contents of `buffers` and returns all closed buffers. `empty_too`: also buffers without a record.
-  void flush(const std::vector<RecordBuffer*>& buffers, bool empty_too);
+  // `requests_next`: requests a buffer in the place of each.
+  void flush(const std::vector<RecordBuffer*>& buffers, bool empty_too, bool requests_next = false);
   // Returns the buffers that are already closed; the worker calls this.
   void deliver_closed();
   // Returns the buffers delayed by a slow_completion fault whose delay is over.

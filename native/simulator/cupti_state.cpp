@@ -30,8 +30,7 @@ Result Simulator::enable(uint32_t kind) {
   if (asked == ActivityKind::kRuntime || asked == ActivityKind::kDriver) {
     for (auto& muted : muted_[asked == ActivityKind::kDriver ? 0 : 1]) muted.store(false, std::memory_order_relaxed);
   }
-  const bool first =
-      std::none_of(enabled_.begin(), enabled_.end(), [](const std::atomic<bool>& on) { return on.load(); });
+  const bool first = !has_enabled();
   if (first && timestamp_registrations_.load() > 1) wrong_clock_records_.store(timestamp_registrations_.load());
   enabled_[kind].store(true);
   return Result::kSuccess;
@@ -56,7 +55,8 @@ Result Simulator::flush(bool forced) {
     return Result::kInvalidParameter;
   }
   complete_due(forced);
-  buffers.flush(forced ? all_buffers() : complete_buffers(), forced);
+  const bool requests_next = has_enabled() && faults.strikes(Fault::kEarlyRequest);
+  buffers.flush(forced ? all_buffers() : complete_buffers(), forced, requests_next);
   if (int64_t duration_ns = 0; faults.strikes(Fault::kFlushOverhead, &duration_ns)) overheads_of_flush(duration_ns);
   return Result::kSuccess;
 }
@@ -82,10 +82,11 @@ Result Simulator::use_form(const void* for_subscriber) {
   return form_.compare_exchange_strong(used, wanted) || used == wanted ? Result::kSuccess : Result::kNotCompatible;
 }
 
-bool Simulator::attached() const {
-  return subscribers.any() ||
-         std::any_of(enabled_.begin(), enabled_.end(), [](const std::atomic<bool>& on) { return on.load(); });
+bool Simulator::has_enabled() const {
+  return std::any_of(enabled_.begin(), enabled_.end(), [](const std::atomic<bool>& on) { return on.load(); });
 }
+
+bool Simulator::attached() const { return subscribers.any() || has_enabled(); }
 
 Result Simulator::filter_api(ActivityKind kind, uint32_t callback_id, bool on) {
   if (callback_id == 0 || callback_id >= kCallbackIds) return Result::kInvalidParameter;

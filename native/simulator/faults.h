@@ -40,6 +40,7 @@ enum class Fault : size_t {
   kOtherDriverNumbers,
   kLostWhenDisabled,
   kFlushOverhead,
+  kEarlyRequest,
   kFailedKernel,
   kCount,
 };
@@ -86,6 +87,9 @@ inline constexpr FaultRow kFaults[] = {
     {"lost_when_disabled", "", 0, true, "work that has not finished when its kind is disabled is not recorded"},
     {"flush_overhead", "nanoseconds", 60'000, true,
      "the next flush returns an overhead of this one and of a buffer request, as on a GPU"},
+    {"early_request", "", 0, true,
+     "a flush requests the next buffer of a thread when it returns the last one, while a kind is enabled, as a forced "
+     "flush did on an H100"},
     {"failed_kernel", "code", 700, false,
      "a kernel fails: all calls after its launch return this code, and the records that CUPTI then holds have no "
      "times"},

@@ -229,7 +229,8 @@ class Simulator {
   void inline_graphs(Graph& graph);
   void capture(const SimActivity& activity, int64_t duration_ns);
   void write_graph_trace(uint32_t graph_id, uint32_t correlation_id, const std::vector<SimActivity>& nodes);
-  // Whether a client subscribed or enabled a kind.
+  // Whether a client has enabled a kind, and whether one has done this or subscribed.
+  bool has_enabled() const;
   bool attached() const;
   bool recorded(const SimActivity& activity) const;
   // Whether the launch of a graph fails because copies between GPUs were recorded in an earlier session.

@@ -234,6 +234,23 @@ def test_slow_completion() -> None:
         assert len(client.records()) == 1
 
 
+def test_early_request() -> None:
+    with SimulatedGpu() as gpu:
+        client = CuptiClient().open(RUNTIME)
+        gpu.inject("early_request")
+        gpu.launch("k")
+        client.flush()
+        assert len(client.records()) == 1
+        statistics = gpu.statistics()
+        assert (statistics.buffers_requested, statistics.buffers_outstanding) == (2, 1)
+        gpu.launch("k")  # in the buffer that is there
+        assert gpu.statistics().buffers_requested == 2
+        client.check("cuptiActivityDisable", RUNTIME)
+        client.flush(forced=True)
+        assert len(client.records()) == 2
+        assert gpu.statistics().buffers_outstanding == 0
+
+
 def test_flush_overhead() -> None:
     """The records come with the next flush, as on a GPU."""
     with SimulatedGpu() as gpu:
