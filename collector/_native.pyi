@@ -63,6 +63,8 @@ class _Mark(TypedDict):
     uncertainty_ns: int
     own_thread_id: int
     own_from_ns: int
+    held: list[tuple[int, int]]
+    has_calls: bool
 
 class _WatchedState(TypedDict):
     rows: int

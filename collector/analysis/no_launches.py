@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from collector.analysis.annotation_paths import has_whole_paths
+from collector.recording.ledger import TIMES_LOST
 from collector.recording.schema import LAUNCHED_TABLES
 from collector.text.wording import counted, listed
 
@@ -29,10 +30,13 @@ _OF_HOST = {
 def no_launches(recording: Recording) -> str:
     """The likely causes in one line if a traced step has neither launches nor GPU work; else ``""``.
 
+    Where records are known to be lost, they may be those of launches, and the ledger has the cause.
+
     Of the file of another program nothing is known but its content, which the line states.
     """
     has_work = any(len(getattr(recording, name)) for name in LAUNCHED_TABLES)
-    if has_work or recording.ledger.launches_seen or recording.ledger.untraced:
+    ledger = recording.ledger
+    if has_work or ledger.launches_seen or ledger.untraced or any(getattr(ledger, name) for name in TIMES_LOST):
         return ""
     if has_whole_paths(recording):
         return _LIKELY_CAUSES

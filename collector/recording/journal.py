@@ -72,6 +72,8 @@ _KEY_COLUMNS = ("device_id", "context_id", "stream_id")
 _KEPT_BEFORE_WINDOW = ("annotations", "contexts", "streams", "devices", "graph_changes")
 """Tables whose rows from before a window count in it: annotations may still be open in it, and objects still exist."""
 _RETOLD_TABLES = _KEPT_BEFORE_WINDOW
+_BUFFERS_HELD = "segment.buffers_held"
+"""The number of a closed segment that counts the buffers whose rows are in the next ones although they are older."""
 _TIMED_TABLES = tuple(
     table for table, columns in SCHEMA.items() if "start_ns" in columns and table not in _KEPT_BEFORE_WINDOW
 )
@@ -176,7 +178,12 @@ def check_version(name: Path, data: Buffer) -> None:
 
 
 def journal_window(
-    files: Iterable[Buffer], first_byte: int, start: Instant, stop: Instant, own_calls: tuple[int, int]
+    files: Iterable[Buffer],
+    first_byte: int,
+    start: Instant,
+    stop: Instant,
+    own_calls: tuple[int, int],
+    buffers_held: int = 0,
 ) -> Capture:
     """The part of an open session between two instants, of the files of its journal.
 
@@ -191,6 +198,7 @@ def journal_window(
         start: the first instant.
         stop: the last one.
         own_calls: a thread and a time: the calls of this thread from this time on are the collector's own.
+        buffers_held: the number of buffers with rows of the window that the files do not have yet.
 
     Raises:
         collector.InvalidFileError: the journal is damaged.
@@ -201,7 +209,7 @@ def journal_window(
         for number, data in enumerate(files):
             journal.take_file(data, first_byte if number == 0 else 0)
             before = dict(journal.numbers_before) if number == 0 else before
-        return journal.window(before, start, stop, own_calls)
+        return journal.window(before, start, stop, own_calls, buffers_held)
     except DAMAGE as error:
         raise InvalidFileError(f"the journal of this process is damaged ({error})") from error
 
@@ -493,7 +501,7 @@ class _Journal:
         self._missing = before - self._rows_before - self._num_rows
         self.num_files += 1
         self._last_segment = number
-        for name in ("segment.closed", "journal.ended", "clock.cupti_stop_ns", "clock.wall_stop_ns"):
+        for name in ("segment.closed", _BUFFERS_HELD, "journal.ended", "clock.cupti_stop_ns", "clock.wall_stop_ns"):
             counters.pop(name, None)
         self.numbers |= numbers
         if follows and self._is_retold_frame(data, at):
@@ -679,6 +687,8 @@ class _Journal:
         capture["counters"] |= in_part(self.numbers, clock["cupti_start_ns"] - self.numbers["clock.cupti_start_ns"])
         if forgotten := self._rows_before.total():
             capture["counters"]["rows_forgotten"] = forgotten
+        if held := self.numbers.get(_BUFFERS_HELD):
+            capture["counters"]["buffers_held"] = held
         if not has_ended or self.numbers.get("segment.closed"):
             capture["counters"][NOT_AWAITED] = 1
         if self._window_ns == (None, None) and (missing := self._missing.total()):
@@ -697,7 +707,9 @@ class _Journal:
         is_continued = end_ns is not None or bool(self.numbers.get("segment.closed"))
         return Part(begin_ns, first_annotation, is_continued) if begin_ns is not None or is_continued else None
 
-    def window(self, before: Mapping[str, int], start: Instant, stop: Instant, own_calls: tuple[int, int]) -> Capture:
+    def window(
+        self, before: Mapping[str, int], start: Instant, stop: Instant, own_calls: tuple[int, int], buffers_held: int
+    ) -> Capture:
         """See `journal_window`; ``before`` are the counts at the start."""
         self.numbers |= {"own_calls.thread_id": own_calls[0], "own_calls.from_ns": own_calls[1], "journal.ended": 1}
         session_start_ns = self.numbers["clock.cupti_start_ns"]
@@ -707,6 +719,7 @@ class _Journal:
         self._first_part = None  # the window is later
         self._rows_before.clear()
         self.numbers.pop("segment.closed", None)
+        self.numbers[_BUFFERS_HELD] = buffers_held
         capture = self.capture(bytes_cut=0)
         tables: dict[str, dict[str, npt.NDArray[Any]]] = capture["tables"]
         launches = self._launches_of_window(tables["api_calls"], start.cupti_ns, stop.cupti_ns)
@@ -729,7 +742,7 @@ class _Journal:
         if links is not None:
             calls = tables["api_calls"]["correlation_id"]
             tables["external_correlations"] = _selected(links, np.isin(links["correlation_id"], calls))
-        capture["part"] = Part(start.cupti_ns, 1, is_continued=False)
+        capture["part"] = Part(start.cupti_ns, 1, is_continued=buffers_held > 0)
         shed = in_part(capture["counters"], start.cupti_ns - session_start_ns, stop.cupti_ns - start.cupti_ns)
         kept = {name: count for name, count in capture["counters"].items() if name in (BUDGET, HIGHEST, LAST)} | shed
         capture["counters"] = {

@@ -94,6 +94,9 @@ class Ledger(TableCounts):
     """Buffer requests that were declined because no buffer was left; their records are lost."""
     buffers_outstanding: int = 0
     """Buffers that CUPTI had not returned when the step ended."""
+    buffers_held: int = 0
+    """Buffers with records of this part of a longer recording that CUPTI had not returned when the part ended, because
+    work in them had not ended."""
     bytes_completed: int = 0
     bytes_unparsed: int = 0
     """Bytes at the end of buffers that could not be read as records."""
@@ -199,6 +202,8 @@ LOSSES = {
     "buffers_declined": "{} buffer request[|s] [was|were] declined: raise max_buffers",
     "bytes_discarded": "{} byte[|s] of records [was|were] discarded for want of buffers: raise max_buffers",
     "buffers_outstanding": "{} buffer[|s] had not come back when the step ended: raise timeout_ms, keep synchronize on",
+    "buffers_held": "work had not ended when this part of a recording did: CUPTI still held {} buffer[|s] with calls "
+    "and activities that are missing here. The recording gets them; a step with synchronize waits for its work",
     "bytes_unparsed": "{} byte[|s] of buffers could not be read as records",
     "records_unknown_kind": "{} record[|s] [is|are] of a kind this version does not know",
     "unfinished": "{} activit[y|ies] [was|were] still running or waiting when the recording ended: no end is known",
@@ -259,6 +264,7 @@ TIMES_LOST = (
     "records_dropped",
     "buffers_declined",
     "buffers_outstanding",
+    "buffers_held",
     "bytes_discarded",
     "bytes_unparsed",
     "invalid_timestamps",

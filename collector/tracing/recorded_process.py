@@ -98,6 +98,7 @@ class RecordedWindow(NativeSource):
         self._segment = mark["segment"]
         self._first_byte = _file_of(mark).stat().st_size
         self._start = _instant(mark)
+        self._held = mark["held"] if mark["has_calls"] else []
 
     def stop(self, *, synchronize: bool, timeout_ms: int) -> Capture:
         """Complete the journal, and return its part."""
@@ -112,7 +113,9 @@ class RecordedWindow(NativeSource):
         if mark["segment"] and segment_number(files[0]) != self._segment:
             raise NotTracedError("the step is longer than the recording of this process keeps: its begin is removed")
         contents = [contents_of(path) for path in files]
-        return journal_window(contents, self._first_byte, self._start, _instant(mark), own_calls)
+        # A buffer that was held at the begin, too, has records of the step only if it has more of them now.
+        num_held = len(set(mark["held"]) - set(self._held))
+        return journal_window(contents, self._first_byte, self._start, _instant(mark), own_calls, num_held)
 
     def is_idle(self) -> bool:
         """Not known."""

@@ -241,6 +241,10 @@ py::object mark(const std::string& wanted, bool synchronize, int timeout_ms) {
   out["uncertainty_ns"] = mark->time.uncertainty_ns;
   out["own_thread_id"] = mark->own_calls.thread_id;
   out["own_from_ns"] = mark->own_calls.from_ns;
+  py::list held;
+  for (const capture::HeldBuffer& buffer : mark->held) held.append(py::make_tuple(buffer.request, buffer.used_bytes));
+  out["held"] = held;
+  out["has_calls"] = mark->has_calls;
   return out;
 }
 

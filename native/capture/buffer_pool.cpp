@@ -13,6 +13,15 @@ namespace {
 // Bytes that are zeroed behind the end that CUPTI reports, because CUPTI may have begun to write a record there.
 constexpr size_t kBehindEnd = 1024;
 
+// The bytes up to the last word that is not 0, in a buffer that CUPTI may be writing to: this is a race on purpose, in
+// which only whole words are compared with 0.
+__attribute__((no_sanitize("thread"))) size_t used_bytes(const uint8_t* data, size_t num_bytes) {
+  const auto* const words = reinterpret_cast<const uint64_t*>(data);
+  size_t count = (num_bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t);
+  while (count > 0 && __atomic_load_n(words + count - 1, __ATOMIC_RELAXED) == 0) --count;
+  return count * sizeof(uint64_t);
+}
+
 // Returning the pages of a buffer must not take those of the next one, which CUPTI may be writing to.
 size_t in_whole_pages(size_t num_bytes) {
   const auto page_bytes = static_cast<size_t>(::sysconf(_SC_PAGESIZE));  // 64 KiB on some aarch64 systems
@@ -164,13 +173,30 @@ int64_t BufferPool::outstanding(uint32_t session, uint64_t requested) const {
   int64_t count = 0;
   for (uint32_t slot = 0; slot < slots(); ++slot) {
     if (slot == used) slot = max_buffers_;  // the slots in between were never handed out
-    const bool is_out = (sessions_[slot].load(std::memory_order_acquire) & ~kReturned) == session;
-    if (is_out && (slot >= max_buffers_ || requests_[slot].load(std::memory_order_relaxed) < requested)) ++count;
+    if (is_out(slot, session) && (slot >= max_buffers_ || requests_[slot].load(std::memory_order_relaxed) < requested))
+      ++count;
   }
   if (shared_scratch_session_.load(std::memory_order_relaxed) == session) {
     count += shared_scratch_out_.load(std::memory_order_acquire);
   }
   return count;
+}
+
+std::vector<HeldBuffer> BufferPool::held(uint32_t session) const {
+  const uint32_t used = fresh_.load(std::memory_order_acquire);
+  std::vector<HeldBuffer> found;
+  for (uint32_t slot = 0; slot < used; ++slot) {
+    if (!is_out(slot, session)) continue;
+    const HeldBuffer held{slot, session, requests_[slot].load(std::memory_order_relaxed),
+                          used_bytes(buffer(slot), buffer_bytes_)};
+    if (held.used_bytes > 0 && is_out(held)) found.push_back(held);
+  }
+  return found;
+}
+
+bool BufferPool::is_out(const HeldBuffer& buffer) const {
+  return is_out(buffer.slot, buffer.session) &&
+         requests_[buffer.slot].load(std::memory_order_relaxed) == buffer.request;
 }
 
 bool BufferPool::is_in_use() const noexcept {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "capture/queues.h"
 
@@ -20,6 +21,14 @@ struct CompletedBuffer {
   uint8_t* data;
   size_t valid;
   uint32_t session;  // the session that handed it out
+};
+
+// A buffer that is out, and that has records.
+struct HeldBuffer {
+  uint32_t slot;
+  uint32_t session;
+  uint64_t request;     // the number of the request that it was handed out for
+  uint64_t used_bytes;  // up to the last record at that time
 };
 
 class BufferPool {
@@ -65,6 +74,11 @@ class BufferPool {
   int64_t outstanding(uint32_t session) const;
   // The same of those among the first `requested` that were handed out since reset_counts.
   int64_t outstanding(uint32_t session, uint64_t requested) const;
+  // The buffers of the session that are out and have records, by their contents: CUPTI is given zeroed memory, and does
+  // not touch it before it has a record. Of each thread it may also hold a buffer without any.
+  std::vector<HeldBuffer> held(uint32_t session) const;
+  // Whether one of these buffers has not been taken back by the decode thread.
+  bool is_out(const HeldBuffer& buffer) const;
   // Whether any buffer is out, in any session.
   bool is_in_use() const noexcept;
   uint64_t requested() const { return requested_.load(std::memory_order_relaxed); }
@@ -82,6 +96,9 @@ class BufferPool {
 
   uint32_t slots() const { return max_buffers_ + kScratchBuffers; }
   uint8_t* buffer(uint32_t slot) const { return base_ + size_t{slot} * spacing_; }
+  bool is_out(uint32_t slot, uint32_t session) const {
+    return (sessions_[slot].load(std::memory_order_acquire) & ~kReturned) == session;
+  }
   uint8_t* scratch(uint32_t index) const { return buffer(max_buffers_) + kScratchBytes * index; }
   uint32_t slot_of(const uint8_t* data) const {
     return static_cast<uint32_t>(static_cast<size_t>(data - base_) / spacing_);

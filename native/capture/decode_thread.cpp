@@ -119,23 +119,37 @@ void DecodeThread::work() {
   if (budget_.is_set()) keep_budget();
   // Without work on a GPU no buffer comes back, but the program may annotate.
   if (has_flushed && take_from_logs()) write_journal(clock_ns(CLOCK_THREAD_CPUTIME_ID));
-  cut_journal(true);
+  cut_journal_if_due();
 }
 
 void DecodeThread::update_journal() {
   if (!flusher_.has_journal()) return;
+  drain();
   write_all_to_journal();
-  if (cut_wanted_.exchange(false)) cut_journal(false);
+  size_t num_held = 0;
+  {
+    const BufferPool& pool = *pools_.current();
+    const threads::MutexLock lock(facts_mutex_);
+    const auto is_back = [&](const HeldBuffer& buffer) { return !pool.is_out(buffer); };
+    held_.erase(std::remove_if(held_.begin(), held_.end(), is_back), held_.end());
+    num_held = held_.size();
+  }
+  if (cut_wanted_.exchange(false)) cut_journal(num_held);
 }
 
-void DecodeThread::cut_journal(bool only_if_due) {
+void DecodeThread::cut_journal_if_due() {
   if (!flusher_.has_journal() || !forgets_) return;
   try {
-    if (only_if_due) {
-      flusher_.cut_if_due(*store_, annotations_);
-    } else {
-      flusher_.cut(*store_, annotations_);
-    }
+    flusher_.cut_if_due(*store_, annotations_);
+  } catch (const std::bad_alloc&) {
+    flusher_.give_up("out of memory");
+  }
+}
+
+void DecodeThread::cut_journal(size_t num_held) {
+  if (!flusher_.has_journal() || !forgets_) return;
+  try {
+    flusher_.cut(*store_, annotations_, num_held);
   } catch (const std::bad_alloc&) {
     flusher_.give_up("out of memory");
   }
@@ -181,7 +195,7 @@ void DecodeThread::decode(const CompletedBuffer& buffer) {
   if (!flusher_.has_journal()) return;
   name_devices();
   write_all_to_journal();
-  cut_journal(true);
+  cut_journal_if_due();
 }
 
 // Of the rows that the store has got; before they may be removed.
@@ -247,7 +261,12 @@ void DecodeThread::write_all_to_journal() {
   write_journal(clock_ns(CLOCK_THREAD_CPUTIME_ID));
 }
 
-void DecodeThread::bring_journal_up_to_date(int64_t deadline_ns, bool cut) {
+std::vector<HeldBuffer> DecodeThread::bring_journal_up_to_date(std::vector<HeldBuffer> held, int64_t deadline_ns,
+                                                               bool cut) {
+  {
+    const threads::MutexLock lock(facts_mutex_);
+    held_ = std::move(held);
+  }
   if (cut) cut_wanted_.store(true);
   const uint64_t update = updates_wanted_.fetch_add(1, std::memory_order_acq_rel) + 1;
   ::sem_post(&wake_);
@@ -255,6 +274,8 @@ void DecodeThread::bring_journal_up_to_date(int64_t deadline_ns, bool cut) {
     const timespec pause = timespec_of(kMillisecond / 10);
     ::nanosleep(&pause, nullptr);
   }
+  const threads::MutexLock lock(facts_mutex_);
+  return std::move(held_);
 }
 
 void DecodeThread::flush_soon() noexcept {

@@ -76,9 +76,10 @@ class DecodeThread {
   // Writes the rows that the journal lacks; does nothing without one. Called by the session after the thread has ended.
   void complete_journal();
   // Has the thread decode what has come back and write all rows that the journal lacks; waits for it until the
-  // deadline.
+  // deadline. Returns those of the buffers whose rows the journal does not have, as they have not come back.
   // `cut`: and begin a new segment, so that what is written is in closed ones.
-  void bring_journal_up_to_date(int64_t deadline_ns, bool cut = false);
+  std::vector<HeldBuffer> bring_journal_up_to_date(std::vector<HeldBuffer> held, int64_t deadline_ns, bool cut = false)
+      EXCLUDES(facts_mutex_);
 
   // Has the thread flush the library now, as it does periodically. Any thread may call it.
   void flush_soon() noexcept;
@@ -107,7 +108,7 @@ class DecodeThread {
   void wait_for_buffers();
   void work();
   // What bring_journal_up_to_date asks for.
-  void update_journal();
+  void update_journal() EXCLUDES(facts_mutex_);
   void drain();
   void keep_budget();
   Spent spent() const;
@@ -121,8 +122,10 @@ class DecodeThread {
   // anything that the journal lacks.
   bool take_from_logs();
   void write_all_to_journal();
-  // Begins a new segment, in a session that forgets its rows.
-  void cut_journal(bool only_if_due);
+  // Begins a new segment if one is due, in a session that forgets its rows.
+  void cut_journal_if_due();
+  // Begins a new segment, in such a session. `num_held`: of the buffers whose rows this one does not have.
+  void cut_journal(size_t num_held);
 
   BufferPools& pools_;
   AnnotationLog& annotations_;
@@ -141,6 +144,7 @@ class DecodeThread {
   threads::Mutex facts_mutex_;  // never taken in a CUPTI callback
   std::map<std::string, std::string> noted_texts_ GUARDED_BY(facts_mutex_);
   std::map<std::string, int64_t> noted_numbers_ GUARDED_BY(facts_mutex_);
+  std::vector<HeldBuffer> held_ GUARDED_BY(facts_mutex_);  // of bring_journal_up_to_date
   std::atomic<const StatedNames*> names_{nullptr};
   uint64_t names_version_ = 0;  // of the names that the journal has
   bool forgets_ = false;

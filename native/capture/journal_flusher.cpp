@@ -85,9 +85,9 @@ void JournalFlusher::state(const std::map<std::string, std::string>& texts,
   journal_->state(texts, numbers);
 }
 
-void JournalFlusher::cut(const store::Store& store, AnnotationLog& annotations) {
+void JournalFlusher::cut(const store::Store& store, AnnotationLog& annotations, size_t num_held) {
   if (cupti::out_of_use()) return;  // a segment begins with names and times of libcupti
-  journal_->cut(store, annotations);
+  journal_->cut(store, annotations, num_held);
   note_trouble();
 }
 

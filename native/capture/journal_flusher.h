@@ -69,8 +69,9 @@ class JournalFlusher {
   void forget_rows();
   // States facts that were not known at the begin.
   void state(const std::map<std::string, std::string>& texts, const std::map<std::string, int64_t>& numbers);
-  // Begins a new segment, now or if one is due. The store's rows are written and forgotten.
-  void cut(const store::Store& store, AnnotationLog& annotations);
+  // Begins a new segment, now or if one is due. The store's rows are written and forgotten. `num_held`: of the buffers
+  // that had not come back, whose rows are in a later one.
+  void cut(const store::Store& store, AnnotationLog& annotations, size_t num_held);
   void cut_if_due(const store::Store& store, AnnotationLog& annotations);
   // Ends the journal early: the frames already written stay, and trouble() contains the reason.
   void give_up(const std::string& why);

@@ -46,7 +46,9 @@
 // that exist, contexts, streams and devices. A reader that has read the segment before skips it. The last frame of a
 // segment that was closed has the number "segment.closed" = 1, the clocks of that time, the counters up to then, and
 // the earliest start and the latest end of its rows of activities
-// ("segment.first_ns", "segment.last_ns"). Counters are those of the session, not of the segment.
+// ("segment.first_ns", "segment.last_ns"). Counters are those of the session, not of the segment. Where CUPTI held
+// buffers back that had records by then, the frame of a segment that was closed on request has their number
+// ("segment.buffers_held"); the records are in a later segment.
 //
 // Annotations are numbered in their external_id, whose low kAnnotationBits are the number of the annotation's row in
 // the session, from 1 on.

@@ -104,12 +104,13 @@ void JournalSegments::cut_if_due(const store::Store& store, AnnotationLog& annot
   }
 }
 
-void JournalSegments::cut(const store::Store& store, AnnotationLog& annotations) {
+void JournalSegments::cut(const store::Store& store, AnnotationLog& annotations, size_t num_held) {
   if (!limits_.has_segments() || !file_ || !trouble().empty()) return;
   std::map<std::string, int64_t> numbers = counters_;
   numbers["segment.closed"] = 1;
   numbers["segment.first_ns"] = file_->first_ns();
   numbers["segment.last_ns"] = file_->last_ns();
+  if (num_held > 0) numbers["segment.buffers_held"] = static_cast<int64_t>(num_held);
   if (const std::optional<Anchor> now = read_clocks(*library_)) {
     begin_ns_ = now->cupti_ns;
     numbers["clock.cupti_stop_ns"] = now->cupti_ns;

@@ -50,8 +50,9 @@ class JournalSegments {
 
   // Begins a new segment if the present one has reached a limit; removes the segments beyond the limits.
   void cut_if_due(const store::Store& store, AnnotationLog& annotations);
-  // Begins a new segment, if the journal has segments.
-  void cut(const store::Store& store, AnnotationLog& annotations);
+  // Begins a new segment, if the journal has segments. `num_held`: of the buffers whose rows are in a later segment
+  // although they are older, as far as it is known.
+  void cut(const store::Store& store, AnnotationLog& annotations, size_t num_held = 0);
 
   // Writes the last frame.
   void finish(const std::map<std::string, std::string>& texts, std::map<std::string, int64_t> numbers);

@@ -425,15 +425,13 @@ bool Session::synchronize_contexts() const {
   return are_done;
 }
 
-void Session::flush(uint32_t forced, int64_t deadline_ns, int64_t patience_ns) {
+template <typename AreMissing>
+void Session::flush(uint32_t forced, int64_t deadline_ns, int64_t patience_ns, AreMissing are_missing) {
   const BufferPool* const pool = pools_.current();
-  const uint32_t session = number_.load(std::memory_order_relaxed);
-  const uint64_t requested = forced != 0 ? UINT64_MAX : pool->requested();
   library().cupti().ActivityFlushAll(forced);
   uint64_t completed = pool->completed();
   int64_t quiet_since = clock_ns(CLOCK_MONOTONIC);
-  for (int64_t pause = kMillisecond / 50; pool->outstanding(session, requested) > 0;
-       pause = std::min(2 * pause, kMillisecond)) {
+  for (int64_t pause = kMillisecond / 50; are_missing(); pause = std::min(2 * pause, kMillisecond)) {
     const int64_t now = clock_ns(CLOCK_MONOTONIC);
     if (pool->completed() != completed) {
       completed = pool->completed();
@@ -447,13 +445,23 @@ void Session::flush(uint32_t forced, int64_t deadline_ns, int64_t patience_ns) {
   }
 }
 
+void Session::flush_finished(int64_t deadline_ns, int64_t patience_ns) {
+  const BufferPool* const pool = pools_.current();
+  const uint32_t session = number_.load(std::memory_order_relaxed);
+  flush(0, deadline_ns, patience_ns,
+        [=, requested = pool->requested()] { return pool->outstanding(session, requested) > 0; });
+}
+
 // A forced flush also ends the records of unfinished work of other subscribers, who get no other record of it.
 void Session::flush_rest(int64_t deadline_ns) {
+  const auto are_missing = [pool = pools_.current(), session = number_.load(std::memory_order_relaxed)] {
+    return pool->outstanding(session) > 0;
+  };
   if (library().activity_api().subscriber() != nullptr) {
-    flush(0, deadline_ns, kIdleWait);
-    if (pools_.current()->outstanding(number_.load(std::memory_order_relaxed)) == 0) return;
+    flush_finished(deadline_ns, kIdleWait);
+    if (!are_missing()) return;
   }
-  flush(1, deadline_ns, kIdleWait);
+  flush(1, deadline_ns, kIdleWait, are_missing);
 }
 
 std::optional<Capture> Session::stop(bool synchronize, int64_t timeout_ns, Holder holder) {
@@ -555,24 +563,29 @@ std::optional<JournalMark> Session::mark(Completeness wanted, bool synchronize, 
   if (flusher_.is_broken()) {
     const std::optional<Anchor> clocks = read_clocks(library());
     if (wanted < Completeness::kCut || !clocks || flusher_.segment_number() == 0) return std::nullopt;
-    return JournalMark{journal_, flusher_.segment_number() + 1, *clocks, {this_thread_id(), cupti_now()}};
+    return JournalMark{journal_, flusher_.segment_number() + 1, *clocks, {this_thread_id(), cupti_now()}, {}, true};
   }
   if (!library().has(Feature::kFlushingIsSafe)) return std::nullopt;
   if (wanted == Completeness::kAsIs && is_paused_.load(std::memory_order_relaxed)) return std::nullopt;
   const int64_t deadline = clock_ns(CLOCK_MONOTONIC) + timeout_ns;
-  JournalMark mark{journal_, flusher_.segment_number(), {}, {this_thread_id(), cupti_now()}};
+  JournalMark mark{journal_, flusher_.segment_number(), {}, {this_thread_id(), cupti_now()}, {}, true};
   if (synchronize) synchronize_contexts();
   const std::optional<Anchor> clocks = read_clocks(library());
   if (!clocks) return std::nullopt;
   mark.time = *clocks;
+  const BufferPool* const pool = pools_.current();
+  mark.held = pool->held(number_.load(std::memory_order_relaxed));
+  mark.has_calls = subscription_.has_calls();
   if (wanted == Completeness::kAsIs) return mark;
   // A step of the program does not wait for work that it did not wait for itself.
   if (wanted == Completeness::kRunning) {
     flush_rest(deadline);
   } else {
-    flush(0, deadline, wanted == Completeness::kCut ? kUnfinishedWait : kIdleWait);
+    const auto is_out = [pool](const HeldBuffer& buffer) { return pool->is_out(buffer); };
+    flush(0, deadline, wanted == Completeness::kCut ? kUnfinishedWait : kIdleWait,
+          [&] { return std::any_of(mark.held.begin(), mark.held.end(), is_out); });
   }
-  decode_thread_.bring_journal_up_to_date(deadline, wanted >= Completeness::kCut);
+  mark.held = decode_thread_.bring_journal_up_to_date(mark.held, deadline, wanted >= Completeness::kCut);
   mark.segment = flusher_.segment_number();
   return mark;
 }

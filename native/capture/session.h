@@ -68,6 +68,12 @@ struct JournalMark {
   uint32_t segment;  // the number of the one that is written; 0: the journal is one file
   Anchor time;
   OwnCalls own_calls;
+  // The buffers that had records by then and are not in the journal, because CUPTI holds them back: work in them has
+  // not ended.
+  std::vector<HeldBuffer> held;
+  // Whether all calls are recorded, which are in a buffer as soon as they return. The place of a kernel in its buffer
+  // may be empty until it has ended.
+  bool has_calls;
 };
 
 // An open session, for those who did not open it.
@@ -219,9 +225,12 @@ class Session {
   static void leave_at_exit();
   // Whether all work of the devices is done: no wait has failed.
   bool synchronize_contexts() const;
-  // Has CUPTI complete its buffers, and waits for them until the deadline at most, or until none has come back for
-  // `patience_ns`. Unless `forced`, CUPTI keeps the buffers in which a record is unfinished.
-  void flush(uint32_t forced, int64_t deadline_ns, int64_t patience_ns) REQUIRES(control_);
+  // Has CUPTI complete its buffers, and waits for those that are missing until the deadline at most, or until none has
+  // come back for `patience_ns`. Unless `forced`, CUPTI keeps the buffers in which a record is unfinished.
+  template <typename AreMissing>
+  void flush(uint32_t forced, int64_t deadline_ns, int64_t patience_ns, AreMissing are_missing) REQUIRES(control_);
+  // The same for the buffers that CUPTI has by now, without a forced flush.
+  void flush_finished(int64_t deadline_ns, int64_t patience_ns) REQUIRES(control_);
   // The same for all buffers, also those with unfinished records.
   void flush_rest(int64_t deadline_ns) REQUIRES(control_);
   void push(ThreadAnnotations& thread, Owner owner, const Place& place, uint32_t details_id,

@@ -198,6 +198,8 @@ void Subscription::disable_kind(ActivityKind kind) {
   api().disable(kind);
 }
 
+bool Subscription::has_calls() const { return is_enabled(ActivityKind::kRuntime) && is_enabled(ActivityKind::kDriver); }
+
 bool Subscription::is_enabled(ActivityKind kind) const {
   return std::find(enabled_.begin(), enabled_.end(), kind) != enabled_.end();
 }

@@ -46,6 +46,8 @@ class Subscription {
   void close();
 
   bool has_enabled() const { return !enabled_.empty(); }
+  // Whether all API calls are recorded, those of the runtime and of the driver.
+  bool has_calls() const;
   bool is_shared() const { return is_shared_; }
 
  private:

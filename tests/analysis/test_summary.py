@@ -137,6 +137,9 @@ def test_a_step_without_launches_says_the_likely_causes(build):
     text = " ".join(summarize(build.annotation("layer", 0, 50, 1).recording(), color=False).split())
     for cause in ("another process", "another copy of the CUDA libraries", "nothing ran on a GPU"):
         assert cause in text
+    build.counters["buffers_outstanding"] = 1
+    assert "likely causes" not in summarize(build.recording(), color=False)
+    build.counters.clear()
     assert "likely causes" not in summarize(build.kernel("k", 10).recording(), color=False)
 
 

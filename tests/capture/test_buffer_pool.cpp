@@ -103,6 +103,31 @@ TEST_CASE("scratch buffers are distinct until all are out, and their contents ar
   CHECK(pool.outstanding(3) == 101);
 }
 
+TEST_CASE("buffers with records are told from empty ones while they are out") {
+  BufferPool pool(kBytes, 3);
+  uint8_t* const empty = pool.acquire(5);
+  uint8_t* const written = pool.acquire(5);
+  uint8_t* const other = pool.acquire(6);
+  written[100] = 1;
+  other[100] = 1;
+  const auto held = pool.held(5);
+  REQUIRE(held.size() == 1);
+  CHECK(held[0].used_bytes == 104);
+  CHECK(held[0].request == 1);
+  CHECK(pool.is_out(held[0]));
+  written[kBytes - 1] = 1;
+  CHECK(pool.held(5)[0].used_bytes == kBytes);
+  CHECK(pool.held(6).size() == 1);
+  pool.complete(written, kBytes);
+  CHECK(pool.is_out(held[0]));  // until the decode thread has it
+  pool.recycle(*pool.take_completed());
+  CHECK_FALSE(pool.is_out(held[0]));
+  CHECK(pool.acquire(5) == written);
+  CHECK_FALSE(pool.is_out(held[0]));  // as another one
+  empty[0] = 1;
+  CHECK(pool.held(5).size() == 1);
+}
+
 TEST_CASE("released pages are mapped again on request") {
   BufferPool pool(kBytes, 4);
   CHECK(pool.mapped_bytes() == 4 * kBytes);

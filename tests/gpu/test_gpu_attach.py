@@ -142,6 +142,7 @@ def launching(python_text):
 IN_FLIGHT = 20
 """As many kernels, at most, were launched and had not ended when the recording began or ended."""
 AT_EDGES = {
+    "buffers_held",
     "buffers_outstanding",
     "early",
     "late",

@@ -3,6 +3,7 @@
 Kernels that count have a number: where no number is missing, nothing was lost.
 """
 
+import ctypes
 import itertools
 
 import numpy as np
@@ -67,6 +68,25 @@ def assert_no_gap(recording, end):
     assert numbers == list(range(numbers[0], end))
     assert recording.ledger.losses() == []
     assert recording.ledger.launches_seen == recording.ledger.launches_matched
+
+
+def test_parts_of_a_recording_count_the_buffers_of_work_that_runs(cuda, tmp_path):
+    stream = cuda.stream()
+    with collector.record(folder=tmp_path, strict=True) as recorder:
+        for _ in range(3):
+            with collector.trace(strict=True) as step:
+                cuda.launch_empty(5, stream)
+            assert (len(step.kernels), step.ledger.losses()) == (5, [])
+        with collector.trace(strict=True, synchronize=False) as step:
+            cuda.launch("spin", ctypes.c_longlong(3_000_000_000), stream=stream)
+        running = Recording.load(recorder.dump().journal)
+        cuda.synchronize()
+        with collector.trace(synchronize=False) as later:
+            pass
+        ended = Recording.load(recorder.dump().journal)
+    assert (step.ledger.buffers_held, running.ledger.buffers_held, later.ledger.buffers_held) == (1, 1, 0)
+    assert ended.ledger.losses() == []
+    assert (len(ended.kernels), ended.kernels.names()[-1]) == (16, "spin")
 
 
 EARLY, MORE = 500, 60_000
