@@ -15,7 +15,7 @@ SANITIZE_TESTS ?= $(filter-out $(SANITIZE_SKIPPED:%=tests/%.py),$(wildcard tests
   tests/demo/test_*.py tests/testing/simulator/test_*.py tests/timeline/test_convert*.py)) \
   $(patsubst %,tests/%.py,cli/test_info profiler/test_node_fields profiler/test_profiler_advice \
   profiler/test_profiler_in_keras sources/test_cupti_python_agrees sources/test_loaded_libraries \
-  tracing/test_annotation_details tracing/test_interrupts tracing/test_process_ends tracing/test_simulated_session)
+  tracing/test_annotation_details tracing/test_held_buffers tracing/test_interrupts tracing/test_process_ends tracing/test_simulated_session)
 ASAN_TESTS = $(SANITIZE_TESTS)
 TSAN_TESTS = $(filter-out %/test_convert.py,$(SANITIZE_TESTS))
 SANITIZE_MARKS :=
