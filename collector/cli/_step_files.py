@@ -109,23 +109,20 @@ def _ordered(found: list[Path], given: str, remedy: str) -> list[Path]:
     return sorted(found, key=lambda each: natural_order(str(each)))
 
 
-def _traces_below(folder: Path, depth: int = 0) -> tuple[list[Path], list[Path], list[Path]]:
-    """The traces in a folder and below it, the other files, and datasets."""
+def _traces_below(folder: Path) -> tuple[list[Path], list[Path], list[Path]]:
+    """The traces in a folder and below it, the other files, and datasets; a folder that cannot be read is reported."""
     from collector.dataset.dataset_folder import is_dataset
+    from collector.files.nested_files import found_below
     from collector.formats.loading import is_trace
-    from collector.web.run_folder import DEEPEST
 
     found, others, datasets = [], [], []
-    for path in sorted(folder.iterdir()):
-        if path.name.startswith("."):
-            continue
-        if is_trace(path):
+    for path, unreadable in found_below(folder, lambda below: is_trace(below) or is_dataset(below)):
+        if unreadable:
+            terminal.report(f"{path}: the folder cannot be read: {unreadable}")
+        elif is_trace(path):
             found.append(path)
-        elif not path.is_dir():
-            others.append(path)
         elif is_dataset(path):
             datasets.append(path)
-        elif not path.is_symlink() and depth < DEEPEST:
-            for every, below in zip((found, others, datasets), _traces_below(path, depth + 1), strict=True):
-                every += below
+        elif not path.is_dir():
+            others.append(path)
     return found, others, datasets

@@ -6,6 +6,7 @@ last, and only parts that have one are read, so that a writer that was killed le
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -94,8 +95,10 @@ def path_of(folder: Path, table: DatasetTable, part: Part) -> Path:
 
 
 def is_dataset(folder: Path) -> bool:
-    """Whether a path is the folder of a dataset."""
-    return (folder / SCHEMA_FILE).is_file()
+    """Whether a path is the folder of a dataset. Raises nothing."""
+    with contextlib.suppress(OSError):  # a folder that may not be entered
+        return (folder / SCHEMA_FILE).is_file()
+    return False
 
 
 def files_of(folder: Path, run: str | None = None, rank: int = 0) -> DatasetFiles:

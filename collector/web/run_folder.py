@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collector.errors import CollectorError
+from collector.files.nested_files import found_below
+from collector.recording.journal_segments import segments_of
 from collector.text.natural_order import natural_order
 
 if TYPE_CHECKING:
@@ -20,8 +23,6 @@ if TYPE_CHECKING:
 
 MOST_RUNS = 5000
 """Files beyond these, in the order of their names, are left out and counted."""
-DEEPEST = 8
-"""The depth of folders below the given one that are searched."""
 FRESH_S = 0.5
 """The age after which a requested list is made again."""
 ID = re.compile("[0-9a-f]{16}")
@@ -29,6 +30,7 @@ ID = re.compile("[0-9a-f]{16}")
 PROFILE = "profile of ProfileContext"
 """The kind of the files that `collector.profiler.context.ProfileContext` writes."""
 _PROFILE_NAME = re.compile(r"profile_-?[0-9]+")
+_LEADS_OUT = "a link that leads out of the folder or nowhere"
 _SPECIAL = {
     stat.S_ISFIFO: "a pipe",
     stat.S_ISSOCK: "a socket",
@@ -39,7 +41,7 @@ _SPECIAL = {
 
 @dataclass(frozen=True)
 class Run:
-    """A file of the list."""
+    """A file of the list, or a journal in segments."""
 
     id: str
     """Derived from the name; the same whenever the folder is listed."""
@@ -115,7 +117,7 @@ class RunFolder:
     def is_inside(self, run: Run) -> bool:
         """Whether the file is still where it was listed: not replaced by a link that leads elsewhere."""
         given = next((each for each in self._given if each == run.path or each in run.path.parents), run.path)
-        return not given.is_dir() or _leads_inside(run.path, given)
+        return not given.is_dir() or all(_leads_inside(path, given) for path in (run.path, *_segments_of(run.path)))
 
     def _list(self) -> Runs:
         found: dict[str, Run] = {}
@@ -124,48 +126,54 @@ class RunFolder:
         for given in self._given:
             if not given.is_dir():
                 _add(found, self._run(given, given.name))
-                continue
-            for run in self._walk(given, given, 0):
-                _add(found, run)
+            elif _segments_of(given):
+                _add(found, self._run(given, given.resolve().name))
+            else:
+                for run in self._walk(given):
+                    _add(found, run)
         ordered = sorted(found.values(), key=lambda run: natural_order(run.name))
         self._known = {run.path: known for run in ordered if (known := self._known.get(run.path)) is not None}
         return Runs({run.id: run for run in ordered[:MOST_RUNS]}, max(len(ordered) - MOST_RUNS, 0))
 
-    def _walk(self, folder: Path, root: Path, depth: int) -> Iterator[Run]:
-        try:
-            with os.scandir(folder) as entries:
-                listed = sorted((entry for entry in entries if not entry.name.startswith(".")), key=lambda it: it.name)
-        except OSError as error:
-            yield _refused(folder, _name(folder, root), f"a folder that cannot be read: {error.strerror}")
-            return
-        for entry in listed:
-            path = folder / entry.name
-            try:
-                if entry.is_symlink() and not _leads_inside(path, root):
-                    yield _refused(path, _name(path, root), "a link that leads out of the folder or nowhere")
-                elif entry.is_dir():
-                    if not entry.is_symlink() and depth < DEEPEST:
-                        yield from self._walk(path, root, depth + 1)
-                else:
-                    yield self._run(path, _name(path, root))
-            except FileNotFoundError:  # removed since the folder was read
+    def _walk(self, root: Path) -> Iterator[Run]:
+        from collector.dataset.dataset_folder import is_dataset
+
+        for path, unreadable in found_below(root, lambda below: bool(_segments_of(below)) or is_dataset(below)):
+            name = path.relative_to(root).as_posix()
+            if unreadable:
+                yield _refused(path, name, f"a folder that cannot be read: {unreadable}")
+            elif path.is_symlink() and not _leads_inside(path, root):
+                yield _refused(path, name, _LEADS_OUT)
+            elif path.is_symlink() and path.is_dir():
                 continue
+            elif is_dataset(path):
+                yield _refused(path, name, "a dataset, which `collector sql` reads")
+            else:
+                yield self._run(path, name)
 
     def _run(self, path: Path, name: str, *, is_profile: bool = False) -> Run:
+        segments = _segments_of(path)
+        if not all(_leads_inside(segment, path) for segment in segments):
+            return _refused(path, name, _LEADS_OUT)
         try:
-            about = path.stat()
+            abouts = [each.stat() for each in segments or [path]]
         except OSError as error:
             return _refused(path, name, str(error.strerror))
         for is_such, what in _SPECIAL.items():
-            if is_such(about.st_mode):
+            if any(is_such(about.st_mode) for about in abouts):
                 return _refused(path, name, f"{what}, not a file")
-        run = Run(_id(path), name, path, about.st_size, about.st_mtime_ns)
+        num_bytes, modified_ns = sum(about.st_size for about in abouts), max(about.st_mtime_ns for about in abouts)
+        run = Run(_id(path), name, path, num_bytes, modified_ns)
         version, kind, refused = self._known.get(path, ("", "", ""))
         if version != run.version:
             is_profile = is_profile or _PROFILE_NAME.fullmatch(path.name) is not None
-            kind, refused = (PROFILE, "") if is_profile and about.st_size else first_look(path)
+            if is_profile and num_bytes and not segments:
+                kind, refused = PROFILE, ""
+            else:
+                looks = [first_look(each) for each in segments or [path]]
+                kind, refused = next((look for look in looks if not look[1]), looks[0])
             self._known[path] = run.version, kind, refused
-        return Run(run.id, name, path, run.num_bytes, run.modified_ns, kind, refused)
+        return Run(run.id, name, path, num_bytes, modified_ns, kind, refused)
 
 
 def _add(found: dict[str, Run], run: Run) -> None:
@@ -181,8 +189,11 @@ def _refused(path: Path, name: str, why: str) -> Run:
     return Run(_id(path), name, path, refused=why)
 
 
-def _name(path: Path, root: Path) -> str:
-    return path.relative_to(root).as_posix()
+def _segments_of(path: Path) -> list[Path]:
+    """The segments of a journal; of another file or folder none."""
+    with contextlib.suppress(OSError):
+        return segments_of(path) if path.is_dir() else []
+    return []
 
 
 def _leads_inside(path: Path, root: Path) -> bool:

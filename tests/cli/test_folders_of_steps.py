@@ -6,6 +6,7 @@ import pytest
 
 import collector
 from collector.cli import main
+from tests.support.file_permissions import permissions_hold
 
 QUERY = "select count(*) as n from kernels"
 
@@ -28,6 +29,15 @@ def test_the_traces_below_a_folder_are_read(command, nested, capsys):
     printed = capsys.readouterr()
     assert printed.err.count("a/notes.txt") == 1
     assert "step_3" not in printed.out + printed.err
+
+
+def test_a_folder_that_cannot_be_read_is_named_and_the_others_are_read(nested, capsys):
+    (nested / "closed").mkdir(mode=0)
+    with permissions_hold():
+        assert main(["summary", str(nested)]) == 0
+    printed = capsys.readouterr()
+    assert f"{nested}/closed: the folder cannot be read: Permission denied" in printed.err
+    assert printed.out.count("1 kernel") == 2
 
 
 def test_a_report_and_a_merged_trace_take_folders(nested, tmp_path, capsys):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -14,7 +15,9 @@ from pathlib import Path
 import pytest
 from hostile_names import EVIL
 
+from collector.dataset.dataset_folder import SCHEMA_FILE
 from collector.errors import CollectorError
+from collector.formats.loading import load
 from collector.web.page_server import Served, page_server
 from collector.web.run_folder import RunFolder
 from tests.support.file_permissions import permissions_hold
@@ -24,6 +27,8 @@ httpx = pytest.importorskip("httpx")
 pytest.importorskip("starlette")
 
 PORT, TOKEN = 8123, "t0ken"
+SEGMENTS = Path(__file__).resolve().parents[2] / "fuzz" / "segments.journal"
+"""A journal of four segments."""
 HOST = f"127.0.0.1:{PORT}"
 PARTS = ["from=5&to=1", "from=x&to=y", "from=-5&to=5", "from=5", f"from=0&to={10**30}", "from=1&to=٣"]
 DATA = ["/api/session", "/api/runs", "/api/runs/0123456789abcdef", "/perfetto/index.html", "/nothing"]
@@ -253,6 +258,39 @@ class TestFiles:
             assert refused[name] == "a link that leads out of the folder or nowhere"
         for name in ("text.txt", "page.html", "nul.pb", "cut.json", "deep.json"):
             assert refused[name], name
+
+    def test_a_journal_in_segments_is_one_run(self, folder, tmp_path):
+        journal = tmp_path / "all" / "dumps" / "run.journal"
+        shutil.copytree(SEGMENTS, journal)
+        (journal.parent / "latest.journal").symlink_to("run.journal")
+        for given in (tmp_path / "all", journal):
+            client = Client(given)
+            [run] = client.runs().values()
+            assert run["name"] == ("run.journal" if given == journal else "dumps/run.journal")
+            assert (run["kind"], run["refused"]) == ("journal", "")
+            assert run["bytes"] == sum(segment.stat().st_size for segment in journal.iterdir())
+            figures = client.ask(f"/api/runs/{run['id']}/figures").json()
+            assert figures["kernels"] == len(load(journal).recording.kernels) > 0
+
+    def test_a_segment_that_leads_out_of_the_folder_is_not_opened(self, folder, tmp_path):
+        journal = tmp_path / "all" / "run.journal"
+        shutil.copytree(SEGMENTS, journal)
+        client = Client(tmp_path / "all")
+        [run] = client.runs().values()
+        first = journal / "000001.journal"
+        first.rename(tmp_path / "secret.journal")
+        first.symlink_to(tmp_path / "secret.journal")
+        assert is_refusal(client.ask(f"/api/runs/{run['id']}"))
+        [run] = Client(tmp_path / "all").runs().values()
+        assert run["refused"] == "a link that leads out of the folder or nowhere"
+
+    def test_a_dataset_is_one_row(self, folder):
+        (folder / "set" / "run=1").mkdir(parents=True)
+        (folder / "set" / SCHEMA_FILE).write_text("{}")
+        (folder / "set" / "run=1" / "part.parquet").write_bytes(b"PAR1")
+        rows = Client(folder).runs()
+        assert set(rows) == {"step.gpurec", "set"}
+        assert rows["set"]["refused"] == "a dataset, which `collector sql` reads"
 
     def test_a_link_inside_of_the_folder_is_a_run(self, client, folder):
         (folder / "latest.gpurec").symlink_to("step.gpurec")
