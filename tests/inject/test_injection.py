@@ -282,6 +282,29 @@ print(len(empty.recording.kernels), len(empty.recording.api_calls), empty.ledger
     assert recording.ledger.complete
 
 
+def test_work_that_outlasts_a_step_of_a_recorded_program_is_in_the_recording(folder):
+    done = run_python(
+        folder,
+        """
+import collector
+outlasting = ctypes.c_char_p()
+driver.cuModuleGetFunction(ctypes.byref(outlasting), None, b"outlasting")
+with collector.trace(strict=True, synchronize=False) as step:
+    for _ in range(100):
+        driver.cuLaunchKernel(outlasting, 8, 1, 1, 64, 1, 1, 0, None, None, None)
+print(len(step.kernels), step.ledger.buffers_held, step.ledger.complete)
+driver.cuCtxSynchronize()
+with collector.trace(strict=True) as step:
+    launch(b"inside", 5)
+print(len(step.kernels), step.ledger.buffers_held, step.ledger.complete)
+""",
+    )
+    assert (done.returncode, done.stdout) == (0, "0 1 False\n5 0 True\n"), done.stderr
+    (recording,) = recordings(folder)
+    assert kernels(recording) == {"work": 10, "outlasting": 100, "inside": 5}
+    assert recording.ledger.complete
+
+
 def test_steps_of_a_long_recording_are_what_was_launched_in_them(folder):
     """Buffers come back in the middle of steps and between them."""
     done = run_python(
