@@ -302,10 +302,21 @@ def test_answers_join_those_of_an_earlier_call(ask):
 
 def test_what_the_design_depends_on_is_asked_first(load_script):
     names = list(load_script("gpu_questions").QUESTIONS)
-    first = ["machine", "hang", "sticky", "peer_copies", "clocks", "threads", "flush", "graphs", "strides"]
-    assert names[:9] == first == list(load_script("gpu_report").FIRST_QUESTIONS)
+    first = [
+        "machine",
+        "peer_copies",
+        "call_costs",
+        "hang",
+        "sticky",
+        "clocks",
+        "threads",
+        "flush",
+        "graphs",
+        "strides",
+    ]
+    assert names[:10] == first == list(load_script("gpu_report").FIRST_QUESTIONS)
 
 
 def test_an_unknown_question_is_named(ask):
     _, errors = ask("strides,weather", status=2)
-    assert "no question weather; there are machine, hang," in errors
+    assert "no question weather; there are machine, peer_copies," in errors

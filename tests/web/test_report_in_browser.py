@@ -120,7 +120,7 @@ def test_views_and_help_are_reached_by_keys(report_page, reports):
 def test_a_view_is_opened_at_its_top_and_a_gap_where_it_is_seen(report_page, reports):
     page = report_page.open(reports(RECORDED[1])[1], "view=idle").drawn().page
     end = "() => { scrollTo(0, document.documentElement.scrollHeight); return scrollY > 500; }"
-    assert page.evaluate(end)
+    page.wait_for_function(end)  # once the table is there
     page.locator("section[aria-label=Gaps] tbody tr button").nth(150).click()
     lanes = page.locator(".lanes").bounding_box()
     assert -1 < lanes["y"] <= page.viewport_size["height"] - 100
@@ -129,9 +129,9 @@ def test_a_view_is_opened_at_its_top_and_a_gap_where_it_is_seen(report_page, rep
         lambda: page.keyboard.press("j"),
         lambda: page.evaluate("() => document.querySelector('nav a[href^=\"#view=idle\"]').click()"),
     ):
-        assert page.evaluate(end)
+        page.wait_for_function(end)
         act()
-        page.wait_for_function("() => scrollY === 0", timeout=5_000)
+        page.wait_for_function("() => scrollY === 0", timeout=60_000)
 
 
 def test_what_is_picked_on_the_lanes_is_told_with_its_lane(report_page, build, tmp_path):
@@ -224,8 +224,16 @@ def test_the_whole_of_the_lanes_is_printed_in_the_colours_of_paper(report_page, 
     path = tmp_path / "step.html"
     write_report(path, [("step", Step(RecordingSource(build.recording())))])
     page = report_page.open(path, "view=timeline").drawn().page
-    page.emulate_media(color_scheme="dark")
-    drawn_texts(page, lambda: page.evaluate(NOTE_PAPER) or page.pdf(format="A4"))
+
+    def print_in_the_dark():
+        page.emulate_media(color_scheme="dark")
+        page.wait_for_function(
+            "() => window.lastLabel?.[1] === '#c2c7d0'"
+        )  # the chart is made again, then listens again
+        page.evaluate(NOTE_PAPER)
+        page.pdf(format="A4")
+
+    drawn_texts(page, print_in_the_dark)
     assert page.evaluate("() => [window.onPaper, window.lastLabel]") == [["800 µs", "#373c44"], ["900 µs", "#c2c7d0"]]
     assert page.locator("canvas").bounding_box()["width"] > 1000
 
