@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import contextvars
 import functools
 import os
 import threading
 import weakref
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from collector.errors import CollectorError, NotTracedError, OutputError, SessionActiveError
 from collector.files.atomic_files import check_writable
@@ -37,18 +36,16 @@ from collector.tracing.facts_at_end import FactsAtEnd
 from collector.tracing.graph_names import graph_names
 from collector.tracing.nvtx import prepare
 from collector.tracing.recorded_process import RecordedWindow, window_of_recording
-from collector.tracing.resumed_bodies import wrapped
 from collector.tracing.scheduled_windows import ScheduledWindows
 from collector.tracing.step_journal import StepJournal, path_of_journal
+from collector.tracing.traced_calls import traced_function
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from contextlib import AbstractContextManager
     from types import TracebackType
 
     from collector.recording.recording import Recording
     from collector.sources import Source
-    from collector.tracing.resumed_bodies import Runs
 
     Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -108,9 +105,9 @@ class Session(TracedStep):
         if self.options.schedule is not None:
             self._enter_schedule(self.options.schedule)
             return self
-        use = _new_use(self)
+        use = session_slot.new_use(self)
         try:
-            self._begin(use, by_with=True)
+            self.begin_use(use, by_with=True)
             return self
         except BaseException:
             self.abandon(use)  # also a use that a Ctrl-C left half done
@@ -126,7 +123,7 @@ class Session(TracedStep):
         try:
             use = self._last_entered()
             if use is not None:
-                self._end(use, exc)
+                self.end_use(use, exc)
         finally:
             use = use or self._last_entered()
             if use is not None:
@@ -217,9 +214,9 @@ class Session(TracedStep):
     def open_window(self, step: int) -> None:
         """Begin to record. For `collector.tracing.scheduled_windows`."""
         self._number = step - 1
-        use = _new_use(self)
+        use = session_slot.new_use(self)
         try:
-            self._begin(use, by_with=True)
+            self.begin_use(use, by_with=True)
         except BaseException:
             self.abandon(use)
             raise
@@ -242,7 +239,7 @@ class Session(TracedStep):
         if use is None:
             return
         try:
-            self._end(use, exc)
+            self.end_use(use, exc)
         finally:
             self.abandon(use)
         if self.options.on_window is not None and self.unavailable is None:
@@ -270,33 +267,7 @@ class Session(TracedStep):
         """
         if self.options.schedule is not None:
             raise TypeError("a schedule counts the steps of a block: write `with collector.trace(..., schedule=...)`")
-        wrapper = wrapped(function, self._begin_of_body)
-        if wrapper is None:
-
-            @functools.wraps(function)
-            def plain(*args: Any, **kwargs: Any) -> Any:
-                if self._is_open_here():
-                    return function(*args, **kwargs)
-                with _Call(self):
-                    return function(*args, **kwargs)
-
-            wrapper = cast("Function", plain)
-        wrapper.session = self  # type: ignore[attr-defined]
-        return wrapper
-
-    def _begin_of_body(self) -> AbstractContextManager[Runs]:
-        """The block around the body of a coroutine or generator."""
-        return contextlib.nullcontext(_PART) if self._is_open_here() else _ResumedCall(self)
-
-    @uncompiled
-    def _is_open_here(self) -> bool:
-        """Whether the code that calls is part of the step: in its block, or called by the function that is traced."""
-        use = self._use
-        if use is None:
-            return False
-        if not use.is_resumed:
-            return use.is_here
-        return _running.get() is use and use.process_id == os.getpid()
+        return traced_function(function, self)
 
     @property
     def recording(self) -> Recording:
@@ -361,7 +332,8 @@ class Session(TracedStep):
         return uses[-1] if uses else None
 
     @uncompiled
-    def _begin(self, use: session_slot.Use, *, by_with: bool = False) -> None:
+    def begin_use(self, use: session_slot.Use, *, by_with: bool = False) -> None:
+        """Begin to trace, or report why that is impossible. For `collector.tracing.traced_calls`."""
         if by_with:
             self._entered.append(use)
         _let_go_of_abandoned()
@@ -421,7 +393,8 @@ class Session(TracedStep):
         send_annotations_to(use.source, stacks=options.stacks, on_first=check_kinds, is_bounded=options.stream)
 
     @uncompiled
-    def _end(self, use: session_slot.Use, exc: BaseException | None, *, at_exit: bool = False) -> None:
+    def end_use(self, use: session_slot.Use, exc: BaseException | None, *, at_exit: bool = False) -> None:
+        """End, and take and save the results. For `collector.tracing.traced_calls`."""
         if use.is_ended_elsewhere:
             return
         use.thread_id, use.is_ending = threading.get_ident(), True
@@ -606,7 +579,7 @@ class Session(TracedStep):
         """End ``use`` at the exit of the interpreter; the requested file is saved."""
         is_kept = self.options.path is not None or self.options.dataset is not None or self.options.stream
         if use.has_begun and not use.is_ending and is_kept:
-            self._end(use, None, at_exit=True)
+            self.end_use(use, None, at_exit=True)
         else:
             self.abandon(use)
 
@@ -632,83 +605,6 @@ class Session(TracedStep):
             self._use = None
         with contextlib.suppress(ValueError):
             self._entered.remove(use)
-
-
-class _Call:
-    """A call of a decorated function, as a block. If its end is never reached, the object's destruction ends it."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._use = _new_use(session)
-
-    def __enter__(self) -> _Call:
-        try:
-            self._session._begin(self._use)
-        except BaseException:
-            self._session.abandon(self._use)
-            raise
-        return self
-
-    def __exit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        try:
-            self._session._end(self._use, exc)
-        finally:
-            self._session.abandon(self._use)
-
-    def __del__(self) -> None:
-        if self._use is session_slot.open_use():
-            self._session.abandon(self._use)
-
-
-class _ResumedCall(_Call):
-    """A call of a decorated coroutine or generator function. Between its runs, other code of the thread runs."""
-
-    def __enter__(self) -> _ResumedCall:
-        self._use.is_resumed = True
-        super().__enter__()
-        return self
-
-    def next(self) -> AbstractContextManager[object]:
-        """See `collector.tracing.resumed_bodies.Runs`."""
-        return _Run(self._use)
-
-
-_running: contextvars.ContextVar[session_slot.Use | None] = contextvars.ContextVar("collector_running", default=None)
-"""The use whose body runs in this context, where bodies run in turns."""
-
-
-class _Run:
-    """A run of the body of a call, as a block."""
-
-    __slots__ = ("_before", "_use")
-
-    def __init__(self, use: session_slot.Use) -> None:
-        self._use = use
-
-    def __enter__(self) -> None:
-        self._before = _running.get()
-        _running.set(self._use)
-
-    def __exit__(self, *_: object) -> None:
-        _running.set(self._before)
-
-
-class _Part:
-    """The runs of a body that is part of a step already."""
-
-    def next(self) -> AbstractContextManager[object]:
-        """See `collector.tracing.resumed_bodies.Runs`."""
-        return contextlib.nullcontext()
-
-
-_PART = _Part()
-
-
-@uncompiled
-def _new_use(session: Session) -> session_slot.Use:
-    return session_slot.Use(session)
 
 
 def _start_sampler(use: session_slot.Use, options: TraceOptions) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from collector.errors import NotTracedError, SessionActiveError
+from collector.runtime.uncompiled import uncompiled
 from collector.text.surrogates import without_surrogates
 
 if TYPE_CHECKING:
@@ -102,6 +103,12 @@ class Use:
         if self.has_begun and not self.is_ending:
             return False
         return self.thread_id == threading.get_ident() or self.thread_id not in sys._current_frames()
+
+
+@uncompiled
+def new_use(session: OpenSession) -> Use:
+    """A use of ``session`` that begins now."""
+    return Use(session)
 
 
 _uses: dict[str, Use] = {}

@@ -32,6 +32,7 @@ OURS = frozenset(
         "tracing/session.py",
         "tracing/facts_at_end.py",
         "tracing/step_journal.py",
+        "tracing/traced_calls.py",
         "sources/native.py",
         "runtime/uncompiled.py",
     )
