@@ -138,6 +138,18 @@ def test_every_view_of_other_recordings(report_page, shared, tmp_path, name):
         assert "Nothing: every launch" not in report_page.turn("trust").page.inner_text("main")
 
 
+def test_damaged_parts_of_a_file_are_listed_once(report_page, small, tmp_path):
+    path = tmp_path / "step.pb"
+    small.recording().save(path)
+    path.write_bytes(path.read_bytes()[:-10])
+    step = collector.load(path)
+    assert step.warning
+    step.save(tmp_path / "step.html")
+    lost = report_page.open(tmp_path / "step.html", "view=trust").page.locator("h2:has-text('What was lost') + ul > li")
+    lost.first.wait_for()
+    assert [line.partition(", at ")[0] for line in lost.all_inner_texts()] == step.recording.ledger.losses()
+
+
 def test_every_view_of_several_ranks(report_page, shared, tmp_path):
     folder = shared / "data" / "gpu_traces" / "hta" / "sampled_of128"
     steps = [(f"rank{rank}", collector.load(folder / f"rank{rank}.json.gz")) for rank in (0, 1)]

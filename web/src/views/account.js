@@ -93,7 +93,8 @@ function moments(step, loss) {
 
 /** @param {import("../views.js").Shown} props */
 export function Trust({ step }) {
-  const lost = [...(step.warning ? [step.warning] : []), ...step.losses];
+  // The losses count the missing parts of the file as well; the remark above every view says where they are.
+  const lost = step.losses.length > 0 ? step.losses : step.warning ? [step.warning] : [];
   const { tracing_cost: cost, code_loading: loading, "ledger/figure": figures, "ledger/table": tables } = step.answers;
   return html`
     ${chosenWindow.value && html`<p class="note">Losses and the ledger are about the whole step, whatever window is chosen.</p>`}
