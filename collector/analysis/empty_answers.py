@@ -42,7 +42,7 @@ def why_empty(recordings: Sequence[Recording], tables: Sequence[str], otherwise:
     if not tables or any(len(getattr(each, table)) for each in recordings for table in tables):
         return otherwise
     words = [_ROWS[table] for table in tables]
-    apart = sum(len(getattr(part, table)) for each in recordings for part in each.parts[1:] for table in tables)
+    apart = sum(sum(each.counts_apart(table)) for each in recordings for table in tables)
     if apart:
         rows = listed(words, "or")
         return counted(f"The recording sets {{:,}} {rows} apart because of [its|their] times: see the ledger.", apart)

@@ -65,7 +65,7 @@ def ledger(steps: Asked, *, by: str = "table") -> Answer:
 def _by_table(recording: Recording) -> Part:
     rows, evidence = [], []
     for table in fields(Tables):
-        kept, *apart = (len(getattr(part, table.name)) for part in recording.parts)
+        kept, apart = len(getattr(recording, table.name)), recording.counts_apart(table.name)
         if kept or any(apart):
             rows.append((table.name, kept + sum(apart), kept, *apart))
             evidence.append({table.name: np.arange(kept)})

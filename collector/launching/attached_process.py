@@ -244,7 +244,7 @@ class SharedRecording:
         """
         if self.begin is None:
             return read_segments(self.journal)
-        return _part(self.journal, (self.begin.cupti_ns - session_start_ns(self.journal), None))
+        return read_segments(self.journal, (self.begin.cupti_ns - session_start_ns(self.journal), None))
 
     def _is_begun(self) -> bool:
         """Begin a recording; return False if another user has done so meanwhile."""
@@ -402,13 +402,7 @@ def copied_segments(cut: Cut, folder: Path) -> Path:
 def part_between(journal: Path, begin: Cut, end: Cut) -> Step:
     """The part of a journal between two instants. Raises `collector.InvalidFileError` if it cannot be read."""
     start_ns = session_start_ns(journal)
-    return _part(journal, (begin.cupti_ns - start_ns, end.cupti_ns - start_ns))
-
-
-def _part(journal: Path, window_ns: tuple[int, int | None]) -> Step:
-    """A part of a journal, whose ledger counts what its bounds cut."""
-    step = read_segments(journal, window_ns)
-    return step.with_recording(step.recording.with_own_ledger())
+    return read_segments(journal, (begin.cupti_ns - start_ns, end.cupti_ns - start_ns))
 
 
 def remove_journal(journal: Path) -> None:

@@ -162,6 +162,12 @@ class Recording(TablesOfRecording):
         """All rows: those of the step, and the `invalid`, `early` and `late` rows."""
         return self._tables, self.invalid, self.early, self.late
 
+    def counts_apart(self, table: str) -> tuple[int, int, int]:
+        """The numbers of rows of a table that are `invalid`, `early` and `late`, without those of `are_names_alone`."""
+        names = int(are_names_alone(self.invalid.annotations).sum()) if table == "annotations" else 0
+        invalid, early, late = (len(getattr(part, table)) for part in (self.invalid, self.early, self.late))
+        return invalid - names, early, late
+
     @property
     def has_work(self) -> bool:
         """Whether it has any call or GPU work."""
@@ -195,7 +201,8 @@ class Recording(TablesOfRecording):
             until_ns = calls_end_ns(counters, clock.cupti_start_ns)
             environment = capture["environment"]
             launch_figures = _launch_figures(columns, strings, capture.get("part"), until_ns, environment)
-        apart = {"invalid_timestamps": len(invalid), "early": len(early), "late": len(late)}
+        num_invalid = len(invalid) - int(are_names_alone(invalid.annotations).sum())
+        apart = {"invalid_timestamps": num_invalid, "early": len(early), "late": len(late)}
         for cause, tables in timeless_rows(kept, invalid, counters)._asdict().items():
             apart[cause] = sum(int(rows.sum()) for rows in tables.values())
         ledger = _balance(columns, kept, apart, counters, launch_figures)
@@ -212,8 +219,9 @@ class Recording(TablesOfRecording):
         """Return the part of the recording that overlaps a range of CUPTI's times; either end may be open.
 
         The calls and annotations under which the rows of the part were launched are kept, whatever their times. Rows
-        that the recording sets apart are left out. The ledger keeps the counts of the whole recording, and
-        ``source_counters["rows_cut"]`` is the number of rows left out.
+        that the recording sets apart are left out, except for the names of such annotations. The ledger counts the
+        launches of the part and keeps all other counts of the whole recording; ``source_counters["rows_cut"]`` is the
+        number of rows left out.
 
         Args:
             start_ns: begin of the range.
@@ -221,7 +229,8 @@ class Recording(TablesOfRecording):
             clock: the window of the part; None: that of the recording.
         """
         overlaps = {item.name: _overlaps(getattr(self, item.name), start_ns, end_ns) for item in fields(Tables)}
-        return self.part_of_rows({name: np.flatnonzero(mask) for name, mask in overlaps.items()}, clock)
+        part = self.part_of_rows({name: np.flatnonzero(mask) for name, mask in overlaps.items()}, clock)
+        return part._with_own_ledger()
 
     def part(self, masks: Mapping[str, npt.NDArray[np.bool_]]) -> Recording:
         """Return the rows of each table that a mask selects, with the calls and annotations that launched them.
@@ -235,7 +244,7 @@ class Recording(TablesOfRecording):
         """Return some rows of each table with the calls and annotations that launched them.
 
         The time that this takes depends on the number of these rows alone, so that a recording can be divided into
-        many parts.
+        many parts. The ledger keeps the counts of the whole recording.
 
         Args:
             rows: by table the selected rows, ascending; of other tables all rows are selected. External correlations
@@ -251,29 +260,34 @@ class Recording(TablesOfRecording):
             rows["api_calls"] = united(rows["api_calls"], launches[launches >= 0], len(self.api_calls))
         caused = np.concatenate([caused, self._chosen("api_calls", rows).correlation_id])
         rows["external_correlations"] = self._row_index("external_correlations", "correlation_id").rows_of(caused)
+        owners = [self._chosen("external_correlations", rows).external_id]
+        owners += [ids[ids != 0] for ids in (launched[name].captured_external_id for name in ACTIVITY_TABLES)]
+        names = self._row_index("_annotations_apart", "external_id").rows_of(np.concatenate(owners))
         if "annotations" in rows:
-            owners = [self._chosen("external_correlations", rows).external_id]
-            owners += [ids[ids != 0] for ids in (launched[name].captured_external_id for name in ACTIVITY_TABLES)]
             around = self._row_index("annotations", "external_id").rows_of(np.concatenate(owners))
             rows["annotations"] = united(rows["annotations"], around, len(self.annotations))
         kept = Tables(**{item.name: self._chosen(item.name, rows) for item in fields(Tables)})
         none = self._no_rows
-        cut = len(self._tables) - len(kept) + len(self.invalid) + len(self.early) + len(self.late)
+        named = replace(none, annotations=_names_alone(self._annotations_apart[names]))
+        cut = sum(map(len, self.parts)) - len(kept) - len(names)
         apart = {name: count for name in SET_APART if (count := getattr(self.ledger, name))}
         counters = {**self.counters, **apart, _ROWS_CUT: self.counters.get(_ROWS_CUT, 0) + cut}
         figures = {item.name: len(getattr(kept, item.name)) for item in fields(Tables)}
         ledger = Ledger.from_dict({**self.ledger.as_dict(), **figures, _ROWS_CUT: counters[_ROWS_CUT]})
+
+        def rows_in_parts(name: str) -> npt.NDArray[np.int64]:
+            own = rows[name] if name in rows else np.arange(len(getattr(self, name)), dtype=np.int64)
+            return np.concatenate([own, names + len(self.annotations)]) if name == "annotations" else own
+
         return Recording(
-            (kept, none, none, none),
+            (kept, named, none, none),
             self.strings,
             clock or self.clock,
             ledger,
             counters,
             self.environment,
             self.details,
-            self.arguments.part(
-                lambda name: rows[name] if name in rows else np.arange(len(getattr(self, name)), dtype=np.int64)
-            ),
+            self.arguments.part(rows_in_parts),
         )
 
     def _chosen(self, name: str, rows: Mapping[str, npt.NDArray[np.int64]]) -> Table:
@@ -324,7 +338,7 @@ class Recording(TablesOfRecording):
         whole = {name: getattr(self.ledger, name) for name in LAUNCH_FIGURES}
         if whole["launches_cut"] or not self.counters.get(_ROWS_CUT):
             return whole
-        columns = {name: getattr(self.parts[0], name).columns for name in SCHEMA}
+        columns = {name: _joined([getattr(part, name) for part in self.parts]).columns for name in SCHEMA}
         until_ns = calls_end_ns(self.counters, self.clock.cupti_start_ns)
         own = _launch_figures(columns, self.strings, None, until_ns, self.environment)
         own["peer_copies_unrecorded"] = min(own["peer_copies_unrecorded"], whole["peer_copies_unrecorded"])
@@ -334,15 +348,10 @@ class Recording(TablesOfRecording):
             own[name] = lost
         return own
 
-    def with_own_ledger(self) -> Recording:
-        """The recording; a part with the ledger that its file has, which counts the launches of the part alone."""
-        own = Ledger.from_dict({**self.ledger.as_dict(), **self.launch_figures()})
-        ledger = replace(own, unread=self.ledger.unread)
-        if ledger == self.ledger:
-            return self
-        return Recording(
-            self.parts, self.strings, self.clock, ledger, self.counters, self.environment, self.details, self.arguments
-        )
+    def _with_own_ledger(self) -> Recording:
+        """The recording; a part with a ledger that counts the launches of the part alone."""
+        ledger = Ledger.from_dict({**self.ledger.as_dict(), **self.launch_figures()})
+        return self.restated(ledger=replace(ledger, unread=self.ledger.unread))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the recording to ``path`` in the format of its suffix, completely or not at all.
@@ -416,6 +425,12 @@ class Recording(TablesOfRecording):
         return table.launched_under(self._annotated).annotations()
 
     @cached_property
+    def _annotations_apart(self) -> Table:
+        """The annotations that are set apart."""
+        _, *apart = self.parts
+        return _joined([part.annotations for part in apart])
+
+    @cached_property
     def _no_rows(self) -> Tables:
         return Tables(*(table[:0] for table in _each(self._tables)))
 
@@ -453,6 +468,19 @@ def _overlaps(table: Table, start_ns: int | None, end_ns: int | None) -> npt.NDA
 
 def _each(tables: Tables) -> list[Table]:
     return [getattr(tables, item.name) for item in fields(Tables)]
+
+
+def are_names_alone(annotations: Table) -> npt.NDArray[np.bool_]:
+    """Whether each annotation has no times, because it stands for its name alone: it is set apart, and is no loss."""
+    is_alone: npt.NDArray[np.bool_] = (annotations.start_ns == 0) & (annotations.end_ns == 0)
+    return is_alone
+
+
+def _names_alone(annotations: Table) -> Table:
+    """The annotations without their times; see `are_names_alone`."""
+    none = np.zeros(len(annotations), np.int64)
+    columns = {**annotations.columns, "start_ns": none, "end_ns": none}
+    return Table(annotations.name, columns, annotations._strings, annotations._annotations)
 
 
 def _joined(parts: list[Table]) -> Table:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from collector.analysis.answer import Answer
     from collector.recording.recording import Recording
+    from collector.recording.table import Table
 
     Numbers = npt.NDArray[np.int64]
 
@@ -88,8 +89,8 @@ def part_rows(recording: Recording) -> PartRows | None:
             "kind": kind,
             "bytes": work.of_rows(sizes),
             "call": work.launch_rows() + 1,
-            "annotation": whole.annotation_rows(work.correlation_id) + 1,
-            "captured": _capture_rows(whole, work) + 1,
+            "annotation": _numbers_in(annotations, whole.annotation_rows(work.correlation_id)),
+            "captured": _numbers_in(annotations, _capture_rows(whole, work)),
             "correlation": correlations[0],
             "process": processes_of_launches(whole, work) + 1,
         },
@@ -127,7 +128,7 @@ def part_rows(recording: Recording) -> PartRows | None:
             "bytes": operations.num_bytes,
             "used": np.minimum(operations.pool_used_bytes, LARGEST_BYTES),
             "reserved": np.minimum(operations.pool_bytes, LARGEST_BYTES),
-            "annotation": whole.annotation_rows(operations.correlation_id) + 1,
+            "annotation": _numbers_in(annotations, whole.annotation_rows(operations.correlation_id)),
             "correlation": correlations[3],
         },
     }
@@ -192,6 +193,11 @@ def _capture_rows(recording: Recording, work: Activities) -> Numbers:
     """The row of the annotation around the capture of each activity; -1: it is in no CUDA graph, or has none."""
     captured = work.captured_external_id
     return np.full(len(work), -1, np.int64) if captured is None else recording.capture_annotation_rows(captured)
+
+
+def _numbers_in(table: Table, rows: Numbers) -> Numbers:
+    """The rows of a table, counted from 1; 0: it has no such row."""
+    return np.where(rows < len(table), rows + 1, 0)
 
 
 def _is_annotated_outside(recording: Recording) -> bool:

@@ -23,7 +23,7 @@ def part(build, start_ns):
     """A part of a recording, with one launch whose kernel is in the next part."""
     build.launch(1, 1000).kernel("before", 2000, correlation_id=1)
     build.launch(2, 3000).kernel("after", 9000, correlation_id=2)
-    return build.recording().between(None, start_ns + 5000).with_own_ledger()
+    return build.recording().between(None, start_ns + 5000)
 
 
 def test_a_cut_launch_is_in_the_summary_and_is_no_loss(part):

@@ -109,7 +109,7 @@ def test_a_part_counts_the_copies_between_gpus_that_were_called_in_it(build, sta
     build.environment = {"peer_copies": False}
     recording = peer_copies(build).recording()
     for first, last, lost in ((0, 700, 1), (700, 1800, 1), (1800, 5000, 0)):
-        part = recording.between(start_ns + first, start_ns + last).with_own_ledger()
+        part = recording.between(start_ns + first, start_ns + last)
         assert part.ledger.peer_copies_unrecorded == lost
     capture = build.capture()
     capture["part"] = Part(start_ns + 700, first_annotation=1, is_continued=True)

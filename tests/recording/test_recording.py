@@ -11,6 +11,8 @@ import pytest
 
 import collector
 from collector import analysis
+from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND
+from collector.recording.ledger import LAUNCH_FIGURES
 from collector.recording.recording import Recording
 from collector.recording.schema import SCHEMA
 from collector.stepstats.from_recording import run_metadata
@@ -488,12 +490,7 @@ def test_a_part_that_was_saved_has_the_rows_that_run_beyond_its_window(build, st
     whole = build.annotation("layer", 100, 800, 4, 1).recording()
     for window in ((2000, 6000), (100, 10_000), (150, 900), (7500, 8500)):  # a call alone, and nothing
         part = analysis.between(whole, *window)
-        path = tmp_path / f"part.{suffix}"
-        if suffix == "pickle":
-            again = pickle.loads(pickle.dumps(part))
-        else:
-            part.save(path)
-            again = collector.load(path).recording
+        again = saved_and_read(part, tmp_path / f"part.{suffix}")
         assert again.kernels.names() == part.kernels.names()
         assert again.kernels.duration_ns.tolist() == part.kernels.duration_ns.tolist()
         assert again.annotations_of(again.kernels) == part.annotations_of(part.kernels)
@@ -544,18 +541,50 @@ def test_a_file_of_equal_steps_between_many_kernels_is_read_back(build, tmp_path
     np.testing.assert_array_equal(again.kernels.start_ns, recording.kernels.start_ns)
 
 
-def test_a_file_of_a_part_states_launches_at_its_ends_as_cut(build, start_ns, tmp_path):
+def test_a_part_counts_its_own_launches_and_states_those_at_its_ends_as_cut(build, start_ns, tmp_path):
     build.launch(1, 1000).kernel("before", 2000, correlation_id=1)
     build.launch(2, 3000).kernel("after", 9000, correlation_id=2)
+    build.launch(3, 8000).kernel("later", 9500, correlation_id=3)
     part = build.recording().between(None, start_ns + 5000)
     assert (len(part.kernels), part.ledger.losses()) == (1, [])
-    assert build.recording().with_own_ledger().ledger == build.recording().ledger
-    assert part.with_own_ledger().ledger.launches_cut == 1
-    part.save(tmp_path / "part.gpurec")
-    for found in (Recording.load(tmp_path / "part.gpurec"), Recording.from_capture(part.to_capture())):
-        assert found.ledger.losses() == []
-        assert found.ledger == part.with_own_ledger().ledger
-        assert (found.ledger.launches_seen, found.ledger.launches_matched, found.ledger.launches_cut) == (2, 1, 1)
+    assert (part.ledger.launches_seen, part.ledger.launches_matched, part.ledger.launches_cut) == (2, 1, 1)
+    assert part.between().ledger == part.ledger == Recording.from_capture(part.to_capture()).ledger
+    for suffix in ("gpurec", "pb", "pickle"):
+        assert saved_and_read(part, tmp_path / f"part.{suffix}").ledger == part.ledger
+    for suffix in ("json", "xplane.pb"):
+        found = saved_and_read(part, tmp_path / f"part.{suffix}").ledger
+        assert all(getattr(found, figure) == getattr(part.ledger, figure) for figure in LAUNCH_FIGURES)
+
+
+@pytest.mark.parametrize("suffix", ["memory", "gpurec", "pb", "json", "xplane.pb", "pickle"])
+def test_a_part_has_the_names_of_annotations_that_are_set_apart(build, start_ns, tmp_path, suffix):
+    """They began before the step or end after it: launches have their names, but they are no rows of the part."""
+    build.annotation("before", -500, 4000, 4, 1).annotation("after", 3500, 10**8, 5, 2)
+    build.annotation("in", 4500, 900, 6, 3)
+    build.raw("annotations", end_ns=start_ns + 90, name_id=build.text("of no time"), external_id=7)
+    build.raw("external_correlations", correlation_id=4, external_id=7, external_kind=ANNOTATION_EXTERNAL_KIND)
+    for number in range(1, 5):
+        build.launch(number, 1000 * number + 1000).kernel(f"k{number}", 9000 + 100 * number, 50, correlation_id=number)
+    whole = build.recording()
+    names = ["before", "after", "in", "of no time"]
+    assert whole.annotations_of(whole.kernels) == names
+    part = whole.between(start_ns, start_ns + 20_000)
+    found = part.between() if suffix == "memory" else saved_and_read(part, tmp_path / f"part.{suffix}")
+    assert part.annotations_of(part.kernels) == found.annotations_of(found.kernels) == names
+    assert part.annotations.names() == ["in"]
+    assert (part.ledger.early, part.ledger.late, part.ledger.invalid_timestamps) == (1, 1, 1)
+    assert found.ledger.losses() == part.ledger.losses() == whole.ledger.losses()
+    few = whole.between(start_ns + 9150, start_ns + 9250)
+    assert few.annotations_of(few.kernels) == ["after"]
+    assert len(few.all_annotations) == 1
+
+
+def saved_and_read(recording, path):
+    """A recording that was written to a file, or pickled, and read again."""
+    if path.suffix == ".pickle":
+        return pickle.loads(pickle.dumps(recording))
+    recording.save(path)
+    return collector.load(path).recording
 
 
 def test_a_file_keeps_the_figures_of_its_launches_and_a_part_has_those_of_the_part(build, tmp_path):
