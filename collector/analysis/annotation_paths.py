@@ -37,8 +37,8 @@ def annotation_paths(recording: Recording) -> tuple[list[str], Numbers]:
     """The distinct paths of a recording's annotations, and for each row of `Recording.all_annotations` its path.
 
     A path joins the names of the annotations that enclose each other on a thread with slashes. An annotation whose name
-    begins with the path of the enclosing annotation has that name as its path. Annotations without length, which stand
-    for ops whose times are unknown, enclose nothing.
+    begins with the path of the enclosing annotation has that name as its path. Annotations without length enclose
+    nothing.
     """
     table = recording.all_annotations
     names = list(recording.strings)

@@ -13,6 +13,7 @@ from collector.analysis.annotation_paths import NO_ANNOTATION, annotation_paths,
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question, sums_in
 from collector.analysis.evidence import Evidence
+from collector.recording.recording import are_names_alone
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -89,7 +90,8 @@ def _part(recording: Recording) -> Part:
     scopes = _Scopes.of(paths, launched_under, work.end_ns - work.start_ns)
     annotations = recording.all_annotations
     place_of_path = np.array([scopes.places[path] for path in paths], np.int64)
-    runs = np.bincount(place_of_path[index], minlength=len(scopes.paths))
+    entered = index[~are_names_alone(annotations)]
+    runs = np.bincount(place_of_path[entered], minlength=len(scopes.paths))
     host_ns = np.zeros(len(scopes.paths), np.int64)
     np.add.at(host_ns, place_of_path[index], np.maximum(annotations.end_ns - annotations.start_ns, 0))
     place = place_of_path[launched_under]

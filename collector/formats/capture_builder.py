@@ -124,7 +124,7 @@ class CaptureBuilder:
             for name in ("start_ns", "end_ns"):
                 if shift_ns and name in columns:
                     columns[name] = columns[name] + shift_ns
-        self._link_ops(tables, first_ns + shift_ns)
+        self._link_ops(tables)
         return {
             "tables": tables,
             "strings": list(self._strings),
@@ -151,10 +151,10 @@ class CaptureBuilder:
             return {name: np.zeros(0, dtype) for name, dtype in SCHEMA[table].items()}
         return {name: np.concatenate([part[name] for part in parts]) for name in SCHEMA[table]}
 
-    def _link_ops(self, tables: dict[str, dict[str, npt.NDArray[Any]]], start_ns: int) -> None:
+    def _link_ops(self, tables: dict[str, dict[str, npt.NDArray[Any]]]) -> None:
         """Assign external ids to annotations, and link each launch to the open annotation with its op's name.
 
-        An op without a row of its own gets an annotation of zero duration at the start of the step.
+        An op without a row of its own gets an annotation without times, which stands for its name alone.
         """
         annotations = tables["annotations"]
         annotations["external_id"] = np.arange(1, len(annotations["start_ns"]) + 1, dtype=np.uint64)
@@ -184,7 +184,6 @@ class CaptureBuilder:
                 external.append((correlation_ids[rows], ids))
         if missing:
             added = {name: np.zeros(len(missing), dtype) for name, dtype in SCHEMA["annotations"].items()}
-            added["start_ns"][:] = added["end_ns"][:] = start_ns
             added["name_id"][:] = self.name_ids(list(missing))
             added["external_id"][:] = list(missing.values())
             tables["annotations"] = {name: np.concatenate([annotations[name], added[name]]) for name in added}

@@ -121,8 +121,9 @@ class _Part:
             rows = len(next(iter(given.values()), ()))
             columns = {column: given.get(column, np.zeros(rows, dtype)) for column, dtype in schema.items()}
             for column in ("start_ns", "end_ns"):
-                if moved_ns and column in columns:
-                    columns[column] = columns[column] + moved_ns
+                if moved_ns and column in columns:  # 0 means that a time is not known
+                    times_ns = columns[column]
+                    columns[column] = np.where(times_ns == 0, 0, times_ns + moved_ns)
             self.tables[name] = columns
 
     def ids(self, kind: str) -> Iterator[Numbers]:

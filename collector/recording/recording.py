@@ -63,6 +63,8 @@ _ENVIRONMENT_BY_NUMBER = ("devices", "thread_names", "thread_devices")
 _NUMBER = re.compile(r"[0-9]{1,18}")
 _ROWS_CUT = "rows_cut"
 """The counter of rows that a part lacks. A capture that has it, even if it is 0, is that of a part."""
+_TIMED = ("start_ns", "end_ns", "op_sequence")
+"""Columns that an annotation which stands for its name alone does not have."""
 SET_APART = ("invalid_timestamps", "unfinished", "lost_with_context", "early", "late")
 """The figures of the ledger about rows that are set apart."""
 
@@ -477,10 +479,11 @@ def are_names_alone(annotations: Table) -> npt.NDArray[np.bool_]:
 
 
 def _names_alone(annotations: Table) -> Table:
-    """The annotations without their times; see `are_names_alone`."""
-    none = np.zeros(len(annotations), np.int64)
-    columns = {**annotations.columns, "start_ns": none, "end_ns": none}
-    return Table(annotations.name, columns, annotations._strings, annotations._annotations)
+    """The annotations without their times and their links to backward passes; see `are_names_alone`."""
+    left_out = {
+        name: np.zeros(len(annotations), dtype) for name, dtype in SCHEMA["annotations"].items() if name in _TIMED
+    }
+    return Table(annotations.name, {**annotations.columns, **left_out}, annotations._strings, annotations._annotations)
 
 
 def _joined(parts: list[Table]) -> Table:

@@ -1,8 +1,9 @@
 """The rows of a step in columns, from which the page answers questions about any part of it.
 
 The page has no separate names for them: a row states the row of the answer about the whole step in which it is counted
-(``kind``, ``code``), and that row has the names. `web/src/part` cuts the rows as `Recording.between` does and sums them
-up; its answers about a part are those of `collector.analysis.between`.
+(``kind``, ``code``), and that row has the names. Only annotations that stand for their names alone have a list of
+``names``; their numbers follow those of the table ``annotations``. `web/src/part` cuts the rows as `Recording.between`
+does and sums them up; its answers about a part are those of `collector.analysis.between`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
     from collector.analysis.answer import Answer
     from collector.recording.recording import Recording
-    from collector.recording.table import Table
 
     Numbers = npt.NDArray[np.int64]
 
@@ -89,8 +89,8 @@ def part_rows(recording: Recording) -> PartRows | None:
             "kind": kind,
             "bytes": work.of_rows(sizes),
             "call": work.launch_rows() + 1,
-            "annotation": _numbers_in(annotations, whole.annotation_rows(work.correlation_id)),
-            "captured": _numbers_in(annotations, _capture_rows(whole, work)),
+            "annotation": whole.annotation_rows(work.correlation_id) + 1,
+            "captured": _capture_rows(whole, work) + 1,
             "correlation": correlations[0],
             "process": processes_of_launches(whole, work) + 1,
         },
@@ -128,7 +128,7 @@ def part_rows(recording: Recording) -> PartRows | None:
             "bytes": operations.num_bytes,
             "used": np.minimum(operations.pool_used_bytes, LARGEST_BYTES),
             "reserved": np.minimum(operations.pool_bytes, LARGEST_BYTES),
-            "annotation": _numbers_in(annotations, whole.annotation_rows(operations.correlation_id)),
+            "annotation": whole.annotation_rows(operations.correlation_id) + 1,
             "correlation": correlations[3],
         },
     }
@@ -139,7 +139,7 @@ def part_rows(recording: Recording) -> PartRows | None:
         "streams": [[*stream, names.get(stream, "")] for stream in streams],
         "memory_places": [list(place) for place in memory_places_of_step],
         "whole_paths": has_whole_paths(whole),
-        "outside": _is_annotated_outside(recording),
+        "names": [whole.strings[name_id] for name_id in whole.invalid.annotations.name_id.tolist()],
         "activity_tables": list(ACTIVITY_TABLES),
     }
     planes = []
@@ -193,18 +193,6 @@ def _capture_rows(recording: Recording, work: Activities) -> Numbers:
     """The row of the annotation around the capture of each activity; -1: it is in no CUDA graph, or has none."""
     captured = work.captured_external_id
     return np.full(len(work), -1, np.int64) if captured is None else recording.capture_annotation_rows(captured)
-
-
-def _numbers_in(table: Table, rows: Numbers) -> Numbers:
-    """The rows of a table, counted from 1; 0: it has no such row."""
-    return np.where(rows < len(table), rows + 1, 0)
-
-
-def _is_annotated_outside(recording: Recording) -> bool:
-    """Whether anything was launched or captured under an annotation that is set apart: no part of the step has it."""
-    work = Activities.of(recording)
-    rows = np.maximum(recording.annotation_rows(work.correlation_id), _capture_rows(recording, work))
-    return bool((rows >= len(recording.annotations)).any())
 
 
 def _width(values: npt.NDArray[Any]) -> int:

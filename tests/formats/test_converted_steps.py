@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 
 import pytest
 
@@ -109,6 +110,32 @@ def test_a_profile_that_has_all_rows_is_complete(build, tmp_path, suffix):
     build.launch(1, 20_000).kernel("gemm", 30_000, 9_000, correlation_id=1).annotation("layer", 19_000, 2_000, 1, 1)
     build.recording().save(tmp_path / f"step.{suffix}")
     assert collector.load(tmp_path / f"step.{suffix}").ledger.losses() == []
+
+
+@pytest.mark.parametrize("then", ["", *SUFFIXES, "pickle", "merged.json"])
+@pytest.mark.parametrize("suffix", ["json", "xplane.pb"])
+def test_an_op_without_a_row_is_a_name_alone(build, tmp_path, suffix, then):
+    """Nothing tells when it was entered: it is no annotation of the step, no slice and no loss."""
+    build.annotation("before", -500, 900, 1, 1).annotation("layer", 19_000, 2_000, 2, 2)
+    for number in (1, 2):
+        build.launch(number, 10_000 * number).kernel("gemm", 40_000 * number, 9_000, correlation_id=number)
+    build.recording().save(tmp_path / f"rank0.{suffix}")
+    step = collector.load(tmp_path / f"rank0.{suffix}")
+    if then == "merged.json":
+        step.save(tmp_path / "rank1.gpurec")
+        collector.merge([tmp_path / f"rank0.{suffix}", tmp_path / "rank1.gpurec"], tmp_path / "merged.json")
+        step = collector.load(tmp_path / "merged.json")
+    recording = pickle.loads(pickle.dumps(step.recording)) if then == "pickle" else step.recording
+    if then in SUFFIXES:
+        recording = converted(step, tmp_path, then).recording
+    ranks = 2 if then == "merged.json" else 1
+    assert recording.annotations_of(recording.kernels) == ["before", "layer"] * ranks
+    assert recording.annotations.names() == ["layer"] * ranks
+    assert (recording.ledger.early, recording.ledger.invalid_timestamps) == (ranks, 0)
+    ops = {row["path"]: (row["runs"], row["host_ns"]) for row in collector.analysis.ops(recording)}
+    assert ops == {"before": (0, 0), "layer": (ranks, ranks * 2_000)}
+    document = json.loads(collector.chrome_trace(recording))
+    assert [each["name"] for each in document["traceEvents"] if each.get("cat") == "op"] == ["layer"] * ranks
 
 
 @pytest.mark.parametrize("suffix", ["json", "xplane.pb"])

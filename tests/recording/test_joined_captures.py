@@ -30,7 +30,7 @@ _NO_OBJECT = (1 << 32) - 1
 
 
 def values(recording):
-    """Rows by what is no id: with texts for their numbers, and wall times."""
+    """Rows by what is no id: with texts for their numbers, and wall times; 0 is a time that is not known."""
     found = Counter()
     for part in recording.parts:
         for name in SCHEMA:
@@ -45,7 +45,7 @@ def values(recording):
                     columns.append([number and recording.details[number - 1] for number in numbers.tolist()])
                 elif column in ("start_ns", "end_ns"):
                     offset_ns = recording.clock.wall_start_ns - recording.clock.cupti_start_ns
-                    columns.append((numbers + offset_ns).tolist())
+                    columns.append([time and time + offset_ns for time in numbers.tolist()])
                 else:
                     columns.append(numbers.tolist())
             found.update((name, *row) for row in zip(*columns, strict=True))

@@ -18,7 +18,7 @@ export function partOf(step, rows, part) {
   for (const key of Object.keys(step.answers)) {
     /** @type {import("./provider.js").Answer | undefined} */
     let made;
-    const get = () => (made ??= follows(info, step.answers, key) ? partAnswer(asked, key) : step.answers[key]);
+    const get = () => (made ??= follows(step.answers, key) ? partAnswer(asked, key) : step.answers[key]);
     Object.defineProperty(answers, key, { enumerable: true, get });
   }
   return { ...step, answers };

@@ -438,7 +438,7 @@ function tracingCost(whole, { rows: { overheads }, cut }) {
   return longestFirst([...found, ...others], ["kind", "count"]).map((each) => ({ ...each, share: ratio(each.covered_ns, window) }));
 }
 
-/** @type {Record<string, {rows: (whole: Answer, asked: Asked, key: string) => Row[], needs?: string[], named?: boolean}>} */
+/** @type {Record<string, {rows: (whole: Answer, asked: Asked, key: string) => Row[], needs?: string[]}>} */
 const QUESTIONS = {
   devices: { rows: devices },
   concurrency: { rows: concurrency },
@@ -447,15 +447,15 @@ const QUESTIONS = {
   "overlap/stream": { rows: overlapByStream },
   "overlap/group": { rows: overlapByGroup, needs: ["overlap/group"] },
   idle: { rows: idle },
-  idle_ops: { rows: idleOps, needs: ["annotation_times/name"], named: true },
+  idle_ops: { rows: idleOps, needs: ["annotation_times/name"] },
   idle_gaps: { rows: idleGaps },
   ...Object.fromEntries(["name", "whole_name", "shape", "stream"].map((by) =>
     [`kernels/${by}`, { rows: kernels, needs: [`kernels/${by}`, "tensor_cores/use"] }])),
-  "kernels/op": { rows: kernels, needs: ["kernels/op", "tensor_cores/use"], named: true },
+  "kernels/op": { rows: kernels, needs: ["kernels/op", "tensor_cores/use"] },
   "tensor_cores/use": { rows: kernels, needs: ["tensor_cores/use"] },
   "tensor_cores/name": { rows: kernels, needs: ["tensor_cores/name", "tensor_cores/use"] },
   occupancy: { rows: kernels, needs: ["occupancy", "tensor_cores/use"] },
-  ops: { rows: ops, needs: ["annotation_times/name"], named: true },
+  ops: { rows: ops, needs: ["annotation_times/name"] },
   copies: { rows: copies, needs: ["copies"] },
   launches: { rows: launches, needs: ["calls"] },
   launch_delays: { rows: launchDelays },
@@ -465,18 +465,18 @@ const QUESTIONS = {
   "annotation_times/name": { rows: annotationTimes, needs: ["annotation_times/name"] },
   "annotation_times/path": { rows: annotationPathTimes, needs: ["annotation_times/name"] },
   "memory/pool": { rows: memoryByPool },
-  backward: { rows: backward, needs: ["annotation_times/name"], named: true },
-  "memory_growth/step": { rows: growthByStep, needs: ["annotation_times/name"], named: true },
-  "memory_growth/op": { rows: growthByOp, needs: ["annotation_times/name"], named: true },
-  "memory/op": { rows: memoryByOp, needs: ["annotation_times/name"], named: true },
+  backward: { rows: backward, needs: ["annotation_times/name"] },
+  "memory_growth/step": { rows: growthByStep, needs: ["annotation_times/name"] },
+  "memory_growth/op": { rows: growthByOp, needs: ["annotation_times/name"] },
+  "memory/op": { rows: memoryByOp, needs: ["annotation_times/name"] },
   tracing_cost: { rows: tracingCost, needs: ["tracing_cost"] },
 };
 
-/** Whether the page can answer a question about parts of a step. @param {RowsInfo} info @param {Record<string, Answer>} answers @param {string} key */
-export function follows(info, answers, key) {
+/** Whether the page can answer a question about parts of a step. @param {Record<string, Answer>} answers @param {string} key */
+export function follows(answers, key) {
   const question = QUESTIONS[key];
   const isHeld = (/** @type {string} */ each) => !(each in answers) || answers[each].rows <= answers[each].values[0].length;
-  return question !== undefined && (question.needs ?? []).every(isHeld) && !(question.named && info.outside);
+  return question !== undefined && (question.needs ?? []).every(isHeld);
 }
 
 /** The answer about a part of a step. @param {Asked} asked @param {string} key for which `follows` is true @returns {Answer} */

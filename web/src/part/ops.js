@@ -6,7 +6,8 @@ import { byCodePoints, figuresOf, groupedBy, longestFirst, ratio } from "./group
 
 export const NO_ANNOTATION = "(no annotation)";
 
-/** Row of an annotation of the part -> its path: the names of the enclosing annotations on its thread and its own.
+/** Row of an annotation of the part -> its path: the names of the enclosing annotations on its thread and its own. The rows
+ * behind those of the table stand for names alone.
  * @param {Asked} asked @returns {Map<number, string>} */
 export function pathsOf({ info, rows, cut, answers }) {
   const { code, thread, start, length } = rows.annotations;
@@ -14,6 +15,7 @@ export function pathsOf({ info, rows, cut, answers }) {
   const nameOf = (/** @type {number} */ row) => String(names[code[row]]);
   /** @type {Map<number, string>} */
   const paths = new Map(cut.annotations.map((row) => [row, nameOf(row)]));
+  info.names.forEach((name, place) => paths.set(start.length + place, name));
   if (info.whole_paths) return paths;
   const end = (/** @type {number} */ row) => start[row] + length[row];
   const nested = cut.annotations.filter((row) => length[row] > 0).sort((one, other) =>
@@ -68,9 +70,14 @@ export function pathWithin(path, marks) {
   return path;
 }
 
+/** The paths of the annotations that have times. @param {Asked} asked @param {Map<number, string>} paths */
+function entered({ rows: { annotations } }, paths) {
+  return [...paths].filter(([row]) => row < annotations.start.length);
+}
+
 /** @param {Answer} whole @param {Asked} asked */
 export function annotationPathTimes(whole, asked) {
-  const paths = pathsOf(asked);
+  const paths = entered(asked, pathsOf(asked));
   const groups = [...groupedBy(paths, ([, path]) => path)].map(([path, own]) =>
     ({ path, ...figuresOf(own.map(([row]) => asked.rows.annotations.length[row])) }));
   return longestFirst(groups, whole.columns.map((each) => each.name));
@@ -103,7 +110,7 @@ export function ops(_, asked) {
     }
     return found;
   };
-  for (const [row, path] of paths) {
+  for (const [row, path] of entered(asked, paths)) {
     const scope = scopeOf(path || NO_ANNOTATION);
     scope.runs++;
     scope.host_ns += annotations.length[row];

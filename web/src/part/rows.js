@@ -7,7 +7,7 @@ import { overlaps } from "../window.js";
 /** @typedef {Record<string, Float64Array>} Table Its columns by name. */
 /** @typedef {{tables: [string, number, Record<string, number>][], kinds: number[][], kind_keys: string[],
  *   streams: [number, number, number, string][], memory_places: [number, string, string][], whole_paths: boolean,
- *   outside: boolean, activity_tables: string[]}} RowsInfo */
+ *   names: string[], activity_tables: string[]}} RowsInfo */
 /** @typedef {{work: Table, calls: Table, annotations: Table, externals: Table, overheads: Table, memory: Table}} Rows */
 /** @typedef {{part: Part, work: number[], calls: number[], annotations: number[], overheads: number[], memory: number[],
  *   isCaused: Uint8Array}} Cut Rows of each table, in their order; `isCaused`: whether the part has a correlation. */
