@@ -108,6 +108,7 @@ class MergedTrace:
         remarks: _Remarks,
         labels: Mapping[str, str],
         event_records: _EventRecords,
+        op_details: _OpDetails,
         collectives: _OpDetails,
         sampled: _Sampled,
     ) -> tuple[int, int]: ...

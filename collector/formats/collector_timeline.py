@@ -7,8 +7,7 @@ filter removed. In StepStats ``stream:all`` is restored from the single streams.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,21 +16,19 @@ import numpy as np
 from collector.formats.capture_builder import with_stated_ledger
 from collector.formats.chrome_dialects import is_cut_timeline, stated_base
 from collector.formats.chrome_events import NO_BASE, ChromeEvents, has_time, possible_base, text
+from collector.formats.drawn_metadata import StatedProcess, inputs_of, provenance, whole_number
 from collector.formats.step import RecordingSource, StepSource
 from collector.formats.timeline_columns import STREAM, Place, TimelineColumns
 from collector.protos import Activity
-from collector.protos.run_metadata_pb2 import Provenance, RunMetadata
+from collector.protos.run_metadata_pb2 import RunMetadata
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
 from collector.recording.distinct import grouped_rows
-from collector.recording.ledger import LAUNCH_FIGURES, LOSSES
+from collector.recording.ledger import LAUNCH_FIGURES
 from collector.recording.schema import SCHEMA
-from collector.recording.step_origin import StepOrigin
 from collector.recording.text_columns import text_column
-from collector.stepstats.device_prefixes import owned_device, split_prefix, task_numbers
+from collector.stepstats.device_prefixes import device_in_process, split_prefix, task_numbers
 from collector.stepstats.environment_texts import environment_of
-from collector.stepstats.node_times import UNTIMED_NODES
-from collector.stepstats.object_tables import OBJECT_TABLES
-from collector.stepstats.stated_window import in_window, stated_window, window_of
+from collector.stepstats.stated_window import in_window, window_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,10 +37,8 @@ if TYPE_CHECKING:
     from collector.formats.chrome_events import Numbers
     from collector.recording.capture import Capture
     from collector.recording.recording import Recording
+    from collector.recording.step_origin import StepOrigin
 
-_RANK = re.compile(r"(rank) (\d{1,7}) ")
-_OWNER = re.compile(r"((?:(?:rank|process) \d{1,7} )?step|rank|process) (\d{1,12}) ")
-"""What merged traces have before the name of a process of devices: the rank, process or step that they belong to."""
 _DEVICE_IN_PROCESS = re.compile(r"(?:rank \d{1,7} )?(?:.*\()?(?P<device>/.*?)\)?", re.DOTALL)
 """The parts of a process's name in traces whose rows do not state their devices."""
 _OF_A_RANK = re.compile(r"/job:|Steps\b")
@@ -58,12 +53,6 @@ _DETAIL_WORDS = {
     "occupancy_percent": "occ_pct",
 }
 """An argument's name -> its word in a label; others are the same in both."""
-_NOT_DRAWN = {
-    "left_out": "slices left out, as they were too many (max_events)",
-    "filtered": "slices filtered out",
-    "untimed": UNTIMED_NODES,
-}
-"""Figure of a drawing -> what is missing in a step that is read from it."""
 _NO_DETAILS = ("kernel", "op", "inputs", "bytes", "from", "to", "correlation", "waited_ns")
 
 
@@ -76,53 +65,6 @@ def base_time_ns(found: ChromeEvents) -> int:
         found.skipped[NO_BASE] += 1
         return 0
     return possible_base(stated_base(found) or 0, found.skipped)
-
-
-def provenance(found: ChromeEvents) -> Provenance:
-    """The provenance in the metadata of one of our own traces."""
-    about = found.metadata.get("otherData", {})
-    environment = dict(_members(about, "environment"))
-    unread = Counter(dict(_figures(about, "unread")))
-    left_out = dict(_figures(about, "drawn"))
-    unread.update({reason: left_out[figure] for figure, reason in _NOT_DRAWN.items() if left_out.get(figure)})
-    keys = about.get("json_environment")
-    stated = StepOrigin.from_dict(about)
-    start_ns, end_ns = stated_window(about) or (0, 0)
-    return Provenance(
-        collector_version=text(about.get("collector_version", "")),
-        source=text(about.get("source", "")),
-        simulated=about.get("simulated") is True,
-        environment={text(key): text(value) for key, value in environment.items()},
-        json_environment=[text(key) for key in keys if isinstance(key, str)] if isinstance(keys, list) else [],
-        ledger=dict(_figures(about, "ledger")) or _ledger_of_inputs(found),
-        window_start_nanos=start_ns,
-        window_end_nanos=end_ns,
-        unread=unread,
-        rank=stated.rank,
-        world_size=stated.world_size,
-    )
-
-
-def _ledger_of_inputs(found: ChromeEvents) -> dict[str, int]:
-    """The sum of the ledgers that a merged trace states; of its losses alone, where it does not state all ledgers."""
-    ledgers = [dict(_figures(each, "ledger")) for each in _inputs(found)]
-    summed: Counter[str] = Counter()
-    for ledger in ledgers:
-        summed.update(ledger)
-    if "nothing_recorded" in summed:
-        summed["nothing_recorded"] = min(ledger.get("nothing_recorded", 0) for ledger in ledgers)
-    return {name: count for name, count in summed.items() if all(ledgers) or (name in LOSSES and count)}
-
-
-def _figures(about: dict[str, Any], key: str) -> Iterator[tuple[str, int]]:
-    for name, count in _members(about, key):
-        if type(count) is int and 0 <= count < 1 << 53:
-            yield text(name), count
-
-
-def _members(about: dict[str, Any], key: str) -> Iterable[tuple[str, Any]]:
-    found = about.get(key)
-    return found.items() if isinstance(found, dict) else ()
 
 
 class _Slice(NamedTuple):
@@ -181,6 +123,11 @@ class CollectorTrace(StepSource):
         """See `StepSource`."""
         return [] if self.is_recording else list(dict.fromkeys(place.device for place in self._used_places()))
 
+    @property
+    def is_one_process(self) -> bool:  # type: ignore[override]  # a constant of other sources
+        """See `StepSource`."""
+        return not any(task_numbers(place.device for place in self._used_places()))
+
     def _used_places(self) -> list[Place]:
         """The places of tracks with slices."""
         used = np.unique(self._found.track_numbers(self._rows)).tolist()
@@ -231,33 +178,37 @@ class CollectorTrace(StepSource):
         from collector.recording.recording import Recording
 
         about = self._provenance
-        objects = self._found.metadata.get("otherData", {})
-        first, *others = self._processes()  # what the file states of objects is about its first process
-        capture = joined_captures([self._capture(*first, objects), *(self._capture(*part, {}) for part in others)])
+        capture = joined_captures([self._capture(*process) for process in self._processes()])
         capture["counters"] = {**capture["counters"], **about.ledger}
         # The trace may show a part of the recording, and does not show the rows that it set apart.
         found = in_window(Recording.from_capture(capture), window_of(about))
         return with_stated_ledger(found, about.ledger, is_whole=about.ledger.keys() >= set(LAUNCH_FIGURES))
 
-    def _processes(self) -> list[tuple[Numbers, list[Place | None]]]:
-        """The slices of each rank, process or step, and the places without what its devices have before their names."""
-        tasks = np.array(task_numbers("" if place is None else place.device for place in self._places), np.int64)
-        places = self._places
+    def _processes(self) -> Iterator[tuple[Numbers, list[Place | None], StatedProcess]]:
+        """The slices of each rank, process or step, the places without the prefixes of devices, and what is stated."""
+        places, inputs = self._places, inputs_of(self._found)
+        prefixes = [split_prefix("" if place is None else place.device)[0] for place in places]
+        tasks = np.array(task_numbers("" if place is None else place.device for place in places), np.int64)
         if tasks.any():
             places = [place and place._replace(device=split_prefix(place.device)[1]) for place in places]
         order, bounds = grouped_rows(tasks[self._found.track_numbers(self._rows)], int(tasks.max(initial=0)) + 1)
-        rows = np.split(self._rows[order], bounds[1:-1])
-        return [(own, places) for own in rows if len(own)] or [(self._rows, places)]
+        stated = StatedProcess.of_trace(self._found)
+        for task, rows in enumerate(np.split(self._rows[order], bounds[1:-1])):
+            if not len(rows) and len(self._rows):
+                continue
+            if inputs:
+                own = {prefix for prefix, number in zip(prefixes, tasks.tolist(), strict=True) if number == task}
+                stated = StatedProcess.of_inputs(inputs, own)
+            yield rows, places, stated
+            stated = stated.without_objects()  # a trace that is not merged states those of its first process
 
-    def _capture(self, rows: Numbers, places: list[Place | None], objects: Any) -> Capture:
-        """The capture of one process; ``objects`` has the rows of its tables of objects."""
-        about = self._provenance
-        environment = environment_of(about.environment, about.json_environment)
-        environment |= {"source": about.source, "simulated": about.simulated}
+    def _capture(self, rows: Numbers, places: list[Place | None], stated: StatedProcess) -> Capture:
+        """The capture of one process."""
+        environment, objects = dict(stated.environment), stated.objects
         names, devices = (_by_thread(environment.pop(f"thread_{what}", "")) for what in ("names", "devices"))
         contexts = {
-            _whole_number(row.get("context_id")): _whole_number(row.get("device_id"))
-            for row in _object_rows(objects, "contexts")
+            whole_number(row.get("context_id")): whole_number(row.get("device_id"))
+            for row in objects.get("contexts", ())
         }
         columns = TimelineColumns(self._found, self._base_ns, rows, places, names, contexts)
         built = columns.built()
@@ -267,28 +218,18 @@ class CollectorTrace(StepSource):
         return built.capture({}, environment)
 
 
-def _add_objects(built: CaptureBuilder, drawn: TimelineColumns, about: dict[str, Any]) -> None:
+def _add_objects(built: CaptureBuilder, drawn: TimelineColumns, objects: Mapping[str, list[dict[str, Any]]]) -> None:
     """Add the tables that the metadata has row by row; what is no number is 0, and what is no text empty."""
-    for table in OBJECT_TABLES:
-        rows = _object_rows(about, table)
+    for table, rows in objects.items():
         columns = {
             column: built.name_ids([text(row.get(text_column(column), "")) for row in rows])
             if text_column(column)
-            else np.array([_whole_number(row.get(column)) for row in rows], np.int64)
+            else np.array([whole_number(row.get(column)) for row in rows], np.int64)
             for column in SCHEMA[table]
         }
         if table == "collectives":
             columns["context_id"] = drawn.contexts_of_kernels(columns)
         built.add(table, **columns)
-
-
-def _object_rows(about: dict[str, Any], table: str) -> list[dict[str, Any]]:
-    given = about.get(table)
-    return [row for row in given if isinstance(row, dict)] if isinstance(given, list) else []
-
-
-def _whole_number(value: Any) -> int:
-    return value if type(value) is int and -(1 << 63) <= value < 1 << 63 else 0
 
 
 def _by_thread(given: Any) -> dict[str, str]:
@@ -301,7 +242,7 @@ def _by_thread(given: Any) -> dict[str, str]:
 
 def _places(found: ChromeEvents) -> list[Place | None]:
     """The device and row of each track; None for a process that is no number."""
-    is_merged = found.is_cut or bool(_inputs(found))
+    is_merged = found.is_cut or bool(inputs_of(found))
     processes, threads = found.process_names, found.described_threads
     places: list[Place | None] = []
     for pid, tid in found.tracks:
@@ -333,24 +274,15 @@ def _correlation(arguments: dict[str, Any]) -> int:
     return value if type(value) is int and 0 < value < 1 << 32 else 0
 
 
-def _inputs(found: ChromeEvents) -> list[dict[str, Any]]:
-    """What a merged trace states of its inputs; of any other trace nothing."""
-    return _object_rows(found.metadata.get("otherData", {}), "inputs")
-
-
 def _device(process: str, stated: Any, *, is_merged: bool) -> str:
-    """The device that a row states, or its process's name, with the rank before it to which the process belongs.
-
-    In merged traces it may also belong to a process of the machine, or to a step.
-    """
+    """The device that a row states, or its process's name, with the rank before it to which the process belongs."""
     if isinstance(stated, str):
         device = stated
     elif found := _DEVICE_IN_PROCESS.fullmatch(process):
         device = found["device"]
     else:
         return text(process)
-    owner = (_OWNER if is_merged else _RANK).match(process) if device.startswith("/") else None
-    return text(device if owner is None else owned_device(device, *owner.groups()))
+    return text(device_in_process(device, process, is_merged=is_merged))
 
 
 def _node(each: _Slice) -> NodeExecStats:

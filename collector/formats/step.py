@@ -89,7 +89,10 @@ class TracedStep:
         return self
 
     def object_rows(self) -> dict[str, list[ObjectRow]]:
-        """The rows of `OBJECT_TABLES`, where the StepStats do not hold them: those of objects and of collectives."""
+        """The rows of `OBJECT_TABLES`, where the StepStats do not hold them: those of objects and of collectives.
+
+        Those of several processes are not among them: the recording gives their objects other numbers than StepStats.
+        """
         return {}
 
     def device_names(self) -> list[str]:
@@ -217,6 +220,8 @@ class StepSource:
     """Put before the names of devices where StepStats are made of columns."""
     has_more_columns = False
     """Whether the columns have content that a message made from the same file does not have."""
+    is_one_process = True
+    """Whether the ids of objects are those of one process, which the columns and the message have alike."""
 
     def recording(self) -> Recording:
         """The step as columns."""
@@ -530,7 +535,8 @@ class Step(TracedStep):
         """See `TracedStep`."""
         from collector.stepstats.object_tables import object_rows
 
-        return object_rows(self.recording) if self.has_more_columns else {}
+        is_held = self.has_more_columns and self._source.is_one_process
+        return object_rows(self.recording) if is_held else {}
 
     def device_names(self) -> list[str]:
         """See `TracedStep`."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import zlib
 from collections import defaultdict
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from collector.files.atomic_files import packed
 from collector.formats.file_format import StepsWriter
@@ -13,18 +15,22 @@ from collector.formats.registry import merged_format
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
 from collector.recording.ledger import Ledger
 from collector.runtime.extension import convert_extension
+from collector.stepstats.device_prefixes import device_in_process, split_prefix
 from collector.stepstats.object_tables import object_rows_of, strings_of
+from collector.stepstats.stated_window import KEY as WINDOW_KEY
+from collector.stepstats.stated_window import window_of, window_texts
 from collector.stepstats.wire import step_stats_of
-from collector.timeline.drawing import remarks_of
+from collector.timeline.drawing import objects_of, op_details_of, recorded_by, remarks_of
 from collector.timeline.object_labels import object_labels
 from collector.timeline.op_arguments import NOTHING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from collector._convert import MergedTrace
     from collector.protos.run_metadata_pb2 import Provenance
+    from collector.stepstats.object_tables import ObjectRow
 
 _STEPS_DEVICE = "Steps"
 """The process that shows the begin and end of each step, with one row per rank."""
@@ -57,13 +63,21 @@ class MergedFile(Protocol):
     """A file of several steps that is being written."""
 
     def add(
-        self, message: bytes, step: Placed, *, is_run_metadata: bool, provenance: Provenance | None
+        self, message: bytes, step: Placed, *, is_run_metadata: bool, provenance: Provenance | None, given: Any
     ) -> tuple[int, int]:
-        """Draw a step; return the number of drawn nodes, and of nodes without a possible time."""
+        """Draw a step; return the number of drawn nodes, and of nodes without a possible time.
+
+        Args:
+            message: its StepStats, or its RunMetadata if ``is_run_metadata``.
+            step: its position.
+            is_run_metadata: the type of the message.
+            provenance: that of the message.
+            given: the step in whatever form it was given or loaded.
+        """
         ...
 
-    def finish(self, about: str) -> None:
-        """Write the rest, with the file's metadata as JSON text."""
+    def finish(self, about: dict[str, Any]) -> None:
+        """Write the rest, with the file's metadata, whose ``inputs`` begin with the drawn ones in this order."""
         ...
 
 
@@ -91,11 +105,14 @@ class _DrawnFile:
         self._trace = trace
         self._steps = steps
         self._layout = layout
+        self._stated: list[bytes] = []
+        """What the file states of each input besides its slices: packed JSON."""
 
     def add(
-        self, message: bytes, step: Placed, *, is_run_metadata: bool, provenance: Provenance | None
+        self, message: bytes, step: Placed, *, is_run_metadata: bool, provenance: Provenance | None, given: Any
     ) -> tuple[int, int]:
-        shown = object_labels(object_rows_of(message) if is_run_metadata else {}, provenance)
+        shown = object_labels(objects_of(given, message, is_run_metadata), provenance)
+        self._stated.append(zlib.compress(json.dumps(_stated(step, provenance, shown.tables)).encode()))
         slices, untimed = self._trace.add(
             message,
             is_run_metadata=is_run_metadata,
@@ -107,14 +124,20 @@ class _DrawnFile:
             remarks=remarks_of(provenance),
             labels=shown.labels,
             event_records=shown.event_records,
+            op_details=op_details_of(given, message, is_run_metadata),
             collectives=shown.collectives,
             sampled=shown.counters,
         )
         return slices, untimed
 
-    def finish(self, about: str) -> None:
+    def finish(self, about: dict[str, Any]) -> None:
         self._mark_steps()
-        self._trace.finish(about)
+        inputs = [
+            {**each, **json.loads(zlib.decompress(stated))}
+            for each, stated in zip(about["inputs"], self._stated, strict=False)
+        ]
+        inputs += about["inputs"][len(inputs) :]
+        self._trace.finish(json.dumps({**about, "inputs": inputs}, sort_keys=True))
 
     def _mark_steps(self) -> None:
         """Add a process with the steps of each rank, and a mark across the axis at each step's begin."""
@@ -137,6 +160,7 @@ class _DrawnFile:
             remarks=[],
             labels={},
             event_records=[],
+            op_details=NOTHING,
             collectives=NOTHING,
             sampled=(),
         )
@@ -147,6 +171,20 @@ class _DrawnFile:
                 first[step.number] = min(first.get(step.number, start_ns), start_ns)
             for number, start_ns in sorted(first.items(), key=lambda pair: pair[1]):
                 self._trace.mark(start_ns - base_ns, f"step {number}")
+
+
+def _stated(step: Placed, provenance: Provenance | None, tables: Mapping[str, list[ObjectRow]]) -> dict[str, Any]:
+    """What a drawn file states of an input besides its slices; the times are those of its own clock."""
+    devices = (device.decode(errors="replace") for device in step.devices)
+    prefixes = {split_prefix(device_in_process(device, f"{step.owner} "))[0] for device in devices}
+    stated: dict[str, Any] = dict(tables)
+    if len(prefixes) == 1:  # else its objects belong to several processes
+        stated["device_prefix"] = prefixes.pop()
+    if provenance is not None and provenance.ledger:
+        stated |= recorded_by(provenance)
+    if window := window_of(provenance):
+        stated[WINDOW_KEY] = window_texts(window)
+    return stated
 
 
 def _steps_device(rank: str) -> str:
@@ -173,7 +211,7 @@ class _WrittenFile:
         self._together = together
 
     def add(
-        self, message: bytes, step: Placed, *, is_run_metadata: bool, provenance: Provenance | None
+        self, message: bytes, step: Placed, *, is_run_metadata: bool, provenance: Provenance | None, given: Any
     ) -> tuple[int, int]:
         for loss in Ledger.of(provenance).losses() if provenance is not None else ():
             self._writer.warn(f"{step.owner}: {loss}" if step.owner else loss)
@@ -187,5 +225,5 @@ class _WrittenFile:
             texts=strings_of(message) if is_run_metadata else [],
         )
 
-    def finish(self, about: str) -> None:
-        self._writer.write(self._file, about)
+    def finish(self, about: dict[str, Any]) -> None:
+        self._writer.write(self._file, json.dumps(about, sort_keys=True))

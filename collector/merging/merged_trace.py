@@ -10,7 +10,6 @@ bounded by the largest input, for any number of inputs.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import stat
@@ -261,7 +260,7 @@ def merge(
             if each.bounds_ns is None
         ]
         report = MergeReport(target, layout, (*drawn, *empty), offsets, steps[0].base_ns)
-        trace.finish(json.dumps(report.metadata(), sort_keys=True))
+        trace.finish(report.metadata())
     return report
 
 
@@ -414,7 +413,9 @@ def _draw(trace: MergedFile, step: _Placed, at: int, of: int, report_progress: P
     report_progress(f"drawing {found.source.name}", at, of)
     read = found.source.read()
     provenance = provenance_of(read.message) if read.is_run_metadata else None
-    slices, untimed = trace.add(read.message, step, is_run_metadata=read.is_run_metadata, provenance=provenance)
+    slices, untimed = trace.add(
+        read.message, step, is_run_metadata=read.is_run_metadata, provenance=provenance, given=read.given
+    )
     skipped = dict(found.skipped)
     unread = Counter(found.skipped if provenance is None else provenance.unread)
     if untimed:

@@ -13,6 +13,10 @@ _LOCAL = "/job:localhost/replica:0/task:0"
 """The prefix of the one task of a machine of its own."""
 _BEFORE_DEVICE = re.compile(rf"((?:{_PREFIX})?)/(?!job:)")
 
+_RANK = re.compile(r"(rank) (\d{1,7}) ")
+_OWNER = re.compile(r"((?:(?:rank|process) \d{1,7} )?step|rank|process) (\d{1,12}) ")
+"""What merged traces have before the name of a process of devices: the rank, process or step that they belong to."""
+
 
 def is_device_prefix(text: str) -> bool:
     """Whether a text may stand before the names of devices."""
@@ -31,6 +35,18 @@ def owned_device(device: str, words: str, number: str) -> str:
     is_named = prefix not in ("", _LOCAL)
     of_rank = f"{prefix.split('/')[1].removeprefix('job:')} {prefix.rpartition(':')[2]} " if is_named else ""
     return f"/job:{of_rank}{re.sub('^rank', 'worker', words)}/replica:0/task:{number}{rest}"
+
+
+def device_in_process(device: str, process: str, *, is_merged: bool = True) -> str:
+    """A device of a drawn process, with the rank in its prefix that stands before the name of the process.
+
+    In merged traces it may also be a process of the machine, or a step.
+
+    >>> device_in_process("/gpu:0", "rank 3 GPU 0"), device_in_process("/gpu:0", "GPU 0")
+    ('/job:worker/replica:0/task:3/gpu:0', '/gpu:0')
+    """
+    owner = (_OWNER if is_merged else _RANK).match(process) if device.startswith("/") else None
+    return device if owner is None else owned_device(device, *owner.groups())
 
 
 def split_prefix(device: str) -> tuple[str, str]:

@@ -45,8 +45,12 @@ def stated_window(about: Mapping[str, Any]) -> Window | None:
     if not all(isinstance(each, str) and _TIME.fullmatch(each) for each in stated):
         return None
     start_ns, end_ns = map(int, stated)
-    is_held = -(1 << 63) <= start_ns <= end_ns < 1 << 63  # by a message
-    return (start_ns, end_ns) if is_held else None
+    return (start_ns, end_ns) if is_held((start_ns, end_ns)) else None
+
+
+def is_held(window: Window) -> bool:
+    """Whether a message can hold a window, which does not end before it begins."""
+    return -(1 << 63) <= window[0] <= window[1] < 1 << 63
 
 
 def in_window(recording: Recording, window: Window | None) -> Recording:

@@ -187,9 +187,7 @@ def write_trace(step: Any, write: Write, view: View, drawn: DrawnFile = CHROME) 
     if part is None:
         data, whole = wire_of(step)
         provenance = provenance_of(data) if whole else None
-        objects = (object_rows_of(data) if whole else {}) or (
-            step.object_rows() if hasattr(step, "object_rows") else {}
-        )
+        objects = objects_of(step, data, whole)
     else:
         from collector.stepstats.from_recording import provenance as provenance_of_recording
         from collector.stepstats.from_recording import serialized
@@ -212,7 +210,7 @@ def write_trace(step: Any, write: Write, view: View, drawn: DrawnFile = CHROME) 
         remarks=remarks_of(provenance, None if part is None else part.base_ns + part.end_ns),
         labels=shown.labels,
         event_records=shown.event_records,
-        op_details=_op_details_of(step, data, whole),
+        op_details=op_details_of(step, data, whole),
         collectives=shown.collectives,
         sampled=shown.counters,
     )
@@ -236,7 +234,13 @@ def _recording_of(step: Any) -> Any:
     return step if isinstance(step, Recording) else getattr(step, "recorded", None)
 
 
-def _op_details_of(step: Any, data: bytes | bytearray | memoryview, whole: bool) -> OpDetails:
+def objects_of(step: Any, data: bytes | bytearray | memoryview, whole: bool) -> dict[str, list[ObjectRow]]:
+    """The rows of objects of a step, which its message has if it is a whole RunMetadata of ours."""
+    held = object_rows_of(data) if whole else {}
+    return held or (step.object_rows() if hasattr(step, "object_rows") else {})
+
+
+def op_details_of(step: Any, data: bytes | bytearray | memoryview, whole: bool) -> OpDetails:
     """What is stated of the ops of a step besides their times; of messages if they are those of a recording."""
     recording = _recording_of(step)
     if recording is None and getattr(step, "has_more_columns", False):
@@ -410,11 +414,7 @@ def _other_data(
             data["world_size"] = provenance.world_size
     if provenance is not None and provenance.ledger:
         data |= {
-            "collector_version": provenance.collector_version,
-            "source": provenance.source,
-            "simulated": provenance.simulated,
-            "environment": dict(sorted(provenance.environment.items())),
-            "json_environment": sorted(provenance.json_environment),
+            **recorded_by(provenance),
             "ledger": dict(sorted(provenance.ledger.items())),
             "tracer_cost": {
                 "decode_cpu_ns": ledger.decode_cpu_ns,
@@ -425,6 +425,17 @@ def _other_data(
             },
         }
     return data
+
+
+def recorded_by(provenance: Provenance) -> dict[str, Any]:
+    """What recorded a step, for the metadata of a file."""
+    return {
+        "collector_version": provenance.collector_version,
+        "source": provenance.source,
+        "simulated": provenance.simulated,
+        "environment": dict(sorted(provenance.environment.items())),
+        "json_environment": sorted(provenance.json_environment),
+    }
 
 
 def _iso_time(seconds: int, nanoseconds: int) -> str:

@@ -16,10 +16,14 @@ from reference.processes_of_a_job import FIGURES, delays, op_times, process_reco
 from support.properties import examples
 
 import collector
+from collector import analysis
 from collector.formats.step import RecordingSource, Step
 from collector.profiler.advice.step_activity import Activity
 from collector.profiler.step_reader import read_step
+from collector.recording.annotation_details import Argument, Details
 from collector.recording.journal import JournalProcess
+from collector.recording.text_columns import text_column
+from collector.stepstats.object_tables import OBJECT_TABLES
 
 
 def _saved(recordings, folder, suffix, names):
@@ -117,6 +121,149 @@ def test_a_file_made_of_a_merged_one_keeps_processes_apart(build, tmp_path, figu
     assert +figure(merged.recording) == _sum(figure, recordings)
     merged.save(tmp_path / f"again{suffix}")
     assert +figure(collector.load(tmp_path / f"again{suffix}").recording) == _sum(figure, recordings)
+
+
+def _with_objects(build, job):
+    """The processes of a job with rows of the tables that a drawn trace has in its metadata, and an environment."""
+    recordings = []
+    for process, recording in enumerate(job):
+        made = type(build)()
+        made.text("")
+        place = {"device_id": 0, "context_id": 1, "stream_id": 7}
+        made.raw("devices", device_id=0, name_id=made.text(f"GPU of {process}"), num_multiprocessors=132)
+        made.raw("contexts", device_id=0, context_id=1, null_stream_id=7)
+        made.raw("streams", context_id=1, stream_id=7, priority=-1 - process, correlation_id=2)
+        made.raw("cuda_events", **place, correlation_id=9, event_id=4, event_sync_id=5)
+        first_ns = int(recording.kernels.start_ns[0])
+        made.raw(
+            "collectives", **place, start_ns=first_ns, correlation_id=1, group_name_id=made.text(f"group {process}")
+        )
+        sample = {"sample": 1400 + process, "name_id": made.text("clock"), "unit_name_id": made.text("MHz")}
+        made.raw("counter_samples", device_id=0, start_ns=first_ns, **sample)
+        objects = made.recording().to_capture()
+        capture = recording.to_capture()
+        capture["details"] = [Details(flops=10 + process, arguments=(Argument((2, 3), "float", "x"),))]
+        capture["tables"]["annotations"]["details_id"] = np.ones(1, np.uint32)
+        capture["environment"] |= {
+            "source": "native",
+            "devices": {0: f"GPU of {process}"},
+            "thread_names": {11: f"thread of {process}"},
+            "cuda_version": "12.4",
+        }
+        num_strings = len(capture["strings"])
+        capture["strings"] += objects["strings"]
+        for table in OBJECT_TABLES:
+            columns = {name: values.copy() for name, values in objects["tables"][table].items()}
+            for name in filter(text_column, columns):
+                columns[name] += np.uint32(num_strings)
+            capture["tables"][table] = columns
+        recordings.append(type(recording).from_capture(capture))
+    return recordings
+
+
+def _objects(recording):
+    """The rows of these tables without their ids, with the work and the calls to which the ids link them."""
+    found = Counter()
+    kernels, calls = recording.kernels, recording.api_calls
+    for table in OBJECT_TABLES:
+        rows = getattr(recording, table)
+        texts = {name: rows.texts(name) for name in rows.columns if text_column(name)}
+        for number, row in enumerate(rows):
+            linked = kernels
+            for column in ("device_id", "context_id", "stream_id"):
+                linked = linked[linked[column] == getattr(row, column)] if column in rows.columns else linked
+            correlation = getattr(row, "correlation_id", 0)
+            values = [getattr(row, name) for name in rows.columns if not name.endswith(("_id", "_ns"))]
+            values += [own[number] for own in texts.values()]
+            values += linked.names()
+            values += [name.partition("_v")[0] for name in calls[calls.correlation_id == correlation].names()]
+            found[(table, *values, "start_ns" not in rows.columns or row.start_ns in linked.start_ns)] += 1
+    for row in recording.annotations:
+        details = recording.details[row.details_id - 1] if row.details_id else None
+        found["annotations", recording.environment["thread_names"].get(row.thread_id), str(details)] += 1
+    environment = {key: recording.environment.get(key) for key in ("source", "simulated", "cuda_version")}
+    return found + Counter(environment.items()) + Counter(recording.environment["devices"].values())
+
+
+def _of_one_file(objects):
+    """The objects of two files in one, which states its environment once."""
+    return objects - Counter({("source", "native"): 1, ("simulated", True): 1, ("cuda_version", "12.4"): 1})
+
+
+@pytest.mark.parametrize("layout", ["sequence", "overlay"])
+@pytest.mark.parametrize("names", [("rank0", "rank1"), ("first", "second")], ids=["ranks", "of no name"])
+def test_a_merged_trace_has_the_tables_and_the_environments_of_its_inputs(build, tmp_path, names, layout):
+    recordings = _with_objects(build, _job(build))
+    paths = _saved(recordings, tmp_path, ".gpurec", names)
+    merged = collector.merge(paths, tmp_path / "all.json", layout=layout).output
+    found = collector.load(merged).recording
+    if layout == "sequence" and names == ("first", "second"):  # these share their tracks
+        assert {table: len(getattr(found, table)) for table in OBJECT_TABLES if len(getattr(found, table))} == {
+            **dict.fromkeys(("devices", "contexts", "streams"), 1),
+            **dict.fromkeys(("cuda_events", "collectives", "counter_samples"), 2),
+        }
+        assert sorted(each.flops for each in found.details) == [10, 11]
+    else:
+        assert _objects(found) == _of_one_file(_sum(_objects, recordings))
+    if layout == "sequence":
+        assert found.clock.wall_start_ns == min(each.clock.wall_start_ns for each in recordings)
+    found.save(tmp_path / "again.gpurec")
+    assert _objects(collector.load(tmp_path / "again.gpurec").recording) == _objects(found)
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        {"device_prefix": ["/job:worker/replica:0/task:0"]},
+        {"window_ns": [str(2**63 - 2), str(2**63 - 1)], "shift_ns": 2**62},
+        {"window_ns": 5, "shift_ns": "x", "added_to_correlations": None, "slices": "many"},
+        {"devices": [{"device_id": "a", "start_ns": []}, 7], "streams": {"context_id": 1}, "cuda_events": [{}]},
+        {"collectives": [{"start_ns": 2**63 - 1, "correlation_id": 2**70}], "shift_ns": 2**62},
+        {"environment": {"devices": "[1", "thread_names": '{"x": 1}'}, "json_environment": ["devices", 3], "source": 5},
+    ],
+)
+def test_impossible_metadata_of_an_input_is_left_out(build, tmp_path, stated):
+    recordings = _with_objects(build, _job(build))
+    paths = _saved(recordings, tmp_path, ".gpurec", ["rank0", "rank1"])
+    merged = collector.merge(paths, tmp_path / "all.json").output
+    document = json.loads(merged.read_text())
+    document["otherData"]["inputs"][0] |= stated
+    merged.write_text(json.dumps(document))
+    found = collector.load(merged).recording
+    assert found.kernels.names() == [name for each in recordings for name in each.kernels.names()]
+    assert "GPU of 1" in found.devices.texts("name_id")
+
+
+def test_processes_and_devices_of_ranks_have_their_tables(build, tmp_path):
+    """Those that a journal names, and those of devices that have a rank before their names."""
+    recordings = _with_objects(build, _job(build))
+    processes = [
+        Step(RecordingSource(recording), process=JournalProcess(process, {}, True, ""))
+        for process, recording in zip((41, 42), recordings, strict=True)
+    ]
+    ranks = [
+        Step(RecordingSource(recording, f"/job:worker/replica:0/task:{rank}"))
+        for rank, recording in enumerate(recordings)
+    ]
+    for steps in (processes, ranks):
+        found = collector.load(collector.merge(steps, tmp_path / "all.json").output).recording
+        assert _objects(found) == _of_one_file(_sum(_objects, recordings))
+
+
+def test_a_merged_trace_of_one_step_has_its_figures(build, tmp_path):
+    """Also the window, by which its idle time is known, and a source that is not the same in all of them."""
+    recordings = _with_objects(build, _job(build))
+    recordings[0].save(tmp_path / "step0.gpurec")
+    merged = collector.load(collector.merge([tmp_path / "step0.gpurec"], tmp_path / "one.json").output)
+    assert merged.recording.clock.window_ns == recordings[0].clock.window_ns
+    assert analysis.idle(merged).to_json()["rows"] == analysis.idle(recordings[0]).to_json()["rows"]
+    (tmp_path / "rank1.pb").write_bytes(merged.step_stats.SerializeToString())  # states neither window nor source
+    mixed = collector.load(
+        collector.merge([tmp_path / "step0.gpurec", tmp_path / "rank1.pb"], tmp_path / "all.json").output
+    ).recording
+    assert mixed.environment["source"] == ""
+    assert mixed.clock.window_ns < recordings[0].clock.window_ns
+    assert mixed.devices.texts("name_id") == ["GPU of 0"]
 
 
 def test_losses_of_the_inputs_are_those_of_the_file(build, tmp_path):
