@@ -12,6 +12,7 @@ from collector.stepstats.varint import field_head
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+_LARGEST = (1 << 64) - 1
 _PICOSECONDS = 1000
 _NO_STREAM = 1_000_000_000
 """Lines that cannot have their stream's number are numbered from here on, where no stream is."""
@@ -73,9 +74,9 @@ class Plane:
         return XStat(metadata_id=self.stat(name), ref_value=self.stat(value))
 
     def number(self, name: str, value: int) -> XStat:
-        """A stat whose value is a number."""
+        """A stat whose value is a number; the largest one that a message can hold for any above it."""
         if value >= 1 << 63:
-            return XStat(metadata_id=self.stat(name), uint64_value=value)
+            return XStat(metadata_id=self.stat(name), uint64_value=min(value, _LARGEST))
         return XStat(metadata_id=self.stat(name), int64_value=value)
 
     def line(self, owner: str, row: str | int, name: str, number: int) -> Line:

@@ -63,6 +63,7 @@ from collector.stepstats.annotation_labels import AnnotationLabels
 from collector.stepstats.environment_texts import environment_texts, json_keys
 from collector.stepstats.host_devices import HostDevices
 from collector.stepstats.labels import name_in_label, op_of
+from collector.stepstats.object_tables import NUM_KEPT
 from collector.stepstats.typed_columns import NODE_COLUMNS, native_table
 from collector.version import version
 
@@ -199,11 +200,15 @@ def _capture(recording: Recording) -> Capture:
     """The parts of a recording that `collector.stepstats.to_recording` needs in addition to the activities."""
     details: Sequence[Any] = recording.details
     tables = recording.to_capture()["tables"]
-    others = {
+    others: dict[str, dict[str, Any]] = {
         name: {column: values.tolist() for column, values in tables[name].items()}
         for name in SCHEMA
         if name not in ACTIVITY_KINDS and any(len(getattr(part, name)) for part in recording.parts)
     }
+    # Rows that are set apart come last; readers of objects alone leave them out.
+    kept = {name: len(getattr(recording, name)) for name in others}
+    if kept := {name: count for name, count in kept.items() if count < len(next(iter(others[name].values())))}:
+        others[NUM_KEPT] = kept
     counters = dict(recording.counters)
     figures = sorted(recording.ledger.as_dict().items())
     same = [place for place, (name, value) in enumerate(figures) if counters.get(name) == value]

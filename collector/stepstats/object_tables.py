@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 ObjectRow: TypeAlias = "dict[str, Any]"
 """Column -> value; ``name`` stands for ``name_id``, and so for other columns of texts. Times are wall times."""
 
+NUM_KEPT = "kept"
+"""The member of the tables of a message that has, for tables with rows that the recording sets apart behind all others,
+the number of these others."""
 OBJECT_TABLES = tuple(table for table in SCHEMA if table not in ACTIVITY_KINDS)
 """The names of these tables."""
 
@@ -87,7 +90,13 @@ def _parsed(text: bytes, strings: Sequence[str], clock: bytes) -> dict[str, list
         tables = json.loads(text)
         times = Capture.Clock.FromString(clock)
         offset_ns = Clock(*(getattr(times, item.name) for item in fields(Clock))).offset_ns
-        return _rows({name: tables[name] for name in OBJECT_TABLES if name in tables}, strings, offset_ns)
+        kept = tables.get(NUM_KEPT, {})
+        own = {
+            name: {column: values[: kept.get(name)] for column, values in tables[name].items()}
+            for name in OBJECT_TABLES
+            if name in tables
+        }
+        return _rows(own, strings, offset_ns)
     except (DecodeError, ValueError, TypeError, LookupError, AttributeError) as error:
         raise InvalidFileError(f"the tables of devices, contexts, streams and events are damaged ({error})") from error
 

@@ -138,6 +138,25 @@ def test_an_op_without_a_row_is_a_name_alone(build, tmp_path, suffix, then):
     assert [each["name"] for each in document["traceEvents"] if each.get("cat") == "op"] == ["layer"] * ranks
 
 
+@pytest.mark.parametrize("suffixes", [("json",), ("pb", "json"), ("gpurec", "json"), ("pb",)])
+def test_objects_that_are_set_apart_are_no_objects_of_a_drawn_step(build, start_ns, tmp_path, suffixes):
+    build.kernel("gemm", 1000, 100).raw("counter_samples", start_ns=start_ns - 900, sample=1)
+    build.raw("counter_samples", start_ns=start_ns + 900, sample=2).raw("counter_samples", start_ns=0, sample=3)
+    build.recording().save(tmp_path / "step.gpurec")
+    found = converted(collector.load(tmp_path / "step.gpurec"), tmp_path, *suffixes)
+    assert found.recording.counter_samples["sample"].tolist() == [2]
+    assert found.ledger.counter_samples == 1
+    assert (found.ledger.early, found.ledger.invalid_timestamps) == (1, 1)
+
+
+def test_impossible_figures_of_a_device_are_written_into_a_profile(build, tmp_path):
+    build.kernel("gemm", 1000, 100).raw(
+        "devices", device_id=0, name_id=build.text("H100"), memory_kilobytes_per_s=2**64 - 1
+    )
+    build.recording().save(tmp_path / "step.xplane.pb")
+    assert collector.load(tmp_path / "step.xplane.pb").kernels.names() == ["gemm"]
+
+
 @pytest.mark.parametrize("suffix", ["json", "xplane.pb"])
 def test_a_part_that_is_drawn_has_its_own_window(step, tmp_path, suffix):
     part = collector.analysis.between(step, 25_000, 45_000)
