@@ -12,6 +12,7 @@ from collector.formats.free_numbers import FreeNumbers
 from collector.recording.annotation_details import Details
 from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND, DRIVER_DOMAIN, RUNTIME_DOMAIN
 from collector.recording.first_rows import first_rows, look_up
+from collector.recording.graph_paths import split_at_capture
 from collector.recording.ledger import Ledger
 from collector.recording.recording import SET_APART, Recording
 from collector.recording.schema import ACTIVITY_TABLES, SCHEMA
@@ -57,6 +58,8 @@ class CaptureBuilder:
         self._details: dict[Details, int] = {}
         self._ops: list[tuple[Numbers, Sequence[str], Numbers]] = []
         self._links: list[tuple[Numbers, Numbers]] = []
+        self._captured: dict[str, int] = {}
+        """Op at the capture of nodes of CUDA graphs -> its number in ``captured_external_id``, until it has an id."""
         self.without_columns = 0
         """The number of nodes or events in the file for which no table has columns."""
 
@@ -90,9 +93,20 @@ class CaptureBuilder:
         self.add("api_calls", name_id=lambda: ids[name_index], domain=lambda: domains[name_index], **columns)
 
     def launched_under(self, correlation_ids: Numbers, ops: Sequence[str], op_index: Numbers) -> None:
-        """Set the op of GPU work: the work with ``correlation_ids[n]`` was launched under ``ops[op_index[n]]``."""
+        """Set the op of GPU work: the work with ``correlation_ids[n]`` was launched under ``ops[op_index[n]]``.
+
+        The part of an op that names the capture of a node is left out: see `captured_under`.
+        """
         if len(correlation_ids):
-            self._ops.append((correlation_ids, ops, op_index))
+            self._ops.append((correlation_ids, [split_at_capture(op)[0] for op in ops], op_index))
+
+    def captured_under(self, ops: Sequence[str]) -> Numbers:
+        """``captured_external_id`` of GPU work with these ops, for `add`; 0 for ops that name no capture.
+
+        Nodes of a CUDA graph share the correlation id of its launch, and each has the op of its own capture.
+        """
+        known, captures = self._captured, (split_at_capture(op)[1] for op in ops)
+        return np.array([known.setdefault(each, len(known) + 1) if each else 0 for each in captures], np.int64)
 
     def launched_in(self, correlation_ids: Numbers, annotation_rows: Numbers) -> None:
         """Set the annotation of GPU work by the annotation's row, counted in the order of addition."""
@@ -173,7 +187,7 @@ class CaptureBuilder:
             ends = np.searchsorted(op_index[by_op], np.arange(len(ops) + 1))
             for place, op in enumerate(ops):
                 rows = by_op[ends[place] : ends[place + 1]]
-                if not len(rows):
+                if not len(rows) or not op:
                     continue
                 ids = np.zeros(len(rows), np.int64)
                 for name_id in by_spelling.get(_spelling(op), ()):
@@ -182,6 +196,13 @@ class CaptureBuilder:
                 if not ids.all():
                     ids[ids == 0] = missing.setdefault(op, len(annotations["start_ns"]) + len(missing) + 1)
                 external.append((correlation_ids[rows], ids))
+        captured = [0]
+        for op in self._captured:
+            first = [order[np.searchsorted(sorted_names, name_id)] for name_id in by_spelling.get(_spelling(op), ())]
+            without = len(annotations["start_ns"]) + len(missing) + 1
+            captured.append(int(first[0]) + 1 if first else missing.setdefault(op, without))
+        for columns in (tables[name] for name in ACTIVITY_TABLES):
+            columns["captured_external_id"] = np.array(captured, np.uint64)[columns["captured_external_id"]]
         if missing:
             added = {name: np.zeros(len(missing), dtype) for name, dtype in SCHEMA["annotations"].items()}
             added["name_id"][:] = self.name_ids(list(missing))

@@ -413,6 +413,8 @@ class ProfilerTrace(RecordingSource):
         built.launched_under(correlations[is_stated], stated, index[is_stated])
         spans = {kind: work.spans[work.kinds == kind] for kind in _TABLES}
         correlation_ids = {kind: correlations[work.kinds == kind] for kind in _TABLES}
+        captures = np.append(built.captured_under(stated), 0)
+        captured = {kind: captures[index[work.kinds == kind]] for kind in _TABLES if captures.any()}
         del work, correlations, stated, index, is_stated, is_linked  # before the columns take their memory
         del self._work, self._ops_at_calls, self._causes
         self._add_collectives(built, spans[KERNEL], correlation_ids[KERNEL])
@@ -427,6 +429,8 @@ class ProfilerTrace(RecordingSource):
                 "graph_id": partial(self._figure, "graph id", rows),
                 "graph_node_id": partial(self._figure, "graph node id", rows),
             }
+            if kind in captured:
+                columns["captured_external_id"] = captured.pop(kind)
             of_kind = self._kernel_columns if kind == KERNEL else partial(self._copy_columns, kind)
             built.add(table, **columns, **of_kind(built, rows))
 

@@ -94,6 +94,7 @@ class _Labelled:
         self._built.add(
             "kernels",
             **self._where(kernels),
+            captured_external_id=self._captured(kernels),
             name_id=self._names(kernels),
             registers_per_thread=self._number("registers", kernels),
             dynamic_shared_bytes=np.where(self._found["dynamic_shared_bytes"][kernels] >= 0, dynamic, rest),
@@ -103,6 +104,7 @@ class _Labelled:
         self._built.add(
             "memcpys",
             **self._where(copies),
+            captured_external_id=self._captured(copies),
             num_bytes=self._number("num_bytes", copies),
             copy_kind=self._number_of("copy_kind", COPY_KINDS, copies),
             src_kind=self._number_of("from", MEMORY_KINDS, copies),
@@ -112,6 +114,7 @@ class _Labelled:
         self._built.add(
             "memsets",
             **self._where(memsets),
+            captured_external_id=self._captured(memsets),
             num_bytes=self._number("num_bytes", memsets),
             memory_kind=self._number_of("to", MEMORY_KINDS, memsets),
         )
@@ -154,6 +157,10 @@ class _Labelled:
             "stream_id": self._stream_id[rows],
             "correlation_id": self._correlation_id[rows],
         }
+
+    def _captured(self, rows: npt.NDArray[Any]) -> Numbers:
+        ops, index = self._distinct("op", rows)
+        return self._built.captured_under(ops)[index]
 
     def _times(self, rows: npt.NDArray[Any]) -> dict[str, Numbers]:
         start_ns = self._found["start_ns"][rows]

@@ -137,6 +137,7 @@ class TimelineColumns:
         correlations[without] = built.unused_correlation_ids(len(without))
         has_op = op_index >= 0
         built.launched_under(correlations[has_op], ops, op_index[has_op])
+        captured = np.append(built.captured_under(ops), 0)[op_index]
         units = device_ids(stream["gpu"] for stream in self._streams.values())
         for number, (category, table) in enumerate(_GPU_TABLES.items()):
             own = np.flatnonzero(table_of[work] == number)
@@ -147,7 +148,7 @@ class TimelineColumns:
             columns |= self._times(own_rows) | self._stream_columns(self._tracks[work[own]], units)
             columns |= {"correlation_id": correlations[own]} | self._columns_of(category, built, own_rows)
             if category != "sync":
-                columns |= self._graph_columns(own_rows)
+                columns |= self._graph_columns(own_rows) | {"captured_external_id": captured[own]}
             built.add(table, **{name: column for name, column in columns.items() if name in SCHEMA[table]})
             if category == "kernel":
                 self._kernels = {name: np.asarray(columns[name]) for name in (*_OF_COLLECTIVES, "context_id")}

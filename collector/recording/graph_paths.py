@@ -15,3 +15,13 @@ def path_with_capture(launched: str, captured: str) -> str:
     if not captured:
         return launched
     return f"{launched}/{CAPTURED_AT}/{captured}" if launched else f"{CAPTURED_AT}/{captured}"
+
+
+def split_at_capture(path: str) -> tuple[str, str]:
+    """The inverse of `path_with_capture`.
+
+    >>> split_at_capture("step/<captured_at>/model/conv"), split_at_capture("<captured_at>/model")
+    (('step', 'model/conv'), ('', 'model'))
+    """
+    launched, _, captured = f"/{path}".partition(f"/{CAPTURED_AT}/")
+    return launched[1:], captured

@@ -138,6 +138,33 @@ def test_an_op_without_a_row_is_a_name_alone(build, tmp_path, suffix, then):
     assert [each["name"] for each in document["traceEvents"] if each.get("cat") == "op"] == ["layer"] * ranks
 
 
+@pytest.mark.parametrize("then", ["", *SUFFIXES])
+@pytest.mark.parametrize("suffix", [*SUFFIXES, "merged.json"])
+def test_nodes_of_one_graph_have_the_op_of_their_own_capture(build, tmp_path, suffix, then):
+    """They share the correlation id of the launch. One capture was before the step, and one node has none."""
+    build.annotation("capture/conv", 100, 500, 11).annotation("capture/relu", -700, 200, 12)
+    build.annotation("replay", 2900, 1000, 13, 1)
+    build.call("cudaGraphLaunch_v10000", 3000, 100, correlation_id=1)
+    for number, captured in enumerate((11, 12, 0)):
+        node = {"graph_id": 3, "graph_node_id": number + 1, "captured_external_id": captured}
+        build.kernel("gemm", 5000 + 200 * number, 100, correlation_id=1, **node)
+    build.memcpy(6000, 100, correlation_id=1, graph_id=3, graph_node_id=4, captured_external_id=11)
+    build.kernel("alone", 7000, 100, graph_id=4, graph_node_id=1, captured_external_id=12)
+    recording = build.recording()
+    recording.save(tmp_path / "rank0.gpurec")
+    step = collector.load(tmp_path / "rank0.gpurec")
+    if suffix == "merged.json":
+        collector.merge([tmp_path / "rank0.gpurec"], tmp_path / "merged.json")
+        step = collector.load(tmp_path / "merged.json")
+    else:
+        step = converted(step, tmp_path, suffix)
+    found = converted(step, tmp_path, *filter(None, [then])).recording
+    conv, relu = ("<captured_at>/capture/conv", "<captured_at>/capture/relu")
+    assert found.annotations_of(found.kernels) == [f"replay/{conv}", f"replay/{relu}", "replay", relu]
+    assert found.annotations_of(found.memcpys) == [f"replay/{conv}"]
+    assert collector.analysis.ops(found)["self_ns"].tolist() == collector.analysis.ops(recording)["self_ns"].tolist()
+
+
 @pytest.mark.parametrize("suffixes", [("json",), ("pb", "json"), ("gpurec", "json"), ("pb",)])
 def test_objects_that_are_set_apart_are_no_objects_of_a_drawn_step(build, start_ns, tmp_path, suffixes):
     build.kernel("gemm", 1000, 100).raw("counter_samples", start_ns=start_ns - 900, sample=1)
