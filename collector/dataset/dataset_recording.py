@@ -121,6 +121,8 @@ def _columns(
             found[name] = _coded(rows["details"], details, none="", first=1)
         else:
             found[name] = _numbers(rows, stored[name])
+        if name == "captured_external_id":
+            _coded(rows["op"], strings)  # the path of a node's launch and capture is a text of the recording
         if name == "start_ns":
             found[name] = found[name] + np.int64(shift)
         elif name == "end_ns":

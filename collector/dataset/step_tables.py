@@ -19,6 +19,7 @@ from collector.recording.arrow import Texts
 from collector.recording.counter_rows import counters_over_time
 from collector.recording.kernel_names import demangle, short_name
 from collector.recording.nesting import NestedRanges
+from collector.recording.recording import are_names_alone
 from collector.recording.run_label import RunLabel
 from collector.recording.schema import ACTIVITY_TABLES
 from collector.runtime.optional_packages import optional_package
@@ -223,7 +224,7 @@ def _of_annotations(recording: Recording, rows: Table) -> dict[str, Values | pa.
     details = [""] + [json.dumps(each) for each in recording.details]
     kept = len(recording.annotations)
     return {
-        "parent_id": pa.array(nested.parents, mask=nested.parents < 0),
+        "parent_id": pa.array(nested.parents, mask=(nested.parents < 0) | are_names_alone(rows)),
         "path": Texts.of(index, lambda place: paths[place]),
         "details": Texts.of(rows.details_id, lambda number: details[number]),
         "is_in_step": np.arange(len(rows)) < kept,

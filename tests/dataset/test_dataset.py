@@ -66,6 +66,21 @@ def test_annotations_and_their_details_come_back(build, tmp_path):
     assert rows["parent_id"].to_pylist() == [1, None]
 
 
+def test_nodes_of_graphs_and_names_alone_come_back(build, start_ns, tmp_path):
+    build.annotation("capture/conv", 100, 500, 11).annotation("before", -900, 100, 12).annotation("too", -700, 90, 14)
+    build.annotation("replay", 2900, 1000, 13, 1).call("cudaGraphLaunch_v10000", 3000, 100, correlation_id=1)
+    for number, captured in enumerate((11, 12, 14, 0)):
+        node = {"graph_id": 3, "graph_node_id": number + 1, "captured_external_id": captured}
+        build.kernel("gemm", 5000 + 200 * number, 100, correlation_id=1, **node)
+    recording = build.recording()
+    for place, each in enumerate((recording, recording.between(start_ns + 4000))):
+        (step,) = write(tmp_path / str(place), each)
+        assert step.kernels.annotations() == each.annotations_of(each.kernels)
+        assert step.kernels.annotations()[:2] == ["replay/<captured_at>/capture/conv", "replay/<captured_at>/before"]
+        assert answers(step) == answers(each)
+        assert set(Dataset(tmp_path / str(place)).table("annotations")["parent_id"].to_pylist()) == {None}
+
+
 def test_ids_that_do_not_fit_a_signed_number_and_odd_names_come_back(build, tmp_path):
     odd = 'a "quoted"\nname\0 with \u2028 and \U0001f600'
     build.kernel(odd, 0, correlation_id=7, graph_id=2**32 - 1, graph_node_id=2**63 + 5)
