@@ -98,7 +98,10 @@ class CaptureBuilder:
         The part of an op that names the capture of a node is left out: see `captured_under`.
         """
         if len(correlation_ids):
-            self._ops.append((correlation_ids, [split_at_capture(op)[0] for op in ops], op_index))
+            launched = [split_at_capture(op)[0] for op in ops]
+            places = {op: place for place, op in enumerate(dict.fromkeys(launched))}
+            numbers = np.array([places[op] for op in launched], np.int64)
+            self._ops.append((correlation_ids, list(places), numbers[op_index]))
 
     def captured_under(self, ops: Sequence[str]) -> Numbers:
         """``captured_external_id`` of GPU work with these ops, for `add`; 0 for ops that name no capture.
@@ -191,17 +194,18 @@ class CaptureBuilder:
                     continue
                 ids = np.zeros(len(rows), np.int64)
                 for name_id in by_spelling.get(_spelling(op), ()):
-                    own = order[slice(*np.searchsorted(sorted_names, [name_id, name_id + 1]))]
-                    ids = np.where(ids, ids, _open_at(times[rows], annotations, own))
+                    named = order[slice(*np.searchsorted(sorted_names, [name_id, name_id + 1]))]
+                    ids = np.where(ids, ids, _open_at(times[rows], annotations, named))
                 if not ids.all():
                     ids[ids == 0] = missing.setdefault(op, len(annotations["start_ns"]) + len(missing) + 1)
-                external.append((correlation_ids[rows], ids))
+                launches, first = np.unique(correlation_ids[rows], return_index=True)
+                external.append((launches, ids[first]))
         captured = [0]
         for op in self._captured:
-            first = [order[np.searchsorted(sorted_names, name_id)] for name_id in by_spelling.get(_spelling(op), ())]
+            own = [order[np.searchsorted(sorted_names, name_id)] for name_id in by_spelling.get(_spelling(op), ())]
             without = len(annotations["start_ns"]) + len(missing) + 1
-            captured.append(int(first[0]) + 1 if first else missing.setdefault(op, without))
-        for columns in (tables[name] for name in ACTIVITY_TABLES):
+            captured.append(int(own[0]) + 1 if own else missing.setdefault(op, without))
+        for columns in (tables[name] for name in ACTIVITY_TABLES if self._captured):
             columns["captured_external_id"] = np.array(captured, np.uint64)[columns["captured_external_id"]]
         if missing:
             added = {name: np.zeros(len(missing), dtype) for name, dtype in SCHEMA["annotations"].items()}

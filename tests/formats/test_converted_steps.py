@@ -162,6 +162,7 @@ def test_nodes_of_one_graph_have_the_op_of_their_own_capture(build, tmp_path, su
     conv, relu = ("<captured_at>/capture/conv", "<captured_at>/capture/relu")
     assert found.annotations_of(found.kernels) == [f"replay/{conv}", f"replay/{relu}", "replay", relu]
     assert found.annotations_of(found.memcpys) == [f"replay/{conv}"]
+    assert found.ledger.external_correlations == recording.ledger.external_correlations == 1
     assert collector.analysis.ops(found)["self_ns"].tolist() == collector.analysis.ops(recording)["self_ns"].tolist()
 
 
