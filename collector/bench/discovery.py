@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, overload
 
 from collector.bench.benchmark_errors import BenchmarkError
+from collector.files.path_kinds import is_folder, is_regular_file
 from collector.text.wording import counted
 
 Axes = tuple[tuple[str, tuple[Any, ...]], ...]
@@ -148,9 +149,9 @@ def discover(paths: Sequence[Path], pattern: str = "") -> list[Instance]:
 def _files(paths: Sequence[Path]) -> list[Path]:
     files: list[Path] = []
     for path in paths:
-        if path.is_dir():
+        if is_folder(path):
             files += sorted(path.rglob("bench_*.py"))
-        elif path.is_file():
+        elif is_regular_file(path):
             files.append(path)
         else:
             raise BenchmarkError(f"there is no file {path}")

@@ -85,6 +85,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         elif error.filename is None and not _can_write_output():
             _discard_output()
             terminal.report(f"cannot write standard output: {error.strerror}. Free space, or write to another place")
+        elif error.filename is not None:  # not status 1, which has a meaning of its own
+            terminal.report(f"{os.fsdecode(error.filename)}: {error.strerror}")
         else:
             raise
         return EXIT_TROUBLE

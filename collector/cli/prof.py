@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collector.errors import CollectorError
+from collector.files.path_kinds import exists
 from collector.text import terminal
 from collector.text.progress import progress
 from collector.text.wording import suggestion
@@ -77,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _check_word(word: str, known: Iterable[str]) -> None:
     """Raise `collector.CollectorError` for a misspelled command, which would be taken for a file."""
-    if not Path(word).exists() and (similar := suggestion(word, list(known))):
+    if not exists(word) and (similar := suggestion(word, list(known))):
         raise CollectorError(f"{word} is neither a file nor a command{similar}")
 
 

@@ -19,6 +19,7 @@ from collector.cli._foreign_parquet import report_foreign_parquet
 from collector.cli._printed_answers import add_format_arguments, print_answers
 from collector.cli._step_files import step_files
 from collector.errors import CollectorError
+from collector.files.path_kinds import is_folder
 from collector.text import terminal
 from collector.text.progress import progress
 
@@ -98,7 +99,7 @@ def _files(given: str) -> list[Path]:
     path = Path(given).expanduser()
     if given and is_dataset(path):
         return [path]
-    databases = sorted(filter(is_database, path.iterdir())) if given and path.is_dir() else []
+    databases = sorted(filter(is_database, path.iterdir())) if given and is_folder(path) else []
     if len(databases) > 1:
         names = ", ".join(each.name for each in databases)
         raise CollectorError(f"{path} has several databases: {names}", "Name one of them")

@@ -141,11 +141,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _part_to_draw(path: Path, view: View) -> PartToDraw | None:
     """The part of a journal that the view's window needs; None: of other files, and where the whole is needed."""
+    from collector.files.path_kinds import is_folder, is_regular_file
     from collector.formats.journal_format import part_to_draw
     from collector.recording.journal_segments import is_journal, segments_of
 
-    is_folder = path.is_dir() and bool(segments_of(path))
-    if not is_folder and not (path.is_file() and is_journal(path)):
+    is_cut_into_segments = is_folder(path) and bool(segments_of(path))
+    if not is_cut_into_segments and not (is_regular_file(path) and is_journal(path)):
         return None
     return part_to_draw(path, view.window_ns, with_memory=view.counters)
 

@@ -31,6 +31,7 @@ from collector.dataset.dataset_tables import (
 from collector.dataset.fact_tables import fact_tables
 from collector.errors import InvalidFileError, OutputError
 from collector.files.atomic_files import atomic_write
+from collector.files.path_kinds import is_regular_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -95,10 +96,8 @@ def path_of(folder: Path, table: DatasetTable, part: Part) -> Path:
 
 
 def is_dataset(folder: Path) -> bool:
-    """Whether a path is the folder of a dataset. Raises nothing."""
-    with contextlib.suppress(OSError):  # a folder that may not be entered
-        return (folder / SCHEMA_FILE).is_file()
-    return False
+    """Whether a path is the folder of a dataset."""
+    return is_regular_file(folder / SCHEMA_FILE)
 
 
 def files_of(folder: Path, run: str | None = None, rank: int = 0) -> DatasetFiles:

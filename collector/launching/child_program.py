@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from collector.errors import CollectorError
+from collector.files.path_kinds import is_regular_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,7 +36,7 @@ _FORWARDED = (signal.SIGTERM, signal.SIGHUP, *_OF_PROGRAMS)
 def command_of(words: Sequence[str]) -> list[str]:
     """The command of a program; a Python script that is named by its file runs with this interpreter."""
     first = Path(words[0])
-    if first.suffix == ".py" and first.is_file():
+    if first.suffix == ".py" and is_regular_file(first):
         return [sys.executable, *words]
     return list(words)
 

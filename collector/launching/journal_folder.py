@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from collector.files.atomic_files import expanded
 from collector.files.new_folders import new_folder
+from collector.files.path_kinds import is_folder
 from collector.formats.output_paths import placeholders_of
 
 if TYPE_CHECKING:
@@ -53,6 +54,6 @@ def _existing_folder(output: str) -> str:
     """The innermost folder of ``output`` that exists; of a path with placeholders, the part before the first."""
     folder = expanded(output).absolute()
     folder = folder if output.endswith(os.sep) else folder.parent
-    while placeholders_of(folder) or not folder.is_dir():
+    while placeholders_of(folder) or not is_folder(folder):
         folder = folder.parent
     return os.fspath(folder)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from collector.errors import CollectorError, OutputError
 from collector.files.atomic_files import check_writable, expanded
+from collector.files.path_kinds import is_folder
 from collector.formats.output_paths import (
     ProcessIdentity,
     check_variables,
@@ -123,7 +124,7 @@ def _without_records(process: TracedProcess) -> str:
 
 def is_dataset(output: str) -> bool:
     """Whether an output is the folder of a dataset: it ends in a slash, or is a folder."""
-    return output.endswith(os.sep) or expanded(output).is_dir()
+    return output.endswith(os.sep) or is_folder(expanded(output))
 
 
 def check_output(output: str) -> None:

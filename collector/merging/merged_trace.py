@@ -21,6 +21,7 @@ from typing import Any, Literal, NamedTuple
 
 from collector.errors import CollectorError, InvalidFileError
 from collector.files.atomic_files import atomic_write, check_writable
+from collector.files.path_kinds import mode_at
 from collector.formats.loading import load
 from collector.formats.registry import merged_format
 from collector.formats.step import Step, TracedStep
@@ -117,7 +118,7 @@ class _Source:
 
     def read(self) -> _Read:
         """The step's bytes and the warnings from reading them."""
-        if self.is_file and stat.S_ISFIFO(_mode(self.given)):
+        if self.is_file and stat.S_ISFIFO(mode_at(self.given)):
             raise InvalidFileError(f"{self.name}: a pipe can be read only once", "Write it to a file first")
         given = load(self.given) if self.is_file else self.given
         skipped = given.skipped if isinstance(given, Step) else {}
@@ -273,14 +274,6 @@ def _pattern(marker: str) -> re.Pattern[str]:
 
 def _name(given: Any, at: int) -> str:
     return os.fspath(given) if isinstance(given, (str, os.PathLike)) else f"input {at}"
-
-
-def _mode(name: str | os.PathLike[str]) -> int:
-    """The kind of file; 0 if it does not exist, which is reported when it is read."""
-    try:
-        return Path(name).stat().st_mode
-    except OSError:
-        return 0
 
 
 def _survey(

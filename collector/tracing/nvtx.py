@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from collector.errors import CollectorWarning
+from collector.files.path_kinds import exists
 from collector.runtime.extension import capture_library, is_capture_library
 from collector.sources.native import extension_error
 from collector.text.wording import counted
@@ -65,7 +66,7 @@ def missing_tool(environment: Mapping[str, str]) -> str:
 
 def _is_missing(tool: str) -> bool:
     """Whether a tool is named by its path, and not there. The dynamic linker looks for one without a folder."""
-    return "/" in tool and not Path(tool).exists()
+    return "/" in tool and not exists(tool)
 
 
 def arming_variables(environment: Mapping[str, str], library: Path) -> dict[str, str]:

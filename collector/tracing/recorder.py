@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 from collector.errors import CollectorError, NotTracedError, OutputError, SessionActiveError
 from collector.files.atomic_files import check_writable, expanded
 from collector.files.linked_files import link_or_copy
+from collector.files.path_kinds import is_folder
 from collector.formats.conversion import Conversion
 from collector.formats.output_paths import filled_path
 from collector.formats.registry import output_of
@@ -235,7 +236,7 @@ class Recorder:
                     check_writable(target)
                 return self._dump(target, reason, running=running)
             except (CollectorError, OSError) as error:
-                cause = error.strerror if isinstance(error, OSError) else str(error)
+                cause = f"{self.folder}: {error.strerror}" if isinstance(error, OSError) else str(error)
                 warn_caller(f"nothing is dumped: {cause}")
                 return None
 
@@ -568,7 +569,7 @@ os.register_at_fork(after_in_child=_forget_in_child)
 
 def _ring_parent(folder: Path) -> Path:
     """The folder of the ring: on the file system of the dumps, so that segments can be linked."""
-    while not folder.is_dir():
+    while not is_folder(folder):
         folder = folder.parent
     return folder if os.access(folder, os.W_OK) else Path(tempfile.gettempdir())
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from collector.errors import OutputError
 from collector.files.atomic_files import check_writable
+from collector.files.path_kinds import exists
 from collector.formats.output_paths import file_of_this_process
 
 if TYPE_CHECKING:
@@ -31,13 +32,13 @@ def path_of_journal(asked: Path, source: Source, *, rank: int | None, step: int,
     journal, _ = file_of_this_process(asked, rank, step)
     if not hasattr(source, "journal_trouble"):
         raise OutputError(f"the source {source.name!r} keeps no journal", "Use source='native'")
-    if journal.exists() and is_result:
+    if exists(journal) and is_result:
         raise OutputError(
             f"{journal} is there already: it is the journal of another step",
             "Put {step} into its name, so that each use of a session has its own, or remove it",
         )
     check_writable(journal)
-    if journal.exists():
+    if exists(journal):
         raise OutputError(
             f"{journal} exists already: a program may have ended before its step did",
             "Read it, for example with collector timeline, and remove it, or name another file",

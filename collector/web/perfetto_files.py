@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from collector.errors import CollectorError
+from collector.files.path_kinds import is_regular_file
 
 VARIABLE = "COLLECTOR_PERFETTO_UI"
 """Environment variable that names the copy where no option does."""
@@ -58,7 +59,7 @@ def perfetto_files(given: str = "") -> PerfettoFiles | None:
     """
     if chosen := given or os.environ.get(VARIABLE, ""):
         path = Path(chosen).expanduser()
-        files = _of_archive(path) if path.is_file() else _of_folder(path)
+        files = _of_archive(path) if is_regular_file(path) else _of_folder(path)
         if files is None:
             raise CollectorError(
                 f"{path}: this is no copy of Perfetto's page: it holds no index.html and no frontend_bundle.js",

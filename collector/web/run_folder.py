@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from collector.errors import CollectorError
 from collector.files.nested_files import found_below
+from collector.files.path_kinds import is_folder
 from collector.recording.journal_segments import segments_of
 from collector.text.natural_order import natural_order
 
@@ -117,14 +118,14 @@ class RunFolder:
     def is_inside(self, run: Run) -> bool:
         """Whether the file is still where it was listed: not replaced by a link that leads elsewhere."""
         given = next((each for each in self._given if each == run.path or each in run.path.parents), run.path)
-        return not given.is_dir() or all(_leads_inside(path, given) for path in (run.path, *_segments_of(run.path)))
+        return not is_folder(given) or all(_leads_inside(path, given) for path in (run.path, *_segments_of(run.path)))
 
     def _list(self) -> Runs:
         found: dict[str, Run] = {}
         for path in self._profiles:
             _add(found, self._run(path, path.name, is_profile=True))
         for given in self._given:
-            if not given.is_dir():
+            if not is_folder(given):
                 _add(found, self._run(given, given.name))
             elif _segments_of(given):
                 _add(found, self._run(given, given.resolve().name))

@@ -33,6 +33,7 @@ from collector.recording.text_columns import text_column
 from collector.sources import open_source
 from collector.sources.replay import ReplaySource
 from collector.testing import SimulatedGpu
+from tests.support.file_permissions import permissions_hold
 
 pytestmark = pytest.mark.simulator
 
@@ -266,6 +267,21 @@ def test_a_folder_that_is_not_there(gpu, tmp_path):
     journal = tmp_path / "nowhere" / "step.journal"
     step = collector.trace(journal=journal)
     with pytest.warns(CollectorWarning, match="no journal is kept: .*does not exist"), step:
+        gpu.launch("kernel")
+    assert len(step.kernels) == 1
+
+
+def test_a_name_that_is_too_long(gpu, tmp_path):
+    step = collector.trace(journal=tmp_path / ("n" * 300))
+    with pytest.warns(CollectorWarning, match="no journal is kept: .* its name has 300 bytes"), step:
+        gpu.launch("kernel")
+    assert len(step.kernels) == 1
+
+
+def test_a_folder_that_this_user_may_not_enter(gpu, tmp_path):
+    (tmp_path / "locked").mkdir(mode=0)
+    step = collector.trace(journal=tmp_path / "locked" / "step.journal")
+    with permissions_hold(), pytest.warns(CollectorWarning, match="no journal is kept: .*Permission denied"), step:
         gpu.launch("kernel")
     assert len(step.kernels) == 1
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from collector import _native
-from collector.tracing.nvtx import NEXT_TOOL_VARIABLE, VARIABLE
+from collector.tracing.nvtx import NEXT_TOOL_VARIABLE, VARIABLE, missing_tool
 from tests.support.nvtx_package import require_nvtx_package
 
 pytestmark = pytest.mark.simulator
@@ -164,6 +164,11 @@ def test_a_variable_that_names_nothing_loadable_leaves_the_handler_at_work(tmp_p
     (tmp_path / "text.so").write_text("no library")
     assert run(program, **{VARIABLE: str(tmp_path / "text.so")}).stdout == ALL_NAMED
     assert run(program, **{VARIABLE: "./."}).stdout == ALL_NAMED
+
+
+def test_a_tool_that_cannot_be_looked_at_is_reported():
+    tool = f"/{'n' * 300}/tool.so"
+    assert missing_tool({NEXT_TOOL_VARIABLE: tool}) == f"{VARIABLE} named {tool}, which does not exist"
 
 
 @pytest.mark.medium

@@ -372,7 +372,7 @@ def test_a_folder_that_cannot_be_made_is_one_warning(gpu, tmp_path, folder):
         (tmp_path / folder).parent.mkdir(exist_ok=True)
         (tmp_path / folder).write_text("in the way")
         gpu.launch("kernel")
-        with pytest.warns(CollectorWarning, match="nothing is dumped: ") as warned:
+        with pytest.warns(CollectorWarning, match=f"nothing is dumped: {tmp_path / folder}") as warned:
             assert recorder.dump() is None
     assert len(warned) == 1
 
