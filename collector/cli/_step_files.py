@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collector.errors import CollectorError
+from collector.files.path_kinds import exists, is_folder, is_regular_file
 from collector.text import terminal
 from collector.text.natural_order import natural_order
 from collector.text.progress import progress
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 
 _MOST_NAMED = 8
 _LEFT_OUT = "files that are no traces, or hold no records, are left out"
+_UNREADABLE = "left out, because this user may not read them"
 
 
 def step_path(text: str) -> Path:
@@ -66,17 +70,18 @@ def load_steps(paths: Sequence[Path]) -> list[Step]:
 
 def files_of(given: Iterable[Path]) -> list[Path]:
     """The files that were given, and instead of each folder the traces in it; see `step_files`."""
-    return [file for path in given for file in (step_files(str(path)) if path.is_dir() else [path])]
+    return [file for path in given for file in (step_files(str(path)) if is_folder(path) else [path])]
 
 
 def step_files(given: str) -> list[Path]:
     """A file, the files that a pattern finds, or all traces in a folder and in the folders below it.
 
     They are in the order of the numbers in their names. A journal that is a folder of segments is one trace. Hidden
-    files, datasets, and links to folders are passed over; other files in a folder are named on standard error.
+    files, datasets, and links to folders are passed over; other files in a folder, and folders in it that cannot be
+    read, are named on standard error.
 
     Raises:
-        collector.CollectorError: there are none.
+        collector.CollectorError: there are none, or the folder cannot be read.
     """
     from collector.dataset.dataset_folder import is_dataset
     from collector.formats.loading import is_trace
@@ -87,20 +92,21 @@ def step_files(given: str) -> list[Path]:
     if is_dataset(path):
         raise CollectorError(f"{path} is a dataset, not steps", f'Ask it: collector sql {path} "select * from steps"')
     remedy = "Give files of steps, a folder of them, or a pattern"
-    if path.is_dir() and not is_trace(path):
-        found, left_out, datasets = _traces_below(path)
-        names = sorted(each.relative_to(path).as_posix() for each in left_out)
-        if names:
-            more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-            terminal.report(f"{path}: {_LEFT_OUT}: {', '.join(names[:_MOST_NAMED])}{more}")
-        if datasets:
-            remedy = f"{datasets[0]} is a dataset, which `collector sql {datasets[0]}` reads"
-        return _ordered(found, given, remedy)
-    if path.exists() or not any(mark in given for mark in "*?["):
+    if is_folder(path) and not is_trace(path):
+        below = _below(path)
+        for why, left_out in ((_LEFT_OUT, below.others), (_UNREADABLE, below.unreadable)):
+            names = sorted(each.relative_to(path).as_posix() for each in left_out)
+            if names:
+                more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+                terminal.report(f"{path}: {why}: {', '.join(names[:_MOST_NAMED])}{more}")
+        if below.datasets:
+            remedy = f"{below.datasets[0]} is a dataset, which `collector sql {below.datasets[0]}` reads"
+        return _ordered(below.traces, given, remedy)
+    if exists(path) or not any(mark in given for mark in "*?["):
         return [path]
     root = Path(path.anchor)
     matching = root.glob(str(path.relative_to(root)))
-    return _ordered([each for each in matching if each.is_file() or is_trace(each)], given, remedy)
+    return _ordered([each for each in matching if is_regular_file(each) or is_trace(each)], given, remedy)
 
 
 def _ordered(found: list[Path], given: str, remedy: str) -> list[Path]:
@@ -109,20 +115,37 @@ def _ordered(found: list[Path], given: str, remedy: str) -> list[Path]:
     return sorted(found, key=lambda each: natural_order(str(each)))
 
 
-def _traces_below(folder: Path) -> tuple[list[Path], list[Path], list[Path]]:
-    """The traces in a folder and below it, the other files, and datasets; a folder that cannot be read is reported."""
+@dataclass
+class _Below:
+    """The content of a folder and of the folders below it."""
+
+    traces: list[Path] = field(default_factory=list)
+    others: list[Path] = field(default_factory=list)
+    unreadable: list[Path] = field(default_factory=list)
+    """Files and folders."""
+    datasets: list[Path] = field(default_factory=list)
+
+
+def _below(folder: Path) -> _Below:
+    """The content of a folder.
+
+    Raises:
+        collector.CollectorError: the folder cannot be read.
+    """
     from collector.dataset.dataset_folder import is_dataset
     from collector.files.nested_files import found_below
     from collector.formats.loading import is_trace
 
-    found, others, datasets = [], [], []
-    for path, unreadable in found_below(folder, lambda below: is_trace(below) or is_dataset(below)):
-        if unreadable:
-            terminal.report(f"{path}: the folder cannot be read: {unreadable}")
+    below = _Below()
+    for path, reason in found_below(folder, lambda each: is_trace(each) or is_dataset(each)):
+        if reason and path == folder:
+            raise CollectorError(f"{folder}: {reason}")
+        if reason or (is_regular_file(path) and not os.access(path, os.R_OK)):
+            below.unreadable.append(path)
         elif is_trace(path):
-            found.append(path)
+            below.traces.append(path)
         elif is_dataset(path):
-            datasets.append(path)
-        elif not path.is_dir():
-            others.append(path)
-    return found, others, datasets
+            below.datasets.append(path)
+        elif not is_folder(path):
+            below.others.append(path)
+    return below

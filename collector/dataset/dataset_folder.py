@@ -6,7 +6,6 @@ last, and only parts that have one are read, so that a writer that was killed le
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re

@@ -54,6 +54,17 @@ class NotATraceError(ValueError):
         self.position = position
 
 
+def holds_events(pieces: Iterable[bytes]) -> bool:
+    """Whether a text has a list of events, read up to the first event; an empty list is one, too."""
+    scan = convert_extension.ChromeScan()
+    for piece in pieces:
+        goes_on = scan.feed(piece)
+        if not goes_on or scan.num_entries > scan.num_not_objects:
+            break
+    scan.finish()
+    return scan.has_events and (not scan.num_entries or scan.num_entries > scan.num_not_objects)
+
+
 class ChromeEvents:
     """The events of one file, in its order, and the file's other members.
 

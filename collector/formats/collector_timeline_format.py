@@ -36,5 +36,6 @@ FORMAT = Format(
     origin="this program",
     begins=begins_as_json,
     sniff=_sniff,
+    is_likely=lambda content: content.has_events_if_json,
     read=_read,
 )

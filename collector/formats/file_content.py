@@ -143,6 +143,13 @@ class FileContent:
             return True
 
     @cached_property
+    def has_events_if_json(self) -> bool:
+        """Whether it has events of a Chrome trace, or is not JSON; read up to the first event."""
+        from collector.formats.chrome_events import holds_events
+
+        return not self.is_json or holds_events(self.pieces())
+
+    @cached_property
     def chrome_events(self) -> ChromeEvents:
         """The events of a Chrome trace.
 

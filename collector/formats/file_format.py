@@ -101,6 +101,9 @@ class Format:
     which takes every file that no other does."""
     sniff: Callable[[FileContent], bool] | None = None
     """Whether a file that begins so is such a file; None: every one is."""
+    is_likely: Callable[[FileContent], bool] | None = None
+    """Whether a file of a folder that begins so is probably a trace, found out in much less time than it takes to read
+    it; None: every one is."""
     read: Callable[[FileContent], Step] | None = None
     """The step in such a file. Raises `collector.InvalidFileError` where nothing in it can be read."""
     check_head: Callable[[bytes], str] | None = None

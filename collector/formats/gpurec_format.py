@@ -52,6 +52,7 @@ FORMAT = Format(
     suffixes=(".gpurec",),
     use="the recording itself",
     begins=lambda head: head.startswith(_ZIP),
+    is_likely=lambda content: b"meta.json" in content.head,  # no other zip archive
     read=_read,
     write=_write,
 )

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from collector.errors import InvalidFileError
 from collector.files.atomic_files import expanded
+from collector.files.path_kinds import is_folder, is_regular_file
 from collector.formats.file_content import content_of
 from collector.formats.journal_format import read_part, read_segments
 from collector.formats.registry import (
     check_head,
     format_of,
-    has_signature,
+    is_likely,
     readable_sentence,
-    readable_suffixes,
     refuse_foreign,
 )
 from collector.recording.journal import holds_records
@@ -50,9 +50,9 @@ def load(path: str | os.PathLike[str], *, window: tuple[float | None, float | No
     """
     name = expanded(path)
     window_ns = _window_ns(window)
-    if name.is_dir() and segments_of(name):
-        return read_segments(name, window_ns)
-    if name.is_dir():
+    if is_folder(name):
+        if _segments_of(name):
+            return read_segments(name, window_ns)
         raise InvalidFileError(
             f"{name}: Is a directory, and no journal",
             "Name a file in it; of all its traces `collector merge FOLDER -o FILE` makes one",
@@ -68,19 +68,30 @@ def load(path: str | os.PathLike[str], *, window: tuple[float | None, float | No
 
 
 def is_trace(path: Path) -> bool:
-    """Whether a file of a folder is to be read as a trace: by its first bytes or, without a signature, by its suffix.
+    """Whether a file of a folder is to be read as a trace; see `collector.formats.registry.is_likely`.
 
-    A journal is one if it has any records, as a file and as a folder of segments. Raises nothing.
+    A journal is one if it has any records, as a file and as a folder of segments. A pipe, for which this function would
+    wait, and an empty file are none. Raises nothing.
     """
     try:
-        if path.is_dir():
+        if is_folder(path):
             return bool(segments_of(path))
+        if not is_regular_file(path):
+            return False
         if is_journal(path):
             return holds_records(path)
         content = content_of(path, lambda *_: None, "")
+        refuse_foreign(content.head, path)
+        return not content.is_blank and is_likely(content)
     except (OSError, InvalidFileError):
         return False
-    return has_signature(content.head) or content.suffix in readable_suffixes()
+
+
+def _segments_of(folder: Path) -> list[Path]:
+    try:
+        return segments_of(folder)
+    except OSError as error:
+        raise InvalidFileError(f"{folder}: {error.strerror or error}") from error
 
 
 def _window_ns(window: tuple[float | None, float | None] | None) -> tuple[int | None, int | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from collector.errors import InvalidFileError
 from collector.formats.file_format import Format
 
 if TYPE_CHECKING:
@@ -24,10 +25,23 @@ def _read(content: FileContent) -> Step:
     return Step(RecordingSource(recording), kind=FORMAT.name, path=content.name, skipped=skipped)
 
 
+def _is_likely(content: FileContent) -> bool:
+    from collector.formats.nsys_database import opened
+
+    if content.plain_file is None:  # opening it would unpack all of it
+        return True
+    try:
+        with opened(content):
+            return True
+    except InvalidFileError:
+        return False
+
+
 FORMAT = Format(
     name="Nsight Systems export",
     family="exports of Nsight Systems",
     suffixes=(".sqlite",),
     begins=lambda head: head.startswith(_SQLITE),
+    is_likely=_is_likely,
     read=_read,
 )

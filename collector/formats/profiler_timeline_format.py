@@ -42,5 +42,6 @@ FORMAT = Format(
     origin="PyTorch",
     begins=begins_as_json,
     sniff=lambda content: content.is_json,
+    is_likely=lambda content: content.has_events_if_json,
     read=_read,
 )

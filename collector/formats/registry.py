@@ -104,9 +104,15 @@ def likely_format(head: bytes, name: Path) -> str:
     return possible[0].name if len(possible) == 1 else possible[0].family
 
 
-def has_signature(head: bytes) -> bool:
-    """Whether a file that begins with these bytes is of a readable format that the first bytes identify."""
-    return bool(_possible(head))
+def is_likely(content: FileContent) -> bool:
+    """Whether a file is probably readable: by its first bytes or, without a signature, by its suffix and content.
+
+    A trace that is cut off or damaged behind its beginning is.
+    """
+    possible = _possible(content.head)
+    if not possible and content.suffix in readable_suffixes():
+        possible = [_without_signature()]
+    return any(each.is_likely is None or each.is_likely(content) for each in possible)
 
 
 def _possible(head: bytes) -> list[Format]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from collector.errors import InvalidFileError
 from collector.files.atomic_files import atomic_write
 from collector.formats.file_format import Format, Writable
 
@@ -70,6 +71,18 @@ def _read(content: FileContent) -> Step:
     return Step(source, kind=kind, path=name, skipped=content.skipped, rank=stated.rank, world_size=stated.world_size)
 
 
+def _is_likely(content: FileContent) -> bool:
+    if _check_head(content.head):
+        return False
+    if content.num_bytes > _MAX_BYTES:
+        return True  # reading it says so
+    try:
+        _read(content)  # which makes no messages
+    except InvalidFileError:
+        return False
+    return True
+
+
 def _no_message(position: int | None, why: object) -> str:
     reason = why if position is None else f"at byte {position}: {why}"
     return f"not a StepStats or RunMetadata message ({reason})"
@@ -86,6 +99,7 @@ FORMAT = Format(
     family="StepStats and RunMetadata",
     suffixes=(".pb",),
     use="RunMetadata, for other tools",
+    is_likely=_is_likely,
     read=_read,
     check_head=_check_head,
     max_bytes=_MAX_BYTES,

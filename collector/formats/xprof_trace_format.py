@@ -32,5 +32,6 @@ FORMAT = Format(
     origin="XProf",
     begins=begins_as_json,
     sniff=_sniff,
+    is_likely=lambda content: content.has_events_if_json,
     read=_read,
 )

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import sqlite3
+import zipfile
+
 import pytest
 
 import collector
 from collector.cli import main
+<<<<<<< HEAD
+=======
+from collector.formats.loading import is_trace
+>>>>>>> 6f9ae140 (Leave pipes, foreign files and unreadable folders out of a folder of traces)
 from tests.support.file_permissions import permissions_hold
 
 QUERY = "select count(*) as n from kernels"
@@ -50,6 +58,106 @@ def test_sql_reads_the_traces_below_a_folder(nested, capsys):
     pytest.importorskip("duckdb")
     assert main(["sql", str(nested), QUERY, "--csv"]) == 0
     assert capsys.readouterr().out == "n\n2\n"
+
+
+@pytest.fixture
+def with_strangers(nested):
+    """The two traces, and beside one of them files of other programs with suffixes of traces."""
+    folder = nested / "a"
+    (folder / "config.json").write_text('{"learning_rate": 0.1, "layers": [{"size": 64}]}')
+    (folder / "losses.json").write_text("[0.5, 0.25, 0.125]")
+    (folder / "graph.pb").write_bytes(b"\x0a\x07\x0a\x01a\x12\x02Op")  # a node of a GraphDef
+    (folder / "junk.pb").write_bytes(b"hello")
+    (folder / "nothing.pb").write_bytes(b"")
+    with zipfile.ZipFile(folder / "model.pt", "w") as archive:
+        archive.writestr("model/data.pkl", "weights")
+    with sqlite3.connect(folder / "runs.sqlite") as database:
+        database.execute("CREATE TABLE runs (id INTEGER)")
+    database.close()
+    os.mkfifo(folder / "pipe.json")
+    return nested
+
+
+@pytest.mark.parametrize("command", ["stats", "summary", "merge", "compare"])
+def test_files_of_other_programs_in_a_folder_are_left_out(command, with_strangers, tmp_path, capsys):
+    more = {"merge": ["-o", str(tmp_path / "m.json")], "compare": [str(with_strangers / "a" / "step_1.pb")]}
+    assert main([command, str(with_strangers), *more.get(command, [])]) in (0, 3)
+    assert capsys.readouterr().err == (
+        f"collector: {with_strangers}: files that are no traces, or hold no records, are left out: "
+        "a/config.json, a/graph.pb, a/junk.pb, a/losses.json, a/model.pt, a/notes.txt, a/nothing.pb, a/pipe.json "
+        "and 1 more\n"
+    )
+
+
+def test_a_pattern_passes_over_pipes(nested, capsys):
+    os.mkfifo(nested / "a" / "step_2.pb")
+    steps = str(nested / "a" / "step_*")
+    assert main(["compare", steps, steps]) == 3
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("suffix", ["pb", "json", "gpurec", "xplane.pb"])
+def test_a_trace_that_is_cut_off_is_a_trace_where_anything_of_it_can_be_read(suffix, build, tmp_path):
+    step = tmp_path / f"whole.{suffix}"
+    build.kernel("relu", 100).kernel("sgemm", 300).recording().save(step)
+    data, cut = step.read_bytes(), tmp_path / f"cut.{suffix}"
+    readable = 0
+    for num_bytes in range(1, len(data), len(data) // 60):
+        cut.write_bytes(data[:num_bytes])
+        try:
+            collector.load(cut)
+        except collector.InvalidFileError:
+            continue
+        readable += 1
+        assert is_trace(cut), num_bytes
+    assert readable
+
+
+COMMANDS = {
+    "summary": [],
+    "stats": [],
+    "timeline": ["-o", "out.json"],
+    "merge": ["-o", "out.json"],
+    "report": ["-o", "out.html"],
+    "compare": ["a.pb"],
+    "export": ["--to", "ndjson", "out"],
+    "sql": ["select 1"],
+    "prof": ["scope"],
+    "bench": [],
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("given", ["locked/step_1.pb", "locked", f"{'n' * 300}.pb"])
+def test_a_file_that_cannot_be_looked_at_is_one_line(command, given, nested, monkeypatch, capsys):
+    """Status 1 would mean that a step became slower."""
+    monkeypatch.chdir(nested)
+    (nested / "a").rename(nested / "locked")
+    (nested / "locked").chmod(0)
+    try:
+        with permissions_hold():
+            assert main([command, given, *COMMANDS[command]]) == 2
+    finally:
+        (nested / "locked").chmod(0o700)
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert given in told
+    if command != "bench":
+        assert told.endswith(("Permission denied\n", "File name too long\n"))
+
+
+def test_what_this_user_may_not_read_in_a_folder_is_left_out(nested, capsys):
+    (nested / "a").rename(nested / "locked")
+    (nested / "secret.pb").write_bytes((nested / "locked" / "step_1.pb").read_bytes())
+    (nested / "secret.pb").chmod(0)
+    (nested / "locked").chmod(0)
+    try:
+        with permissions_hold():
+            assert main(["summary", str(nested)]) == 0
+    finally:
+        (nested / "locked").chmod(0o700)
+    told = capsys.readouterr().err
+    assert told == f"collector: {nested}: left out, because this user may not read them: locked, secret.pb\n"
 
 
 @pytest.mark.medium

@@ -26,6 +26,7 @@ from collector.protos import DeviceStepStats, NodeExecStats, RunMetadata, StepSt
 from collector.recording.ledger import Ledger
 from collector.stepstats.from_recording import run_metadata
 from collector.timeline import Timeline, chrome_trace
+from tests.support.file_permissions import permissions_hold
 
 
 def step(nodes=3):
@@ -126,6 +127,13 @@ def test_what_cannot_be_read_is_one_line_with_the_file_and_the_place(write, name
     assert message.startswith(str(path))
     assert says in message
     assert "\n" not in message
+
+
+@pytest.mark.parametrize("name", ["locked/step.json", "locked", "n" * 300])
+def test_what_cannot_be_looked_at_is_one_line_with_the_file(name, tmp_path):
+    (tmp_path / "locked").mkdir(mode=0)
+    with permissions_hold(), pytest.raises(InvalidFileError, match=f"^{tmp_path / name}: [A-Z][a-z ]*$"):
+        load(tmp_path / name)
 
 
 def test_a_message_with_an_empty_step_is_an_empty_step(write):
