@@ -18,6 +18,7 @@ from collector.dataset.view_files import view_texts
 from collector.errors import CollectorError, InvalidFileError, OutputError
 from collector.files.atomic_files import atomic_path
 from collector.runtime.optional_packages import optional_package
+from collector.text.wording import most_similar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence, Set
@@ -37,6 +38,10 @@ _WRITING_WORD = re.compile(r"\b(?:copy|insert|update|delete|merge)\b", re.IGNORE
 _WRITING_OPERATOR = re.compile(r"COPY_|INSERT|UPDATE|DELETE|MERGE_INTO")
 _EXPLAIN = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*EXPLAIN\b", re.IGNORECASE | re.DOTALL)
 _POSITION = re.compile(r"LINE (\d+): (.*)\n( *)\^")
+_UNKNOWN_TABLE = re.compile(r"Table with name (\w+) does not exist")
+_CANDIDATES = re.compile(r"Candidate (?:bindings|tables)[: ]+(.*)")
+_ADVICE = re.compile(r"\n((?:Did you mean|Either) .*)")
+_ALL_TABLES = "`collector sql DIR_OR_FILE --tables` lists all tables and views with their columns"
 _DUCKDB_BEGINS = b"DUCK"
 _LARGEST_EXACT = 1 << 53
 _INT64 = (1 << 63) - 1
@@ -154,7 +159,7 @@ class Database:
         except duckdb.PermissionException as error:
             raise CollectorError(f"the query is refused: {_first_line(error)}", _REFUSED) from error
         except duckdb.Error as error:
-            raise CollectorError(_with_position(str(error))) from error
+            raise CollectorError(_with_position(str(error)), _remedy(str(error))) from error
         return _answer(query, _distinct(names), rows)
 
     def _read_only(self, query: str) -> Any:
@@ -291,11 +296,31 @@ def _first_line(error: Exception) -> str:
 def _with_position(message: str) -> str:
     """An error of DuckDB in one line, with the place in the query."""
     first = message.strip().partition("\n")[0]
+    found = _place_of(message)
+    return f"{first} (line {found[0]}, column {found[1]}: {found[2][:60]})" if found else first
+
+
+def _place_of(message: str) -> tuple[str, int, str] | None:
+    """The line and the column that an error of DuckDB states, and the query from there on; None if it states none."""
     if not (found := _POSITION.search(message)):
-        return first
+        return None
     line, excerpt, indent = found.groups()
     column = len(indent) - len(f"LINE {line}: ") + 1
-    return f"{first} (line {line}, column {column}: {excerpt[max(column - 1, 0) :][:60]})"
+    return line, column, excerpt[max(column - 1, 0) :]
+
+
+def _remedy(message: str) -> str:
+    """The remedy for an error of DuckDB; ``""`` where none is known."""
+    if unknown := _UNKNOWN_TABLE.search(message):  # DuckDB has only the tables whose names are in the query
+        similar = most_similar(unknown[1].lower(), [*tables(), *view_texts("duckdb"), *ENUMS])
+        return f"Did you mean {similar}? {_ALL_TABLES}" if similar else _ALL_TABLES
+    if found := _CANDIDATES.search(message):
+        place = _place_of(message)
+        quotes = "A text is written in single quotes. " if place and place[2].startswith('"') else ""
+        return f"{quotes}Similar names are {found[1]}. {_ALL_TABLES}"
+    if found := _ADVICE.search(message):
+        return found[1]
+    return _ALL_TABLES if "does not have a column" in message else ""
 
 
 def _distinct(names: Sequence[str]) -> list[str]:

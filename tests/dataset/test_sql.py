@@ -128,6 +128,25 @@ def test_an_error_says_where_it_is(example_dataset):
         example_dataset.sql("selec name from kernels")
 
 
+@pytest.mark.parametrize(
+    ("query", "remedy"),
+    [
+        ("select * from kernel", "Did you mean kernels? `collector sql DIR_OR_FILE --tables` lists all tables "),
+        ("select * from nonsense", "nonsense). `collector sql DIR_OR_FILE --tables` lists all tables "),
+        ("select nme from kernels", '. Similar names are "name"'),
+        ("select k.nme from kernels as k", "). `collector sql DIR_OR_FILE --tables` lists all tables "),
+        ('select * from kernels where name = "relu"', ". A text is written in single quotes. Similar names are "),
+        ("select name, sum(duration_ns) from kernels", ". Either add it to the GROUP BY list, or use ANY_VALUE("),
+        ("select flor(duration_ns) from kernels", '. Did you mean "floor"?'),
+    ],
+)
+def test_an_error_names_a_remedy(example_dataset, query, remedy):
+    with pytest.raises(CollectorError) as wrong:
+        example_dataset.sql(query)
+    assert remedy in str(wrong.value)
+    assert "\n" not in str(wrong.value)
+
+
 def test_variables_of_python_are_no_tables(example_dataset):
     secret = example_dataset.table("kernels")
     assert secret.num_rows
