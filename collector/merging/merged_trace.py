@@ -70,6 +70,8 @@ class MergedInput:
     """The ledger of the recording, if the file contains it."""
     unread: Mapping[str, int] = field(default_factory=dict)
     """Reason -> number of missing or repaired parts of the input, and of files that it was made of."""
+    simulated: bool = False
+    """Whether the input states that its GPU was simulated, so that its times are made up."""
 
 
 @dataclass(frozen=True)
@@ -94,14 +96,15 @@ class MergeReport:
         for merged in self.inputs:
             unread.update(merged.unread)
         clocks = {str(rank): asdict(offset) for rank, offset in self.clock_offsets.items()}
-        # Stored as text, because JSON readers store numbers in doubles.
-        return {
+        # Times are text, because JSON readers store numbers in doubles.
+        about = {
             "base_time_ns": str(self.base_ns),
             "layout": self.layout,
             "inputs": inputs,
             "clock_offsets": clocks,
             "unread": unread,
         }
+        return {**about, "simulated": True} if any(each.simulated for each in self.inputs) else about
 
 
 @dataclass
@@ -428,4 +431,5 @@ def _draw(trace: MergedFile, step: _Placed, at: int, of: int, report_progress: P
         warning=found.warning,
         ledger=dict(provenance.ledger) if provenance else {},
         unread=dict(unread),
+        simulated=provenance is not None and provenance.simulated,
     )

@@ -283,6 +283,21 @@ def test_losses_of_the_inputs_are_those_of_the_file(build, tmp_path):
     assert step.recording.ledger.launches_seen == sum(each.launches_seen for each in [*stated, stated[0]])
 
 
+@pytest.mark.parametrize("suffix", [".json", ".json.gz", ".xplane.pb"])
+@pytest.mark.parametrize("simulated", [(False, False), (False, True)], ids=["of cards", "one simulated"])
+def test_a_file_with_made_up_times_says_so(build, tmp_path, suffix, simulated):
+    recordings = []
+    for is_simulated in simulated:
+        made = type(build)()
+        made.environment["simulated"] = is_simulated
+        recordings.append(made.kernel("k", 1000).recording())
+    paths = _saved(recordings, tmp_path, ".gpurec", ["rank0", "rank1"])
+    merged = collector.load(collector.merge(paths, tmp_path / f"all{suffix}").output)
+    assert bool(merged.recording.environment.get("simulated")) == any(simulated)
+    assert merged.run_metadata.provenance.simulated == any(simulated)
+    assert ("simulated GPU" in merged.summary()) == any(simulated)
+
+
 def test_advice_counts_the_waits_of_a_devices_own_task(build, tmp_path):
     """Idle time of a device of one task is not the time in which the host of another one waits."""
     recordings = _job(build)
