@@ -84,7 +84,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             terminal.report("the working directory has been deleted. Change to another one")
         elif error.filename is None and not _can_write_output():
             _discard_output()
-            terminal.report(f"cannot write standard output: {error.strerror}. Free space, or write to another place")
+            from collector.files.atomic_files import output_error
+
+            terminal.report(str(output_error("cannot write standard output", error)))
         elif error.filename is not None:  # not status 1, which has a meaning of its own
             terminal.report(f"{os.fsdecode(error.filename)}: {error.strerror}")
         else:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from collector.cli._foreign_parquet import report_foreign_parquet
 from collector.cli._step_files import add_step_files, files_of
 from collector.errors import OutputError
+from collector.files.atomic_files import output_error
 from collector.formats.output_paths import check_variables
 from collector.runtime.optional_packages import optional_package
 from collector.text import terminal
@@ -112,7 +113,7 @@ def _convert(kind: str, source: Path, folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OutputError(f"cannot make {folder}: {error.strerror or error}") from error
+        raise output_error(f"cannot make {folder}", error) from error
     if kind == "sqlite":
         export_sqlite(dataset, folder / "trace.sqlite")
         return

@@ -29,7 +29,7 @@ from collector.dataset.dataset_tables import (
 )
 from collector.dataset.fact_tables import fact_tables
 from collector.errors import InvalidFileError, OutputError
-from collector.files.atomic_files import atomic_write
+from collector.files.atomic_files import atomic_write, output_error
 from collector.files.path_kinds import is_regular_file
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def make_dataset(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         has_others = not is_dataset(folder) and any(not each.name.startswith(".") for each in folder.iterdir())
     except OSError as error:
-        raise OutputError(f"cannot make the dataset {folder}: {error.strerror or error}") from error
+        raise output_error(f"cannot make the dataset {folder}", error) from error
     if has_others and not is_dataset(folder):  # another rank may just have written it
         raise OutputError(f"{folder} is no dataset, and not empty", "Name a folder that does not exist yet")
     if is_dataset(folder):

@@ -25,7 +25,7 @@ from collector.dataset.dataset_tables import ARGS, COUNTERS, RANKS, RUNS, STEP, 
 from collector.dataset.step_facts import step_facts
 from collector.dataset.step_tables import args_table, counters_table, step_tables, steps_row
 from collector.errors import OutputError
-from collector.files.atomic_files import expanded
+from collector.files.atomic_files import expanded, output_error
 from collector.formats.output_paths import filled_path
 from collector.recording.run_label import RunLabel
 from collector.runtime.launcher_ranks import launched_world_size
@@ -282,7 +282,7 @@ def _temporary(path: Path) -> Path:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OutputError(f"cannot make {path.parent}: {error.strerror or error}") from error
+        raise output_error(f"cannot make {path.parent}", error) from error
     return path.with_name(f".{path.name}.{os.urandom(4).hex()}.part")
 
 

@@ -12,7 +12,7 @@ from collector.dataset.dataset_tables import ENUMS, RANKS, RUNS, STEPS, TRACE_EV
 from collector.dataset.dataset_writer import DatasetWriter, run_at
 from collector.dataset.trace_events import drawn_events, events_of_file
 from collector.errors import OutputError
-from collector.files.atomic_files import atomic_path, atomic_write
+from collector.files.atomic_files import atomic_path, atomic_write, output_error
 from collector.formats.loading import load
 from collector.merging.rank_numbers import rank_number, step_number
 from collector.runtime.optional_packages import optional_package
@@ -157,7 +157,7 @@ def export_ndjson(dataset: Dataset, folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OutputError(f"cannot make {folder}: {error.strerror or error}") from error
+        raise output_error(f"cannot make {folder}", error) from error
     for name, rows in _all_tables(dataset):
         schema = [{"name": each.name, "type": _bigquery_type(each), "mode": "NULLABLE"} for each in rows.schema]
         with atomic_write(folder / f"{name}.schema.json") as file:

@@ -18,6 +18,21 @@ if TYPE_CHECKING:
 
 _GZIP_LEVEL = 6
 """The default of the gzip command: level 9 takes 3 to 5 times as long for a trace and saves 8 %."""
+_NO_ROOM, _NOT_HERE = "Free space, or write to another place", "Write to another place"
+_REMEDIES = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), _NO_ROOM),
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), _NOT_HERE),
+}
+
+
+def output_error(failed: str, error: OSError) -> OutputError:
+    """The error for a system call that failed, with a remedy where its reason has one.
+
+    Args:
+        failed: the failure, such as "cannot write step.json".
+        error: of the system.
+    """
+    return OutputError(f"{failed}: {error.strerror or error}", _REMEDIES.get(error.errno or 0, ""))
 
 
 def expanded(path: str | os.PathLike[str]) -> Path:
@@ -115,11 +130,13 @@ def _check_place(target: Path) -> None:
         raise OutputError(f"cannot write {target}: the folder {folder} {what}", f"Make it first: mkdir -p {folder}")
     num_bytes, most = len(os.fsencode(target.name)), os.pathconf(folder, "PC_NAME_MAX")
     if num_bytes > most:
-        raise OutputError(f"cannot write {target}: its name has {num_bytes} bytes, at most {most} are possible")
+        raise OutputError(
+            f"cannot write {target}: its name has {num_bytes} bytes, at most {most} are possible", "Shorten the name"
+        )
     if target.is_dir():
-        raise OutputError(f"cannot write {target}: it is a folder")
+        raise OutputError(f"cannot write {target}: it is a folder", "Name a file in it")
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise OutputError(f"cannot write {target}: the folder {folder} is not writable for this user")
+        raise OutputError(f"cannot write {target}: the folder {folder} is not writable for this user", _NOT_HERE)
 
 
 @contextlib.contextmanager
@@ -134,7 +151,7 @@ def _as_output_error(target: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise OutputError(f"cannot write {target}: {error.strerror or error}") from error
+        raise output_error(f"cannot write {target}", error) from error
 
 
 def _is_stream(target: Path) -> bool:

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from collector.errors import OutputError
+from collector.files.atomic_files import output_error
 
 if TYPE_CHECKING:
     import os
@@ -25,4 +25,4 @@ def new_folder(parent: str | os.PathLike[str], prefix: str) -> Path:
     try:
         return Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
     except OSError as error:
-        raise OutputError(f"cannot make a folder in {parent}: {error.strerror or error}") from error
+        raise output_error(f"cannot make a folder in {parent}", error) from error

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from collector.errors import OutputError
+from collector.files.atomic_files import output_error
 from collector.formats.registry import suffix_of
 from collector.runtime.launcher_ranks import RANK_VARIABLES, has_other_ranks, launched_rank, launched_world_size
 
@@ -96,7 +97,7 @@ def filled_path(path: Path, rank: int | None, step: int | None = None, process: 
         try:
             filled.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise OutputError(f"cannot make the folder {filled.parent}: {error.strerror or error}") from error
+            raise output_error(f"cannot make the folder {filled.parent}", error) from error
     return filled
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 
@@ -155,5 +156,24 @@ def test_a_name_that_no_file_can_have_is_reported(tmp_path, name, reason):
 
 def test_a_folder_without_permission_is_reported(tmp_path):
     tmp_path.chmod(0o500)
-    with permissions_hold(), pytest.raises(collector.OutputError, match="not writable"):
+    with permissions_hold(), pytest.raises(collector.OutputError, match=r"not writable.* Write to another place$"):
         check_writable(tmp_path / "t.json")
+
+
+@pytest.mark.parametrize(
+    ("number", "remedy"),
+    [
+        (errno.ENOSPC, "Free space, or write to another place"),
+        (errno.EDQUOT, "Free space, or write to another place"),
+        (errno.EROFS, "Write to another place"),
+        (errno.EACCES, "Write to another place"),
+        (errno.EIO, ""),
+    ],
+    ids=errno.errorcode.get,
+)
+def test_the_reason_of_the_system_has_a_remedy(tmp_path, number, remedy):
+    path = tmp_path / "t.json"
+    with pytest.raises(collector.OutputError) as raised, atomic_write(path):
+        raise OSError(number, os.strerror(number))
+    assert (raised.value.cause, raised.value.remedy) == (f"cannot write {path}: {os.strerror(number)}", remedy)
+    assert not path.exists()

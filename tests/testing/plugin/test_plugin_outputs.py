@@ -198,7 +198,11 @@ def test_good(simulated_gpu, gpu_trace):
     [
         (["--gpu-trace=disk", "--gpu-trace-keep=always"], False, "traces could not be kept in */disk: No space left *"),
         (["--gpu-report=disk/out.json"], False, "the GPU report was not written: cannot write */out.json: No space *"),
-        (["--gpu-snapshot-update"], True, "E *Failed: cannot write *__gpu_snapshots__/*.json: No space left on device"),
+        (
+            ["--gpu-snapshot-update"],
+            True,
+            "E *Failed: cannot write *__gpu_snapshots__/*.json: No space left on device. Free space, *",
+        ),
     ],
     ids=["traces", "report", "snapshot"],
 )
