@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 
 class CollectorError(Exception):
     """Base class of the errors that this package raises on purpose.
@@ -55,6 +57,11 @@ class NotTracedError(CollectorError):
 
 class InvalidFileError(CollectorError):
     """A file's content does not match its name or its reader."""
+
+    def of_file(self, path: str | os.PathLike[str] | None) -> InvalidFileError:
+        """The error with the name of the file, if its cause does not contain it; itself if the name is not known."""
+        name = "" if path is None else os.fspath(path)
+        return self if name in self.cause else InvalidFileError(f"{name}: {self.cause}", self.remedy)
 
 
 class UnknownFormatError(CollectorError, ValueError):

@@ -76,6 +76,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "collector-bench"
 VERSION = 1
+_WRITTEN_BY = "collector bench --json FILE writes a report"
 
 
 @dataclass(frozen=True)
@@ -286,15 +287,14 @@ class Report:
         try:
             content = json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=_refuse_constant)
         except FileNotFoundError as error:
-            raise InvalidFileError(
-                f"cannot read {path}: there is no file of this name", "collector bench --json FILE writes a report"
-            ) from error
+            raise InvalidFileError(f"cannot read {path}: there is no file of this name", _WRITTEN_BY) from error
         except OSError as error:
             raise InvalidFileError(f"cannot read {path}: {error.strerror or error}") from error
-        except ValueError as error:
-            raise InvalidFileError(f"cannot read {path}: {error}") from error
+        except (ValueError, RecursionError) as error:
+            why = "it is not text" if isinstance(error, UnicodeDecodeError) else f"it is not JSON ({error})"
+            raise InvalidFileError(f"{path} is not a benchmark report: {why}", _WRITTEN_BY) from error
         if not isinstance(content, dict) or content.get("schema") != SCHEMA:
-            raise InvalidFileError(f"{path} is not a benchmark report: it has no schema {SCHEMA!r}")
+            raise InvalidFileError(f"{path} is not a benchmark report: it has no schema {SCHEMA!r}", _WRITTEN_BY)
         if content.get("version") != VERSION:
             raise InvalidFileError(
                 f"{path} has version {content.get('version')} of the schema, this program reads {VERSION}",

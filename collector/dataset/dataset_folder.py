@@ -171,7 +171,7 @@ def check_schema(folder: Path) -> dict[str, Any]:
         raise InvalidFileError(
             f"{folder} is no dataset: {SCHEMA_FILE}: {error.strerror or error}", "Write one: collector export"
         ) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidFileError(f"{folder / SCHEMA_FILE} is no JSON: {error}") from error
     if not isinstance(document, dict) or document.get("name") != _NAME:
         raise InvalidFileError(f"{folder / SCHEMA_FILE} is not the schema of a collector dataset")

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from collector.errors import NotTracedError
+from collector.errors import InvalidFileError, NotTracedError
 from collector.files.written_files import written
 from collector.recording.step_origin import NO_ORIGIN, StepOrigin
 from collector.runtime.extension import convert_extension
@@ -506,7 +506,10 @@ class Step(TracedStep):
         """
         from collector.recording.ledger import Ledger
 
-        recording = self._source.recording()
+        try:
+            recording = self._source.recording()
+        except InvalidFileError as error:  # damage that only reading the columns shows
+            raise error.of_file(self.path) from error
         unread = self.unread if self._source.is_recording else Ledger.of(self.provenance).unread
         return recording.restated(ledger=replace(recording.ledger, unread=dict(unread))) if unread else recording
 

@@ -409,9 +409,12 @@ def _draw(trace: MergedFile, step: _Placed, at: int, of: int, report_progress: P
     report_progress(f"drawing {found.source.name}", at, of)
     read = found.source.read()
     provenance = provenance_of(read.message) if read.is_run_metadata else None
-    slices, untimed = trace.add(
-        read.message, step, is_run_metadata=read.is_run_metadata, provenance=provenance, given=read.given
-    )
+    try:
+        slices, untimed = trace.add(
+            read.message, step, is_run_metadata=read.is_run_metadata, provenance=provenance, given=read.given
+        )
+    except InvalidFileError as error:
+        raise error.of_file(found.source.name) from error
     skipped = dict(found.skipped)
     unread = Counter(found.skipped if provenance is None else provenance.unread)
     if untimed:

@@ -97,7 +97,7 @@ def _parsed(text: bytes, strings: Sequence[str], clock: bytes) -> dict[str, list
             if name in tables
         }
         return _rows(own, strings, offset_ns)
-    except (DecodeError, ValueError, TypeError, LookupError, AttributeError) as error:
+    except (DecodeError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise InvalidFileError(f"the tables of devices, contexts, streams and events are damaged ({error})") from error
 
 

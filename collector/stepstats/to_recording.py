@@ -105,7 +105,7 @@ def read_recording(data: bytes | bytearray | memoryview, tables: Collection[str]
         recording = Recording.from_capture(given)
     except convert_extension.WireError as error:
         raise InvalidFileError(f"not a whole step: {error.args[0]}") from error
-    except (DecodeError, ValueError, TypeError, LookupError) as error:
+    except (DecodeError, ValueError, TypeError, LookupError, RecursionError) as error:
         raise InvalidFileError(f"the columns of the step are damaged ({error})") from error
     return ReadRecording(recording, without)
 

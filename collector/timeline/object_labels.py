@@ -131,7 +131,7 @@ def _texts_of(provenance: Provenance | None, key: str) -> dict[str, str]:
         return {}
     try:
         names: Any = json.loads(provenance.environment[key])
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return {key: name for key, name in names.items() if isinstance(name, str)} if isinstance(names, dict) else {}
 

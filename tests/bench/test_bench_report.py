@@ -59,8 +59,13 @@ def test_a_report_comes_back_from_its_file(tmp_path):
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda text: "", "cannot read"),
-        (lambda text: "[1]", "no schema"),
+        (
+            lambda text: "",
+            r"it is not JSON \(.*\)\. collector bench --json FILE writes a report$",
+        ),
+        (lambda text: "[" * 100_000, r"it is not JSON \(.*\)\. collector bench --json FILE writes"),
+        (lambda text: "\udcae", r"is not a benchmark report: it is not text\. collector bench --json FILE writes"),
+        (lambda text: "[1]", r"no schema 'collector-bench'\. collector bench --json FILE writes"),
         (lambda text: text.replace("collector-bench", "other"), "no schema"),
         (lambda text: text.replace('"version": 1', '"version": 2'), "version 2"),
         (lambda text: text.replace('"reference": "a"', '"reference": "z"'), "reference 'z'"),
@@ -70,14 +75,28 @@ def test_a_report_comes_back_from_its_file(tmp_path):
         (lambda text: text.replace('"arms"', '"legs"'), "damaged"),
         (lambda text: text.replace('"run_rounds": []', '"run_rounds": [1, 2]'), "runs of"),
     ],
-    ids=["empty", "list", "schema", "version", "reference", "nan", "negative", "unequal", "no-arms", "runs"],
+    ids=[
+        "empty",
+        "nested",
+        "bytes",
+        "list",
+        "schema",
+        "version",
+        "reference",
+        "nan",
+        "negative",
+        "unequal",
+        "no-arms",
+        "runs",
+    ],
 )
 def test_a_file_that_is_no_report_is_refused(damage, message, tmp_path):
     path = tmp_path / "r.json"
     report().save(path)
     text = path.read_text()
-    path.write_text(damage(text))
-    assert path.read_text() != text
+    damaged = damage(text)
+    assert damaged != text
+    path.write_text(damaged, errors="surrogateescape")
     with pytest.raises(InvalidFileError, match=message):
         Report.load(path)
 

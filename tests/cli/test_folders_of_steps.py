@@ -10,10 +10,7 @@ import pytest
 
 import collector
 from collector.cli import main
-<<<<<<< HEAD
-=======
 from collector.formats.loading import is_trace
->>>>>>> 6f9ae140 (Leave pipes, foreign files and unreadable folders out of a folder of traces)
 from tests.support.file_permissions import permissions_hold
 
 QUERY = "select count(*) as n from kernels"

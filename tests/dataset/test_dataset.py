@@ -307,7 +307,7 @@ def test_versions_are_not_mixed(example, tmp_path):
         write(tmp_path, example)
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"name": "another"}'])
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"name": "another"}', "[" * 100_000])
 def test_a_folder_whose_schema_is_none_is_refused(tmp_path, content):
     (tmp_path / "schema.json").write_text(content)
     with pytest.raises(InvalidFileError, match=r"schema\.json"):

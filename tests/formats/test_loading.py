@@ -136,6 +136,24 @@ def test_what_cannot_be_looked_at_is_one_line_with_the_file(name, tmp_path):
         load(tmp_path / name)
 
 
+@pytest.mark.parametrize("text", ["{", "[" * 100_000], ids=["cut", "nested"])
+@pytest.mark.parametrize("field", ["details", "other_tables"])
+def test_columns_that_are_damaged_are_one_line_with_the_file(build, tmp_path, field, text):
+    message = run_metadata(build.kernel("relu", 100).recording())
+    setattr(message.capture, field, text)
+    path = tmp_path / "step.pb"
+    path.write_bytes(message.SerializeToString())
+    with pytest.raises(InvalidFileError, match=f"^{path}: the columns of the step are damaged") as raised:
+        _ = load(path).recording
+    assert "\n" not in str(raised.value)
+
+
+def test_names_of_devices_that_are_nested_too_deeply_are_left_out(build):
+    message = run_metadata(build.kernel("relu", 100).recording())
+    message.provenance.environment["devices"] = "[" * 100_000
+    assert "relu" in chrome_trace(message)
+
+
 def test_a_message_with_an_empty_step_is_an_empty_step(write):
     assert load(write("step.pb", b"\x0a\x00")).step_stats == StepStats()
 

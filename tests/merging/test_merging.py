@@ -191,6 +191,15 @@ def test_losses_of_each_step_are_marked(write, tmp_path):
     assert [each["ledger"] for each in about["inputs"]] == [{}, {"records_dropped": 12}]
 
 
+def test_damage_that_only_drawing_shows_is_one_line_with_the_file(write, tmp_path):
+    damaged = RunMetadata(step_stats=step(5000))
+    damaged.capture.other_tables = "["
+    paths = [write("step0.pb", RunMetadata(step_stats=step())), write("step1.pb", damaged)]
+    with pytest.raises(collector.InvalidFileError, match=f"^{paths[1]}: the tables of devices, .* are damaged"):
+        collector.merge(paths, tmp_path / "all.json")
+    assert not (tmp_path / "all.json").exists()
+
+
 def test_mixed_inputs(write, tmp_path):
     timeline = tmp_path / "step1.json"
     timeline.write_text(collector.timeline.Timeline(step(1000)).generate_chrome_trace_format())

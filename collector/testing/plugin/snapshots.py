@@ -118,7 +118,7 @@ def load_snapshot(path: Path) -> Snapshot:
         raise SnapshotError(f"there is no snapshot {path}: run once with --gpu-snapshot-update to write it") from None
     except OSError as error:
         raise SnapshotError(f"the snapshot {path} cannot be read: {error.strerror or error}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _corrupt(path, str(error)) from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise _corrupt(path, f"it is no {FORMAT}")
