@@ -156,7 +156,8 @@ def _read_files(
         except DAMAGE as error:
             bytes_cut += len(data)
             journal.numbers.pop("segment.closed", None)  # it was going on in this one
-            problem = InvalidFileError(f"{path}: a journal without even a whole beginning ({error})")
+            why = "it is cut off" if isinstance(error, struct.error) else error
+            problem = InvalidFileError(f"{path}: a journal without even a whole beginning ({why})")
     if not journal.num_files:
         raise problem
     try:

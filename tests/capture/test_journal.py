@@ -438,6 +438,14 @@ def small(tmp_path_factory) -> tuple[bytes, Path]:
     return data, folder / "damaged.journal"
 
 
+@pytest.mark.parametrize("length", [8, 10, 23])
+def test_one_that_ends_in_its_head_is_said_to_be_cut_off(small, length):
+    data, path = small
+    path.write_bytes(data[:length])
+    with pytest.raises(InvalidFileError, match=r": a journal without even a whole beginning \(it is cut off\)$"):
+        collector.load(path)
+
+
 @pytest.mark.slow
 def test_cut_anywhere_it_gives_the_frames_before(small):
     data, path = small
