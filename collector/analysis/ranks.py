@@ -120,7 +120,7 @@ def _markers(given: Sequence[Recording | TracedStep]) -> tuple[dict[int, Markers
     found_by = [moments_of_step(step, number) for step, number in zip(given, numbers, strict=True)]
     moments, is_stated = comparable(found_by)
     note = _STATED if is_stated else _NAMED_IN_SOME if any(each.stated for each in found_by) else _NAMED
-    found = [(_rank(step), own) for step, own in zip(given, moments, strict=True)]
+    found = [(rank_of(step), own) for step, own in zip(given, moments, strict=True)]
     # Files whose rank nothing tells may be of different runs.
     has_files = len(given) > 1 and any(getattr(step, "path", None) for step in given)
     if not has_files and all(rank is None for rank, _ in found):
@@ -133,7 +133,7 @@ def _markers(given: Sequence[Recording | TracedStep]) -> tuple[dict[int, Markers
     return markers, sum(rank is None for rank, _ in found), note
 
 
-def _rank(step: Recording | TracedStep) -> int | None:
+def rank_of(step: Recording | TracedStep) -> int | None:
     """The rank of a step; None where nothing tells it."""
     if isinstance(step, Recording):
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,6 +16,7 @@ from collector.analysis.answer import Column, Window
 from collector.analysis.asked import Part, Question
 from collector.analysis.evidence import Evidence
 from collector.analysis.process_rows import processes_of_calls
+from collector.analysis.ranks import rank_of
 from collector.analysis.step_marks import MARK, mark_pattern, mark_rows, path_within, places_launched_in
 from collector.recording.distinct import distinct_codes, grouped_rows
 from collector.recording.kernel_names import short_name
@@ -42,10 +44,10 @@ _FEWEST = 3
 
 QUESTION = Question(
     "steps",
-    "Each step against the others: z is 0.6745 times the distance of its duration from the median, divided by the "
-    "median of these distances (if that is 0: the distance divided by 1.2533 times their mean). The first step, which "
-    "warms up, is left out of both medians. A step beyond 3.5 is an outlier; the op that differs most from its own "
-    "median explains it.",
+    "Each step against the others of its rank: z is 0.6745 times the distance of its duration from the median, divided "
+    "by the median of these distances (if that is 0: the distance divided by 1.2533 times their mean). The first step, "
+    "which warms up, is left out of both medians. A step beyond 3.5 is an outlier; the op that differs most from its "
+    "own median explains it.",
     (
         Column("step", "number", "Index of its recording among those that were asked, from 0."),
         Column("name", "text", "Annotation that marks the step; empty: the step is the whole recording."),
@@ -68,18 +70,21 @@ def steps(steps: Asked, *, first_apart: bool = True, mark: str = MARK) -> Answer
     """Durations of steps, the outliers among them, and the op that explains each outlier.
 
     A recording whose steps are marked by annotations, as PyTorch's profiler and NVTX ranges do, counts as these steps,
-    each with the activities launched in it; any other recording is one step.
+    each with the activities launched in it; any other recording is one step. The steps of several ranks are compared
+    within each rank, as ranks run at the same time.
 
     Args:
         steps: loaded steps, recordings or ended sessions, in the order in which they ran.
-        first_apart: leave the first step of all, and the first marked one of a recording, out of the medians.
+        first_apart: leave the first step of each rank, and the first marked one of a recording, out of the medians.
         mark: regular expression for the whole name of an annotation that marks a step.
 
     Raises:
         ValueError: the mark is no regular expression.
     """
     pattern = mark_pattern(mark)
-    return QUESTION.ask_together(steps, lambda recordings: _part(recordings, pattern, first_apart=first_apart))
+    given = steps if isinstance(steps, Sequence) else [steps]
+    ranks = [rank_of(step) or 0 for step in given]  # as in a dataset
+    return QUESTION.ask_together(steps, lambda recordings: _part(recordings, ranks, pattern, first_apart=first_apart))
 
 
 def modified_z(values: Floats, among: Floats) -> Floats:
@@ -119,29 +124,13 @@ class _Step(NamedTuple):
     is_first: bool
 
 
-def _part(recordings: Sequence[Recording], mark: re.Pattern[str], *, first_apart: bool) -> Part:
-    found: list[_Step] = []
-    for number, recording in enumerate(recordings):
-        found += _steps_of(recording, number, mark)
-    durations = np.array([step.window.length_ns for step in found], np.float64)
-    is_apart = np.array([first_apart and step.is_first for step in found], bool)
-    is_known = len(found) - is_apart.sum() >= _FEWEST
-    z = modified_z(durations, durations[~is_apart]) if is_known else np.full(len(found), np.nan)
-    is_outlier = ~is_apart & (np.abs(z) > FAR)
-    explained = _explanations(found, is_apart, is_outlier, z)
-    rows = [
-        (
-            step.recording,
-            step.name,
-            step.window.length_ns,
-            step.busy_ns,
-            len(step.work),
-            z[place],
-            _verdict(is_known=is_known, is_apart=bool(is_apart[place]), is_outlier=bool(is_outlier[place])),
-            *explained.get(place, ("", 0, np.nan)),
-        )
-        for place, step in enumerate(found)
-    ]
+def _part(recordings: Sequence[Recording], ranks: Sequence[int], mark: re.Pattern[str], *, first_apart: bool) -> Part:
+    of_rank: dict[int, list[_Step]] = defaultdict(list)
+    for number, (recording, rank) in enumerate(zip(recordings, ranks, strict=True)):
+        of_rank[rank] += _steps_of(recording, number, mark, is_first=not of_rank[rank])
+    compared = [pair for own in of_rank.values() for pair in zip(own, _rows(own, first_apart=first_apart), strict=True)]
+    compared.sort(key=lambda pair: pair[0].recording)
+    found, rows = [step for step, _ in compared], [row for _, row in compared]
     evidence = Evidence(len(found), lambda place: found[place].work.rows_by_table())
     processes = max((int(processes_of_calls(recording).max(initial=0)) + 1 for recording in recordings), default=1)
     is_marked = any(step.name for step in found)
@@ -155,13 +144,37 @@ _SEVERAL_PROCESSES = (
 )
 
 
+def _rows(found: list[_Step], *, first_apart: bool) -> list[tuple[Any, ...]]:
+    """The rows of steps that are compared with each other."""
+    durations = np.array([step.window.length_ns for step in found], np.float64)
+    is_apart = np.array([first_apart and step.is_first for step in found], bool)
+    is_known = len(found) - is_apart.sum() >= _FEWEST
+    z = modified_z(durations, durations[~is_apart]) if is_known else np.full(len(found), np.nan)
+    is_outlier = ~is_apart & (np.abs(z) > FAR)
+    explained = _explanations(found, is_apart, is_outlier, z)
+    return [
+        (
+            step.recording,
+            step.name,
+            step.window.length_ns,
+            step.busy_ns,
+            len(step.work),
+            z[place],
+            _verdict(is_known=is_known, is_apart=bool(is_apart[place]), is_outlier=bool(is_outlier[place])),
+            *explained.get(place, ("", 0, np.nan)),
+        )
+        for place, step in enumerate(found)
+    ]
+
+
 def _verdict(*, is_known: bool, is_apart: bool, is_outlier: bool) -> str:
     if is_apart:
         return "first"
     return "" if not is_known else "outlier" if is_outlier else "usual"
 
 
-def _steps_of(recording: Recording, number: int, mark: re.Pattern[str]) -> list[_Step]:
+def _steps_of(recording: Recording, number: int, mark: re.Pattern[str], *, is_first: bool) -> list[_Step]:
+    """The steps in the recording of this number, which is the first one of its rank or not."""
     work = Activities.of(recording)
     paths, index = annotation_paths(recording)
     marks = mark_rows(recording, paths, index, mark)
@@ -183,8 +196,8 @@ def _steps_of(recording: Recording, number: int, mark: re.Pattern[str]) -> list[
         chosen = launched[bounds[at + 1] : bounds[at + 2]]
         own = work if len(chosen) == len(work) else work.at(chosen)
         gpu_ns = partial(_gpu_times, ops, chosen, own, window.length_ns - busy_ns)
-        is_first = at == 0 and (number == 0 or bool(len(marks)))
-        steps.append(_Step(number, name, window, busy_ns, gpu_ns, own, is_first))
+        is_apart = at == 0 and (is_first or bool(len(marks)))
+        steps.append(_Step(number, name, window, busy_ns, gpu_ns, own, is_apart))
     return steps
 
 

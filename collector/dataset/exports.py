@@ -6,6 +6,7 @@ import json
 from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from collector.analysis.ranks import rank_of
 from collector.dataset.dataset import Dataset, StepKey
 from collector.dataset.dataset_folder import is_dataset, tables
 from collector.dataset.dataset_tables import ENUMS, RANKS, RUNS, STEPS, TRACE_EVENTS
@@ -14,7 +15,7 @@ from collector.dataset.trace_events import drawn_events, events_of_file
 from collector.errors import OutputError
 from collector.files.atomic_files import atomic_path, atomic_write, output_error
 from collector.formats.loading import load
-from collector.merging.rank_numbers import rank_number, step_number
+from collector.merging.rank_numbers import step_number
 from collector.runtime.optional_packages import optional_package
 
 if TYPE_CHECKING:
@@ -55,9 +56,9 @@ def export_steps(
 ) -> int:
     """Add the steps in files to a dataset; return their number.
 
-    The rank of a file is the one that the file states, or the one in its name (``rank3``), else 0. Its step is the
-    number in its name (``step_12``, ``timeline-12``) if all names have one; otherwise the files are counted. The folder
-    of another dataset is copied step by step, which makes few large files of many small ones.
+    The rank of a file is that of its devices, the one that the file states, or the one in its name (``rank3``), else 0.
+    Its step is the number in its name (``step_12``, ``timeline-12``) if all names have one; otherwise the files are
+    counted. The folder of another dataset is copied step by step, which makes few large files of many small ones.
 
     Args:
         paths: files of steps, and folders of datasets.
@@ -100,7 +101,7 @@ def _steps_in(paths: Sequence[Path]) -> Iterator[_StepToWrite]:
             yield from _steps_of_dataset(Dataset(path))
             continue
         step = load(path)
-        rank = rank_number(set(), step.rank, path.name) or 0
+        rank = rank_of(step) or 0
         number = step_number(path.name) if are_numbered else None
         events = events_of_file(step)
         copied = {} if events is None else {TRACE_EVENTS.name: events}

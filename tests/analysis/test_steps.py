@@ -9,6 +9,7 @@ import pytest
 
 from collector.analysis import steps
 from collector.analysis.steps import modified_z
+from collector.formats.step import RecordingSource, Step
 
 
 def test_scores_of_the_worked_example():
@@ -177,6 +178,25 @@ def test_the_order_of_steps_after_the_first_does_not_matter(make):
             assert np.array_equal(answer["z"][1:], modified_z(usual, usual))
 
     check()
+
+
+def test_ranks_are_compared_with_themselves(make, build):
+    """A slower rank is no outlier in each of its steps."""
+    fast = [make(each, conv=4) for each in (90, 10, 12, 11, 13, 50)]
+    slow = [make(each, conv=4) for each in (900, 101, 102, 100, 103, 104)]
+    alone = [steps(own) for own in (fast, slow)]
+    mixed = [
+        Step(RecordingSource(recording), rank=rank)
+        for pair in zip(fast, slow, strict=True)
+        for rank, recording in enumerate(pair)
+    ]
+    together = steps(mixed)
+    assert together["step"].tolist() == list(range(12))
+    for rank, answer in enumerate(alone):
+        for column in ("window_ns", "verdict", "op", "op_excess_ns"):
+            assert together[column].tolist()[rank::2] == answer[column].tolist()
+        assert np.array_equal(together["z"][rank::2], answer["z"], equal_nan=True)
+    assert together["verdict"].tolist().count("outlier") == 1
 
 
 def test_marks_of_one_of_several_processes(build):

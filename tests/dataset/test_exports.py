@@ -44,6 +44,32 @@ def test_ranks_and_steps_are_taken_from_the_names_of_files(files, tmp_path, caps
     assert len(Dataset(tmp_path / "runs")) == 4
 
 
+def test_the_rank_is_that_of_the_devices_where_only_they_state_it(example, tmp_path):
+    """As in StepStats of TensorFlow's workers; `collector merge` and the question `ranks` take it from there, too."""
+    for rank, name in ((3, "a.pb"), (1, "b.pb")):
+        step = Step(RecordingSource(example, f"/job:worker/replica:0/task:{rank}"))
+        (tmp_path / name).write_bytes(step.step_stats.SerializeToString())
+    files = [str(tmp_path / name) for name in ("a.pb", "b.pb")]
+    assert main(["export", *files, "--to", "parquet", str(tmp_path / "runs"), "--run", "a"]) == 0
+    assert sorted(Dataset(tmp_path / "runs").keys) == [("a", 1, 0), ("a", 3, 0)]
+
+
+def test_steps_of_ranks_have_one_score_in_sql_and_in_python(build, tmp_path):
+    files = []
+    for number in range(5):
+        for rank in (0, 1):
+            own = type(build)().kernel("k", 0, 10 + number + 100 * rank)
+            own.clock["cupti_stop_ns"] = own.clock["cupti_start_ns"] + 20 + number * number + 300 * rank
+            files.append(tmp_path / f"rank{rank}_step{number}.gpurec")
+            own.recording().save(files[-1])
+    loaded = [collector.load(file) for file in files]
+    answer = collector.analysis.steps(loaded)
+    with Database.of(files) as database:
+        found = database.sql("select z, verdict from answer_steps order by step, rank")
+    assert found["verdict"].tolist() == answer["verdict"].tolist()
+    assert found["z"].tolist() == pytest.approx(answer["z"].tolist(), nan_ok=True)
+
+
 def test_a_run_is_called_by_the_time_at_which_it_began(files, tmp_path):
     assert main(["export", files[0], "--to", "parquet", str(tmp_path / "runs")]) == 0
     assert Dataset(tmp_path / "runs").keys[0].run == "20231114T221320Z"
