@@ -41,7 +41,7 @@ def test_a_folder_that_cannot_be_read_is_named_and_the_others_are_read(nested, c
     with permissions_hold():
         assert main(["summary", str(nested)]) == 0
     printed = capsys.readouterr()
-    assert f"{nested}/closed: the folder cannot be read: Permission denied" in printed.err
+    assert f"{nested}: left out, because this user may not read them: closed" in printed.err
     assert printed.out.count("1 kernel") == 2
 
 
