@@ -175,7 +175,8 @@ build/protobuf: $(VENV)/.test
 	@touch $@
 
 # What can only be seen beside the frameworks themselves; elsewhere these tests skip. TensorFlow and PyTorch want a venv each.
-FRAMEWORK_TESTS := $(patsubst %,tests/%.py,tracing/test_torch testing/plugin/test_plugin_torch bench/test_bench_torch \
+FRAMEWORK_TESTS := $(patsubst %,tests/%.py,tracing/test_torch tracing/test_schedule testing/plugin/test_plugin_torch \
+  bench/test_bench_torch $(addprefix benchmarks/test_bench_,adapters collectors harness) \
   profiler/test_profiler_in_keras profiler/test_profiler_page profiler/test_tensorflow_reads_recorded \
   profiler/test_tensorflow_users $(addprefix adapters/test_adapters_,torch torch_graphs keras triton))
 TORCH ?= torch

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 
 # Beside the rooms: data, what several rooms use, what runs on a card, and the tests of other folders.
 OTHER_FOLDERS = {"benchmarks", "data", "gpu", "reference", "repository", "support"}
@@ -70,3 +71,14 @@ def test_cpp_includes_earlier_rooms_alone_and_stands_in_the_namespace_of_its_roo
         spaces = set(re.findall(r"^namespace collector(?:::(\w+))? \{", code, re.MULTILINE))
         wrong += [f"{path.name} is in {space}" for space in spaces - {room}]
     assert wrong == []
+
+
+def test_a_test_that_needs_a_framework_runs_beside_it(root):
+    """Elsewhere it skips: what nobody runs goes rotten."""
+    needs = re.compile(r"(?:importorskip|find_spec)\(\"(?:torch|tensorflow|keras|triton)\b")
+    files = [path for path in (root / "tests").rglob("test_*.py") if path.parent.name != "gpu"]
+    found = {path.relative_to(root).as_posix() for path in files if needs.search(path.read_text())}
+    listing = ["make", "-s", "--eval", "listed: ; @echo $(FRAMEWORK_TESTS)", "listed"]
+    listed = subprocess.run(listing, cwd=root, capture_output=True, text=True, check=True).stdout.split()
+    assert found <= set(listed)
+    assert [path for path in listed if not (root / path).exists()] == []

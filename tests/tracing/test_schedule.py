@@ -55,6 +55,7 @@ def test_the_actions_of_a_schedule(options, actions):
     assert [schedule(step) for step in range(len(actions))] == actions
 
 
+@pytest.mark.filterwarnings("ignore:Profiler won't be using warmup")
 def test_schedules_are_those_of_pytorch():
     torch_profiler = pytest.importorskip("torch.profiler")
     for numbers in [(1, 1, 2, 0, 0), (0, 0, 1, 2, 0), (2, 0, 3, 2, 4), (0, 2, 1, 1, 1), (3, 1, 1, 0, 2)]:
