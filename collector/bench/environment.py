@@ -84,9 +84,12 @@ def _libraries() -> dict[str, str]:
     found = {}
     for name in _LIBRARIES:
         try:
-            found[name] = metadata.version(name)
+            installed = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
+        # A wheel of PyTorch from PyPI keeps the CUDA that it was built for to the module: 2.14.1+cu130.
+        stated = str(getattr(sys.modules.get(name), "__version__", ""))
+        found[name] = stated if stated.startswith(f"{installed}+") else installed
     return found
 
 

@@ -56,7 +56,7 @@ def real_graphs() -> Any:
 
     torch._C._CUDAGraph = DeviceGraph
     torch._C._host_emptyCache = lambda: None
-    torch.cuda.synchronize = torch.cuda.empty_cache = lambda: None
+    torch.cuda.synchronize = torch.cuda.empty_cache = torch.cuda.current_stream = lambda: None
     torch.cuda.stream = lambda stream: contextlib.nullcontext()
     return importlib.reload(graphs)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -18,7 +19,7 @@ pytest.importorskip("scipy")
 
 from collector import bench
 from collector.bench.documents import as_csv, as_markdown
-from collector.bench.environment import environment, without_home, without_places
+from collector.bench.environment import _libraries, environment, without_home, without_places
 from collector.bench.gpu import Host
 from collector.bench.plot import page
 
@@ -32,6 +33,21 @@ def test_of_the_program_and_the_system_only_names_and_versions_are_kept(monkeypa
     assert system == platform.system()
     assert platform.release().startswith(version)
     assert version.replace(".", "").isdecimal()
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize(
+    ("stated", "kept"), [("2.14.1+cu130", "2.14.1+cu130"), ("2.14.10", "2.14.1"), (None, "2.14.1")]
+)
+def test_the_build_of_a_library_is_kept_where_only_the_module_states_it(monkeypatch, stated, kept):
+    _libraries.cache_clear()
+    monkeypatch.setattr("importlib.metadata.version", {"torch": "2.14.1"}.__getitem__)
+    monkeypatch.setattr("importlib.metadata.PackageNotFoundError", KeyError)
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(__version__=stated))
+    try:
+        assert environment(Host(), {})["libraries"] == {"torch": kept}
+    finally:
+        _libraries.cache_clear()
 
 
 @pytest.mark.medium
