@@ -1,4 +1,4 @@
-"""The metadata of a Chrome trace that this project drew: the provenance of its step, and that of each of its processes.
+"""The metadata of a file that this project drew: the provenance of its step, and that of each of its processes.
 
 A merged trace states the provenance and the objects of each input. The inputs of one process, which follow each other
 on the same tracks, are one.
@@ -41,14 +41,19 @@ def provenance(found: ChromeEvents) -> Provenance:
     """The provenance of the step; of a merged trace that of all its inputs."""
     stated = _provenance_in(found.metadata.get("otherData", {}))
     if inputs := inputs_of(found):
-        stated.ledger.update(_ledger_of(inputs))
-        stated.window_start_nanos, stated.window_end_nanos = _window_of(inputs) or (0, 0)
+        stated.ledger.update(ledger_of_inputs(inputs))
+        stated.window_start_nanos, stated.window_end_nanos = window_of_inputs(inputs) or (0, 0)
     return stated
 
 
 def inputs_of(found: ChromeEvents) -> Rows:
     """What a merged trace states of its inputs; of any other trace nothing."""
-    return _rows(found.metadata.get("otherData", {}), "inputs")
+    return inputs_in(found.metadata.get("otherData", {}))
+
+
+def inputs_in(about: Any) -> Rows:
+    """What the metadata of a merged file state of its inputs; those of any other file nothing."""
+    return _rows(about, "inputs")
 
 
 class StatedProcess(NamedTuple):
@@ -125,8 +130,8 @@ def _environment(about: dict[str, Any]) -> dict[str, Any]:
     return environment | {"source": text(about.get("source", "")), "simulated": about.get("simulated") is True}
 
 
-def _ledger_of(inputs: Rows) -> dict[str, int]:
-    """The sum of the ledgers that a merged trace states; of its losses alone, where it does not state all ledgers."""
+def ledger_of_inputs(inputs: Rows) -> dict[str, int]:
+    """The sum of the ledgers that a merged file states; of its losses alone, where it does not state all ledgers."""
     ledgers = [dict(_figures(each, "ledger")) for each in inputs]
     summed: Counter[str] = Counter()
     for ledger in ledgers:
@@ -136,8 +141,8 @@ def _ledger_of(inputs: Rows) -> dict[str, int]:
     return {name: count for name, count in summed.items() if all(ledgers) or (name in LOSSES and count)}
 
 
-def _window_of(inputs: Rows) -> Window | None:
-    """The window that encloses those of all drawn inputs of a merged trace; None if one of them states none."""
+def window_of_inputs(inputs: Rows) -> Window | None:
+    """The window that encloses those of all drawn inputs of a merged file; None if one of them states none."""
     windows = []
     for each in inputs:
         if not each.get("slices"):

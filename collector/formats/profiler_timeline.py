@@ -98,6 +98,7 @@ class ProfilerTrace(RecordingSource):
         device_prefix: str = "",
         unread: Mapping[str, int] | None = None,
         figures: Mapping[str, int] | None = None,
+        has_all_figures: bool = True,
         window: Window | None = None,
         is_simulated: bool = False,
     ) -> None:
@@ -108,12 +109,14 @@ class ProfilerTrace(RecordingSource):
             device_prefix: put before the names of devices where StepStats are made of the columns.
             unread: what the trace states of its losses; see `StepSource.unread`.
             figures: the figures of the ledger that the trace states.
+            has_all_figures: whether those are all that are not 0; else the others are counted.
             window: the window of the step that the trace states; None: from the first start to the last end.
             is_simulated: whether the trace states that its GPU was simulated.
         """
         self.device_prefix = device_prefix
         self._unread = unread or {}
         self._figures = figures or {}
+        self._has_all_figures = has_all_figures
         self._window = window
         self._is_simulated = is_simulated
         self._dialect = dialect
@@ -224,7 +227,8 @@ class ProfilerTrace(RecordingSource):
         capture = built.capture(self._figures, environment)
         if unread:
             capture["arguments"] = RowArguments(self._row_arguments)
-        recording = with_stated_ledger(Recording.from_capture(capture), self._figures)
+        made = Recording.from_capture(capture)
+        recording = with_stated_ledger(made, self._figures, is_whole=self._has_all_figures)
         return in_window(recording, self._window)
 
     def _built(self) -> CaptureBuilder:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from collector.files.atomic_files import atomic_write
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from collector.formats.file_content import FileContent
     from collector.formats.step import Step
 
+_OWNER = re.compile(r"^(?:(?:rank|process) [0-9]+ ?)?(?:step [0-9]+)?: ")
+"""What stands before the losses of an input of a merged profile."""
 _PLANE_NAMES = (b"/host:", b"/device:", b"Task Environment")
 
 
@@ -24,6 +27,7 @@ def _begins(head: bytes) -> bool:
 
 
 def _read(content: FileContent) -> Step:
+    from collector.formats.drawn_metadata import inputs_in, ledger_of_inputs, window_of_inputs
     from collector.formats.profiler_timeline import ProfilerTrace
     from collector.formats.step import Step
     from collector.formats.xprof_trace import XprofDialect
@@ -39,15 +43,20 @@ def _read(content: FileContent) -> Step:
     stated = about.get("distributedInfo")
     stated = stated if isinstance(stated, dict) else {}
     prefix = str(stated.get("device_prefix", ""))
-    figures = stated_counts(stated.get("ledger"))
-    of_ledger = {shown_warning(line) for line in Ledger.from_dict(figures).losses()}  # they are among the warnings
+    inputs = inputs_in(stated)
+    figures = ledger_of_inputs(inputs) if inputs else stated_counts(stated.get("ledger"))
+    # The losses that figures state are among the warnings, those of an input of a merged profile behind its name.
+    ledgers = [Ledger.from_dict(stated_counts(each.get("ledger"))) for each in [stated, *inputs]]
+    of_ledgers = {shown_warning(line) for ledger in ledgers for line in ledger.losses()}
+    is_figure = {line: (_OWNER.sub("", line, count=1) if inputs else line) in of_ledgers for line in about["warnings"]}
     trace = ProfilerTrace(
         XprofDialect(found),
         device_prefix=prefix if is_device_prefix(prefix) else "",
-        unread=unread_of_lines(line for line in about["warnings"] if line not in of_ledger),
+        unread=unread_of_lines(line for line in about["warnings"] if not is_figure[line]),
         figures=figures,
-        window=stated_window(stated),
-        is_simulated=stated.get("simulated") is True,
+        has_all_figures=all(each.get("ledger") for each in inputs),
+        window=window_of_inputs(inputs) if inputs else stated_window(stated),
+        is_simulated=any(each.get("simulated") is True for each in [stated, *inputs]),
     )
     if trace.is_empty and not stated:  # a profile of ours may be that of a step in which nothing happened
         raise content.error("an XSpace profile in which nothing can be read")

@@ -98,6 +98,25 @@ def merged_file(file: BinaryIO, target: Path, steps: Sequence[Placed], layout: s
         yield _DrawnFile(trace, steps, layout)
 
 
+class _StatedInputs:
+    """What a file states of its inputs besides their slices, packed until the file is finished."""
+
+    def __init__(self) -> None:
+        self._packed: list[bytes] = []
+
+    def add(self, stated: dict[str, Any]) -> None:
+        """Add what is stated of the next input."""
+        self._packed.append(zlib.compress(json.dumps(stated).encode()))
+
+    def within(self, about: dict[str, Any]) -> str:
+        """The metadata of the file, as JSON text, with all that was added."""
+        own = about["inputs"][: len(self._packed)]
+        inputs = [
+            {**each, **json.loads(zlib.decompress(packed))} for each, packed in zip(own, self._packed, strict=True)
+        ]
+        return json.dumps({**about, "inputs": inputs + about["inputs"][len(inputs) :]}, sort_keys=True)
+
+
 class _DrawnFile:
     """A trace drawn by the extension."""
 
@@ -105,14 +124,13 @@ class _DrawnFile:
         self._trace = trace
         self._steps = steps
         self._layout = layout
-        self._stated: list[bytes] = []
-        """What the file states of each input besides its slices: packed JSON."""
+        self._inputs = _StatedInputs()
 
     def add(
         self, message: bytes, step: Placed, *, is_run_metadata: bool, provenance: Provenance | None, given: Any
     ) -> tuple[int, int]:
         shown = object_labels(objects_of(given, message, is_run_metadata), provenance)
-        self._stated.append(zlib.compress(json.dumps(_stated(step, provenance, shown.tables)).encode()))
+        self._inputs.add(_stated(step, provenance, shown.tables))
         slices, untimed = self._trace.add(
             message,
             is_run_metadata=is_run_metadata,
@@ -132,12 +150,7 @@ class _DrawnFile:
 
     def finish(self, about: dict[str, Any]) -> None:
         self._mark_steps()
-        inputs = [
-            {**each, **json.loads(zlib.decompress(stated))}
-            for each, stated in zip(about["inputs"], self._stated, strict=False)
-        ]
-        inputs += about["inputs"][len(inputs) :]
-        self._trace.finish(json.dumps({**about, "inputs": inputs}, sort_keys=True))
+        self._trace.finish(self._inputs.within(about))
 
     def _mark_steps(self) -> None:
         """Add a process with the steps of each rank, and a mark across the axis at each step's begin."""
@@ -182,9 +195,12 @@ def _stated(step: Placed, provenance: Provenance | None, tables: Mapping[str, li
         stated["device_prefix"] = prefixes.pop()
     if provenance is not None and provenance.ledger:
         stated |= recorded_by(provenance)
-    if window := window_of(provenance):
-        stated[WINDOW_KEY] = window_texts(window)
-    return stated
+    return stated | _window(provenance)
+
+
+def _window(provenance: Provenance | None) -> dict[str, Any]:
+    window = window_of(provenance)
+    return {WINDOW_KEY: window_texts(window)} if window else {}
 
 
 def _steps_device(rank: str) -> str:
@@ -209,12 +225,15 @@ class _WrittenFile:
         self._writer = writer
         self._file = file
         self._together = together
+        self._inputs = _StatedInputs()
 
     def add(
         self, message: bytes, step: Placed, *, is_run_metadata: bool, provenance: Provenance | None, given: Any
     ) -> tuple[int, int]:
         for loss in Ledger.of(provenance).losses() if provenance is not None else ():
             self._writer.warn(f"{step.owner}: {loss}" if step.owner else loss)
+        simulated = {"simulated": True} if provenance is not None and provenance.simulated else {}
+        self._inputs.add(_window(provenance) | simulated)
         return self._writer.add(
             step_stats_of(message, is_run_metadata),
             number=step.number,
@@ -226,4 +245,4 @@ class _WrittenFile:
         )
 
     def finish(self, about: dict[str, Any]) -> None:
-        self._writer.write(self._file, json.dumps(about, sort_keys=True))
+        self._writer.write(self._file, self._inputs.within(about))

@@ -250,6 +250,27 @@ def test_processes_and_devices_of_ranks_have_their_tables(build, tmp_path):
         assert _objects(found) == _of_one_file(_sum(_objects, recordings))
 
 
+@pytest.mark.parametrize("suffix", [".json", ".xplane.pb"])
+def test_a_merged_file_states_the_window_and_the_simulated_device(build, tmp_path, suffix):
+    recordings = _job(build)
+    paths = _saved(recordings, tmp_path, ".gpurec", ["rank0", "rank1"])
+    found = collector.load(collector.merge(paths, tmp_path / f"all{suffix}").output).recording
+    assert found.environment["simulated"] is True
+    assert found.clock.window_ns == recordings[0].clock.window_ns
+    paths = _saved(recordings, tmp_path, ".gpurec", ["step0", "step1"])
+    overlaid = collector.merge(paths, tmp_path / f"all{suffix}", layout="overlay").output
+    assert collector.load(overlaid).recording.clock.window_ns == recordings[0].clock.window_ns + 300
+
+
+def test_rows_that_a_merged_profile_does_not_have_are_stated(build, tmp_path, start_ns):
+    build.kernel("k", 500).raw("synchronizations", start_ns=start_ns + 900, end_ns=start_ns + 1000, sync_type=3)
+    paths = _saved([build.recording()] * 2, tmp_path, ".gpurec", ["rank0", "rank1"])
+    found = collector.load(collector.merge(paths, tmp_path / "all.xplane.pb").output)
+    assert [loss.partition(":")[0] for loss in found.ledger.losses()] == [
+        "rows without columns (synchronizations) in the file that the step was read from"
+    ]
+
+
 def test_a_merged_trace_of_one_step_has_its_figures(build, tmp_path):
     """Also the window, by which its idle time is known, and a source that is not the same in all of them."""
     recordings = _with_objects(build, _job(build))
@@ -266,19 +287,29 @@ def test_a_merged_trace_of_one_step_has_its_figures(build, tmp_path):
     assert mixed.devices.texts("name_id") == ["GPU of 0"]
 
 
-def test_losses_of_the_inputs_are_those_of_the_file(build, tmp_path):
+@pytest.mark.parametrize("suffix", [".json", ".xplane.pb"])
+def test_losses_of_the_inputs_are_those_of_the_file(build, tmp_path, suffix):
     recordings = _job(build)
     build.counters["records_dropped"] = 3
     lossy = [build.kernel("k", 10, correlation_id=1).call("cudaLaunchKernel", 1, correlation_id=2).recording()]
     paths = _saved([*recordings, *lossy], tmp_path, ".gpurec", ["rank0", "rank1", "rank2"])
-    step = collector.load(collector.merge(paths, tmp_path / "all.json").output)
+    paths[1] = paths[1].with_suffix(".pb")
+    recordings[1].save(paths[1])
+    paths[1].write_bytes(paths[1].read_bytes()[:-10])  # this loss has no figure
+    step = collector.load(collector.merge(paths, tmp_path / f"all{suffix}").output)
     stated = [collector.load(path).ledger for path in paths]
+    assert stated[1].losses()
     for ledger in (step.ledger, step.recording.ledger):
-        assert sorted(ledger.losses()) == sorted(stated[2].losses())
+        of_input = "rank 1: " if suffix == ".xplane.pb" else ""
+        expected = [
+            *stated[2].losses(),
+            *(loss.replace("unreadable", f"{of_input}unreadable") for loss in stated[1].losses()),
+        ]
+        assert sorted(ledger.losses()) == sorted(expected)
         assert ledger.launches_seen == sum(each.launches_seen for each in stated)
     foreign = tmp_path / "rank3.pb"
     foreign.write_bytes(collector.load(paths[0]).step_stats.SerializeToString())
-    step = collector.load(collector.merge([*paths, foreign], tmp_path / "all.json").output)
+    step = collector.load(collector.merge([*paths, foreign], tmp_path / f"all{suffix}").output)
     assert set(stated[2].losses()) <= set(step.recording.ledger.losses())
     assert step.recording.ledger.launches_seen == sum(each.launches_seen for each in [*stated, stated[0]])
 
