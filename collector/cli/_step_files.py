@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from collector.cli._path_arguments import check_names, path_argument
 from collector.errors import CollectorError
 from collector.files.path_kinds import exists, is_folder, is_regular_file
 from collector.text import terminal
@@ -25,20 +26,13 @@ _LEFT_OUT = "files that are no traces, or hold no records, are left out"
 _UNREADABLE = "left out, because this user may not read them"
 
 
-def step_path(text: str) -> Path:
-    """A file or a folder; not an empty word, which would be the working directory."""
-    if not text:
-        raise argparse.ArgumentTypeError("the name of a file is empty: is a variable of the shell not set?")
-    return Path(text)
-
-
 def add_step_files(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments ``inputs``: files of one step each, or folders of them, which `files_of` takes."""
     from collector.formats.registry import readable_list
 
     parser.add_argument(
         "inputs",
-        type=step_path,
+        type=path_argument,
         nargs="+",
         metavar="FILE",
         help=f"one step each, or folders of them: {readable_list(with_origins=True)}; also gzipped",
@@ -86,8 +80,7 @@ def step_files(given: str) -> list[Path]:
     from collector.dataset.dataset_folder import is_dataset
     from collector.formats.loading import is_trace
 
-    if not given:
-        raise CollectorError("the name of a file is empty", "Is a variable of the shell not set?")
+    check_names([given])
     path = Path(given).expanduser()
     if is_dataset(path):
         raise CollectorError(f"{path} is a dataset, not steps", f'Ask it: collector sql {path} "select * from steps"')

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collector.cli._number_arguments import whole_argument
+from collector.cli._path_arguments import check_names
 from collector.cli._recorded_steps import print_recorded
 from collector.cli._size_arguments import ring_size_argument
 from collector.errors import CollectorError, OutputError
@@ -88,6 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
     _check_options(arguments)
     output = None
     if arguments.output is not None and arguments.action in _WITH_FILE:
+        check_names([arguments.output])
         output = output_of_process(arguments.output, arguments.process)
         output_of(output)
         check_writable(output)

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from collector.cli._number_arguments import seconds_argument, whole_argument
+from collector.cli._path_arguments import check_names, path_argument
 from collector.cli._share_arguments import share
 from collector.errors import CollectorError
 from collector.files.atomic_files import atomic_write, check_writable
@@ -62,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "paths", nargs="+", metavar="FILE", help="files, or folders of bench_*.py; or: compare BEFORE.json NOW.json"
     )
     parser.add_argument("-k", dest="pattern", default="", metavar="REGEX", help="only benchmarks whose name matches")
-    parser.add_argument("--baseline", type=Path, metavar="JSON", help="an earlier report to compare with")
+    parser.add_argument("--baseline", type=path_argument, metavar="JSON", help="an earlier report to compare with")
     parser.add_argument(
         "--fail-above",
         type=share,
@@ -71,13 +72,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the slowdown that counts as a regression (3%%)",
     )
     parser.add_argument("--allow-other-machine", action="store_true", help="accept a baseline of another card")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the report with all samples to this file")
-    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables as Markdown to this file")
-    parser.add_argument("--csv", type=Path, metavar="FILE", help="write the figures of every arm as CSV")
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write the tables as one HTML page")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="write a plot as one HTML page")
     parser.add_argument(
-        "--dataset", type=Path, metavar="DIR", help="add the traces of all measured rounds to this dataset"
+        "--json", type=path_argument, metavar="FILE", help="write the report with all samples to this file"
+    )
+    parser.add_argument(
+        "--markdown", type=path_argument, metavar="FILE", help="write the tables as Markdown to this file"
+    )
+    parser.add_argument("--csv", type=path_argument, metavar="FILE", help="write the figures of every arm as CSV")
+    parser.add_argument("--html", type=path_argument, metavar="FILE", help="write the tables as one HTML page")
+    parser.add_argument("--plot", type=path_argument, metavar="FILE", help="write a plot as one HTML page")
+    parser.add_argument(
+        "--dataset", type=path_argument, metavar="DIR", help="add the traces of all measured rounds to this dataset"
     )
     parser.add_argument("--precision", type=share, metavar="PERCENT", help="stop at this half-width of ratios")
     parser.add_argument("--max-seconds", type=seconds_argument, metavar="S", help="time limit of one comparison")
@@ -101,6 +106,7 @@ def _count(text: str) -> int:
 def run(arguments: argparse.Namespace) -> int:
     """See `collector.cli`."""
     optional_package("scipy")  # checked before any measurement
+    check_names(arguments.paths)
     if arguments.paths[0] == _COMPARE:
         return _compare(arguments)
     from collector.bench.benchmark_errors import BenchmarkError

@@ -10,9 +10,9 @@ Needs the extra ``completion``. Every new shell prints the script again, so it f
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from collector.cli._path_arguments import path_argument
 from collector.runtime.optional_packages import optional_package
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     parser = command_parser()
     for action in _actions(parser):
         words = action.metavar if isinstance(action.metavar, str) else action.dest.upper()
-        if action.type is Path or any(word in words for word in _FILES):  # folders are offered with files
+        if action.type is path_argument or any(word in words for word in _FILES):  # folders are offered with files
             action.complete = shtab.FILE  # type: ignore[attr-defined]
         elif any(word in words for word in _FOLDERS):
             action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]

@@ -6,8 +6,9 @@ step runs on the simulated GPU, which is marked in the output and the trace.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+from collector.cli._path_arguments import path_argument
 
 if TYPE_CHECKING:
     import argparse
@@ -16,7 +17,11 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """See `collector.cli`."""
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help="write the trace to this file: .json, .json.gz, .pb, ..."
+        "-o",
+        "--output",
+        type=path_argument,
+        metavar="FILE",
+        help="write the trace to this file: .json, .json.gz, .pb, ...",
     )
     parser.add_argument("--simulate", action="store_true", help="use the simulated GPU even if there is a real one")
 

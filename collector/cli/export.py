@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collector.cli._foreign_parquet import report_foreign_parquet
+from collector.cli._path_arguments import check_names
 from collector.cli._step_files import add_step_files, files_of
 from collector.errors import OutputError
 from collector.files.atomic_files import output_error
@@ -60,6 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     """See `collector.cli`."""
     from collector.dataset.dataset_folder import is_dataset
 
+    check_names(arguments.to[1:])
     kind, folder = arguments.to[0], Path(arguments.to[1]).expanduser()
     if kind not in _TARGETS:
         raise OutputError(f"--to {kind}: choose one of {', '.join(_TARGETS)}")

@@ -19,11 +19,11 @@ is taken from the devices in the file (/job:worker/replica:0/task:3), from the t
 from __future__ import annotations
 
 from contextlib import nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collector.cli._clock_arguments import add_clock_offset, offsets_by_rank
-from collector.cli._step_files import files_of, step_path
+from collector.cli._path_arguments import path_argument
+from collector.cli._step_files import files_of
 from collector.errors import CollectorError
 from collector.files.written_files import written
 from collector.text import terminal
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     parser.add_argument(
         "inputs",
-        type=step_path,
+        type=path_argument,
         nargs="+",
         metavar="FILE",
         help="the files to merge, in any order, or folders of them, one step of one rank each: "
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o",
         "--output",
-        type=Path,
+        type=path_argument,
         required=True,
         metavar="FILE",
         help=f"the file to write; its suffix is the format: {suffixes_help(merged_suffixes())}",

@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from collector.cli._path_arguments import check_names
 from collector.errors import CollectorError
 from collector.files.path_kinds import exists
 from collector.text import terminal
@@ -58,6 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     while words and words[0] not in commands.COMMANDS and not words[0].startswith("-"):
         _check_word(words[0], commands.COMMANDS)
         steps.append(words.pop(0))
+    check_names(steps)
     options = Options(order_by="accelerator_micros") if steps else Options()
     command = commands.parse(words, options) if words else None
     if command is not None and command.name == "help":

@@ -12,9 +12,9 @@ annotations, copies, launches, a timeline, findings and losses; its figures are 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from collector.cli._step_files import add_step_files, files_of, load_steps, step_path
+from collector.cli._path_arguments import path_argument
+from collector.cli._step_files import add_step_files, files_of, load_steps
 from collector.errors import CollectorError
 from collector.text import terminal
 from collector.text.progress import progress
@@ -27,10 +27,10 @@ _LEAST_SIZE = 400_000
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """See `collector.cli`."""
     add_step_files(parser)
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="the page: .html")
+    parser.add_argument("-o", "--output", type=path_argument, required=True, metavar="FILE", help="the page: .html")
     parser.add_argument(
         "--before",
-        type=step_path,
+        type=path_argument,
         nargs="+",
         default=[],
         metavar="FILE",

@@ -164,7 +164,7 @@ def _command(arguments: argparse.Namespace) -> list[str]:
     if arguments.module:
         return [sys.executable, "-m", *arguments.module]
     words = arguments.program[1:] if arguments.program[:1] == ["--"] else arguments.program
-    if not words:
+    if not words or not words[0]:
         raise CollectorError("no program is named", "Write it after the options: collector run ./program")
     return command_of(words)
 

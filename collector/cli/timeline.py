@@ -19,6 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from collector.cli._path_arguments import path_argument
 from collector.cli._time_arguments import time_argument, time_window
 from collector.errors import CollectorError
 from collector.files.written_files import written
@@ -41,12 +42,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     written = written_suffixes()
     drawn = " and ".join(each.suffix for each in DRAWN_FILES)
     parser.add_argument(
-        "input", type=Path, metavar="FILE", help=f"the step: {readable_list(with_origins=True)}; also gzipped"
+        "input", type=path_argument, metavar="FILE", help=f"the step: {readable_list(with_origins=True)}; also gzipped"
     )
     parser.add_argument(
         "-o",
         "--output",
-        type=Path,
+        type=path_argument,
         required=True,
         metavar="FILE",
         help=f"the file to write; its suffix is the format: {suffixes_help(written)}",

@@ -15,12 +15,14 @@ import signal
 from pathlib import Path
 from types import FrameType
 
+from collector.cli._path_arguments import path_argument
+
 _MOST_PORTS = 1 << 16
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """See `collector.cli`."""
-    parser.add_argument("inputs", type=Path, nargs="*", metavar="DIR|FILE", help="folders and files (.)")
+    parser.add_argument("inputs", type=path_argument, nargs="*", metavar="DIR|FILE", help="folders and files (.)")
     parser.add_argument("--port", type=_port, default=0, metavar="N", help="the port to listen at (a free one)")
     parser.add_argument("--no-browser", action="store_true", help="print the address only")
     parser.add_argument(
@@ -32,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--profile_context_path",
-        type=Path,
+        type=path_argument,
         action="append",
         default=[],
         metavar="FILE",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sqlite3
 import zipfile
 
@@ -195,19 +196,37 @@ def test_a_journal_in_segments_is_one_trace(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    "words", [["summary", ""], ["merge", "", "-o", "m.json"], ["report", "a.pb", "--before", "", "-o", "r.html"]]
+    "command",
+    [
+        *("summary ''", "merge '' -o m.json", "report a.pb --before '' -o r.html", "timeline '' -o t.json", "ui ''"),
+        *("timeline a.pb -o ''", "merge a.pb -o ''", "report a.pb -o ''", "demo -o ''", "bench a.py --dataset ''"),
+    ],
 )
-def test_an_empty_word_is_not_the_working_directory(words, capsys):
+def test_an_empty_word_is_not_the_working_directory(command, capsys):
     """As `collector summary "$FILE"` gives one where FILE is not set."""
-    with pytest.raises(SystemExit):
-        main(words)
-    assert "the name of a file is empty" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as ended:
+        main(shlex.split(command))
+    assert ended.value.code == 2
+    assert "the name of a file is empty: is a variable of the shell not set?" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("words", [["compare", "", "a.pb"], ["sql", "", "select 1"]])
-def test_an_empty_pattern_is_not_the_working_directory(words, capsys):
-    assert main(words) == 2
-    assert "the name of a file is empty" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("compare '' a.pb", "sql '' 'select 1'", "bench ''", "prof '' scope", "attach 1 stop -o ''"),
+        *("export a.pb --to parquet ''", "export a.pb --to ndjson ''"),
+    ],
+)
+def test_an_empty_pattern_is_not_the_working_directory(command, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(shlex.split(command)) == 2
+    assert "the name of a file is empty. Is a variable of the shell not set?" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_program_without_a_name_is_none(capsys):
+    assert main(["run", ""]) == 2
+    assert "no program is named" in capsys.readouterr().err
 
 
 def test_a_misspelled_command_of_prof_is_no_file(nested, capsys):
