@@ -177,18 +177,39 @@ def question_by(questions: Mapping[str, Question], by: str, counted: str) -> Que
 
 
 def recording_in(given: Recording | TracedStep) -> Recording:
-    """The recording of a step."""
+    """The recording of a step.
+
+    Raises:
+        TypeError: it is neither a step nor a recording, such as the name of a file.
+    """
+    _check(given)
     return given if isinstance(given, Recording) else given.recording
+
+
+def _check(given: object) -> None:
+    if not isinstance(given, Recording) and not hasattr(type(given), "recording"):
+        raise TypeError(
+            f"a question is about steps and recordings, not about a {type(given).__name__}: "
+            "load a file first, by collector.load(path)"
+        )
+
+
+def steps_in(given: Asked) -> Sequence[Recording | TracedStep]:
+    """One step, or several ones, as a sequence; for errors see `recording_in`."""
+    steps = given if isinstance(given, Sequence) and not isinstance(given, (str, bytes)) else [given]
+    for each in steps:
+        _check(each)
+    return steps
 
 
 def recordings_in(given: Asked) -> list[Recording]:
     """The recordings of one step or of several."""
-    return [recording_in(each) for each in (given if isinstance(given, Sequence) else [given])]
+    return [recording_in(each) for each in steps_in(given)]
 
 
 def sums_in(given: Asked) -> list[CallSums]:
     """The sums of profiles without start times; empty unless every given step holds only sums."""
-    steps = given if isinstance(given, Sequence) else [given]
+    steps = steps_in(given)
     found = [None if isinstance(each, Recording) else each.sums for each in steps]
     sums = [each for each in found if each is not None]
     return sums if len(sums) == len(found) else []

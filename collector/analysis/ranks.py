@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from collector.analysis.answer import Column
-from collector.analysis.asked import Part, Question, question_by
+from collector.analysis.asked import Part, Question, question_by, steps_in
 from collector.errors import CollectorError
 from collector.merging.clocks import ClockOffset, Markers, estimate_offsets, joined
 from collector.merging.collectives import Collective, matched_collectives
@@ -83,7 +83,7 @@ def ranks(steps: Asked, *, by: str = "rank", clock_offsets: ClockOffsets = "esti
         ValueError: ``by`` has another value.
     """
     question = question_by(QUESTIONS, by, "waits are")
-    given = list(steps) if isinstance(steps, Sequence) else [steps]
+    given = list(steps_in(steps))
     markers, unknown, found_by = _markers(given)
     offsets, losses = _offsets(markers, clock_offsets)
     if unknown:

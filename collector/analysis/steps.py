@@ -13,7 +13,7 @@ import numpy as np
 from collector.analysis.activities import Activities
 from collector.analysis.annotation_paths import annotation_paths, launch_paths
 from collector.analysis.answer import Column, Window
-from collector.analysis.asked import Part, Question
+from collector.analysis.asked import Part, Question, steps_in
 from collector.analysis.evidence import Evidence
 from collector.analysis.process_rows import processes_of_calls
 from collector.analysis.ranks import rank_of
@@ -82,8 +82,7 @@ def steps(steps: Asked, *, first_apart: bool = True, mark: str = MARK) -> Answer
         ValueError: the mark is no regular expression.
     """
     pattern = mark_pattern(mark)
-    given = steps if isinstance(steps, Sequence) else [steps]
-    ranks = [rank_of(step) or 0 for step in given]  # as in a dataset
+    ranks = [rank_of(step) or 0 for step in steps_in(steps)]  # as in a dataset
     return QUESTION.ask_together(steps, lambda recordings: _part(recordings, ranks, pattern, first_apart=first_apart))
 
 

@@ -233,9 +233,14 @@ def merge(
         collector.InvalidFileError: an input cannot be read, or all of them are empty.
         collector.UnknownFormatError: no format for several steps has the output's suffix.
         collector.OutputError: the output cannot be written.
+        ValueError: ``layout`` or ``clock_offsets`` has another value.
         collector.CollectorError: there are no inputs, an offset is given for a missing rank, the marker is no regular
             expression or matches nothing, or steps are too far apart for one axis.
     """
+    if layout not in ("sequence", "overlay"):
+        raise ValueError(f"layout={layout!r}: sequence or overlay")
+    if isinstance(clock_offsets, str) and clock_offsets != "estimate":
+        raise ValueError(f"clock_offsets={clock_offsets!r}: estimate, the offset of each rank, or None")
     target = Path(output)
     merged_format(target)  # an unknown format is reported before anything is read
     sources = [_Source(given, _name(given, at)) for at, given in enumerate(inputs)]

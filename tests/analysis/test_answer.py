@@ -43,6 +43,13 @@ def answer():
     )
 
 
+@pytest.mark.parametrize("question", [*QUESTIONS, "compare"])
+@pytest.mark.parametrize("given", ["step.pb", Path("step.pb"), ["a.pb", "b.pb"], None], ids=str)
+def test_what_is_no_step_is_answered_with_how_to_load_one(question, given):
+    with pytest.raises(TypeError, match=r"not about a (str|PosixPath|NoneType): .* by collector\.load\(path\)$"):
+        compare(given, given) if question == "compare" else QUESTIONS[question].ask(given)
+
+
 def test_rows_and_columns(answer):
     assert len(answer) == 2
     assert answer["size"].tolist() == [4096, 1]

@@ -200,6 +200,14 @@ def test_damage_that_only_drawing_shows_is_one_line_with_the_file(write, tmp_pat
     assert not (tmp_path / "all.json").exists()
 
 
+@pytest.mark.parametrize("options", [{"layout": "stacked"}, {"clock_offsets": "guess"}], ids=str)
+def test_an_unknown_way_of_merging_is_refused(write, tmp_path, options):
+    path = write("step0.pb", RunMetadata(step_stats=step()))
+    [(name, value)] = options.items()
+    with pytest.raises(ValueError, match=f"^{name}='{value}': "):
+        collector.merge([path], tmp_path / "all.json", **options)
+
+
 def test_mixed_inputs(write, tmp_path):
     timeline = tmp_path / "step1.json"
     timeline.write_text(collector.timeline.Timeline(step(1000)).generate_chrome_trace_format())
