@@ -12,6 +12,7 @@ import contextlib
 import importlib.util
 import inspect
 import itertools
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -150,11 +151,19 @@ def _files(paths: Sequence[Path]) -> list[Path]:
     files: list[Path] = []
     for path in paths:
         if is_folder(path):
+            try:
+                os.scandir(path).close()  # rglob passes over what it may not read
+            except OSError as error:
+                raise BenchmarkError(f"{path}: {error.strerror or error}") from error
             files += sorted(path.rglob("bench_*.py"))
         elif is_regular_file(path):
             files.append(path)
         else:
-            raise BenchmarkError(f"there is no file {path}")
+            try:
+                path.stat()
+            except OSError as error:
+                raise BenchmarkError(f"{path}: {error.strerror or error}") from error
+            raise BenchmarkError(f"{path} is neither a file nor a folder")
     return files
 
 

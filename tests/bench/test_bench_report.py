@@ -294,7 +294,7 @@ def test_what_cannot_be_found_is_reported(text, pattern, message, tmp_path):
 
 
 def test_a_missing_file_is_reported(tmp_path):
-    with pytest.raises(bench.BenchmarkError, match="there is no file"):
+    with pytest.raises(bench.BenchmarkError, match="No such file or directory"):
         discover([tmp_path / "bench_missing.py"])
 
 

@@ -140,8 +140,7 @@ def test_a_file_that_cannot_be_looked_at_is_one_line(command, given, nested, mon
     told = capsys.readouterr().err
     assert told.count("\n") == 1
     assert given in told
-    if command != "bench":
-        assert told.endswith(("Permission denied\n", "File name too long\n"))
+    assert told.endswith(("Permission denied\n", "File name too long\n"))
 
 
 def test_what_this_user_may_not_read_in_a_folder_is_left_out(nested, capsys):

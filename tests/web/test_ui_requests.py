@@ -470,12 +470,16 @@ class TestCommand:
         ("arguments", "message"),
         [
             (["nothing"], "nothing: No such file or directory"),
-            ([".", "--perfetto", "nothing"], "nothing: this is no copy of Perfetto's page"),
+            ([".", "--perfetto", "nothing"], "nothing cannot be read: No such file or directory. Give perfetto-ui.zip"),
+            ([".", "--perfetto", "loop"], "loop cannot be read: Too many levels of symbolic links. Give perfetto-ui"),
+            ([".", "--perfetto", "empty"], "empty: this is no copy of Perfetto's page"),
             ([".", "--port", "70000"], "'70000' is no port"),
         ],
     )
     def test_what_cannot_be_served_is_one_line(self, tmp_path, monkeypatch, arguments, message):
         monkeypatch.chdir(tmp_path)
+        Path("loop").symlink_to("loop")
+        Path("empty").mkdir()
         done = self.start(*arguments)
         _, err = done.communicate()
         assert done.returncode == 2
