@@ -12,12 +12,13 @@ import numpy as np
 
 from collector.analysis.answer import Answer, Column
 from collector.dataset.dataset import Dataset
-from collector.dataset.dataset_folder import is_dataset, tables
+from collector.dataset.dataset_folder import NOT_UTF8, check_readable_path, is_dataset, tables
 from collector.dataset.dataset_tables import ENUMS, TRACE_EVENTS
 from collector.dataset.view_files import view_texts
 from collector.errors import CollectorError, InvalidFileError, OutputError
 from collector.files.atomic_files import atomic_path
 from collector.runtime.optional_packages import optional_package
+from collector.text.surrogates import is_utf8
 from collector.text.wording import most_similar
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ class Database:
         if len(paths) == 1 and is_dataset(paths[0]):
             return cls.of_dataset(Dataset(paths[0]), draw_events=draw_events, query=query)
         if len(paths) == 1 and is_database(paths[0]):
+            check_readable_path(paths[0])
             try:
                 return cls(duckdb.connect(str(paths[0]), read_only=True))
             except duckdb.Error as error:
@@ -117,6 +119,7 @@ class Database:
             draw_events: draw the ``trace_events`` of steps that were stored without.
             query: the only query that will be asked, if known; see `of`.
         """
+        check_readable_path(dataset.folder.resolve())
         readable = _readable_names(query)
         connection = optional_package("duckdb").connect()
         connection.execute(f"SET allowed_directories = [{_text(dataset.folder.resolve())}]")
@@ -139,6 +142,8 @@ class Database:
         duckdb = optional_package("duckdb")
         if target.exists():
             raise OutputError(f"{target} exists already", "Name another folder, or remove it")
+        if not is_utf8(str(target)):
+            raise OutputError(f"cannot write {target}: {NOT_UTF8}", "Name another folder")
         try:
             with atomic_path(target) as path, duckdb.connect(str(path)) as connection:
                 _fill(connection, dataset, _readable_names(None))
@@ -152,6 +157,8 @@ class Database:
             CollectorError: the query is wrong, or would write, or access files or the network.
         """
         duckdb = optional_package("duckdb")
+        if not is_utf8(query):
+            raise CollectorError("the query is refused (it is not UTF-8)", _REFUSED)
         try:
             self._connection.execute(self._read_only(query))
             names = [each[0] for each in self._connection.description]

@@ -31,6 +31,7 @@ from collector.dataset.fact_tables import fact_tables
 from collector.errors import InvalidFileError, OutputError
 from collector.files.atomic_files import atomic_write, output_error
 from collector.files.path_kinds import is_regular_file
+from collector.text.surrogates import is_utf8
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from collector.dataset.dataset_tables import DatasetTable
 
 SCHEMA_FILE = "schema.json"
+NOT_UTF8 = "its path is not UTF-8, which libraries of Parquet and SQL require"
 _NAME = "collector.dataset"
 _PART = re.compile(r"part-(\d{1,19})\.parquet")
 _RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+:-]*")
@@ -148,6 +150,8 @@ def make_dataset(folder: Path) -> None:
         InvalidFileError: it holds a dataset of another version.
         OutputError: it cannot be made, or it has other content.
     """
+    if not is_utf8(str(folder)):
+        raise OutputError(f"cannot make the dataset {folder}: {NOT_UTF8}", "Name another folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         has_others = not is_dataset(folder) and any(not each.name.startswith(".") for each in folder.iterdir())
@@ -163,8 +167,15 @@ def make_dataset(folder: Path) -> None:
         file.write(json.dumps(schema_document(), indent=1).encode() + b"\n")
 
 
+def check_readable_path(path: Path) -> None:
+    """Raise `InvalidFileError` if pyarrow and DuckDB cannot read at a path, because it is not UTF-8."""
+    if not is_utf8(str(path)):
+        raise InvalidFileError(f"{path} cannot be read: {NOT_UTF8}", "Rename its folders")
+
+
 def check_schema(folder: Path) -> dict[str, Any]:
     """Return the content of schema.json; raise `InvalidFileError` unless the folder holds a dataset of this version."""
+    check_readable_path(folder)
     try:
         document: Any = json.loads((folder / SCHEMA_FILE).read_bytes())
     except OSError as error:

@@ -30,6 +30,7 @@ from collector.formats.output_paths import filled_path
 from collector.recording.run_label import RunLabel
 from collector.runtime.launcher_ranks import launched_world_size
 from collector.runtime.optional_packages import optional_package
+from collector.text.surrogates import without_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -162,7 +163,7 @@ class DatasetWriter:
             if rows.num_rows:
                 steps = np.full(rows.num_rows, number, np.int64)
                 found[table] = table_of(tables()[table], {**_columns(rows), STEP.name: steps})
-        found[STEPS.name] = steps_row(recording, number, self._base_ns, name)
+        found[STEPS.name] = steps_row(recording, number, self._base_ns, without_surrogates(name))
         self._last_step = number
         self._part = self._part or Part(self._run, self._rank, number)
         for table, rows in found.items():

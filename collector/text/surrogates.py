@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 
+def is_utf8(text: str) -> bool:
+    """Whether ``text`` has no lone surrogates, so that it can be encoded in UTF-8."""
+    return without_surrogates(text) == text
+
+
 def without_surrogates(text: str) -> str:
     """``text`` in a form for files and messages: lone surrogates are escaped."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")

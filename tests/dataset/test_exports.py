@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -316,6 +318,47 @@ def test_events_are_stored_on_request_and_else_drawn_when_a_query_asks_for_them(
 def test_files_are_named_by_a_pattern_or_their_folder(files, tmp_path, capsys):
     for given in (tmp_path, tmp_path / "rank*.gpurec"):
         assert _answer(["sql", str(given), "select count(*) from steps"], capsys)["rows"] == [[4]]
+
+
+NOT_UTF8 = os.fsdecode(b"\xff")
+
+
+def test_the_name_of_a_file_that_is_not_utf8_is_escaped(example, tmp_path, capsys):
+    file = tmp_path / f"{NOT_UTF8}.gpurec"
+    example.save(file)
+    assert _answer(["sql", str(file), "select name from steps"], capsys)["rows"] == [["\\udcff.gpurec"]]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "duckdb"])
+def test_a_folder_whose_name_is_not_utf8_is_refused(files, tmp_path, capsys, kind):
+    """pyarrow and DuckDB take paths as text."""
+    named, renamed = tmp_path / "runs", tmp_path / NOT_UTF8
+    assert main(["export", files[0], "--to", kind, str(renamed)]) == 2
+    told = capsys.readouterr().err
+    assert "its path is not UTF-8, which libraries of Parquet and SQL require. Name another folder\n" in told
+    assert main(["export", files[0], "--to", kind, str(named)]) == 0
+    shutil.rmtree(renamed, ignore_errors=True)
+    named.rename(renamed)
+    capsys.readouterr()
+    assert main(["sql", str(renamed), "select 1"]) == 2
+    assert (
+        "its path is not UTF-8, which libraries of Parquet and SQL require. Rename its folders\n"
+        in capsys.readouterr().err
+    )
+
+
+def test_a_dataset_below_a_folder_whose_name_is_not_utf8_is_refused_by_sql(example, tmp_path, monkeypatch, capsys):
+    (tmp_path / NOT_UTF8).mkdir()
+    monkeypatch.chdir(tmp_path / NOT_UTF8)
+    example.save("step.gpurec")
+    assert main(["export", "step.gpurec", "--to", "parquet", "runs"]) == 0
+    assert main(["sql", "runs", "select 1"]) == 2
+    assert "its path is not UTF-8" in capsys.readouterr().err
+
+
+def test_a_query_that_is_not_utf8_is_refused(files, capsys):
+    assert main(["sql", files[0], f"select '{NOT_UTF8}'"]) == 2
+    assert "the query is refused (it is not UTF-8). Only one SELECT" in capsys.readouterr().err
 
 
 def _answer(words, capsys):
