@@ -54,12 +54,11 @@ class _LaunchHooks:
 
 def _annotation_of(stated: dict[str, Any]) -> annotate:
     name = stated.get("name")
+    if not isinstance(name, str) or not name.strip("/ "):
+        name = "triton kernel"
     flops = [number for key, given in stated.items() if key.startswith("flops") and (number := _number(given))]
-    return annotate(
-        name if isinstance(name, str) and name.strip("/ ") else "triton kernel",
-        flops=_number(sum(flops)),
-        bytes=_number(stated.get("bytes")),
-    )
+    noted = {"flops": _number(sum(flops)), "bytes": _number(stated.get("bytes"))}
+    return annotate(name, **noted) if any(noted.values()) else annotate(name)  # the usual case, and the faster one
 
 
 def _number(given: Any) -> float | None:
