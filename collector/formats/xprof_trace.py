@@ -206,8 +206,8 @@ def _are(names: list[str], check: Any) -> Any:
 
 
 def _op(stated: str) -> str:
-    """``layer/conv`` of ``layer/conv:Conv2D#shape=(2)#``."""
-    path = stated.partition("#")[0]
+    """``layer/conv`` of ``layer/conv:Conv2D#shape=(2)#``; ``ProfilerStep#3`` is a name."""
+    path = stated.partition("#")[0] if stated.endswith("#") else stated
     return path.rpartition(":")[0] or path
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from collections import Counter
 
 import pytest
@@ -97,7 +98,7 @@ def named(kernel):
 
 def spelled(op):
     """An op as ``op:kernel`` has it."""
-    return op.replace(":", ".")
+    return re.sub(":+", ".", op)
 
 
 def objects_of(recording):

@@ -166,6 +166,17 @@ def test_nodes_of_one_graph_have_the_op_of_their_own_capture(build, tmp_path, su
     assert collector.analysis.ops(found)["self_ns"].tolist() == collector.analysis.ops(recording)["self_ns"].tolist()
 
 
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_an_op_may_have_a_number_in_its_name(build, tmp_path, suffix):
+    """As the steps of PyTorch's profiler do."""
+    build.annotation("ProfilerStep#3", 100, 5000, 11, 1).annotation("ProfilerStep#2", -900, 100, 12, 2)
+    for number in (1, 2):
+        build.launch(number, 500 * number).kernel("gemm", 5000 + 200 * number, 100, correlation_id=number)
+    build.recording().save(tmp_path / f"step.{suffix}")
+    found = collector.load(tmp_path / f"step.{suffix}").recording
+    assert found.annotations_of(found.kernels) == ["ProfilerStep#3", "ProfilerStep#2"]
+
+
 @pytest.mark.parametrize("suffixes", [("json",), ("pb", "json"), ("gpurec", "json"), ("pb",)])
 def test_objects_that_are_set_apart_are_no_objects_of_a_drawn_step(build, start_ns, tmp_path, suffixes):
     build.kernel("gemm", 1000, 100).raw("counter_samples", start_ns=start_ns - 900, sample=1)
