@@ -57,8 +57,10 @@ def _annotation_of(stated: dict[str, Any]) -> annotate:
     if not isinstance(name, str) or not name.strip("/ "):
         name = "triton kernel"
     flops = [number for key, given in stated.items() if key.startswith("flops") and (number := _number(given))]
-    noted = {"flops": _number(sum(flops)), "bytes": _number(stated.get("bytes"))}
-    return annotate(name, **noted) if any(noted.values()) else annotate(name)  # the usual case, and the faster one
+    num_flops, num_bytes = _number(sum(flops)), _number(stated.get("bytes"))
+    if num_flops is None and num_bytes is None:
+        return annotate(name)  # the usual case, and the faster one
+    return annotate(name, flops=num_flops, bytes=num_bytes)
 
 
 def _number(given: Any) -> float | None:
