@@ -18,6 +18,14 @@ if TYPE_CHECKING:
     from collector.recording.row_arguments import RowArguments
 
 
+class Instant(NamedTuple):
+    """One instant of an open session, on CUPTI's clock and on the wall clock."""
+
+    cupti_ns: int
+    wall_ns: int
+    uncertainty_ns: int
+
+
 class Part(NamedTuple):
     """The place of a capture in a longer recording."""
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from collector.recording.capture import Part
+from collector.recording.capture import Instant, Part
+from collector.recording.cupti_enums import CUPTI_OVERHEADS
 from collector.recording.distinct import are_among
 from collector.recording.row_index import numbers_in
 from collector.recording.schema import ACTIVITY_TABLES, LAUNCHED_TABLES
@@ -23,14 +24,6 @@ if TYPE_CHECKING:
 
 _OBJECT_TABLES = ("contexts", "streams", "devices", "graph_changes")
 """Tables of objects, which exist until they are destroyed: a part also needs the rows from before it."""
-
-
-class Instant(NamedTuple):
-    """One instant of an open session, on CUPTI's clock and on the wall clock."""
-
-    cupti_ns: int
-    wall_ns: int
-    uncertainty_ns: int
 
 
 class Span(NamedTuple):
@@ -50,11 +43,36 @@ def begin_at(capture: Capture, begin: Instant) -> None:
     For annotations and work without a call see `keep_spans`.
     """
     keep_spans(capture, [Span(begin.cupti_ns, FOREVER_NS)])
-    clock = capture["clock"]
-    capture["counters"] |= in_part(capture["counters"], begin.cupti_ns - clock["cupti_start_ns"])
-    clock["cupti_start_ns"], clock["wall_start_ns"] = begin.cupti_ns, begin.wall_ns
-    clock["uncertainty_ns"] = max(clock["uncertainty_ns"], begin.uncertainty_ns)
+    _start_clock_at(capture, begin.cupti_ns, begin)
     capture["part"] = Part(begin.cupti_ns, 1, is_continued=False)
+
+
+def begin_when_enabled(capture: Capture, enabled: Instant) -> None:
+    """Let a capture begin when its source had enabled all kinds, or with what another thread did before.
+
+    In the first session of a process CUPTI takes tens of ms for that, in which the program waits. No row is removed.
+    """
+    first_ns, begin_ns = capture["clock"]["cupti_start_ns"], enabled.cupti_ns
+    tables: dict[str, Columns] = capture["tables"]
+    for table, columns in tables.items():
+        if table in _OBJECT_TABLES or "start_ns" not in columns:
+            continue
+        starts = columns["start_ns"]
+        if starts.min(initial=begin_ns) == begin_ns:  # always, unless another thread was busy or a time is damaged
+            continue
+        is_before = (first_ns <= starts) & (starts < begin_ns)
+        if table == "overheads":
+            is_before &= ~np.isin(columns["overhead_kind"], CUPTI_OVERHEADS)
+        begin_ns = int(starts.min(initial=begin_ns, where=is_before))
+    _start_clock_at(capture, begin_ns, enabled)
+
+
+def _start_clock_at(capture: Capture, begin_ns: int, known: Instant) -> None:
+    """``begin_ns`` is on CUPTI's clock, ``known`` an instant near it."""
+    clock = capture["clock"]
+    capture["counters"] |= in_part(capture["counters"], begin_ns - clock["cupti_start_ns"])
+    clock["cupti_start_ns"], clock["wall_start_ns"] = begin_ns, known.wall_ns + begin_ns - known.cupti_ns
+    clock["uncertainty_ns"] = max(clock["uncertainty_ns"], known.uncertainty_ns)
 
 
 def keep_spans(capture: Capture, spans: Sequence[Span], *, has_other_calls: bool = True) -> None:

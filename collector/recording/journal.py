@@ -22,7 +22,7 @@ import numpy as np
 from collector.errors import InvalidFileError
 from collector.recording.annotation_numbers import ANNOTATION_BITS
 from collector.recording.capture import Part
-from collector.recording.capture_window import FOREVER_NS, Instant, Span, candidates, keep_spans
+from collector.recording.capture_window import FOREVER_NS, Span, candidates, keep_spans
 from collector.recording.counter_rows import add_counters
 from collector.recording.counter_texts import series_in
 from collector.recording.distinct import are_among
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from collector.recording.capture import Capture
+    from collector.recording.capture import Capture, Instant
 
     Buffer: TypeAlias = bytes | mmap.mmap
     Columns: TypeAlias = dict[str, npt.NDArray[Any]]

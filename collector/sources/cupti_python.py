@@ -26,6 +26,7 @@ import numpy as np
 
 from collector.errors import CuptiNotFoundError, CuptiUnusableError, SessionActiveError, error_of_kind
 from collector.recording.api_functions import plain_api_name
+from collector.recording.capture import Instant
 from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND
 from collector.recording.ledger import PEER_COPIES
 from collector.recording.schema import SCHEMA
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
 
     from collector.options import TraceOptions
     from collector.recording.capture import Capture
-    from collector.recording.capture_window import Instant
 
 _THREAD_ID_IS_THE_SYSTEMS = 1
 _ATTRIBUTE_ZEROED_OUT_BUFFER = 5
@@ -180,8 +180,6 @@ class CuptiPythonSource:
 
     def instant(self) -> Instant:
         """The present instant of the session."""
-        from collector.recording.capture_window import Instant
-
         return Instant(*self._both_clocks())
 
     def abort(self) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from collector.errors import CuptiUnusableError, NotTracedError, error_of_kind
+from collector.recording.capture import Instant
 from collector.runtime.interpreters import is_main_interpreter
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from collector.options import TraceOptions
     from collector.recording.annotation_details import Details
     from collector.recording.capture import Capture
-    from collector.recording.capture_window import Instant
 
 
 @functools.cache
@@ -151,8 +151,6 @@ class NativeSource:
 
     def instant(self) -> Instant | None:
         """The present instant of the open session; None if there is none."""
-        from collector.recording.capture_window import Instant
-
         found = self._native.instant()
         return None if found is None else Instant(*found)
 

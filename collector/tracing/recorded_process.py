@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collector.errors import CollectorError, NotTracedError
+from collector.recording.capture import Instant
 from collector.runtime.extension import INJECTION_VARIABLE, is_capture_library
 from collector.sources.native import NativeSource, extension_error
 from collector.tracing.annotate import send_annotations_always
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from collector.options import TraceOptions
     from collector.recording.annotation_details import Details
     from collector.recording.capture import Capture
-    from collector.recording.capture_window import Instant
 
 
 class RecordedProcess(NativeSource):
@@ -135,8 +135,6 @@ def _file_of(mark: _Mark) -> Path:
 
 
 def _instant(mark: _Mark) -> Instant:
-    from collector.recording.capture_window import Instant
-
     return Instant(mark["cupti_ns"], mark["wall_ns"], mark["uncertainty_ns"])
 
 

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
+    from collector.recording.capture import Instant
     from collector.recording.recording import Recording
     from collector.sources import Source
 
@@ -230,8 +231,8 @@ class Session(TracedStep):
         if isinstance(use.source, RecordedWindow):
             with contextlib.suppress(CollectorError, OSError):  # the end will find the cause
                 use.source.start(self.options)
-        elif (instant := getattr(use.source, "instant", None)) is not None:
-            use.begin = instant()
+        else:
+            use.begin = _present_instant(use.source)
 
     def close_window(self, exc: BaseException | None) -> None:
         """End and save. For `collector.tracing.scheduled_windows`."""
@@ -369,7 +370,8 @@ class Session(TracedStep):
             self._refuse_without_budget(use.source)
             load_annotations()
             try:
-                use.source.start(options)  # from here on, the time is that of the step
+                use.source.start(options)
+                use.enabled = _present_instant(use.source)  # from here on, the time is that of the step
             except SessionActiveError:  # of `collector run`, or of another extension module
                 window = window_of_recording(options)
                 if window is None:
@@ -452,7 +454,7 @@ class Session(TracedStep):
         assert use.source is not None
         capture = use.source.stop(synchronize=self.options.synchronize, timeout_ms=self.options.timeout_ms)
         # Not before: numpy and these take tenths of a second, and a sub-interpreter may have no numpy.
-        from collector.recording.capture_window import begin_at
+        from collector.recording.capture_window import begin_at, begin_when_enabled
         from collector.recording.graph_attribution import attribute_graphs
         from collector.recording.recording import Recording
 
@@ -460,6 +462,8 @@ class Session(TracedStep):
         attribute_graphs(capture, graph_names())
         if use.begin is not None:
             begin_at(capture, use.begin)
+        elif use.enabled is not None:
+            begin_when_enabled(capture, use.enabled)
         self._recording = Recording.from_capture(capture)
         use.source = None
         return unseen
@@ -605,6 +609,11 @@ class Session(TracedStep):
             self._use = None
         with contextlib.suppress(ValueError):
             self._entered.remove(use)
+
+
+def _present_instant(source: Source) -> Instant | None:
+    instant: Callable[[], Instant | None] | None = getattr(source, "instant", None)
+    return None if instant is None else instant()
 
 
 def _start_sampler(use: session_slot.Use, options: TraceOptions) -> None:

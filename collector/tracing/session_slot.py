@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from collector.options import Source, TraceOptions
-    from collector.recording.capture_window import Instant
+    from collector.recording.capture import Instant
     from collector.recording.recording import Recording
     from collector.tracing.counter_sampler import CounterSampler
     from collector.tracing.step_journal import StepJournal
@@ -72,6 +72,8 @@ class Use:
         """The source that records, or that is about to start."""
         self.journal: StepJournal | None = None
         """The journal that the source writes."""
+        self.enabled: Instant | None = None
+        """The instant at which the source recorded everything; None: it is not known."""
         self.begin: Instant | None = None
         """The begin of the results, where the session began earlier to warm up."""
         self.sampler: CounterSampler | None = None

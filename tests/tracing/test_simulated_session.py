@@ -20,6 +20,7 @@ from collector.options import KINDS, KINDS_ON_REQUEST
 from collector.protos import RunMetadata
 from collector.recording import recording
 from collector.recording.schema import SCHEMA
+from collector.sources.native import NativeSource
 from collector.testing import SimulatedGpu
 
 pytestmark = pytest.mark.simulator
@@ -111,6 +112,45 @@ def test_wall_times_are_the_steps_own(gpu):
     provenance = step.run_metadata.provenance
     assert before <= provenance.window_start_nanos <= after
     assert provenance.window_end_nanos - provenance.window_start_nanos == step.recording.clock.window_ns
+
+
+@pytest.fixture
+def slow_start(monkeypatch):
+    """Lets the start of a session take its time once all kinds are enabled, and calls a function meanwhile."""
+    start, ready = NativeSource.start, []
+
+    def slow(meanwhile):
+        def start_slowly(source, options):
+            start(source, options)
+            meanwhile()
+            ready.append(source.instant())
+
+        monkeypatch.setattr(NativeSource, "start", start_slowly)
+        return ready
+
+    return slow
+
+
+def test_a_step_begins_when_all_kinds_are_enabled(gpu, slow_start):
+    """In the first session of a process that took 20 to 30 ms on an H100, which counted as idle time of the step."""
+    ready = slow_start(lambda: None)
+    with collector.trace(strict=True) as step:
+        gpu.launch(ADD)
+    clock = step.recording.clock
+    assert clock.cupti_start_ns >= ready[0].cupti_ns
+    assert clock.wall_start_ns >= ready[0].wall_ns
+    assert step.recording.api_calls.start_ns.min() >= clock.cupti_start_ns
+    assert step.ledger.complete
+
+
+def test_what_another_thread_launches_while_kinds_are_enabled_is_part_of_the_step(gpu, slow_start):
+    ready = slow_start(lambda: gpu.launch("meanwhile"))
+    with collector.trace(strict=True) as step:
+        gpu.launch(ADD)
+    assert len(step.kernels) == 2
+    assert step.recording.clock.cupti_start_ns == step.recording.api_calls.start_ns.min() < ready[0].cupti_ns
+    assert step.recording.clock.offset_ns == pytest.approx(ready[0].wall_ns - ready[0].cupti_ns, abs=1e6)
+    assert step.ledger.complete
 
 
 def test_without_synchronizing_what_has_not_run_is_kept_apart(gpu):
