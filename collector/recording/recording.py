@@ -19,6 +19,7 @@ from collector.recording.launch_annotations import LaunchAnnotations
 from collector.recording.ledger import (
     LAUNCH_FIGURES,
     LOSSES,
+    LaunchFates,
     Ledger,
     reconcile,
     unrecorded_peer_copies,
@@ -232,7 +233,7 @@ class Recording(TablesOfRecording):
         """
         overlaps = {item.name: _overlaps(getattr(self, item.name), start_ns, end_ns) for item in fields(Tables)}
         part = self.part_of_rows({name: np.flatnonzero(mask) for name, mask in overlaps.items()}, clock)
-        return part._with_own_ledger()
+        return self._with_own_ledger(part)
 
     def part(self, masks: Mapping[str, npt.NDArray[np.bool_]]) -> Recording:
         """Return the rows of each table that a mask selects, with the calls and annotations that launched them.
@@ -319,7 +320,7 @@ class Recording(TablesOfRecording):
     def to_capture(self) -> Capture:
         """The recording in the form in which a source returns it: every row, including those set apart."""
         capture: Capture = {
-            "tables": {name: _joined([getattr(part, name) for part in self.parts]).columns for name in SCHEMA},
+            "tables": {name: self._columns(name) for name in SCHEMA},
             "strings": list(self.strings),
             "counters": dict(self.counters),
             "clock": {item.name: getattr(self.clock, item.name) for item in fields(Clock)},
@@ -338,9 +339,12 @@ class Recording(TablesOfRecording):
         most those of the whole recording.
         """
         whole = {name: getattr(self.ledger, name) for name in LAUNCH_FIGURES}
-        if whole["launches_cut"] or not self.counters.get(_ROWS_CUT):
-            return whole
-        columns = {name: _joined([getattr(part, name) for part in self.parts]).columns for name in SCHEMA}
+        is_counted = whole["launches_cut"] or not self.counters.get(_ROWS_CUT)
+        return whole if is_counted else self._own_launch_figures(whole)
+
+    def _own_launch_figures(self, whole: Mapping[str, int]) -> dict[str, int]:
+        """Like `launch_figures`; ``whole`` has the most that each figure may be if it counts losses."""
+        columns = {name: self._columns(name) for name in SCHEMA}
         until_ns = calls_end_ns(self.counters, self.clock.cupti_start_ns)
         own = _launch_figures(columns, self.strings, None, until_ns, self.environment)
         own["peer_copies_unrecorded"] = min(own["peer_copies_unrecorded"], whole["peer_copies_unrecorded"])
@@ -350,10 +354,21 @@ class Recording(TablesOfRecording):
             own[name] = lost
         return own
 
-    def _with_own_ledger(self) -> Recording:
-        """The recording; a part with a ledger that counts the launches of the part alone."""
-        ledger = Ledger.from_dict({**self.ledger.as_dict(), **self.launch_figures()})
-        return self.restated(ledger=replace(ledger, unread=self.ledger.unread))
+    def _columns(self, table: str) -> dict[str, npt.NDArray[Any]]:
+        """The columns of a table with all rows, those that are set apart as well."""
+        return _joined([getattr(part, table) for part in self.parts]).columns
+
+    def _with_own_ledger(self, part: Recording) -> Recording:
+        """A part of this recording with a ledger that counts the launches of the part alone."""
+        if not part.counters[_ROWS_CUT]:
+            return part
+        whole = {name: getattr(self.ledger, name) for name in LAUNCH_FIGURES}
+        if lost := whole["launches_without_kernel"]:
+            activities = [self._columns(name) for name in LAUNCHED_TABLES]
+            fates = LaunchFates.of(activities, part.api_calls.columns, self.strings)
+            whole["launches_without_kernel"] = min(lost, int(fates.without_activity.sum()))
+        ledger = Ledger.from_dict({**part.ledger.as_dict(), **part._own_launch_figures(whole)})
+        return part.restated(ledger=replace(ledger, unread=part.ledger.unread))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the recording to ``path`` in the format of its suffix, completely or not at all.

@@ -556,6 +556,28 @@ def test_a_part_counts_its_own_launches_and_states_those_at_its_ends_as_cut(buil
         assert all(getattr(found, figure) == getattr(part.ledger, figure) for figure in LAUNCH_FIGURES)
 
 
+def test_a_launch_without_kernel_is_a_loss_of_the_part_that_has_it(build, start_ns):
+    build.launch(1, 1000).kernel("after the part", 9000, correlation_id=1)
+    build.launch(2, 3000).kernel("in", 3500, correlation_id=2)
+    build.launch(3, 20_000)
+    whole = build.recording()
+    assert whole.ledger.launches_without_kernel == 1
+    for begin, end, lost, cut in ((0, 5000, 0, 1), (15_000, 30_000, 1, 0), (0, 30_000, 1, 0)):
+        ledger = whole.between(start_ns + begin, start_ns + end).ledger
+        assert (ledger.launches_without_kernel, ledger.launches_cut) == (lost, cut)
+
+
+def test_a_part_of_a_part_counts_its_own_launches(build, start_ns, tmp_path):
+    for number in range(1, 6):
+        build.launch(number, 1000 * number).kernel("k", 1000 * number + 1200, 100, correlation_id=number)
+    part = build.recording().between(start_ns, start_ns + 5100)
+    assert (part.ledger.launches_seen, part.ledger.launches_matched, part.ledger.launches_cut) == (5, 3, 2)
+    part.save(tmp_path / "part.gpurec")
+    for each in (part, collector.load(tmp_path / "part.gpurec").recording):
+        inner = each.between(start_ns + 2000, start_ns + 3100).ledger
+        assert (inner.launches_seen, inner.launches_matched, inner.launches_cut) == (3, 1, 2)
+
+
 @pytest.mark.parametrize("suffix", ["memory", "gpurec", "pb", "json", "xplane.pb", "pickle"])
 def test_a_part_has_the_names_of_annotations_that_are_set_apart(build, start_ns, tmp_path, suffix):
     """They began before the step or end after it: launches have their names, but they are no rows of the part."""
