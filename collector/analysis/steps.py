@@ -44,10 +44,10 @@ _FEWEST = 3
 
 QUESTION = Question(
     "steps",
-    "Each step against the others of its rank: z is 0.6745 times the distance of its duration from the median, divided "
-    "by the median of these distances (if that is 0: the distance divided by 1.2533 times their mean). The first step, "
-    "which warms up, is left out of both medians. A step beyond 3.5 is an outlier; the op that differs most from its "
-    "own median explains it.",
+    "Each step against the others of its run and rank: z is 0.6745 times the distance of its duration from the median, "
+    "divided by the median of these distances (if that is 0: the distance divided by 1.2533 times their mean). The "
+    "first step, which warms up, is left out of both medians. A step beyond 3.5 is an outlier; the op that differs "
+    "most from its own median explains it.",
     (
         Column("step", "number", "Index of its recording among those that were asked, from 0."),
         Column("name", "text", "Annotation that marks the step; empty: the step is the whole recording."),
@@ -70,20 +70,22 @@ def steps(steps: Asked, *, first_apart: bool = True, mark: str = MARK) -> Answer
     """Durations of steps, the outliers among them, and the op that explains each outlier.
 
     A recording whose steps are marked by annotations, as PyTorch's profiler and NVTX ranges do, counts as these steps,
-    each with the activities launched in it; any other recording is one step. The steps of several ranks are compared
-    within each rank, as ranks run at the same time.
+    each with the activities launched in it; any other recording is one step. The steps of several ranks, which run at
+    the same time, and of the runs of a dataset are compared within each of them.
 
     Args:
         steps: loaded steps, recordings or ended sessions, in the order in which they ran.
-        first_apart: leave the first step of each rank, and the first marked one of a recording, out of the medians.
+        first_apart: leave the first step of each run and rank, and the first marked one of a recording, out of the
+            medians.
         mark: regular expression for the whole name of an annotation that marks a step.
 
     Raises:
         ValueError: the mark is no regular expression.
     """
     pattern = mark_pattern(mark)
-    ranks = [rank_of(step) or 0 for step in steps_in(steps)]  # as in a dataset
-    return QUESTION.ask_together(steps, lambda recordings: _part(recordings, ranks, pattern, first_apart=first_apart))
+    # A step without a rank has rank 0 in a dataset.
+    groups = [(getattr(step, "run", ""), rank_of(step) or 0) for step in steps_in(steps)]
+    return QUESTION.ask_together(steps, lambda recordings: _part(recordings, groups, pattern, first_apart=first_apart))
 
 
 def modified_z(values: Floats, among: Floats) -> Floats:
@@ -123,11 +125,13 @@ class _Step(NamedTuple):
     is_first: bool
 
 
-def _part(recordings: Sequence[Recording], ranks: Sequence[int], mark: re.Pattern[str], *, first_apart: bool) -> Part:
-    of_rank: dict[int, list[_Step]] = defaultdict(list)
-    for number, (recording, rank) in enumerate(zip(recordings, ranks, strict=True)):
-        of_rank[rank] += _steps_of(recording, number, mark, is_first=not of_rank[rank])
-    compared = [pair for own in of_rank.values() for pair in zip(own, _rows(own, first_apart=first_apart), strict=True)]
+def _part(
+    recordings: Sequence[Recording], groups: Sequence[tuple[str, int]], mark: re.Pattern[str], *, first_apart: bool
+) -> Part:
+    grouped: dict[tuple[str, int], list[_Step]] = defaultdict(list)
+    for number, (recording, group) in enumerate(zip(recordings, groups, strict=True)):
+        grouped[group] += _steps_of(recording, number, mark, is_first=not grouped[group])
+    compared = [pair for own in grouped.values() for pair in zip(own, _rows(own, first_apart=first_apart), strict=True)]
     compared.sort(key=lambda pair: pair[0].recording)
     found, rows = [step for step, _ in compared], [row for _, row in compared]
     evidence = Evidence(len(found), lambda place: found[place].work.rows_by_table())
@@ -173,7 +177,7 @@ def _verdict(*, is_known: bool, is_apart: bool, is_outlier: bool) -> str:
 
 
 def _steps_of(recording: Recording, number: int, mark: re.Pattern[str], *, is_first: bool) -> list[_Step]:
-    """The steps in the recording of this number, which is the first one of its rank or not."""
+    """The steps in the recording of this number, which is the first one of its run and rank or not."""
     work = Activities.of(recording)
     paths, index = annotation_paths(recording)
     marks = mark_rows(recording, paths, index, mark)

@@ -151,7 +151,7 @@ class Dataset(Sequence[Step]):
 
     def _step(self, key: StepKey) -> Step:
         path = Path(self.folder, f"run={key.run}", f"rank={key.rank}", f"step_{key.step}")
-        return Step(_StepInDataset(self, key), kind="dataset", path=path, rank=key.rank)
+        return Step(_StepInDataset(self, key), kind="dataset", path=path, rank=key.rank, run=key.run)
 
 
 class _StepInDataset(StepSource):

@@ -417,6 +417,7 @@ class Step(TracedStep):
         rank: int | None = None,
         world_size: int | None = None,
         process: JournalProcess | None = None,
+        run: str = "",
     ) -> None:
         """Hold what was read, and make nothing of it yet."""
         self._source = source
@@ -435,6 +436,8 @@ class Step(TracedStep):
         """The number of these processes, where it is stated."""
         self.process = process
         """The process that a journal states."""
+        self.run = run
+        """The name of the run in a dataset; ``""``: it is not of a dataset."""
 
     def _state(self) -> str:
         size = self._source.size()

@@ -70,6 +70,14 @@ def test_steps_of_ranks_have_one_score_in_sql_and_in_python(build, tmp_path):
         found = database.sql("select z, verdict from answer_steps order by step, rank")
     assert found["verdict"].tolist() == answer["verdict"].tolist()
     assert found["z"].tolist() == pytest.approx(answer["z"].tolist(), nan_ok=True)
+    for run, own in (("a", files[:8]), ("b", files[1:])):
+        assert main(["export", *map(str, own), "--to", "parquet", str(tmp_path / "runs"), "--run", run]) == 0
+    dataset = Dataset(tmp_path / "runs")
+    answer = collector.analysis.steps(dataset)
+    found = dataset.sql("select z, verdict from answer_steps order by run, rank, step")
+    assert found["verdict"].tolist() == answer["verdict"].tolist()
+    assert answer["verdict"].tolist().count("first") == 4
+    assert found["z"].tolist() == pytest.approx(answer["z"].tolist(), nan_ok=True)
 
 
 def test_a_run_is_called_by_the_time_at_which_it_began(files, tmp_path):
