@@ -43,16 +43,19 @@ def begin_at(capture: Capture, begin: Instant) -> None:
     For annotations and work without a call see `keep_spans`.
     """
     keep_spans(capture, [Span(begin.cupti_ns, FOREVER_NS)])
-    _start_clock_at(capture, begin.cupti_ns, begin)
+    clock = capture["clock"]
+    capture["counters"] |= in_part(capture["counters"], begin.cupti_ns - clock["cupti_start_ns"])
+    clock["cupti_start_ns"], clock["wall_start_ns"] = begin.cupti_ns, begin.wall_ns
+    clock["uncertainty_ns"] = max(clock["uncertainty_ns"], begin.uncertainty_ns)
     capture["part"] = Part(begin.cupti_ns, 1, is_continued=False)
 
 
-def begin_when_enabled(capture: Capture, enabled: Instant) -> None:
+def begin_when_enabled(capture: Capture, enabled_ns: int) -> None:
     """Let a capture begin when its source had enabled all kinds, or with what another thread did before.
 
     In the first session of a process CUPTI takes tens of ms for that, in which the program waits. No row is removed.
     """
-    first_ns, begin_ns = capture["clock"]["cupti_start_ns"], enabled.cupti_ns
+    clock, begin_ns = capture["clock"], enabled_ns
     tables: dict[str, Columns] = capture["tables"]
     for table, columns in tables.items():
         if table in _OBJECT_TABLES or "start_ns" not in columns:
@@ -60,19 +63,14 @@ def begin_when_enabled(capture: Capture, enabled: Instant) -> None:
         starts = columns["start_ns"]
         if starts.min(initial=begin_ns) == begin_ns:  # always, unless another thread was busy or a time is damaged
             continue
-        is_before = (first_ns <= starts) & (starts < begin_ns)
+        is_before = (clock["cupti_start_ns"] <= starts) & (starts < begin_ns)
         if table == "overheads":
             is_before &= ~np.isin(columns["overhead_kind"], CUPTI_OVERHEADS)
         begin_ns = int(starts.min(initial=begin_ns, where=is_before))
-    _start_clock_at(capture, begin_ns, enabled)
-
-
-def _start_clock_at(capture: Capture, begin_ns: int, known: Instant) -> None:
-    """``begin_ns`` is on CUPTI's clock, ``known`` an instant near it."""
-    clock = capture["clock"]
-    capture["counters"] |= in_part(capture["counters"], begin_ns - clock["cupti_start_ns"])
-    clock["cupti_start_ns"], clock["wall_start_ns"] = begin_ns, known.wall_ns + begin_ns - known.cupti_ns
-    clock["uncertainty_ns"] = max(clock["uncertainty_ns"], known.uncertainty_ns)
+    shift_ns = begin_ns - clock["cupti_start_ns"]
+    capture["counters"] |= in_part(capture["counters"], shift_ns)
+    clock["cupti_start_ns"] += shift_ns
+    clock["wall_start_ns"] += shift_ns
 
 
 def keep_spans(capture: Capture, spans: Sequence[Span], *, has_other_calls: bool = True) -> None:

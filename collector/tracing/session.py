@@ -463,7 +463,7 @@ class Session(TracedStep):
         if use.begin is not None:
             begin_at(capture, use.begin)
         elif use.enabled is not None:
-            begin_when_enabled(capture, use.enabled)
+            begin_when_enabled(capture, use.enabled.cupti_ns)
         self._recording = Recording.from_capture(capture)
         use.source = None
         return unseen

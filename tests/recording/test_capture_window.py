@@ -10,7 +10,7 @@ pytest.importorskip("hypothesis")
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.recording.capture import Instant, empty_capture
+from collector.recording.capture import empty_capture
 from collector.recording.capture_window import FOREVER_NS, Span, begin_when_enabled, candidates, keep_spans
 
 TIMES = st.integers(0, 60)
@@ -115,10 +115,9 @@ def test_a_graph_that_runs_in_a_range_and_was_launched_before_it_is_left_out():
 @given(captures(), st.integers(1, 60))
 def test_a_capture_begins_when_its_kinds_are_enabled_or_with_its_first_row(capture, enabled_ns):
     """No row from its former begin on lies before it."""
-    former = capture["clock"]["cupti_start_ns"] = 1
-    enabled = Instant(enabled_ns, 1000 + enabled_ns, 0)
-    begin_when_enabled(capture, enabled)
-    clock = capture["clock"]
+    clock, former = capture["clock"], 1
+    clock |= {"cupti_start_ns": former, "wall_start_ns": former + 1000}
+    begin_when_enabled(capture, enabled_ns)
     timed = ("api_calls", "kernels", "memcpys", "graph_launches", "memory_operations", "annotations")
     starts = np.concatenate([capture["tables"][name]["start_ns"] for name in timed])
     assert clock["cupti_start_ns"] == min([enabled_ns, *starts[starts >= former]])

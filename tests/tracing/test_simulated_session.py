@@ -138,7 +138,6 @@ def test_a_step_begins_when_all_kinds_are_enabled(gpu, slow_start):
         gpu.launch(ADD)
     clock = step.recording.clock
     assert clock.cupti_start_ns >= ready[0].cupti_ns
-    assert clock.wall_start_ns >= ready[0].wall_ns
     assert step.recording.api_calls.start_ns.min() >= clock.cupti_start_ns
     assert step.ledger.complete
 
@@ -149,7 +148,6 @@ def test_what_another_thread_launches_while_kinds_are_enabled_is_part_of_the_ste
         gpu.launch(ADD)
     assert len(step.kernels) == 2
     assert step.recording.clock.cupti_start_ns == step.recording.api_calls.start_ns.min() < ready[0].cupti_ns
-    assert step.recording.clock.offset_ns == pytest.approx(ready[0].wall_ns - ready[0].cupti_ns, abs=1e6)
     assert step.ledger.complete
 
 
