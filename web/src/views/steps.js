@@ -29,7 +29,7 @@ export function Steps({ page, step, place }) {
   return html`
     ${lengths.length > 1 && html`
       <h2>Durations</h2>
-      <p class="definition">Each step in the order in which they ran, from 0; its lower part is busy.</p>
+      <p class="definition">The steps in the given order, from 0; the lower part of each is busy.</p>
       <${Chart} x=${x} series=${series} unit="ns" label="Length and busy time of each step." onPick=${show}
         at=${(/** @type {number} */ row) => html`<strong>${printable(name(row))}</strong> ${shown(lengths[row], "ns")}, busy ${shown(busy[row], "ns")}${
           of("verdict")[row] ? `, ${of("verdict")[row]}` : ""}`} />`}
