@@ -12,8 +12,8 @@ import contextlib
 import importlib.util
 import inspect
 import itertools
-import os
 import re
+import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, overload
 
 from collector.bench.benchmark_errors import BenchmarkError
-from collector.files.path_kinds import is_folder, is_regular_file
+from collector.files.path_kinds import readable_mode
 from collector.text.wording import counted
 
 Axes = tuple[tuple[str, tuple[Any, ...]], ...]
@@ -150,19 +150,15 @@ def discover(paths: Sequence[Path], pattern: str = "") -> list[Instance]:
 def _files(paths: Sequence[Path]) -> list[Path]:
     files: list[Path] = []
     for path in paths:
-        if is_folder(path):
-            try:
-                os.scandir(path).close()  # rglob passes over what it may not read
-            except OSError as error:
-                raise BenchmarkError(f"{path}: {error.strerror or error}") from error
+        try:
+            mode = readable_mode(path)
+        except OSError as error:
+            raise BenchmarkError(f"{path}: {error.strerror or error}") from error
+        if stat.S_ISDIR(mode):
             files += sorted(path.rglob("bench_*.py"))
-        elif is_regular_file(path):
+        elif stat.S_ISREG(mode):
             files.append(path)
         else:
-            try:
-                path.stat()
-            except OSError as error:
-                raise BenchmarkError(f"{path}: {error.strerror or error}") from error
             raise BenchmarkError(f"{path} is neither a file nor a folder")
     return files
 

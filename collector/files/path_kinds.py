@@ -1,4 +1,4 @@
-"""The kind of file at a path, without an error where the system does not tell.
+"""The kind of file at a path, for most uses without an error where the system does not tell.
 
 Before CPython 3.14 `Path.is_dir`, `Path.is_file` and `Path.exists` raise an error for a path in a folder that the user
 may not enter, and for a name that is too long. Opening such a file gives the error that names it.
@@ -6,12 +6,9 @@ may not enter, and for a name that is too long. Opening such a file gives the er
 
 from __future__ import annotations
 
+import os
 import stat
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import os
 
 
 def mode_at(path: str | os.PathLike[str]) -> int:
@@ -35,3 +32,15 @@ def is_regular_file(path: str | os.PathLike[str]) -> bool:
 def exists(path: str | os.PathLike[str]) -> bool:
     """Whether a path leads to a file of any kind."""
     return mode_at(path) != 0
+
+
+def readable_mode(path: str | os.PathLike[str]) -> int:
+    """The type and permissions of a file, as in ``st_mode``.
+
+    Raises:
+        OSError: they are not known, or the file is a folder that this user may not list.
+    """
+    mode = Path(path).stat().st_mode
+    if stat.S_ISDIR(mode):
+        os.scandir(path).close()
+    return mode

@@ -56,7 +56,7 @@ def _read(content: FileContent) -> Step:
         figures=figures,
         has_all_figures=all(each.get("ledger") for each in inputs),
         window=window_of_inputs(inputs) if inputs else stated_window(stated),
-        is_simulated=any(each.get("simulated") is True for each in [stated, *inputs]),
+        is_simulated=stated.get("simulated") is True,
     )
     if trace.is_empty and not stated:  # a profile of ours may be that of a step in which nothing happened
         raise content.error("an XSpace profile in which nothing can be read")

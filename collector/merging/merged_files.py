@@ -232,8 +232,7 @@ class _WrittenFile:
     ) -> tuple[int, int]:
         for loss in Ledger.of(provenance).losses() if provenance is not None else ():
             self._writer.warn(f"{step.owner}: {loss}" if step.owner else loss)
-        simulated = {"simulated": True} if provenance is not None and provenance.simulated else {}
-        self._inputs.add(_window(provenance) | simulated)
+        self._inputs.add(_window(provenance))
         return self._writer.add(
             step_stats_of(message, is_run_metadata),
             number=step.number,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from collector.errors import CollectorError
-from collector.files.path_kinds import is_regular_file
+from collector.files.path_kinds import readable_mode
 
 VARIABLE = "COLLECTOR_PERFETTO_UI"
 """Environment variable that names the copy where no option does."""
@@ -62,11 +62,10 @@ def perfetto_files(given: str = "") -> PerfettoFiles | None:
     if chosen := given or os.environ.get(VARIABLE, ""):
         path = Path(chosen).expanduser()
         try:
-            if stat.S_ISDIR(path.stat().st_mode):
-                os.scandir(path).close()
+            mode = readable_mode(path)
         except OSError as error:
             raise CollectorError(f"{path} cannot be read: {error.strerror or error}", _REMEDY) from error
-        files = _of_archive(path) if is_regular_file(path) else _of_folder(path)
+        files = _of_archive(path) if stat.S_ISREG(mode) else _of_folder(path)
         if files is None:
             raise CollectorError(
                 f"{path}: this is no copy of Perfetto's page: it holds no index.html and no frontend_bundle.js", _REMEDY
