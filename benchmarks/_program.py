@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import ctypes
+import faulthandler
 import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
@@ -42,10 +44,22 @@ class Target(ctypes.Structure):
     )
 
 
+@contextlib.contextmanager
+def _timed(program: Program, what: str) -> Iterator[None]:
+    """Add the seconds of a block to those of the program's workload."""
+    before = time.monotonic()
+    try:
+        yield
+    finally:
+        program.seconds[what] = program.seconds.get(what, 0.0) + time.monotonic() - before
+
+
 class Program:
     """A program that launches empty kernels at full speed from C++, on a warm context."""
 
     def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        """Workload -> how long it took in all, with its waits."""
         self.launcher = ctypes.CDLL(os.environ[_LIBRARY])
         self.launcher.launcher_threads.restype = ctypes.c_uint64
         self.launcher.floor_stop.restype = ctypes.c_uint64
@@ -83,7 +97,7 @@ class Program:
 
     def launch(self, count: int, batch: int = 1000) -> np.ndarray[Any, Any]:
         """Launch ``count`` empty kernels; returns the nanoseconds of each call, without the waits between."""
-        with _placement.launching() as move_others:
+        with _timed(self, "launches"), _placement.launching() as move_others:
             first = self._launch(min(count, batch), batch)
             move_others()  # CUPTI and collectors start threads at their first use
             return np.concatenate([first, self._launch(count - len(first), batch)])
@@ -102,10 +116,11 @@ class Program:
     def launch_from_threads(self, threads: int, count: int) -> float:
         """Launch from several threads, each on its own stream; returns nanoseconds per launch over all of them."""
         streams = (ctypes.c_void_p * threads)(*(int(self.cuda.stream()) for _ in range(threads)))
-        took = self.launcher.launcher_threads(ctypes.byref(self.target), streams, threads, ctypes.c_uint64(count))
-        if took == 0:
-            raise RuntimeError("a launch failed in one of the threads")
-        self.cuda.synchronize()
+        with _timed(self, "threads"):
+            took = self.launcher.launcher_threads(ctypes.byref(self.target), streams, threads, ctypes.c_uint64(count))
+            if took == 0:
+                raise RuntimeError("a launch failed in one of the threads")
+            self.cuda.synchronize()
         return float(took) / (threads * count)
 
     def capture_graph(self, nodes: int) -> Any:
@@ -118,7 +133,7 @@ class Program:
 
     def replay(self, graph: Any, count: int) -> float:
         """Replay a graph ``count`` times, waiting for the GPU after every 50; returns nanoseconds per replay."""
-        with _placement.launching():
+        with _timed(self, "replays"), _placement.launching():
             before = time.perf_counter_ns()
             for index in range(count):
                 self.cuda.launch_graph(graph, self.stream)
@@ -131,7 +146,7 @@ class Program:
         """Run ``count`` kernels of ``kernel_ns`` one after another; returns nanoseconds per kernel."""
         self.cuda.launch("spin", ctypes.c_longlong(kernel_ns), stream=self.stream)  # loads it
         self.cuda.synchronize()
-        with _placement.launching():
+        with _timed(self, "busy"), _placement.launching():
             before = time.perf_counter_ns()
             for _ in range(count):
                 self.cuda.launch("spin", ctypes.c_longlong(kernel_ns), stream=self.stream)
@@ -161,21 +176,33 @@ def main(
 ) -> None:
     """Compare collectors by the results of ``measure``, each in a separate process; print, and save if requested.
 
-    With the first figure come the libcupti that each process had mapped at its end, and the card's clock then.
+    With the first figure come the libcupti that each process had mapped at its end, the card's clock then, and the time
+    that the process took. With ``--json FILE`` what each process reports is a line of ``FILE.processes`` when it has
+    ended, which is left if this process is killed.
     """
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--launches", type=int, default=launches)
     parser.add_argument("--rounds", type=int, default=rounds)
     parser.add_argument("--seconds", type=float, default=240, help="begin no round that would end later than this")
+    parser.add_argument("--timeout", type=float, default=80, help="seconds that the process of one collector may take")
     parser.add_argument("--seed", type=int, default=1, help="of the order of the collectors")
     parser.add_argument("--json", type=Path, help="also write the report here, with every sample")
     parser.add_argument("--simulated", action="store_true", help="on the simulator although there is a GPU")
+    parser.add_argument("--only", action="append", choices=collectors, help="compare these; may be given several times")
     parser.add_argument("--collector", choices=collectors, help="run one, in this process, and print its figures")
     options = parser.parse_args()
     if options.collector:
         collector = collectors[options.collector]()
-        found = measure(collector, program_for(collector), options.launches)
-        beside = {f"{next(iter(figures))}: {fact}": value for fact, value in surroundings_of_process().items()}
+        faulthandler.dump_traceback_later(0.9 * options.timeout)  # says where it was, if it is killed
+        began = time.monotonic()
+        program = program_for(collector)
+        ready = time.monotonic()
+        found = measure(collector, program, options.launches)
+        seconds = {"getting ready": ready - began, "everything after it": time.monotonic() - ready, **program.seconds}
+        facts_beside = surroundings_of_process() | {
+            "seconds": ", ".join(f"{what} {each:.2f}" for what, each in seconds.items())
+        }
+        beside = {f"{next(iter(figures))}: {fact}": value for fact, value in facts_beside.items()}
         print(json.dumps(found | beside))
         return
     from cuda_program import why_no_gpu
@@ -189,9 +216,11 @@ def main(
             f"On the simulator: {reason}. It stands for CUPTI and the driver, what these cost is not in the figures.\n"
         )
     arms: dict[str, Any] = {}
-    for name, make in collectors.items():
+    for name in options.only or collectors:
+        make = collectors[name]
         missing = why_missing(make(), simulated=bool(reason))
         command = [sys.executable, script, "--collector", name, "--launches", str(options.launches)]
+        command += ["--timeout", str(options.timeout)]
         arms[name] = bench.Missing(missing) if missing else bench.Process(command)
     with tempfile.TemporaryDirectory() as folder:
         os.environ[_LIBRARY] = str(build_launcher(Path(folder)))
@@ -205,10 +234,21 @@ def main(
             if options.json:
                 report.save(options.json)
 
+        def program_done(arm: str, seconds: float, found: Any) -> None:
+            trouble = str(found) if isinstance(found, bench.ArmError) else ""
+            print(f"{arm}: {trouble or 'done'} in {seconds:.1f} s", file=sys.stderr, flush=True)
+            if options.json:
+                line = {"arm": arm, "seconds": seconds, **({"failed": trouble} if trouble else found)}
+                with options.json.with_name(f"{options.json.name}.processes").open("a") as file:
+                    file.write(json.dumps(line) + "\n")
+
+        if options.json:
+            options.json.with_name(f"{options.json.name}.processes").write_text("")
         report = bench.compare_processes(
             arms, figures, name=Path(script).stem, rounds=options.rounds, max_seconds=options.seconds,
-            timeout=max(20.0, options.seconds / 3), seed=options.seed,
+            timeout=options.timeout, seed=options.seed,
             surroundings=surroundings(bool(reason)) | _placement.facts_of(placement), progress=progress,
+            program_done=program_done,
         )  # fmt: skip
     print(without_facts(report))
     print(facts(report))
@@ -217,7 +257,7 @@ def main(
     versions = {**report.environment["libraries"], **report.environment["other_packages"]}
     print("\nwith " + ", ".join(f"{name} {version}" for name, version in versions.items()))
     print("; ".join(f"{what.replace('_', ' ')}: {cores}" for what, cores in _placement.facts_of(placement).items()))
-    print("\nEach records: " + "; ".join(f"{name} - {make().records}" for name, make in collectors.items()) + ".")
+    print("\nEach records: " + "; ".join(f"{name} - {collectors[name]().records}" for name in arms) + ".")
     if options.json:
         report.save(options.json)
 

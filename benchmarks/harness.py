@@ -19,7 +19,7 @@ import json
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -129,8 +129,8 @@ def simulated_workloads(card: Any) -> dict[str, Call]:
 
 
 @contextlib.contextmanager
-def prepared(*, simulated: bool) -> Iterator[Bench]:
-    """The workloads, on the GPU or simulated.
+def prepared(wanted: Collection[str] = tuple(PEERS), *, simulated: bool) -> Iterator[Bench]:
+    """The workloads, on the GPU or simulated, and the wanted peers.
 
     Raises:
         collector.UnavailableError: there is no GPU.
@@ -149,6 +149,7 @@ def prepared(*, simulated: bool) -> Iterator[Bench]:
             peers = {
                 name: elsewhere(name, workloads, until_the_end) if name in WITH_CUPTI else make
                 for name, make in PEERS.items()
+                if name in wanted
             }
             found, unavailable = methods(gpu, peers)
             yield Bench(gpu, workloads, found, unavailable | torch_trouble)
@@ -162,7 +163,7 @@ def prepared(*, simulated: bool) -> Iterator[Bench]:
             REFERENCE: lambda: triton_do_bench(do_bench_on(card)),
             "flashinfer": elsewhere("flashinfer", workloads, until_the_end, "--simulated"),
         }
-        found, unavailable = methods(card, peers)
+        found, unavailable = methods(card, {name: make for name, make in peers.items() if name in wanted})
         yield Bench(card, workloads, found, unavailable)
 
 
@@ -180,8 +181,11 @@ def serve_peer(name: str, *, simulated: bool) -> None:
         serve(lambda: (simulated_workloads(card), flashinfer_bench_gpu_time(bench_gpu_time_on(card))))
 
 
-def measured(setup: Bench, call: Call, runs: int, deadline: float) -> Figures:
-    """Every figure of one workload; fewer runs (at least two) if the time is up. Methods that raise are failures."""
+def measured(setup: Bench, call: Call, runs: int, deadline: float, pause_s: float = 0.0) -> Figures:
+    """Every figure of one workload; fewer runs (at least two) if the time is up. Methods that raise are failures.
+
+    Before each measurement the card is idle for ``pause_s``: one that a method has heated slows the next method down.
+    """
     found = Figures()
     began = time.monotonic()
     half_time = began + (deadline - began) * 0.6
@@ -189,6 +193,7 @@ def measured(setup: Bench, call: Call, runs: int, deadline: float) -> Figures:
     def in_turn(take: Callable[[str, Method], None]) -> None:  # so that all measure the same state of the card
         for name, method in setup.methods.items():
             if name not in found.failed:
+                time.sleep(pause_s)
                 try:
                     take(name, method)
                 except Exception as error:
@@ -269,8 +274,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=RUNS)
     parser.add_argument("--seconds", type=float, default=300, help="for all workloads together, about")
+    parser.add_argument("--pause", type=float, default=0.3, help="seconds for which the card is idle before each run")
+    parser.add_argument("--workload", help="only those whose name contains this")
     parser.add_argument("--json", type=Path, help="also write every figure here")
     parser.add_argument("--simulated", action="store_true", help="try the benchmark out on simulated kernels")
+    parser.add_argument("--only", action="append", choices=PEERS, help="this peer; may be given several times")
     parser.add_argument("--serve", choices=PEERS, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
@@ -283,7 +291,7 @@ def main() -> int:
     began = time.monotonic()
     with contextlib.ExitStack() as open_until_the_end:
         try:
-            setup = open_until_the_end.enter_context(prepared(simulated=options.simulated))
+            setup = open_until_the_end.enter_context(prepared(options.only or PEERS, simulated=options.simulated))
         except (UnavailableError, ImportError) as error:
             print(f"not run: {error}")
             return 0
@@ -291,9 +299,10 @@ def main() -> int:
         for name, why in setup.unavailable.items():
             print(f"not available: {name} ({why})")
         print(f"\n| {' | '.join(HEADINGS)} |\n{'| --- ' * len(HEADINGS)}|")
-        for index, (name, call) in enumerate(setup.workloads.items(), 1):
-            deadline = began + options.seconds * index / len(setup.workloads)
-            found = measured(setup, call, options.runs, deadline)
+        chosen = {name: call for name, call in setup.workloads.items() if (options.workload or "") in name}
+        for index, (name, call) in enumerate(chosen.items(), 1):
+            deadline = began + options.seconds * index / len(chosen)
+            found = measured(setup, call, options.runs, deadline, options.pause)
             results[name] = asdict(found)
             print("\n".join(lines(name, found)), flush=True)
             spent.append(where(name, found.ours_goes_to))

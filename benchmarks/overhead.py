@@ -12,10 +12,13 @@ replay, and the number of kernels without usable times.
 
     overhead.py                  every collector that is installed; on the simulator if there is no GPU
     overhead.py --simulated      on the simulator in any case
+
+With COLLECTOR_BENCHMARK_LAUNCHES_ALONE=1 only the launches one by one are measured.
 """
 
 from __future__ import annotations
 
+import os
 import statistics
 from typing import Any
 
@@ -23,8 +26,11 @@ import numpy as np
 from _collectors import COLLECTORS, Collector
 from _program import Program, main
 
+QUIET, BATCH = 10, 1000
+"""The percentile of the means of so many launches each that other load on the machine does not reach."""
 LAUNCH = {
     "a launch": "the mean",
+    "a launch, undisturbed": "undisturbed",
     "a launch, median": "p50",
     "a launch, p99": "p99",
     "a launch, p99.99": "p99.99",
@@ -39,6 +45,8 @@ FIGURES = {
     "a launch afterwards, of before": "times",
 }
 THREADS, NODES = 8, 100
+LAUNCHES_ALONE = "COLLECTOR_BENCHMARK_LAUNCHES_ALONE"
+"""The environment variable that leaves out all workloads but the first, where time is short."""
 
 
 def measure(collector: Collector, program: Program, launches: int) -> dict[str, Any]:
@@ -57,8 +65,11 @@ def measure(collector: Collector, program: Program, launches: int) -> dict[str, 
     if collector.only_afterwards:
         return left | dict.fromkeys(set(FIGURES) - set(left), "it is here for what it leaves behind")
     shares = np.percentile(took, [50, 99, 99.99])
-    found: dict[str, Any] = dict(zip(LAUNCH, map(float, [took.mean(), *shares, took.max()]), strict=True))
+    values = [took.mean(), undisturbed(took), *shares, took.max()]
+    found: dict[str, Any] = dict(zip(LAUNCH, map(float, values), strict=True))
     found["a launch: lost"] = losses
+    if os.environ.get(LAUNCHES_ALONE):
+        return found | dict.fromkeys(set(FIGURES) - set(found) - set(left), "not asked for") | left
     collector.start(program)
     found["a launch from 8 threads"] = program.launch_from_threads(THREADS, max(launches // 4, 10))
     collector.stop()
@@ -68,6 +79,12 @@ def measure(collector: Collector, program: Program, launches: int) -> dict[str, 
     collector.stop()
     found["a kernel of 100 us"] = busy_ns if busy_ns > 90_000 else "the simulated GPU takes no time"
     return found | left
+
+
+def undisturbed(took: np.ndarray[Any, Any]) -> float:
+    """The `QUIET`-th percentile of the means of `BATCH` launches each."""
+    whole = took[: len(took) // BATCH * BATCH] if len(took) >= BATCH else took
+    return float(np.percentile(whole.reshape(-1, min(BATCH, len(whole))).mean(axis=1), QUIET))
 
 
 def replays(collector: Collector, program: Program, count: int) -> dict[str, Any]:
@@ -90,32 +107,37 @@ def replays(collector: Collector, program: Program, count: int) -> dict[str, Any
 
 
 def above_the_floor(report: Any) -> str:
-    """The cost that each collector adds to a launch, and its ratio to that of the floor with the same kinds.
+    """The cost that each collector adds to a launch, and its ratios to that of the floor with the same kinds.
 
-    The median over the rounds, and for the mean also the minimum.
+    The median over the rounds, and for the mean also the least. The first ratio is that of the least means, with all
+    that a collector does now and then; the second one that of launches that nothing else on the machine disturbed,
+    because the means of `BATCH` launches each differ by half on a virtual machine.
     """
     rounds = {
         figure: {name: arm.times_ns for name, arm in each.arms.items()}
         for each in report.comparisons
         if (figure := each.name.partition(": ")[2]) in LAUNCH
     }
-    mean = rounds["a launch"]
-    if "none" not in mean:
+    launches = rounds["a launch"]
+    if "none" not in launches:
         return "\nWithout plain launches there is nothing to hold added costs against."
-    heads = ["least mean", *LAUNCH.values()]
-    lines = [f"\n| added to a launch, ns | {' | '.join(heads)} | times what the floor adds |", "| --- " * 8 + "|"]
+    heads = ["least mean", *LAUNCH.values(), "times what the floor adds, least mean", "undisturbed"]
+    lines = [f"\n| added to a launch, ns | {' | '.join(heads)} |", f"{'| --- ' * (len(heads) + 1)}|"]
 
     def added(figure: str, name: str, of: Any = statistics.median) -> float:
         return float(of(rounds[figure][name]) - of(rounds[figure]["none"]))
 
-    for name in mean:
+    def of_the_floor(name: str, figure: str, of: Any) -> str:
+        floor = COLLECTORS[name]().floor
+        least = added(figure, floor, of) if floor in launches else 0
+        return f"{added(figure, name, of) / least:.2f} ({floor})" if least > 0 else "no floor that adds anything"
+
+    for name in launches:
         if name == "none":
             continue
         cells = [added("a launch", name, min), *(added(figure, name) for figure in LAUNCH)]
-        floor = COLLECTORS[name]().floor
-        least = added("a launch", floor) if floor in mean else 0
-        times = f"{added('a launch', name) / least:.2f} ({floor})" if least > 0 else "no floor that adds anything"
-        lines.append(f"| {name} | {' | '.join(f'{each:.0f}' for each in cells)} | {times} |")
+        ratios = [of_the_floor(name, "a launch", min), of_the_floor(name, "a launch, undisturbed", statistics.median)]
+        lines.append(f"| {name} | {' | '.join([*(f'{each:.0f}' for each in cells), *ratios])} |")
     return "\n".join(lines)
 
 

@@ -368,7 +368,7 @@ def benchmark(
             command += ["--json", str(report.folder / f"{script}.json")]
         command += simulated if report.simulated else options.split()
         if takes_seconds and not report.simulated:
-            command += ["--seconds", str(int(seconds * 0.7))]  # the last round may be a long one
+            command += ["--seconds", str(int(seconds * 0.85))]  # the last round may be a long one
         text = report.run(script, command, seconds)
         report.add_section(title, f"```text\n{text.strip()}\n```" if takes_seconds and script != "harness" else text)
 
@@ -429,7 +429,7 @@ FIRST_QUESTIONS = (
 """What the collector's design depends on and no documentation says."""
 STEPS: dict[str, tuple[Step, float]] = {
     "build": (build, 80),
-    "overhead": (benchmark("overhead", "What tracing costs", *SMALL), 65),
+    "overhead": (benchmark("overhead", "What tracing costs", *SMALL, options="--launches 100000"), 65),
     "completeness": (benchmark("completeness", "What is recorded of all launches", *ONCE), 45),
     "harness": (
         benchmark("harness", "The harness against do_bench", "--simulated", "--runs", "2", "--seconds", "5"), 80,
@@ -444,7 +444,9 @@ STEPS: dict[str, tuple[Step, float]] = {
     "frameworks": (
         run_tests("Tests of frameworks and other profilers", "frameworks.log", *gpu_tests.FRAMEWORKS), 105,
     ),
-    "stop_to_file": (benchmark("stop_to_file", "From the end of a step to its file", *ONCE), 90),
+    "stop_to_file": (
+        benchmark("stop_to_file", "From the end of a step to its file", *ONCE, options="--launches 250000"), 90,
+    ),
     "training_step": (
         benchmark(
             "training_step", "A step of training in PyTorch", "--simulated", "--launches", "3", "--rounds", "1"

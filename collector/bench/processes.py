@@ -1,8 +1,8 @@
 """Arms in separate processes: programs that report their own figures, compared round by round.
 
 This is necessary for collectors: a process has one CUPTI subscriber, the remains of a collector slow the next one, and
-peak memory belongs to a whole process. In every round each program is started anew, in random order; the last line of
-its output is a JSON object of figures. The requested figures are compared, the others are shown as facts.
+peak memory belongs to a whole process. In every round each program is started anew; the last line of its output is a
+JSON object of figures. The requested figures are compared, the others are shown as facts.
 
 >>> report = bench.compare_processes(
 ...     {"plain": bench.Process([sys.executable, __file__, "--arm=plain"]), "other": bench.Missing("no torch")},
@@ -37,6 +37,8 @@ _SHOWN_OUTPUT = 300
 
 RoundDone = Callable[[int, "_Report"], None]
 """Called with the number of finished rounds and the report so far."""
+ProgramDone = Callable[[str, float, "Mapping[str, Any] | ArmError"], None]
+"""Called with the arm, the seconds that its program took, and what it reported or how it failed."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +69,12 @@ def compare_processes(
     seed: int | None = None,
     surroundings: Mapping[str, Any] | None = None,
     progress: RoundDone | None = None,
+    program_done: ProgramDone | None = None,
 ) -> Report:
     """Start every program once in each round and compare their reports, with one comparison for each figure.
+
+    The first round is in the order of ``arms``, later ones in random order: if time runs out in the first, those that
+    were named first have been measured.
 
     The first arm that has a figure is its reference. Each reported number should be the median of many measurements:
     the result is the mean of the rounds' logarithms, with Student's interval.
@@ -78,13 +84,15 @@ def compare_processes(
         figures: figure -> unit: ns, bytes, or any other word.
         name: the name of the comparison.
         rounds: the number of starts of each program; an interval needs two.
-        max_seconds: begin no further round if this would probably be exceeded. One round is always made.
+        max_seconds: begin no further round if this would probably be exceeded, and no further program of the first
+            round after it.
         timeout: seconds that one program may take; then it is killed, and its arm is removed.
         same_within: a ratio whose whole interval lies within 1 plus or minus this counts as the same.
         seed: of the order of the arms; None: a new one, which the report contains.
         surroundings: facts about the environment besides the processor and the libraries: ``gpu``, ``gpu_uuid``,
             ``simulated``, ``driver_version`` and so on.
         progress: called after each round.
+        program_done: called after each program.
 
     Raises:
         BenchmarkError: no arm reports any of the figures.
@@ -127,11 +135,23 @@ def compare_processes(
             break
         one: dict[str, dict[str, Any]] = {}
         names = [arm for arm in programs if arm not in failures]
-        for index in order.permutation(len(names)).tolist():
+        if reported:
+            names = [names[index] for index in order.permutation(len(names)).tolist()]
+        for arm in names:
+            if not reported and one and time.monotonic() - began > max_seconds:
+                failures[arm] = ArmError(arm, f"no time was left: the arms before it took {max_seconds:g} s")
+                continue
+            begin = time.monotonic()
             try:
-                one[names[index]] = _run(names[index], programs[names[index]], timeout)
+                found: dict[str, Any] | ArmError = _run(arm, programs[arm], timeout)
             except ArmError as error:
-                failures[names[index]] = error
+                found = error
+            if isinstance(found, ArmError):
+                failures[arm] = found
+            else:
+                one[arm] = found
+            if program_done is not None:
+                program_done(arm, time.monotonic() - begin, found)
         if len(failures) == len(arms):
             raise BenchmarkError(f"no arm could be measured; {'; '.join(map(str, failures.values()))}")
         reported.append(one)
@@ -185,6 +205,12 @@ def _comparison(
     )
 
 
+def _killed(process: subprocess.Popen[str]) -> str:
+    """Kill a process with those that it started; returns its standard error."""
+    os.killpg(process.pid, signal.SIGKILL)
+    return process.communicate()[1]
+
+
 def _run(arm: str, program: Process, timeout: float) -> dict[str, Any]:
     """The figures that one start of ``program`` reports.
 
@@ -207,11 +233,12 @@ def _run(arm: str, program: Process, timeout: float) -> dict[str, Any]:
     try:
         output, trouble = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired as error:
-        raise ArmError(arm, f"it took longer than {timeout:g} s") from error
+        said = _killed(process).strip()[-_SHOWN_OUTPUT:]
+        last_words = f"; the end of what it said: {said}" if said else ""
+        raise ArmError(arm, f"it took longer than {timeout:g} s{last_words}") from error
     finally:
         if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)  # with the processes that it started
-            process.communicate()
+            _killed(process)
     lines = output.strip().splitlines()
     if process.returncode != 0:
         last = (trouble.strip().splitlines() or lines or ["without a word"])[-1]

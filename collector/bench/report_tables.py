@@ -198,7 +198,7 @@ def how(comparison: Comparison) -> str:
     rounds = counted("{} round[|s]", comparison.rounds)
     if comparison.is_reported:
         return (
-            f"{_CLOCKS['reported']}; {rounds}, each arm in a new process, in random order, "
+            f"{_CLOCKS['reported']}; {rounds}, each arm in a new process, in random order after the first round, "
             f"{comparison.seconds:.0f} s; mean and interval of the rounds; seed {design['seed']}"
         )
     cache = f", {design['cache']} L2" if design["clock"] == "cupti" else ""

@@ -23,7 +23,7 @@ from notes import read_notes
 
 ROOT = Path(__file__).resolve().parents[2]
 GPU_TESTS = ROOT / "tests" / "gpu"
-TOGETHER = 4
+TOGETHER = min(8, max(4, (os.cpu_count() or 4) // 2))
 """The number of modules that run at the same time."""
 PROCESSES = 4
 """The maximum number of processes for one module, which needs a further one after each crash."""

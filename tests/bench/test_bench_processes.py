@@ -113,6 +113,28 @@ def test_no_further_round_begins_when_the_time_would_be_exceeded():
     assert re.search(r"slow +1 ns +unknown", reports[0][1])
 
 
+@pytest.mark.medium
+def test_the_first_round_is_in_the_given_order_and_ends_when_the_time_is_up():
+    report = bench.compare_processes(
+        {"a": says(t=2.0), "slow": program("import time; time.sleep(0.6); print('{\"t\": 1}')"), "late": says(t=3.0)},
+        {"t": "ns"}, max_seconds=0.5,
+    )  # fmt: skip
+    assert list(report.comparison.arms) == ["a", "slow"]
+    assert "no time was left: the arms before it took 0.5 s" in report.comparison.failures["late"]
+
+
+def test_what_each_program_reported_is_told_when_it_has_ended():
+    told = []
+    bench.compare_processes(
+        {"good": says(t=2.0, u=5), "bad": program("raise SystemExit('no luck')")}, {"t": "ns"}, rounds=1,
+        program_done=lambda arm, seconds, found: told.append((arm, seconds > 0, found)),
+    )  # fmt: skip
+    assert told[0] == ("good", True, {"t": 2.0, "u": 5})
+    assert told[1][:2] == ("bad", True)
+    assert isinstance(told[1][2], bench.ArmError)
+    assert "no luck" in str(told[1][2])
+
+
 def test_with_nothing_to_compare_there_is_an_error():
     with pytest.raises(bench.BenchmarkError, match=r"no arm could be measured.*not here"):
         bench.compare_processes({"a": bench.Missing("not here")}, {"t": "ns"})

@@ -153,7 +153,7 @@ def launches(script, **costs):
 
 
 def test_what_a_launch_costs_more_is_held_against_the_floor_of_the_same_kinds(script):
-    plain = [100, 90, 200, 300, 1000]
+    plain = [100, 80, 90, 200, 300, 1000]
     report = launches(
         script,
         **{
@@ -165,16 +165,18 @@ def test_what_a_launch_costs_more_is_held_against_the_floor_of_the_same_kinds(sc
         },
     )
     lines = script("overhead").above_the_floor(report).splitlines()
-    assert "| kineto, CUDA | 800 | 810 | 810 | 810 | 810 | 810 | 1.98 (floor, all) |" in lines
-    assert "| proton, tree | 800 | 810 | 810 | 810 | 810 | 810 | 7.36 (floor, kernels) |" in lines
+    columns = "800 | 810 | 810 | 810 | 810 | 810 | 810"
+    assert f"| kineto, CUDA | {columns} | 2.00 (floor, all) | 1.98 (floor, all) |" in lines
+    assert f"| proton, tree | {columns} | 8.00 (floor, kernels) | 7.36 (floor, kernels) |" in lines
     assert len({line.count("|") for line in lines if line}) == 1
 
 
 def test_without_plain_launches_or_a_floor_it_says_so(script):
     overhead = script("overhead")
-    assert "nothing to hold" in overhead.above_the_floor(launches(script, **{"floor, all": [1] * 5}))
-    text = overhead.above_the_floor(launches(script, **{"none": [1] * 5, "collector, all": [9] * 5}))
-    assert text.endswith("| 8 | 18 | 18 | 18 | 18 | 18 | no floor that adds anything |")
+    assert "nothing to hold" in overhead.above_the_floor(launches(script, **{"floor, all": [1] * 6}))
+    text = overhead.above_the_floor(launches(script, **{"none": [1] * 6, "collector, all": [9] * 6}))
+    none = "no floor that adds anything"
+    assert text.endswith(f"| 8 | 18 | 18 | 18 | 18 | 18 | 18 | {none} | {none} |")
 
 
 def test_a_file_is_reported_with_its_compressed_bytes_and_the_memory_it_took(script):
