@@ -24,7 +24,6 @@ using journal_format::kMagic;
 
 constexpr size_t kFrameHead = 16;
 constexpr size_t kBlockHead = 16;
-constexpr uint32_t kCallbackIds = 1024;
 
 }  // namespace
 
@@ -77,12 +76,12 @@ void Journal::give_up(const std::string& why) {
 
 void Journal::begin(const cupti::Library& library, const std::map<std::string, std::string>& texts,
                     const std::map<std::string, int64_t>& numbers) {
+  library_ = &library;
   write(kMagic.data(), kMagic.size());
   write_frame([&] {
     put_texts(texts);
     put_numbers(numbers);
     store::each_row_type(store::AllRows(), [this](auto type) { put_layout<typename decltype(type)::Type>(); });
-    put_callback_names(library);
   });
 }
 
@@ -117,6 +116,7 @@ void Journal::append(const store::Store& store, const AnnotationChanges& annotat
   write_frame([&] {
     put_text_block(Block::kStrings, store.strings.texts(), strings_written_);
     strings_written_ = store.strings.texts().size();
+    put_new_callback_names(store.rows.of<store::ApiCallRow>());
     for (const auto& [key, stream] : store.streams()) {
       stream.rows.each([this, &place = key](const auto& rows) { put_rows(place, rows); });
     }
@@ -267,19 +267,34 @@ void Journal::put_retold(const std::vector<Row>& rows) {
   if (!rows.empty()) put_run({}, rows.data(), rows.size());
 }
 
-void Journal::put_callback_names(const cupti::Library& library) {
-  std::vector<std::tuple<uint32_t, uint32_t, std::string>> names;
-  for (const auto domain : {cupti::CallbackDomain::kRuntimeApi, cupti::CallbackDomain::kDriverApi}) {
-    for (uint32_t id = 1; id < kCallbackIds; ++id) {
-      std::string name = library.callback_name(domain, id);
-      if (!name.empty()) names.emplace_back(static_cast<uint32_t>(domain), id, std::move(name));
+// libcupti names 1,400 functions, which take 52 KB: more than a small segment. A program calls some tens of them.
+void Journal::put_new_callback_names(const store::Chunks<store::ApiCallRow>& calls) {
+  struct Named {
+    uint32_t domain;
+    uint32_t id;
+    std::string name;
+  };
+  std::vector<Named> found;
+  const auto written = rows_written_.find({store::Table<store::ApiCallRow>::kName, store::StreamKey{}});
+  for (size_t at = written == rows_written_.end() ? 0 : written->second; at < calls.size();) {
+    size_t count = 0;
+    const store::ApiCallRow* const run = calls.run(at, count);
+    for (const store::ApiCallRow* row = run; row != run + count; ++row) {
+      const auto domain = static_cast<cupti::CallbackDomain>(row->domain);
+      auto& known = known_callbacks_[domain == cupti::CallbackDomain::kRuntimeApi ? 1 : 0];
+      if (row->callback_id >= known.size() || known[row->callback_id]) continue;
+      known.set(row->callback_id);
+      std::string name = library_->callback_name(domain, row->callback_id);
+      if (!name.empty()) found.push_back({row->domain, row->callback_id, std::move(name)});
     }
+    at += count;
   }
-  begin_block(Block::kCallbackNames, names.size());
-  for (const auto& [domain, id, name] : names) {
-    put_value(domain);
-    put_value(id);
-    put_text(name);
+  if (found.empty()) return;
+  begin_block(Block::kCallbackNames, found.size());
+  for (const Named& each : found) {
+    put_value(each.domain);
+    put_value(each.id);
+    put_text(each.name);
   }
   end_block();
 }

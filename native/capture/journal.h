@@ -5,6 +5,8 @@
 
 #include <sys/types.h>
 
+#include <array>
+#include <bitset>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -85,7 +87,8 @@ class Journal {
   void put_retold(const std::vector<Row>& rows);
   template <typename Row>
   void note_times(const Row* rows, size_t count);
-  void put_callback_names(const cupti::Library& library);
+  // The names of functions of which these are the first calls.
+  void put_new_callback_names(const store::Chunks<store::ApiCallRow>& calls);
   void put_annotations(const AnnotationChanges& annotations);
   template <typename Texts>
   void put_text_block(Block kind, const Texts& texts, size_t first);
@@ -107,6 +110,7 @@ class Journal {
   void write_frame(Fill fill, journal_format::FrameFlag flag = journal_format::FrameFlag::kNone);
   void write(const void* data, size_t bytes);
 
+  const cupti::Library* library_ = nullptr;
   std::string path_;
   int file_ = -1;
   bool is_ours_ = false;
@@ -123,6 +127,7 @@ class Journal {
   int64_t decoded_ns_ = 0;
   std::map<std::pair<std::string_view, store::StreamKey>, size_t> rows_written_;
   size_t strings_written_ = 0;
+  std::array<std::bitset<cupti::kCallbackIds>, 2> known_callbacks_;  // of the driver and of the runtime: named already
 };
 
 }  // namespace collector::capture

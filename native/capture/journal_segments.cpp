@@ -17,6 +17,16 @@
 #include "capture/clocks.h"
 
 namespace collector::capture {
+namespace {
+
+bool has_work_of_gpu(const Journal& file) {
+  const auto& rows = file.num_rows();
+  return rows.count(store::Table<store::KernelRow>::kName) + rows.count(store::Table<store::MemcpyRow>::kName) +
+             rows.count(store::Table<store::MemsetRow>::kName) !=
+         0;
+}
+
+}  // namespace
 
 JournalSegments::JournalSegments(std::string path, const SegmentLimits& limits)
     : path_(std::move(path)), limits_(limits) {
@@ -47,6 +57,7 @@ void JournalSegments::open(uint32_t number, std::unique_ptr<Journal> file) {
 void JournalSegments::begin(const cupti::Library& library, const std::map<std::string, std::string>& texts,
                             const std::map<std::string, int64_t>& numbers) {
   library_ = &library;
+  library.keep_callback_names();
   texts_ = texts;
   numbers_ = numbers;
   if (file_) write_head();
@@ -122,7 +133,8 @@ void JournalSegments::cut(const store::Store& store, AnnotationLog& annotations,
   file_->close();
   if (!trouble().empty()) return;
   for (const auto& [table, rows] : file_->num_rows()) rows_before_[std::string(table)] += rows;
-  closed_.push_back({segment_number(), file_->num_bytes(), clock_ns(CLOCK_MONOTONIC), !file_->num_rows().empty()});
+  closed_.push_back({segment_number(), file_->num_bytes(), clock_ns(CLOCK_MONOTONIC), !file_->num_rows().empty(),
+                     has_work_of_gpu(*file_)});
   open(segment_number() + 1, std::move(next));
   write_head();
   file_->retell(store, annotations.told(), retold_);
@@ -137,19 +149,23 @@ void JournalSegments::remove_old_segments() {
   for (const Closed& segment : closed_) bytes += segment.bytes;
   while (!closed_.empty()) {
     const bool is_old = limits_.total_ns != 0 && now - closed_.front().closed_ns > limits_.total_ns;
-    // One delivery of records can be larger than all that is kept: the latest stays until there is another.
-    const bool is_beyond = limits_.total_bytes != 0 && bytes > limits_.total_bytes && !has_latest_rows_in_oldest();
-    if (!is_old && !is_beyond) return;
+    const bool is_beyond = limits_.total_bytes != 0 && bytes > limits_.total_bytes;
+    if (!is_old && (!is_beyond || has_latest_in_oldest(bytes - closed_.front().bytes))) return;
     bytes -= closed_.front().bytes;
     ::unlink(name_of(closed_.front().number).c_str());
     closed_.pop_front();
   }
 }
 
-bool JournalSegments::has_latest_rows_in_oldest() const {
+bool JournalSegments::has_latest_in_oldest(uint64_t later_bytes) const {
   const auto has_rows = [](const Closed& segment) { return segment.has_rows; };
-  return closed_.front().has_rows && file_->num_rows().empty() &&
-         std::none_of(std::next(closed_.begin()), closed_.end(), has_rows);
+  const auto has_work = [](const Closed& segment) { return segment.has_work; };
+  const auto later = std::next(closed_.begin());
+  if (later_bytes > limits_.total_bytes) return false;
+  if (closed_.front().has_rows && file_->num_rows().empty() && std::none_of(later, closed_.end(), has_rows)) {
+    return true;
+  }
+  return closed_.front().has_work && !has_work_of_gpu(*file_) && std::none_of(later, closed_.end(), has_work);
 }
 
 void JournalSegments::finish(const std::map<std::string, std::string>& texts, std::map<std::string, int64_t> numbers) {

@@ -72,14 +72,17 @@ class JournalSegments {
     uint64_t bytes;
     int64_t closed_ns;  // on CLOCK_MONOTONIC
     bool has_rows;
+    bool has_work;  // of the GPU
   };
 
   std::string name_of(uint32_t number) const;
   void open(uint32_t number, std::unique_ptr<Journal> file);
   void write_head();
   void remove_old_segments();
-  // Whether the oldest closed segment has the latest rows.
-  bool has_latest_rows_in_oldest() const;
+  // Whether the oldest closed segment has the latest rows, or the latest work of the GPU. They stay until there are
+  // others: one delivery of records can be larger than all that is kept. But what came after them, such as the overhead
+  // of a flush, must not be more than all that is kept.
+  bool has_latest_in_oldest(uint64_t later_bytes) const;
 
   std::string path_;
   SegmentLimits limits_;

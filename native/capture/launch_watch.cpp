@@ -8,7 +8,6 @@
 namespace collector::capture {
 namespace {
 
-constexpr uint32_t kCallbackIds = 1024;
 
 bool begins_with(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
 
@@ -65,7 +64,7 @@ void LaunchWatch::begin(const cupti::Library& library, bool watch) {
   }
   if (!watch) return;
   for (const auto domain : {cupti::CallbackDomain::kRuntimeApi, cupti::CallbackDomain::kDriverApi}) {
-    for (uint32_t id = 1; id < kCallbackIds; ++id) {
+    for (uint32_t id = 1; id < cupti::kCallbackIds; ++id) {
       const std::string name = library.callback_name(domain, id);
       if (is_launch(name)) launching_.emplace(static_cast<uint32_t>(domain), id);
       if (is_wait(name)) waits_.emplace(static_cast<uint32_t>(domain), id);

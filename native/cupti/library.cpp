@@ -463,7 +463,20 @@ uint32_t Library::stride(ActivityKind kind) const {
   return index < std::size(strides_) ? strides_[index].load(std::memory_order_relaxed) : 0U;
 }
 
+void Library::keep_callback_names() const {
+  if (has_callback_names_.load(std::memory_order_relaxed)) return;
+  for (const auto domain : {CallbackDomain::kDriverApi, CallbackDomain::kRuntimeApi}) {
+    std::vector<std::string>& names = callback_names_[domain == CallbackDomain::kRuntimeApi ? 1 : 0];
+    for (uint32_t id = 0; id < kCallbackIds; ++id) names.push_back(callback_name(domain, id));
+  }
+  has_callback_names_.store(true, std::memory_order_release);
+}
+
 std::string Library::callback_name(CallbackDomain domain, uint32_t callback_id) const {
+  const bool is_of_api = domain == CallbackDomain::kDriverApi || domain == CallbackDomain::kRuntimeApi;
+  if (is_of_api && callback_id < kCallbackIds && has_callback_names_.load(std::memory_order_acquire)) {
+    return callback_names_[domain == CallbackDomain::kRuntimeApi ? 1 : 0][callback_id];
+  }
   const char* name = nullptr;
   if (cupti_.GetCallbackName == nullptr) return "";
   if (cupti_.GetCallbackName(domain, callback_id, &name) != Result::kSuccess || name == nullptr) return "";

@@ -24,6 +24,9 @@
 
 namespace collector::cupti {
 
+// Above the number of every function of the driver and the runtime in CUDA 12.0 - 13.5.
+inline constexpr uint32_t kCallbackIds = 1024;
+
 // NOLINTBEGIN(readability-identifier-naming): the members bear NVIDIA's own names.
 
 // Functions of the driver, with its plain int results.
@@ -126,6 +129,9 @@ class Library {
   // The name of an API function without its version suffix: "cudaLaunchKernel". Empty if the library has no name for
   // it.
   std::string callback_name(CallbackDomain domain, uint32_t callback_id) const;
+  // Asks for the names of all functions at once. From then on callback_name() needs no libcupti, which may be out of
+  // use when the last rows are written. Called by one thread at a time.
+  void keep_callback_names() const;
 
   // CUPTI's text for a result, or "".
   std::string text_of(Result result) const;
@@ -156,6 +162,10 @@ class Library {
   const void* (*simulator_instance_)() = nullptr;
   const void* simulated_instance_ = nullptr;
   mutable std::array<std::atomic<uint32_t>, 64> strides_{};
+
+  using CallbackNames = std::array<std::vector<std::string>, 2>;  // of the driver and of the runtime, by id
+  mutable CallbackNames callback_names_;
+  mutable std::atomic<bool> has_callback_names_{false};
 };
 
 }  // namespace collector::cupti

@@ -99,6 +99,11 @@ inline constexpr CallbackName kCallbackNames[] = {
 // Above every callback id of CUDA 12.0 - 13.5.
 inline constexpr uint32_t kCallbackIds = 1024;
 
+// The numbers of functions that libcupti 13.1 names: the names of all that the table does not contain are made up, as
+// long as theirs are.
+inline constexpr uint32_t kRuntimeFunctions = 845;
+inline constexpr uint32_t kDriverFunctions = 549;
+
 // The id of a call by its name in cuptiGetCallbackName; 0 if the table does not contain the name.
 constexpr uint32_t callback_id(std::string_view name) {
   for (const CallbackName& row : kCallbackNames) {

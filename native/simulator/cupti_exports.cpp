@@ -1,4 +1,6 @@
 // libcupti's functions for tracers.
+#include <array>
+#include <cstdio>
 #include <cstring>
 
 #include "simulator/device_limits.h"
@@ -30,6 +32,23 @@ struct ResultText {
   const char* name;
   const char* message;
 };
+
+// The name of a function that the simulated program does not call, of the usual length. The text stays.
+const char* made_up_name(bool is_runtime, uint32_t id) {
+  using Names = std::array<std::array<char, 32>, collector::simulator::kRuntimeFunctions>;
+  static const auto* const names = [] {
+    auto* const all = new std::array<Names, 2>();
+    for (size_t runtime = 0; runtime < 2; ++runtime) {
+      const char* const form = runtime == 1 ? "cudaFunction%04u_v12000" : "cuFunctionOfTheDriver%04u";
+      for (size_t at = 0; at < collector::simulator::kRuntimeFunctions; ++at) {
+        std::array<char, 32>& name = (*all)[runtime][at];
+        std::snprintf(name.data(), name.size(), form, static_cast<unsigned>(at + 1));
+      }
+    }
+    return all;
+  }();
+  return (*names)[is_runtime ? 1 : 0][id - 1].data();
+}
 
 constexpr ResultText kResultTexts[] = {
     {0, 12000, "CUPTI_SUCCESS", "no error"},
@@ -361,7 +380,13 @@ SIMULATOR_EXPORT uint32_t cuptiGetCallbackName(uint32_t domain, uint32_t id, con
       *name = row.name;
       return Result::kSuccess;
     }
-    return Result::kInvalidParameter;
+    const bool is_runtime = domain == static_cast<uint32_t>(collector::cupti::CallbackDomain::kRuntimeApi);
+    const bool is_driver = domain == static_cast<uint32_t>(collector::cupti::CallbackDomain::kDriverApi);
+    const uint32_t count = is_runtime ? collector::simulator::kRuntimeFunctions
+                                      : (is_driver ? collector::simulator::kDriverFunctions : 0);
+    if (id == 0 || id > count) return Result::kInvalidParameter;
+    *name = made_up_name(is_runtime, id);
+    return Result::kSuccess;
   });
 }
 

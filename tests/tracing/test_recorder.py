@@ -16,6 +16,7 @@ import pytest
 
 import collector
 from collector.errors import CollectorWarning, NotTracedError, OutputError, SessionActiveError, UnknownFormatError
+from collector.launching.process_journals import traced_processes
 from collector.profiler import ProfilerHook
 from collector.recording.recording import Recording
 from collector.testing import SimulatedGpu
@@ -23,6 +24,9 @@ from collector.tracing.annotate import is_recording
 from collector.tracing.recorder import Keep, Recorder, open_recorder
 
 pytestmark = pytest.mark.simulator
+
+ACTIVITY_BUFFER_REQUEST = 458752
+"""The kind of overhead."""
 
 
 @pytest.fixture
@@ -107,6 +111,36 @@ def test_a_ring_smaller_than_one_delivery_of_records_keeps_the_latest_delivery(t
 
 
 @pytest.mark.medium
+@pytest.mark.parametrize("later", ["an overhead", "calls"])
+def test_the_latest_work_stays_in_a_ring_of_which_it_is_the_most(tmp_path, later):
+    """On an H200 the overheads of the last flush pushed all kernels out of a ring of 64 KB."""
+    with SimulatedGpu(real_time=True) as gpu, collector.record(keep="64KB", folder=tmp_path, strict=True) as recorder:
+        for number in range(1, 40_001):
+            gpu.launch("kernel", grid=(number, 1, 1), duration_ns=1000)
+        gpu.synchronize()
+        recorder._source.cut()
+        if later == "calls":
+            for _ in range(100):
+                gpu.api_call(driver="cuStreamQuery")
+        else:
+            gpu.overhead(ACTIVITY_BUFFER_REQUEST, 1000)
+        recorder._source.cut()
+        dumped = Recording.load(recorder.dump().journal)
+        for _ in range(30):
+            for _ in range(3_000):
+                gpu.api_call(driver="cuStreamQuery")
+            recorder._source.cut()
+        for _ in range(30):  # without records
+            recorder._source.cut()
+        segments = tmp_path.glob(".collector-ring-*/ring.journal/*.journal")
+        num_bytes = sum(path.stat().st_size for path in segments)
+        polled = Recording.load(recorder.dump().journal)
+    assert dumped.kernels.grid_x.max() == 40_000
+    assert dumped.ledger.losses() == polled.ledger.losses() == []
+    assert 0 < num_bytes < 200_000
+
+
+@pytest.mark.medium
 def test_a_ring_whose_records_are_all_too_old_does_not_say_that_nothing_happened(gpu, tmp_path):
     with collector.record(keep="1s", folder=tmp_path, strict=True) as recorder:
         gpu.launch("old")
@@ -115,9 +149,15 @@ def test_a_ring_whose_records_are_all_too_old_does_not_say_that_nothing_happened
         deadline = time.monotonic() + 60
         while kernels_of(recorder) and time.monotonic() < deadline:
             time.sleep(0.3)
-        ledger = Recording.load(recorder.dump().journal).ledger
+        dump = recorder.dump()
+        ledger = Recording.load(dump.journal).ledger
     assert ledger.rows_forgotten > 0
     assert ledger.losses() == []
+    # `collector run` writes a file for such a process: it used the GPU.
+    (tmp_path / "run").mkdir()
+    dump.journal.rename(tmp_path / "run" / f"here-{os.getpid()}.journal")
+    (process,) = traced_processes(tmp_path / "run").found
+    assert process.step.ledger.rows_forgotten == ledger.rows_forgotten
 
 
 @pytest.mark.medium
