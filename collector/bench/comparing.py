@@ -15,7 +15,7 @@ from collector.bench.checks import Check
 from collector.bench.cuda_gpu import find_gpu
 from collector.bench.design import Cache, Clock, Design
 from collector.bench.environment import environment, without_home
-from collector.bench.experiment import Progress, Run, failure_of, no_arm_left, run
+from collector.bench.experiment import ArmRun, Progress, Run, failure_of, no_arm_left, run
 from collector.bench.gpu import Gpu, Host
 from collector.bench.roofline import ceilings
 from collector.errors import UnavailableError
@@ -32,6 +32,7 @@ _CACHE_MATTERS = 1.1
 _MANY_OUTLIERS = 0.05
 _ABOVE_THE_ROOF = 1.05
 _EVENT_CONFIDENCE = 0.999  # a false warning for one in a thousand arms is acceptable
+_EVENT_RESOLUTION_NS = 500  # the documentation of cuEventElapsedTime: around half a microsecond
 
 
 class Rotating:
@@ -254,8 +255,7 @@ def _warnings(found: Run, design: Design, asked_reference: str, *, has_cache: bo
         warnings.append(f"other processes compute on this card: {', '.join(map(str, others))}")
     warnings += _cache_warnings(found, design)
     for name, arm in found.arms.items():
-        overhead = found.event_overhead_ns / (design.graph_calls or 1)
-        warnings += _arm_warnings(name, arm.times_ns, arm.span_ns, arm.event_ns, overhead)
+        warnings += _arm_warnings(name, arm, found.event_overhead_ns, design.graph_calls or 1)
     times = {name: arm.times_ns for name, arm in found.arms.items()}
     for name in list(times)[1:]:
         ratio = paired_interval(times[name], times[reference])
@@ -268,22 +268,25 @@ def _warnings(found: Run, design: Design, asked_reference: str, *, has_cache: bo
     return warnings
 
 
-def _arm_warnings(
-    name: str, times: Sequence[float], spans: Sequence[float], events: Sequence[float], event_overhead: float
-) -> list[str]:
+def _arm_warnings(name: str, arm: ArmRun, event_overhead_ns: float, calls: int) -> list[str]:
     warnings = []
-    far_out = int(outliers(times).sum())
-    if far_out > _MANY_OUTLIERS * len(times):
-        warnings.append(f"{name}: {far_out} of {len(times)} samples are outliers; they are kept")
-    if len(events) and len(spans):
+    far_out = int(outliers(arm.times_ns).sum())
+    if far_out > _MANY_OUTLIERS * len(arm.times_ns):
+        warnings.append(f"{name}: {far_out} of {len(arm.times_ns)} samples are outliers; they are kept")
+    if len(arm.event_ns) and len(arm.span_ns):
         # Events are queued behind other work, which closes the gaps that launches leave between an arm's kernels.
-        # Their time must lie between the time without gaps and the time with all gaps, plus the events' overhead.
-        by_events, busy, span = (median(each, _EVENT_CONFIDENCE) for each in (events, times, spans))
-        if by_events.high < busy.low or by_events.low - event_overhead > span.high:
+        # Their time must lie between the time without gaps and the time with all gaps, plus the events' overhead and
+        # within their resolution.
+        event_overhead, resolution = event_overhead_ns / calls, _EVENT_RESOLUTION_NS / calls
+        measured = arm.event_ns, arm.times_ns, arm.span_ns
+        by_events, busy, span = (median(each, _EVENT_CONFIDENCE) for each in measured)
+        least, most = busy.low - resolution, span.high + event_overhead + resolution
+        if by_events.high < least or by_events.low > most:
             warnings.append(
                 f"{name}: CUDA events measure {time_text(by_events.estimate)} and CUPTI {time_text(busy.estimate)} "
-                f"({time_text(span.estimate)} with the gaps): the difference exceeds their intervals and the "
-                f"{time_text(event_overhead)} that the events themselves take"
+                f"({time_text(span.estimate)} with the gaps): the difference exceeds their intervals, the "
+                f"{time_text(event_overhead)} that the events themselves take and the {time_text(resolution)} that "
+                "they resolve"
             )
     return warnings
 
