@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from asked_card import Card
     from notes import Notes
 
-TURNS, ROUNDS, THREADS = 100_000, 7, (1, 8)
+TURNS, ROUNDS, THREADS = 10_000, 5, (1, 8)
 KINDS = ("CONCURRENT_KERNEL", "DRIVER", "EXTERNAL_CORRELATION")
 CALLS = {
     "clock": "clock_gettime",

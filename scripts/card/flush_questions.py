@@ -75,16 +75,21 @@ def _one_thread(notes: Notes, card: Card) -> None:
             cuda.synchronize()
             continue
         cupti.completed.clear()
+        held = ", ".join(map(str, cupti.bytes_held())) or "none"
         cupti.flush(flag)
         launches = [record for record in cupti.records("DRIVER") if "Launch" in cupti.callback_name(record)]
         before = sum(record.u64(8) < launched for record in launches)
         kernels = Counter(_kernel_text(record) for record in cupti.records("CONCURRENT_KERNEL"))
-        rows.append((when, f"FlushAll({flag})", before, len(launches) - before, counted(kernels), len(cupti.completed)))
+        calls = before, len(launches) - before
+        rows.append((when, f"FlushAll({flag})", *calls, counted(kernels), len(cupti.completed), held))
         time.sleep(0.1)
     notes.table(
-        ("while", "call", f"calls of the {BEFORE} launches before", f"of the {AFTER + 1} after", "kernels", "buffers"),
+        (
+            "while", "call", f"calls of the {BEFORE} launches before", f"of the {AFTER + 1} after", "kernels",
+            "buffers", "bytes in those that had not come back before",
+        ),
         rows,
-    )
+    )  # fmt: skip
     notes.saw(
         f"the first FlushAll(0) returned {rows[0][2]} of {BEFORE} calls before the launch, {rows[0][3]} of {AFTER + 1} "
         "from it on",

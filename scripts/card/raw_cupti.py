@@ -182,6 +182,8 @@ class RawCupti(_Library):
         self._memory: list[Any] = []
         self._callbacks: list[Any] = []
         self._num_returned = 0
+        self._out: dict[int, Any] = {}
+        """Address -> the memory of a buffer that has not come back."""
         self._enabled: dict[str, None] = {}
         self._enabled_functions: list[tuple[str, int]] = []
         self._subscriber: ctypes.c_void_p | None = None
@@ -223,6 +225,7 @@ class RawCupti(_Library):
 
         def requested(buffer: Any, size: Any, max_records: Any) -> None:
             memory = (ctypes.c_uint64 * (buffer_bytes // 8))()
+            self._out[ctypes.addressof(memory)] = memory
             self._memory.append(memory)  # never freed: records are read at the end, and CUPTI may keep a buffer
             self.requested_by[threading.get_native_id()] += 1
             buffer[0], size[0], max_records[0] = ctypes.addressof(memory), buffer_bytes, 0
@@ -230,6 +233,7 @@ class RawCupti(_Library):
         def completed(_context: int, _stream: int, buffer: int, _size: int, num_bytes: int) -> None:
             thread_id = threading.get_native_id()
             self._num_returned += 1
+            self._out.pop(buffer, None)
             self.completed.append(CompletedBuffer(buffer, num_bytes, thread_id, current_thread_name(), self.phase))
 
         kept = _Requested(requested), _Completed(completed)
@@ -258,6 +262,10 @@ class RawCupti(_Library):
     def outstanding(self) -> int:
         """The number of buffers that were requested and have not come back."""
         return self.requested_by.total() - self._num_returned
+
+    def bytes_held(self) -> list[int]:
+        """Of each buffer that has not come back the bytes up to the last that is not 0."""
+        return [len(bytes(memory).rstrip(b"\0")) for memory in self._out.copy().values()]
 
     def end(self) -> dict[str, int]:
         """Disable all that was enabled, let every buffer come back, and unsubscribe; returns the result of each call.

@@ -70,7 +70,8 @@ def assert_no_gap(recording, end):
     assert recording.ledger.launches_seen == recording.ledger.launches_matched
 
 
-def test_parts_of_a_recording_count_the_buffers_of_work_that_runs(cuda, tmp_path):
+def test_parts_of_a_recording_in_which_work_runs_are_not_complete(cuda, tmp_path, show):
+    """Either CUPTI still holds the buffer with the call, which is counted, or the launch has no kernel yet."""
     stream = cuda.stream()
     with collector.record(folder=tmp_path, strict=True) as recorder:
         for _ in range(3):
@@ -84,7 +85,11 @@ def test_parts_of_a_recording_count_the_buffers_of_work_that_runs(cuda, tmp_path
         with collector.trace(synchronize=False) as later:
             pass
         ended = Recording.load(recorder.dump().journal)
-    assert (step.ledger.buffers_held, running.ledger.buffers_held, later.ledger.buffers_held) == (1, 1, 0)
+    parts = {"the step": step.ledger, "the dump": running.ledger, "the next step": later.ledger}
+    show("; ".join(f"{name}: {ledger.launches_seen} launches, {ledger.losses()}" for name, ledger in parts.items()))
+    assert not step.ledger.complete
+    assert not running.ledger.complete
+    assert later.ledger.buffers_held == 0
     assert ended.ledger.losses() == []
     assert (len(ended.kernels), ended.kernels.names()[-1]) == (16, "spin")
 
