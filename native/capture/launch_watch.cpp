@@ -8,7 +8,6 @@
 namespace collector::capture {
 namespace {
 
-
 bool begins_with(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
 
 // As ApiRole.LAUNCH in collector/recording/api_functions.py: it starts a kernel or a graph on a device.

@@ -382,8 +382,8 @@ SIMULATOR_EXPORT uint32_t cuptiGetCallbackName(uint32_t domain, uint32_t id, con
     }
     const bool is_runtime = domain == static_cast<uint32_t>(collector::cupti::CallbackDomain::kRuntimeApi);
     const bool is_driver = domain == static_cast<uint32_t>(collector::cupti::CallbackDomain::kDriverApi);
-    const uint32_t count = is_runtime ? collector::simulator::kRuntimeFunctions
-                                      : (is_driver ? collector::simulator::kDriverFunctions : 0);
+    const uint32_t count =
+        is_runtime ? collector::simulator::kRuntimeFunctions : (is_driver ? collector::simulator::kDriverFunctions : 0);
     if (id == 0 || id > count) return Result::kInvalidParameter;
     *name = made_up_name(is_runtime, id);
     return Result::kSuccess;
