@@ -26,6 +26,8 @@ ALL_KINDS = (39, 5, 4, 10, 1, 2, 38, 17)
 KERNELS = (10,)
 API_KINDS = (4, 5)
 FLOOR_OF_KERNELS, FLOOR_OF_ALL = "floor, kernels", "floor, all"
+UNZEROED, ONE_BUFFER, PROCESSOR_TIME = 1, 2, 4
+"""Settings of the floor: `Setting` of native/launcher.cpp."""
 SMALLEST_BUFFER = 8 << 20
 KERNEL = "empty_kernel"
 JOURNAL_SUFFIX = ".journal"
@@ -116,8 +118,8 @@ class Collector:
 class Floor(Collector):
     """A CUPTI client that does as little as possible."""
 
-    def __init__(self, *kinds: int) -> None:
-        self.kinds = kinds
+    def __init__(self, *kinds: int, settings: int = 0) -> None:
+        self.kinds, self.settings = kinds, settings
         self.records = "kernels, thrown away" if kinds == KERNELS else "every kind we record, thrown away"
         self.floor = FLOOR_OF_KERNELS if kinds == KERNELS else FLOOR_OF_ALL
 
@@ -128,7 +130,7 @@ class Floor(Collector):
         self.launcher = program.launcher
         kinds = (ctypes.c_uint32 * len(self.kinds))(*self.kinds)
         library = NativeSource().probe()["cupti_path"]
-        if self.launcher.floor_start(library.encode(), kinds, len(kinds)) != 0:
+        if self.launcher.floor_start(library.encode(), kinds, len(kinds), self.settings) != 0:
             raise RuntimeError("the floor could not enable what it needs")
 
     def stop(self) -> None:

@@ -44,22 +44,12 @@ class Target(ctypes.Structure):
     )
 
 
-@contextlib.contextmanager
-def _timed(program: Program, what: str) -> Iterator[None]:
-    """Add the seconds of a block to those of the program's workload."""
-    before = time.monotonic()
-    try:
-        yield
-    finally:
-        program.seconds[what] = program.seconds.get(what, 0.0) + time.monotonic() - before
-
-
 class Program:
     """A program that launches empty kernels at full speed from C++, on a warm context."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
-        """Workload -> how long it took in all, with its waits."""
+        """Part of the measurement -> how long it took in all, with its waits."""
         self.launcher = ctypes.CDLL(os.environ[_LIBRARY])
         self.launcher.launcher_threads.restype = ctypes.c_uint64
         self.launcher.floor_stop.restype = ctypes.c_uint64
@@ -95,9 +85,18 @@ class Program:
         )  # fmt: skip
         return Target(ctypes.cast(execute, ctypes.c_void_p).value, None, None, None, ctypes.addressof(self.activity), 1)
 
+    @contextlib.contextmanager
+    def part(self, name: str) -> Iterator[None]:
+        """Add the seconds of a block to those of this part."""
+        before = time.monotonic()
+        try:
+            yield
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - before
+
     def launch(self, count: int, batch: int = 1000) -> np.ndarray[Any, Any]:
         """Launch ``count`` empty kernels; returns the nanoseconds of each call, without the waits between."""
-        with _timed(self, "launches"), _placement.launching() as move_others:
+        with self.part("launches"), _placement.launching() as move_others:
             first = self._launch(min(count, batch), batch)
             move_others()  # CUPTI and collectors start threads at their first use
             return np.concatenate([first, self._launch(count - len(first), batch)])
@@ -116,7 +115,7 @@ class Program:
     def launch_from_threads(self, threads: int, count: int) -> float:
         """Launch from several threads, each on its own stream; returns nanoseconds per launch over all of them."""
         streams = (ctypes.c_void_p * threads)(*(int(self.cuda.stream()) for _ in range(threads)))
-        with _timed(self, "threads"):
+        with self.part("threads"):
             took = self.launcher.launcher_threads(ctypes.byref(self.target), streams, threads, ctypes.c_uint64(count))
             if took == 0:
                 raise RuntimeError("a launch failed in one of the threads")
@@ -133,7 +132,7 @@ class Program:
 
     def replay(self, graph: Any, count: int) -> float:
         """Replay a graph ``count`` times, waiting for the GPU after every 50; returns nanoseconds per replay."""
-        with _timed(self, "replays"), _placement.launching():
+        with self.part("replays"), _placement.launching():
             before = time.perf_counter_ns()
             for index in range(count):
                 self.cuda.launch_graph(graph, self.stream)
@@ -146,7 +145,7 @@ class Program:
         """Run ``count`` kernels of ``kernel_ns`` one after another; returns nanoseconds per kernel."""
         self.cuda.launch("spin", ctypes.c_longlong(kernel_ns), stream=self.stream)  # loads it
         self.cuda.synchronize()
-        with _timed(self, "busy"), _placement.launching():
+        with self.part("busy"), _placement.launching():
             before = time.perf_counter_ns()
             for _ in range(count):
                 self.cuda.launch("spin", ctypes.c_longlong(kernel_ns), stream=self.stream)

@@ -43,6 +43,7 @@ from _timers import (
 ROOT = Path(__file__).resolve().parent.parent
 RUNS = 20
 WALL_RUNS = 5
+MOST_REST_S = 3.0
 
 
 @dataclass(frozen=True)
@@ -184,7 +185,8 @@ def serve_peer(name: str, *, simulated: bool) -> None:
 def measured(setup: Bench, call: Call, runs: int, deadline: float, pause_s: float = 0.0) -> Figures:
     """Every figure of one workload; fewer runs (at least two) if the time is up. Methods that raise are failures.
 
-    Before each measurement the card is idle for ``pause_s``: one that a method has heated slows the next method down.
+    Before each measurement the card is idle for ``pause_s``, and until it is not throttled, `MOST_REST_S` at most: one
+    that a method has heated slows the next method down.
     """
     found = Figures()
     began = time.monotonic()
@@ -193,7 +195,7 @@ def measured(setup: Bench, call: Call, runs: int, deadline: float, pause_s: floa
     def in_turn(take: Callable[[str, Method], None]) -> None:  # so that all measure the same state of the card
         for name, method in setup.methods.items():
             if name not in found.failed:
-                time.sleep(pause_s)
+                rest(setup.gpu, pause_s)
                 try:
                     take(name, method)
                 except Exception as error:
@@ -221,6 +223,14 @@ def measured(setup: Bench, call: Call, runs: int, deadline: float, pause_s: floa
         except Exception as error:
             found.ours_goes_to = {"failed": f"{type(error).__name__}: {error}"}
     return found
+
+
+def rest(gpu: Any, pause_s: float) -> None:
+    """Leave the card idle for a while."""
+    time.sleep(pause_s)
+    until = time.monotonic() + MOST_REST_S
+    while pause_s and (state := gpu.state()) is not None and state.throttled_by and time.monotonic() < until:
+        time.sleep(0.05)
 
 
 def variation(values: list[float]) -> float:

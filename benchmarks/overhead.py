@@ -20,24 +20,23 @@ from __future__ import annotations
 
 import os
 import statistics
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from _collectors import COLLECTORS, Collector
 from _program import Program, main
 
-QUIET, BATCH = 10, 1000
-"""The percentile of the means of so many launches each that other load on the machine does not reach."""
 LAUNCH = {
     "a launch": "the mean",
-    "a launch, undisturbed": "undisturbed",
     "a launch, median": "p50",
     "a launch, p99": "p99",
     "a launch, p99.99": "p99.99",
     "a launch, longest": "longest",
 }
+ADDED = "a launch, median, more than before"
 FIGURES = {
-    **dict.fromkeys(LAUNCH, "ns"),
+    **dict.fromkeys((*LAUNCH, ADDED), "ns"),
     "a launch from 8 threads": "ns",
     "a replay of 100 kernels": "ns",
     "a kernel of 100 us": "ns",
@@ -45,6 +44,8 @@ FIGURES = {
     "a launch afterwards, of before": "times",
 }
 THREADS, NODES = 8, 100
+LEAST = 1.0
+"""The least that is stated to be added, in ns: figures are positive."""
 LAUNCHES_ALONE = "COLLECTOR_BENCHMARK_LAUNCHES_ALONE"
 """The environment variable that leaves out all workloads but the first, where time is short."""
 
@@ -65,8 +66,8 @@ def measure(collector: Collector, program: Program, launches: int) -> dict[str, 
     if collector.only_afterwards:
         return left | dict.fromkeys(set(FIGURES) - set(left), "it is here for what it leaves behind")
     shares = np.percentile(took, [50, 99, 99.99])
-    values = [took.mean(), undisturbed(took), *shares, took.max()]
-    found: dict[str, Any] = dict(zip(LAUNCH, map(float, values), strict=True))
+    found: dict[str, Any] = dict(zip(LAUNCH, map(float, [took.mean(), *shares, took.max()]), strict=True))
+    found[ADDED] = max(float(shares[0]) - before, LEAST)
     found["a launch: lost"] = losses
     if os.environ.get(LAUNCHES_ALONE):
         return found | dict.fromkeys(set(FIGURES) - set(found) - set(left), "not asked for") | left
@@ -79,12 +80,6 @@ def measure(collector: Collector, program: Program, launches: int) -> dict[str, 
     collector.stop()
     found["a kernel of 100 us"] = busy_ns if busy_ns > 90_000 else "the simulated GPU takes no time"
     return found | left
-
-
-def undisturbed(took: np.ndarray[Any, Any]) -> float:
-    """The `QUIET`-th percentile of the means of `BATCH` launches each."""
-    whole = took[: len(took) // BATCH * BATCH] if len(took) >= BATCH else took
-    return float(np.percentile(whole.reshape(-1, min(BATCH, len(whole))).mean(axis=1), QUIET))
 
 
 def replays(collector: Collector, program: Program, count: int) -> dict[str, Any]:
@@ -109,34 +104,41 @@ def replays(collector: Collector, program: Program, count: int) -> dict[str, Any
 def above_the_floor(report: Any) -> str:
     """The cost that each collector adds to a launch, and its ratios to that of the floor with the same kinds.
 
-    The median over the rounds, and for the mean also the least. The first ratio is that of the least means, with all
-    that a collector does now and then; the second one that of launches that nothing else on the machine disturbed,
-    because the means of `BATCH` launches each differ by half on a virtual machine.
+    The median over the rounds, and for the mean also the least. The first ratio is that of the least means. The second
+    one is that of the median launch less the one of the same process before the collector began: on a virtual machine
+    launches differ by half from process to process.
     """
     rounds = {
         figure: {name: arm.times_ns for name, arm in each.arms.items()}
         for each in report.comparisons
-        if (figure := each.name.partition(": ")[2]) in LAUNCH
+        if (figure := each.name.partition(": ")[2]) in (*LAUNCH, ADDED)
     }
     launches = rounds["a launch"]
     if "none" not in launches:
         return "\nWithout plain launches there is nothing to hold added costs against."
-    heads = ["least mean", *LAUNCH.values(), "times what the floor adds, least mean", "undisturbed"]
+    ratios_of = ("times what the floor adds, least mean", "in its process")
+    heads = ["least mean", *LAUNCH.values(), "in its process", *ratios_of]
     lines = [f"\n| added to a launch, ns | {' | '.join(heads)} |", f"{'| --- ' * (len(heads) + 1)}|"]
 
     def added(figure: str, name: str, of: Any = statistics.median) -> float:
         return float(of(rounds[figure][name]) - of(rounds[figure]["none"]))
 
-    def of_the_floor(name: str, figure: str, of: Any) -> str:
+    def in_its_process(name: str) -> float:
+        return float(statistics.median(rounds[ADDED][name]))
+
+    def of_the_floor(name: str, cost: Callable[[str], float]) -> str:
         floor = COLLECTORS[name]().floor
-        least = added(figure, floor, of) if floor in launches else 0
-        return f"{added(figure, name, of) / least:.2f} ({floor})" if least > 0 else "no floor that adds anything"
+        least = cost(floor) if floor in launches else 0
+        return f"{cost(name) / least:.2f} ({floor})" if least > 0 else "no floor that adds anything"
+
+    def least_mean(name: str) -> float:
+        return added("a launch", name, min)
 
     for name in launches:
         if name == "none":
             continue
-        cells = [added("a launch", name, min), *(added(figure, name) for figure in LAUNCH)]
-        ratios = [of_the_floor(name, "a launch", min), of_the_floor(name, "a launch, undisturbed", statistics.median)]
+        cells = [least_mean(name), *(added(figure, name) for figure in LAUNCH), in_its_process(name)]
+        ratios = [of_the_floor(name, least_mean), of_the_floor(name, in_its_process)]
         lines.append(f"| {name} | {' | '.join([*(f'{each:.0f}' for each in cells), *ratios])} |")
     return "\n".join(lines)
 

@@ -42,9 +42,10 @@ def training_step(device: str, layers: int, width: int, batch: int) -> Callable[
 
 def measure(collector: Collector, program: Program, launches: int) -> dict[str, Any]:
     """Time steps under the collector."""
-    import torch
+    with program.part("importing"):
+        import torch
 
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+        device = "cuda" if torch.cuda.is_available() else "cpu"
     scale = 1 if device == "cuda" else 16
     workloads = {
         "a step of small kernels": (training_step(device, 20, 256 // scale, 64), launches),
@@ -52,11 +53,15 @@ def measure(collector: Collector, program: Program, launches: int) -> dict[str, 
     }
     found: dict[str, Any] = {}
     for figure, (step, count) in workloads.items():
-        for _ in range(WARM_UP):
-            step()
-        collector.start(program)
-        found[figure] = float(np.median([timed_ns(step) for _ in range(count)]))
-        collector.stop()
+        with program.part("warm-up"):
+            for _ in range(WARM_UP):
+                step()
+        with program.part("start"):
+            collector.start(program)
+        with program.part("steps"):
+            found[figure] = float(np.median([timed_ns(step) for _ in range(count)]))
+        with program.part("stop"):
+            collector.stop()
         found[f"{figure}: steps"] = count
         if isinstance(collector, Ours):
             found[f"{figure}: kernels of one"] = round(collector.kernels() / count, 1)

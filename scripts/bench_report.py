@@ -28,6 +28,7 @@ SECONDS = 570
 DEFAULT_SECONDS = 60
 CHOICES: dict[str, tuple[tuple[str, ...], int]] = {
     "overhead": (("--launches=50000", "--rounds=5", "--seconds=60"), 90),
+    "floors": (("--launches=20000", "--rounds=2", "--seconds=15"), 30),
     "completeness": (("--launches=20000", "--rounds=3", "--seconds=30"), 60),
     "sessions": (("--launches=5000", "--rounds=3", "--seconds=30"), 60),
     "killed": (("--launches=200000", "--rounds=3", "--seconds=30"), 60),

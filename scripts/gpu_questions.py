@@ -79,12 +79,10 @@ class Question:
 
 QUESTIONS: dict[str, Question] = {
     "machine": Question("The machine", record_questions.machine, 20),
+    "flush": Question("Records that a flush returns", flush_questions.flush, 12, tuple(flush_questions.PARTS)),
     "peer_copies": Question(
         "Graphs after sessions with copies between GPUs", peer_copy_questions.peer_copies, 60,
         peer_copy_questions.PARTS,
-    ),
-    "call_costs": Question(
-        "What the calls of an annotation cost", cost_questions.call_costs, 10, cost_questions.PARTS, False
     ),
     "hang": Question("A kernel that does not end", fault_questions.hang, 15, ("raw", "recorder")),
     "sticky": Question(
@@ -96,7 +94,9 @@ QUESTIONS: dict[str, Question] = {
     "threads": Question(
         "Threads of buffer completions", load_questions.completing_threads, 10, ("off", "on"), False
     ),
-    "flush": Question("Records that a flush returns", flush_questions.flush, 12, tuple(flush_questions.PARTS)),
+    "call_costs": Question(
+        "What the calls of an annotation cost", cost_questions.call_costs, 10, cost_questions.PARTS, False
+    ),
     "graphs": Question("Callbacks and ids of CUDA graphs", graph_questions.graphs, 12, graph_questions.PARTS),
     "strides": Question("Sizes of records", record_questions.strides, 15),
     "kinds": Question(

@@ -27,13 +27,14 @@ import json
 import os
 import platform
 import re
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
 import tarfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -146,15 +147,18 @@ class Report:
         """Add a section, or replace an earlier one with that title."""
         self.sections = [each for each in self.sections if each[0] != title] + [(title, body)]
 
-    def run(self, title: str, command: list[str], seconds: float, *, required: bool = True) -> str:
+    def run(
+        self, title: str, command: list[str], seconds: float, *, required: bool = True,
+        environment: Mapping[str, str] | None = None,
+    ) -> str:  # fmt: skip
         """Run a step in ``RUN``; print and return its output. A failure is recorded, and the next step runs."""
         self.failed = [each for each in self.failed if each != title]  # of an earlier call
         limit = max(1.0, min(seconds, self.left()))
         print(f"== {title} (at most {limit:.0f} s)", flush=True)
         before = time.monotonic()
         process = subprocess.Popen(
-            command, cwd=RUN, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            start_new_session=True,
+            command, cwd=RUN, env={**self.environment, **(environment or {})}, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
         try:
             printed, _ = process.communicate(timeout=limit)
@@ -349,8 +353,9 @@ def try_examples(report: Report, seconds: float) -> None:
 
 
 def benchmark(
-    script: str, title: str, *simulated: str, takes_seconds: bool = True, has_json: bool = True, options: str = ""
-) -> Step:
+    script: str, title: str, *simulated: str, takes_seconds: bool = True, has_json: bool = True, options: str = "",
+    result: str = "", launches_alone: bool = False,
+) -> Step:  # fmt: skip
     """Return the step that runs a script of ``benchmarks``.
 
     Args:
@@ -360,16 +365,20 @@ def benchmark(
         takes_seconds: whether it has the option ``--seconds``.
         has_json: whether it has the option ``--json``.
         options: options on a GPU.
+        result: the name of its results in the folder; that of the script if empty.
+        launches_alone: whether only launches one by one are measured.
     """
+    result = result or script
 
     def run(report: Report, seconds: float) -> None:
         command = [report.python, str(ROOT / "benchmarks" / f"{script}.py")]
         if has_json:
-            command += ["--json", str(report.folder / f"{script}.json")]
-        command += simulated if report.simulated else options.split()
+            command += ["--json", str(report.folder / f"{result}.json")]
+        command += simulated if report.simulated else shlex.split(options)
         if takes_seconds and not report.simulated:
             command += ["--seconds", str(int(seconds * 0.85))]  # the last round may be a long one
-        text = report.run(script, command, seconds)
+        environment = {"COLLECTOR_BENCHMARK_LAUNCHES_ALONE": "1"} if launches_alone else {}
+        text = report.run(result, command, seconds, environment=environment)
         report.add_section(title, f"```text\n{text.strip()}\n```" if takes_seconds and script != "harness" else text)
 
     return run
@@ -421,38 +430,56 @@ def ask(title: str, *names: str, others: bool = False) -> Step:
     return run
 
 
+OURS = "--only none --only 'floor, kernels' --only 'collector, kernels' --only 'floor, all' --only 'collector, all'"
+PEERS = "--only 'kineto, CUDA' --only 'kineto, CPU + CUDA' --only 'proton, tree' --only 'proton, trace'"
+"""Collectors of `benchmarks/_collectors.py`; each of the latter needs 6 to 15 s, and of the former 2."""
 SMALL = ("--simulated", "--launches", "1000", "--rounds", "2")
 ONCE = ("--simulated", "--launches", "1000", "--rounds", "1")
 FIRST_QUESTIONS = (
-    "machine", "peer_copies", "call_costs", "hang", "sticky", "clocks", "threads", "flush", "graphs", "strides",
+    "machine", "flush", "peer_copies", "hang", "sticky", "clocks", "threads", "call_costs", "graphs", "strides",
 )  # fmt: skip
 """What the collector's design depends on and no documentation says."""
 STEPS: dict[str, tuple[Step, float]] = {
     "build": (build, 80),
-    "overhead": (benchmark("overhead", "What tracing costs", *SMALL, options="--launches 100000"), 65),
-    "completeness": (benchmark("completeness", "What is recorded of all launches", *ONCE), 45),
-    "harness": (
-        benchmark("harness", "The harness against do_bench", "--simulated", "--runs", "2", "--seconds", "5"), 80,
-    ),
-    "nvtx": (
+    "peers": (
         benchmark(
-            "nvtx", "What an NVTX range costs", "--turns", "2000", "--rounds", "2", takes_seconds=False, has_json=False,
-        ), 30,
+            "overhead", "What tracing costs, beside other collectors", *SMALL, result="peers", launches_alone=True,
+            options=f"--launches 50000 --rounds 2 {OURS} {PEERS}",
+        ), 120,
+    ),
+    "floors": (
+        benchmark("floors", "What a client that keeps nothing costs", *ONCE, options="--launches 50000 --rounds 4"), 60,
     ),
     "tests": (run_tests("Tests", "tests.log", *gpu_tests.CORE, rest=True), 165),
-    "record": (record, 60),
+    "training_step": (
+        benchmark(
+            "training_step", "A step of training in PyTorch", "--simulated", "--launches", "3", "--rounds", "1",
+            options="--launches 100 --rounds 1 --only none --only 'collector, all' --only 'kineto, CUDA'",
+        ), 75,
+    ),
+    "first_questions": (ask("first questions", *FIRST_QUESTIONS), 70),
+    "harness": (
+        benchmark(
+            "harness", "The harness against do_bench", "--simulated", "--runs", "2", "--seconds", "5",
+            options="--only do_bench",
+        ), 75,
+    ),
     "frameworks": (
         run_tests("Tests of frameworks and other profilers", "frameworks.log", *gpu_tests.FRAMEWORKS), 105,
     ),
-    "stop_to_file": (
-        benchmark("stop_to_file", "From the end of a step to its file", *ONCE, options="--launches 250000"), 90,
-    ),
-    "training_step": (
+    "overhead": (
         benchmark(
-            "training_step", "A step of training in PyTorch", "--simulated", "--launches", "3", "--rounds", "1"
-        ), 60,
+            "overhead", "What tracing costs", *SMALL,
+            options=f"--launches 50000 --rounds 6 {OURS} --only 'collector, all, journal'",
+        ), 80,
     ),
-    "first_questions": (ask("first questions", *FIRST_QUESTIONS), 70),
+    "record": (record, 60),
+    "stop_to_file": (
+        benchmark(
+            "stop_to_file", "From the end of a step to its file", *ONCE,
+            options="--only 'collector .json' --only 'kineto, CUDA' --only 'collector .pb' --only 'proton, trace'",
+        ), 75,
+    ),
     "questions": (ask("questions", *FIRST_QUESTIONS, others=True), 75),
     "streaming": (
         benchmark(
@@ -468,6 +495,17 @@ STEPS: dict[str, tuple[Step, float]] = {
     ),
     "kernels": (compare_kernels, 40),
     "examples": (try_examples, 60),
+    "completeness": (
+        benchmark(
+            "completeness", "What is recorded of all launches", *ONCE,
+            options="--only 'collector, kernels' --only 'collector, all' --only 'kineto, CUDA' --only 'proton, trace'",
+        ), 75,
+    ),
+    "nvtx": (
+        benchmark(
+            "nvtx", "What an NVTX range costs", "--turns", "2000", "--rounds", "2", takes_seconds=False, has_json=False,
+        ), 30,
+    ),
     "sessions": (benchmark("sessions", "Starting, stopping, and what short sessions miss", *SMALL), 60),
     "killed": (
         benchmark("killed", "What a killed program leaves", "--simulated", "--launches", "100000", "--rounds", "1"), 45,
@@ -482,12 +520,12 @@ STEPS: dict[str, tuple[Step, float]] = {
 }  # fmt: skip
 """Name -> its function, and its time limit in seconds; in the order of importance.
 
-On an H100 with 16 processors the build took 34 s, the first questions 40, the tests 140, the recordings 38, and the
-other questions 57.
+On an H100 with 16 processors the build took 34 s, the first questions 40, the recordings 38, and the other questions
+57; the tests of both steps 70 s until those began that run alone, and these another 60.
 """
 CALLS: dict[str, tuple[float, tuple[str, ...]]] = {
-    "first": (550, ("build", "overhead", "completeness", "harness", "nvtx", "tests", "record")),
-    "second": (265, ("frameworks", "stop_to_file", "training_step")),
+    "first": (530, ("build", "peers", "floors", "tests", "training_step")),
+    "second": (265, ("first_questions", "harness", "frameworks")),
 }
 """The calls on a machine that is lent for a quarter of an hour: the seconds of each, and the steps that fit into them.
 

@@ -51,6 +51,21 @@ int synchronize(const Target& target) {
 
 constexpr size_t kBufferBytes = size_t{4} << 20;
 
+// What it does differently from the usual floor.
+enum Setting : uint32_t {
+  kUnzeroed = 1,       // CUPTI zeroes the buffers
+  kOneBuffer = 2,      // all threads write to one
+  kProcessorTime = 4,  // times are ticks of the processor, as Kineto's are
+};
+
+uint64_t processor_time() {
+#if defined(__x86_64__)
+  return __builtin_ia32_rdtsc();
+#else
+  return now_ns();
+#endif
+}
+
 // Buffers are zeroed and faulted in before use and zeroed again by a thread of its own; records are thrown away.
 class Floor {
  public:
@@ -59,7 +74,7 @@ class Floor {
     return *floor;
   }
 
-  int start(const char* libcupti, const uint32_t* kinds, uint32_t count) {
+  int start(const char* libcupti, const uint32_t* kinds, uint32_t count, uint32_t settings) {
     void* library = ::dlopen(libcupti, RTLD_NOW | RTLD_GLOBAL);
     if (library == nullptr) return -1;
     const auto function = [library](const char* name) { return ::dlsym(library, name); };
@@ -77,10 +92,21 @@ class Floor {
     stopping_ = false;
     bytes_seen_ = 0;
     zeroing_ = std::thread([this] { zero(); });
-    uint8_t zeroed = 1;
+    is_zeroed_ = (settings & kUnzeroed) == 0;
+    uint8_t zeroed = is_zeroed_ ? 1 : 0;
     size_t bytes = sizeof(zeroed);
     attribute(5, &bytes, &zeroed);
-    int result = callbacks(&requested, &completed);
+    if ((settings & kOneBuffer) != 0) {
+      uint8_t per_thread = 0;
+      if (attribute(9, &bytes, &per_thread) != 0) return -1;
+    }
+    int result = 0;
+    if ((settings & kProcessorTime) != 0) {
+      const auto use_clock =
+          reinterpret_cast<int (*)(uint64_t (*)())>(function("cuptiActivityRegisterTimestampCallback"));
+      result = use_clock == nullptr ? -1 : use_clock(&processor_time);
+    }
+    if (result == 0) result = callbacks(&requested, &completed);
     for (uint32_t i = 0; i < count && result == 0; ++i) result = enable_(kinds[i]);
     kinds_.assign(kinds, kinds + count);
     return result;
@@ -134,7 +160,7 @@ class Floor {
       const Dirty dirty = dirty_.back();
       dirty_.pop_back();
       lock.unlock();
-      std::memset(dirty.buffer, 0, dirty.valid);
+      if (is_zeroed_) std::memset(dirty.buffer, 0, dirty.valid);
       lock.lock();
       clean_.push_back(dirty.buffer);
     }
@@ -155,6 +181,7 @@ class Floor {
   std::vector<Dirty> dirty_;
   uint64_t bytes_seen_ = 0;
   bool stopping_ = false;
+  bool is_zeroed_ = true;
   std::thread zeroing_;
 };
 
@@ -200,8 +227,8 @@ uint64_t launcher_threads(const Target* target, void** streams, uint32_t threads
   return good && synchronize(*target) == 0 ? took : 0;
 }
 
-int floor_start(const char* libcupti, const uint32_t* kinds, uint32_t count) {
-  return Floor::instance().start(libcupti, kinds, count);
+int floor_start(const char* libcupti, const uint32_t* kinds, uint32_t count, uint32_t settings) {
+  return Floor::instance().start(libcupti, kinds, count, settings);
 }
 
 // Returns the bytes of records that were thrown away.

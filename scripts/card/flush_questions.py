@@ -75,18 +75,19 @@ def _one_thread(notes: Notes, card: Card) -> None:
             cuda.synchronize()
             continue
         cupti.completed.clear()
-        held = ", ".join(map(str, cupti.bytes_held())) or "none"
+        held, requested = ", ".join(map(str, cupti.bytes_held())) or "none", cupti.requested_by.total()
         cupti.flush(flag)
+        requested = cupti.requested_by.total() - requested
         launches = [record for record in cupti.records("DRIVER") if "Launch" in cupti.callback_name(record)]
         before = sum(record.u64(8) < launched for record in launches)
         kernels = Counter(_kernel_text(record) for record in cupti.records("CONCURRENT_KERNEL"))
         calls = before, len(launches) - before
-        rows.append((when, f"FlushAll({flag})", *calls, counted(kernels), len(cupti.completed), held))
+        rows.append((when, f"FlushAll({flag})", *calls, counted(kernels), len(cupti.completed), requested, held))
         time.sleep(0.1)
     notes.table(
         (
             "while", "call", f"calls of the {BEFORE} launches before", f"of the {AFTER + 1} after", "kernels",
-            "buffers", "bytes in those that had not come back before",
+            "buffers", "requested by it", "bytes in those that had not come back before",
         ),
         rows,
     )  # fmt: skip

@@ -68,6 +68,20 @@ def test_collectors_that_are_broken_are_named_and_the_others_measured(root, coll
         assert f"not measured arm '{arm}'" in " ".join(done.stdout.split())
 
 
+@pytest.mark.slow
+def test_every_floor_is_measured_and_each_process_told(root, tmp_path):
+    file = tmp_path / "floors.json"
+    options = ["--simulated", "--launches", "200", "--rounds", "1", "--json", str(file)]
+    command = [sys.executable, str(root / "benchmarks" / "floors.py"), *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = Report.load(file)
+    assert all(len(each.arms) == 6 and not each.failures for each in report.comparisons)
+    lines = [json.loads(line) for line in (tmp_path / "floors.json.processes").read_text().splitlines()]
+    assert [line["arm"] for line in lines] == list(report.comparisons[0].arms)
+    assert all(line["a launch"] > 0 and "launches" in line["a launch: seconds"] for line in lines)
+
+
 def test_what_is_not_installed_is_not_started(collectors, monkeypatch):
     monkeypatch.setattr(collectors.importlib.util, "find_spec", lambda name: None)
     assert collectors.why_missing(collectors.Proton("tree"), simulated=False) == "torch and triton not installed"

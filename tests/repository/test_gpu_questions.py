@@ -304,13 +304,13 @@ def test_what_the_design_depends_on_is_asked_first(load_script):
     names = list(load_script("gpu_questions").QUESTIONS)
     first = [
         "machine",
+        "flush",
         "peer_copies",
-        "call_costs",
         "hang",
         "sticky",
         "clocks",
         "threads",
-        "flush",
+        "call_costs",
         "graphs",
         "strides",
     ]
@@ -319,4 +319,4 @@ def test_what_the_design_depends_on_is_asked_first(load_script):
 
 def test_an_unknown_question_is_named(ask):
     _, errors = ask("strides,weather", status=2)
-    assert "no question weather; there are machine, peer_copies," in errors
+    assert "no question weather; there are machine, flush," in errors
