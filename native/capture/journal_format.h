@@ -75,7 +75,7 @@ enum class Block : uint32_t {
   kNumbers = 2,          // name text, i64
   kLayout = 3,           // of one table: its name text, u32 bytes of a row; then `count` times column name text,
                          // u32 offset, u32 bytes, u32 whether signed
-  kCallbackNames = 4,    // u32 domain, u32 id, name text
+  kCallbackNames = 4,    // u32 domain, u32 id, name text: of the functions whose first calls in this file follow
   kStrings = 5,          // text; name_id counts them
   kRows = 6,             // table name text, u32 device, u32 context, u32 stream; then `count` rows
   kAnnotationPaths = 7,  // text; an annotation's name_id counts them

@@ -221,11 +221,10 @@ void Subscription::leave_out_noisy_calls() {
 
 // The ids are found by name, which is reliable in all versions so far.
 const std::vector<uint32_t>& Subscription::noisy_calls(cupti::CallbackDomain domain) {
-  constexpr uint32_t kIds = 1024;
   if (noisy_calls_of_ != library_) noisy_calls_.clear();
   noisy_calls_of_ = library_;
   const auto [found, is_new] = noisy_calls_.try_emplace(domain);
-  for (uint32_t id = 1; is_new && id < kIds; ++id) {
+  for (uint32_t id = 1; is_new && id < cupti::kCallbackIds; ++id) {
     const std::string name = library_->callback_name(domain, id);
     if (std::find(std::begin(kNoisyCalls), std::end(kNoisyCalls), name) != std::end(kNoisyCalls)) {
       found->second.push_back(id);
