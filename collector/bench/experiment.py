@@ -42,6 +42,8 @@ _MAX_BUFFERS = 4096
 _BATCH_SHARE = 0.1  # share of the available time after which a batch of long calls ends early
 _WARM_UP_WINDOW = 15
 _LOSSY_BATCHES = 3
+_SHORTEST_REST_S, _LONGEST_REST_S = 0.05, 0.4  # after throttled rounds; each is twice as long as the one before
+_IN_VAIN = 1 / 3  # share of the available time after which a card that stays throttled is measured as it is
 _EVENT_ROUNDS = 15
 _HOST_CLOCKS = {"wall": "perf_counter_ns", "cpu": "process_time_ns"}
 _FLUSHES_BEFORE_EVENTS = 2  # each takes tens of microseconds, as a launch from Python does
@@ -158,6 +160,9 @@ class _Experiment:
         self.recorded: dict[str, Any] = {}
         self.kept = self.throttled = self.lossy = 0
         self.notes: dict[str, None] = {}
+        self.rest_s = _SHORTEST_REST_S
+        self.unthrottled_at = 0.0  # when the last unthrottled round had ended, in seconds since the begin
+        self.keeps_throttled = False
         self.event_overhead_ns = 0.0
         clock = _HOST_CLOCKS.get(design.clock)
         self.host_clock: Callable[[], int] | None = getattr(time, clock) if clock else None
@@ -189,8 +194,8 @@ class _Experiment:
                 stopped_by = "rounds"
             else:
                 self.keep(self.batch(self.rounds_to_go(width)))
-        throughout = self.kept < self.design.min_rounds and self.throttled >= self.design.min_rounds
-        if throughout:
+        has_too_few = self.kept < self.design.min_rounds and self.throttled >= self.design.min_rounds
+        if has_too_few:
             for name in self.left():
                 arm = self.runs[name]
                 arm.times_ns, arm.span_ns, arm.kernel_ns = list(arm.throttled_ns), [], {}
@@ -202,14 +207,14 @@ class _Experiment:
             arms={name: self.runs[name] for name in self.left()},
             failures=self.failures,
             stopped_by=stopped_by,
-            rounds=self.throttled if throughout else self.kept,
+            rounds=self.throttled if has_too_few else self.kept,
             warm_up_rounds=warm_up,
             throttled_rounds=self.throttled,
             seconds=self.elapsed,
             states=self.states,
             probe_cold_ns=self.probes["cold"],
             probe_hot_ns=self.probes["hot"],
-            throttled_throughout=throughout,
+            throttled_throughout=has_too_few or self.keeps_throttled,
             event_overhead_ns=self.event_overhead_ns,
             clock_step_ns=self.clock_step_ns,
             recorded=self.recorded,
@@ -244,7 +249,7 @@ class _Experiment:
             looked_at, rounds = rounds[:_BATCH], rounds[_BATCH:]
             done += len(looked_at)
             for one in looked_at:
-                if not one.throttled:
+                if not one.throttled or self.keeps_throttled:
                     for name in self.left():
                         history[name].append(one.times_ns[name])
             if all(is_stationary(history[name], _WARM_UP_WINDOW) for name in self.left()):
@@ -295,6 +300,7 @@ class _Experiment:
             if traced:
                 probes = self.probe()
         self.look_for_throttling(rounds)
+        self.rest_after(rounds)
         activities = [NOTHING] * len(self.walls)
         if step is not None:
             # The benchmark needs no annotations at the capture of graphs.
@@ -348,6 +354,26 @@ class _Experiment:
             one.throttled = any(state is not None and state.throttled_by for state in (one.before, next_answer))
         answers = [one.after for one in rounds if one.after is not None and one.after is not one.before]
         self.states += answers
+
+    def rest_after(self, rounds: list[_Round]) -> None:
+        """Leave the card idle after throttled rounds, as its own work may have reached its limit of power.
+
+        A card that stays throttled is measured as it is from then on.
+        """
+        throttled = [one.throttled for one in rounds]
+        if not all(throttled):
+            self.unthrottled_at = self.elapsed
+        if not any(throttled) or self.keeps_throttled:
+            self.rest_s = _SHORTEST_REST_S
+            return
+        if self.elapsed - self.unthrottled_at > self.design.max_seconds * _IN_VAIN:
+            self.keeps_throttled = True
+            self.kept = 0
+            for arm in self.runs.values():
+                arm.times_ns, arm.span_ns, arm.kernel_ns = [], [], {}
+            return
+        time.sleep(self.rest_s)
+        self.rest_s = min(2 * self.rest_s, _LONGEST_REST_S)
 
     def calls_per_sample(self, call: Call, now: Callable[[], int]) -> int:
         """The number of calls between two readings of a clock that resolves some tens of nanoseconds at best."""
@@ -444,11 +470,12 @@ class _Experiment:
         """Store the measurements."""
         share = self.design.graph_calls or 1
         for one in rounds:
-            self.kept += not one.throttled
-            self.throttled += one.throttled
+            is_discarded = one.throttled and not self.keeps_throttled
+            self.kept += not is_discarded
+            self.throttled += is_discarded
             for name in self.left():
                 arm, activity = self.runs[name], one.activities[name]
-                if one.throttled:
+                if is_discarded:
                     arm.throttled_ns.append(one.times_ns[name])
                     continue
                 if not arm.times_ns:

@@ -11,6 +11,7 @@ a cache that makes the first call after a flush slower.
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,16 @@ class Throttling:
     slowdown: float = 1.4
 
 
+@dataclass(frozen=True)
+class PowerCap:
+    """A limit that the card's own work reaches: it is throttled until it has been idle for a while."""
+
+    after_ns: float
+    """Work without such a pause."""
+    recovery_s: float
+    slowdown: float = 1.1
+
+
 class SimulatedCard:
     """A `collector.bench.gpu.Gpu` on the simulator. A context manager that opens its own `SimulatedGpu`."""
 
@@ -53,6 +64,7 @@ class SimulatedCard:
         run_spread: float = 0.0,
         drift: float = 0.0,
         throttling: Throttling | None = None,
+        power_cap: PowerCap | None = None,
         cold_slowdown: float = 1.5,
         flush_works: bool = True,
         reports_state: bool = True,
@@ -66,6 +78,7 @@ class SimulatedCard:
             run_spread: relative standard deviation of all times between cards, like that of real runs.
             drift: relative slowdown over 1000 calls, linear.
             throttling: the period of throttling, if any.
+            power_cap: the limit of its power, if any.
             cold_slowdown: the time of a call with a cold cache divided by that with a warm one.
             flush_works: whether `flush_l2` empties the cache; a harness must detect it if not.
             reports_state: whether its sensors answer.
@@ -76,6 +89,8 @@ class SimulatedCard:
         self._run_factor = math.exp(np.random.default_rng([seed, 1]).normal(0.0, run_spread))
         self._drift = drift
         self._throttling = throttling
+        self._power_cap = power_cap
+        self._work_ns, self._worked_at = 0.0, time.monotonic()
         self._cold_slowdown = cold_slowdown
         self._flush_works = flush_works
         self._reports_state = reports_state
@@ -189,11 +204,15 @@ class SimulatedCard:
             return None
         if self._is_throttled():
             return CardState(1200, 3201, 88, 700.0, ("SwThermalSlowdown",))
+        if self._is_capped():
+            return CardState(1500, 3201, 70, 700.0, ("SwPowerCap",))
         return CardState(_BASE_CLOCK_MHZ, 3201, 60, 400.0)
 
     def _execute(self, name: str, duration_ns: int) -> None:
         self._kernels_ns += duration_ns
         self._kernels += 1
+        self._work_ns += duration_ns
+        self._worked_at = time.monotonic()
         if self._captured is not None:
             self._captured.append((name, duration_ns))
         else:
@@ -203,10 +222,19 @@ class SimulatedCard:
         episode = self._throttling
         return episode is not None and 0 <= self._calls - episode.first_call < episode.calls
 
+    def _is_capped(self) -> bool:
+        if self._power_cap is None:
+            return False
+        if time.monotonic() - self._worked_at >= self._power_cap.recovery_s:
+            self._work_ns = 0.0
+        return self._work_ns > self._power_cap.after_ns
+
     def _slowdown(self, memory_bound: bool) -> float:
         slowdown = self._run_factor * (1 + self._drift * self._calls / 1000)
         if self._is_throttled() and self._throttling is not None:
             slowdown *= self._throttling.slowdown
+        if self._is_capped() and self._power_cap is not None:
+            slowdown *= self._power_cap.slowdown
         if memory_bound and self._is_cold:
             slowdown *= self._cold_slowdown
         self._is_cold = False

@@ -10,7 +10,7 @@ import pytest
 
 from collector import bench
 from collector.bench.benchmark_report import runs_joined
-from collector.bench.simulated_card import Throttling
+from collector.bench.simulated_card import PowerCap, Throttling
 
 pytest.importorskip("scipy")
 
@@ -144,10 +144,25 @@ def test_throttled_rounds_are_kept_apart_and_replaced():
 def test_a_card_that_is_throttled_throughout_is_measured_all_the_same_and_reported_so():
     with bench.SimulatedCard(seed=3, throttling=Throttling(first_call=0, calls=10**9)) as card:
         comparison = compare(card, 11_000, max_seconds=1.0, noise=0.005)
-    assert comparison.stopped_by == "time"
-    # Time decides how many rounds there are, and one interval in twenty misses the truth.
+    assert comparison.stopped_by == "precision"  # it is measured as it is when it has rested in vain
     assert ratio_of(comparison).estimate == pytest.approx(1.1, rel=0.01)
     assert any("in nearly all rounds" in warning for warning in comparison.warnings)
+    assert comparison.throttled_rounds >= 30
+    for arm in comparison.arms.values():
+        assert len(arm.times_ns) == len(arm.span_ns) == comparison.rounds >= 30
+
+
+@pytest.mark.medium
+def test_a_card_that_its_own_work_throttles_is_left_idle_and_measured_unthrottled():
+    """On an H100 a product of matrices reached the power cap: its rounds were discarded while others kept it there."""
+    with bench.SimulatedCard(seed=3, power_cap=PowerCap(after_ns=300_000, recovery_s=0.1)) as card:
+        kernel = card.kernel("k", 10_000, noise=0.005)
+        comparison = bench.compare({"k": kernel}, gpu=card, max_seconds=10).comparison
+    assert comparison.stopped_by == "precision"
+    assert comparison.throttled_rounds > 0
+    assert comparison.arms["k"].median_ns.estimate == pytest.approx(10_000, rel=0.01)
+    (warning,) = [each for each in comparison.warnings if "SwPowerCap" in each]
+    assert "discarded and replaced" in warning
 
 
 @pytest.mark.parametrize("cache", ["cold", "hot"])
