@@ -161,7 +161,7 @@ class _Experiment:
         self.kept = self.throttled = self.lossy = 0
         self.notes: dict[str, None] = {}
         self.rest_s = _SHORTEST_REST_S
-        self.unthrottled_at = 0.0  # when the last unthrottled round had ended, in seconds since the begin
+        self.unthrottled_at = 0.0  # when the last unthrottled round had ended, in seconds since the begin; or the begin
         self.keeps_throttled = False
         self.event_overhead_ns = 0.0
         clock = _HOST_CLOCKS.get(design.clock)
@@ -243,6 +243,7 @@ class _Experiment:
         trace costs as much as some of them.
         """
         done = 0
+        self.unthrottled_at = self.elapsed
         history: dict[str, list[float]] = {name: [] for name in self.arms}
         rounds = self.batch(2 * _BATCH)
         while True:
@@ -358,7 +359,7 @@ class _Experiment:
     def rest_after(self, rounds: list[_Round]) -> None:
         """Leave the card idle after throttled rounds, as its own work may have reached its limit of power.
 
-        A card that stays throttled is measured as it is from then on.
+        A card that stays throttled from the begin on, and after every rest, is measured as it is from then on.
         """
         throttled = [one.throttled for one in rounds]
         if not all(throttled):
@@ -366,7 +367,8 @@ class _Experiment:
         if not any(throttled) or self.keeps_throttled:
             self.rest_s = _SHORTEST_REST_S
             return
-        if self.elapsed - self.unthrottled_at > self.design.max_seconds * _IN_VAIN:
+        is_in_vain = self.elapsed - self.unthrottled_at > self.design.max_seconds * _IN_VAIN
+        if is_in_vain and self.rest_s == _LONGEST_REST_S and self.kept < self.design.min_rounds:
             self.keeps_throttled = True
             self.kept = 0
             for arm in self.runs.values():

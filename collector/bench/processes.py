@@ -12,6 +12,7 @@ JSON object of figures. The requested figures are compared, the others are shown
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from collector.bench.benchmark_report import Report as _Report
 
 _SHOWN_OUTPUT = 300
+_SECONDS_TO_END = 5
+"""How long the output of a process that was killed is waited for."""
 
 RoundDone = Callable[[int, "_Report"], None]
 """Called with the number of finished rounds and the report so far."""
@@ -140,6 +143,7 @@ def compare_processes(
         for arm in names:
             if not reported and one and time.monotonic() - began > max_seconds:
                 failures[arm] = ArmError(arm, f"no time was left: the arms before it took {max_seconds:g} s")
+                stopped_by = "time"
                 continue
             begin = time.monotonic()
             try:
@@ -206,9 +210,22 @@ def _comparison(
 
 
 def _killed(process: subprocess.Popen[str]) -> str:
-    """Kill a process with those that it started; returns its standard error."""
-    os.killpg(process.pid, signal.SIGKILL)
-    return process.communicate()[1]
+    """Kill a process with those that it started; returns the end of its standard error.
+
+    Processes that it started in sessions of their own live on, and may keep its pipes open.
+    """
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    try:
+        said = process.communicate(timeout=_SECONDS_TO_END)[1]
+    except subprocess.TimeoutExpired as expired:
+        said = (expired.stderr or b"").decode(errors="replace")
+        for pipe in (process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()
+    # Of the stacks of threads that faulthandler prints the last one is the main thread's, innermost call first.
+    _, found, stack = said.rpartition("(most recent call first):")
+    return stack.strip()[:_SHOWN_OUTPUT] if found else said.strip()[-_SHOWN_OUTPUT:]
 
 
 def _run(arm: str, program: Process, timeout: float) -> dict[str, Any]:
@@ -233,7 +250,7 @@ def _run(arm: str, program: Process, timeout: float) -> dict[str, Any]:
     try:
         output, trouble = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired as error:
-        said = _killed(process).strip()[-_SHOWN_OUTPUT:]
+        said = _killed(process)
         last_words = f"; the end of what it said: {said}" if said else ""
         raise ArmError(arm, f"it took longer than {timeout:g} s{last_words}") from error
     finally:

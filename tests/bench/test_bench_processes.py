@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import sys
 
 import pytest
@@ -120,7 +122,32 @@ def test_the_first_round_is_in_the_given_order_and_ends_when_the_time_is_up():
         {"t": "ns"}, max_seconds=0.5,
     )  # fmt: skip
     assert list(report.comparison.arms) == ["a", "slow"]
+    assert report.comparison.stopped_by == "time"
     assert "no time was left: the arms before it took 0.5 s" in report.comparison.failures["late"]
+
+
+@pytest.mark.medium
+def test_a_process_of_another_session_that_holds_the_pipes_is_not_waited_for(tmp_path):
+    child = "import time; time.sleep(3600)"
+    text = (
+        f"import pathlib, subprocess, sys; child = subprocess.Popen([sys.executable, '-c', {child!r}], "
+        f"start_new_session=True); pathlib.Path({str(tmp_path / 'pid')!r}).write_text(str(child.pid))"
+    )
+    try:
+        with pytest.raises(bench.BenchmarkError, match="longer than 2 s"):
+            bench.compare_processes({"a": program(text)}, {"t": "ns"}, rounds=1, timeout=2)
+    finally:
+        os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+
+
+def test_the_error_of_a_time_limit_begins_with_the_innermost_function():
+    text = (
+        "import faulthandler, time\nfaulthandler.dump_traceback_later(0.3)\n"
+        + "".join(f"def f{n}(): f{n - 1}()\n" for n in range(1, 30))
+        + "def f0(): time.sleep(60)\nf29()"
+    )
+    with pytest.raises(bench.BenchmarkError, match=r"longer than 2 s.* in f0"):
+        bench.compare_processes({"a": program(text)}, {"t": "ns"}, rounds=1, timeout=2)
 
 
 def test_what_each_program_reported_is_told_when_it_has_ended():

@@ -143,13 +143,37 @@ def test_throttled_rounds_are_kept_apart_and_replaced():
 @pytest.mark.slow
 def test_a_card_that_is_throttled_throughout_is_measured_all_the_same_and_reported_so():
     with bench.SimulatedCard(seed=3, throttling=Throttling(first_call=0, calls=10**9)) as card:
-        comparison = compare(card, 11_000, max_seconds=1.0, noise=0.005)
+        comparison = compare(card, 11_000, max_seconds=6.0, noise=0.005)
     assert comparison.stopped_by == "precision"  # it is measured as it is when it has rested in vain
     assert ratio_of(comparison).estimate == pytest.approx(1.1, rel=0.01)
     assert any("in nearly all rounds" in warning for warning in comparison.warnings)
     assert comparison.throttled_rounds >= 30
     for arm in comparison.arms.values():
         assert len(arm.times_ns) == len(arm.span_ns) == comparison.rounds >= 30
+
+
+@pytest.mark.slow
+def test_what_was_measured_before_a_card_stays_throttled_is_kept():
+    with bench.SimulatedCard(seed=3, throttling=Throttling(first_call=400, calls=10**9)) as card:
+        kernel = card.kernel("k", 10_000, noise=0.3)
+        comparison = bench.compare({"k": kernel}, gpu=card, precision=0.0001, max_seconds=2.0).comparison
+    assert comparison.stopped_by == "time"
+    assert comparison.rounds >= 30
+    assert comparison.throttled_rounds > 0
+    assert comparison.arms["k"].median_ns.estimate == pytest.approx(10_000, rel=0.2)  # throttled: 14 us
+    assert not any("in nearly all rounds" in warning for warning in comparison.warnings)
+
+
+@pytest.mark.medium
+def test_a_slow_first_call_leaves_a_throttled_card_its_time_to_rest():
+    with bench.SimulatedCard(seed=3, power_cap=PowerCap(after_ns=50_000, recovery_s=0.1)) as card:
+        kernel = card.kernel("k", 10_000, noise=0.005)
+        first = iter([lambda: (time.sleep(1.5), [kernel() for _ in range(10)])])  # compiles, and tries out
+        comparison = bench.compare(
+            {"k": lambda: (next(first, lambda: None)(), kernel())}, gpu=card, max_seconds=4, precision=0.02
+        ).comparison
+    assert not any("in nearly all rounds" in warning for warning in comparison.warnings)
+    assert comparison.arms["k"].median_ns.estimate == pytest.approx(10_000, rel=0.02)
 
 
 @pytest.mark.medium
