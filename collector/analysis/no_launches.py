@@ -30,13 +30,14 @@ _OF_HOST = {
 def no_launches(recording: Recording) -> str:
     """The likely causes in one line if a traced step has neither launches nor GPU work; else ``""``.
 
-    Where records are known to be lost, they may be those of launches, and the ledger has the cause.
+    Where records are known to be lost or removed, they may be those of launches, and the ledger has the cause.
 
     Of the file of another program nothing is known but its content, which the line states.
     """
     has_work = any(len(getattr(recording, name)) for name in LAUNCHED_TABLES)
     ledger = recording.ledger
-    if has_work or ledger.launches_seen or ledger.untraced or any(getattr(ledger, name) for name in TIMES_LOST):
+    is_known = ledger.launches_seen or ledger.untraced or ledger.rows_forgotten
+    if has_work or is_known or any(getattr(ledger, name) for name in TIMES_LOST):
         return ""
     if has_whole_paths(recording):
         return _LIKELY_CAUSES

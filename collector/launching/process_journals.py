@@ -24,6 +24,7 @@ from collector.recording.schema import SCHEMA
 from collector.runtime.launcher_ranks import is_of_launcher
 from collector.runtime.optional_packages import optional_package
 from collector.runtime.running_processes import process_exists
+from collector.text.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -105,18 +106,15 @@ def traced_processes(folder: Path) -> TracedProcesses:
         process = TracedProcess(identity, step.rank, step, ranges)
         if num_ranges == 0:
             without_ranges += 1
-        elif _has_used_gpu(step):
+        elif any(len(getattr(step.recording, table)) for table in SCHEMA):
             found.append(process)
+        elif step.ledger.rows_forgotten:
+            rows = counted("{:,} row[|s]", step.ledger.rows_forgotten)
+            lost.append(f"nothing is left of {process.name}: all {rows} were removed to keep the size")
         elif not process.has_ended:
             lost.append(_without_records(process))
     found.sort(key=lambda each: (each.rank is None, each.rank or 0, each.step.recording.clock.wall_start_ns, each.name))
     return TracedProcesses(found, without_ranges, lost)
-
-
-def _has_used_gpu(step: Step) -> bool:
-    """Whether there are records of the process, or were: a limited recording may have none left."""
-    has_rows = any(len(getattr(step.recording, table)) for table in SCHEMA)
-    return has_rows or step.ledger.rows_forgotten > 0 or step.ledger.launches_seen > 0
 
 
 def _without_records(process: TracedProcess) -> str:

@@ -150,18 +150,26 @@ void JournalSegments::remove_old_segments() {
   while (!closed_.empty()) {
     const bool is_old = limits_.total_ns != 0 && now - closed_.front().closed_ns > limits_.total_ns;
     const bool is_beyond = limits_.total_bytes != 0 && bytes > limits_.total_bytes;
-    if (!is_old && (!is_beyond || has_latest_in_oldest(bytes - closed_.front().bytes))) return;
-    bytes -= closed_.front().bytes;
-    ::unlink(name_of(closed_.front().number).c_str());
-    closed_.pop_front();
+    if (!is_old && !is_beyond) return;
+    auto removed = closed_.begin();
+    if (!is_old && has_latest_in_oldest()) {
+      removed = std::find_if(std::next(removed), closed_.end(), [](const Closed& each) { return !each.has_rows; });
+      if (removed == closed_.end()) {
+        const uint64_t later_bytes = bytes - closed_.front().bytes - limits_.segment_bytes;
+        if (later_bytes <= limits_.total_bytes) return;
+        removed = closed_.begin();
+      }
+    }
+    bytes -= removed->bytes;
+    ::unlink(name_of(removed->number).c_str());
+    closed_.erase(removed);
   }
 }
 
-bool JournalSegments::has_latest_in_oldest(uint64_t later_bytes) const {
+bool JournalSegments::has_latest_in_oldest() const {
   const auto has_rows = [](const Closed& segment) { return segment.has_rows; };
   const auto has_work = [](const Closed& segment) { return segment.has_work; };
   const auto later = std::next(closed_.begin());
-  if (later_bytes > limits_.total_bytes) return false;
   if (closed_.front().has_rows && file_->num_rows().empty() && std::none_of(later, closed_.end(), has_rows)) {
     return true;
   }

@@ -80,9 +80,10 @@ class JournalSegments {
   void write_head();
   void remove_old_segments();
   // Whether the oldest closed segment has the latest rows, or the latest work of the GPU. They stay until there are
-  // others: one delivery of records can be larger than all that is kept. But what came after them, such as the overhead
-  // of a flush, must not be more than all that is kept.
-  bool has_latest_in_oldest(uint64_t later_bytes) const;
+  // others: one delivery of records can be larger than all that is kept. Segments without rows, which a dump closes,
+  // are removed before them; but other rows after them, such as polls of the driver, must not be more than all that is
+  // kept.
+  bool has_latest_in_oldest() const;
 
   std::string path_;
   SegmentLimits limits_;

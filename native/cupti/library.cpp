@@ -465,10 +465,12 @@ uint32_t Library::stride(ActivityKind kind) const {
 
 void Library::keep_callback_names() const {
   if (has_callback_names_.load(std::memory_order_relaxed)) return;
+  CallbackNames names;  // memory may run out meanwhile
   for (const auto domain : {CallbackDomain::kDriverApi, CallbackDomain::kRuntimeApi}) {
-    std::vector<std::string>& names = callback_names_[domain == CallbackDomain::kRuntimeApi ? 1 : 0];
-    for (uint32_t id = 0; id < kCallbackIds; ++id) names.push_back(callback_name(domain, id));
+    std::vector<std::string>& of_domain = names[domain == CallbackDomain::kRuntimeApi ? 1 : 0];
+    for (uint32_t id = 0; id < kCallbackIds; ++id) of_domain.push_back(callback_name(domain, id));
   }
+  callback_names_ = std::move(names);
   has_callback_names_.store(true, std::memory_order_release);
 }
 

@@ -126,6 +126,9 @@ def test_the_latest_work_stays_in_a_ring_of_which_it_is_the_most(tmp_path, later
             gpu.overhead(ACTIVITY_BUFFER_REQUEST, 1000)
         recorder._source.cut()
         dumped = Recording.load(recorder.dump().journal)
+        for _ in range(30):  # without records
+            recorder._source.cut()
+        idle = Recording.load(recorder.dump().journal)
         for _ in range(30):
             for _ in range(3_000):
                 gpu.api_call(driver="cuStreamQuery")
@@ -135,8 +138,8 @@ def test_the_latest_work_stays_in_a_ring_of_which_it_is_the_most(tmp_path, later
         segments = tmp_path.glob(".collector-ring-*/ring.journal/*.journal")
         num_bytes = sum(path.stat().st_size for path in segments)
         polled = Recording.load(recorder.dump().journal)
-    assert dumped.kernels.grid_x.max() == 40_000
-    assert dumped.ledger.losses() == polled.ledger.losses() == []
+    assert dumped.kernels.grid_x.max() == idle.kernels.grid_x.max() == 40_000
+    assert dumped.ledger.losses() == idle.ledger.losses() == polled.ledger.losses() == []
     assert 0 < num_bytes < 200_000
 
 
@@ -153,11 +156,15 @@ def test_a_ring_whose_records_are_all_too_old_does_not_say_that_nothing_happened
         ledger = Recording.load(dump.journal).ledger
     assert ledger.rows_forgotten > 0
     assert ledger.losses() == []
-    # `collector run` writes a file for such a process: it used the GPU.
+    assert "likely causes" not in collector.load(dump.journal).summary()
+    # `collector run` names such a process: it used the GPU.
     (tmp_path / "run").mkdir()
     dump.journal.rename(tmp_path / "run" / f"here-{os.getpid()}.journal")
-    (process,) = traced_processes(tmp_path / "run").found
-    assert process.step.ledger.rows_forgotten == ledger.rows_forgotten
+    traced = traced_processes(tmp_path / "run")
+    assert traced.found == []
+    assert traced.lost == [
+        f"nothing is left of process {os.getpid()}: all {ledger.rows_forgotten} rows were removed to keep the size"
+    ]
 
 
 @pytest.mark.medium
