@@ -183,13 +183,16 @@ def main(
     parser.add_argument("--launches", type=int, default=launches)
     parser.add_argument("--rounds", type=int, default=rounds)
     parser.add_argument("--seconds", type=float, default=240, help="begin no round that would end later than this")
-    parser.add_argument("--timeout", type=float, default=80, help="seconds that the process of one collector may take")
+    parser.add_argument(
+        "--timeout", type=float, help="seconds that one collector's process may take (default: half of all)"
+    )
     parser.add_argument("--seed", type=int, default=1, help="of the order of the collectors")
     parser.add_argument("--json", type=Path, help="also write the report here, with every sample")
     parser.add_argument("--simulated", action="store_true", help="on the simulator although there is a GPU")
     parser.add_argument("--only", action="append", choices=collectors, help="compare these; may be given several times")
     parser.add_argument("--collector", choices=collectors, help="run one, in this process, and print its figures")
     options = parser.parse_args()
+    options.timeout = options.timeout or max(20.0, min(80.0, options.seconds / 2))
     if options.collector:
         collector = collectors[options.collector]()
         faulthandler.dump_traceback_later(0.9 * options.timeout)  # says where it was, if it is killed

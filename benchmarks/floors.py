@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from _collectors import ALL_KINDS, KERNELS, ONE_BUFFER, PROCESSOR_TIME, UNZEROED, Collector, Floor
 from _program import Program, main
-from overhead import ADDED, LEAST, THREADS
+from overhead import ADDED, THREADS, added_to
 
 FIGURES = {
     "a launch": "ns", "a launch, median": "ns", ADDED: "ns", f"a launch from {THREADS} threads": "ns",
@@ -36,7 +36,8 @@ def measure(collector: Collector, program: Program, launches: int) -> dict[str, 
     took = program.launch(launches)
     together = program.launch_from_threads(THREADS, max(launches // 8, 10))
     collector.stop()
-    values = float(took.mean()), float(np.median(took)), max(float(np.median(took)) - before, LEAST), together
+    median = float(np.median(took))
+    values = float(took.mean()), median, added_to(before, median, collector), together
     return dict(zip(FIGURES, values, strict=True)) | {f"{ADDED}: before, ns": before}
 
 

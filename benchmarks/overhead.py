@@ -44,8 +44,6 @@ FIGURES = {
     "a launch afterwards, of before": "times",
 }
 THREADS, NODES = 8, 100
-LEAST = 1.0
-"""The least that is stated to be added, in ns: figures are positive."""
 LAUNCHES_ALONE = "COLLECTOR_BENCHMARK_LAUNCHES_ALONE"
 """The environment variable that leaves out all workloads but the first, where time is short."""
 
@@ -67,7 +65,7 @@ def measure(collector: Collector, program: Program, launches: int) -> dict[str, 
         return left | dict.fromkeys(set(FIGURES) - set(left), "it is here for what it leaves behind")
     shares = np.percentile(took, [50, 99, 99.99])
     found: dict[str, Any] = dict(zip(LAUNCH, map(float, [took.mean(), *shares, took.max()]), strict=True))
-    found[ADDED] = max(float(shares[0]) - before, LEAST)
+    found[ADDED] = added_to(before, float(shares[0]), collector)
     found["a launch: lost"] = losses
     if os.environ.get(LAUNCHES_ALONE):
         return found | dict.fromkeys(set(FIGURES) - set(found) - set(left), "not asked for") | left
@@ -80,6 +78,11 @@ def measure(collector: Collector, program: Program, launches: int) -> dict[str, 
     collector.stop()
     found["a kernel of 100 us"] = busy_ns if busy_ns > 90_000 else "the simulated GPU takes no time"
     return found | left
+
+
+def added_to(before: float, during: float, collector: Collector) -> float | str:
+    """What a collector adds to a median launch of its process, in ns; figures are positive."""
+    return max(during - before, 1.0) if type(collector) is not Collector else "it adds nothing"
 
 
 def replays(collector: Collector, program: Program, count: int) -> dict[str, Any]:

@@ -88,10 +88,6 @@ class Floor {
         callbacks == nullptr) {
       return -1;
     }
-    while (clean_.size() < 64) clean_.push_back(fresh());
-    stopping_ = false;
-    bytes_seen_ = 0;
-    zeroing_ = std::thread([this] { zero(); });
     is_zeroed_ = (settings & kUnzeroed) == 0;
     uint8_t zeroed = is_zeroed_ ? 1 : 0;
     size_t bytes = sizeof(zeroed);
@@ -100,6 +96,10 @@ class Floor {
       uint8_t per_thread = 0;
       if (attribute(9, &bytes, &per_thread) != 0) return -1;
     }
+    while (clean_.size() < 64) clean_.push_back(fresh());
+    stopping_ = false;
+    bytes_seen_ = 0;
+    zeroing_ = std::thread([this] { zero(); });
     int result = 0;
     if ((settings & kProcessorTime) != 0) {
       const auto use_clock =
