@@ -239,13 +239,14 @@ def main(
         def program_done(arm: str, seconds: float, found: Any) -> None:
             trouble = str(found) if isinstance(found, bench.ArmError) else ""
             print(f"{arm}: {trouble or 'done'} in {seconds:.1f} s", file=sys.stderr, flush=True)
-            if options.json:
+            if processes:
                 line = {"arm": arm, "seconds": seconds, **({"failed": trouble} if trouble else found)}
-                with options.json.with_name(f"{options.json.name}.processes").open("a") as file:
+                with processes.open("a") as file:
                     file.write(json.dumps(line) + "\n")
 
-        if options.json:
-            options.json.with_name(f"{options.json.name}.processes").write_text("")
+        processes = options.json and options.json.with_name(f"{options.json.name}.processes")
+        if processes:
+            processes.write_text("")
         report = bench.compare_processes(
             arms, figures, name=Path(script).stem, rounds=options.rounds, max_seconds=options.seconds,
             timeout=options.timeout, seed=options.seed,

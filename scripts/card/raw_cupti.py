@@ -181,7 +181,6 @@ class RawCupti(_Library):
         """Thread id -> the number of buffers that it asked for."""
         self._memory: list[Any] = []
         self._callbacks: list[Any] = []
-        self._num_returned = 0
         self._out: dict[int, Any] = {}
         """Address -> the memory of a buffer that has not come back."""
         self._enabled: dict[str, None] = {}
@@ -232,7 +231,6 @@ class RawCupti(_Library):
 
         def completed(_context: int, _stream: int, buffer: int, _size: int, num_bytes: int) -> None:
             thread_id = threading.get_native_id()
-            self._num_returned += 1
             self._out.pop(buffer, None)
             self.completed.append(CompletedBuffer(buffer, num_bytes, thread_id, current_thread_name(), self.phase))
 
@@ -261,7 +259,7 @@ class RawCupti(_Library):
     @property
     def outstanding(self) -> int:
         """The number of buffers that were requested and have not come back."""
-        return self.requested_by.total() - self._num_returned
+        return len(self._out)
 
     def bytes_held(self) -> list[int]:
         """Of each buffer that has not come back the bytes up to the last that is not 0."""

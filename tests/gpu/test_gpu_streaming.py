@@ -7,6 +7,7 @@ import ctypes
 import itertools
 
 import numpy as np
+import simulated_cuda
 from cuda_program import numbers_of
 from timed_programs import STICKY_SECONDS
 
@@ -87,6 +88,8 @@ def test_parts_of_a_recording_in_which_work_runs_are_not_complete(cuda, tmp_path
         ended = Recording.load(recorder.dump().journal)
     parts = {"the step": step.ledger, "the dump": running.ledger, "the next step": later.ledger}
     show("; ".join(f"{name}: {ledger.launches_seen} launches, {ledger.losses()}" for name, ledger in parts.items()))
+    if simulated_cuda.asked_for():
+        assert [ledger.buffers_held for ledger in parts.values()] == [1, 1, 0]
     assert not step.ledger.complete
     assert not running.ledger.complete
     assert later.ledger.buffers_held == 0
