@@ -254,9 +254,16 @@ def _places(found: ChromeEvents) -> list[Place | None]:
             Place(
                 _device(processes.get(pid, f"process {pid}"), row.get("device"), is_merged=is_merged),
                 str(row.get("name")),
+                _id(row.get("context")),
+                _id(row.get("process")) or 0,
             )
         )
     return places
+
+
+def _id(value: Any) -> int | None:
+    """A number of 32 bits; None for anything else."""
+    return value if type(value) is int and 0 <= value < 1 << 32 else None
 
 
 def _slice_rows(found: ChromeEvents, places: list[Place | None]) -> Numbers:
@@ -270,8 +277,7 @@ def _slice_rows(found: ChromeEvents, places: list[Place | None]) -> Numbers:
 
 
 def _correlation(arguments: dict[str, Any]) -> int:
-    value = arguments.get("correlation")
-    return value if type(value) is int and 0 < value < 1 << 32 else 0
+    return _id(arguments.get("correlation")) or 0
 
 
 def _device(process: str, stated: Any, *, is_merged: bool) -> str:

@@ -55,6 +55,10 @@ class Place(NamedTuple):
     device: str
     row: str
     """The name of the row."""
+    context_id: int | None = None
+    """The context of a stream; None: the row does not state it."""
+    process_id: int = 0
+    """The process of a thread's calls; 0: not known."""
 
     @property
     def thread_id(self) -> int | None:
@@ -156,23 +160,28 @@ class TimelineColumns:
     def contexts_of_kernels(self, collectives: Mapping[str, Numbers]) -> Numbers:
         """The contexts of the kernels that ran these collectives; the stated ones where there is no such kernel.
 
-        A drawn trace does not state the context of a stream whose number no other context has.
+        Traces of earlier versions do not state the context of a stream whose number no other context has.
         """
         rows = matching_rows(collectives, self._kernels, _OF_COLLECTIVES)
         return np.where(rows < 0, collectives["context_id"], np.append(self._kernels["context_id"], 0)[rows])
 
     @cached_property
     def _contexts(self) -> dict[int, int]:
-        """GPU -> its context, of GPUs with one only: rows name the context of a stream if another has its number."""
+        """GPU -> its context, for traces of earlier versions, whose rows do not state the contexts of streams.
+
+        Where the metadata does not state the contexts either, the context of the waits is that of the only GPU.
+        """
         if self._stated_contexts:
             devices = Counter(self._stated_contexts.values())
             return {device: context for context, device in self._stated_contexts.items() if devices[device] == 1}
+        gpus = set(device_ids(stream["gpu"] for stream in self._streams.values()).values())
+        if len(gpus) != 1:
+            return {}
         waits = [place for place in self._places.values() if side_table(place.device) == "synchronizations"]
         rows = self._rows[self._has_track([track for track, place in self._places.items() if place in waits])]
         contexts = np.unique(self._found.integers("context", rows))
         contexts = contexts[contexts > 0]
-        gpus = device_ids(stream["gpu"] for stream in self._streams.values())
-        return dict.fromkeys(gpus.values(), int(contexts[0])) if len(contexts) == 1 else {}
+        return dict.fromkeys(gpus, int(contexts[0])) if len(contexts) == 1 else {}
 
     def _stream_columns(self, tracks: Numbers, units: dict[str, int]) -> dict[str, Column]:
         """Device, stream and context of each of these tracks."""
@@ -180,7 +189,9 @@ class TimelineColumns:
         for track, stream in self._streams.items():
             number = _NUMBERED_STREAM.fullmatch(stream["stream"])
             device = units[stream["gpu"]]
-            context = int(number["context"] or self._contexts.get(device, 0)) if number else 0
+            context = self._places[track].context_id
+            if context is None:
+                context = int(number["context"] or self._contexts.get(device, 0)) if number else 0
             known[:, track] = (device, int(number["stream"]) if number else 0, context)
         return dict(zip(("device_id", "stream_id", "context_id"), known[:, tracks], strict=True))
 
@@ -262,8 +273,9 @@ class TimelineColumns:
             for track, place in self._places.items()
             if track not in self._streams and (thread := self._thread_of(place)) is not None
         }
-        thread_of = np.zeros(max(self._places, default=0) + 1, np.int64)
+        thread_of, process_of = np.zeros((2, max(self._places, default=0) + 1), np.int64)
         thread_of[list(threads)] = list(threads.values())
+        process_of[list(threads)] = [self._places[track].process_id for track in threads]
         self._add_side_rows(built, index, categories)
         on_thread = self._has_track(threads)
         for table in dict.fromkeys(_HOST_TABLES.values()):
@@ -275,7 +287,9 @@ class TimelineColumns:
             names, name_index = self._found.names(rows)
             columns = {**self._times(rows), "thread_id": thread_of[tracks]}
             if table == "api_calls":
+                stated = self._found.integers("process", rows, _LARGEST_ARGUMENT)
                 columns |= {
+                    "process_id": np.where(stated < 0, process_of[tracks], stated),
                     "correlation_id": self._correlations(rows),
                     "return_value": partial(self._argument, "return_value", rows),
                 }

@@ -22,6 +22,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "stepstats/category.h"
@@ -36,11 +37,13 @@ struct Process {
 
 struct Track {
   uint32_t pid;
-  uint32_t tid;             // unique in the file over all processes, and no pid; rows are ordered by it
-  std::string_view name;    // "stream 7", "stream 7 lane 2", "python3 (thread 4711)"
-  std::string_view device;  // its name in StepStats: "/gpu:0/stream:7"
-  uint64_t os_thread_id;    // the operating system's thread id; 0: not a thread
-  bool nests;               // whether slices may lie inside slices
+  uint32_t tid;                        // unique in the file over all processes, and no pid; rows are ordered by it
+  std::string_view name;               // "stream 7", "stream 7 lane 2", "python3 (thread 4711)"
+  std::string_view device;             // its name in StepStats: "/gpu:0/stream:7"
+  uint64_t os_thread_id;               // the operating system's thread id; 0: not a thread
+  uint32_t process_id;                 // of the calls of a thread; 0: not known
+  std::optional<uint32_t> context_id;  // of a stream's activities; no value: not known
+  bool nests;                          // whether slices may lie inside slices
   // Repeats the slices of the streams. Formats with collapsed tracks show it collapsed, after the counters.
   bool is_copies;
 };

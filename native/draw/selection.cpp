@@ -1,6 +1,7 @@
 #include "draw/selection.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "draw/series.h"
@@ -88,13 +89,17 @@ void Selection::survey_nodes(Links* links) {
     Interval last{INT64_MIN, INT64_MAX};
     uint64_t num_drawable = 0;
     uint64_t num_nodes = 0;
+    std::optional<uint32_t> noted_thread;  // the last one whose process is noted
     for (const Device* device : group.parts) num_nodes += device->num_nodes;
     if (links != nullptr) links->waits.begin_stream(group);
     for_each_drawable(group, [&](const Node& node, const Span& span, uint64_t ordinal) {
       ++num_drawable;
       first_ns = std::min(first_ns, span.start_ns);
       last_ns = std::max(last_ns, span.end_ns());
-      if (node.thread_id != 0 && !group.name.on_gpu) group.has_threads = true;
+      if (!group.name.on_gpu) {
+        group.has_threads |= node.thread_id != 0;
+        if (node.thread_id != noted_thread && note_process(group, node)) noted_thread = node.thread_id;
+      }
       const bool follows =
           span.start_ns > last.start_ns || (span.start_ns == last.start_ns && span.end_ns() <= last.end_ns);
       group.in_order &= group.name.on_gpu ? span.start_ns >= last.start_ns : follows;
@@ -116,6 +121,17 @@ void Selection::survey_nodes(Links* links) {
           group, [&](const Node& node, const Span& span, uint64_t ordinal) { filter(group, node, span, ordinal); });
     }
   }
+}
+
+// Notes the process of a call as that of its thread, unless an earlier call stated one; whether the node is a call.
+bool Selection::note_process(Group& group, const Node& node) {
+  if (stepstats::kind_of(node.activity) != stepstats::TableKind::kApiCall) return false;
+  const auto [process, is_first] = group.processes.try_emplace(node.thread_id, 0);
+  if (!is_first) return true;
+  stepstats::TypedActivity call;
+  call.read(node.activity);
+  process->second = static_cast<uint32_t>(call[stepstats::ActivityField::kProcessId]);
+  return true;
 }
 
 bool Selection::is_kept(std::string_view name) {

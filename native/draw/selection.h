@@ -85,6 +85,7 @@ class Selection {
   size_t num_activities() const;
   void find_middle();
   void survey_nodes(Links* links);
+  static bool note_process(stepstats::Group& group, const stepstats::Node& node);
   // Calls visit(group) for all groups, in the order in which launches and waits must be added.
   template <typename Visit>
   void for_each_group_to_link(Visit visit);

@@ -43,6 +43,8 @@ namespace {
 // Arguments that do not come from a node's label.
 constexpr std::string_view kCorrelation = "correlation";
 constexpr std::string_view kWaited = "waited_ns";
+// Of calls of another process than that of their thread's row: threads of two containers may have one number.
+constexpr std::string_view kProcess = "process";
 // Arguments of a graph's nodes.
 constexpr std::string_view kGraphNode = "graph_node";
 // Arguments of calls that record a CUDA event.
@@ -72,6 +74,20 @@ uint32_t color_of(const Activity& activity) {
   const TableKind kind = activity.columns.kind();
   const bool is_range = kind == TableKind::kAnnotation || kind == TableKind::kNvtxRange;
   return is_range ? static_cast<uint32_t>(activity.columns[stepstats::ActivityField::kColor]) : 0;
+}
+
+// The process of a thread's calls; 0: not known.
+uint32_t process_of(const Group& group, uint32_t thread_id) {
+  const auto found = group.processes.find(thread_id);
+  return found == group.processes.end() ? 0 : found->second;
+}
+
+// The context of an activity of a stream; no value: it states none.
+std::optional<uint32_t> context_of(const Node& node) {
+  if (node.activity.empty()) return std::nullopt;
+  stepstats::TypedActivity columns;
+  columns.read(node.activity);
+  return static_cast<uint32_t>(columns[stepstats::ActivityField::kContextId]);
 }
 
 // The track with the launches of a GPU's CUDA graphs.
@@ -104,6 +120,8 @@ class StepDrawing {
   struct Rows {
     std::string name;
     uint64_t os_thread_id = 0;
+    uint32_t process_id = 0;
+    std::optional<uint32_t> context_id;
     bool nests = false;          // whether the first row nests
     std::vector<int64_t> open;   // ends of the open slices of the first row, if it nests
     Lanes lanes;                 // of the other rows, or of all
@@ -118,7 +136,8 @@ class StepDrawing {
   uint32_t process_pid(std::string_view name, std::string_view label = {});
   void draw_group(const Group& group);
   void draw_node(const Group& group, const Node& node, const Span& span, uint64_t ordinal);
-  void draw_slice(const Group& group, const Node& node, const Span& span, uint64_t ordinal, uint32_t tid);
+  void draw_slice(const Group& group, const Node& node, const Span& span, uint64_t ordinal, const Rows& rows,
+                  uint32_t tid);
   // A node of a group, to be drawn later.
   struct Reference {
     const Group* group;
@@ -136,11 +155,11 @@ class StepDrawing {
   std::vector<Reference> graph_nodes_of(const Group& group, const std::vector<Reference>& launches);
   void draw_graph_node(const Reference& reference, uint32_t tid);
   uint32_t begin_process(const Group& group);
-  Rows& thread_of(uint32_t thread_id);
+  Rows& thread_of(const Group& group, uint32_t thread_id);
   uint32_t tid_for(const Group& group, Rows& rows, const Interval& interval);
   Description& describe(const Node& node, bool on_gpu);
   std::string_view host_spelling_of(std::string_view op);
-  void add_own_arguments(const Node& node, const Span& span, Description& description) const;
+  void add_own_arguments(const Node& node, const Span& span, const Rows& rows, Description& description) const;
   void draw_series(uint32_t pid, std::string_view name, std::string_view unit, const std::vector<Point>& points);
   void draw_memory();
   void draw_counters(const Group& group);
@@ -247,6 +266,7 @@ void StepDrawing::draw_group(const Group& group) {
   pid_ = 0;
   rows_ = Rows();
   rows_.name = group.name.track;
+  rows_.process_id = process_of(group, 0);
   const std::string_view label = label_of(group, group.device);
   if (!label.empty()) rows_.name.append(" (").append(label).append(")");
   threads_.clear();
@@ -325,7 +345,7 @@ void StepDrawing::draw_graphs(const Group& group) {
       tid = order_.take_tid("", group.device);
       std::string name = rows_.name;
       if (tids.size() > 1) name.append(" lane ").append(std::to_string(tids.size()));
-      visitor_.on_track({begin_process(group), tid, name, group.device, 0, node_row == 0, false});
+      visitor_.on_track({begin_process(group), tid, name, group.device, 0, 0, std::nullopt, node_row == 0, false});
     }
     return tid;
   };
@@ -336,7 +356,7 @@ void StepDrawing::draw_graphs(const Group& group) {
     const uint32_t row = rows_.lanes.place(reference.span.start_ns + 1, reference.span.end_ns());
     step_.read_node(reference.message, node);
     Selection::find_activity(group, reference.ordinal, node);
-    draw_slice(group, node, reference.span, reference.ordinal, tid_of(row, 0));
+    draw_slice(group, node, reference.span, reference.ordinal, rows_, tid_of(row, 0));
     Lanes node_rows;
     for (; next != nodes.end() && next->launch == launch; ++next) {
       draw_graph_node(*next, tid_of(row, node_rows.place(next->span.start_ns + 1, next->span.end_ns())));
@@ -408,11 +428,13 @@ void StepDrawing::draw_node(const Group& group, const Node& node, const Span& sp
   begin_process(group);
   const int64_t start_ns = selection_.relative(span.start_ns);
   const Interval interval{start_ns, start_ns + span.duration_ns};
-  draw_slice(group, node, span, ordinal,
-             tid_for(group, group.has_threads ? thread_of(node.thread_id) : rows_, interval));
+  Rows& rows = group.has_threads ? thread_of(group, node.thread_id) : rows_;
+  if (group.name.kind == DeviceKind::kStream && rows.tids.empty()) rows.context_id = context_of(node);
+  draw_slice(group, node, span, ordinal, rows, tid_for(group, rows, interval));
 }
 
-void StepDrawing::draw_slice(const Group& group, const Node& node, const Span& span, uint64_t ordinal, uint32_t tid) {
+void StepDrawing::draw_slice(const Group& group, const Node& node, const Span& span, uint64_t ordinal, const Rows& rows,
+                             uint32_t tid) {
   Slice slice{};
   slice.pid = pid_;
   slice.tid = tid;
@@ -462,19 +484,20 @@ void StepDrawing::draw_slice(const Group& group, const Node& node, const Span& s
   slice.color = color_of(activity);
   slice.alike = description.alike;
   slice.num_alike_arguments = description.num_label_arguments;
-  add_own_arguments(node, span, description);
+  add_own_arguments(node, span, rows, description);
   slice.arguments = description.arguments.data();
   slice.num_arguments = description.arguments.size();
   visitor_.on_slice(slice);
   ++summary_.slices;
 }
 
-StepDrawing::Rows& StepDrawing::thread_of(uint32_t thread_id) {
+StepDrawing::Rows& StepDrawing::thread_of(const Group& group, uint32_t thread_id) {
   if (last_thread_ != nullptr && last_thread_id_ == thread_id) return *last_thread_;
   Rows& rows = threads_[thread_id];
   if (rows.name.empty()) {
     rows.nests = true;
     rows.os_thread_id = thread_id;
+    rows.process_id = process_of(group, thread_id);
     const std::string number = std::to_string(thread_id);
     const auto named = thread_names_.find(thread_id);
     if (named == thread_names_.end()) {
@@ -506,8 +529,8 @@ uint32_t StepDrawing::tid_for(const Group& group, Rows& rows, const Interval& in
     rows.tids[row] = order_.take_tid("", group.device);
     std::string name = rows.name;
     if (row > 0) name.append(" lane ").append(std::to_string(row + 1));
-    visitor_.on_track({pid_, rows.tids[row], name, group.device, rows.os_thread_id, rows.nests && row == 0,
-                       group.name.kind == DeviceKind::kCopies});
+    visitor_.on_track({pid_, rows.tids[row], name, group.device, rows.os_thread_id, rows.process_id, rows.context_id,
+                       rows.nests && row == 0, group.name.kind == DeviceKind::kCopies});
   }
   return rows.tids[row];
 }
@@ -550,7 +573,8 @@ std::string_view StepDrawing::host_spelling_of(std::string_view op) {
   return spelled == names_with_colons_->end() ? op : spelled->second;
 }
 
-void StepDrawing::add_own_arguments(const Node& node, const Span& span, Description& description) const {
+void StepDrawing::add_own_arguments(const Node& node, const Span& span, const Rows& rows,
+                                    Description& description) const {
   const auto add_number = [&description](std::string_view key, int64_t number) {
     if (description.has_own_keys && has_argument(description, key)) return;
     Argument& argument = description.arguments.emplace_back();  // in place, because every slice has one or two
@@ -575,6 +599,8 @@ void StepDrawing::add_own_arguments(const Node& node, const Span& span, Descript
     }
   }
   if (description.activity.is_typed && description.activity.columns.kind() == TableKind::kApiCall) {
+    const int64_t process_id = description.activity.columns[stepstats::ActivityField::kProcessId];
+    if (process_id != rows.process_id) add_number(kProcess, process_id);
     const EventRecord* const record = event_records_.of_call(node.correlation_id);
     if (record != nullptr) {
       add_number(kEventKey, record->event_id);

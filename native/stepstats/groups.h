@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "stepstats/devices.h"
@@ -25,6 +26,7 @@ struct Group {
   // The activities of nodes that do not contain their own, from their twins under `stream:all`. Empty if those have
   // none.
   std::vector<std::string_view> activities;
+  std::unordered_map<uint32_t, uint32_t> processes;  // of threads, as their first calls state them
 };
 
 // The devices of hosts, followed by those of each GPU. Devices that repeat the nodes of others are left out, and so are

@@ -165,6 +165,14 @@ void ChromeWriter::on_track(const Track& track) {
   append_string(track.name);
   output_.append(",\"device\":");
   append_string(track.device);
+  if (track.context_id) {
+    output_.append(",\"context\":");
+    output_.append_number(*track.context_id);
+  }
+  if (track.process_id != 0) {
+    output_.append(",\"process\":");
+    output_.append_number(track.process_id);
+  }
   output_.append("}}");
   append_metadata(track.pid, track.tid, "thread_sort_index", "sort_index");
   output_.append_number(track.tid);

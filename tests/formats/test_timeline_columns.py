@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+from captures import START_NS
 
+from collector.analysis.questions import QUESTIONS
 from collector.formats.loading import load
 
 BASE_NS = 1_700_000_000_000_000_000
@@ -99,6 +101,50 @@ def test_arguments_do_not_fill_columns_of_times_and_places(timeline, category):
         assert (row.stream_id, row.context_id) == (7, 0)
     in_tables = {"kernel": 1, "memcpy": 1, "memset": 1, "op": 1, "sync": 2}.get(category, 0)
     assert step.recording.ledger.source_counters.get("nodes_without_columns", 0) == 2 - in_tables
+
+
+def test_streams_keep_their_contexts(build, tmp_path):
+    """Waits for one context say nothing of the streams of another."""
+    for correlation, device, context, stream in ((1, 0, 1, 7), (2, 0, 2, 7), (3, 1, 3, 9)):
+        build.launch(correlation, 1_000 * correlation, process_id=5)
+        place = {"device_id": device, "context_id": context, "stream_id": stream}
+        build.kernel("k", 10_000, 5_000, correlation_id=correlation, **place)
+    build.call("cudaDeviceSynchronize", 5_000, 20_000, correlation_id=4, process_id=5)
+    build.raw("synchronizations", start_ns=START_NS + 5_000, end_ns=START_NS + 25_000, sync_type=4, context_id=2)
+    recording = build.recording()
+    recording.save(tmp_path / "step.json")
+    drawn = load(tmp_path / "step.json")
+    assert drawn.recording.kernels.context_id.tolist() == [1, 2, 3]
+    asked = ("streams", "critical_path", "idle", "queue")
+    assert [list(QUESTIONS[name].ask(drawn)) for name in asked] == [
+        list(QUESTIONS[name].ask(recording)) for name in asked
+    ]
+
+
+def test_calls_keep_their_processes(build, tmp_path):
+    """Threads of two containers may have one number."""
+    for correlation, thread, process in ((1, 11, 5), (2, 12, 6), (3, 11, 5), (4, 11, 6), (5, 0, 7)):
+        build.annotation("step", 1_000 * correlation - 100, 900, correlation, correlation)
+        build.launch(correlation, 1_000 * correlation, thread_id=thread, process_id=process)
+    recording = build.recording()
+    recording.save(tmp_path / "step.json")
+    again = load(tmp_path / "step.json").recording
+    again.save(tmp_path / "again.json")
+    for each in (again, load(tmp_path / "again.json").recording):
+        assert each.api_calls.process_id.tolist() == recording.api_calls.process_id.tolist()
+
+
+@pytest.mark.parametrize(("gpus", "context"), [(1, 3), (2, 0)])
+def test_streams_of_earlier_versions_have_the_context_of_the_waits_if_there_is_one_gpu(build, tmp_path, gpus, context):
+    for device in range(gpus):
+        build.kernel("k", 1_000, 5_000, device_id=device, context_id=3 + device, stream_id=7)
+    build.raw("synchronizations", start_ns=START_NS + 500, end_ns=START_NS + 9_000, sync_type=4, context_id=3)
+    build.recording().save(tmp_path / "step.json")
+    document = json.loads((tmp_path / "step.json").read_text())
+    stated = [each["args"].pop("context", None) for each in document["traceEvents"] if each["name"] == "thread_name"]
+    assert len(stated) - stated.count(None) == gpus
+    (tmp_path / "step.json").write_text(json.dumps(document))
+    assert load(tmp_path / "step.json").recording.kernels.context_id.tolist() == [context] * gpus
 
 
 def test_work_without_a_correlation_id_keeps_its_op(timeline):

@@ -43,16 +43,16 @@ _ENUMS = {
 """Column -> the number of its values that have a name; all others are drawn without it."""
 SHOWN = {
     "kernels": (
-        "device_id", "stream_id", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z",
+        "device_id", "stream_id", "context_id", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z",
         "registers_per_thread", "static_shared_bytes", "dynamic_shared_bytes", "launch_type", "priority",
         "local_bytes_per_thread", *_OF_GRAPHS,
     ),
     "memcpys": (
-        "device_id", "stream_id", "copy_kind", "src_kind", "dst_kind", "num_bytes", "is_async", "src_device_id",
-        "src_context_id", "dst_device_id", "dst_context_id", *_OF_GRAPHS,
+        "device_id", "stream_id", "context_id", "copy_kind", "src_kind", "dst_kind", "num_bytes", "is_async",
+        "src_device_id", "src_context_id", "dst_device_id", "dst_context_id", *_OF_GRAPHS,
     ),
-    "memsets": ("device_id", "stream_id", "memory_kind", "num_bytes", "value", "is_async", *_OF_GRAPHS),
-    "api_calls": ("thread_id", "correlation_id", "return_value"),
+    "memsets": ("device_id", "stream_id", "context_id", "memory_kind", "num_bytes", "value", "is_async", *_OF_GRAPHS),
+    "api_calls": ("process_id", "thread_id", "correlation_id", "return_value"),
     "annotations": ("thread_id",),
     "synchronizations": ("sync_type", "stream_id", "context_id", "correlation_id", "return_value", "event_sync_id"),
     "overheads": ("overhead_kind", "correlation_id"),
