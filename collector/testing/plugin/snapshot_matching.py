@@ -11,6 +11,8 @@ from collector.testing.plugin.artifacts import safe_name
 from collector.testing.plugin.outcomes import fail
 
 if TYPE_CHECKING:
+    import pytest
+
     from collector.testing.plugin.running_test import Running
     from collector.testing.plugin.traced_step import Step
 
@@ -28,8 +30,7 @@ def match_snapshot(running: Running, step: Step, name: str | None, *, update: bo
     item = running.item
     running.snapshots += 1
     plain = name or ("" if running.snapshots == 1 else str(running.snapshots))
-    test = item.nodeid.partition("::")[2] or item.name
-    file = f"{safe_name(f'{test}--{plain}' if plain else test)}.json"
+    file = snapshot_file(item, plain)
     path = item.path.parent / snapshots.FOLDER / item.path.stem / file
     shown = os.path.relpath(path, item.config.invocation_params.dir)
     if step.ledger.record_losses():
@@ -61,3 +62,11 @@ def match_snapshot(running: Running, step: Step, name: str | None, *, update: bo
         if update:
             remedy = "the test has written this snapshot from another step: give each step a name of its own"
         fail(f"{head}\n{difference}\n{remedy}", pytrace=True)
+
+
+def snapshot_file(item: pytest.Item, name: str) -> str:
+    """The name of the file of a test's snapshot ``name``; empty: of its first one without a name."""
+    # Not the node id of the test itself, to which pytest-xdist adds a group (--dist=loadgroup, before pytest 9).
+    parent = "" if item.parent is None else item.parent.nodeid
+    test = f"{parent}::{item.name}".partition("::")[2]
+    return f"{safe_name(f'{test}--{name}' if name else test)}.json"

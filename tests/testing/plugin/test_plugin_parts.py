@@ -12,6 +12,7 @@ from collector.testing.plugin.devices import Device, Found, why_not
 from collector.testing.plugin.leaks import LeakCheck, Memory, allocators, growth, judge_leak, total
 from collector.testing.plugin.markers import Requirement
 from collector.testing.plugin.plugin_options import Keep, OptionError, parse_keep
+from collector.testing.plugin.snapshot_matching import snapshot_file
 from collector.testing.plugin.sticky_errors import speaks_of_cuda
 from collector.testing.plugin.torch_profiler import REASON, TakeTurns
 
@@ -385,3 +386,20 @@ def test_overlap_is_what_counting_every_nanosecond_gives(build):
         kernels.overlap("memset")
     with pytest.raises(ValueError, match="choose from kernel, copy, memset"):
         kernels.overlap("copies")
+
+
+@pytest.mark.parametrize(
+    ("parent", "name", "group", "file"),
+    [
+        ("test_a.py", "test_x", "", "test_x.json"),
+        ("test_a.py", "test_x", "@gpu0@x", "test_x.json"),
+        ("tests/test_a.py::TestC", "test_x", "@gpu0", "TestC--test_x.json"),
+    ],
+)
+def test_files_of_snapshots_do_not_depend_on_the_groups_of_xdist(parent, name, group, file):
+    """With --dist=loadgroup node ids have the group, before pytest 9."""
+    item = types.SimpleNamespace(
+        nodeid=f"{parent}::{name}{group}", name=name, parent=types.SimpleNamespace(nodeid=parent)
+    )
+    assert snapshot_file(item, "") == file
+    assert snapshot_file(item, "2") == snapshot_file(types.SimpleNamespace(**{**vars(item), "nodeid": "?"}), "2")
