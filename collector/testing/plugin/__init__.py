@@ -42,7 +42,7 @@ _OPTIONS: tuple[tuple[str, str, dict[str, Any]], ...] = (
         "tests whose traces are kept in the folder: failed (the default), always, or slow:N, the N with most GPU time",
         {"metavar": "WHICH"},
     ),
-    ("--gpu-report", "write the GPU work of every test to a JSON file", {"metavar": "FILE"}),
+    ("--gpu-report", "trace every test, and write the GPU work of each to a JSON file", {"metavar": "FILE"}),
     (
         "--gpu-html",
         "trace every test and write a page about each that used the GPU into this folder, with an index of all",

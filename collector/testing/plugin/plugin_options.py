@@ -80,7 +80,7 @@ def read_options(config: pytest.Config) -> PluginOptions:
     if keep is not None and folder is None:
         raise OptionError(f"--gpu-trace-keep={keep} needs a folder to keep traces in: --gpu-trace=FOLDER")
     return PluginOptions(
-        trace=any(each is not None for each in (trace, text("gpu_html"), text("gpu_dataset"))),
+        trace=any(each is not None for each in (trace, *map(text, ("gpu_report", "gpu_html", "gpu_dataset")))),
         folder=folder,
         keep=parse_keep(keep or "failed"),
         report=path("gpu_report") if text("gpu_report") else None,

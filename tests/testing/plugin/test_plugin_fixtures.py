@@ -189,22 +189,32 @@ def test_adds_leaks_itself(gpu, request):
 """
 
 
+TOO_LATE = "a GPU marker was added while the test ran, which is too late"
+
+
 def test_markers_count_that_are_added_late(pytester, no_driver):
     result = run(pytester, LATE, "--gpu-report=out.json", "-rs")
     _, tests = report_of(pytester)
     assert {name: test["outcome"] for name, test in tests.items()} == {
         "test_limits": "failed", "test_keeps_limits": "passed", "test_leaks": "error", "test_untraced": "error",
-        "test_needs": "skipped", "test_wrong": "error", "test_adds_limits_itself": "error",
+        "test_needs": "skipped", "test_wrong": "error", "test_adds_limits_itself": "failed",
         "test_adds_leaks_itself": "error",
     }  # fmt: skip
     result.stdout.fnmatch_lines(["GPU limits exceeded in the call of test_step.py::test_limits"])
     result.stdout.fnmatch_lines(["marker gpu_limits: unknown limit 'kernel': choose from *"])
     result.stdout.fnmatch_lines(["*: needs a GPU: *"])
-    assert sum("a GPU marker was added while the test ran, which is too late" in line for line in result.outlines) == 2
+    assert sum(TOO_LATE in line for line in result.outlines) == 1
 
 
-def test_a_traced_test_may_limit_itself(pytester, no_driver):
-    run(pytester, LATE, "--gpu-trace", "--gpu-report=out.json", "-k", "adds_limits").assert_outcomes(failed=1)
+@pytest.mark.parametrize("option", ["--gpu-trace", "--gpu-report=out.json"])
+def test_a_traced_test_may_limit_itself(pytester, no_driver, option):
+    run(pytester, LATE, option, "-k", "adds_limits").assert_outcomes(failed=1)
+
+
+def test_an_untraced_test_limits_itself_too_late(pytester, no_driver):
+    result = run(pytester, LATE, "-k", "adds_limits")
+    result.assert_outcomes(passed=1, errors=1)
+    assert sum(TOO_LATE in line for line in result.outlines) == 1
 
 
 @pytest.mark.parametrize(
