@@ -149,9 +149,7 @@ def candidates(capture: Capture, spans: Sequence[Span]) -> Iterator[Capture]:
             if table in by_call:
                 launched += [tables[table]["correlation_id"][found] for found in rows[table]]
         rows["api_calls"].append(by_call["api_calls"].equal_to(np.concatenate(launched)))
-        part = capture.copy()
-        part["clock"] = capture["clock"].copy()
-        part["tables"] = {table: dict(columns) for table, columns in tables.items()}
+        part = copied(capture)
         for table, found in rows.items():
             _select(part["tables"][table], np.unique(np.concatenate(found)))
         if links is not None:
@@ -161,6 +159,14 @@ def candidates(capture: Capture, spans: Sequence[Span]) -> Iterator[Capture]:
             named = by_id.equal_to(_needed_names(part["tables"]))
             _select(part["tables"]["annotations"], np.unique(np.concatenate([open_in[number], named])))
         yield part
+
+
+def copied(capture: Capture) -> Capture:
+    """A capture with the same rows, for functions that change it; the columns are shared."""
+    copy = capture.copy()
+    copy["clock"], copy["counters"] = capture["clock"].copy(), dict(capture["counters"])
+    copy["tables"] = {table: dict(columns) for table, columns in capture["tables"].items()}
+    return copy
 
 
 def _has_calls(columns: Columns) -> bool:

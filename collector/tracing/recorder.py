@@ -322,7 +322,8 @@ class Recorder:
             source, self._source = self._source, None
             if source is None:
                 return
-            self._end_source(source)
+            with session_slot.source_changes():
+                self._end_source(source)
             trouble = source.journal_trouble()
             is_kept = bool(trouble) and not self._has_all_in_dump and _holds_records(self._ring)
             if not is_kept:
@@ -530,7 +531,8 @@ def record(
     if suffix:
         output_of(Path(f"dump{suffix}"))
     recorder = Recorder(kept, _dump_folder(folder, strict=strict), names, hang, suffix, limit)
-    recorder._begin(strict)
+    with session_slot.source_changes():
+        recorder._begin(strict)
     return recorder
 
 

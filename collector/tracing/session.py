@@ -229,6 +229,7 @@ class Session(TracedStep):
         if use is None or use.source is None:
             return
         if isinstance(use.source, RecordedWindow):
+            use.discarded = "its warm-up"
             with contextlib.suppress(CollectorError, OSError):  # the end will find the cause
                 use.source.start(self.options)
         else:
@@ -251,6 +252,7 @@ class Session(TracedStep):
         use = self._last_entered()
         if use is not None:
             use.has_begun = False  # there is nothing to keep
+            use.is_dropped, use.discarded = True, "" if self.idle else "its warm-up"
             reason = self.unavailable
             self.abandon(use)
             self.unavailable = reason
@@ -454,13 +456,15 @@ class Session(TracedStep):
         assert use.source is not None
         capture = use.source.stop(synchronize=self.options.synchronize, timeout_ms=self.options.timeout_ms)
         # Not before: numpy and these take tenths of a second, and a sub-interpreter may have no numpy.
-        from collector.recording.capture_window import begin_at, begin_when_enabled
+        from collector.recording.capture_window import begin_at, begin_when_enabled, copied
         from collector.recording.graph_attribution import attribute_graphs
         from collector.recording.recording import Recording
 
         unseen = facts.add_to(capture)
         attribute_graphs(capture, graph_names())
         if use.begin is not None:
+            if use.is_awaited:
+                use.whole = Recording.from_capture(copied(capture))
             begin_at(capture, use.begin)
         elif use.enabled is not None:
             begin_when_enabled(capture, use.enabled.cupti_ns)

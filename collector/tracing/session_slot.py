@@ -50,8 +50,11 @@ class Background(Protocol):
     def step_aside(self, session: OpenSession) -> None:
         """``session`` is about to open: end your own session, if it is another one."""
 
-    def come_back(self, session: OpenSession) -> None:
-        """``session`` has ended. Must not raise."""
+    def come_back(self, session: OpenSession, use: Use) -> None:
+        """``use`` of ``session`` has ended. Must not raise."""
+
+    def source_changes(self) -> contextlib.AbstractContextManager[None]:
+        """The block begins or ends a recording of the whole process: your session ends before, and goes on after it."""
 
 
 class Use:
@@ -82,6 +85,12 @@ class Use:
         """Whether its body runs in turns with other code of the thread: that of a coroutine or generator."""
         self.is_awaited = False
         """Whether `tell_background` is still to be called."""
+        self.whole: Recording | None = None
+        """The recording with the warm-up, for the background tracer; None: there was no warm-up, or it is lost."""
+        self.discarded = ""
+        """The part of which no recording has the work; empty: there is none."""
+        self.is_dropped = False
+        """Whether it ends without results, as a schedule asked for."""
 
     def last_session(self) -> OpenSession | None:
         """The session, also after the program has dropped its last reference to it."""
@@ -181,7 +190,15 @@ def tell_background(use: Use, session: OpenSession) -> None:
     is_awaited, use.is_awaited = use.is_awaited, False
     background = _background
     if is_awaited and background is not None:
-        background.come_back(session)
+        background.come_back(session, use)
+
+
+@contextlib.contextmanager
+def source_changes() -> Iterator[None]:
+    """The block begins or ends a recording of the whole process, of which the background tracer records a part."""
+    background = _background
+    with contextlib.nullcontext() if background is None else background.source_changes():
+        yield
 
 
 @contextlib.contextmanager

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from collector.recording.recording import Recording
-    from collector.tracing.session_slot import OpenSession
+    from collector.tracing.session_slot import OpenSession, Use
 
 BUFFER_BYTES, MAX_BUFFERS = 512 << 10, 512
 """Smaller buffers than a session's default, with the same total size: few tests fill one, and each takes time to
@@ -140,13 +140,23 @@ class Tracing:
         if self._wanted and self._away is None:  # a second session within that one traces nothing
             self._away = session
 
-    def come_back(self, session: OpenSession) -> None:
+    def come_back(self, session: OpenSession, use: Use) -> None:
         """See `collector.tracing.session_slot.Background`: the records of ``session`` count too."""
         if session is self._away:
             self._away = None
-            self._add(session)
+            self._add_of_test(session, use)
         if self._wanted:
             self._open()
+
+    @contextlib.contextmanager
+    def source_changes(self) -> Iterator[None]:
+        """See `collector.tracing.session_slot.Background`."""
+        self._close()
+        try:
+            yield
+        finally:
+            if self._wanted and self._away is None:
+                self._open()
 
     def pause(self, reason: str) -> None:
         """Release CUPTI for another client until `resume`; ``reason`` states why the trace is then incomplete."""
@@ -198,21 +208,26 @@ class Tracing:
         except Exception as error:
             self._losses.append(str(error) or repr(error))
         else:
-            if not idle:
-                self._add(session)
+            if not idle and session.unavailable is None:
+                self._pieces.append(session.recording)
         finally:
             self._session = None
 
-    def _add(self, session: OpenSession) -> None:
-        if session.unavailable is not None:
-            return
-        try:
-            self._pieces.append(session.recording)
-        except NotTracedError:
-            return
+    def _add_of_test(self, session: OpenSession, use: Use) -> None:
+        """Take the recording of a session that the test has opened, and note what it does not have."""
+        its = "a trace that the test made itself"
         missing = [kind for kind in KINDS if kind not in session.options.kinds]
+        if use.discarded:
+            self._losses.append(f"{its} discarded {use.discarded}")
+        if use.is_dropped:
+            return
+        if session.unavailable is not None:
+            self._losses.append(f"{its} recorded nothing: {session.unavailable}")
+            return
         if missing:
-            self._losses.append(f"a trace that the test made itself recorded no {', '.join(missing)}")
+            self._losses.append(f"{its} recorded no {', '.join(missing)}")
+        with contextlib.suppress(NotTracedError):
+            self._pieces.append(session.recording if use.whole is None else use.whole)
 
 
 def _libraries() -> tuple[str | None, str | None]:
