@@ -1,8 +1,9 @@
 """Recordings from exports of Nsight Systems, whose tables are CUPTI's records under other names.
 
-Ids of contexts, launches, graphs and threads are unique within one process only. Ids that an earlier process also uses
-get new numbers, so that one recording holds all processes. An activity's op is the innermost NVTX range that was open
-when its launch was called. Of an export's facts about the machine and its user, only devices and thread names are read.
+Ids of contexts, launches, graphs, events and threads are unique within one process only. Ids that an earlier process
+also uses get new numbers, so that one recording holds all processes. An activity's op is the innermost NVTX range that
+was open when its launch was called. Of an export's facts about the machine and its user, only devices and thread names
+are read.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ import numpy as np
 from collector.formats.capture_builder import CaptureBuilder
 from collector.formats.kept_texts import KeptTexts
 from collector.recording.api_functions import plain_api_name
-from collector.recording.cupti_enums import MEMORY_KINDS, OVERHEAD_KINDS
+from collector.recording.cupti_enums import DEGREE_WHOLE_GRAPH, MEMORY_KINDS, OVERHEAD_KINDS
 from collector.recording.distinct import distinct_values
 from collector.recording.first_rows import first_rows, look_up
 from collector.recording.nesting import NestedRanges
 from collector.recording.process_numbers import ProcessNumbers
 from collector.recording.recording import Recording, rows_in_parts
 from collector.recording.row_arguments import RowArguments
+from collector.recording.schema import LAUNCHED_TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,6 +39,11 @@ if TYPE_CHECKING:
 _TIMES = ("start", "end")
 _PLACE = {"deviceId": "device_id", "streamId": "stream_id"}
 _GRAPH = {"graphId": "graph_id", "graphNodeId": "graph_node_id"}
+_EVENT = {"eventId": "event_id", "eventSyncId": "event_sync_id"}
+
+
+_GRAPH_IDS = ("graphExecId", "graphId")
+"""Columns with the id of a launched graph, the executable one first."""
 
 
 class _Kind(NamedTuple):
@@ -72,11 +79,13 @@ _WORK = {
         {
             "streamId": "stream_id",
             "syncType": "sync_type",
-            "eventId": "event_id",
-            "eventSyncId": "event_sync_id",
+            **_EVENT,
         },
     ),
+    "graph_launches": _Kind("GRAPH_TRACE", _PLACE),
 }
+_EVENTS = _Kind("CUDA_EVENT", {**_PLACE, **_EVENT})
+"""Records of CUDA events, which have no start and no end."""
 _KERNEL_NAMES = ("demangledName", "shortName", "mangledName")
 """Columns with the id of a kernel's name, in order of preference."""
 _DEVICE = {
@@ -102,6 +111,8 @@ _DEVICE = {
 }
 _OVERHEAD_KINDS = (0, 0, *(number for number in OVERHEAD_KINDS if number))
 """CUPTI's overhead kind for each number of Nsight Systems, from 0: undefined, unknown, then CUPTI's kinds in order."""
+_NO_EVENT = (1 << 32) - 1
+"""CUPTI's number of no event."""
 _THREAD_OBJECT = 2
 """``CUpti_ActivityObjectKind`` of a thread."""
 _PUSH_POP_RANGE = 59
@@ -122,6 +133,7 @@ class NsysColumns:
         self._strings = database.texts("StringIds", "id", "value")
         self._built = CaptureBuilder()
         self._work = {table: self._activities(kind) for table, kind in _WORK.items()}
+        self._events = self._activities(_EVENTS, times=())
         self._calls = database.table(
             "CUPTI_ACTIVITY_KIND_RUNTIME",
             *_TIMES,
@@ -157,32 +169,38 @@ class NsysColumns:
             "TARGET_INFO_CUDA_STREAM", "hwId", "vmId", "processId", "contextId", "streamId", "priority", "flag"
         )
         self._names = database.table("ThreadNames", "globalTid", "nameId", "priority")
-        self._has_processes = any("globalPid" in rows for rows in self._work.values())
+        activities = (*self._work.values(), self._events)
+        self._has_processes = any("globalPid" in rows for rows in activities)
         self._correlation_ids = ProcessNumbers(
-            (self._process(rows), rows["correlationId"])
-            for rows in (*self._work.values(), self._calls, self._overheads)
+            (self._process(rows), rows["correlationId"]) for rows in (*activities, self._calls, self._overheads)
         )
         self._context_ids = ProcessNumbers(
-            (self._process(rows), rows["contextId"]) for rows in (*self._work.values(), self._contexts, self._streams)
+            (self._process(rows), rows["contextId"]) for rows in (*activities, self._contexts, self._streams)
         )
         self._thread_ids = ProcessNumbers(
             (self._process(rows), rows["globalTid"] & _THREAD_MASK)
             for rows in (self._calls, self._overheads, self._ranges, self._names)
         )
-        self._graph_ids = ProcessNumbers((self._process(rows), rows["graphId"]) for rows in self._work.values())
+        self._graph_ids = ProcessNumbers((self._process(rows), _graphs(rows)) for rows in self._work.values())
+        of_events = (self._events, self._work["synchronizations"])
+        self._event_ids = {
+            own: ProcessNumbers(((self._process(rows), rows[theirs]) for rows in of_events), shared=(0, _NO_EVENT))
+            for theirs, own in _EVENT.items()
+        }
         epochs = database.table("TARGET_INFO_SESSION_START_TIME", "utcEpochNs")["utcEpochNs"].tolist()
         self._epoch_ns = next((epoch for epoch in epochs if 0 <= epoch < _EPOCH_LIMIT_NS), 0)
 
-    def _activities(self, kind: _Kind) -> NsysTable:
+    def _activities(self, kind: _Kind, times: tuple[str, ...] = _TIMES) -> NsysTable:
         return self._database.table(
             f"CUPTI_ACTIVITY_KIND_{kind.source}",
-            *_TIMES,
+            *times,
             *kind.columns,
             *("contextId", "correlationId", "globalPid"),
+            *(_GRAPH_IDS if kind.source == "GRAPH_TRACE" else ()),
             *(_KERNEL_NAMES if kind.source == "KERNEL" else ()),
             *("launchType", "copyKind", "srcKind", "dstKind", "memKind"),
-            timed=_TIMES,
-            times=_TIMES,
+            timed=times,
+            times=times,
             understood=(),
         )
 
@@ -197,6 +215,7 @@ class NsysColumns:
     def recording(self) -> Recording:
         """The recording of the whole export."""
         self._add_work()
+        self._add_events()
         self._add_calls()
         self._add_overheads()
         self._add_ranges()
@@ -209,7 +228,8 @@ class NsysColumns:
             environment["source"] += f" {version}"
         if unread:
             environment["rows_without_columns"] = unread
-        others = {table: rows.others for table, rows in self._tables().items() if rows.others}
+        read = {**self._tables(), "cuda_events": self._events}
+        others = {table: rows.others for table, rows in read.items() if rows.others}
         for key, figure in (("arguments_without_columns", "num_values"), ("arguments_not_kept", "left_out")):
             counts: Counter[str] = Counter()
             for columns in others.values():
@@ -250,8 +270,10 @@ class NsysColumns:
         for table, rows in self._work.items():
             columns = {own: rows[theirs] for theirs, own in _WORK[table].columns.items()}
             columns |= {"context_id": self._context(rows), "correlation_id": self._correlation(rows)}
-            if "graph_id" in columns:
-                columns["graph_id"] = self._graph_ids.of(self._process(rows), columns["graph_id"])
+            if table == "synchronizations":
+                columns |= self._events_of(rows)
+            else:
+                columns["graph_id"] = self._graph_ids.of(self._process(rows), _graphs(rows))
             if table == "kernels":
                 names, index = self._named(rows[next((name for name in _KERNEL_NAMES if name in rows), "")])
                 columns["name_id"] = self._built.name_ids(names)[index]
@@ -261,7 +283,27 @@ class NsysColumns:
                 columns |= {"src_kind": _memory_kinds(rows, "srcKind"), "dst_kind": _memory_kinds(rows, "dstKind")}
             elif table == "memsets":
                 columns["memory_kind"] = _memory_kinds(rows, "memKind")
+            elif table == "graph_launches":
+                columns["end_device_id"] = columns["device_id"]
+                columns["graph_degree"] = np.full(len(rows), DEGREE_WHOLE_GRAPH, np.int64)
+                captured = np.where(rows["graphExecId"] == 0, 0, rows["graphId"]).tolist()
+                rows.others["graphId"] = KeptTexts(self._database.room)
+                rows.others["graphId"].add([graph or None for graph in captured])
             self._built.add(table, **self._times(rows), **columns)
+
+    def _events_of(self, rows: NsysTable) -> dict[str, Numbers]:
+        """The event of each row, and the recording of it."""
+        return {own: self._event_ids[own].of(self._process(rows), rows[theirs]) for theirs, own in _EVENT.items()}
+
+    def _add_events(self) -> None:
+        rows = self._events
+        self._built.add(
+            "cuda_events",
+            **{own: rows[theirs] for theirs, own in _PLACE.items()},
+            **self._events_of(rows),
+            context_id=self._context(rows),
+            correlation_id=self._correlation(rows),
+        )
 
     def _add_calls(self) -> None:
         rows = self._calls
@@ -319,7 +361,7 @@ class NsysColumns:
         calls = self._calls
         innermost = nested.innermost_open(calls["globalTid"], self._times(calls)["start_ns"])
         launched, first = first_rows(self._correlation(calls), calls["start"])
-        for table in ("kernels", "memcpys", "memsets"):
+        for table in LAUNCHED_TABLES:
             ids = distinct_values(self._correlation(self._work[table]))
             callers = look_up(ids, launched, first)
             ranges = innermost[callers[callers >= 0]]
@@ -379,6 +421,12 @@ def _row_arguments(
         for table, columns in others.items()
     }
     return {table: columns for table, columns in tables.items() if columns}
+
+
+def _graphs(rows: NsysTable) -> Numbers:
+    """The executable graph of each row; the launched one where only that is stated."""
+    executable, launched = (rows[column] for column in _GRAPH_IDS)
+    return np.where(executable == 0, launched, executable)
 
 
 def _copy_kinds(theirs: Numbers) -> Numbers:

@@ -247,11 +247,11 @@ class NsysDatabase:
         return next((str(value) for piece in self._pieces("META_DATA_EXPORT", query) for (value,) in piece), "")
 
     def unread(self) -> dict[str, int]:
-        """Table with start times -> the number of its rows that were not read."""
+        """Table of activities, or with start times -> the number of its rows that were not read."""
         counts = {
             name: self.count(name) - self._read.get(name, 0)
             for name, columns in self._columns.items()
-            if "start" in columns
+            if name.startswith(_ACTIVITIES) or "start" in columns
         }
         return {name: count for name, count in sorted(counts.items()) if count > 0}
 

@@ -15,7 +15,7 @@ import pytest
 import collector
 from collector.cli import main
 from collector.formats.file_content import FileContent
-from collector.recording.cupti_enums import COPY_KINDS
+from collector.recording.cupti_enums import COPY_KINDS, DEGREE_WHOLE_GRAPH
 from collector.recording.intervals import Union
 from tests.support.recorded_traces import database_in, read_nsys
 
@@ -268,6 +268,102 @@ def test_an_export_without_kernels_is_a_step_without_kernels(export):
     recording = collector.load(path).recording
     assert len(recording.kernels) == 0
     assert recording.api_calls.recorded_names() == ["cudaFree"]
+
+
+def test_launches_of_graphs_that_were_traced_as_a_whole(export, tmp_path):
+    columns = "start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER, greenContextId INTEGER, "
+    columns += "streamId INTEGER, correlationId INTEGER, globalPid INTEGER, graphId INTEGER, graphExecId INTEGER"
+    process = global_id(77)
+    launches = [(10_000 * n, 10_000 * n + 9_000, 0, 1, None, 7, 11 + n, process, 5, 6) for n in range(1, 11)]
+    launches.append((120_000, 121_000, 1, 1, None, 7, 22, process, 8, None))
+    calls = [(10_000 * n - 1_000, 10_000 * n - 500, global_id(77, 77), 11 + n, 2) for n in range(1, 11)]
+    tables = {
+        "StringIds": strings("k", "cudaGraphLaunch_v10000", "cudaLaunchKernel_v7000"),
+        "CUPTI_ACTIVITY_KIND_KERNEL": (f"{KERNELS}, globalPid INTEGER", [(2_000, 3_000, 0, 7, 11, 1, process)]),
+        "CUPTI_ACTIVITY_KIND_GRAPH_TRACE": (columns, launches),
+        "CUPTI_ACTIVITY_KIND_RUNTIME": (CALLS, [(1_000, 1_500, global_id(77, 77), 11, 3), *calls]),
+        "NVTX_EVENTS": (RANGES, [(9_200, 9_800, 59, "unrelated", global_id(77, 77), None),
+                                 (8_900, 18_500, 59, "replay", global_id(77, 77), None)]),
+    }  # fmt: skip
+    given = collector.load(export(tables))
+    given.save(tmp_path / "step.gpurec")
+    for step in (given, collector.load(tmp_path / "step.gpurec")):
+        found = step.recording.graph_launches
+        assert (found.end_ns - found.start_ns).tolist() == [9_000] * 10 + [1_000]
+        assert found.graph_id.tolist() == [6] * 10 + [8]  # the executable graph, where it is stated
+        assert found.device_id.tolist() == found.end_device_id.tolist() == [0] * 10 + [1]
+        assert set(found.stream_id.tolist()) == {7}
+        assert found.annotations() == ["replay", *[""] * 10]
+        assert (found.graph_degree == DEGREE_WHOLE_GRAPH).all()
+        assert not found.num_nodes.any()
+        assert step.recording.arguments.of_row("graph_launches", 0) == {"graphId": "5"}
+        assert step.recording.arguments.of_row("graph_launches", 10) == {}
+        assert step.ledger.launches_without_kernel == 0
+        assert step.ledger.complete
+    assert "rows_without_columns" not in given.recording.environment
+
+
+def test_records_of_cuda_events_and_the_waits_for_them(export, tmp_path):
+    events = "timestamp INTEGER, deviceId INTEGER, contextId INTEGER, greenContextId INTEGER, streamId INTEGER, "
+    events += "correlationId INTEGER, globalPid INTEGER, eventId INTEGER, eventSyncId INTEGER"
+    waits = "start INTEGER, end INTEGER, contextId INTEGER, streamId INTEGER, correlationId INTEGER, "
+    waits += "globalPid INTEGER, syncType INTEGER, eventId INTEGER, eventSyncId INTEGER"
+    path = export({
+        "StringIds": strings("k"),
+        "CUPTI_ACTIVITY_KIND_CUDA_EVENT": (events, [
+            (0, 0, 1, None, 7, 12, global_id(41), 4, 1), (0, 1, 1, None, 7, 12, global_id(42), 4, 1),
+        ]),
+        "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": (waits, [
+            (3_000, 9_500, 1, 4294967295, 13, global_id(41), 1, 4, 1),
+            (3_000, 9_600, 1, 4294967295, 13, global_id(42), 1, 4, 1),
+            (3_000, 9_700, 1, 7, 14, global_id(42), 3, 4294967295, 0),
+        ]),
+    })  # fmt: skip
+    given = collector.load(path)
+    given.save(tmp_path / "step.gpurec")
+    for step in (given, collector.load(tmp_path / "step.gpurec")):
+        events_of = {row.device_id: row for row in step.recording.cuda_events}
+        waits_of = {row.end_ns - row.start_ns: row for row in step.recording.synchronizations}
+        for device, length in ((0, 6_500), (1, 6_600)):
+            event, wait = events_of[device], waits_of[length]
+            assert (event.event_id, event.event_sync_id) == (wait.event_id, wait.event_sync_id)
+            assert (event.context_id, event.stream_id) == (wait.context_id, 7)
+        for column in ("event_id", "event_sync_id", "context_id", "correlation_id"):
+            assert len({getattr(event, column) for event in events_of.values()}) == 2, column
+        assert (waits_of[6_700].event_id, waits_of[6_700].event_sync_id) == (4294967295, 0)  # no event
+    assert "rows_without_columns" not in given.recording.environment
+
+
+def test_an_arrow_leads_from_the_work_before_a_record_of_an_event_to_the_wait_for_it(export):
+    events = "timestamp INTEGER, deviceId INTEGER, contextId INTEGER, streamId INTEGER, correlationId INTEGER, "
+    events += "eventId INTEGER, eventSyncId INTEGER"
+    waits = "start INTEGER, end INTEGER, contextId INTEGER, streamId INTEGER, correlationId INTEGER, syncType INTEGER, "
+    waits += "eventId INTEGER, eventSyncId INTEGER"
+    path = export({
+        "StringIds": strings("k", "cudaEventRecord_v3020", "cudaLaunchKernel_v7000", "cudaEventSynchronize_v3020"),
+        "CUPTI_ACTIVITY_KIND_KERNEL": (f"{KERNELS}, contextId INTEGER", [(2_000, 9_000, 0, 7, 11, 1, 1)]),
+        "CUPTI_ACTIVITY_KIND_CUDA_EVENT": (events, [(0, 0, 1, 7, 12, 4, 1)]),
+        "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": (waits, [(3_000, 9_500, 1, 4294967295, 13, 1, 4, 1)]),
+        "CUPTI_ACTIVITY_KIND_RUNTIME": (CALLS, [
+            (1_000, 1_500, 77, 11, 3), (1_600, 1_700, 77, 12, 2), (3_000, 9_500, 77, 13, 4),
+        ]),
+    })  # fmt: skip
+    drawn = json.loads(collector.chrome_trace(collector.load(path)))["traceEvents"]
+    assert sorted(event["ph"] for event in drawn if event.get("cat") == "wait") == ["f", "s"]
+
+
+def test_rows_of_every_kind_of_activity_are_counted_whatever_their_columns(export):
+    recording = collector.load(
+        export(
+            {
+                "StringIds": strings("k"),
+                "CUPTI_ACTIVITY_KIND_KERNEL": (KERNELS, [(10, 20, 0, 7, 1, 1)]),
+                "CUPTI_ACTIVITY_KIND_UNHEARD_OF": ("rawTimestamp INTEGER", [(1,), (2,)]),
+                "OTHER": ("rawTimestamp INTEGER", [(1,)]),
+            }
+        )
+    ).recording
+    assert recording.environment["rows_without_columns"] == {"CUPTI_ACTIVITY_KIND_UNHEARD_OF": 2}
 
 
 @pytest.mark.parametrize("thread", [401, 402])
