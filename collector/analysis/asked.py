@@ -10,6 +10,7 @@ import numpy as np
 
 from collector.analysis.answer import Answer, Column, values_of
 from collector.analysis.empty_answers import why_empty
+from collector.analysis.whole_graphs import whole_graphs
 from collector.recording.recording import Recording
 from collector.recording.schema import ACTIVITY_TABLES
 
@@ -134,8 +135,10 @@ class Question:
         is_one: bool,
     ) -> Answer:
         notes = [note for part in parts for note in part.notes]
+        recordings = [each for each in asked if isinstance(each, Recording)]
+        if not set(ACTIVITY_TABLES).isdisjoint(self.tables) and "graph_launches" not in self.tables:
+            notes.append(whole_graphs(recordings))
         if not len(next(iter(values.values()))):
-            recordings = [each for each in asked if isinstance(each, Recording)]
             without_times = "The profile has no kernels."
             is_of_sums = len(recordings) < len(asked)
             notes.append(without_times if is_of_sums else why_empty(recordings, self.tables, self.otherwise))

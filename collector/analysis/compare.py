@@ -21,6 +21,7 @@ from collector.analysis.kernels import KEYS as KERNELS_BY
 from collector.analysis.kernels import kernels
 from collector.analysis.ops import ops
 from collector.analysis.step_marks import path_within, split_at_marks
+from collector.analysis.whole_graphs import whole_graphs
 from collector.errors import MissingDependencyError
 from collector.runtime.optional_packages import optional_package
 from collector.statistics.changes import FALSE_DISCOVERIES, Change, changes, steps_suffice
@@ -289,7 +290,7 @@ def _comparison(sides: tuple[_Side, _Side], by: str, false_discoveries: float, l
         },
         windows=(*sides[0].windows, *sides[1].windows),
         losses=tuple(_losses("before", sides[0].recordings) + _losses("now", sides[1].recordings)),
-        notes=tuple(notes),
+        notes=(*notes, *_uncounted("before", sides[0].recordings), *_uncounted("now", sides[1].recordings)),
     )
 
 
@@ -350,3 +351,7 @@ def _losses(side: str, recordings: Sequence[Recording]) -> list[str]:
         for number, recording in enumerate(recordings)
         for loss in recording.ledger.losses()
     ]
+
+
+def _uncounted(side: str, recordings: Sequence[Recording]) -> list[str]:
+    return [f"{side}: {note}" for note in filter(None, [whole_graphs(recordings)])]

@@ -11,6 +11,7 @@ from collector.analysis.kernels import kernels
 from collector.analysis.no_launches import no_launches
 from collector.analysis.ops import ops
 from collector.analysis.shared_values import shared_values
+from collector.analysis.whole_graphs import whole_graphs
 from collector.text.html_tables import html_line, html_table
 from collector.text.quantities import time_text
 
@@ -44,8 +45,9 @@ def overview_html(recording: Recording, *, unavailable: str | None = None, warni
 
 def _tables(recording: Recording) -> list[str]:
     busy, gaps, names, paths = devices(recording), idle(recording), kernels(recording), ops(recording)
+    uncounted = whole_graphs([recording])
     if not len(busy):
-        return [html_line("No GPU did anything in this step.")]
+        return [html_line(uncounted or "No GPU did anything in this step.")]
     tables = [
         html_table(
             ["device", "busy", "idle", "busy share"],
@@ -94,4 +96,6 @@ def _tables(recording: Recording) -> list[str]:
                 caption="Why the devices were idle",
             )
         )
+    if uncounted:
+        tables.append(html_line(uncounted))
     return tables

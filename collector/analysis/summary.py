@@ -15,6 +15,7 @@ from collector.analysis.copies import copies
 from collector.analysis.kernels import kernels
 from collector.analysis.no_launches import no_launches
 from collector.analysis.ops import ops
+from collector.analysis.whole_graphs import whole_graphs
 from collector.formats.call_sums import NO_TIMES
 from collector.recording.context_errors import STICKY_ERRORS, failed_calls
 from collector.text.quantities import time_text
@@ -62,6 +63,8 @@ def summarize(recording: Recording, *, unavailable: str | None = None, color: bo
             for row in loading
         )
         page.say(f"Code was compiled or loaded during the step: {', '.join(parts)}", "yellow")
+    if uncounted := whole_graphs([recording]):
+        page.say(uncounted, "yellow")
     ledger = recording.ledger
     page.say(
         f"{counted('{:,} launch[|es]', ledger.launches_seen)}, {counted('{:,} kernel[|s]', ledger.kernels)}, "

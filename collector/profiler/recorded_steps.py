@@ -62,6 +62,11 @@ class RecordedStep:
         """The devices of single streams, read at first use."""
         return read_devices(self.data, lambda device: "/stream:" in device and "/stream:all" not in device)
 
+    @cached_property
+    def graphs(self) -> list[DeviceColumns]:
+        """The devices of CUDA graphs, read at first use."""
+        return read_devices(self.data, lambda device: device.endswith("/graphs"))
+
 
 def read(data: bytes | memoryview, provenance: Provenance | None = None) -> RecordedStep:
     """A step from serialized StepStats or RunMetadata, and its provenance, if it has one.

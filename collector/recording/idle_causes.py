@@ -78,6 +78,11 @@ class IdleTimes(NamedTuple):
         """The length of each."""
         return self.ends - self.begins
 
+    def where(self, chosen: npt.NDArray[np.bool_]) -> IdleTimes:
+        """Some of the idle times."""
+        causes = IdleCauses(*(parts[chosen] for parts in self.causes))
+        return IdleTimes(self.begins[chosen], self.ends[chosen], self.ended_by[chosen], causes)
+
 
 def idle_times(
     starts: Ints, ends: Ints, window: tuple[int, int], launched: Callable[[Ints], Ints], waits: Union

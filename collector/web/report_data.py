@@ -37,6 +37,7 @@ from collector.analysis.idle import CAUSES, idle, largest_causes
 from collector.analysis.no_launches import no_launches
 from collector.analysis.questions import QUESTIONS
 from collector.analysis.shared_values import shared_values
+from collector.analysis.whole_graphs import whole_graphs
 from collector.bench.environment import without_home
 from collector.errors import CollectorError
 from collector.formats.step import Step
@@ -127,7 +128,7 @@ def described_step(
         **RunLabel.of(recording)._asdict(),
         "simulated": bool(recording.environment.get("simulated")),
         "length_ns": lanes.end_ns - lanes.start_ns,
-        "verdict": _verdict(devices(recording), idle(recording)),
+        "verdict": _verdict(devices(recording), idle(recording), whole_graphs([recording])),
         "losses": recording.ledger.losses(),
         "loss_times": {
             field: [time - lanes.start_ns for time in times] for field, times in times_of_losses(recording).items()
@@ -289,10 +290,14 @@ def _warning(step: TracedStep) -> str | None:
     return step.warning.removeprefix(f"{step.path}: ")
 
 
-def _verdict(devices: Answer, idle: Answer) -> str:
-    """One sentence: how busy the devices were, and where most of the rest went."""
+def _verdict(devices: Answer, idle: Answer, uncounted: str) -> str:
+    """How busy the devices were, where most of the rest went, and the work that does not count."""
     if not len(devices):
-        return "No GPU did anything in this step."
+        return uncounted or "No GPU did anything in this step."
+    return f"{_busy_and_idle(devices, idle)} {uncounted}".rstrip()
+
+
+def _busy_and_idle(devices: Answer, idle: Answer) -> str:
     busy, window = devices.totals["busy_ns"], devices.totals["window_ns"]
     whose = f"GPU {devices['device_id'][0]}" if len(devices) == 1 else counted("{:,} GPU[|s]", len(devices))
     sentence = f"{whose} {'was' if len(devices) == 1 else 'were'} busy {busy / window if window else 0:.1%} of the time"

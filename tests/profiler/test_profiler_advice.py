@@ -51,6 +51,17 @@ def _late_launches_in_a_graph(gpu: SimulatedGpu) -> None:
     gpu.launch_graph([("relu", 1_000)] * 20, stream=13)
 
 
+def _whole_graphs(gpu: SimulatedGpu) -> None:
+    """Graphs that keep the card busy, for a trace that records no nodes of theirs, and a kernel after each."""
+    with gpu.capture() as graph:
+        gpu.launch("relu", duration_ns=500_000)
+    executable = graph.instantiate()
+    for _ in range(3):
+        executable.launch(stream=13)
+        gpu.launch("add", stream=13, duration_ns=20_000, grid=GRID)
+        gpu.synchronize()
+
+
 def _draining(gpu: SimulatedGpu) -> None:
     for _ in range(5):
         gpu.launch("relu", stream=13, duration_ns=20_000, grid=GRID)
@@ -526,6 +537,16 @@ def test_idle_and_busy_time_are_those_of_the_summary():
     window, busy = row["window_ns"], row["busy_ns"]
     assert (device.window_ns, device.times.busy_ns, device.window_name) == (window, busy, "the step")
     assert int(device.idle.lengths.sum()) == window - busy
+
+
+def test_a_device_that_runs_whole_graphs_does_not_wait_for_the_host():
+    with SimulatedGpu() as gpu, collector.trace(graphs="whole", strict=True) as step:
+        _whole_graphs(gpu)
+    recording = step.recording
+    assert {"launch_bound", "draining_synchronizations"}.isdisjoint(
+        {each.checker for each in step_advice.advise(RecordingStep.of(recording))}
+    )
+    assert step_advice.advise(RecordingStep.of(recording)) == step_advice.advise(read_step(recording))
 
 
 @pytest.mark.parametrize("program", ANY_PROGRAM.values(), ids=ANY_PROGRAM)

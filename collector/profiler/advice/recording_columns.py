@@ -10,7 +10,7 @@ import numpy as np
 from collector.analysis.activities import Activities
 from collector.protos import Activity as RecordedActivity
 from collector.recording.api_functions import ApiRole, ids_with_role, plain_api_name
-from collector.recording.distinct import distinct_codes
+from collector.recording.distinct import distinct_codes, distinct_values
 from collector.recording.kernel_names import short_name
 from collector.recording.kind_names import copy_kind_name
 from collector.recording.schema import ACTIVITY_KINDS, ACTIVITY_TABLES
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collector.profiler.node_fields import Ints
     from collector.recording.ledger import Ledger
     from collector.recording.recording import Recording
+    from collector.recording.table import Table
 
 _LONGEST_NS = 10**15
 """Longer durations, 11 days, are impossible, and count as 0."""
@@ -36,6 +37,7 @@ class RecordingStep(NamedTuple):
     host: list[_Waits]
     streams: tuple[()]
     """Activities state their streams."""
+    graphs: list[_GraphLaunches]
     window: tuple[int, int]
     ledger: Ledger
 
@@ -44,10 +46,15 @@ class RecordingStep(NamedTuple):
         """The step; ``device_prefix`` is put before every device's name, such as ``/job:worker/replica:0/task:3``."""
         clock = recording.clock
         devices = Activities.of(recording).by_device()
+        launches = recording.graph_launches
         return cls(
             [_Activities(f"{device_prefix}/gpu:{device}/stream:all", recording, own) for device, own in devices],
             [_Waits(f"{device_prefix}/cpu:0", recording)],
             (),
+            [
+                _GraphLaunches(f"{device_prefix}/gpu:{device}/graphs", launches[launches.device_id == device])
+                for device in distinct_values(launches.device_id).tolist()
+            ],
             (clock.cupti_start_ns, clock.cupti_stop_ns),
             recording.ledger,
         )
@@ -150,3 +157,21 @@ class _Waits(_Columns):
     def activity_columns(self, columns: Sequence[str], rows: Ints) -> dict[str, Ints]:
         """Their kind, which is that of a call."""
         return dict.fromkeys(columns, np.full(len(rows), RecordedActivity.API_CALL, np.int64))
+
+
+class _GraphLaunches(_Columns):
+    """The launches of CUDA graphs on a device."""
+
+    def __init__(self, device: str, launches: Table) -> None:
+        super().__init__(device, launches.start_ns, launches.end_ns)
+        self._launches = launches
+
+    @property
+    def names(self) -> tuple[list[str], Ints]:
+        """The names of their graphs."""
+        ids, index = distinct_codes(self._launches.name_id)
+        return [self._launches.text(name_id) for name_id in ids.tolist()], index
+
+    def activity_columns(self, columns: Sequence[str], rows: Ints) -> dict[str, Ints]:
+        """Columns of some of them."""
+        return {column: getattr(self._launches, column)[rows].astype(np.int64) for column in columns}

@@ -15,7 +15,7 @@ from collector.profiler.gpu_work import ActivityColumns, gpu_work
 from collector.profiler.node_fields import Ints
 from collector.protos import Activity as RecordedActivity
 from collector.recording.api_functions import ApiRole, role_of
-from collector.recording.cupti_enums import COPY_KINDS
+from collector.recording.cupti_enums import COPY_KINDS, DEGREE_WHOLE_GRAPH
 from collector.recording.distinct import distinct_codes
 from collector.recording.first_rows import distinct_rows
 from collector.recording.idle_causes import IdleTimes, idle_times
@@ -42,6 +42,7 @@ class Device:
         window: begin and end of the step; if None, or if some activities lie outside it: from the first start to the
             last end.
         waits: the times in which the host was in a synchronizing call.
+        graphs: the times in which CUDA graphs ran whose activities were not recorded.
         streams: gives the number of each activity's stream; -1: not known.
     """
 
@@ -50,6 +51,7 @@ class Device:
         columns: ActivityColumns,
         window: tuple[int, int] | None,
         waits: Union,
+        graphs: Union,
         streams: Callable[[], Ints],
     ) -> None:
         order = np.lexsort((columns.end_ns, columns.start_ns))
@@ -76,7 +78,7 @@ class Device:
         self.window = window if window is not None and whole else span
         """The total time for shares of busy and idle time."""
         self.window_name = "the step" if whole else "the time from its first to its last activity"
-        self._waits, self._streams, self._order = waits, streams, order
+        self._waits, self._graphs, self._streams, self._order = waits, graphs, streams, order
 
     def __len__(self) -> int:
         return len(self.start)
@@ -101,8 +103,12 @@ class Device:
 
     @cached_property
     def idle(self) -> IdleTimes:
-        """The times in the window without any activity, with their causes, as `collector.analysis` has them."""
-        return idle_times(self.start, self.end, self.window, lambda rows: self.scheduled[rows], self._waits)
+        """The times in the window without any activity, with their causes, as `collector.analysis` has them.
+
+        Those in which a graph ran are left out: the device did not wait for the activity that ended them.
+        """
+        found = idle_times(self.start, self.end, self.window, lambda rows: self.scheduled[rows], self._waits)
+        return found.where(self._graphs.covered(found.begins, found.ends) == 0)
 
     @cached_property
     def stream(self) -> Ints:
@@ -186,6 +192,10 @@ class AdvisedStep(Protocol):
         """The activities of each stream, where those of devices do not state their streams."""
 
     @property
+    def graphs(self) -> Sequence[ActivityColumns]:
+        """The launches of CUDA graphs on each device."""
+
+    @property
     def window(self) -> tuple[int, int] | None:
         """Start and end of the step, in nanoseconds since the epoch; None: not known."""
 
@@ -213,9 +223,22 @@ class Activity:
                 starts, ends = (np.array([call[side] for call in calls], np.int64) for side in (0, 1))
                 waits[task] = Union.of(starts, ends)
         return [
-            Device(columns, self.step.window, waits[task], partial(self._streams_of, columns))
+            Device(
+                columns, self.step.window, waits[task], self._whole_graphs(columns), partial(self._streams_of, columns)
+            )
             for columns, task in zip(used, tasks[: len(used)], strict=True)
         ]
+
+    def _whole_graphs(self, columns: ActivityColumns) -> Union:
+        """The times in which graphs ran on a device that were recorded as a whole."""
+        starts, ends = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        for graphs in self.step.graphs:
+            if graphs.device == f"{unit_of(columns.device)}/graphs":
+                degrees = graphs.activity_columns(("graph_degree",), np.arange(len(graphs)))["graph_degree"]
+                own = degrees == DEGREE_WHOLE_GRAPH
+                starts.append(graphs.start_ns[own])
+                ends.append(graphs.end_ns[own])
+        return Union.of(np.concatenate(starts), np.concatenate(ends))
 
     def _streams_of(self, columns: ActivityColumns) -> Ints:
         """The number of the stream of each activity of a device; -1: not known."""
