@@ -150,14 +150,14 @@ class MergedDialect(ProfilerDialect):
 
     def figures(self, figure: str, rows: Numbers) -> Numbers:
         """See `ProfilerDialect`."""
-        if figure in _READ:
-            return self._unique(figure, _READ[figure][0], rows)
+        if figure in _KINDS:
+            return self._unique(_KINDS[figure], _of_figure(figure), rows)
         return super().figures(figure, rows)
 
 
 def _devices(dialect: MergedDialect, rows: Numbers) -> Numbers:
     """The stated numbers of GPUs; of a row without one the number of its process is taken only if it makes no calls."""
-    is_stated = dialect.found.integers("device", rows) >= 0
+    is_stated = dialect.stated_devices(rows) >= 0
     return np.where(dialect.process_rows.are_of_hosts(rows) & ~is_stated, 0, ProfilerDialect.devices(dialect, rows))
 
 
@@ -165,12 +165,21 @@ def _of_figure(figure: str) -> _Read:
     return lambda dialect, rows: ProfilerDialect.figures(dialect, figure, rows)
 
 
+_KINDS = {
+    "context": "context",
+    "fromContext": "context",
+    "toContext": "context",
+    "fromDevice": "device",
+    "toDevice": "device",
+    "graph id": "graph id",
+}
+"""Figure that is an id -> the kind of ids."""
 _READ: dict[str, tuple[_Read, ...]] = {
     "correlation": (ProfilerDialect.correlations, ProfilerDialect.recorded_by),
     "external id": (ProfilerDialect.external_ids,),
     "op": (ProfilerDialect.op_sequences,),
-    "device": (_devices, ProfilerDialect.memory_devices),
-    "context": (_of_figure("context"),),
+    "device": (_devices, ProfilerDialect.memory_devices, _of_figure("fromDevice"), _of_figure("toDevice")),
+    "context": (_of_figure("context"), _of_figure("fromContext"), _of_figure("toContext")),
     "graph id": (_of_figure("graph id"),),
 }
-"""Kind of ids, or figure -> all that reads ids of it from events."""
+"""Kind of ids -> all that reads ids of it from events."""

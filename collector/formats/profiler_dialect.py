@@ -44,6 +44,15 @@ COLLECTIVE_FIGURES = {
 }
 """PyTorch's argument of a collective's kernel -> column of ``collectives``."""
 COLLECTIVE_ARGUMENTS = frozenset({COLLECTIVE_NAME, GROUP, ELEMENT_TYPE, *COLLECTIVE_FIGURES})
+COPY_FIGURES = {
+    "fromDevice": "src_device_id",
+    "fromContext": "src_context_id",
+    "toDevice": "dst_device_id",
+    "toContext": "dst_context_id",
+}
+"""Kineto's argument of a copy between GPUs -> column of ``memcpys``."""
+_OF_PEER_COPIES = {"device": "inDevice", "context": "inContext"}
+"""Figure of GPU work -> its name in copies between GPUs, for which Kineto does not state the usual one."""
 _LARGEST_SIZE = (1 << 31) - 1
 _LARGEST_SEQUENCE = (1 << 53) - 1
 _LARGEST_FIGURES = {"bytes": (1 << 53) - 1, "graph node id": (1 << 63) - 1}
@@ -81,6 +90,7 @@ class ProfilerDialect:
         "Addr", "Bytes", "Device Id", "Device Type", "External id", "block", "bytes", "context", "correlation",
         "cuda_sync_kind", "device", "external id", "graph id", "graph node id", "grid", "registers per thread",
         "shared memory", "stream", "wait_on_cuda_event_id", "wait_on_cuda_event_record_corr_id", "wait_on_stream",
+        *COPY_FIGURES, *_OF_PEER_COPIES.values(),
     })  # fmt: skip
     """The arguments of events that become columns of a recording."""
     arguments_of: ClassVar[Mapping[str, frozenset[str]]] = {
@@ -104,8 +114,12 @@ class ProfilerDialect:
 
     def devices(self, rows: Numbers) -> Numbers:
         """The numbers of GPUs."""
-        stated = self.found.integers("device", rows)
+        stated = self.stated_devices(rows)
         return np.where(stated < 0, self.processes(rows), stated)
+
+    def stated_devices(self, rows: Numbers) -> Numbers:
+        """The numbers of GPUs that events state."""
+        return ProfilerDialect.figures(self, "device", rows)
 
     def streams(self, rows: Numbers) -> Numbers:
         """The numbers of streams."""
@@ -160,7 +174,10 @@ class ProfilerDialect:
 
     def figures(self, figure: str, rows: Numbers) -> Numbers:
         """A figure of GPU work by its name at Kineto."""
-        return self.found.integers(figure, rows, _LARGEST_FIGURES.get(figure, LARGEST_ID))
+        stated = self.found.integers(figure, rows, _LARGEST_FIGURES.get(figure, LARGEST_ID))
+        if figure not in _OF_PEER_COPIES:
+            return stated
+        return np.where(stated < 0, self.found.integers(_OF_PEER_COPIES[figure], rows), stated)
 
     def sync_types(self, rows: Numbers) -> Numbers:
         """CUPTI's numbers of the types of waits; 0 for one that is not known."""

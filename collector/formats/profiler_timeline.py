@@ -21,6 +21,7 @@ from collector.formats.profiler_dialect import (
     CALL,
     COLLECTIVE_FIGURES,
     COLLECTIVE_NAME,
+    COPY_FIGURES,
     ELEMENT_TYPE,
     GPU_ANNOTATION,
     GROUP,
@@ -494,7 +495,8 @@ class ProfilerTrace(RecordingSource):
         if kind == MEMSET:
             return columns | {"memory_kind": source}
         kinds = per_place(names, lambda name: copy_kind_number(_copy_kind(name)), 0)[index]
-        return columns | {"copy_kind": kinds, "src_kind": source, "dst_kind": target}
+        columns |= {"copy_kind": kinds, "src_kind": source, "dst_kind": target}
+        return columns | {column: partial(self._figure, figure, rows) for figure, column in COPY_FIGURES.items()}
 
 
 def _base_ns(found: ChromeEvents) -> int:

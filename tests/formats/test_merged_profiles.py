@@ -88,6 +88,22 @@ def test_launches_of_ranks_are_kept_apart(tmp_path, alone, events):
     assert len(set(recording.annotations.op_sequence.tolist())) == 2
 
 
+def test_copies_between_gpus_have_the_contexts_of_their_own_rank(tmp_path):
+    """Both ranks use the same numbers of contexts: those of the second one are others."""
+    sides = {"fromDevice": 0, "inDevice": 0, "toDevice": 0, "fromContext": 1, "inContext": 1, "toContext": 2}
+    events = []
+    for rank, (process, gpu) in enumerate([(101, 0), (202, 1)]):
+        copy = {"cat": "gpu_memcpy", "name": "Memcpy PtoP (Device -> Device)", "ph": "X", "pid": gpu, "tid": 7}
+        args = {**sides, "correlation": 1, "stream": 7, "bytes": 64}
+        events += [*rank_events(rank, process, gpu), {**copy, "ts": 400 + rank, "dur": 5, "args": args}]
+    recording = collector.load(written(tmp_path / "merged.json", events)).recording
+    copies = recording.memcpys
+    assert copies.src_context_id.tolist() == copies.context_id.tolist()
+    assert len(set(zip(copies.device_id.tolist(), copies.context_id.tolist(), strict=True))) == 2
+    assert set(copies.context_id.tolist()) == set(recording.kernels.context_id.tolist())
+    assert len({*copies.src_context_id.tolist(), *copies.dst_context_id.tolist()}) == 4
+
+
 def test_work_of_an_unknown_process_has_no_launch(tmp_path):
     events = sorted([*rank_events(0, 1000), *rank_events(1, 1001)], key=lambda event: event["ts"])
     step = collector.load(written(tmp_path / "all.json", events))

@@ -70,6 +70,27 @@ def test_copies_may_be_larger_than_four_gib(step):
     assert step.recording.memcpys.num_bytes.tolist() == [5 << 30]
 
 
+PEER = {"fromDevice": 2, "inDevice": 3, "toDevice": 4, "fromContext": 5, "inContext": 6, "toContext": 7}
+
+
+def test_copies_between_gpus_know_where_they_ran_and_between_which(tmp_path):
+    """Kineto states no ``device`` and no ``context`` for them."""
+    on_gpu = {"device": 3, "context": 6, "stream": 7}
+    copy = "Memcpy PtoP (Device -> Device)"
+    events = [
+        event("kernel", "before", 10, 20, args={**on_gpu, "correlation": 1}),
+        event("gpu_memcpy", copy, 40, 50, args={**PEER, "stream": 7, "correlation": 2, "bytes": 4096}),
+        event("kernel", "after", 100, 20, args={**on_gpu, "correlation": 3}),
+    ]
+    step = load_events(tmp_path, events)
+    (row,) = step.recording.memcpys
+    assert (row.device_id, row.context_id, row.stream_id) == (3, 6, 7)
+    assert (row.src_device_id, row.src_context_id, row.dst_device_id, row.dst_context_id) == (2, 5, 4, 7)
+    assert "arguments_without_columns" not in step.recording.environment
+    assert [stream for stream in analysis.streams(step)["stream_id"]] == [7]
+    assert {device.device for device in step.step_stats.dev_stats} >= {"/gpu:3/stream:7", "/gpu:3/memcpy"}
+
+
 def test_annotations_lie_within_each_other_and_hold_no_functions_of_python(step):
     annotations = step.recording.annotations
     assert dict(zip(annotations.recorded_names(), annotations.depth.tolist(), strict=True)) == {
