@@ -60,6 +60,9 @@ _LARGEST_FIGURES = {"bytes": (1 << 53) - 1, "graph node id": (1 << 63) - 1}
 _SYNC_TYPES = {"Event Sync": 1, "Stream Wait Event": 2, "Stream Sync": 3, "Context Sync": 4}
 """Kineto's name of a ``CUpti_ActivitySynchronizationType`` -> its number."""
 _DIGITS = re.compile(r"[0-9]{1,19}")
+_NEGATIVE = re.compile(r"-[1-9][0-9]{0,9}")
+_NO_STREAM = LARGEST_ID
+"""CUPTI's number of no stream."""
 
 
 class Names(NamedTuple):
@@ -123,8 +126,13 @@ class ProfilerDialect:
 
     def streams(self, rows: Numbers) -> Numbers:
         """The numbers of streams."""
-        stated = self.found.integers("stream", rows)
+        stated = self.stated_streams("stream", rows)
         return np.where(stated < 0, self.threads(rows), stated)
+
+    def stated_streams(self, argument: str, rows: Numbers) -> Numbers:
+        """The numbers of streams that events state; a negative one, which Kineto writes for no stream, is CUPTI's."""
+        is_none = self.found.signed_integers(argument, rows) < 0
+        return np.where(is_none, _NO_STREAM, self.found.integers(argument, rows))
 
     def threads(self, rows: Numbers) -> Numbers:
         """The numbers of threads."""
@@ -212,15 +220,24 @@ def launch_shapes(values: list[list[Any]], places: Numbers) -> LaunchShapes:
 def row_numbers(values: Iterable[Any]) -> list[int]:
     """Process or thread ids as numbers of 32 bits: themselves, the digits in them (``"stream 7"``), or 0.
 
-    Of a larger id, such as one of pthreads, the first nine digits are its number, or the next number that no other has.
+    Kineto writes some as signed numbers of 32 bits: -1 for no stream, the lower half of an id of pthreads. Of a larger
+    id the first nine digits are its number, or the next number that no other has.
     """
     ids = [str(value) for value in values]
-    found = {each: int(digits[0]) if (digits := _DIGITS.search(each)) else 0 for each in ids}
+    found = {each: _row_number(each) for each in ids}
     numbers = FreeNumbers(number for number in found.values() if number <= LARGEST_ID)
     for each, number in found.items():
         if number > LARGEST_ID:
             found[each] = numbers.take(int(str(number)[:9]))
     return [found[each] for each in ids]
+
+
+def _row_number(row_id: str) -> int:
+    """The number in an id, which may be too large for 32 bits."""
+    if _NEGATIVE.fullmatch(row_id) and -int(row_id) <= 1 << 31:
+        return int(row_id) + (1 << 32)
+    digits = _DIGITS.search(row_id)
+    return int(digits[0]) if digits else 0
 
 
 def _kind(category: str) -> int:

@@ -335,7 +335,7 @@ class ProfilerTrace(RecordingSource):
             "cuda_events",
             device_id=dialect.devices(rows)[first],
             context_id=self._figure("context", rows)[first],
-            stream_id=np.maximum(found.integers("wait_on_stream", rows), 0)[first],
+            stream_id=np.maximum(dialect.stated_streams("wait_on_stream", rows), 0)[first],
             correlation_id=recorded_by[first],
             event_id=events[first],
             event_sync_id=recorded_by[first],

@@ -11,12 +11,14 @@ import pytest
 import collector
 from collector import analysis
 from collector.cli import main
+from collector.formats.profiler_dialect import row_numbers
 from collector.recording.annotation_details import Argument, Details, Frame
 from collector.recording.collective_rows import collective_rows
 from collector.recording.cupti_enums import SYNC_TYPES
 from collector.recording.schema import SCHEMA
 
 GPU = {"device": 0, "context": 1, "stream": 7}
+NO_STREAM = 2**32 - 1
 SECRETS = ("secret-host", "secret-user", "secret-token", "--secret-flag")
 
 
@@ -87,7 +89,7 @@ def test_copies_between_gpus_know_where_they_ran_and_between_which(tmp_path):
     assert (row.device_id, row.context_id, row.stream_id) == (3, 6, 7)
     assert (row.src_device_id, row.src_context_id, row.dst_device_id, row.dst_context_id) == (2, 5, 4, 7)
     assert "arguments_without_columns" not in step.recording.environment
-    assert [stream for stream in analysis.streams(step)["stream_id"]] == [7]
+    assert analysis.streams(step)["stream_id"].tolist() == [7]
     assert {device.device for device in step.step_stats.dev_stats} >= {"/gpu:3/stream:7", "/gpu:3/memcpy"}
 
 
@@ -169,6 +171,60 @@ def test_waits_say_what_was_waited_for(step):
     (record,) = step.recording.cuda_events
     assert (record.stream_id, record.correlation_id, record.event_id) == (20, 4, 6)
     assert record.event_sync_id == wait.event_sync_id
+
+
+def test_waits_without_a_stream_have_none(tmp_path):
+    """Kineto writes -1 as their stream and as the thread of their row."""
+    of_none = {"context": 1, "device": 0, "stream": -1}
+    events = [
+        event("cuda_sync", "Event Sync", 10, 5, tid=-1, args={
+            **of_none, "correlation": 2, "cuda_sync_kind": "Event Sync", "wait_on_stream": -1,
+            "wait_on_cuda_event_record_corr_id": 4, "wait_on_cuda_event_id": 6,
+        }),
+        event("cuda_sync", "Context Sync", 20, 5, tid=-1, args={
+            **of_none, "correlation": 3, "cuda_sync_kind": "Context Sync",
+        }),
+        event("cuda_sync", "Stream Sync", 30, 5, tid=1, args={
+            **of_none, "stream": 1, "correlation": 5, "cuda_sync_kind": "Stream Sync",
+        }),
+    ]  # fmt: skip
+    step = load_events(tmp_path, events)
+    waits = step.recording.synchronizations
+    assert dict(zip(waits.correlation_id.tolist(), waits.stream_id.tolist(), strict=True)) == {
+        2: NO_STREAM,
+        3: NO_STREAM,
+        5: 1,
+    }
+    assert step.recording.cuda_events.stream_id.tolist() == [NO_STREAM]
+    drawn = json.loads(collector.chrome_trace(step))["traceEvents"]
+    assert [each["args"].get("stream") for each in drawn if each.get("ph") == "X"] == [None, None, 1]
+
+
+def test_waits_of_a_recorded_trace_without_a_stream_have_none(shared):
+    path = shared / "data" / "gpu_traces" / "hta" / "a100_event_sync.json.gz"
+    waits = collector.load(path).recording.synchronizations
+    kinds = [SYNC_TYPES[kind] for kind in waits.sync_type.tolist()]
+    assert sorted(zip(kinds, waits.stream_id.tolist(), strict=True)) == [
+        ("Context Synchronize", NO_STREAM),
+        ("Event Synchronize", NO_STREAM),
+        ("Event Synchronize", NO_STREAM),
+        ("Stream Synchronize", 7),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "numbers"),
+    [
+        ([1, -1], [1, 2**32 - 1]),
+        ([1107294656, -1107294656], [1107294656, 3187672640]),  # the lower halves of ids of pthreads
+        (["-7", "stream 7", "thread-7", 7], [2**32 - 7, 7, 7, 7]),
+        ([-(2**31), 2**31], [2**31, 2**31]),
+        ([-(2**40)], [109951162]),
+        ([-1.5, None, ""], [1, 0, 0]),
+    ],
+)
+def test_numbers_of_rows(given, numbers):
+    assert row_numbers(given) == numbers
 
 
 def test_memory_of_gpus_is_given_out_and_taken_back(step):
