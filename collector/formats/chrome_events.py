@@ -312,9 +312,9 @@ class ChromeEvents:
         ]
         return [list(each) for each in zip(*stated, strict=True)], codes
 
-    def argument_counts(self) -> Counter[str]:
-        """The number of events that have each argument, without events of metadata."""
-        shapes = self._scan.shape_numbers()[self._phases != ord("M")]
+    def argument_counts(self, rows: Numbers | None = None) -> Counter[str]:
+        """The number of events that have each argument, of these or of all but events of metadata."""
+        shapes = self._scan.shape_numbers()[self._phases != ord("M") if rows is None else rows]
         names = self._argument_names
         found: Counter[str] = Counter()
         for shape, count in zip(self._scan.shapes(), np.bincount(shapes).tolist(), strict=False):

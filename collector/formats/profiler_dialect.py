@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
     from collector.formats.chrome_events import ChromeEvents, Numbers
 
-KERNEL, MEMCPY, MEMSET, GPU_ANNOTATION, SYNC, OP, CALL, OTHER = range(8)
-"""Kinds of events: GPU work; other events on rows of a GPU; ops and CUDA calls of the host; anything."""
+KERNEL, MEMCPY, MEMSET, GPU_ANNOTATION, SYNC, OP, CALL, OTHER, MEMORY = range(9)
+"""Kinds of events: GPU work; other events on rows of a GPU; ops and CUDA calls of the host; any span; allocations."""
+MEMORY_ARGUMENTS = frozenset({"Addr", "Bytes", "Device Id", "Device Type"})
+"""The arguments of the events of PyTorch's allocator."""
 _KINDS = {
     "kernel": KERNEL,
     "gpu_memcpy": MEMCPY,
@@ -53,6 +55,15 @@ COPY_FIGURES = {
 """Kineto's argument of a copy between GPUs -> column of ``memcpys``."""
 _OF_PEER_COPIES = {"device": "inDevice", "context": "inContext"}
 """Figure of GPU work -> its name in copies between GPUs, for which Kineto does not state the usual one."""
+_LINKS = frozenset({"External id", "external id", "correlation"})
+"""The arguments by which events refer to each other. They mean nothing outside of their file."""
+_OF_WORK = frozenset({
+    *_LINKS, "stream", "graph id", "graph node id", *_OF_PEER_COPIES, *_OF_PEER_COPIES.values(),
+})  # fmt: skip
+_OF_LAUNCHES = {"shared memory": "shared memory", "bytes": "size"}
+"""Figure of GPU work -> the argument of its launching call that states it, where that is one of HIP."""
+_GRIDS_OF_THREADS = ("hipExtModuleLaunchKernel", "hipHccModuleLaunchKernel")
+"""Functions whose grid is a number of threads, and not of blocks."""
 _LARGEST_SIZE = (1 << 31) - 1
 _LARGEST_SEQUENCE = (1 << 53) - 1
 _LARGEST_FIGURES = {"bytes": (1 << 53) - 1, "graph node id": (1 << 63) - 1}
@@ -76,9 +87,21 @@ class LaunchShapes(NamedTuple):
     """Three sizes for each event; -1 in all of them where it states none."""
 
     sizes: Numbers
-    """The distinct shapes, a row each."""
+    """Shapes, a row each; the last one is that of events that state none."""
     places: Numbers
-    """The place of each event's shape among them."""
+    """The place of each event's shape among them; -1: it states none."""
+
+    @property
+    def of_events(self) -> Numbers:
+        """The three sizes of each event, a row each."""
+        found: Numbers = self.sizes[self.places]
+        return found
+
+    def or_else(self, others: LaunchShapes) -> LaunchShapes:
+        """These shapes, and the other ones of events that state none here."""
+        is_stated = self.sizes[self.places, 0] >= 0
+        places = np.where(others.places < 0, -1, others.places + len(self.sizes))
+        return LaunchShapes(np.concatenate([self.sizes, others.sizes]), np.where(is_stated, self.places, places))
 
     def axis(self, place: int) -> Numbers:
         """One of the three sizes for each event; 0 where it states none."""
@@ -89,18 +112,25 @@ class LaunchShapes(NamedTuple):
 class ProfilerDialect:
     """PyTorch's profiler (Kineto), and any other program with timed events. Numbers that are not stated are -1."""
 
-    arguments: frozenset[str] = frozenset({
-        "Addr", "Bytes", "Device Id", "Device Type", "External id", "block", "bytes", "context", "correlation",
-        "cuda_sync_kind", "device", "external id", "graph id", "graph node id", "grid", "registers per thread",
-        "shared memory", "stream", "wait_on_cuda_event_id", "wait_on_cuda_event_record_corr_id", "wait_on_stream",
-        *COPY_FIGURES, *_OF_PEER_COPIES.values(),
-    })  # fmt: skip
-    """The arguments of events that become columns of a recording."""
-    arguments_of: ClassVar[Mapping[str, frozenset[str]]] = {
-        "annotations": OP_ARGUMENTS,
-        "kernels": COLLECTIVE_ARGUMENTS,
-    }
-    """Table -> further arguments, which are read of its rows alone."""
+    arguments_of: ClassVar[Mapping[int, frozenset[str]]] = {
+        KERNEL: frozenset({
+            *_OF_WORK, *COLLECTIVE_ARGUMENTS, "grid", "block", "registers per thread", "shared memory",
+        }),
+        MEMCPY: frozenset({*_OF_WORK, *COPY_FIGURES, "bytes"}),
+        MEMSET: frozenset({*_OF_WORK, "bytes"}),
+        GPU_ANNOTATION: frozenset({*_LINKS, "device", "stream"}),
+        SYNC: frozenset({
+            *_LINKS, "context", "stream", "cuda_sync_kind", "wait_on_cuda_event_id",
+            "wait_on_cuda_event_record_corr_id", "wait_on_stream",
+        }),
+        OP: frozenset({*_LINKS, *OP_ARGUMENTS}),
+        CALL: _LINKS,
+        OTHER: _LINKS,
+        MEMORY: MEMORY_ARGUMENTS,
+    }  # fmt: skip
+    """Kind of events -> their arguments that become columns of a recording, or link its rows."""
+    launch_arguments: ClassVar[frozenset[str]] = frozenset({"grid", "block", *_OF_LAUNCHES.values()})
+    """The arguments of calls that are read for the GPU work that they launched."""
 
     def __init__(self, found: ChromeEvents) -> None:
         """Hold the events."""
@@ -200,6 +230,21 @@ class ProfilerDialect:
         """``grid`` or ``block`` of kernels."""
         values, places = self.found.values(which, rows)
         return launch_shapes([value if isinstance(value, list) else [] for value in values], places)
+
+    def launched_shapes(self, which: str, calls: Numbers) -> LaunchShapes:
+        """``grid`` or ``block`` that the launching calls of kernels state, -1 for no call: only those of HIP do."""
+        shapes = self.shapes(which, calls)
+        names, places = self.names(np.maximum(calls, 0))
+        is_of_threads = np.array([name in _GRIDS_OF_THREADS for name in names], bool)[places] & (calls >= 0)
+        if which != "grid" or not is_of_threads.any():
+            return shapes
+        sizes, blocks = shapes.of_events, np.maximum(self.shapes("block", calls).of_events, 1)
+        sizes = np.where(is_of_threads[:, None] & (sizes >= 0), -(-sizes // blocks), sizes)
+        return LaunchShapes(np.concatenate([sizes, [[-1] * 3]]), np.arange(len(sizes)))
+
+    def launched_figures(self, figure: str, calls: Numbers) -> Numbers:
+        """A figure of GPU work that its launching call states; -1 for no call."""
+        return self.found.integers(_OF_LAUNCHES[figure], calls, _LARGEST_FIGURES.get(figure, LARGEST_ID))
 
     def thread_names(self) -> list[tuple[Any, Any, str]]:
         """Process, thread and name."""

@@ -7,6 +7,7 @@ GPU work goes to the devices that our own recordings use (``/gpu:D/stream:S``, `
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ from collector.formats.profiler_dialect import (
     GROUP,
     KERNEL,
     MEMCPY,
+    MEMORY,
     MEMSET,
     OP,
     OTHER,
@@ -59,8 +61,17 @@ if TYPE_CHECKING:
 _TABLES = {KERNEL: "kernels", MEMCPY: "memcpys", MEMSET: "memsets"}
 _LINKS = ("external_correlations",)
 """Tables of links between rows of others, of which a trace has those that name something."""
-_OTHERS = [GPU_ANNOTATION, OTHER]
+_OTHERS = (GPU_ANNOTATION, OTHER)
 """Kinds of events in the table ``other_ranges``."""
+_KINDS_OF = {
+    "annotations": (OP,),
+    "api_calls": (CALL,),
+    "synchronizations": (SYNC,),
+    "other_ranges": _OTHERS,
+    "memory_operations": (MEMORY,),
+    **{table: (kind,) for kind, table in _TABLES.items()},
+}
+"""Table -> the kinds of events that are its rows."""
 _MEMORIES = re.compile(r"\(([A-Za-z ]+?)(?: -> ([A-Za-z ]+))?\)")
 _COPY_KIND = re.compile(r"\b(HtoD|DtoH|DtoD|PtoP|HtoH|HtoA|AtoH|AtoA|AtoD|DtoA)\b")
 _LARGEST = (1 << 63) - 1
@@ -252,27 +263,38 @@ class ProfilerTrace(RecordingSource):
 
         found = self._dialect.found
         capture = self._built().capture(self._figures, {})
-        names = sorted(found.argument_counts().keys() - self._dialect.arguments)
         tables: dict[str, dict[str, ArgumentColumn]] = {}
-        for table, events in self._events().items():
-            rows = np.append(events, -1)[np.minimum(rows_in_parts(capture, table), len(events))]  # -1: of no event
-            read = self._dialect.arguments_of.get(table, ())
-            columns = {text(name): found.argument_column(name, rows) for name in names if name not in read}
-            tables[table] = {name: column for name, column in columns.items() if column is not None}
+        for table, kinds in _KINDS_OF.items():
+            events = self._events_of(*kinds)
+            order = np.minimum(rows_in_parts(capture, table), len(events))
+            rows = np.append(events, -1)[order]  # -1: of no event
+            tables[table] = {}
+            for name in sorted(found.argument_counts(events)):
+                read = [kind for kind in kinds if name in self._dialect.arguments_of[kind]]
+                if len(read) == len(kinds):
+                    continue
+                own = np.where(np.isin(rows, self._events_of(*read)), -1, rows) if read else rows
+                column = found.argument_column(name, own)
+                if column is not None:
+                    tables[table][text(name)] = column
         return {table: columns for table, columns in tables.items() if columns}
 
-    def _events(self) -> dict[str, Numbers]:
-        """Table -> the event of each of its rows, in the order in which they are added."""
-        kinds = {"annotations": [OP], "api_calls": [CALL], "synchronizations": [SYNC], "other_ranges": _OTHERS}
-        found = {table: self._rows[self._spans_of(*own)] for table, own in kinds.items()}
-        found |= {table: self._rows[self._spans_of(kind)] for kind, table in _TABLES.items()}
-        return {**found, "memory_operations": self._memory_rows()}
+    def _events_of(self, *kinds: int) -> Numbers:
+        """The events of these kinds, in the order in which they are added to their table."""
+        return self._memory_rows() if kinds == (MEMORY,) else self._rows[self._spans_of(*kinds)]
 
     def _arguments_without_columns(self) -> dict[str, int]:
         """The number of events with each argument that no column takes: the most frequent ones, and all others."""
-        counts = self._dialect.found.argument_counts()
-        for argument in self._dialect.arguments.union(*self._dialect.arguments_of.values()):
-            counts.pop(argument, None)
+        found, arguments_of = self._dialect.found, self._dialect.arguments_of
+        counts: Counter[str] = Counter()
+        elsewhere = found.argument_counts()
+        for kind, read in arguments_of.items():
+            own = found.argument_counts(self._events_of(kind))
+            elsewhere.subtract(own)
+            counts.update({argument: count for argument, count in own.items() if argument not in read})
+        # Events that are no rows, such as allocations of the host, have arguments of those that are.
+        known = frozenset().union(*arguments_of.values())
+        counts.update({argument: count for argument, count in (+elsewhere).items() if argument not in known})
         ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         shown = {text(argument): count for argument, count in ordered[:_LISTED_ARGUMENTS]}
         others = sum(count for _, count in ordered[_LISTED_ARGUMENTS:])
@@ -420,6 +442,7 @@ class ProfilerTrace(RecordingSource):
         correlation_ids = {kind: correlations[work.kinds == kind] for kind in _TABLES}
         captures = np.append(built.captured_under(stated), 0)
         captured = {kind: captures[index[work.kinds == kind]] for kind in _TABLES if captures.any()}
+        calls = self._stating_calls(work)
         del work, correlations, stated, index, is_stated, is_linked  # before the columns take their memory
         del self._work, self._ops_at_calls, self._causes
         self._add_collectives(built, spans[KERNEL], correlation_ids[KERNEL])
@@ -437,7 +460,15 @@ class ProfilerTrace(RecordingSource):
             if kind in captured:
                 columns["captured_external_id"] = captured.pop(kind)
             of_kind = self._kernel_columns if kind == KERNEL else partial(self._copy_columns, kind)
-            built.add(table, **columns, **of_kind(built, rows))
+            built.add(table, **columns, **of_kind(built, rows, calls.get(kind)))
+
+    def _stating_calls(self, work: _Work) -> dict[int, Numbers]:
+        """Kind of GPU work -> the event of the call of each, -1: none; empty if calls state nothing of their work."""
+        calls = self._events_of(CALL)
+        if self._dialect.launch_arguments.isdisjoint(self._dialect.found.argument_counts(calls)):
+            return {}
+        events = np.append(self._rows, -1)[work.calls]
+        return {kind: events[work.kinds == kind] for kind in _TABLES}
 
     def _add_collectives(self, built: CaptureBuilder, kernels: Numbers, correlation_ids: Numbers) -> None:
         """Add the collectives that their kernels state."""
@@ -462,11 +493,14 @@ class ProfilerTrace(RecordingSource):
             **{column: np.maximum(values, 0) for column, values in columns.items()},
         )
 
-    def _figure(self, figure: str, rows: Numbers) -> Numbers:
-        """A figure of GPU work; 0 where it is not stated."""
-        return np.maximum(self._dialect.figures(figure, rows), 0)
+    def _figure(self, figure: str, rows: Numbers, calls: Numbers | None = None) -> Numbers:
+        """A figure of GPU work, or what the given calls state of it; 0 where it is not stated."""
+        stated = self._dialect.figures(figure, rows)
+        if calls is not None:
+            stated = np.where(stated < 0, self._dialect.launched_figures(figure, calls), stated)
+        return np.maximum(stated, 0)
 
-    def _kernel_columns(self, built: CaptureBuilder, rows: Numbers) -> dict[str, Column]:
+    def _kernel_columns(self, built: CaptureBuilder, rows: Numbers, calls: Numbers | None) -> dict[str, Column]:
         def name_ids() -> Numbers:
             names, index = self._dialect.names(rows)
             return built.name_ids(names)[index]
@@ -478,20 +512,30 @@ class ProfilerTrace(RecordingSource):
             "name_id": name_ids,
             "registers_per_thread": partial(self._figure, "registers per thread", rows),
             "static_shared_bytes": static_bytes,
-            "dynamic_shared_bytes": lambda: np.maximum(self._figure("shared memory", rows) - static_bytes(), 0),
+            "dynamic_shared_bytes": lambda: np.maximum(self._figure("shared memory", rows, calls) - static_bytes(), 0),
         }
         for which in ("grid", "block"):
             shapes = self._dialect.shapes(which, rows)
+            if calls is not None:
+                shapes = shapes.or_else(self._dialect.launched_shapes(which, calls))
             for place, axis in enumerate("xyz"):
                 columns[f"{which}_{axis}"] = partial(shapes.axis, place)
         return columns
 
-    def _copy_columns(self, kind: int, built: CaptureBuilder, rows: Numbers) -> dict[str, Column]:
-        """The columns of copies or memsets, whose names say of what kinds they are."""
+    def _copy_columns(
+        self, kind: int, built: CaptureBuilder, rows: Numbers, calls: Numbers | None
+    ) -> dict[str, Column]:
+        """The columns of copies or memsets, whose names say of what kinds they are.
+
+        The size of a call is that of its copy, if it is the only one.
+        """
+        if calls is not None:
+            _, of_call, counts = np.unique(calls, return_inverse=True, return_counts=True)
+            calls = np.where(counts[of_call] == 1, calls, -1)
         names, index = self._dialect.names(rows)
         sides = [_memory_kinds(name) for name in names]
         source, target = (per_place([side[place] for side in sides], int, 0)[index] for place in (0, 1))
-        columns: dict[str, Column] = {"num_bytes": self._figure("bytes", rows)}
+        columns: dict[str, Column] = {"num_bytes": self._figure("bytes", rows, calls)}
         if kind == MEMSET:
             return columns | {"memory_kind": source}
         kinds = per_place(names, lambda name: copy_kind_number(_copy_kind(name)), 0)[index]

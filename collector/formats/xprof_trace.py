@@ -21,9 +21,12 @@ from collector.formats.profiler_dialect import (
     GPU_ANNOTATION,
     KERNEL,
     MEMCPY,
+    MEMORY,
+    MEMORY_ARGUMENTS,
     MEMSET,
     OP,
     OTHER,
+    SYNC,
     LaunchShapes,
     Names,
     ProfilerDialect,
@@ -62,8 +65,16 @@ _CONTEXT = re.compile(r"\$\$([0-9]{1,9})")
 class XprofDialect(ProfilerDialect):
     """XProf's traces."""
 
-    arguments = frozenset({*_OPS, *_DETAILS, *_FIGURES.values(), "correlation_id", "context_id"})
-    arguments_of: ClassVar[Mapping[str, frozenset[str]]] = {}
+    arguments_of: ClassVar[Mapping[int, frozenset[str]]] = {
+        **dict.fromkeys(
+            (KERNEL, MEMCPY, MEMSET),
+            frozenset({*_OPS, *_DETAILS, *_FIGURES.values(), "correlation_id", "context_id"}),
+        ),
+        **dict.fromkeys((GPU_ANNOTATION, OP, CALL, OTHER), frozenset({"correlation_id"})),
+        SYNC: frozenset(),
+        MEMORY: MEMORY_ARGUMENTS,
+    }
+    launch_arguments: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, found: ChromeEvents) -> None:
         """Find out which processes are GPUs, and which of their threads are streams."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -11,7 +12,18 @@ import pytest
 import collector
 from collector import analysis
 from collector.cli import main
-from collector.formats.profiler_dialect import row_numbers
+from collector.formats.profiler_dialect import (
+    CALL,
+    GPU_ANNOTATION,
+    KERNEL,
+    MEMCPY,
+    MEMSET,
+    OP,
+    OTHER,
+    SYNC,
+    ProfilerDialect,
+    row_numbers,
+)
 from collector.recording.annotation_details import Argument, Details, Frame
 from collector.recording.collective_rows import collective_rows
 from collector.recording.cupti_enums import SYNC_TYPES
@@ -496,6 +508,149 @@ def test_arguments_that_no_column_takes_are_kept_as_text(tmp_path, is_saved):
     late = recording.kernels.start_ns[1]
     assert recording.between(late).arguments.of_row("kernels", 0) == arguments.of_row("kernels", 1)
     assert pickle.loads(pickle.dumps(recording)).arguments.of_row("kernels", 1) == arguments.of_row("kernels", 1)
+
+
+ELSEWHERE = [
+    event("cpu_op", "triton_poi", 0, 9, args={"External id": 2, "grid": "grid(100,)", "stream": 0, "bytes": 1}),
+    event("cuda_runtime", "cudaLaunchKernel", 3, 1, args={"correlation": 5, "grid": [3, 1, 1], "stream": "0x0"}),
+    event("python_function", "f", 1, 1, args={"stream": 8, "Seq": 1}),
+    event("gpu_user_annotation", "step", 20, 9, args={"stream": 7, "device": 0, "grid": "none"}),
+    event("cuda_sync", "Stream Sync", 40, 1, args={**GPU, "correlation": 6, "bytes": 2, "Addr": 3}),
+    event("gpu_memset", "Memset (Device)", 50, 1, args={**GPU, "correlation": 7, "bytes": 4, "grid": 5, "toDevice": 6}),
+    event("kernel", "k", 20, 1, args={**GPU, "correlation": 5, "bytes": 7, "Device Id": 8, "wait_on_stream": 9}),
+    {"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 9, "tid": 31, "ts": 4, "s": "t",
+     "args": {"Device Type": 1, "Device Id": 0, "Addr": 139624661909504, "Bytes": 4096, "stream": 7}},
+    {"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 9, "tid": 31, "ts": 5, "s": "t",
+     "args": {"Device Type": 0, "Device Id": -1, "Addr": 1, "Bytes": 64, "Total Allocated": 64}},
+]  # fmt: skip
+
+
+def test_arguments_with_a_column_in_another_table_are_kept_as_text(tmp_path):
+    recording = load_events(tmp_path, ELSEWHERE).recording
+    rows = {table: [recording.arguments.of_row(table, 0)] for table in SCHEMA if len(getattr(recording, table))}
+    rows["other_ranges"].append(recording.arguments.of_row("other_ranges", 1))
+    assert {table: own for table, own in rows.items() if any(own)} == {
+        "annotations": [{"grid": "grid(100,)", "stream": "0", "bytes": "1"}],
+        "api_calls": [{"grid": "[3, 1, 1]", "stream": "0x0"}],
+        "other_ranges": [{"stream": "8", "Seq": "1"}, {"grid": "none"}],
+        "synchronizations": [{"device": "0", "bytes": "2", "Addr": "3"}],
+        "memsets": [{"grid": "5", "toDevice": "6"}],
+        "kernels": [{"bytes": "7", "Device Id": "8", "wait_on_stream": "9"}],
+        "memory_operations": [{"stream": "7"}],
+    }
+    assert recording.environment["arguments_without_columns"] == {
+        "grid": 4, "stream": 4, "bytes": 3, "Addr": 1, "Device Id": 1, "Seq": 1, "Total Allocated": 1, "device": 1,
+        "toDevice": 1, "wait_on_stream": 1,
+    }  # fmt: skip
+
+
+def test_no_argument_of_any_row_is_left_out(tmp_path):
+    """What an event states is in a column, among the arguments of its row, or an id that links rows."""
+    hypothesis = pytest.importorskip("hypothesis")
+    st = hypothesis.strategies
+    names = [
+        "grid",
+        "block",
+        "bytes",
+        "stream",
+        "device",
+        "context",
+        "Seq",
+        "dtype",
+        "Addr",
+        "Call stack",
+        "fromDevice",
+    ]
+    names += ["Input Dims", "cuda_sync_kind", "wait_on_stream", "shared memory", "graph id", "size", "unheard of"]
+    categories = ["cpu_op", "cuda_runtime", "kernel", "gpu_memcpy", "gpu_memset", "cuda_sync", "Trace"]
+    made = st.lists(
+        st.tuples(st.sampled_from([*categories, "gpu_user_annotation"]), st.sets(st.sampled_from(names))), max_size=8
+    )
+    tables = {
+        "cpu_op": "annotations", "cuda_runtime": "api_calls", "kernel": "kernels", "gpu_memcpy": "memcpys",
+        "gpu_memset": "memsets", "cuda_sync": "synchronizations",
+    }  # fmt: skip
+    kinds = {
+        "annotations": OP, "api_calls": CALL, "kernels": KERNEL, "memcpys": MEMCPY, "memsets": MEMSET,
+        "synchronizations": SYNC,
+    }  # fmt: skip
+
+    @hypothesis.given(made)
+    def check(events):
+        stated = [
+            event(category, "e", 10 * place, 5, args=dict.fromkeys(sorted(own), "x"))
+            for place, (category, own) in enumerate(events)
+        ]
+        recording = load_events(tmp_path, stated).recording
+        counts = Counter()
+        for table in {tables.get(category, "other_ranges") for category, _ in events}:
+            of_table = [each for each in events if tables.get(each[0], "other_ranges") == table]
+            kept = sorted(
+                sorted(recording.arguments.of_row(table, row)) for row in range(len(getattr(recording, table)))
+            )
+            read = [
+                ProfilerDialect.arguments_of[kinds.get(table, GPU_ANNOTATION if "user" in category else OTHER)]
+                for category, _ in of_table
+            ]
+            left = [sorted(own - taken) for (_, own), taken in zip(of_table, read, strict=True)]
+            assert kept == sorted(left)
+            counts.update(name for own in left for name in own)
+        assert recording.environment.get("arguments_without_columns", {}) == dict(counts)
+
+    check()
+
+
+def test_launch_shapes_and_sizes_that_only_the_calls_of_hip_state(tmp_path):
+    on_gpu = {"device": 2, "stream": 0}
+    launch = {"grid": [3, 2, 1], "block": [128, 1, 1], "shared memory": 512}
+    in_threads = {"grid": [512, 8, 1], "block": [256, 3, 1], "shared memory": 0}
+    copy = "Memcpy HtoD (Host -> Device)"
+    events = [
+        event("cuda_runtime", "hipLaunchKernel", 0, 1, args={"correlation": 1, **launch}),
+        event("cuda_runtime", "hipExtModuleLaunchKernel", 2, 1, args={"correlation": 2, **in_threads}),
+        event("cuda_runtime", "hipMemcpyWithStream", 4, 1, args={"correlation": 3, "size": "2560", "kind": "1"}),
+        event("cuda_runtime", "hipMemcpyWithStream", 6, 1, args={"correlation": 4, "size": "99"}),
+        event("cuda_runtime", "hipLaunchKernel", 8, 1, args={"correlation": 5, **launch}),
+        event("cuda_runtime", "hipMemcpyAsync", 9, 1, args={"correlation": 6, "size": "64"}),
+        event("kernel", "in_blocks", 10, 1, args={**on_gpu, "correlation": 1}),
+        event("kernel", "in_threads", 20, 1, args={**on_gpu, "correlation": 2}),
+        event("kernel", "stating", 30, 1, args={**on_gpu, "correlation": 5, "grid": [7, 1, 1], "shared memory": 9}),
+        event("kernel", "alone", 40, 1, args=on_gpu),
+        event("gpu_memcpy", copy, 50, 1, args={**on_gpu, "correlation": 3}),
+        event("gpu_memcpy", copy, 60, 1, args={**on_gpu, "correlation": 4, "bytes": 5}),
+        event("gpu_memcpy", copy, 70, 1, args={**on_gpu, "correlation": 6}),
+        event("gpu_memcpy", copy, 80, 1, args={**on_gpu, "correlation": 6}),
+    ]
+    recording = load_events(tmp_path, events).recording
+    found = {
+        kernel.name: (
+            (kernel.grid_x, kernel.grid_y, kernel.grid_z),
+            (kernel.block_x, kernel.block_y, kernel.block_z),
+            kernel.dynamic_shared_bytes,
+        )
+        for kernel in recording.kernels
+    }
+    assert found == {
+        "in_blocks": ((3, 2, 1), (128, 1, 1), 512),
+        "in_threads": ((2, 3, 1), (256, 3, 1), 0),
+        "stating": ((7, 1, 1), (128, 1, 1), 9),
+        "alone": ((0, 0, 0), (0, 0, 0), 0),
+    }
+    # The size of a call is that of its only copy; of two it is not known which has how much.
+    assert recording.memcpys.num_bytes.tolist() == [2560, 5, 0, 0]
+    assert recording.arguments.of_row("api_calls", 2) == {"size": "2560", "kind": "1"}
+
+
+def test_a_recorded_trace_of_hip_has_launch_shapes(shared):
+    recording = collector.load(shared / "data" / "gpu_traces" / "hta" / "mi250_minitoy.json.gz").recording
+    kernels = recording.kernels
+    assert (kernels.grid_x > 0).all()
+    assert set(zip(kernels.block_x.tolist(), kernels.block_y.tolist(), strict=True)) == {
+        (128, 1), (256, 1), (32, 4), (512, 1),
+    }  # fmt: skip
+    gemms = [kernel for kernel in kernels if kernel.name.startswith("Cijk_")]
+    assert [(kernel.grid_x, kernel.grid_y) for kernel in gemms] == [(2, 1), (2, 8)]
+    assert recording.memcpys.num_bytes.tolist() == [2560, 2560]
 
 
 def test_recordings_of_our_own_have_no_further_arguments(tmp_path):

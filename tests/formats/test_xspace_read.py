@@ -288,6 +288,16 @@ def test_stats_that_no_column_takes_are_kept_as_text_and_bytes_are_counted(write
         assert recording.environment["arguments_not_kept"] == {"hlo_proto": 1}
 
 
+def test_details_of_gpu_work_that_calls_state_are_kept_as_text(shared):
+    path = shared / "data" / "gpu_traces" / "xprof" / "gpu_multi_worker.xplane.pb.gz"
+    recording = collector.load(path).recording
+    assert recording.arguments.of_row("api_calls", 0) == {
+        "context_id": "$$5",
+        "memcpy_details": "size:112 dest:4 async:0",
+    }
+    assert recording.environment["arguments_without_columns"]["kernel_details"] == len(recording.kernels)
+
+
 def test_numbers_that_name_nothing_and_times_before_the_start():
     space = XSpace(
         planes=[
