@@ -40,6 +40,8 @@ _TIMES = ("start", "end")
 _PLACE = {"deviceId": "device_id", "streamId": "stream_id"}
 _GRAPH = {"graphId": "graph_id", "graphNodeId": "graph_node_id"}
 _EVENT = {"eventId": "event_id", "eventSyncId": "event_sync_id"}
+_CONTEXTS = {"contextId": "context_id", "srcContextId": "src_context_id", "dstContextId": "dst_context_id"}
+"""Columns with the id of a context; all but the first one are those of copies between GPUs."""
 
 
 _GRAPH_IDS = ("graphExecId", "graphId")
@@ -175,7 +177,9 @@ class NsysColumns:
             (self._process(rows), rows["correlationId"]) for rows in (*activities, self._calls, self._overheads)
         )
         self._context_ids = ProcessNumbers(
-            (self._process(rows), rows["contextId"]) for rows in (*activities, self._contexts, self._streams)
+            (self._process(rows), rows[column])
+            for rows in (*activities, self._contexts, self._streams)
+            for column in _CONTEXTS
         )
         self._thread_ids = ProcessNumbers(
             (self._process(rows), rows["globalTid"] & _THREAD_MASK)
@@ -195,7 +199,7 @@ class NsysColumns:
             f"CUPTI_ACTIVITY_KIND_{kind.source}",
             *times,
             *kind.columns,
-            *("contextId", "correlationId", "globalPid"),
+            *("correlationId", "globalPid", *_CONTEXTS),
             *(_GRAPH_IDS if kind.source == "GRAPH_TRACE" else ()),
             *(_KERNEL_NAMES if kind.source == "KERNEL" else ()),
             *("launchType", "copyKind", "srcKind", "dstKind", "memKind"),
@@ -258,8 +262,8 @@ class NsysColumns:
     def _correlation(self, rows: NsysTable) -> Numbers:
         return self._correlation_ids.of(self._process(rows), rows["correlationId"])
 
-    def _context(self, rows: NsysTable) -> Numbers:
-        return self._context_ids.of(self._process(rows), rows["contextId"])
+    def _context(self, rows: NsysTable, column: str = "contextId") -> Numbers:
+        return self._context_ids.of(self._process(rows), rows[column])
 
     def _named(self, ids: Numbers) -> tuple[list[str], Numbers]:
         """The distinct texts of these ids, and the index of each id's text."""
@@ -281,6 +285,7 @@ class NsysColumns:
             elif table == "memcpys":
                 columns["copy_kind"] = _copy_kinds(rows["copyKind"])
                 columns |= {"src_kind": _memory_kinds(rows, "srcKind"), "dst_kind": _memory_kinds(rows, "dstKind")}
+                columns |= {own: self._context(rows, theirs) for theirs, own in _CONTEXTS.items()}
             elif table == "memsets":
                 columns["memory_kind"] = _memory_kinds(rows, "memKind")
             elif table == "graph_launches":

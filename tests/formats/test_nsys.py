@@ -352,6 +352,35 @@ def test_an_arrow_leads_from_the_work_before_a_record_of_an_event_to_the_wait_fo
     assert sorted(event["ph"] for event in drawn if event.get("cat") == "wait") == ["f", "s"]
 
 
+def test_copies_between_gpus_have_the_contexts_of_their_own_process(export):
+    columns = "start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER, streamId INTEGER, "
+    columns += "correlationId INTEGER, globalPid INTEGER, copyKind INTEGER, srcDeviceId INTEGER, srcContextId INTEGER, "
+    columns += "dstDeviceId INTEGER, dstContextId INTEGER"
+    recording = collector.load(
+        export(
+            {
+                "StringIds": strings("k"),
+                "CUPTI_ACTIVITY_KIND_MEMCPY": (
+                    columns,
+                    [
+                        (10, 20, 0, 1, 7, 1, global_id(41), 10, 0, 1, 1, 2),
+                        (30, 40, 1, 2, 7, 1, global_id(42), 10, 1, 2, 0, 1),
+                        (50, 60, 0, 1, 7, 2, global_id(41), 1, None, None, None, None),
+                    ],
+                ),
+            }
+        )
+    ).recording
+    copies = recording.memcpys[np.argsort(recording.memcpys.start_ns)]
+    first, second, other = copies
+    assert (first.src_context_id, first.dst_context_id) == (1, 2)
+    assert first.context_id == first.src_context_id
+    assert second.context_id == second.src_context_id
+    assert len({first.src_context_id, first.dst_context_id, second.src_context_id, second.dst_context_id}) == 4
+    assert (other.context_id, other.src_context_id, other.dst_context_id) == (1, 0, 0)
+    assert recording.arguments.tables == {}
+
+
 def test_rows_of_every_kind_of_activity_are_counted_whatever_their_columns(export):
     recording = collector.load(
         export(
