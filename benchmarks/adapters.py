@@ -103,14 +103,19 @@ def module_calls() -> Loops:
         def forward(self, x: Any) -> Any:
             return x
 
-    plain, forward, both = Empty(), Empty(), Empty()
-    adapters.annotate_modules(forward, backward=False)
-    adapters.annotate_modules(both)
+    module, other = Empty(), Empty()
+    call = partial(module, None)
+
+    def named(model: Any, **choices: Any) -> Callable[[int], None]:
+        return inside(partial(adapters.annotate_modules, model, **choices), called(call))
+
     return {
-        NO_HOOK: called(partial(plain, None)),
-        RECORD_FUNCTION: recorded(partial(plain, None)),
-        "annotate_modules(backward=False)": called(partial(forward, None)),
-        "annotate_modules": called(partial(both, None)),
+        NO_HOOK: called(call),
+        RECORD_FUNCTION: recorded(call),
+        "annotate_modules(backward=False)": named(module, backward=False),
+        "annotate_modules": named(module),
+        "annotate_modules(another model)": named(other),
+        "annotate_all_modules": inside(adapters.annotate_all_modules, called(call)),
     }
 
 

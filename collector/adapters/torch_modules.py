@@ -1,11 +1,19 @@
-"""The paths of PyTorch's modules as annotations of their forward and backward passes."""
+"""The paths of PyTorch's modules as annotations of their forward and backward passes.
+
+PyTorch calls the hooks of all modules, and these look for the name of the module. Nothing is kept in the modules
+themselves, so that they are saved, scripted, copied and compiled as without names.
+"""
 
 from __future__ import annotations
 
 import bisect
 import threading
+import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from collector.adapters.installed_hooks import InstalledHooks
 from collector.tracing.annotate import annotate, is_recording
@@ -19,7 +27,9 @@ def annotate_modules(model: torch.nn.Module, *, name: str | None = None, backwar
 
     The work of a module's backward pass is named by the same path with ``/backward``, also where autograd runs it in a
     thread of its own. Code that ``torch.compile`` compiles contains no annotations, so that a traced step runs the same
-    program as any other step; the object that ``torch.compile`` returns has a name as a whole.
+    program as any other step; the object that ``torch.compile`` returns has a name as a whole. So has a module of
+    TorchScript. The names are those of these module objects: a copy of the model has none. A module that is named
+    again has the newer name until that is removed.
 
     Args:
         model: the model, or the object that wraps it or that ``torch.compile`` returned for it.
@@ -28,114 +38,196 @@ def annotate_modules(model: torch.nn.Module, *, name: str | None = None, backwar
             forward pass that is traced.
 
     Returns:
-        The hooks, which can be removed.
+        The hooks, which can be removed. They are those of the whole process.
     """
-    return InstalledHooks(_name_modules(model, name or _class_name(model), _BackwardNames() if backward else None)[0])
+    names = _Names(backward=backward)
+    _give(names, model, name or _class_name(model))
+    return _hooks.installed_for(names)
 
 
 def annotate_all_modules() -> InstalledHooks:
     """Name the GPU work of every module that the program calls, as `annotate_modules` does for one model.
 
-    A module that has no name yet when it is called counts as a model: from this call on all modules in it are named.
-    This is for programs that are not to be changed: ``collector run --python``.
+    A module that has no name yet when it is called counts as a model: from this call on all modules in it are named,
+    except those that `annotate_modules` has named. This is for programs that are not to be changed:
+    ``collector run --python``.
 
     Returns:
-        The hooks, which can be removed.
+        The hooks, which can be removed. They are those of the whole process.
     """
-    from torch.nn.modules.module import register_module_forward_pre_hook
-
-    graph, installed = _BackwardNames(), list[Callable[[], object]]()
-
-    def before(module: torch.nn.Module, inputs: Any) -> None:
-        if _has_name(module) or not is_recording():
-            return
-        removals, own = _name_modules(module, _class_name(module), graph)
-        installed.extend(removals)
-        if own is not None:
-            own.before(module, inputs)  # its own hooks are called from the next call on; its end is seen in this one
-
-    def remove() -> None:
-        while installed:
-            installed.pop()()
-
-    installed.append(register_module_forward_pre_hook(before).remove)
-    return InstalledHooks([remove])
+    return _hooks.installed_for(_Names(of_all=True))
 
 
-def _has_name(module: torch.nn.Module) -> bool:
-    """Whether it has hooks of ours, also as the copy of a module."""
-    return any(isinstance(getattr(hook, "__self__", None), _ModuleHooks) for hook in module._forward_pre_hooks.values())
+@dataclass(frozen=True, eq=False)
+class _Names:
+    """The names that one call gives."""
+
+    backward: bool = True
+    of_all: bool = False
+    """Whether every module that is called gets one."""
 
 
-def _name_modules(
-    model: torch.nn.Module, root: str, graph: _BackwardNames | None
-) -> tuple[list[Callable[[], object]], _ModuleHooks | None]:
-    """Name all modules of a model; return what takes the hooks away, and the hooks of the model itself."""
-    names = dict(model.named_modules())
-    removals: list[Callable[[], object]] = []
-    own = None
-    for path, module in names.items():
-        if not _is_called(module):
+class _Name(NamedTuple):
+    """The name of one module."""
+
+    names: _Names
+    """Those to which it belongs."""
+    annotation: annotate
+    path: str
+    """The whole path from the model on."""
+
+
+_given: WeakKeyDictionary[torch.nn.Module, tuple[_Name, ...]] = WeakKeyDictionary()
+"""Module -> its names, of which the last one counts."""
+
+
+def _give(names: _Names, model: torch.nn.Module, root: str) -> None:
+    """Name all modules of a model."""
+    import torch
+
+    modules = dict(model.named_modules())
+    scripts = [path for path, module in modules.items() if isinstance(module, torch.jit.ScriptModule)]
+    inside = tuple(f"{path}." if path else "" for path in scripts)  # their modules are called by TorchScript alone
+    for path, module in modules.items():
+        if not _is_called(module) or (path and path.startswith(inside)):
             continue
         outer = path
         while outer:  # the nearest module around it that is called; its annotation is open then
             outer = outer.rpartition(".")[0]
-            if _is_called(names[outer]):
+            if _is_called(modules[outer]):
                 break
         local = path[len(outer) :].lstrip(".").replace(".", "/") if path else root
-        hooks = _ModuleHooks(annotate(local), f"{root}/{path.replace('.', '/')}" if path else root, graph)
-        own = hooks if module is model else own
-        removals += [
-            module.register_forward_pre_hook(hooks.before).remove,
-            module.register_forward_hook(hooks.after, always_call=True).remove,
-        ]
-    return removals, own
+        name = _Name(names, annotate(local), f"{root}/{path.replace('.', '/')}" if path else root)
+        others = tuple(each for each in _given.get(module, ()) if each.names is not names)
+        _given[module] = (name, *others) if names.of_all else (*others, name)
+
+
+def _take_back(names: _Names) -> None:
+    for reference in _given.keyrefs():
+        module = reference()
+        if module is None:
+            continue
+        others = tuple(each for each in _given.get(module, ()) if each.names is not names)
+        if others:
+            _given[module] = others
+        else:
+            _given.pop(module, None)
 
 
 def _is_called(module: torch.nn.Module) -> bool:
     """Whether it has a forward pass; a container has none. That of what `torch.compile` returns is the object's own."""
     import torch
 
-    return type(module).forward is not torch.nn.Module.forward or "forward" in vars(module)
+    return (
+        isinstance(module, torch.jit.ScriptModule)  # its class cannot be asked
+        or type(module).forward is not torch.nn.Module.forward
+        or "forward" in vars(module)
+    )
 
 
 def _class_name(model: torch.nn.Module) -> str:
-    """The name of the model's class, also of a compiled model."""
+    """The name of the model's class, also of a compiled model or one of TorchScript."""
+    import torch
+
+    if isinstance(model, torch.jit.ScriptModule):
+        return str(model.original_name)
     return type(getattr(model, "_orig_mod", model)).__name__
 
 
-class _ModuleHooks:
-    """The hooks of one module."""
+class _Hooks:
+    """The hooks of all modules, which PyTorch has as long as there are names.
 
-    def __init__(self, annotation: annotate, path: str, graph: _BackwardNames | None) -> None:
+    They raise no error: a module whose name cannot be found has none. In code that ``torch.compile`` reads they return
+    before they do anything that it would have to compile.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._calls = 0
+        """The calls whose names are not removed."""
+        self._of_all: list[_Names] = []
+        """Their names for every module that is called; the first ones are given."""
+        self._remove: list[Callable[[], object]] = []
+        self._here = _Here()
+
+    def installed_for(self, names: _Names) -> InstalledHooks:
+        """Install them, if that was not done for other names."""
+        with self._lock:
+            if not self._remove:
+                self._remove = self._install()
+            self._calls += 1
+            if names.of_all:
+                self._of_all.append(names)
+
+        def remove() -> None:
+            with self._lock:
+                self._calls -= 1
+                if names.of_all:
+                    self._of_all.remove(names)
+                while self._remove and not self._calls:
+                    self._remove.pop()()
+            _take_back(names)
+
+        return InstalledHooks([remove])
+
+    def _install(self) -> list[Callable[[], object]]:
         import torch
+        from torch.nn.modules import module as modules
 
-        self._is_compiling = torch.compiler.is_compiling
-        self._annotation = annotation
-        self._path = path
-        self._graph = graph
+        is_compiling, here, graph = torch.compiler.is_compiling, self._here, _BackwardNames()
 
-    def before(self, module: Any, inputs: Any) -> None:
-        """Enter the module."""
-        if self._is_compiling() or not is_recording():
-            return
-        if self._graph is not None:
-            self._graph.enter(self._path)
-        self._annotation.__enter__()
+        def before(module: torch.nn.Module, inputs: Any) -> None:
+            if is_compiling() or not is_recording():
+                return
+            try:
+                given = _given.get(module) or self._named_now(module)
+                if given:
+                    name = given[-1]
+                    if name.names.backward:
+                        graph.enter(name.path)
+                    name.annotation.__enter__()
+                    here.entered.append((id(module), name))
+            except Exception:  # of code of the module itself, such as its __eq__ or __getattr__
+                return
 
-    def after(self, module: Any, inputs: Any, output: Any) -> None:
-        """Leave the module, whether it returned or raised."""
-        if self._is_compiling():
-            return
-        self._annotation.__exit__(None, None, None)
-        if self._graph is not None:
-            self._graph.leave(self._path, output)
+        def after(module: torch.nn.Module, inputs: Any, output: Any) -> None:
+            if is_compiling() or not here.entered:
+                return
+            here.leave(id(module), output, graph)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> _ModuleHooks:
-        return self  # a copy of the model has the same names
+        # Of hooks that are called for the compiled object, too, of which PyTorch warns: these give it a name.
+        warnings.filterwarnings("ignore", r"Using `torch\.compile\(module\)` when there are global hooks", UserWarning)
+        return [
+            modules.register_module_forward_pre_hook(before).remove,
+            modules.register_module_forward_hook(after, always_call=True).remove,
+        ]
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _ModuleHooks, (annotate(self._annotation.name), self._path, self._graph)
+    def _named_now(self, module: torch.nn.Module) -> tuple[_Name, ...]:
+        """The names of a module that had none, where all modules get one."""
+        if not self._of_all:
+            return ()
+        _give(self._of_all[0], module, _class_name(module))
+        return _given[module]
+
+
+class _Here(threading.local):
+    """The modules that a thread has entered."""
+
+    def __init__(self) -> None:
+        self.entered: list[tuple[int, _Name]] = []
+        """With the ids of the modules: the hooks keep no module alive."""
+
+    def leave(self, module_id: int, output: Any, graph: _BackwardNames) -> None:
+        """A module returned or raised. Those inside it whose end was not seen end, too."""
+        entered = self.entered
+        if entered[-1][0] != module_id and all(each != module_id for each, _ in entered):
+            return  # it began before the trace
+        inner_id = None
+        while inner_id != module_id:
+            inner_id, name = entered.pop()
+            name.annotation.__exit__(None, None, None)
+            if name.names.backward:
+                graph.leave(name.path, output)
 
 
 class _BackwardNames:
@@ -146,38 +238,35 @@ class _BackwardNames:
     """
 
     def __init__(self) -> None:
+        from torch.autograd import _get_sequence_nr
+
+        self._next_number = _get_sequence_nr
         self._passes = threading.local()
         self._annotations: dict[tuple[str, str], annotate] = {}
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _BackwardNames, ()  # the hooks of a model that is saved and loaded share one
-
     def enter(self, path: str) -> None:
         """A module begins."""
-        from torch.autograd import _get_sequence_nr
-
         passes = self._passes.__dict__
         open_paths = passes.setdefault("open", [])
         if not open_paths:
             passes["numbers"], passes["paths"] = [], []
         open_paths.append(path)
-        passes["numbers"].append(_get_sequence_nr())
+        passes["numbers"].append(self._next_number())
         passes["paths"].append(path)
 
     def leave(self, path: str, output: Any) -> None:
         """A module ends."""
-        from torch.autograd import _get_sequence_nr
-
         passes = self._passes.__dict__
         open_paths = passes.get("open", [])
         if path not in open_paths:
             return  # it began before the trace
         while open_paths.pop() != path:
             pass
-        passes["numbers"].append(_get_sequence_nr())
+        passes["numbers"].append(self._next_number())
         passes["paths"].append(open_paths[-1] if open_paths else "")
         if not open_paths:
-            self._name_nodes(output, passes["numbers"], passes["paths"])
+            with suppress(Exception):  # of the classes of the output; nodes that it does not show have no names
+                self._name_nodes(output, passes["numbers"], passes["paths"])
 
     def _name_nodes(self, output: Any, numbers: list[int], paths: list[str]) -> None:
         import torch
@@ -227,3 +316,6 @@ class _Leave:
 
     def __call__(self, inputs: Any, outputs: Any) -> None:
         self._annotation.__exit__(None, None, None)
+
+
+_hooks = _Hooks()

@@ -30,7 +30,7 @@ def seen() -> dict[str, Any]:
 
 
 def test_modules_name_their_forward_and_backward_passes(seen):
-    assert seen["modules"] == FORWARD + BACKWARD
+    assert seen["named"] == FORWARD + BACKWARD
 
 
 def test_paths_of_modules_nest_in_the_annotations_of_the_program(seen):
@@ -57,13 +57,41 @@ def test_the_backward_pass_of_an_earlier_trace_has_its_names(seen):
     assert seen["two_traces"] == [FORWARD, BACKWARD]
 
 
-def test_copies_of_a_model_have_its_names(seen):
-    assert seen["copied"] == ["first:forward"] * 2
+def test_a_named_model_is_untouched_and_can_be_loaded_elsewhere(seen):
+    is_as_before, names_us, of_copies = seen["untouched"]
+    assert is_as_before
+    assert not names_us
+    assert of_copies == ["first:forward", "forward:forward", "forward:forward"]  # copies are other models
 
 
-def test_a_compiled_model_is_the_same_program_with_hooks_and_in_a_trace(seen):
-    without, with_hooks = seen["compiled"]
-    assert with_hooks == without
+def test_a_part_has_the_name_that_it_was_given_last_until_that_is_removed(seen):
+    assert seen["renamed"] == [["Net/part:forward", "part/backward:backward", "Net/first:forward"]] * 2
+
+
+def test_a_part_that_was_called_first_is_named_with_its_model(seen):
+    assert seen["part_first"] == ["Block:forward", *FORWARD]
+
+
+def test_modules_that_the_program_drops_are_forgotten(seen):
+    assert seen["forgotten"] == [True, -1]
+
+
+def test_an_error_of_a_name_leaves_the_module_without_one(seen):
+    assert seen["odd"] == ["forward:forward", "Returns:forward", "Block:forward"]
+
+
+def test_modules_of_torchscript_are_calls_and_can_be_made_of_named_models(seen):
+    paths, of_model, same = seen["scripted"]
+    assert paths == ["Sequential", "Scripted", "Scripted/inner"]
+    assert of_model == ["model:forward"]
+    assert same == [True, True]
+
+
+def test_a_compiled_program_is_the_same_with_hooks_and_in_a_trace(seen):
+    calls = seen["compiled"]
+    assert len(calls) == 2 * 5
+    for without, *with_hooks in (calls[:5], calls[5:]):
+        assert with_hooks == [without, [], without, []]  # no warning
 
 
 def test_a_compiled_model_has_a_name_as_a_whole(seen):

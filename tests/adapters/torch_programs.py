@@ -6,16 +6,21 @@ As a program it prints what each scenario saw: ``python torch_programs.py``.
 from __future__ import annotations
 
 import copy
+import gc
+import io
 import json
 import pickle
 import time
 import warnings
+import weakref
 from typing import Any
 
 import torch
+from torch.nn.modules import module as modules
 
 import collector
 from collector import adapters, analysis
+from collector.adapters import torch_modules
 from collector.recording.counter_rows import counters_over_time
 from collector.testing import SimulatedGpu
 
@@ -68,7 +73,7 @@ def names(step: collector.Session) -> list[str]:
     return [node.node_name for node in nodes]
 
 
-def modules() -> list[str]:
+def named() -> list[str]:
     """Forward and backward."""
     net = Net()
     adapters.annotate_modules(net)
@@ -101,14 +106,15 @@ def all_modules() -> list[Any]:
 
 
 def removed() -> list[Any]:
-    """No hook is left."""
+    """No hook is left, neither of the model nor of all modules."""
     net = Net()
-    with adapters.annotate_modules(net):
+    with adapters.annotate_modules(net), adapters.annotate_all_modules():
         pass
     with collector.trace() as step:
         net(torch.ones(2, 4)).sum().backward()
     hooks = [len(each._forward_hooks) + len(each._forward_pre_hooks) for each in net.modules()]
-    return [sorted(set(names(step))), sum(hooks)]
+    of_all = [modules._global_forward_pre_hooks, modules._global_forward_hooks]
+    return [sorted(set(names(step))), sum(hooks) + sum(map(len, of_all))]
 
 
 def failing() -> list[str]:
@@ -135,18 +141,129 @@ def two_traces() -> list[list[str]]:
     return [names(first), names(second)]
 
 
-def copied() -> list[str]:
-    """A copy and a pickled model have the names, too."""
+def untouched() -> list[Any]:
+    """What a named model has that it had not before, what its pickle says of us, and the names of copies."""
     net = Net()
+    before = [dict(vars(each)) for each in net.modules()]
     adapters.annotate_modules(net)
     with collector.trace() as step:
+        net.first(torch.ones(2, 4))
         copy.deepcopy(net).first(torch.ones(2, 4))
         pickle.loads(pickle.dumps(net)).first(torch.ones(2, 4))
+    is_as_before = [dict(vars(each)) for each in net.modules()] == before
+    return [is_as_before, b"collector" in pickle.dumps(net), names(step)]
+
+
+def renamed() -> list[list[str]]:
+    """A part that is named for itself, in a model with a name and in one among all; then without its own name."""
+    found = []
+    for of_model in (adapters.annotate_modules, lambda _: adapters.annotate_all_modules()):
+        net = Net()
+        with of_model(net):
+            with adapters.annotate_modules(net.first, name="part"), collector.trace() as step:
+                net(torch.ones(2, 4)).sum().backward()
+            with collector.trace() as again:
+                net(torch.ones(2, 4))
+        found.append([names(step)[0], names(step)[-1], names(again)[0]])
+    return found
+
+
+def part_first() -> list[str]:
+    """A part that is called before the model of which it is a part."""
+    net = Net()
+    with adapters.annotate_all_modules(), collector.trace() as step:
+        net.first(torch.ones(2, 4))
+        net(torch.ones(2, 4))
     return names(step)
 
 
+def forgotten() -> list[Any]:
+    """A new module in each of some steps: whether the last one lives on, and how many have names."""
+    known = []
+    with adapters.annotate_all_modules(), collector.trace():
+        for _ in range(3):
+            module = torch.nn.ReLU()
+            module(torch.ones(2, 4))
+            known.append(len(torch_modules._given))
+    alive = weakref.ref(module)
+    del module
+    gc.collect()
+    return [alive() is None, len(torch_modules._given) - known[0]]
+
+
+class Odd(torch.nn.Module):
+    """A module that cannot be a key."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return Launch.apply(x)
+
+
+class OddOutput(list[Any]):
+    """An output that cannot be looked through."""
+
+    def __iter__(self) -> Any:
+        raise RuntimeError("not to be asked")
+
+
+torch.utils._pytree.register_pytree_node(OddOutput, lambda output: (list(iter(output)), None), OddOutput)
+
+
+class Returns(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> OddOutput:
+        return OddOutput([Launch.apply(x)])
+
+
+def odd() -> list[str]:
+    """Modules of whose classes our hooks get errors."""
+    with adapters.annotate_all_modules(), collector.trace() as step:
+        Odd()(torch.ones(2, 4))
+        Returns()(torch.ones(2, 4, requires_grad=True))
+        Block()(torch.ones(2, 4))
+    return names(step)
+
+
+class Scripted(torch.nn.Module):
+    """A model with a module of TorchScript."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # TorchScript is deprecated
+            self.inner = torch.jit.script(torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU()))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return Launch.apply(self.inner(x))
+
+
+def scripted() -> list[Any]:
+    """Modules of TorchScript: named, in a model, and made of named models by both ways."""
+    x = torch.ones(2, 4)
+    with adapters.annotate_all_modules(), collector.trace() as step, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        buffer = io.BytesIO()
+        torch.jit.save(Scripted().inner, buffer)
+        buffer.seek(0)
+        torch.jit.load(buffer)(x)
+        Scripted()(x)
+    paths = [step.recording.strings[each] for each in step.recording.annotations.name_id.tolist()]
+    net = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU())
+    model = Scripted()
+    with adapters.annotate_modules(net), adapters.annotate_modules(model, name="model"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with collector.trace() as named:
+            model(x)
+            net(x)
+            same = [torch.equal(made(x), net(x)) for made in (torch.jit.script(net), torch.jit.trace(net, x))]
+    return [paths, names(named), same]
+
+
 def compiled() -> list[list[str]]:
-    """The calls of each compiled graph: without hooks, and with hooks both traced and not."""
+    """The calls of each compiled graph of a model, and of a function that calls it.
+
+    Without hooks, then for each adapter with hooks both traced and not, followed by the warnings.
+    """
     graphs = []
 
     def backend(graph: Any, inputs: Any) -> Any:
@@ -162,13 +279,21 @@ def compiled() -> list[list[str]]:
             return self.linear(x).relu()
 
     net = Plain()
-    torch.compile(net, backend=backend)(torch.ones(2, 4))
-    adapters.annotate_modules(net)
-    torch._dynamo.reset()
-    run = torch.compile(net, backend=backend)
-    with collector.trace():
-        run(torch.ones(2, 4))
-    run(torch.ones(2, 4))
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return net(x) * 2
+
+    for call in (net, function):
+        torch._dynamo.reset()
+        torch.compile(call, backend=backend, fullgraph=True)(torch.ones(2, 4))
+        for names_of in (adapters.annotate_modules, lambda _: adapters.annotate_all_modules()):
+            torch._dynamo.reset()
+            with names_of(net), warnings.catch_warnings(record=True) as given:
+                run = torch.compile(call, backend=backend, fullgraph=True)
+                with collector.trace():
+                    run(torch.ones(2, 4))
+                run(torch.ones(2, 4))
+            graphs.append([str(each.message) for each in given])
     return graphs
 
 
@@ -202,8 +327,7 @@ def compiled_names() -> list[list[str]]:
             run(torch.ones(2, 4))
             run(torch.ones(2, 4))
         found.append(names(step))
-    with warnings.catch_warnings(), adapters.annotate_all_modules():
-        warnings.filterwarnings("ignore", "Using `torch.compile", UserWarning)
+    with adapters.annotate_all_modules():
         run = torch.compile(Compiled(), backend="eager")
         with torch.no_grad(), collector.trace() as step:
             run(torch.ones(2, 4))
@@ -269,8 +393,8 @@ def memory() -> Any:
 
 
 SCENARIOS = (
-    modules, inside_an_annotation, all_modules, removed, failing, two_traces, copied, compiled, compiled_names,
-    training, ops, memory,
+    removed, named, inside_an_annotation, all_modules, failing, two_traces, untouched, renamed, part_first, forgotten,
+    odd, scripted, compiled, compiled_names, training, ops, memory,
 )  # fmt: skip
 
 if __name__ == "__main__":
