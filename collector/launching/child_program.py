@@ -1,4 +1,4 @@
-"""A program as a child process that does not notice us: its input, terminal, signals and exit status are its own."""
+"""A program as a child process that does not notice us: its files, terminal, signals and exit status are its own."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ def run_child(command: Sequence[str], environment: Mapping[str, str], *, waits_f
     child: list[subprocess.Popen[bytes]] = []
     with _passed_on(child):
         try:
-            child.append(subprocess.Popen(command, env=dict(environment)))
+            # Files that the caller opened for it stay open. Those that Python opens are closed in any program.
+            child.append(subprocess.Popen(command, env=dict(environment), close_fds=False))
         except OSError as error:
             raise CollectorError(
                 f"cannot run {command[0]}: {error.strerror or error}",

@@ -75,6 +75,22 @@ def test_input_and_output_are_the_programs(tmp_path):
     assert (done.returncode, done.stdout, done.stderr) == (7, "first\nsecond\n", "")
 
 
+@pytest.mark.parametrize("options", [[], ["-o", "out.gpurec"], ["--python"]])
+def test_inherited_descriptors_are_the_programs(tmp_path, options):
+    """The program has all that the command got, as with ``<(...)`` of a shell, and none that the command opened."""
+    (tmp_path / "given").write_text("through the descriptor")
+    given = os.open(tmp_path / "given", os.O_RDONLY)
+    listing = "import os, sys; print(sorted(map(int, os.listdir('/proc/self/fd'))), os.pread(int(sys.argv[1]), 99, 0))"
+    program = [sys.executable, "-c", listing, str(given)]
+    alone, under_the_command = (
+        subprocess.run(command, pass_fds=[given], env=simulator_environment(), cwd=tmp_path, capture_output=True)
+        for command in (program, [*RUN, "-q", *options, "--", *program])
+    )
+    os.close(given)
+    assert b"through the descriptor" in alone.stdout
+    assert under_the_command.stdout == alone.stdout
+
+
 def test_the_terminal_is_the_programs(tmp_path):
     """A program that asks whether its output is a terminal gets the true answer."""
     ours, theirs = pty.openpty()
