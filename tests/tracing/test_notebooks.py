@@ -103,6 +103,27 @@ class TestMagic:
         assert "sgemm" in shown(step)
         assert (tmp_path / "step.pb").exists()
 
+    @pytest.mark.medium
+    @pytest.mark.simulator
+    @pytest.mark.parametrize(
+        ("cell", "error"),
+        [
+            ("gpu.launch('sgemm')\nraise ValueError('boom')", ValueError),
+            ("x = = 1", SyntaxError),
+            ("import sys; sys.exit(3)", SystemExit),
+        ],
+    )
+    @pytest.mark.filterwarnings("ignore:To exit:UserWarning")
+    def test_the_error_of_a_cell_is_the_cells_and_shown_once(self, shell, simulated_gpu, tmp_path, capfd, cell, error):
+        shell.push({"gpu": simulated_gpu})
+        path = tmp_path / "step.gpurec"
+        result = shell.run_cell(f"%%collector {path}\n{cell}")
+        assert not result.success
+        assert isinstance(result.error_in_exec or result.error_before_exec, error)
+        shown = "".join(capfd.readouterr())
+        assert shown.count("\nValueError: boom" if error is ValueError else error.__name__) == 1, shown
+        assert path.exists()  # what was traced until then is kept, as with a block that raises
+
     def test_more_than_a_file_is_refused(self, shell):
         with pytest.raises(ValueError, match="one file, and not 2"):
             shell.run_cell_magic("collector", "one.pb two.pb", "1")
