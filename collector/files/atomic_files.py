@@ -123,11 +123,31 @@ def check_writable(path: str | os.PathLike[str], *inputs: str | os.PathLike[str]
         _check_place(_behind_links(target))
 
 
-def _check_place(target: Path) -> None:
-    folder = target.parent
+def check_folder(target: Path, folder: Path, *, is_made: bool = False) -> None:
+    """Raise `collector.OutputError` if ``target`` obviously cannot be written, because of its folder.
+
+    Args:
+        target: what is to be written.
+        folder: that holds it.
+        is_made: the folder is made where it is missing, with those around it.
+    """
+    with _as_output_error(target):
+        while is_made and folder != folder.parent and not folder.exists() and not folder.is_symlink():
+            folder = folder.parent
+        _check_folder(target, folder)
+
+
+def _check_folder(target: Path, folder: Path) -> None:
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "does not exist"
         raise OutputError(f"cannot write {target}: the folder {folder} {what}", f"Make it first: mkdir -p {folder}")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise OutputError(f"cannot write {target}: the folder {folder} is not writable for this user", _NOT_HERE)
+
+
+def _check_place(target: Path) -> None:
+    folder = target.parent
+    _check_folder(target, folder)
     num_bytes, most = len(os.fsencode(target.name)), os.pathconf(folder, "PC_NAME_MAX")
     if num_bytes > most:
         raise OutputError(
@@ -135,8 +155,6 @@ def _check_place(target: Path) -> None:
         )
     if target.is_dir():
         raise OutputError(f"cannot write {target}: it is a folder", "Name a file in it")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise OutputError(f"cannot write {target}: the folder {folder} is not writable for this user", _NOT_HERE)
 
 
 @contextlib.contextmanager

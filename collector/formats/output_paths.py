@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from collector.errors import OutputError
-from collector.files.atomic_files import output_error
+from collector.files.atomic_files import check_folder, check_writable, output_error
 from collector.formats.registry import suffix_of
 from collector.runtime.launcher_ranks import RANK_VARIABLES, has_other_ranks, launched_rank, launched_world_size
 
@@ -60,6 +60,22 @@ def _value_of_variable(path: Path, name: str, environment: Mapping[str, str]) ->
     if not (stated := environment.get(name)):
         raise OutputError(f"{path}: the environment variable {name} is not set", "Set it, or remove it from the path")
     return stated
+
+
+def check_place(path: Path, *, is_folder: bool = False) -> None:
+    """Raise `collector.OutputError` if ``path`` obviously cannot be written, whatever its placeholders stand for.
+
+    Args:
+        path: of a file, or of a folder that is made.
+        is_folder: it is the folder.
+    """
+    num_fixed = next((at for at, part in enumerate(path.parts) if _PLACEHOLDER.search(part)), len(path.parts))
+    if num_fixed < len(path.parts) - 1 or is_folder:
+        check_folder(path, Path(*path.parts[:num_fixed]), is_made=True)
+    elif num_fixed < len(path.parts):
+        check_folder(path, path.parent)
+    else:
+        check_writable(path)
 
 
 def filled_path(path: Path, rank: int | None, step: int | None = None, process: ProcessIdentity | None = None) -> Path:

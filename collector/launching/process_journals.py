@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from collector.errors import CollectorError, OutputError
-from collector.files.atomic_files import check_writable, expanded
+from collector.files.atomic_files import expanded
 from collector.files.path_kinds import is_folder
 from collector.formats.output_paths import (
     ProcessIdentity,
+    check_place,
     check_variables,
     filled_path,
     path_with_word,
@@ -141,13 +142,12 @@ def check_output(output: str) -> None:
         raise OutputError("the name of the output is empty", "Name a file, or the folder of a dataset; ./ is this one")
     set_later = {name: "set later" for name in variables_of(output) if is_of_launcher(name)}
     check_variables(Path(output), {**set_later, **os.environ})
-    if is_dataset(output):
+    path, as_dataset = expanded(output), is_dataset(output)
+    if as_dataset:
         optional_package("pyarrow.parquet")
     else:
-        path = expanded(output)
         output_of(path)
-        if not placeholders_of(path):
-            check_writable(path)
+    check_place(path, is_folder=as_dataset)
 
 
 def variables_of(output: str) -> list[str]:
