@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import functools
 import os
+import re
 import threading
 import weakref
 from dataclasses import replace
@@ -53,6 +54,10 @@ if TYPE_CHECKING:
 
 _MOST_WARNINGS = 16
 """Different reasons that are warned of while a session follows a schedule."""
+_MOST_WARNED_OF = 256
+"""Different paths that are warned of in a process."""
+_warned_of: set[str] = set()
+_DIGITS = re.compile(r"\d+")
 _following: weakref.WeakSet[Session] = weakref.WeakSet()
 """The sessions that follow a schedule."""
 
@@ -316,15 +321,16 @@ class Session(TracedStep):
 
     def _find_path(self) -> Path | None:
         """Set `path`; warn once if it differs from the given path."""
-        self.path, reason = self.options.path, ""
-        if self.path is not None:
+        self.path = asked = self.options.path
+        if asked is not None:
             try:
-                self.path, reason = file_of_this_process(self.path, self.options.rank, self._number)
+                self.path, reason = file_of_this_process(asked, self.options.rank, self._number)
             except OutputError as error:
                 self.path, self._writable = None, False
                 self._trouble(error, f"the trace will not be saved: {error}")
-        if reason:
-            _warn_once(reason)
+            else:
+                if reason:
+                    _warn_once(asked, reason)
         return self.path
 
     @uncompiled
@@ -669,6 +675,9 @@ def _in_words(error: Exception) -> str:
     return str(error) if isinstance(error, CollectorError) else f"unexpected {type(error).__name__}: {error}"
 
 
-@functools.cache
-def _warn_once(message: str) -> None:
-    warn_caller(message)
+def _warn_once(asked: Path, message: str) -> None:
+    """Warn of a path that differs from the given one, once for all paths that differ only in numbers, as of steps."""
+    name = _DIGITS.sub("0", os.fspath(asked))
+    if name not in _warned_of and len(_warned_of) < _MOST_WARNED_OF:
+        _warned_of.add(name)
+        warn_caller(message)

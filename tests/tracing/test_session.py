@@ -908,6 +908,22 @@ def test_every_rank_writes_a_file_of_its_own_and_says_so_once(source, tmp_path, 
     assert files_of(tmp_path) == ["step.rank3.json.gz"]
 
 
+def test_a_path_of_numbered_steps_is_warned_of_once(source, tmp_path, rank):
+    rank(3)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        session = collector.trace(tmp_path / "w{step}.pb", source=source, schedule=collector.every(steps=1))
+        with session:
+            for _ in range(5):
+                session.step()
+        for number in range(5):
+            traced(source, tmp_path / f"u{number}.pb")
+    written = files_of(tmp_path)
+    assert {"w0.rank3.pb", "w4.rank3.pb", "u0.rank3.pb", "u4.rank3.pb"} <= set(written)
+    named = [re.findall(r"\w+\.rank3\.pb", str(each.message)) for each in caught]
+    assert named == [["w0.rank3.pb"], ["u0.rank3.pb"]]
+
+
 @pytest.mark.parametrize(
     ("given", "written"),
     [
