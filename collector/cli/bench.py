@@ -267,7 +267,8 @@ def _measure_in_processes(arguments: argparse.Namespace, runs: int) -> tuple[Rep
             file = Path(folder) / f"{index}.json"
             # The path is not in PYTHONPATH, which the measured programs would inherit.
             program = f"sys.path[:] = {sys.path!r}; from collector.cli import main; sys.exit(main(sys.argv[1:]))"
-            command = python_command(program, "bench", *arguments.paths, "--runs=1")
+            # What the project states is in the arguments, and is for all runs together: a baseline, files of tables.
+            command = python_command(program, "bench", "--isolated", *arguments.paths, "--runs=1")
             command += [f"-k={arguments.pattern}", f"--json={file}"]
             command += ["-q"] if arguments.quiet else []
             command += [] if arguments.dataset is None else [f"--dataset={arguments.dataset}"]

@@ -242,6 +242,26 @@ def test_what_differs_from_run_to_run_is_no_regression(tmp_path, capsys):
     assert "no change seen" in capsys.readouterr().out
 
 
+@pytest.mark.slow
+def test_the_processes_of_runs_take_options_from_the_command_alone(bench_file, capsys, tmp_path, monkeypatch):
+    """What the project states is taken once: not where the command line says otherwise, and not with --isolated."""
+    monkeypatch.chdir(tmp_path)
+    project = '[tool.collector.bench]\nbaseline = "missing.json"\nseed = 5\nprecision = "2%"\n'
+    (tmp_path / "pyproject.toml").write_text(project)
+    measured = ["bench", bench_file(), "-q", "-k", "n=1", "--runs=2"]
+
+    assert main([*measured, "--isolated", "--seed=7", "--json=base.json"]) == 0, capsys.readouterr().err
+    isolated = Report.load("base.json").comparison.design
+    assert (isolated["seed"], isolated["precision"]) == (7, 0.01)  # of the command line, and of the file
+
+    status = main([*measured, "--baseline=base.json", "--json=now.json"])
+    printed = capsys.readouterr()
+    assert "Against base.json" in printed.out, printed.err
+    assert (status, printed.err) == (0, "")
+    of_project = Report.load("now.json").comparison.design
+    assert (of_project["seed"], of_project["precision"]) == (5, 0.02)
+
+
 @pytest.mark.parametrize("runs", ["0", "x", "-1"])
 def test_a_number_of_runs_that_is_none_is_refused(runs, bench_file, capsys):
     with pytest.raises(SystemExit):
