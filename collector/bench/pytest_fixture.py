@@ -13,18 +13,21 @@ from __future__ import annotations
 
 import contextlib
 import re
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Generator, Mapping
 
     from collector.bench.benchmark_report import Report
 
 
 _WITHOUT_BASELINE: pytest.StashKey[list[str]] = pytest.StashKey()
+_IN_REPORT = "collector_gpu_benchmarks_without_baseline"
+"""Attribute of a test's report."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -60,7 +63,7 @@ def gpu_benchmark(request: pytest.FixtureRequest) -> Callable[..., Report]:
         if report.failures:
             pytest.fail("\n".join(report.failures.values()), pytrace=False)
         file = f"{_file_stem(request.node.nodeid)}{f'-{calls}' if calls > 1 else ''}.json"
-        _hold_against_baseline(report, request.config, file)
+        _hold_against_baseline(report, request.node, file)
         saved = request.config.getoption("--gpu-benchmark-save")
         if saved:
             Path(saved).mkdir(parents=True, exist_ok=True)
@@ -81,21 +84,34 @@ def _with_earlier_runs(report: Report, file: Path) -> Report:
     return report
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Put the benchmarks without a baseline into the report, which pytest-xdist sends to the process that prints."""
+    report = yield
+    without = item.stash.get(_WITHOUT_BASELINE, [])
+    if without:
+        setattr(report, _IN_REPORT, without.copy())
+        without.clear()
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """List the benchmarks without a baseline."""
-    without = config.stash.get(_WITHOUT_BASELINE, [])
+    reports = chain.from_iterable(terminalreporter.stats.values())
+    without = {file for report in reports for file in getattr(report, _IN_REPORT, ())}
     if without:
         terminalreporter.section("gpu_benchmark: no baseline to compare with")
-        for file in without:
+        for file in sorted(without):
             terminalreporter.line(file)
 
 
-def _hold_against_baseline(report: Report, config: pytest.Config, file: str) -> None:
+def _hold_against_baseline(report: Report, test: pytest.Item, file: str) -> None:
+    config = test.config
     folder = config.getoption("--gpu-benchmark-baseline")
     if not folder:
         return
     if not (Path(folder) / file).exists():
-        config.stash.setdefault(_WITHOUT_BASELINE, []).append(str(Path(folder) / file))
+        test.stash.setdefault(_WITHOUT_BASELINE, []).append(str(Path(folder) / file))
         return
     from collector.bench.baseline import regressions
     from collector.bench.benchmark_report import Report

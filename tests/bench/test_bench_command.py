@@ -378,6 +378,10 @@ def test_the_fixture_holds_tests_against_stored_baselines(tmp_path):
     status, printed = run(12_000, "--gpu-benchmark-baseline=base", "--gpu-benchmark-fail-above=0.3", "-k", "kernel")
     assert status == 0
     assert "no baseline to compare with" not in printed
-    status, printed = run(12_000, "--gpu-benchmark-baseline=empty", "-k", "kernel")
-    assert status == 0
-    assert re.search(r"no baseline to compare with.*\nempty/test_it.py_test_kernel.json$", printed, re.MULTILINE)
+    for workers in ((), ("-p", "xdist", "-n2")):
+        if workers:
+            pytest.importorskip("xdist")
+        status, printed = run(12_000, "--gpu-benchmark-baseline=empty", "-k", "kernel", *workers)
+        assert status == 0
+        assert re.search(r"no baseline to compare with.*\nempty/test_it.py_test_kernel.json$", printed, re.MULTILINE)
+        assert printed.count("test_kernel.json") == 1
