@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from collector.text.node_ids import node_id
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
 
@@ -62,7 +64,7 @@ def gpu_benchmark(request: pytest.FixtureRequest) -> Callable[..., Report]:
         report = compare(chosen, **{"name": request.node.name, **options})
         if report.failures:
             pytest.fail("\n".join(report.failures.values()), pytrace=False)
-        file = f"{_file_stem(request.node.nodeid)}{f'-{calls}' if calls > 1 else ''}.json"
+        file = f"{_file_stem(node_id(request.node))}{f'-{calls}' if calls > 1 else ''}.json"
         _hold_against_baseline(report, request.node, file)
         saved = request.config.getoption("--gpu-benchmark-save")
         if saved:

@@ -9,6 +9,7 @@ from collector.errors import OutputError
 from collector.testing.plugin import snapshots
 from collector.testing.plugin.artifacts import safe_name
 from collector.testing.plugin.outcomes import fail
+from collector.text.node_ids import node_id
 
 if TYPE_CHECKING:
     import pytest
@@ -66,7 +67,5 @@ def match_snapshot(running: Running, step: Step, name: str | None, *, update: bo
 
 def snapshot_file(item: pytest.Item, name: str) -> str:
     """The name of the file of a test's snapshot ``name``; empty: of its first one without a name."""
-    # Not the node id of the test itself, to which pytest-xdist adds a group (--dist=loadgroup, before pytest 9).
-    parent = "" if item.parent is None else item.parent.nodeid
-    test = f"{parent}::{item.name}".partition("::")[2]
+    test = node_id(item).partition("::")[2] or item.name
     return f"{safe_name(f'{test}--{name}' if name else test)}.json"
