@@ -1,9 +1,9 @@
 """Idle time of devices by cause: ``collector.analysis.idle(step)``.
 
 Each gap in which nothing ran on a device is attributed to the reason why the activity that ended it did not start
-earlier. Either the host had not called its launch yet, and waited for the device or did something else; or the launch
-had been called during the gap and had not taken effect; or it had been called before the gap began and waited on the
-device. The parts of all gaps add up to the idle time to the nanosecond.
+earlier. Either its launch had not been called yet, because the thread that called it waited for the device or did
+something else; or the launch had been called during the gap and had not taken effect; or it had been called before the
+gap began and waited on the device. The parts of all gaps add up to the idle time to the nanosecond.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.analysis.duration_groups import Keys, duration_groups
 from collector.analysis.evidence import activities_of, one_row_of_each
-from collector.analysis.process_rows import processes_beside, processes_of_calls, processes_of_overheads
+from collector.analysis.host_waits import launches_by_thread, thread_waits, wait_rows
+from collector.analysis.process_rows import processes_beside, processes_of_overheads
 from collector.analysis.shared_values import is_sharing, shared
-from collector.recording.api_functions import ApiRole, ids_with_role
 from collector.recording.cupti_enums import LOADING_OVERHEADS
 from collector.recording.distinct import descending_order
 from collector.recording.idle_causes import idle_times
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collector.analysis.answer import Answer, Window
     from collector.analysis.asked import Asked
     from collector.recording.recording import Recording
-    from collector.recording.table import Table
+    from collector.recording.thread_waits import ThreadWaits
 
     Numbers = npt.NDArray[np.int64]
 
@@ -43,7 +43,7 @@ KERNEL_GAP_NS = 2_000
 """A device needs about a microsecond from one kernel to the next; a gap up to this length is attributed to that."""
 
 CAUSES = {
-    "synchronize": "The host waited in a synchronising call before it launched the activity that ended the gap.",
+    "synchronize": "The thread that launched the activity that ended the gap waited in a synchronising call before.",
     "host": "The host did something else before it launched the activity that ended the gap.",
     "launch_latency": "The launch was called during the gap, and had not taken effect yet.",
     "kernel_gap": "The launch was called before the gap, which is as short as the time from one kernel to the next.",
@@ -211,17 +211,16 @@ class _Gaps:
         recording: Recording,
         work: Activities,
         window: Window,
-        waits: Union,
+        waits: ThreadWaits,
         tracer: Union,
         kernel_gap_ns: int,
     ) -> None:
-        def launched(places: Numbers) -> Numbers:
-            rows, starts = work.at(places).launch_rows(), recording.api_calls.start_ns
-            return np.where(rows >= 0, starts[rows], -1) if len(starts) else rows
+        def launched(places: Numbers) -> tuple[Numbers, Numbers]:
+            return launches_by_thread(recording, work.at(places).launch_rows())
 
         bounds = (window.start_ns, window.end_ns)
         times = idle_times(work.start_ns, work.end_ns, bounds, launched, waits)
-        self.starts, self.ends, ended_by, causes = times
+        self.starts, self.ends, ended_by, _, causes = times
         first = work.at(np.maximum(ended_by, 0))
         self.ended_by_table = first.table.astype(np.int64)
         """The table of the first activity that ended each gap, as an index of `ACTIVITY_TABLES`."""
@@ -272,20 +271,15 @@ def _kept_devices(recording: Recording, window: str, kernel_gap_ns: int) -> list
 
 
 def _each_device(recording: Recording, window: str, kernel_gap_ns: int) -> Iterator[tuple[int, Window, _Gaps]]:
-    calls, overheads = recording.api_calls, recording.overheads
-    is_wait = np.isin(calls.name_id, ids_with_role(recording.strings, ApiRole.WAIT))
+    overheads = recording.overheads
     is_tracers = ~np.isin(overheads.overhead_kind, LOADING_OVERHEADS)
-    known: dict[tuple[int, ...], tuple[Union, Union]] = {}  # devices of the same processes share them
+    known: dict[tuple[int, ...], tuple[ThreadWaits, Union]] = {}  # devices of the same processes share them
     for device, work, own_window in by_device(recording, window):
         beside = processes_beside(recording, work)
         if beside not in known:
-            own_waits, own_tracers = is_wait, is_tracers
+            own = is_tracers
             if beside:
-                own_waits = is_wait & np.isin(processes_of_calls(recording), beside)
-                own_tracers = is_tracers & np.isin(processes_of_overheads(recording), beside)
-            known[beside] = _union(calls, own_waits), _union(overheads, own_tracers)
+                own = is_tracers & np.isin(processes_of_overheads(recording), beside)
+            tracer = Union.of(overheads.start_ns[own], overheads.end_ns[own])
+            known[beside] = thread_waits(recording, wait_rows(recording, beside)), tracer
         yield device, own_window, _Gaps(recording, work, own_window, *known[beside], kernel_gap_ns)
-
-
-def _union(table: Table, mask: npt.NDArray[np.bool_]) -> Union:
-    return Union.of(table.start_ns[mask], table.end_ns[mask])

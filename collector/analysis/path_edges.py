@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from collector.analysis.activities import Activities, WorkClass
+from collector.analysis.process_rows import threads_of_calls
 from collector.analysis.stream_numbers import StreamNumbers
 from collector.recording.api_functions import ApiRole, ids_with_role, plain_api_name
 from collector.recording.cupti_enums import SYNC_TYPES
@@ -70,7 +71,7 @@ class PathEdges:
         """Row in ``api_calls`` of the call of each activity; -1: unknown."""
         is_known = self.launches >= 0
         self.called_ns = np.where(is_known, np.append(calls.start_ns, 0)[self.launches], 0)
-        self.call_threads = np.where(is_known, np.append(_threads(recording), 0)[self.launches], NONE)
+        self.call_threads = np.where(is_known, np.append(threads_of_calls(recording), 0)[self.launches], NONE)
         self.stream_sets: list[Numbers] = [np.arange(len(self.streams))]
         """Sets of streams for which the host waited; the first is the set of all streams."""
         self._set_places: dict[tuple[int, ...], int] = {tuple(range(len(self.streams))): 0}
@@ -155,7 +156,7 @@ class PathEdges:
         copies = self._copies_waited_for()
         api_rows = np.concatenate([rows, self.launches[copies]])
         found = HostWaits(
-            _threads(recording)[api_rows],
+            threads_of_calls(recording)[api_rows],
             calls.start_ns[api_rows],
             calls.end_ns[api_rows],
             np.concatenate([np.full(len(rows), NONE), copies]),
@@ -204,13 +205,6 @@ class PathEdges:
                 found.append(0 if kind == _CONTEXT and not is_context else self._set_of(numbers))
             sets[own] = np.array(found, np.int64)[index] if found else sets[own]
         return sets, until_ns
-
-
-def _threads(recording: Recording) -> Numbers:
-    """A number for the thread of each call, never negative."""
-    calls = recording.api_calls
-    numbers: Numbers = (calls.process_id.astype(np.int64) & 0x7FFFFFFF) << 32 | calls.thread_id
-    return numbers
 
 
 def _of_calls(recording: Recording, is_wanted: Callable[[str], bool]) -> npt.NDArray[np.bool_]:

@@ -14,6 +14,7 @@ from collector.analysis.activities import Activities
 from collector.analysis.shared_values import shared
 from collector.recording.distinct import distinct_codes, distinct_values
 from collector.recording.first_rows import first_rows, look_up
+from collector.recording.thread_waits import thread_numbers
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -32,6 +33,12 @@ UNKNOWN = -1
 def processes_of_calls(recording: Recording) -> Numbers:
     """For each call the number of its process, from 0 on."""
     return distinct_codes(recording.api_calls.process_id)[1]
+
+
+@shared
+def threads_of_calls(recording: Recording) -> Numbers:
+    """A number for the thread of each call, as `thread_numbers` gives it."""
+    return thread_numbers(recording.api_calls.process_id, recording.api_calls.thread_id)
 
 
 def has_several_processes(recording: Recording) -> bool:

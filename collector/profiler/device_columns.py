@@ -22,7 +22,7 @@ log = logging.getLogger("collector.profiler")
 _NAME, _LABEL = 1, 8
 _START_MICROS, _DURATION_MICROS = 2, 4
 _SCHEDULED_MICROS, _THREAD_ID = 9, 10
-_ACTIVITY = NodeExecStats.ACTIVITY_FIELD_NUMBER
+_ACTIVITY, _CORRELATION_ID = NodeExecStats.ACTIVITY_FIELD_NUMBER, NodeExecStats.CORRELATION_ID_FIELD_NUMBER
 _START_NANOS, _DURATION_NANOS, _SCHEDULED_NANOS = 13, 15, 17
 _LATEST_MICROS, _LONGEST_MICROS = 9 * 10**15, 10**12
 """The year 287,396, and 11 days: limits with which no sum of a step's times exceeds 64 bits."""
@@ -108,6 +108,16 @@ class DeviceColumns:
         """Whether each record has columns of an activity; the others have only labels."""
         begins, ends = self._front.texts[_ACTIVITY]
         return ends > begins
+
+    @cached_property
+    def activity_threads(self) -> Ints:
+        """The id of the thread that called or launched each activity; 0: not known, or the record has no columns."""
+        return np.where(self.is_typed, self.thread_id, 0)
+
+    @cached_property
+    def correlation_id(self) -> Ints:
+        """Of the call that is the record or launched it; 0: there is none."""
+        return read_fields(self._data, (_CORRELATION_ID,), ()).numbers[_CORRELATION_ID]
 
     def activity_columns(self, columns: Sequence[str], rows: Ints) -> dict[str, Ints]:
         """Columns of the activities of some records, as in a recording; 0 for records without an activity.

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from collector.recording.intervals import gaps_between
+from collector.recording.thread_waits import UNKNOWN_THREAD
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import numpy.typing as npt
 
-    from collector.recording.intervals import Union
+    from collector.recording.thread_waits import ThreadWaits
 
     Ints = npt.NDArray[np.int64]
 
@@ -24,9 +25,9 @@ class IdleCauses(NamedTuple):
     queued: Ints
     """The activity that ended the idle time was launched before it began, and waited for something else."""
     synchronizing: Ints
-    """That activity was not launched yet, and the host was in a synchronizing call."""
+    """That activity was not launched yet, and the thread that launched it was in a synchronizing call."""
     unlaunched: Ints
-    """That activity was not launched yet, and the host did something else."""
+    """That activity was not launched yet, and that thread did something else."""
     latency: Ints
     """That activity was launched during the idle time and had not started yet."""
     unknown: Ints
@@ -35,7 +36,14 @@ class IdleCauses(NamedTuple):
     """No activity ended the idle time."""
 
 
-def idle_causes(begins: Ints, ends: Ints, is_ended: npt.NDArray[np.bool_], launched: Ints, waits: Union) -> IdleCauses:
+def idle_causes(
+    begins: Ints,
+    ends: Ints,
+    is_ended: npt.NDArray[np.bool_],
+    launched: Ints,
+    threads: Ints,
+    waits: ThreadWaits,
+) -> IdleCauses:
     """The causes of idle times.
 
     Args:
@@ -43,13 +51,14 @@ def idle_causes(begins: Ints, ends: Ints, is_ended: npt.NDArray[np.bool_], launc
         ends: end of each idle time, ns.
         is_ended: whether an activity started at the end.
         launched: launch time of that activity, ns; 0 or less if unknown.
-        waits: the times in which the host was in a synchronizing call.
+        threads: number of the thread that launched it, as ``waits`` has it.
+        waits: the calls in which the host waited for a device.
     """
     is_known = launched > 0
     is_queued = launched < begins
     is_late = is_ended & is_known & ~is_queued
     until = np.clip(launched, begins, ends)
-    waited = waits.covered(begins, until)
+    waited = waits.covered(threads, begins, until)
 
     def where(condition: npt.NDArray[np.bool_], times: Ints) -> Ints:
         return np.where(condition, times, 0)
@@ -71,6 +80,8 @@ class IdleTimes(NamedTuple):
     ends: Ints
     ended_by: Ints
     """The place of the first activity that starts at its end; -1: none does."""
+    threads: Ints
+    """The number of the thread whose launch counts; `UNKNOWN_THREAD`: it is not known, or no activity starts."""
     causes: IdleCauses
 
     @property
@@ -81,31 +92,42 @@ class IdleTimes(NamedTuple):
     def where(self, chosen: npt.NDArray[np.bool_]) -> IdleTimes:
         """Some of the idle times."""
         causes = IdleCauses(*(parts[chosen] for parts in self.causes))
-        return IdleTimes(self.begins[chosen], self.ends[chosen], self.ended_by[chosen], causes)
+        return IdleTimes(*(column[chosen] for column in self[:4]), causes)
 
 
 def idle_times(
-    starts: Ints, ends: Ints, window: tuple[int, int], launched: Callable[[Ints], Ints], waits: Union
+    starts: Ints,
+    ends: Ints,
+    window: tuple[int, int],
+    launched: Callable[[Ints], tuple[Ints, Ints]],
+    waits: ThreadWaits,
 ) -> IdleTimes:
     """The idle times of a device in a window, with their causes.
 
-    If several activities start at once, any of them may have ended the idle time: the earliest launch counts. If the
-    launch of one of them is unknown, the cause is unknown.
+    If several activities start at once, any of them may have ended the idle time: the earliest launch counts, and of
+    launches at the same time that of the thread with the smallest number. If the launch of one of them is unknown, the
+    cause is unknown.
 
     Args:
         starts: of the activities, in order, ns.
         ends: of the activities, ns.
         window: begin and end, ns.
-        launched: gives for places of activities the times of their launches, ns; 0 or less: not known.
-        waits: the times in which the host was in a synchronizing call.
+        launched: gives for places of activities the times of their launches, ns (0 or less: not known), and the numbers
+            of the threads that launched them, as ``waits`` has them.
+        waits: the calls in which the host waited for a device.
     """
     begins, free_until, ended_by = gaps_between(starts, ends, *window)
-    called = np.full(len(begins), -1, np.int64)
+    called, threads = np.full(len(begins), -1, np.int64), np.full(len(begins), UNKNOWN_THREAD, np.int64)
     is_ended = ended_by >= 0
     if is_ended.any():
         first = ended_by[is_ended]
         counts = np.searchsorted(starts, free_until[is_ended], side="right") - first
         groups = np.cumsum(counts) - counts
         places = np.repeat(first - groups, counts) + np.arange(counts.sum())
-        called[is_ended] = np.minimum.reduceat(launched(places), groups)
-    return IdleTimes(begins, free_until, ended_by, idle_causes(begins, free_until, is_ended, called, waits))
+        times, of_threads = launched(places)
+        earliest = np.minimum.reduceat(times, groups)
+        is_earliest = times == np.repeat(earliest, counts)
+        called[is_ended] = earliest
+        threads[is_ended] = np.minimum.reduceat(np.where(is_earliest, of_threads, np.iinfo(np.int64).max), groups)
+    causes = idle_causes(begins, free_until, is_ended, called, threads, waits)
+    return IdleTimes(begins, free_until, ended_by, threads, causes)

@@ -16,15 +16,16 @@ import numpy as np
 from collector.analysis.activities import Activities
 from collector.analysis.annotation_paths import has_whole_paths
 from collector.analysis.backward import are_backward_passes
+from collector.analysis.host_waits import wait_rows, waiting_threads
 from collector.analysis.memory import LARGEST_BYTES, memory_places, rows_by_address
 from collector.analysis.process_rows import processes_of_calls, processes_of_launches, processes_of_overheads
 from collector.analysis.questions import QUESTIONS
 from collector.analysis.stream_numbers import StreamNumbers
-from collector.recording.api_functions import ApiRole, ids_with_role
 from collector.recording.cupti_enums import ALLOCATION, LOADING_OVERHEADS
 from collector.recording.first_rows import distinct_rows
 from collector.recording.schema import ACTIVITY_TABLES
 from collector.recording.stream_names import stream_names
+from collector.recording.thread_waits import UNKNOWN_THREAD
 from collector.web.answer_commands import answer_options
 from collector.web.byte_planes import byte_planes
 
@@ -99,9 +100,10 @@ def part_rows(recording: Recording) -> PartRows | None:
             "length": calls.end_ns - calls.start_ns,
             "code": _codes(_asked(recording, "calls"), "api_calls", len(calls)),
             "failed": calls.return_value != 0,
-            "waits": np.isin(calls.name_id, ids_with_role(whole.strings, ApiRole.WAIT)),
+            "waits": np.isin(np.arange(len(calls)), wait_rows(whole, ())),
             "correlation": correlations[1],
             "process": processes_of_calls(whole) + 1,
+            "thread": _thread_numbers(whole),
         },
         "annotations": {
             "start": annotations.start_ns - began,
@@ -181,6 +183,12 @@ def _numbered(*columns: npt.NDArray[Any]) -> Sequence[Numbers]:
     """Numbers from 0 on instead of the values, the same one for the same value in all columns."""
     numbers = np.unique(np.concatenate(columns), return_inverse=True)[1].reshape(-1)
     return np.split(numbers, np.cumsum([len(column) for column in columns])[:-1])
+
+
+def _thread_numbers(recording: Recording) -> Numbers:
+    """The thread of each call as a number that is the same for calls of the same thread; 0: it is not known."""
+    threads = waiting_threads(recording)
+    return np.where(threads == UNKNOWN_THREAD, 0, _numbered(threads)[0] + 1)
 
 
 def _pairs(devices: npt.NDArray[Any], addresses: npt.NDArray[Any]) -> Numbers:

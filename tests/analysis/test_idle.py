@@ -65,13 +65,52 @@ def test_a_device_does_not_wait_for_another_process(build):
             build.kernel(
                 "k", start + 20, 80, correlation_id=own["correlation_id"], device_id=device, context_id=process
             )
-    build.call("cudaDeviceSynchronize", 100, 200, process_id=42, correlation_id=9, thread_id=7)
+    build.call("cudaDeviceSynchronize", 100, 200, process_id=42, correlation_id=9)
     for start, kind, columns in ((110, 1, {"process_id": 42}), (130, 3, {"device_id": 1}), (150, 0, {})):
         build._add("overheads", start, 10, {"overhead_kind": 1 << 16, "object_kind": kind, **columns})
     waits = {row["device_id"]: row["synchronize_ns"] for row in idle(build.recording(), window="span")}
     assert waits == {0: 0, 1: 200}
     tracer = {row["device_id"]: row["tracer_ns"] for row in idle(build.recording(), window="span")}
     assert tracer == {0: 20, 1: 30}
+
+
+def slow_launches(build, **waiting):
+    """A thread launches ten kernels of 10 µs each 100 µs; in all of that time a call waits, of these columns."""
+    for number in range(1, 11):
+        build.call("cudaLaunchKernel", 100_000 * number - 50_000, 10, correlation_id=number, thread_id=11, process_id=1)
+        build.kernel("k", 100_000 * number - 49_900, 10_000, correlation_id=number)
+    build.call("cudaEventSynchronize", 10, 990_000, correlation_id=99, **{"process_id": 1, **waiting})
+    return build.recording()
+
+
+def test_a_thread_does_not_wait_in_a_call_of_another_thread(build):
+    """A watchdog, or the thread of another device, waits while the program launches too slowly."""
+    (row,) = idle(slow_launches(build, thread_id=12), window="span")
+    assert by_cause(row) == {"host": 9 * 89_900, "launch_latency": 9 * 100}
+
+
+@pytest.mark.parametrize("thread", [11, 0])
+def test_a_thread_waits_in_its_own_call_and_in_one_whose_thread_is_not_known(build, thread):
+    (row,) = idle(slow_launches(build, thread_id=thread), window="span")
+    assert by_cause(row) == {"synchronize": 9 * 89_900, "launch_latency": 9 * 100}
+
+
+def test_a_thread_that_is_not_known_may_have_waited_in_any_call_of_its_process(build):
+    build.call("cudaLaunchKernel", 500, 10, correlation_id=1, thread_id=0).kernel("k", 600, correlation_id=1)
+    build.call("cudaDeviceSynchronize", 100, 50, thread_id=12).call("cudaDeviceSynchronize", 120, 80, thread_id=13)
+    build.call("cudaDeviceSynchronize", 210, 90, thread_id=13, process_id=4)
+    first = next(row for row in idle_gaps(build.recording()) if row["start_ns"] == 0)
+    assert by_cause(first) == {"synchronize": 100, "host": 400, "launch_latency": 100}
+
+
+def test_of_activities_that_start_at_once_the_thread_of_the_earliest_launch_counts(build):
+    build.call("cudaLaunchKernel", 400, 10, correlation_id=1, thread_id=12)
+    build.call("cudaLaunchKernel", 300, 10, correlation_id=2, thread_id=13)
+    build.call("cudaDeviceSynchronize", 100, 50, thread_id=12).call("cudaDeviceSynchronize", 200, 80, thread_id=13)
+    build.kernel("k", 1000, 500, correlation_id=1).kernel("l", 1000, 500, correlation_id=2, stream_id=8)
+    build.clock["cupti_stop_ns"] = build.clock["cupti_start_ns"] + 1500
+    (row,) = idle(build.recording())
+    assert by_cause(row) == {"synchronize": 80, "host": 220, "launch_latency": 700}
 
 
 def test_the_time_in_which_the_tracer_itself_ran(build, start_ns):

@@ -8,15 +8,18 @@ import json
 from functools import cache
 
 import pytest
+from captures import CaptureBuilder
 
 import collector
 from collector import analysis
 from collector.analysis.activities import WorkClass
 from collector.analysis.questions import QUESTIONS
 from collector.cli import main
+from collector.formats.step import RecordingSource, Step
 from collector.profiler import Profiler
 from collector.profiler.advice.recording_columns import RecordingStep
 from collector.profiler.advice.step_activity import Activity
+from collector.profiler.advice.step_checkers import draining_synchronizations
 from collector.profiler.profile_options import Options
 from collector.profiler.step_reader import read_step
 from collector.testing.plugin.figures import figures_of
@@ -148,11 +151,43 @@ def test_advice_has_the_numbers_of_the_questions(step):
         ("kineto/v100_resnet50_workers4.json.gz", of_columns),
         ("kineto/v100_resnet50_workers4.json.gz", read_step),
         ("nsys_ai/healthy_judged_1pct.sqlite.gz", of_columns),
+        ("nsys_ai/h100_2gpu_1s.sqlite.gz", of_columns),
+        ("nsys_ai/h100_2gpu_1s.sqlite.gz", read_step),
+        pytest.param("nsys_ai/mfu_2gpu_before.sqlite.gz", of_columns, marks=pytest.mark.slow),
+        pytest.param("nsys_ai/mfu_2gpu_before.sqlite.gz", read_step, marks=pytest.mark.slow),
     ],
 )
-def test_advice_has_these_numbers_where_activities_take_no_time_or_calls_begin_at_none(shared, name, form):
+def test_advice_has_these_numbers_in_unusual_recordings(shared, name, form):
+    """Activities that take no time, calls that begin at none, and two processes with a GPU each."""
     step = loaded(shared / "data" / "gpu_traces" / name)
     check_advice(step, Activity(form(step)))
+
+
+def test_advice_has_these_numbers_whatever_processes_and_threads_did():
+    hypothesis = pytest.importorskip("hypothesis")
+    st = hypothesis.strategies
+    times = st.tuples(st.integers(1, 4000), st.integers(1, 800))
+    threads = st.tuples(st.integers(0, 2), st.integers(0, 2))
+    works = st.lists(st.tuples(times, st.integers(0, 1), st.integers(0, 8)), min_size=1, max_size=12)
+    launches = st.lists(st.tuples(times, threads), max_size=8)
+
+    @hypothesis.given(works, launches, st.lists(st.tuples(times, threads), max_size=6))
+    def check(works, launches, waits):
+        build = CaptureBuilder()
+        for (start, duration), device, correlation in works:
+            build.kernel("k", start, duration, correlation_id=correlation, device_id=device)
+        calls = [(*launch, "cudaLaunchKernel", number) for number, launch in enumerate(launches, 1)]
+        calls += [(*wait, "cudaEventSynchronize", 100 + number) for number, wait in enumerate(waits)]
+        for (start, duration), (process, thread), name, correlation in calls:
+            build.call(name, start, duration, correlation_id=correlation, process_id=process, thread_id=thread)
+        step = Step(RecordingSource(build.recording()))
+        forms = [Activity(form(step)) for form in (of_columns, read_step)]
+        for activity in forms:
+            check_advice(step, activity)
+        drained = [[*draining_synchronizations(each, {"count": 1})] for each in forms]
+        assert drained[0] == drained[1]
+
+    check()
 
 
 def check_advice(step, activity):

@@ -18,6 +18,7 @@ import collector
 from collector import profiler
 from collector.errors import CollectorError, InvalidFileError
 from collector.profiler.advice import step_advice
+from collector.profiler.advice.recording_columns import RecordingStep
 from collector.profiler.advice.step_activity import Activity
 from collector.profiler.device_columns import DeviceColumns, read_devices
 from collector.profiler.model import Model
@@ -30,6 +31,7 @@ from collector.recording import ledger
 from collector.recording.intervals import Union
 from collector.recording.ledger import Ledger
 from collector.runtime.garbage import no_garbage_collection
+from collector.stepstats.from_recording import serialized
 
 SELECT = {"select": ["micros", "occurrence"], "account_type_regexes": [".*"], "start_name_regexes": [".*"]}
 OPTIONS = {**SELECT, "show_name_regexes": [".*"], "output": "none", "max_depth": 100}
@@ -312,6 +314,33 @@ def test_a_device_is_idle_for_reasons_that_add_up():
     }
     communication, compute = found.union(found.is_communication), found.union(found.is_compute)
     assert (compute.length, communication.length, communication.overlap(compute)) == (540, 160, 10)
+
+
+def slow_program(build, waiting):
+    """A thread launches a kernel each 10 µs too late, while another call waits in all of that time on a thread."""
+    build.call("cudaEventSynchronize_v3020", 10, 990_000, thread_id=waiting, correlation_id=900)
+    for number in range(1, 100):
+        at = 10_000 * number
+        build.call("cudaLaunchKernel_v7000", at, 500, correlation_id=number, thread_id=11)
+        build.kernel("k", at + 1500, 3000, correlation_id=number, grid_x=5000)
+    return build.recording()
+
+
+@pytest.mark.parametrize(("waiting", "is_bound"), [(12, True), (11, False), (0, False)])
+def test_a_program_that_launches_too_slowly_is_launch_bound_whatever_another_thread_waits_for(build, waiting, is_bound):
+    recording = slow_program(build, waiting)
+    found = [step_advice.advise(form(recording)) for form in (RecordingStep.of, read_step)]
+    assert found[0] == found[1]
+    assert ("launch_bound" in {advice.checker for advice in found[0]}) == is_bound
+
+
+def test_threads_of_nodes_without_columns_are_not_those_of_launches(build):
+    """TensorFlow's StepStats do not state the thread of a launch: any wait counts."""
+    stats = RunMetadata.FromString(serialized(slow_program(build, 12)))
+    for device in stats.step_stats.dev_stats:
+        for node in device.node_stats:
+            node.ClearField("activity")
+    assert "launch_bound" not in _advice(stats)
 
 
 IDLE_OF_RECORDINGS = {

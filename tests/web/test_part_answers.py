@@ -110,6 +110,7 @@ def program(build, chance):
     names = ["gemm<float>", "gemm<int>", "ncclDevKernel_AllReduce", "sm90_xmma_gemm_f16", "é_norm", "\U0001f600_loss"]
     build.environment["source"] = chance.choice(["native", "replay", "chrome"])
     processes = chance.choice([1, 2])
+    threads = chance.choice([[11], [0, 11, 12]])
     now = 0
     for number in range(60):
         now += chance.choice([0, 0, 5, 40, 3000])
@@ -130,10 +131,15 @@ def program(build, chance):
                 domain=chance.choice([1, 2]),
                 return_value=chance.choice([0, 0, 1]),
                 process_id=41 + device % processes,
+                thread_id=chance.choice(threads),
             )
         if chance.random() < 0.2:
             build.call(
-                "cudaStreamSynchronize_v3020", now + 30, chance.randrange(200), process_id=41 + device % processes
+                "cudaStreamSynchronize_v3020",
+                now + 30,
+                chance.choice([chance.randrange(200), 3000]),
+                process_id=41 + device % processes,
+                thread_id=chance.choice(threads),
             )
         kind = chance.random()
         began = now + chance.choice([-10, 20, 20, 500]) if now > 10 else now

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from collector.analysis.activities import Activities
-from collector.protos import Activity as RecordedActivity
-from collector.recording.api_functions import ApiRole, ids_with_role, plain_api_name
+from collector.analysis.host_waits import launches_by_thread, wait_rows, waiting_threads
+from collector.analysis.process_rows import processes_beside
+from collector.profiler.launching_hosts import HostWaits, LaunchingHost
+from collector.recording.api_functions import plain_api_name
 from collector.recording.distinct import distinct_codes, distinct_values
 from collector.recording.kernel_names import short_name
 from collector.recording.kind_names import copy_kind_name
@@ -33,8 +35,8 @@ _LONGEST_NS = 10**15
 class RecordingStep(NamedTuple):
     """The step of a recording, which gets the same advice as its StepStats."""
 
-    accelerators: list[_Activities]
-    host: list[_Waits]
+    accelerators: list[RecordedWork]
+    launching_hosts: list[LaunchingHost]
     streams: tuple[()]
     """Activities state their streams."""
     graphs: list[_GraphLaunches]
@@ -45,22 +47,30 @@ class RecordingStep(NamedTuple):
     def of(cls, recording: Recording, device_prefix: str = "") -> RecordingStep:
         """The step; ``device_prefix`` is put before every device's name, such as ``/job:worker/replica:0/task:3``."""
         clock = recording.clock
-        devices = Activities.of(recording).by_device()
+        works = [
+            RecordedWork(f"{device_prefix}/gpu:{device}/stream:all", recording, own)
+            for device, own in Activities.of(recording).by_device()
+        ]
+        processes = [work.processes for work in works]
+        waits = {each: _host_waits(recording, each) for each in {*processes}}
+        hosts = [LaunchingHost(work.launch_threads, waits[own]) for work, own in zip(works, processes, strict=True)]
         launches = recording.graph_launches
-        return cls(
-            [_Activities(f"{device_prefix}/gpu:{device}/stream:all", recording, own) for device, own in devices],
-            [_Waits(f"{device_prefix}/cpu:0", recording)],
-            (),
-            [
-                _GraphLaunches(f"{device_prefix}/gpu:{device}/graphs", launches[launches.device_id == device])
-                for device in distinct_values(launches.device_id).tolist()
-            ],
-            (clock.cupti_start_ns, clock.cupti_stop_ns),
-            recording.ledger,
-        )
+        graphs = [
+            _GraphLaunches(f"{device_prefix}/gpu:{device}/graphs", launches[launches.device_id == device])
+            for device in distinct_values(launches.device_id).tolist()
+        ]
+        return cls(works, hosts, (), graphs, (clock.cupti_start_ns, clock.cupti_stop_ns), recording.ledger)
 
 
-class _Columns:
+def _host_waits(recording: Recording, processes: tuple[int, ...]) -> HostWaits:
+    """The waits of the processes that `processes_beside` gives."""
+    calls, rows = recording.api_calls, wait_rows(recording, processes)
+    ids, index = distinct_codes(calls.name_id[rows])
+    names = [plain_api_name(recording.strings[name_id]) for name_id in ids.tolist()]
+    return HostWaits.of(names, index, waiting_threads(recording)[rows], calls.start_ns[rows], calls.end_ns[rows])
+
+
+class _Rows:
     """Rows of a recording; times are CUPTI's, which are never 0."""
 
     def __init__(self, device: str, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> None:
@@ -78,28 +88,36 @@ class _Columns:
         return self.start_ns + self.duration_ns
 
     @property
-    def scheduled_ns(self) -> Ints:
-        """Calls are not launched."""
-        return np.zeros(len(self), np.int64)
-
-    @property
     def is_typed(self) -> npt.NDArray[np.bool_]:
         """Every row has columns."""
         return np.ones(len(self), bool)
 
 
-class _Activities(_Columns):
+class RecordedWork(_Rows):
     """The activities of a device."""
 
     def __init__(self, device: str, recording: Recording, work: Activities) -> None:
         super().__init__(device, work.start_ns, work.end_ns)
         self._recording, self._work = recording, work
 
-    @cached_property
+    @property
     def scheduled_ns(self) -> Ints:
         """Start of the call that launched each; 0: not known."""
-        launches = self._work.launch_rows()
-        return np.append(self._recording.api_calls.start_ns, 0)[launches]
+        return self._launches[0]
+
+    @property
+    def launch_threads(self) -> Ints:
+        """The number of the thread that launched each; see `ThreadWaits`."""
+        return self._launches[1]
+
+    @cached_property
+    def _launches(self) -> tuple[Ints, Ints]:
+        return launches_by_thread(self._recording, self._work.launch_rows())
+
+    @property
+    def processes(self) -> tuple[int, ...]:
+        """The processes that launched the work, as `processes_beside` gives them."""
+        return processes_beside(self._recording, self._work)
 
     @cached_property
     def names(self) -> tuple[list[str], Ints]:
@@ -144,27 +162,17 @@ class _Activities(_Columns):
         return found
 
 
-class _Waits(_Columns):
-    """The host's calls that wait for a device or a stream."""
-
-    def __init__(self, device: str, recording: Recording) -> None:
-        calls = recording.api_calls
-        rows = np.flatnonzero(np.isin(calls.name_id, ids_with_role(recording.strings, ApiRole.WAIT)))
-        super().__init__(device, calls.start_ns[rows], calls.end_ns[rows])
-        ids, index = distinct_codes(calls.name_id[rows])
-        self.names = [plain_api_name(recording.strings[name_id]) for name_id in ids.tolist()], index
-
-    def activity_columns(self, columns: Sequence[str], rows: Ints) -> dict[str, Ints]:
-        """Their kind, which is that of a call."""
-        return dict.fromkeys(columns, np.full(len(rows), RecordedActivity.API_CALL, np.int64))
-
-
-class _GraphLaunches(_Columns):
+class _GraphLaunches(_Rows):
     """The launches of CUDA graphs on a device."""
 
     def __init__(self, device: str, launches: Table) -> None:
         super().__init__(device, launches.start_ns, launches.end_ns)
         self._launches = launches
+
+    @property
+    def scheduled_ns(self) -> Ints:
+        """Not known."""
+        return np.zeros(len(self), np.int64)
 
     @property
     def names(self) -> tuple[list[str], Ints]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from typing import Protocol
 
@@ -12,16 +12,15 @@ from numpy.typing import NDArray
 from collector.analysis.activities import WorkClass, communicates
 from collector.analysis.device_times import DeviceTimes, swept_times
 from collector.profiler.gpu_work import ActivityColumns, gpu_work
+from collector.profiler.launching_hosts import LaunchingHost
 from collector.profiler.node_fields import Ints
 from collector.protos import Activity as RecordedActivity
-from collector.recording.api_functions import ApiRole, role_of
 from collector.recording.cupti_enums import COPY_KINDS, DEGREE_WHOLE_GRAPH
 from collector.recording.distinct import distinct_codes
 from collector.recording.first_rows import distinct_rows
 from collector.recording.idle_causes import IdleTimes, idle_times
 from collector.recording.intervals import Union
 from collector.recording.ledger import Ledger
-from collector.stepstats.device_prefixes import task_numbers
 from collector.stepstats.labels import op_and_kernel, stream_device, unit_of
 
 Mask = NDArray[np.bool_]
@@ -41,7 +40,7 @@ class Device:
         columns: the device's activities.
         window: begin and end of the step; if None, or if some activities lie outside it: from the first start to the
             last end.
-        waits: the times in which the host was in a synchronizing call.
+        host: the host that launched the activities.
         graphs: the times in which CUDA graphs ran whose activities were not recorded.
         streams: gives the number of each activity's stream; -1: not known.
     """
@@ -50,7 +49,7 @@ class Device:
         self,
         columns: ActivityColumns,
         window: tuple[int, int] | None,
-        waits: Union,
+        host: LaunchingHost,
         graphs: Union,
         streams: Callable[[], Ints],
     ) -> None:
@@ -78,7 +77,8 @@ class Device:
         self.window = window if window is not None and whole else span
         """The total time for shares of busy and idle time."""
         self.window_name = "the step" if whole else "the time from its first to its last activity"
-        self._waits, self._graphs, self._streams, self._order = waits, graphs, streams, order
+        self.waits = host.waits
+        self._launch_threads, self._graphs, self._streams, self._order = host.threads, graphs, streams, order
 
     def __len__(self) -> int:
         return len(self.start)
@@ -107,7 +107,11 @@ class Device:
 
         Those in which a graph ran are left out: the device did not wait for the activity that ended them.
         """
-        found = idle_times(self.start, self.end, self.window, lambda rows: self.scheduled[rows], self._waits)
+
+        def launched(rows: Ints) -> tuple[Ints, Ints]:
+            return self.scheduled[rows], self._launch_threads[self._order[rows]]
+
+        found = idle_times(self.start, self.end, self.window, launched, self.waits.times)
         return found.where(self._graphs.covered(found.begins, found.ends) == 0)
 
     @cached_property
@@ -184,8 +188,8 @@ class AdvisedStep(Protocol):
         """The activities of each device."""
 
     @property
-    def host(self) -> Sequence[ActivityColumns]:
-        """Calls of the host, those that wait for a device among them."""
+    def launching_hosts(self) -> Sequence[LaunchingHost]:
+        """The host that launched the work of each of the accelerators that have activities."""
 
     @property
     def streams(self) -> Sequence[ActivityColumns]:
@@ -212,21 +216,11 @@ class Activity:
 
     @cached_property
     def devices(self) -> list[Device]:
-        """Accelerators with activities, which the hosts of their own tasks wait for."""
+        """Accelerators with activities."""
         used = [columns for columns in self.step.accelerators if len(columns)]
-        tasks = task_numbers(columns.device for columns in (*used, *self.step.host))
-        waits: dict[int, Union] = {}
-        for task in tasks[: len(used)]:
-            if task not in waits:
-                hosts = [host for host, own in zip(self.step.host, tasks[len(used) :], strict=True) if own == task]
-                calls = _synchronizations(hosts)
-                starts, ends = (np.array([call[side] for call in calls], np.int64) for side in (0, 1))
-                waits[task] = Union.of(starts, ends)
         return [
-            Device(
-                columns, self.step.window, waits[task], self._whole_graphs(columns), partial(self._streams_of, columns)
-            )
-            for columns, task in zip(used, tasks[: len(used)], strict=True)
+            Device(columns, self.step.window, host, self._whole_graphs(columns), partial(self._streams_of, columns))
+            for columns, host in zip(used, self.step.launching_hosts, strict=True)
         ]
 
     def _whole_graphs(self, columns: ActivityColumns) -> Union:
@@ -265,11 +259,6 @@ class Activity:
         return sum(int(device.is_kernel.sum()) for device in self.devices)
 
     @cached_property
-    def synchronizations(self) -> list[tuple[int, int, str]]:
-        """(start, end, name) of each call that waited for a device or a stream, by start."""
-        return _synchronizations(self.step.host)
-
-    @cached_property
     def stream_loads(self) -> dict[str, tuple[int, int]]:
         """Stream device -> (activities, nanoseconds)."""
         loads: dict[str, tuple[int, int]] = {}
@@ -299,18 +288,3 @@ def _stream_loads(columns: ActivityColumns) -> Iterator[tuple[str, tuple[int, in
         device = stream_device(unit_of(columns.device), stream, context if stream == before else None)
         before = stream
         yield device, (count, nanos)
-
-
-def _synchronizations(hosts: Iterable[ActivityColumns]) -> list[tuple[int, int, str]]:
-    """See `Activity.synchronizations`; of some hosts."""
-    calls: list[tuple[int, int, str]] = []
-    for columns in hosts:
-        names, index = columns.names
-        waits = np.array([role_of(name) is ApiRole.WAIT for name in names], bool)
-        if waits.any():
-            rows = np.flatnonzero(waits[index])
-            kinds = columns.activity_columns(("kind",), rows)["kind"]
-            rows = rows[~columns.is_typed[rows] | (kinds == RecordedActivity.API_CALL)]
-            texts = [names[each] for each in index[rows].tolist()]
-            calls += zip(columns.start_ns[rows].tolist(), columns.end_ns[rows].tolist(), texts, strict=True)
-    return sorted(calls)

@@ -137,19 +137,16 @@ def _longest_waits(device: Device, waited: Ints) -> tuple[str, ...]:
 
 @checker("draining_synchronizations", count=3)
 def draining_synchronizations(activity: Activity, limits: Limits) -> Iterator[Advice]:
-    """The host waits until a device has nothing left to do."""
-    waits = _outer_waits(activity)
-    if not waits:
-        return
-    starts, ends = (np.array([wait[side] for wait in waits], np.int64) for side in (0, 1))
+    """The thread that launches waits until a device has nothing left to do."""
     for device in activity.devices:
-        idle = device.idle
-        nearest = np.searchsorted(starts, idle.begins, side="right") - 1
-        follows = (idle.ended_by >= 0) & (device.scheduled[idle.ended_by] >= ends[nearest])
-        inside = (nearest >= 0) & (idle.begins > device.window[0]) & (idle.begins <= ends[nearest]) & follows
+        idle, waits = device.idle, device.waits
+        last = waits.times.last_to_end(idle.threads, idle.begins)
+        until = np.append(waits.times.ends, 0)[last]
+        follows = (idle.ended_by >= 0) & (device.scheduled[idle.ended_by] >= until)
+        inside = (last >= 0) & (idle.begins > device.window[0]) & (idle.begins <= until) & follows
         drained = int(inside.sum())
         if drained >= max(limits["count"], 1):
-            calls = [waits[each][2] for each in nearest[inside].tolist()]
+            calls = [waits.names[each] for each in waits.name_ids[last[inside]].tolist()]
             evidence = (f"{name}: {counted('{} time[|s]', calls.count(name))}" for name in sorted(set(calls)))
             lost = int((idle.causes.synchronizing + idle.causes.latency)[inside].sum())
             cause = (
@@ -159,15 +156,6 @@ def draining_synchronizations(activity: Activity, limits: Limits) -> Iterator[Ad
             are_of_events = all("EventSynchronize" in name for name in calls)
             remedy = "wait later, when more work is launched" if are_of_events else "wait for events, or later"
             yield _finding(device, cause, remedy, lost, tuple(evidence))
-
-
-def _outer_waits(activity: Activity) -> list[tuple[int, int, str]]:
-    """The waits of the host that are not inside another, as the driver's call is inside that of the runtime."""
-    outer: list[tuple[int, int, str]] = []
-    for wait in activity.synchronizations:
-        if not outer or wait[1] > outer[-1][1]:
-            outer.append(wait)
-    return outer
 
 
 @checker("exposed_communication", share=0.2)

@@ -201,7 +201,8 @@ function gaps(asked) {
   const tracing = cut.overheads.filter((row) => !overheads.loads[row]);
   return byDevice(asked).map(([device, own]) => {
     const processes = new Set(own.map((row) => work.process[row]).filter(Boolean));
-    const waits = besides(calls, waiting, processes), tracer = besides(overheads, tracing, processes);
+    const waitsOf = waitsByThread(calls, besides(calls, waiting, processes));
+    const tracer = union(besides(overheads, tracing, processes).map((row) => timesOf(overheads, row)));
     return { device, gaps: gapsBetween(own.map((row) => timesOf(work, row)), cut.part).map(({ start, end, endedBy }) => {
       const idle = end - start;
       /** @type {Row} */
@@ -210,19 +211,21 @@ function gaps(asked) {
         launch_latency_ns: 0, kernel_gap_ns: 0, dependency_ns: 0, no_launch_ns: 0, tail_ns: 0,
         tracer_ns: coveredBy(tracer, start, end), ended: [],
       };
-      // If several activities end the gap at once, the earliest launch counts; it is unknown if one of them is unknown.
-      let launched = Infinity;
+      // If several activities end the gap at once, the earliest launch counts, of equal ones that of the thread with the
+      // smallest number; it is unknown if one of them is unknown.
+      let [launched, thread] = [Infinity, 0];
       for (let place = endedBy; place >= 0 && place < own.length && work.start[own[place]] === end; place++) {
         gap.ended.push(own[place]);
         const call = work.call[own[place]];
-        launched = Math.min(launched, call ? calls.start[call - 1] : -1);
+        const [time, of] = call ? [calls.start[call - 1], calls.thread[call - 1]] : [-1, 0];
+        if (time < launched || (time === launched && of < thread)) [launched, thread] = [time, of];
       }
       if (endedBy < 0) gap.tail_ns = idle;
       else if (launched < 0) gap.no_launch_ns = idle;
       else if (launched < start) gap[idle <= KERNEL_GAP_NS ? "kernel_gap_ns" : "dependency_ns"] = idle;
       else {
         const until = Math.min(launched, end);
-        gap.synchronize_ns = coveredBy(waits, start, until);
+        gap.synchronize_ns = coveredBy(waitsOf(thread), start, until);
         gap.host_ns = until - start - gap.synchronize_ns;
         gap.launch_latency_ns = end - until;
       }
@@ -231,11 +234,24 @@ function gaps(asked) {
   });
 }
 
-/** The times of the rows of these processes, of which there are none if they are not known, and of unknown ones.
+/** The rows of these processes, of which there are none if they are not known, and of unknown ones.
  * @param {import("./rows.js").Table} table @param {number[]} rows @param {Set<number>} processes */
 function besides(table, rows, processes) {
-  const own = processes.size ? rows.filter((row) => !table.process[row] || processes.has(table.process[row])) : rows;
-  return union(own.map((row) => timesOf(table, row)));
+  return processes.size ? rows.filter((row) => !table.process[row] || processes.has(table.process[row])) : rows;
+}
+
+/** Gives the times in which each thread waited (collector/recording/thread_waits.py); 0 is an unknown thread, which may be any.
+ * @param {import("./rows.js").Table} calls @param {number[]} rows @returns {(thread: number) => import("./intervals.js").Interval[]} */
+function waitsByThread(calls, rows) {
+  const byThread = groupedBy(rows, (row) => calls.thread[row]);
+  const [unknown, found] = [byThread.get(0) ?? [], new Map()];
+  return (thread) => {
+    if (!found.has(thread)) {
+      const own = thread ? [...unknown, ...(byThread.get(thread) ?? [])] : rows;
+      found.set(thread, union(own.map((row) => timesOf(calls, row))));
+    }
+    return found.get(thread);
+  };
 }
 
 /** The time between start and end that a union covers. @param {import("./intervals.js").Interval[]} union @param {number} start @param {number} end */
