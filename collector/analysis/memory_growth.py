@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,8 +12,11 @@ import numpy as np
 from collector.analysis.annotation_paths import NO_ANNOTATION, annotation_paths
 from collector.analysis.answer import Column, Window
 from collector.analysis.asked import Part, Question, question_by
+from collector.analysis.duration_groups import Keys
 from collector.analysis.memory import Lifetimes, allocating_paths, memory_places
 from collector.analysis.step_marks import MARK, mark_pattern, mark_rows, path_within
+from collector.recording.distinct import distinct_codes, grouped_rows
+from collector.recording.first_rows import distinct_rows
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -183,75 +187,114 @@ def _by_step(recording: Recording, mark: re.Pattern[str]) -> Part:
     steps = _Steps.of(recording, mark)
     changes = _Changes.of(recording, lifetimes, place_of_row, steps)
     none = np.zeros(len(lifetimes.unknown_frees), bool)
-    curves = {
-        number: lifetimes.where(place_of_row[lifetimes.allocated] == number, none).changes(recording)
-        for number in np.unique(changes.place).tolist()
-    }
+    numbers, codes = distinct_codes(changes.place)
+    curves = [
+        lifetimes.where(place_of_row[lifetimes.allocated] == number, none).changes(recording) for number in numbers
+    ]
+    held = [_held_between(*curve, steps.starts, steps.ends) for curve in curves]
+    # The changes in no step are the first ones.
+    order, bounds = grouped_rows((changes.step + 1) * len(numbers) + codes, (len(steps.names) + 1) * len(numbers))
+    row, is_release, num_bytes = changes.row[order], changes.is_release[order], changes.num_bytes[order]
     rows: list[tuple[Any, ...]] = []
     evidence = []
     for step, name in enumerate(steps.names):
-        for number, curve in curves.items():
-            chosen = np.flatnonzero((changes.step == step) & (changes.place == number))
-            sizes, is_release = changes.num_bytes[chosen], changes.is_release[chosen]
-            grown, released = int(sizes[~is_release].sum()), -int(sizes[is_release].sum())
-            high, end = _held_between(*curve, int(steps.starts[step]), int(steps.ends[step]))
-            counts = (int((~is_release).sum()), int(is_release.sum()))
-            rows.append((step, name, *places[number], *counts, grown, released, grown - released, high, end))
-            evidence.append({"memory_operations": np.unique(changes.row[chosen][changes.row[chosen] >= 0])})
+        for at, number in enumerate(numbers.tolist()):
+            group = (step + 1) * len(numbers) + at
+            own = slice(int(bounds[group]), int(bounds[group + 1]))
+            released, sizes, is_known = is_release[own], num_bytes[own], row[own] >= 0
+            counts = (int((~released).sum()), int(released.sum()))
+            sums = (int(sizes[~released].sum()), -int(sizes[released].sum()))
+            most, at_end = held[at]
+            rows.append(
+                (step, name, *places[number], *counts, *sums, sums[0] - sums[1], int(most[step]), int(at_end[step]))
+            )
+            evidence.append({"memory_operations": np.unique(row[own][is_known])})
     return Part(rows, steps.windows(), evidence, losses)
 
 
-def _held_between(times: Numbers, held: Numbers, start_ns: int, end_ns: int) -> tuple[int, int]:
-    """The largest amount in a period, and the amount at its end. An amount holds from its time to the next."""
-    first, after = (int(np.searchsorted(times, each, side="left")) for each in (start_ns, end_ns))
+def _held_between(times: Numbers, held: Numbers, starts: Numbers, ends: Numbers) -> tuple[Numbers, Numbers]:
+    """The largest amount in each period, and the amount at its end. An amount holds from its time to the next."""
+    first, after = (np.searchsorted(times, each, side="left") for each in (starts, ends))
     last_of_time = np.append(times[1:] != times[:-1], True)[: len(times)]  # releases come first at a time
-    before = int(held[first - 1]) if first else 0
-    inside = held[first:after][last_of_time[first:after]]
-    end = int(held[after - 1]) if after else 0
-    return max(before, int(inside.max(initial=0))), end
+    until = np.append(held, 0)  # nothing is held before the first time, at the place -1
+    amounts = np.append(np.where(last_of_time, held, 0), 0)
+    inside = np.maximum.reduceat(amounts, np.stack([first, after], axis=1).reshape(-1))[::2]
+    return np.maximum(until[first - 1], np.where(after > first, np.maximum(inside, 0), 0)), until[after - 1]
 
 
 def _by_op(recordings: Sequence[Recording], mark: re.Pattern[str], *, first_apart: bool) -> Part:
     losses: list[str] = []
     windows: list[Window] = []
-    found: dict[tuple[Any, ...], dict[int, int]] = {}
-    rows_of: dict[tuple[Any, ...], list[Numbers]] = {}
-    compared: list[int] = []
+    found: dict[tuple[Any, ...], _Growth] = {}
+    compared = 0
     is_alone = len(recordings) == 1
-    total = 0
     for number, recording in enumerate(recordings):
         lifetimes, own_losses = Lifetimes.of(recording)
         losses += own_losses if is_alone else [f"step {number}: {loss}" for loss in own_losses]
         places, place_of_row = memory_places(recording)
         steps = _Steps.of(recording, mark)
         changes = _Changes.of(recording, lifetimes, place_of_row, steps)
-        paths, path_of_row = allocating_paths(recording)
-        inner = [path_within(path, steps.marks) or NO_ANNOTATION for path in paths]
-        is_apart = first_apart and (number == 0 or bool(steps.marks)) and (len(steps.names) > 1 or not is_alone)
-        first = int(is_apart)
-        compared += range(total + first, total + len(steps.names))
+        has_others = len(steps.names) > 1 or not is_alone
+        first = int(first_apart and has_others and (number == 0 or bool(steps.marks)))
+        compared += len(steps.names) - first
         windows += steps.windows()[first:]
-        chosen = np.flatnonzero(changes.step >= first)
-        by_key: dict[tuple[Any, ...], list[int]] = {}
+        paths, path_of_row = allocating_paths(recording)
+        inner = [*(path_within(path, steps.marks) or NO_ANNOTATION for path in paths), BEFORE]
         path_of_change = np.where(
-            changes.allocated_by >= 0, np.append(path_of_row, 0)[changes.allocated_by], len(inner)
+            changes.allocated_by >= 0, np.append(path_of_row, 0)[changes.allocated_by], len(paths)
         )
-        for change, path in zip(chosen.tolist(), path_of_change[chosen].tolist(), strict=True):
-            key = (*places[changes.place[change]], [*inner, BEFORE][path])
-            by_key.setdefault(key, []).append(change)
-        for key, own in by_key.items():
-            sums = found.setdefault(key, {})
-            for step, num_bytes in zip(changes.step[own].tolist(), changes.num_bytes[own].tolist(), strict=True):
-                sums[total + step] = sums.get(total + step, 0) + num_bytes
-            rows_of.setdefault(key, []).append(changes.row[own][changes.row[own] >= 0])
-        total += len(steps.names)
-    rows = [_row(key, sums, len(compared)) for key, sums in found.items()]
-    evidence = [{"memory_operations": np.unique(np.concatenate(rows_of[key]))} for key in found]
+        chosen = np.flatnonzero(changes.step >= first)
+        keys = Keys.of_values(inner, path_of_change[chosen])
+        for place, path, growth in _growths(changes, chosen, keys):
+            found.setdefault((*places[place], path), _Growth()).add(growth)
+    rows = [_row(key, growth, compared) for key, growth in found.items()]
+    evidence = [{"memory_operations": np.unique(np.concatenate(growth.rows))} for growth in found.values()]
     part = Part.ordered(rows, evidence, lambda row: (-row[4], *row[:4]))
     return Part(part.rows, windows, part.evidence if is_alone else (), losses)
 
 
-def _row(key: tuple[Any, ...], sums: dict[int, int], compared: int) -> tuple[Any, ...]:
-    growth, growing = sum(sums.values()), sum(each > 0 for each in sums.values())
-    verdict = "every step" if growing == compared else "some steps" if growing else "no step"
-    return (*key, growth, growing, compared, growth // compared, verdict if compared > 1 else "")
+@dataclass
+class _Growth:
+    """The growth of steps under one annotation, in one place."""
+
+    num_bytes: int = 0
+    growing: int = 0
+    """Number of steps that grew."""
+    rows: list[Numbers] = field(default_factory=list)
+    """Rows of ``memory_operations``, of each recording."""
+
+    def add(self, other: _Growth) -> None:
+        """Add the growth of other steps."""
+        self.num_bytes += other.num_bytes
+        self.growing += other.growing
+        self.rows += other.rows
+
+
+def _growths(changes: _Changes, chosen: Numbers, keys: Keys) -> Iterator[tuple[int, str, _Growth]]:
+    """The growth of some changes by place and path; ``keys`` are their paths."""
+    columns = [changes.place[chosen], keys.codes, changes.step[chosen]]
+    first_of_step, step = distinct_rows(columns)  # of a place and path
+    sums = np.zeros(len(first_of_step), np.int64)
+    np.add.at(sums, step, changes.num_bytes[chosen])
+    first, of_step = distinct_rows([column[first_of_step] for column in columns[:2]])
+    growth = np.zeros(len(first), np.int64)
+    np.add.at(growth, of_step, sums)
+    growing = np.bincount(of_step[sums > 0], minlength=len(first))
+    order, bounds = grouped_rows(of_step[step], len(first))
+    rows = changes.row[chosen][order]
+    for place, code, num_bytes, count, begin, end in zip(
+        *(column[first_of_step[first]].tolist() for column in columns[:2]),
+        growth.tolist(),
+        growing.tolist(),
+        bounds[:-1].tolist(),
+        bounds[1:].tolist(),
+        strict=True,
+    ):
+        own = rows[begin:end]
+        yield place, keys.values[code], _Growth(num_bytes, count, [own[own >= 0]])
+
+
+def _row(key: tuple[Any, ...], growth: _Growth, compared: int) -> tuple[Any, ...]:
+    verdict = "every step" if growth.growing == compared else "some steps" if growth.growing else "no step"
+    per_step = growth.num_bytes // compared
+    return (*key, growth.num_bytes, growth.growing, compared, per_step, verdict if compared > 1 else "")

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
+import sys
 
+import numpy as np
 import pytest
 
 from collector.analysis import memory, memory_growth
 from collector.analysis.annotation_paths import NO_ANNOTATION
 from collector.analysis.memory_growth import BEFORE
 from collector.recording.cupti_enums import ALLOCATION, RELEASE
+
+memory_growth_module = importlib.import_module("collector.analysis.memory_growth")
+"""The function of this name hides it in the package."""
 
 
 def operation(build, at, num_bytes, address, **values):
@@ -128,6 +134,75 @@ def test_nothing_was_recorded_and_bad_arguments(build):
         memory_growth(build.recording(), by="pool")
     with pytest.raises(ValueError, match="no regular expression"):
         memory_growth(build.recording(), mark="(")
+
+
+class CountedColumn(np.ndarray):
+    """A column that counts the elements that NumPy's functions read from it."""
+
+    read = 0
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        CountedColumn.read += len(self)
+        plain = [each.view(np.ndarray) if isinstance(each, CountedColumn) else each for each in inputs]
+        return getattr(ufunc, method)(*plain, **options)
+
+
+def many_operations(build, steps, places, each):
+    """Steps of 1,000 ns, in each of which each place gets allocations under five annotations, and keeps the first."""
+    external = 0
+    for step, place, number in itertools.product(range(steps), range(places), range(each)):
+        at, own = 1000 * step + place * each + number, {"pool_address": place + 1}
+        if not place and not number:
+            build.annotation(f"step {step}", at, 1000, external := external + 1)
+        build.annotation(f"step {step}/op {number % 5}", at, 1, external := external + 1, at + 1)
+        operation(build, at, 64, 1 + at, **own)
+        if number:
+            operation(build, at + 500, -64, 1 + at, **own)
+    return build
+
+
+def test_many_steps_and_places_are_not_searched_for_each_other(build, monkeypatch):
+    """Each change is read a few times, and not once for each step and place."""
+    recording = many_operations(build, steps=40, places=10, each=6).recording()
+    of = memory_growth_module._Changes.of
+
+    def counted(*given):
+        return memory_growth_module._Changes(*(column.view(CountedColumn) for column in of(*given)))
+
+    monkeypatch.setattr(memory_growth_module._Changes, "of", counted)
+    CountedColumn.read = 0
+    answer = memory_growth(recording)
+    assert CountedColumn.read < 20 * len(recording.memory_operations)
+    assert len(answer) == 400
+    assert set(answer["growth_bytes"]) == {64}
+    assert answer.totals["allocations"] == 2400
+    assert answer["end_bytes"].tolist() == [64 * (step + 1) for step in range(40) for _ in range(10)]
+
+
+def lines_run(function):
+    """The number of lines of the module that a call of the function runs."""
+    count = 0
+
+    def traced(frame, event, _):
+        nonlocal count
+        count += event == "line"
+        return traced if frame.f_code.co_filename == memory_growth_module.__file__ else None
+
+    before = sys.gettrace()
+    sys.settrace(traced)
+    try:
+        function()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def test_the_operations_of_annotations_are_summed_without_a_loop_over_them(build):
+    few = many_operations(type(build)(), steps=3, places=2, each=5).recording()
+    many = many_operations(build, steps=3, places=2, each=100).recording()
+    assert lines_run(lambda: memory_growth(many, by="op")) == lines_run(lambda: memory_growth(few, by="op"))
+    rows = [(row["path"], row["growth_bytes"], row["growing_steps"]) for row in memory_growth(many, by="op")]
+    assert sorted(rows) == sorted([("op 0", 2 * 64, 2), *((f"op {number}", 0, 0) for number in range(1, 5))] * 2)
 
 
 def test_growth_is_that_of_a_slow_count(build):
