@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,9 +12,10 @@ import numpy as np
 
 from collector.analysis.annotation_paths import NO_ANNOTATION, annotation_paths
 from collector.analysis.answer import Column, Window
-from collector.analysis.asked import Part, Question, question_by
+from collector.analysis.asked import Part, Question, question_by, steps_in
 from collector.analysis.duration_groups import Keys
 from collector.analysis.memory import Lifetimes, allocating_paths, memory_places
+from collector.analysis.ranks import run_and_rank
 from collector.analysis.step_marks import MARK, mark_pattern, mark_rows, path_within
 from collector.recording.distinct import distinct_codes, grouped_rows
 from collector.recording.first_rows import distinct_rows
@@ -61,8 +63,8 @@ QUESTIONS = {
     ),
     "op": Question(
         "memory_growth",
-        f"The growth of all steps together, by the annotation of the allocation. {_DEFINITION} The first step, which "
-        "warms up, is left out where there are others.",
+        f"The growth of all steps together, by the annotation of the allocation. {_DEFINITION} The first step of each "
+        "run and rank, which warms up, is left out where there are others.",
         (
             *_PLACE,
             Column(
@@ -93,7 +95,7 @@ def memory_growth(steps: Asked, *, by: str = "step", first_apart: bool = True, m
     Args:
         steps: a recording, a loaded step or an ended session, or several in the order in which they ran.
         by: ``step``, or ``op`` for the growth of all steps by allocating annotation.
-        first_apart: by ``op``, leave out the first step of all, and the first marked one of a recording.
+        first_apart: by ``op``, leave out the first step of each run and rank, and the first marked one of a recording.
         mark: regular expression for the whole name of an annotation that marks a step.
 
     Raises:
@@ -103,7 +105,8 @@ def memory_growth(steps: Asked, *, by: str = "step", first_apart: bool = True, m
     pattern = mark_pattern(mark)
     if by == "step":
         return question.ask(steps, lambda recording: _by_step(recording, pattern))
-    return question.ask_together(steps, lambda recordings: _by_op(recordings, pattern, first_apart=first_apart))
+    groups = [run_and_rank(step) for step in steps_in(steps)]
+    return question.ask_together(steps, lambda recordings: _by_op(recordings, groups, pattern, first_apart=first_apart))
 
 
 class _Steps(NamedTuple):
@@ -222,20 +225,25 @@ def _held_between(times: Numbers, held: Numbers, starts: Numbers, ends: Numbers)
     return np.maximum(until[first - 1], np.where(after > first, np.maximum(inside, 0), 0)), until[after - 1]
 
 
-def _by_op(recordings: Sequence[Recording], mark: re.Pattern[str], *, first_apart: bool) -> Part:
+def _by_op(
+    recordings: Sequence[Recording], groups: Sequence[tuple[str, int]], mark: re.Pattern[str], *, first_apart: bool
+) -> Part:
     losses: list[str] = []
     windows: list[Window] = []
     found: dict[tuple[Any, ...], _Growth] = {}
     compared = 0
     is_alone = len(recordings) == 1
-    for number, recording in enumerate(recordings):
+    number_in_group = Counter(groups)
+    begun: set[tuple[str, int]] = set()
+    for number, (recording, group) in enumerate(zip(recordings, groups, strict=True)):
         lifetimes, own_losses = Lifetimes.of(recording)
         losses += own_losses if is_alone else [f"step {number}: {loss}" for loss in own_losses]
         places, place_of_row = memory_places(recording)
         steps = _Steps.of(recording, mark)
         changes = _Changes.of(recording, lifetimes, place_of_row, steps)
-        has_others = len(steps.names) > 1 or not is_alone
-        first = int(first_apart and has_others and (number == 0 or bool(steps.marks)))
+        has_others = len(steps.names) > 1 or number_in_group[group] > 1
+        first = int(first_apart and has_others and (group not in begun or bool(steps.marks)))
+        begun.add(group)
         compared += len(steps.names) - first
         windows += steps.windows()[first:]
         paths, path_of_row = allocating_paths(recording)

@@ -141,6 +141,11 @@ def rank_of(step: Recording | TracedStep) -> int | None:
     return rank_number(tasks_of(step.device_names()), getattr(step, "rank", None), name)
 
 
+def run_and_rank(step: Recording | TracedStep) -> tuple[str, int]:
+    """The run and the rank of a step; a step without a rank has rank 0, as in a dataset."""
+    return getattr(step, "run", ""), rank_of(step) or 0
+
+
 def _offsets(markers: Mapping[int, Markers], clock_offsets: ClockOffsets) -> tuple[dict[int, ClockOffset], list[str]]:
     """The offsets of the ranks whose clocks are known to each other, and which ranks are left out.
 

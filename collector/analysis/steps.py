@@ -16,7 +16,7 @@ from collector.analysis.answer import Column, Window
 from collector.analysis.asked import Part, Question, steps_in
 from collector.analysis.evidence import Evidence
 from collector.analysis.process_rows import processes_of_calls
-from collector.analysis.ranks import rank_of
+from collector.analysis.ranks import run_and_rank
 from collector.analysis.step_marks import MARK, mark_pattern, mark_rows, path_within, places_launched_in
 from collector.recording.distinct import distinct_codes, grouped_rows
 from collector.recording.kernel_names import short_name
@@ -83,8 +83,7 @@ def steps(steps: Asked, *, first_apart: bool = True, mark: str = MARK) -> Answer
         ValueError: the mark is no regular expression.
     """
     pattern = mark_pattern(mark)
-    # A step without a rank has rank 0 in a dataset.
-    groups = [(getattr(step, "run", ""), rank_of(step) or 0) for step in steps_in(steps)]
+    groups = [run_and_rank(step) for step in steps_in(steps)]
     return QUESTION.ask_together(steps, lambda recordings: _part(recordings, groups, pattern, first_apart=first_apart))
 
 

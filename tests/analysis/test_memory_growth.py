@@ -12,6 +12,7 @@ import pytest
 from collector.analysis import memory, memory_growth
 from collector.analysis.annotation_paths import NO_ANNOTATION
 from collector.analysis.memory_growth import BEFORE
+from collector.formats.step import RecordingSource, Step
 from collector.recording.cupti_enums import ALLOCATION, RELEASE
 
 memory_growth_module = importlib.import_module("collector.analysis.memory_growth")
@@ -203,6 +204,47 @@ def test_the_operations_of_annotations_are_summed_without_a_loop_over_them(build
     assert lines_run(lambda: memory_growth(many, by="op")) == lines_run(lambda: memory_growth(few, by="op"))
     rows = [(row["path"], row["growth_bytes"], row["growing_steps"]) for row in memory_growth(many, by="op")]
     assert sorted(rows) == sorted([("op 0", 2 * 64, 2), *((f"op {number}", 0, 0) for number in range(1, 5))] * 2)
+
+
+class RankStep(Step):
+    """A step of a rank and a run."""
+
+    def __init__(self, recording, rank, run=""):
+        super().__init__(RecordingSource(recording))
+        self.rank, self.run = rank, run
+
+
+@pytest.mark.parametrize("order", ["by rank", "by step"])
+@pytest.mark.parametrize("of", ["rank", "run"])
+def test_the_first_step_of_each_run_and_rank_is_left_out(build, order, of):
+    """The steps of the second rank or run follow those of the first one, or are between them."""
+
+    def step(number, rank):
+        own = type(build)()
+        operation(own, 0, 1000 if number == 0 else 10, 1)
+        names = {"rank": rank} if of == "rank" else {"rank": 0, "run": f"run {rank}"}
+        return RankStep(own.recording(), **names)
+
+    steps = [step(number, rank) for rank in range(2) for number in range(4)]
+    if order == "by step":
+        steps = [each for pair in zip(steps[:4], steps[4:], strict=True) for each in pair]
+    (row,) = memory_growth(steps, by="op")
+    assert (row["growth_bytes"], row["steps"], row["verdict"]) == (60, 6, "every step")
+    (whole,) = memory_growth(steps, by="op", first_apart=False)
+    assert (whole["growth_bytes"], whole["steps"]) == (2060, 8)
+    alone = [memory_growth([each for each in steps if (each.rank, each.run) == own], by="op") for own in
+             dict.fromkeys((each.rank, each.run) for each in steps)]  # fmt: skip
+    assert sum(answer.totals["growth_bytes"] for answer in alone) == row["growth_bytes"]
+
+
+def test_the_only_step_of_a_rank_is_not_left_out(build):
+    recordings = []
+    for rank in range(2):
+        own = type(build)()
+        operation(own, 0, 10 + rank, 1)
+        recordings.append(RankStep(own.recording(), rank))
+    (row,) = memory_growth(recordings, by="op")
+    assert (row["growth_bytes"], row["steps"]) == (21, 2)
 
 
 def test_growth_is_that_of_a_slow_count(build):
