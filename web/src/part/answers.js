@@ -1,7 +1,7 @@
 // Answers about a part of a step, from the rows that the file holds: exactly the answers of `collector.analysis.between`.
 // Each function is the counterpart of a module of collector/analysis. Names and other texts are taken from the answer about
 // the whole step. tests/web/test_part_answers.py compares all of them with Python's answers.
-import { ascending, byCodePoints, figuresOf, groupedBy, longestFirst, lowerMedian, ratio, rowOf, shared } from "./groups.js";
+import { ascending, byCodePoints, countWhile, figuresOf, groupedBy, longestFirst, lowerMedian, ratio, rowOf, shared } from "./groups.js";
 import { backward } from "./backward.js";
 import { clipped, gapsBetween, lengthOf, overlap, sweep, timesAlone, timesByNumber, union, without } from "./intervals.js";
 import { memoryByOp, memoryByPool } from "./memory.js";
@@ -256,14 +256,10 @@ function waitsByThread(calls, rows) {
 
 /** The time between start and end that a union covers. @param {import("./intervals.js").Interval[]} union @param {number} start @param {number} end */
 function coveredBy(union, start, end) {
-  let [low, high] = [0, union.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (union[middle].end <= start) low = middle + 1;
-    else high = middle;
-  }
   let covered = 0;
-  for (; low < union.length && union[low].start < end; low++) covered += Math.min(union[low].end, end) - Math.max(union[low].start, start);
+  for (let at = countWhile(union, (each) => each.end <= start); at < union.length && union[at].start < end; at++) {
+    covered += Math.min(union[at].end, end) - Math.max(union[at].start, start);
+  }
   return covered;
 }
 

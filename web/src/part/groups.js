@@ -41,6 +41,18 @@ export function groupedBy(all, keyOf) {
   return groups;
 }
 
+/** The number of elements at the begin of a list for which a condition holds; behind them it holds for none.
+ * @template Each @param {Each[]} list @param {(each: Each) => boolean} holds */
+export function countWhile(list, holds) {
+  let [low, high] = [0, list.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (holds(list[middle])) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
 /** Figures of durations by the names of columns. @param {number[]} lengths */
 export function figuresOf(lengths) {
   ascending(lengths);

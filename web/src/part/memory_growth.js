@@ -1,5 +1,5 @@
 // Memory that the marked steps of a part of a step allocated and kept (collector/analysis/memory_growth.py).
-import { byCodePoints, groupedBy } from "./groups.js";
+import { byCodePoints, countWhile, groupedBy } from "./groups.js";
 import { allocationsIn, keysOf } from "./memory.js";
 import { marksOf, NO_ANNOTATION, pathsOf, pathWithin } from "./ops.js";
 
@@ -19,25 +19,27 @@ function changesIn(asked) {
     ? marked.map((row) => ({ name: String(names[annotations.code[row]]), start: annotations.start[row],
       end: annotations.start[row] + annotations.length[row] }))
     : [{ name: "", start: cut.part.start, end: cut.part.end + 1 }];
+  const stepAt = (/** @type {number} */ time) => {
+    const at = countWhile(steps, ({ start }) => start <= time) - 1;
+    return at >= 0 && time < steps[at].end ? at : -1;
+  };
   const { held, unknown } = allocationsIn(asked);
   const changes = [
     ...held.map((each) => ({ time: each.start, bytes: each.bytes, isRelease: false, place: memory.place[each.row], by: each.row })),
     ...held.filter((each) => each.freed < Infinity)
       .map((each) => ({ time: each.freed, bytes: -each.bytes, isRelease: true, place: memory.place[each.row], by: each.row })),
     ...unknown.map((row) => ({ time: memory.start[row], bytes: -memory.bytes[row], isRelease: true, place: memory.place[row], by: -1 })),
-  ].map((each) => ({ ...each, step: steps.findIndex(({ start, end }) => start <= each.time && each.time < end) }));
+  ].map((each) => ({ ...each, step: stepAt(each.time) }));
   return { steps, changes, held, paths, marks: new Set(marked.map((row) => /** @type {string} */ (paths.get(row)))) };
 }
 
 /** The largest amount held between two times, and the amount at the end; an amount holds from its time to the next.
  * @param {{time: number, held: number}[]} curve @param {number} start @param {number} end */
 function heldBetween(curve, start, end) {
-  const before = curve.filter((each) => each.time < start).pop()?.held ?? 0;
-  const inside = curve.filter((each, at) => each.time >= start && each.time < end && curve[at + 1]?.time !== each.time);
-  return {
-    high_water_bytes: inside.reduce((most, each) => Math.max(most, each.held), Math.max(before, 0)),
-    end_bytes: curve.filter((each) => each.time < end).pop()?.held ?? 0,
-  };
+  const [first, after] = [start, end].map((time) => countWhile(curve, (each) => each.time < time));
+  let most = Math.max(curve[first - 1]?.held ?? 0, 0);
+  for (let at = first; at < after; at++) if (curve[at + 1]?.time !== curve[at].time) most = Math.max(most, curve[at].held);
+  return { high_water_bytes: most, end_bytes: curve[after - 1]?.held ?? 0 };
 }
 
 /** @param {unknown} _ @param {Asked} asked */
@@ -52,8 +54,9 @@ export function growthByStep(_, asked) {
       ...own.map((each) => ({ time: each.start, bytes: each.bytes })),
     ].sort((one, other) => one.time - other.time).map(({ time, bytes }) => ({ time, held: now += bytes })) };
   });
+  const ofSteps = new Map([...groupedBy(changes, (each) => each.step)].map(([step, own]) => [step, groupedBy(own, (each) => each.place)]));
   return steps.flatMap(({ name, start, end }, step) => curves.map(({ place, curve }) => {
-    const own = changes.filter((each) => each.step === step && each.place === place);
+    const own = ofSteps.get(step)?.get(place) ?? [];
     const [released, allocated] = [own.filter((each) => each.isRelease), own.filter((each) => !each.isRelease)];
     const bytes = (/** @type {typeof own} */ these) => these.reduce((sum, each) => sum + each.bytes, 0);
     return {
