@@ -366,6 +366,36 @@ def test_a_window_of_the_overview_has_its_own_figures(ui, serving, folder):
     assert "figures of the whole step" not in ui.page.inner_text("main")
 
 
+@pytest.fixture
+def marked(build, tmp_path):
+    """A file of eight steps that annotations mark, with launches without activities in the second half."""
+    build.environment["source"] = "kineto"
+    for number in range(8):
+        start = 100_000 * number
+        build.annotation(f"ProfilerStep#{number}", start, 99_000, 100 + number)
+        build.call("cudaLaunchKernel_v7000", start + 1000, 500, correlation_id=number + 1)
+        build.kernel("gemm", start + 5000, 20_000 + 1000 * number, correlation_id=number + 1)
+        if number > 3:
+            build.call("cudaLaunchKernel_v7000", start + 50_000, 500, correlation_id=number + 50)
+    path = tmp_path / "marked.gpurec"
+    build.recording().save(path)
+    return path
+
+
+@pytest.mark.parametrize("window", ["from=350000&to=650000", "from=300000&to=399000"])
+def test_a_row_opens_the_step_that_it_names_whatever_window_is_chosen(ui, serving, marked, window):
+    steps = analysis.steps(collector.load(marked))
+    ui.open(serving(marked), f"view=steps&{window}&cols=-")
+    ui.page.wait_for_selector("section[aria-label=Steps] tbody tr")
+    rows = ui.table("Steps")
+    assert [row[1] for row in rows] == steps["name"].tolist()
+    assert [row[3] for row in rows] == [time_text(busy) for busy in steps["busy_ns"].tolist()]
+    assert "These are the figures of the whole step" in ui.page.inner_text("section[aria-label=Steps]")
+    ui.page.locator("section[aria-label=Steps] tbody tr button.row").nth(5).click()
+    ui.page.wait_for_selector("nav a[aria-current=page][href^='#view=overview']")
+    assert (ui.chosen()["from"], ui.chosen()["to"]) == ("500000", "599000")
+
+
 def test_a_folder_of_profile_context_is_looked_at_by_keys(ui, serving, build, tmp_path):
     from collector.profiler.api import Profiler
 

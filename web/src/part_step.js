@@ -12,13 +12,13 @@ import { cutTo } from "./part/rows.js";
  * @param {Step} step @param {Rows} rows @param {import("./part/rows.js").Part} part @returns {Step} */
 export function partOf(step, rows, part) {
   const info = /** @type {import("./part/rows.js").RowsInfo} */ (step.rows);
-  const asked = { info, rows, cut: cutTo(rows, part), answers: step.answers };
+  const asked = { info, rows, cut: cutTo(rows, part), answers: step.whole };
   /** @type {Record<string, import("./provider.js").Answer>} */
   const answers = {};
-  for (const key of Object.keys(step.answers)) {
+  for (const key of Object.keys(step.whole)) {
     /** @type {import("./provider.js").Answer | undefined} */
     let made;
-    const get = () => (made ??= follows(step.answers, key) ? partAnswer(asked, key) : step.answers[key]);
+    const get = () => (made ??= follows(step.whole, key) ? partAnswer(asked, key) : step.whole[key]);
     Object.defineProperty(answers, key, { enumerable: true, get });
   }
   return { ...step, answers };

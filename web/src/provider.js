@@ -17,7 +17,9 @@ import { askBytes, loadServedPage } from "./server.js";
  *   label: string, git_revision: string, length_ns: number, verdict: string, losses: string[], ledger: [string, number][], answers: Record<string, Answer>,
  *   findings: Finding[], lanes: LaneInfo[], lanes_left_out: number, names: string[], kernel_names: number,
  *   memory: import("./views/memory.js").Curve[], start_ns: string, bins: number, full: number,
- *   rows?: import("./part/rows.js").RowsInfo | null, slices: number, marks: [number, number][], loss_times: Record<string, number[]>, id?: string}} Step `id`: of the run, where a server has it. */
+ *   rows?: import("./part/rows.js").RowsInfo | null, slices: number, marks: [number, number][], loss_times: Record<string, number[]>, id?: string,
+ *   whole: Record<string, Answer>}} Step `id`: of the run, where a server has it; `answers`: about the chosen window, where
+ *   they can be had, and `whole`: about the whole step, as marks, losses and findings are. */
 /** @typedef {{format: string, version: string, title: string, first: number, steps: Step[], answers: Record<string, Answer>,
  *   refused: Record<string, string>, compare?: Comparison | null, tables?: import("./views/listing.js").PageTable[]}} Page
  *   `tables`: of a page about no single step. */
@@ -41,7 +43,8 @@ export const isServed = document.getElementById("data") === null;
  * @param {import("./server.js").Session} [session] @param {string[]} [ids] @returns {Promise<Page>} */
 export async function loadPage(session, ids) {
   if (session && ids) return loadServedPage(session, ids);
-  return JSON.parse(new TextDecoder().decode(await island("data")));
+  const page = JSON.parse(new TextDecoder().decode(await island("data")));
+  return { ...page, steps: page.steps.map((/** @type {Step} */ step) => ({ ...step, whole: step.answers })) };
 }
 
 /** The licences of the libraries in the page. */

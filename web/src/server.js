@@ -94,31 +94,33 @@ function known(path) {
 
 /** Answers that are asked for when they are read. Who reads one that is not there yet is drawn again when it comes: until
  * then the one before it is given, or else a promise is thrown, which `Ready` catches.
- * @param {string[]} keys @param {string} path @returns {Record<string, Answer>} */
-function lazyAnswers(keys, path) {
+ * @param {string[]} keys @param {string} path
+ * @param {() => import("./window.js").Part | null} asked the part of the step that they are about; null: all of it
+ * @returns {Record<string, Answer>} */
+function lazyAnswers(keys, path, asked) {
   /** @type {Record<string, Answer>} */
-  const found = {};
+  const answers = {};
   /** @type {Record<string, Answer>} */
   const latest = {};
   for (const key of keys) {
     const read = () => {
       arrived.value;
-      const part = settledWindow.value;
+      const part = asked();
       const options = { key, from: part ? String(part.start) : "", to: part ? String(part.end) : "" };
-      let asked = known(withOptions(path, options));
+      let found = known(withOptions(path, options));
       const { q, sort } = state.value;
-      if (asked.value && asked.value.rows > asked.value.values[0].length && (q || sort)) {
-        latest[key] = asked.value; // the rows that fit may not be among those that the page is given
-        asked = known(withOptions(path, { ...options, q, sort }));
+      if (found.value && found.value.rows > found.value.values[0].length && (q || sort)) {
+        latest[key] = found.value; // the rows that fit may not be among those that the page is given
+        found = known(withOptions(path, { ...options, q, sort }));
       }
-      if (asked.error) throw asked.error;
-      if (asked.value) latest[key] = asked.value;
-      else if (!(key in latest)) throw asked.promise;
+      if (found.error) throw found.error;
+      if (found.value) latest[key] = found.value;
+      else if (!(key in latest)) throw found.promise;
       return latest[key];
     };
-    Object.defineProperty(found, key, { enumerable: true, get: read });
+    Object.defineProperty(answers, key, { enumerable: true, get: read });
   }
-  return found;
+  return answers;
 }
 
 /** The page of some runs. @param {Session} session @param {string[]} ids @returns {Promise<Page>} */
@@ -126,7 +128,8 @@ export async function loadServedPage(session, ids) {
   const steps = await Promise.all(ids.map(async (id) => {
     const path = `/api/runs/${id}`;
     const step = await ask(path);
-    return { ...step, id, answers: lazyAnswers(step.keys, `${path}/answers`) };
+    const answersOf = (/** @type {Parameters<typeof lazyAnswers>[2]} */ asked) => lazyAnswers(step.keys, `${path}/answers`, asked);
+    return { ...step, id, answers: answersOf(() => settledWindow.value), whole: answersOf(() => null) };
   }));
   const together = steps.length < 2 ? { answers: {}, refused: {}, compare: null }
     : await ask(withOptions("/api/together", { runs: ids.join(","), before: state.value.before }));

@@ -1,15 +1,16 @@
-// How long each step took, which is an outlier, and why; a click on a step opens it.
+// How long each step took, which is an outlier, and why; a click on a step opens it. These are whole steps, whatever window
+// is chosen: of each its mark is known.
 import { html } from "htm/preact";
 import { useMemo } from "preact/hooks";
 import { Chart } from "../chart.js";
 import { printable, shown } from "../numbers.js";
-import { open, stepAt } from "../state.js";
+import { chosenWindow, open, stepAt } from "../state.js";
 import { AnswerTable } from "../table.js";
 
 /** @param {import("../views.js").Shown} props */
 export function Steps({ page, step, place }) {
   const together = page.answers.steps;
-  const answer = together ? withFiles(together, namesOf(page.steps)) : step.answers.steps;
+  const answer = together ? withFiles(together, namesOf(page.steps)) : step.whole.steps;
   const files = (together ?? answer).values[answer.columns.findIndex((each) => each.name === (together ? "file" : "step"))];
   const of = (/** @type {string} */ name) => answer.values[answer.columns.findIndex((each) => each.name === name)];
   const show = (/** @type {number} */ row) => {
@@ -33,7 +34,8 @@ export function Steps({ page, step, place }) {
       <${Chart} x=${x} series=${series} unit="ns" label="Length and busy time of each step." onPick=${show}
         at=${(/** @type {number} */ row) => html`<strong>${printable(name(row))}</strong> ${shown(lengths[row], "ns")}, busy ${shown(busy[row], "ns")}${
           of("verdict")[row] ? `, ${of("verdict")[row]}` : ""}`} />`}
-    <${AnswerTable} answer=${answer} title="Steps" onRow=${show} rowHelp="open this step" />`;
+    <${AnswerTable} answer=${answer} title="Steps" part=${together ? null : chosenWindow.value}
+      onRow=${show} rowHelp="open this step" />`;
 }
 
 /** The names of files, with their numbers where two are called the same. @param {import("../provider.js").Step[]} steps */
