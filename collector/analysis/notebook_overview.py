@@ -8,6 +8,7 @@ from collector.analysis.annotation_paths import NO_ANNOTATION
 from collector.analysis.busy_time import devices
 from collector.analysis.idle import CAUSES, idle, largest_causes
 from collector.analysis.kernels import kernels
+from collector.analysis.largest_paths import largest_paths
 from collector.analysis.no_launches import no_launches
 from collector.analysis.ops import ops
 from collector.analysis.shared_values import shared_values
@@ -77,11 +78,14 @@ def _tables(recording: Recording) -> list[str]:
             )
         )
     if len(paths) and paths["path"].tolist() != [NO_ANNOTATION]:
-        rows = sorted(paths, key=lambda row: (-row["self_ns"], row["path"]))[:_ROWS]
+        rows, places = list(paths), largest_paths(paths, "self_ns", _ROWS).tolist()
         tables.append(
             html_table(
                 ["annotation", "activities", "right under it"],
-                [[row["path"], f"{row['self_activities']:,}", time_text(row["self_ns"])] for row in rows],
+                [
+                    [row["path"], f"{row['self_activities']:,}", time_text(row["self_ns"])]
+                    for row in (rows[place] for place in places)
+                ],
                 [True, False, False],
                 caption="GPU time by annotation",
             )

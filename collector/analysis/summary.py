@@ -15,6 +15,7 @@ from collector.analysis.copies import copies
 from collector.analysis.kernels import kernels
 from collector.analysis.no_launches import no_launches
 from collector.analysis.ops import ops
+from collector.analysis.tree_rows import largest_rows
 from collector.analysis.whole_graphs import whole_graphs
 from collector.formats.call_sums import NO_TIMES
 from collector.recording.context_errors import STICKY_ERRORS, failed_calls
@@ -161,9 +162,8 @@ def _kernels(page: _Page, answer: Answer) -> None:
 
 def _ops(page: _Page, answer: Answer) -> None:
     rows = list(answer)
-    longest = sorted(range(len(rows)), key=lambda place: -rows[place]["total_ns"])[:_TOP_ROWS]
     lines: list[tuple[str, ...]] = []
-    for row in (rows[place] for place in sorted(longest)):
+    for row in (rows[place] for place in largest_rows(answer["depth"], answer["total_ns"], _TOP_ROWS).tolist()):
         times = (time_text(row["self_ns"]), time_text(row["total_ns"]), f"{row['share']:.1%}")
         lines.append((branch(row["path"], row["depth"]), f"{row['activities']:,}", *times))
     if len(rows) > _TOP_ROWS:

@@ -13,6 +13,12 @@ Its ``compare`` is null, or the answers of `collector.analysis.compare` about tw
 
 Where steps cannot be compared, ``compare`` is null and ``refused["compare"]`` states the reason.
 
+An answer has ``columns``, their ``values`` in the rows that the page is given (collector/web/given_rows.py), the number
+of ``rows`` that there are, and ``totals``. Where rows are a tree and not all are given, ``chosen_by`` is the column
+whose largest figures decided, else ``""``, and ``left_out`` has for the rows that are missing inside a given row, or
+outside of all (-1): the row, their number, and the sum of their totals. ``largest`` has the values of the rows with the
+largest figures, whether they are given or not: of the answer ``ops`` by self time, of ``idle_ops`` by idle time.
+
 A part of a step, chosen by its begin and end in ns since the step began, is that of `collector.analysis.between`. Where
 ``rows`` is not null, the page holds the rows of the step (collector/web/part_rows.py) and answers about parts itself,
 as web/src/part does. Else, where it has all slices (``slices`` is the sum of those of the lanes, and no lane is left
@@ -34,6 +40,7 @@ import numpy as np
 from collector.analysis.busy_time import devices
 from collector.analysis.compare import BY, comparisons
 from collector.analysis.idle import CAUSES, idle, largest_causes
+from collector.analysis.largest_paths import largest_paths
 from collector.analysis.no_launches import no_launches
 from collector.analysis.questions import QUESTIONS
 from collector.analysis.shared_values import shared_values
@@ -54,6 +61,7 @@ from collector.web.answer_commands import (
     sql_command,
     stats_command,
 )
+from collector.web.given_rows import GivenRows, given_rows
 from collector.web.memory_curves import memory_curves
 from collector.web.report_lanes import BINS, FULL, lanes_of
 
@@ -69,8 +77,9 @@ if TYPE_CHECKING:
 
 FORMAT = "collector-report/1"
 """The format that the data names."""
-MOST_ROWS = 5000
-"""The maximum number of rows of an answer in the page, the first ones; the answer also has the total number."""
+_LARGEST = {"ops": "self_ns", "idle_ops": "idle_ns"}
+"""Question -> the column whose largest figures a view shows; their rows may not be among those that a page is given."""
+_MOST_LARGEST = 8
 _NAMES_IN_LINE = 3
 _EXACT = 2**53
 """From here on JavaScript's numbers are not exact: larger integers are given as text."""
@@ -243,18 +252,32 @@ def joined_names(names: Sequence[str]) -> str:
     return ", ".join(names[:_NAMES_IN_LINE]) + (", …" if len(names) > _NAMES_IN_LINE else "")
 
 
-def answer_data(answer: Answer) -> dict[str, Any]:
-    """An answer by its columns, which the page shows digit for digit; integers that JavaScript cannot hold as text."""
+def answer_data(answer: Answer, rows: GivenRows | None = None) -> dict[str, Any]:
+    """An answer by its columns, which the page shows digit for digit; integers that JavaScript cannot hold as text.
+
+    Args:
+        answer: to give to a page.
+        rows: that it is given; None: those of `given_rows`.
+    """
+    rows = given_rows(answer) if rows is None else rows
+    by = _LARGEST.get(answer.question)
     return {
         "question": answer.question,
         "definition": answer.definition,
         "columns": [column._asdict() for column in answer.columns],
-        "values": [_values(answer[column.name][:MOST_ROWS]) for column in answer.columns],
+        "values": _columns(answer, rows.places),
         "rows": len(answer),
+        "chosen_by": rows.chosen_by,
+        "left_out": [[place, count, _exact(total)] for place, count, total in rows.left_out],
+        "largest": _columns(answer, largest_paths(answer, by, _MOST_LARGEST)) if by else [],
         "totals": {name: _exact(value) for name, value in answer.totals.items()},
         "losses": list(answer.losses),
         "notes": list(answer.notes),
     }
+
+
+def _columns(answer: Answer, places: npt.NDArray[np.int64]) -> list[list[Any]]:
+    return [_values(answer[column.name][places]) for column in answer.columns]
 
 
 def _values(values: npt.NDArray[Any]) -> list[Any]:

@@ -19,12 +19,11 @@ from collector.web.answer_commands import (
     sql_command,
     stats_command,
 )
+from collector.web.given_rows import MOST_ROWS, GivenRows
 from collector.web.opened_runs import RefusedError
-from collector.web.report_data import MOST_ROWS, answer_data
+from collector.web.report_data import answer_data
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy.typing as npt
 
     from collector.analysis.answer import Answer
@@ -74,7 +73,7 @@ def single_answer(step: TracedStep, name: str, asked: AskedAnswer) -> dict[str, 
         cli += f" --window {start_ns}ns..{end_ns}ns"
     rows = _rows(answer, asked)
     return {
-        **answer_data(answer if rows is None else _chosen(answer, rows)),
+        **answer_data(answer, None if rows is None else GivenRows(rows[:MOST_ROWS])),
         "rows": len(answer) if rows is None else len(rows),
         "part": None if asked.part is None else {"start": asked.part[0], "end": asked.part[1]},
         "python": python_expression(question, by, argument),
@@ -107,9 +106,3 @@ def _rows(answer: Answer, asked: AskedAnswer) -> npt.NDArray[np.int64] | None:
         places[is_known] = -ranks if order == "desc" else ranks
         kept = kept[np.argsort(places, kind="stable")]
     return kept
-
-
-def _chosen(answer: Answer, rows: Sequence[int] | npt.NDArray[np.int64]) -> Answer:
-    from dataclasses import replace
-
-    return replace(answer, values={name: values[rows] for name, values in answer.values.items()}, evidence=())

@@ -11,10 +11,13 @@ from pathlib import Path
 
 import pytest
 from captures import START_NS
+from many_annotations import VALIDATE_NS, many_annotations
 from report_pages import RECORDED_AND_LARGE, islands, page_of
 
 import collector
+from collector.analysis.answer import Answer, Column, values_of
 from collector.formats.step import RecordingSource, Step
+from collector.web.given_rows import MOST_ROWS, given_rows
 from collector.web.report_file import write_report
 from collector.web.single_answers import AskedAnswer, single_answer
 
@@ -77,7 +80,7 @@ def held_to_python(path, step, parts, name="step.pb"):
             expected = json.loads(json.dumps(single_answer(step, name, AskedAnswer(key, part))))
             for column, own, values in zip(answer["columns"], answer["values"], expected["values"], strict=True):
                 assert own == values, (part, key, column["name"])
-            for field in ("rows", "totals", "part", "python", "cli", "definition"):
+            for field in ("rows", "totals", "part", "python", "cli", "definition", "chosen_by", "left_out", "largest"):
                 assert answer[field] == expected[field], (part, key, field)
 
 
@@ -190,6 +193,59 @@ def test_what_was_launched_under_an_annotation_before_the_step_is_asked_by_annot
     step = written(tmp_path / "step.html", build.recording())
     held_to_python(tmp_path / "step.html", step, [(0, 40), (0, 60), (50, 60)])
     assert of_parts(tmp_path / "step.html", [(0, 40)])[0]["ops"]["values"][0] == ["train"]
+
+
+@pytest.mark.medium
+def test_of_more_annotations_than_fit_those_with_most_time_are_given(build, tmp_path):
+    step = written(tmp_path / "step.html", many_annotations(build).recording())
+    parts = [(0, 1_000_000), (0, 905_000), (100_000, 590_000)]
+    held_to_python(tmp_path / "step.html", step, parts)
+    ops = of_parts(tmp_path / "step.html", parts)[0]["ops"]
+    assert ops["rows"] > len(ops["values"][0]) == MOST_ROWS
+    assert (ops["chosen_by"], ops["left_out"] != []) == ("total_ns", True)
+    [path, self_ns] = ([each["name"] for each in ops["columns"]].index(name) for name in ("path", "self_ns"))
+    assert (ops["largest"][path][0], ops["largest"][self_ns][0]) == ("validate", VALIDATE_NS)
+    assert "validate" in ops["values"][path]
+
+
+TREES = """
+const { givenRows } = await import(process.argv[1]);
+const columns = ["path", "depth", "total_ns"].map((name) => ({ name }));
+const asked = JSON.parse(process.argv[2]);
+console.log(JSON.stringify(asked.map(([rows, most]) => {
+  const given = givenRows(rows.map(([path, depth, total_ns]) => ({ path, depth, total_ns })), columns, most);
+  return [given.rows.map((row) => row.path), given.chosen_by, given.left_out];
+})));
+"""
+
+
+@pytest.mark.medium
+def test_rows_of_a_tree_are_chosen_as_in_python():
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("THE PAGE'S CHOICE OF ROWS IS NOT TESTED: it needs node")
+    chance = random.Random(0)
+    asked, expected = [], []
+    columns = (Column("path", "text", ""), Column("depth", "number", ""), Column("total_ns", "ns", ""))
+    for _ in range(200):
+        depths = [0]
+        for _ in range(chance.randrange(40)):
+            depths.append(chance.randrange(depths[-1] + 2))
+        rows = [[str(place), depth, chance.randrange(20)] for place, depth in enumerate(depths)]
+        values = {
+            column.name: values_of(list(of), column.unit)
+            for column, of in zip(columns, zip(*rows, strict=True), strict=True)
+        }
+        most = chance.randrange(1, 40)
+        given = given_rows(Answer("ops", "", columns, values), most)
+        asked.append((rows, most))
+        expected.append(
+            [[str(place) for place in given.places], given.chosen_by, [list(each) for each in given.left_out]]
+        )
+    command = [node, "--input-type=module", "--eval", TREES, (MODULES / "given_rows.js").as_uri(), json.dumps(asked)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == expected
 
 
 MANY_LAUNCHES = """

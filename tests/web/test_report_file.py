@@ -31,7 +31,8 @@ from collector.profiler.advice.step_advice import advise
 from collector.profiler.step_reader import read_step
 from collector.stepstats.from_recording import serialized
 from collector.text.quantities import time_text
-from collector.web.report_data import MOST_ROWS, findings_of
+from collector.web.given_rows import MOST_ROWS
+from collector.web.report_data import findings_of
 from collector.web.report_file import asset, write_report
 from collector.web.report_lanes import BINS, FULL, lanes_of
 

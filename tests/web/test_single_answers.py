@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collector.formats.step import RecordingSource, Step
-from collector.web.report_data import MOST_ROWS
+from collector.web.given_rows import MOST_ROWS
 from collector.web.single_answers import AskedAnswer, keys, single_answer
 
 

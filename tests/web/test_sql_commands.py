@@ -5,11 +5,13 @@ from __future__ import annotations
 import shlex
 
 import pytest
+from many_annotations import many_annotations
 
 import collector
 from collector import analysis
 from collector.analysis.questions import QUESTIONS
 from collector.web.answer_commands import answer_keys, answer_options, sql_command
+from collector.web.report_data import step_data
 
 pytest.importorskip("duckdb")
 pytest.importorskip("pyarrow")
@@ -41,6 +43,20 @@ def test_the_queries_give_the_answers(shared, name):
                     names = [column.name for column in answer.columns]
                     assert rows_of(database.sql(query), names) == rows_of(answer, names), key
     assert found >= ASKED
+
+
+@pytest.mark.medium
+def test_the_largest_annotations_of_a_page_are_those_of_a_query(build, tmp_path):
+    from collector.dataset.database import Database
+
+    path = tmp_path / "step.gpurec"
+    many_annotations(build).recording().save(path)
+    ops = step_data(collector.load(path), "step.gpurec").described["answers"]["ops"]
+    with Database.of([path]) as database:
+        found = database.sql("select * from step_ops order by self_ns desc, path limit 8")
+    names = [column["name"] for column in ops["columns"]]
+    assert ops["largest"] == [found[name].tolist() for name in names]
+    assert ops["largest"][0][0] == "validate"
 
 
 def test_an_answer_without_a_table_of_its_own_has_no_query(example):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from contextlib import ExitStack, contextmanager
 
@@ -396,6 +397,27 @@ def test_a_row_opens_the_step_that_it_names_whatever_window_is_chosen(ui, servin
     assert (ui.chosen()["from"], ui.chosen()["to"]) == ("500000", "599000")
 
 
+def test_the_icicle_of_tfprof_names_what_does_not_fit(ui, serving, build, tmp_path):
+    path = tmp_path / "step.gpurec"
+    for number in range(3000):
+        build.annotation(f"layer{number // 60}/op{number % 60}", 300 * number, 290, number + 1, number + 1)
+        build.call("cudaLaunchKernel_v7000", 300 * number + 5, 5, correlation_id=number + 1)
+        build.kernel("gemm", 300 * number + 30, 50, correlation_id=number + 1)
+    build.annotation("validate/op", 910_000, 90_000, 4000, 4000)
+    build.call("cudaLaunchKernel_v7000", 911_000, 5, correlation_id=4000).kernel("norm", 912_000, correlation_id=4000)
+    build.recording().save(path)
+    ui.open(serving(path), "view=prof")
+    ui.page.wait_for_selector("section[aria-label='The scope view'] tbody tr")
+    ui.page.wait_for_function("() => document.querySelectorAll('.icicle g title').length > 1000")
+    boxes = ui.page.eval_on_selector_all(".icicle g title", "all => all.map(each => each.textContent)")
+    assert any(each.startswith("validate: ") for each in boxes)
+    further = [int(box.partition(" ")[0].replace(",", "")) for box in boxes if " further nodes: " in box]
+    [held] = re.findall(r"holds ([\d,]+) of ([\d,]+) rows", ui.page.inner_text("article"))
+    all_rows, held_rows = (int(each.replace(",", "")) for each in held[::-1])
+    assert sum(further) == all_rows - held_rows > 0
+
+
+    assert f"Not drawn one by one: {sum(further):,} further nodes, " in ui.page.inner_text("article")
 def test_a_folder_of_profile_context_is_looked_at_by_keys(ui, serving, build, tmp_path):
     from collector.profiler.api import Profiler
 

@@ -12,6 +12,7 @@ import json
 import numpy as np
 import pytest
 from captures import START_NS
+from many_annotations import OP_NS, VALIDATE_NS, many_annotations
 from markdown_cells import markdown_cells
 from report_pages import page_of
 
@@ -24,6 +25,7 @@ from collector.recording.recording import Recording
 from collector.recording.schema import SCHEMA
 from collector.text.quantities import time_text
 from collector.text.terminal import printable
+from collector.web.given_rows import MOST_ROWS
 from collector.web.report_file import write_report
 
 pytestmark = [pytest.mark.viewer, pytest.mark.slow]
@@ -267,6 +269,55 @@ def test_a_finding_leads_to_its_rows(report_page, shared, tmp_path):
     report_page.page.get_by_role("link", name="its gaps").click()
     report_page.page.wait_for_selector("th[aria-sort=descending]")
     assert report_page.chosen() == {"view": "idle", "sort": "host_ns.desc"}
+
+
+def icicle(page):
+    """The texts of the boxes of an icicle."""
+    page.page.wait_for_selector(".icicle g title", state="attached")
+    return page.page.eval_on_selector_all(".icicle g title", "all => all.map(each => each.textContent)")
+
+
+def test_the_largest_annotations_are_shown_where_not_all_fit(report_page, build, tmp_path):
+    recording = many_annotations(build).recording()
+    path, answer = written(tmp_path / "step.html", recording), analysis.ops(recording)
+    report_page.open(path)
+    rows = report_page.table("GPU time by annotation")
+    largest = sorted(answer, key=lambda row: (-row["self_ns"], row["path"]))[:8]
+    assert rows == [[row["path"], str(row["self_activities"]), time_text(row["self_ns"])] for row in largest]
+    assert rows[0] == ["validate", "1", time_text(VALIDATE_NS)]
+    boxes = icicle(report_page.turn("ops"))
+    total = {row["path"]: time_text(row["total_ns"]) for row in answer}
+    assert {
+        f"all: {time_text(answer.totals['self_ns'])}",
+        f"train: {total['train']}",
+        f"validate: {total['validate']}",
+    } <= {*boxes}
+    further = [box.split(" further annotations: ") for box in boxes if "further" in box]
+    assert sum(int(number) for number, _ in further) == len(answer) - MOST_ROWS > 0
+    assert {time_text(OP_NS * int(number)) for number, _ in further} == {text for _, text in further}
+    missing = len(answer) - MOST_ROWS
+    text = f"Not drawn one by one: {missing:,} further annotations, {time_text(OP_NS * missing)}."
+    assert text in report_page.page.inner_text("article")
+    assert (
+        f"The file holds 5,000 of {len(answer):,} rows: those with the largest total, and what is around them."
+        in report_page.page.inner_text("article")
+    )
+
+
+def test_idle_time_by_annotation_is_that_of_all_devices(report_page, build, tmp_path):
+    for number in range(40):
+        device, start, length = number % 2, 20_000 * number + 1000, 3000 if number % 2 else 9000
+        build.annotation(f"op{number:02}", start, 900, number + 1, number + 1)
+        build.call("cudaLaunchKernel_v7000", start, 5, correlation_id=number + 1)
+        build.kernel("gemm", start + 100, length, correlation_id=number + 1, device_id=device)
+    recording = build.recording()
+    answer = analysis.idle_ops(recording)
+    largest = sorted(answer, key=lambda row: (-row["idle_ns"], row["path"]))[:8]
+    assert [row["device_id"] for row in largest] != [row["device_id"] for row in answer][:8]
+    report_page.open(written(tmp_path / "step.html", recording), "view=idle")
+    rows = report_page.table("By annotation")
+    assert [row[:2] for row in rows] == [[str(row["device_id"]), row["path"]] for row in largest]
+    assert f"8 of {len(answer)} rows." in report_page.page.inner_text("section[aria-label='By annotation']")
 
 
 def test_rows_are_grouped_and_groups_are_closed(report_page, shared, tmp_path):

@@ -6,8 +6,12 @@ import { askBytes, loadServedPage } from "./server.js";
 /** @typedef {{name: string, unit: string, meaning: string}} Column */
 /** @typedef {import("./numbers.js").Value} Value */
 /** @typedef {{question: string, definition: string, columns: Column[], values: Value[][], rows: number,
+ *   chosen_by?: string, left_out?: [number, number, Value][], largest?: Value[][],
  *   totals: Record<string, Value>, losses: string[], notes: string[], python: string, cli: string, sql?: string,
- *   part?: {start: number, end: number} | null}} Answer `part`: what of the step it is about, where it is not all. */
+ *   part?: {start: number, end: number} | null}} Answer `rows`: how many there are, of which `values` has those that the page
+ *   is given, `chosen_by` the largest figures of a column; `left_out` of a tree: place of a given row or -1, the number of
+ *   rows inside it that are not given, and the sum of their totals; `largest`: values of the rows with the largest
+ *   figures, for views of a few; `part`: what of the step it is about, where it is not all. */
 /** @typedef {{kind: "device" | "stream" | "annotations" | "calls" | "tracer", name: string, slices: number,
  *   device_id: number, context_id: number, stream_id: number, stream_name: string}} LaneInfo */
 /** @typedef {{severity: string, checker: string, line: string, evidence: string[]}} Finding */

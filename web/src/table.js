@@ -165,6 +165,18 @@ function useCutNames() {
   return place;
 }
 
+/** An answer with the rows of the largest figures alone. @param {Answer} answer that has them @returns {Answer} */
+export function largestOf(answer) {
+  return { ...answer, values: /** @type {Value[][]} */ (answer.largest) };
+}
+
+/** Words on which rows of an answer the page has. @param {Answer} answer */
+function heldRows({ chosen_by: by, columns, rows, values }) {
+  const held = grouped(values[0].length);
+  return by ? `The file holds ${held} of ${grouped(rows)} rows: those with the largest ${heading(by, columns)}, and what is around them.`
+    : `The file holds the first ${held} of ${grouped(rows)} rows.`;
+}
+
 /** The room that a column of names has at least, where some of them are longer than that; shorter ones are not broken.
  * @param {Value[]} values @param {{row: number}[]} lines that are shown */
 function leastWidth(values, lines) {
@@ -227,7 +239,8 @@ export function AnswerTable({ answer, title, kept = null, note = "", least = fal
         ${cut.length < lines.length && !least && html`
           <button class="quiet" onClick=${() => choose({ rows: "all" })}>show all ${grouped(rows.length)} rows</button> `}
         ${answer.values[0]?.length < answer.rows && !least && html`
-          <span>The file holds the first ${grouped(answer.values[0].length)} of ${grouped(answer.rows)} rows.</span>`}
+          <span>${heldRows(answer)}</span>`}
+        ${least && shownRows.length < answer.rows && html`<span>${grouped(shownRows.length)} of ${grouped(answer.rows)} rows.</span>`}
         ${rows.length === 0 && html`<span>${
           chosen.q ? "No row fits the search." : kept ? "Nothing of it lies in the chosen window." : "There is nothing of it in this step."}</span>`}
       </p>

@@ -3,6 +3,7 @@
 // the whole step. tests/web/test_part_answers.py compares all of them with Python's answers.
 import { ascending, byCodePoints, countWhile, figuresOf, groupedBy, longestFirst, lowerMedian, ratio, rowOf, shared } from "./groups.js";
 import { backward } from "./backward.js";
+import { givenRows, largestPaths } from "./given_rows.js";
 import { clipped, gapsBetween, lengthOf, overlap, sweep, timesAlone, timesByNumber, union, without } from "./intervals.js";
 import { memoryByOp, memoryByPool } from "./memory.js";
 import { growthByOp, growthByStep } from "./memory_growth.js";
@@ -20,8 +21,6 @@ import { within } from "../window.js";
 /** Classes of activities, as collector/analysis/activities.py numbers them. */
 const [COMPUTE, COMMUNICATION, COPY, MEMSET] = [0, 1, 2, 3];
 const KERNEL_GAP_NS = 2000;
-/** Rows of an answer that the page shows (collector/web/report_data.py). */
-const MOST_ROWS = 5000;
 
 /** Start and end of a row. @param {import("./rows.js").Table} table @param {number} row */
 function timesOf(table, row) {
@@ -450,7 +449,8 @@ function tracingCost(whole, { rows: { overheads }, cut }) {
   return longestFirst([...found, ...others], ["kind", "count"]).map((each) => ({ ...each, share: ratio(each.covered_ns, window) }));
 }
 
-/** @type {Record<string, {rows: (whole: Answer, asked: Asked, key: string) => Row[], needs?: string[]}>} */
+/** @type {Record<string, {rows: (whole: Answer, asked: Asked, key: string) => Row[], needs?: string[], largest?: string}>}
+ * `largest`: the column whose largest figures a view shows. */
 const QUESTIONS = {
   devices: { rows: devices },
   concurrency: { rows: concurrency },
@@ -459,7 +459,7 @@ const QUESTIONS = {
   "overlap/stream": { rows: overlapByStream },
   "overlap/group": { rows: overlapByGroup, needs: ["overlap/group"] },
   idle: { rows: idle },
-  idle_ops: { rows: idleOps, needs: ["annotation_times/name"] },
+  idle_ops: { rows: idleOps, needs: ["annotation_times/name"], largest: "idle_ns" },
   idle_gaps: { rows: idleGaps },
   ...Object.fromEntries(["name", "whole_name", "shape", "stream"].map((by) =>
     [`kernels/${by}`, { rows: kernels, needs: [`kernels/${by}`, "tensor_cores/use"] }])),
@@ -467,7 +467,7 @@ const QUESTIONS = {
   "tensor_cores/use": { rows: kernels, needs: ["tensor_cores/use"] },
   "tensor_cores/name": { rows: kernels, needs: ["tensor_cores/name", "tensor_cores/use"] },
   occupancy: { rows: kernels, needs: ["occupancy", "tensor_cores/use"] },
-  ops: { rows: ops, needs: ["annotation_times/name"] },
+  ops: { rows: ops, needs: ["annotation_times/name"], largest: "self_ns" },
   copies: { rows: copies, needs: ["copies"] },
   launches: { rows: launches, needs: ["calls"] },
   launch_delays: { rows: launchDelays },
@@ -495,12 +495,17 @@ export function follows(answers, key) {
 export function partAnswer(asked, key) {
   const whole = asked.answers[key];
   const { part } = asked.cut;
-  const rows = QUESTIONS[key].rows(whole, asked, key);
-  const shown = rows.slice(0, MOST_ROWS);
+  const question = QUESTIONS[key];
+  const rows = question.rows(whole, asked, key);
+  const given = givenRows(rows, whole.columns);
+  const valuesOf = (/** @type {Row[]} */ some) => whole.columns.map(({ name }) => some.map((row) => row[name]));
   return {
     ...whole,
-    values: whole.columns.map(({ name }) => shown.map((row) => row[name])),
+    values: valuesOf(given.rows),
     rows: rows.length,
+    chosen_by: given.chosen_by,
+    left_out: given.left_out,
+    largest: question.largest ? valuesOf(largestPaths(rows, question.largest)) : [],
     totals: Object.fromEntries(Object.keys(whole.totals).map((name) => [name, rows.reduce((sum, row) => sum + Number(row[name]), 0)])),
     part,
     sql: "",

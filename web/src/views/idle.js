@@ -3,7 +3,7 @@ import { html } from "htm/preact";
 import { Lanes } from "../lanes.js";
 import { timeText } from "../numbers.js";
 import { chosenWindow, chooseWindow } from "../state.js";
-import { AnswerTable } from "../table.js";
+import { AnswerTable, largestOf } from "../table.js";
 import { around, inWindow, timesOf } from "../window.js";
 import { turned } from "./overview.js";
 
@@ -21,6 +21,6 @@ export function Idle({ step, place }) {
     <${AnswerTable} answer=${turned(idle)} title="Causes" least part=${part} />
     ${Number(idle.totals.tracer_ns) > 0 && html`<p class="note">CUPTI itself ran for ${timeText(Number(idle.totals.tracer_ns))} of the idle time: column tracer of the gaps.</p>`}
     <${Lanes} step=${step} place=${place} />
-    ${ops && html`<${AnswerTable} answer=${ops} title="By annotation" least part=${part} />`}
+    ${ops && html`<${AnswerTable} answer=${largestOf(ops)} title="By annotation" least part=${part} />`}
     ${gaps && html`<${AnswerTable} answer=${gaps} title="Gaps" isDefined=${false} kept=${inWindow(gaps, part)} part=${part} onRow=${show} rowHelp="show this gap" />`}`;
 }

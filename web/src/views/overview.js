@@ -4,7 +4,7 @@ import { Lanes } from "../lanes.js";
 import { grouped, printable } from "../numbers.js";
 import { address, chosenWindow } from "../state.js";
 import { FindingList } from "./account.js";
-import { AnswerTable } from "../table.js";
+import { AnswerTable, largestOf } from "../table.js";
 import { aboutWindow } from "../window.js";
 
 const LONGEST_PATH = 60;
@@ -80,11 +80,8 @@ function shortened(path) {
 
 /** The annotations with the most GPU time right under them, the longest first. @param {import("../provider.js").Answer} ops */
 function innermost(ops) {
-  const at = (/** @type {string} */ name) => ops.values[ops.columns.findIndex((each) => each.name === name)];
-  const order = at("self_ns").map((_, row) => row).sort((one, other) => Number(at("self_ns")[other]) - Number(at("self_ns")[one]));
-  const taken = narrowed(ops, ["path", "self_activities", "self_ns"]);
-  const columns = taken.columns.map((each) => (each.name === "path" ? { ...each, shortened } : each));
-  return { ...taken, columns, values: taken.values.map((each) => order.slice(0, 8).map((row) => each[row])) };
+  const taken = narrowed(largestOf(ops), ["path", "self_activities", "self_ns"]);
+  return { ...taken, columns: taken.columns.map((each) => (each.name === "path" ? { ...each, shortened } : each)) };
 }
 
 /** The causes of idle time as rows, the largest first. @param {import("../provider.js").Answer} idle */

@@ -3,7 +3,8 @@ import { html } from "htm/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import flamegraph from "d3-flame-graph";
 import { select } from "d3-selection";
-import { printable, shown } from "../numbers.js";
+import { printable } from "../numbers.js";
+import { restOfTree, rowTree } from "../row_tree.js";
 import { ask, withOptions } from "../server.js";
 import { state, turnTo } from "../state.js";
 import { AnswerTable, heading } from "../table.js";
@@ -49,7 +50,7 @@ export function Profile({ run }) {
     ${why && html`<p class="state" role="alert">${printable(why)}</p>`}
     ${found?.path !== path && !why && html`<p class="state" role="status">Loading …</p>`}
     ${answer && html`
-      ${answer.measure && asked.view !== "op" && html`<p class="definition">The widths are ${heading(answer.measure)}.</p><${Icicle} answer=${answer} />`}
+      ${answer.measure && asked.view !== "op" && html`<p class="definition">The widths are ${heading(answer.measure)}. ${restOfTree(answer, answer.measure, "nodes")}</p><${Icicle} answer=${answer} />`}
       <${AnswerTable} answer=${answer} title=${`The ${asked.view} view`} />
       <details class="same"><summary>as collector prof prints it</summary><pre>${printable(answer.text).replaceAll("\\n", "\n")}</pre></details>`}`;
 }
@@ -114,7 +115,7 @@ function Icicle({ answer }) {
   const place = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => {
     const element = /** @type {HTMLElement} */ (place.current);
-    const tree = treeOf(answer);
+    const [tree] = rowTree(answer, answer.measure, "nodes");
     if (!tree) return;
     const chart = flamegraph().width(Math.max(element.clientWidth, 300)).cellHeight(20).inverted(true).transitionDuration(0)
       .sort(false).selfValue(false).tooltip(false).setColorHue("blue").title("")
@@ -123,22 +124,4 @@ function Icicle({ answer }) {
     return () => { chart.destroy(); element.replaceChildren(); };
   }, [answer]);
   return html`<div class="icicle" ref=${place} role="img" aria-label="Icicle of the tree; the table below has the same figures."></div>`;
-}
-
-/** @param {ProfileAnswer} answer */
-function treeOf(answer) {
-  const at = (/** @type {string} */ name) => answer.columns.findIndex((each) => each.name === name);
-  const [paths, depths, totals] = [answer.values[at("path")], answer.values[at("depth")], answer.values[at(answer.measure)]];
-  const unit = answer.columns[at(answer.measure)].unit;
-  /** @type {any[]} */
-  const open = [];
-  paths.forEach((path, row) => {
-    const depth = Number(depths[row]);
-    const text = String(path);
-    const node = { name: printable(text.slice(text.lastIndexOf("/") + 1)), value: Number(totals[row]), text: shown(totals[row], unit), children: [] };
-    open.length = Math.min(open.length, depth);
-    if (depth > 0) open[depth - 1]?.children.push(node);
-    open[depth] = node;
-  });
-  return open[0];
 }
