@@ -7,6 +7,7 @@ import threading
 from contextlib import ExitStack, contextmanager
 
 import pytest
+from many_annotations import many_annotations
 from report_pages import Page
 
 import collector
@@ -395,6 +396,19 @@ def test_a_row_opens_the_step_that_it_names_whatever_window_is_chosen(ui, servin
     ui.page.locator("section[aria-label=Steps] tbody tr button.row").nth(5).click()
     ui.page.wait_for_selector("nav a[aria-current=page][href^='#view=overview']")
     assert (ui.chosen()["from"], ui.chosen()["to"]) == ("500000", "599000")
+
+
+def test_an_icicle_has_the_tree_whatever_rows_its_table_is_asked_for(ui, serving, build, tmp_path):
+    path = tmp_path / "step.gpurec"
+    many_annotations(build).recording().save(path)
+    address, found = serving(path), []
+    for chosen in ("", "&sort=self_ns.asc", "&q=ProfilerStep%235%2F"):
+        ui.open(address, f"view=ops{chosen}")
+        ui.page.wait_for_selector("section[aria-label=Ops] tbody tr" if chosen else ".icicle g title", state="attached")
+        ui.page.wait_for_function("() => document.querySelectorAll('.icicle g title').length > 1000")
+        found.append(ui.page.eval_on_selector_all(".icicle g title", "all => all.map(each => each.textContent)"))
+    assert found[1] == found[2] == found[0]
+    ui.page.wait_for_function("() => document.querySelectorAll('section[aria-label=Ops] tbody tr').length === 100")
 
 
 def test_the_icicle_of_tfprof_names_what_does_not_fit(ui, serving, build, tmp_path):

@@ -21,7 +21,7 @@ export function partOf(step, rows, part) {
     const get = () => (made ??= follows(step.whole, key) ? partAnswer(asked, key) : step.whole[key]);
     Object.defineProperty(answers, key, { enumerable: true, get });
   }
-  return { ...step, answers };
+  return { ...step, answers, listed: answers };
 }
 
 /** @param {Step} step @param {number} place @returns {Step} */

@@ -22,8 +22,9 @@ import { askBytes, loadServedPage } from "./server.js";
  *   findings: Finding[], lanes: LaneInfo[], lanes_left_out: number, names: string[], kernel_names: number,
  *   memory: import("./views/memory.js").Curve[], start_ns: string, bins: number, full: number,
  *   rows?: import("./part/rows.js").RowsInfo | null, slices: number, marks: [number, number][], loss_times: Record<string, number[]>, id?: string,
- *   whole: Record<string, Answer>}} Step `id`: of the run, where a server has it; `answers`: about the chosen window, where
- *   they can be had, and `whole`: about the whole step, as marks, losses and findings are. */
+ *   listed: Record<string, Answer>, whole: Record<string, Answer>}} Step `id`: of the run, where a server has it; `answers`: about
+ *   the chosen window, where they can be had; `listed`: the same for tables that are searched and sorted, whose rows the
+ *   server chooses where it does not give all; `whole`: about the whole step, as marks, losses and findings are. */
 /** @typedef {{format: string, version: string, title: string, first: number, steps: Step[], answers: Record<string, Answer>,
  *   refused: Record<string, string>, compare?: Comparison | null, tables?: import("./views/listing.js").PageTable[]}} Page
  *   `tables`: of a page about no single step. */
@@ -48,7 +49,7 @@ export const isServed = document.getElementById("data") === null;
 export async function loadPage(session, ids) {
   if (session && ids) return loadServedPage(session, ids);
   const page = JSON.parse(new TextDecoder().decode(await island("data")));
-  return { ...page, steps: page.steps.map((/** @type {Step} */ step) => ({ ...step, whole: step.answers })) };
+  return { ...page, steps: page.steps.map((/** @type {Step} */ step) => ({ ...step, listed: step.answers, whole: step.answers })) };
 }
 
 /** The licences of the libraries in the page. */

@@ -96,8 +96,9 @@ function known(path) {
  * then the one before it is given, or else a promise is thrown, which `Ready` catches.
  * @param {string[]} keys @param {string} path
  * @param {() => import("./window.js").Part | null} asked the part of the step that they are about; null: all of it
+ * @param {boolean} isListed whether they have the rows that are searched for, in the chosen order
  * @returns {Record<string, Answer>} */
-function lazyAnswers(keys, path, asked) {
+function lazyAnswers(keys, path, asked, isListed) {
   /** @type {Record<string, Answer>} */
   const answers = {};
   /** @type {Record<string, Answer>} */
@@ -109,7 +110,7 @@ function lazyAnswers(keys, path, asked) {
       const options = { key, from: part ? String(part.start) : "", to: part ? String(part.end) : "" };
       let found = known(withOptions(path, options));
       const { q, sort } = state.value;
-      if (found.value && found.value.rows > found.value.values[0].length && (q || sort)) {
+      if (isListed && found.value && found.value.rows > found.value.values[0].length && (q || sort)) {
         latest[key] = found.value; // the rows that fit may not be among those that the page is given
         found = known(withOptions(path, { ...options, q, sort }));
       }
@@ -128,8 +129,10 @@ export async function loadServedPage(session, ids) {
   const steps = await Promise.all(ids.map(async (id) => {
     const path = `/api/runs/${id}`;
     const step = await ask(path);
-    const answersOf = (/** @type {Parameters<typeof lazyAnswers>[2]} */ asked) => lazyAnswers(step.keys, `${path}/answers`, asked);
-    return { ...step, id, answers: answersOf(() => settledWindow.value), whole: answersOf(() => null) };
+    const answersOf = (/** @type {Parameters<typeof lazyAnswers>[2]} */ asked, isListed = false) =>
+      lazyAnswers(step.keys, `${path}/answers`, asked, isListed);
+    const part = () => settledWindow.value;
+    return { ...step, id, answers: answersOf(part), listed: answersOf(part, true), whole: answersOf(() => null) };
   }));
   const together = steps.length < 2 ? { answers: {}, refused: {}, compare: null }
     : await ask(withOptions("/api/together", { runs: ids.join(","), before: state.value.before }));

@@ -46,7 +46,7 @@ export function Icicle({ step }) {
     <h2>Ops</h2>
     ${rest && html`<p class="note">${rest}</p>`}
     <div class="icicle" ref=${place} role="img" aria-label="Icicle of GPU time by annotation; the table below has the same figures."></div>
-    <${AnswerTable} answer=${answer} part=${chosenWindow.value} />`;
+    <${AnswerTable} answer=${step.listed.ops} part=${chosenWindow.value} />`;
 }
 
 /** @param {string} text */

@@ -9,7 +9,8 @@ import { turned } from "./overview.js";
 
 /** @param {import("../views.js").Shown} props */
 export function Idle({ step, place }) {
-  const { idle, idle_ops: ops, idle_gaps: gaps } = step.answers;
+  const { idle, idle_ops: ops } = step.answers;
+  const { idle_gaps: gaps } = step.listed;
   const part = chosenWindow.value;
   const show = (/** @type {number} */ row) => {
     const times = timesOf(gaps, row);

@@ -18,7 +18,7 @@ const SUMMED = ["name", "stream"];
 /** @param {import("../views.js").Shown & {keys: string[]}} props */
 export function Tables({ page, step, place, keys }) {
   const key = keys.includes(state.value.by) ? state.value.by : keys[0];
-  const answer = page.answers[key] ?? step.answers[key];
+  const answer = page.answers[key] ?? step.listed[key];
   const part = page.answers[key] ? null : chosenWindow.value;
   const kept = inWindow(answer, part);
   const by = SUMMED.find((each) => key === `kernels/${each}`);
