@@ -19,6 +19,8 @@ whose largest figures decided, else ``""``, and ``left_out`` has for the rows th
 outside of all (-1): the row, their number, and the sum of their totals. ``largest`` has the values of the rows with the
 largest figures, whether they are given or not: of the answer ``ops`` by self time, of ``idle_ops`` by idle time.
 
+``findings`` have the ``gap`` that they are about (collector/web/finding_gaps.py), or null.
+
 A part of a step, chosen by its begin and end in ns since the step began, is that of `collector.analysis.between`. Where
 ``rows`` is not null, the page holds the rows of the step (collector/web/part_rows.py) and answers about parts itself,
 as web/src/part does. Else, where it has all slices (``slices`` is the sum of those of the lanes, and no lane is left
@@ -61,6 +63,7 @@ from collector.web.answer_commands import (
     sql_command,
     stats_command,
 )
+from collector.web.finding_gaps import with_gaps
 from collector.web.given_rows import GivenRows, given_rows
 from collector.web.memory_curves import memory_curves
 from collector.web.report_lanes import BINS, FULL, lanes_of
@@ -143,7 +146,7 @@ def described_step(
             field: [time - lanes.start_ns for time in times] for field, times in times_of_losses(recording).items()
         },
         "ledger": [[name, value] for name, value in recording.ledger.as_dict().items() if value],
-        "findings": findings,
+        "findings": with_gaps(findings, recording),
         "memory": memory_curves(recording),
         "marks": [[each.start_ns - lanes.start_ns, each.end_ns - lanes.start_ns] for each in marks],
         "lanes": [

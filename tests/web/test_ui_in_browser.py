@@ -398,6 +398,30 @@ def test_a_row_opens_the_step_that_it_names_whatever_window_is_chosen(ui, servin
     assert (ui.chosen()["from"], ui.chosen()["to"]) == ("500000", "599000")
 
 
+def test_the_ledger_and_the_findings_are_about_the_whole_step_whatever_window_is_chosen(ui, serving, marked):
+    step = collector.load(marked)
+    address = serving(marked)
+    ui.open(address, "view=trust")
+    ui.page.wait_for_selector("section[aria-label='The ledger'] tbody tr")
+    whole = {label: ui.table(label) for label in ("The ledger", "Rows of each table")}
+    moments = ui.page.inner_text("article ul")
+    assert str(len(step.kernels)) in {row[1] for row in whole["The ledger"]}
+    ui.open(address, "view=trust&from=350000&to=650000")
+    ui.page.wait_for_selector("text=Losses and the ledger are about the whole step")
+    ui.page.wait_for_selector("section[aria-label='The ledger'] tbody tr")
+    assert {label: ui.table(label) for label in whole} == whole
+    assert ui.page.inner_text("article ul") == moments
+    loaded = ui.page.inner_text("section[aria-label='What compiling and loading code took']")
+    assert "Nothing of it lies in the chosen window." in loaded
+    ui.open(address, "view=findings")
+    ui.page.wait_for_selector("article a")
+    links = ui.page.eval_on_selector_all("article a", "all => all.map(each => each.hash)")
+    assert any("from=" in each for each in links)
+    ui.open(address, "view=findings&from=310000&to=320000")
+    ui.page.wait_for_selector("article a")
+    assert ui.page.eval_on_selector_all("article a", "all => all.map(each => each.hash)") == links
+
+
 def test_an_icicle_has_the_tree_whatever_rows_its_table_is_asked_for(ui, serving, build, tmp_path):
     path = tmp_path / "step.gpurec"
     many_annotations(build).recording().save(path)
@@ -429,9 +453,9 @@ def test_the_icicle_of_tfprof_names_what_does_not_fit(ui, serving, build, tmp_pa
     [held] = re.findall(r"holds ([\d,]+) of ([\d,]+) rows", ui.page.inner_text("article"))
     all_rows, held_rows = (int(each.replace(",", "")) for each in held[::-1])
     assert sum(further) == all_rows - held_rows > 0
-
-
     assert f"Not drawn one by one: {sum(further):,} further nodes, " in ui.page.inner_text("article")
+
+
 def test_a_folder_of_profile_context_is_looked_at_by_keys(ui, serving, build, tmp_path):
     from collector.profiler.api import Profiler
 

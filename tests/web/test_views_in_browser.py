@@ -39,6 +39,8 @@ OTHERS = {
     "damaged": "broken_derived/truncated_mid_event.json.gz",
 }
 ALWAYS = ["overview", "findings", "trust"]
+SETTLED_MS = 1000
+"""Time in which a window settles and the answers about it are made, with room."""
 WORK = ["timeline", "idle", "kernels", "ops", "steps"]
 """Views of every recording in which a kernel ran."""
 
@@ -269,6 +271,40 @@ def test_a_finding_leads_to_its_rows(report_page, shared, tmp_path):
     report_page.page.get_by_role("link", name="its gaps").click()
     report_page.page.wait_for_selector("th[aria-sort=descending]")
     assert report_page.chosen() == {"view": "idle", "sort": "host_ns.desc"}
+
+
+@pytest.fixture
+def late_launches(build):
+    """A step whose host launches too late, with its longest gap in its last third and short ones elsewhere."""
+    for number in range(100):
+        start = 10_000 * number + 2_000
+        if not 70 <= number < 76:
+            build.call("cudaLaunchKernel_v7000", start, correlation_id=number + 1, process_id=1)
+            build.kernel("gemm", start + 1_500, 3_000, correlation_id=number + 1, grid_x=5000)
+    return build
+
+
+@pytest.mark.parametrize("window", ["", "from=600000&to=900000", "from=800000&to=900000"])
+def test_a_finding_leads_to_the_longest_gap_of_the_step_whatever_window_is_chosen(
+    report_page, late_launches, tmp_path, window
+):
+    recording = late_launches.recording()
+    path = written(tmp_path / "step.html", recording)
+    gaps = analysis.idle_gaps(recording)
+    start, end = int(gaps["start_ns"][0]), int(gaps["end_ns"][0])
+    report_page.open(path, f"view=findings&{window}")
+    report_page.page.wait_for_timeout(SETTLED_MS)
+    report_page.page.get_by_role("link", name="the longest of them").first.click()
+    chosen = report_page.chosen()
+    assert (int(chosen["from"]), int(chosen["to"])) == (start - (end - start), end + (end - start))
+
+
+def test_that_no_gpu_did_anything_is_said_of_the_step_alone(report_page, build, tmp_path):
+    path = written(tmp_path / "step.html", build.kernel("gemm", 100, 999_000, grid_x=5000).recording())
+    for window in ("", "&from=1&to=50"):
+        report_page.open(path, f"view=findings{window}")
+        report_page.page.wait_for_timeout(SETTLED_MS)
+        assert "no GPU did anything" not in report_page.page.inner_text("article"), window
 
 
 def icicle(page):

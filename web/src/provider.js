@@ -14,7 +14,8 @@ import { askBytes, loadServedPage } from "./server.js";
  *   figures, for views of a few; `part`: what of the step it is about, where it is not all. */
 /** @typedef {{kind: "device" | "stream" | "annotations" | "calls" | "tracer", name: string, slices: number,
  *   device_id: number, context_id: number, stream_id: number, stream_name: string}} LaneInfo */
-/** @typedef {{severity: string, checker: string, line: string, evidence: string[]}} Finding */
+/** @typedef {{severity: string, checker: string, line: string, evidence: string[], gap: [number, number] | null}} Finding
+ *   `gap`: begin and end of the longest gap that it is about. */
 /** @typedef {{name: string, steps: number[]}} Side */
 /** @typedef {{before: Side, now: Side, answers: Record<string, Answer>}} Comparison */
 /** @typedef {{name: string, warning: string | null, unavailable: string | null, nothing: string, simulated: boolean,

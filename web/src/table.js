@@ -242,7 +242,7 @@ export function AnswerTable({ answer, title, kept = null, note = "", least = fal
           <span>${heldRows(answer)}</span>`}
         ${least && shownRows.length < answer.rows && html`<span>${grouped(shownRows.length)} of ${grouped(answer.rows)} rows.</span>`}
         ${rows.length === 0 && html`<span>${
-          chosen.q ? "No row fits the search." : kept ? "Nothing of it lies in the chosen window." : "There is nothing of it in this step."}</span>`}
+          chosen.q ? "No row fits the search." : kept || answer.part ? "Nothing of it lies in the chosen window." : "There is nothing of it in this step."}</span>`}
       </p>
       ${!least && answer.python && html`<${Same} answer=${answer} part=${part} />`}
     </section>`;

@@ -7,12 +7,11 @@ import { loadLicences } from "../provider.js";
 import { address, chosenWindow } from "../state.js";
 import { AnswerTable } from "../table.js";
 
-/** Checker of a finding -> where its rows are; of idle time the column of the cause.
- * @type {Record<string, {view: string, by?: string, sort?: string, cause?: string}>} */
+/** Checker of a finding -> where its rows are. @type {Record<string, {view: string, by?: string, sort?: string}>} */
 const PLACES = {
   tracer_losses: { view: "trust" },
-  launch_bound: { view: "idle", sort: "host_ns.desc", cause: "host_ns" },
-  draining_synchronizations: { view: "idle", sort: "synchronize_ns.desc", cause: "synchronize_ns" },
+  launch_bound: { view: "idle", sort: "host_ns.desc" },
+  draining_synchronizations: { view: "idle", sort: "synchronize_ns.desc" },
   exposed_communication: { view: "streams", by: "overlap/device" },
   dominating_kernel: { view: "kernels", by: "kernels/name" },
   pageable_copies: { view: "copies" },
@@ -26,28 +25,14 @@ const PLACES = {
   default_stream: { view: "streams", by: "streams" },
 };
 
-/** The window around the gap of a device with the most time of a cause; null: no gap has this cause.
- * @param {import("../provider.js").Step} step @param {string} cause @param {number | null} device */
-function largestGap(step, cause, device) {
-  const gaps = step.answers.idle_gaps;
-  const of = (/** @type {string} */ name) => gaps?.values[gaps.columns.findIndex((each) => each.name === name)];
-  const [spent, devices, starts, ends] = [of(cause), of("device_id"), of("start_ns"), of("end_ns")];
-  let found = -1;
-  spent?.forEach((value, row) => {
-    if (Number(value) > (found < 0 ? 0 : Number(spent[found])) && (device === null || devices?.[row] === device)) found = row;
-  });
-  return found < 0 ? null : around(step, Number(starts?.[found]), Number(ends?.[found]));
-}
-
 /** @param {{step: import("../provider.js").Step, finding: import("../provider.js").Finding}} props */
 function Links({ step, finding }) {
   const at = PLACES[finding.checker];
   if (!at) return null;
-  const { view, cause, ...others } = at;
-  const device = /gpu:(\d+)/.exec(finding.line);
-  const gap = cause ? largestGap(step, cause, device ? Number(device[1]) : null) : null;
+  const { view, ...others } = at;
+  const gap = finding.gap && around(step, ...finding.gap);
   return html`
-    <a href=${address(view, { from: "", to: "", ...others })}>${cause ? "its gaps" : "its rows"}</a>
+    <a href=${address(view, { from: "", to: "", ...others })}>${view === "idle" ? "its gaps" : "its rows"}</a>
     ${gap && html` · <a href=${address(view, { from: String(Math.floor(gap.start)), to: String(Math.ceil(gap.end)) })}>the longest of them</a>`}`;
 }
 
@@ -64,7 +49,7 @@ export function FindingList({ step, findings }) {
 /** @param {import("../views.js").Shown} props */
 export function Findings({ step }) {
   if (step.findings.length > 0) return html`<h2>Findings</h2><${FindingList} step=${step} findings=${step.findings} />`;
-  return html`<p class="state">${step.answers.devices.rows === 0
+  return html`<p class="state">${step.whole.devices.rows === 0
     ? "There is nothing to advise on: no GPU did anything in this step."
     : "Nothing to advise: no checker found anything."}</p>`;
 }
@@ -79,7 +64,7 @@ const MOST_MOMENTS = 12;
 /** When something was lost, as far as that is known, with links to the moments on the lanes.
  * @param {import("../provider.js").Step} step @param {string} loss */
 function moments(step, loss) {
-  const figures = step.answers["ledger/figure"];
+  const figures = step.whole["ledger/figure"];
   const of = (/** @type {string} */ name) => figures?.values[figures.columns.findIndex((each) => each.name === name)];
   const times = step.loss_times[String(of("figure")?.[of("loss")?.indexOf(loss) ?? -1])];
   if (!times) return "";
@@ -95,7 +80,8 @@ function moments(step, loss) {
 export function Trust({ step }) {
   // The losses count the missing parts of the file as well; the remark above every view says where they are.
   const lost = step.losses.length > 0 ? step.losses : step.warning ? [step.warning] : [];
-  const { tracing_cost: cost, code_loading: loading, "ledger/figure": figures, "ledger/table": tables } = step.answers;
+  const { tracing_cost: cost, code_loading: loading } = step.answers;
+  const { "ledger/figure": figures, "ledger/table": tables } = step.whole;
   return html`
     ${chosenWindow.value && html`<p class="note">Losses and the ledger are about the whole step, whatever window is chosen.</p>`}
     <h2>What was lost</h2>
@@ -109,7 +95,7 @@ export function Trust({ step }) {
     ${cost
       ? html`<${AnswerTable} answer=${cost} title="What tracing cost" plain part=${chosenWindow.value} />`
       : html`<h2>What tracing cost</h2><p>Not known: the recording has no records of the tracer's own time.</p>`}
-    ${loading && html`<${AnswerTable} answer=${loading} title="What compiling and loading code took" plain />`}
+    ${loading && html`<${AnswerTable} answer=${loading} title="What compiling and loading code took" plain part=${chosenWindow.value} />`}
     ${figures && html`<${AnswerTable} answer=${figures} title="The ledger" plain />`}
     ${tables && html`<${AnswerTable} answer=${tables} title="Rows of each table" plain />`}
     <h2>What this file says of you</h2>

@@ -40,7 +40,7 @@ export function Overview({ step, place }) {
   const { devices, idle, ops } = step.answers;
   const kernels = step.answers["kernels/name"];
   const part = chosenWindow.value;
-  if (devices.rows === 0 && !devices.part) return html`<${Nothing} step=${step} />`;
+  if (step.whole.devices.rows === 0) return html`<${Nothing} step=${step} />`;
   const drawn = step.lanes.filter((lane) => lane.kind === "stream").length > MOST_STREAMS ? ["device"] : ["device", "stream"];
   return html`
     <p class="verdict">${printable(step.verdict)}</p>
