@@ -299,6 +299,17 @@ def test_a_finding_leads_to_the_longest_gap_of_the_step_whatever_window_is_chose
     assert (int(chosen["from"]), int(chosen["to"])) == (start - (end - start), end + (end - start))
 
 
+def test_a_kernel_leads_to_its_longest_run_in_the_window(report_page, build, tmp_path):
+    for start, duration in ((1000, 900), (50_000, 200), (60_000, 300)):
+        build.kernel("gemm", start, duration)
+    path = written(tmp_path / "step.html", build.recording())
+    report_page.open(path, "view=kernels&from=40000&to=90000")
+    report_page.page.wait_for_selector("text=These are the figures of the window")
+    report_page.page.get_by_role("button", name="gemm").click()
+    report_page.page.wait_for_selector("nav a[aria-current=page][href^='#view=timeline']")
+    assert report_page.chosen() == {"view": "timeline", "from": "59700", "to": "60600"}
+
+
 def test_that_no_gpu_did_anything_is_said_of_the_step_alone(report_page, build, tmp_path):
     path = written(tmp_path / "step.html", build.kernel("gemm", 100, 999_000, grid_x=5000).recording())
     for window in ("", "&from=1&to=50"):
@@ -354,6 +365,20 @@ def test_idle_time_by_annotation_is_that_of_all_devices(report_page, build, tmp_
     rows = report_page.table("By annotation")
     assert [row[:2] for row in rows] == [[str(row["device_id"]), row["path"]] for row in largest]
     assert f"8 of {len(answer)} rows." in report_page.page.inner_text("section[aria-label='By annotation']")
+
+
+def test_a_table_of_the_overview_that_is_not_about_the_window_says_so(report_page, build, tmp_path):
+    for number in range(MOST_ROWS + 1):
+        build.annotation(f"op{number}", 100 * number, 90, number + 1, number + 1)
+        build.call("cudaLaunchKernel_v7000", 100 * number + 5, 5, correlation_id=number + 1)
+        build.kernel("gemm", 100 * number + 30, 50, correlation_id=number + 1)
+    path = written(tmp_path / "step.html", build.recording())
+    assert page_of(path)["steps"][0]["rows"]
+    report_page.open(path, "from=0&to=200000")
+    report_page.page.wait_for_selector("text=These are the figures of the window")
+    whole = "These are the figures of the whole step, whatever window is chosen."
+    assert whole in report_page.page.inner_text("section[aria-label='GPU time by annotation']")
+    assert whole not in report_page.page.inner_text("section[aria-label='Kernels that took most time']")
 
 
 def test_rows_are_grouped_and_groups_are_closed(report_page, shared, tmp_path):

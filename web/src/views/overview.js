@@ -41,6 +41,8 @@ export function Overview({ step, place }) {
   const kernels = step.answers["kernels/name"];
   const part = chosenWindow.value;
   if (step.whole.devices.rows === 0) return html`<${Nothing} step=${step} />`;
+  /** What the rest of the view is about, where an answer is not: not all can be had of a window. @param {import("../provider.js").Answer} answer */
+  const otherThan = (answer) => (devices.part && !answer.part ? part : null);
   const drawn = step.lanes.filter((lane) => lane.kind === "stream").length > MOST_STREAMS ? ["device"] : ["device", "stream"];
   return html`
     <p class="verdict">${printable(step.verdict)}</p>
@@ -49,9 +51,9 @@ export function Overview({ step, place }) {
     ${devices.rows === 0 && html`<p>Nothing ran on any device in the chosen window.</p>`}
     <div class="cards">
       <div><${AnswerTable} answer=${narrowed(devices, ["device_id", "busy_ns", "idle_ns", "busy_share", ...WORK.filter((name) => happened(devices, name))])} title="Devices" least /></div>
-      ${kernels && html`<div><${AnswerTable} answer=${narrowed(kernels, ["name", "count", "total_ns", "share"])} title="Kernels that took most time" least />${more("kernels", "all kernels")}</div>`}
-      ${idle && html`<div><${AnswerTable} answer=${turned(idle)} title="Why the devices were idle" least />${more("idle", "each gap")}</div>`}
-      ${ops && html`<div><${AnswerTable} answer=${innermost(ops)} title="GPU time by annotation" least />${more("ops", "all annotations")}</div>`}
+      ${kernels && html`<div><${AnswerTable} answer=${narrowed(kernels, ["name", "count", "total_ns", "share"])} title="Kernels that took most time" least part=${otherThan(kernels)} />${more("kernels", "all kernels")}</div>`}
+      ${idle && html`<div><${AnswerTable} answer=${turned(idle)} title="Why the devices were idle" least part=${otherThan(idle)} />${more("idle", "each gap")}</div>`}
+      ${ops && html`<div><${AnswerTable} answer=${innermost(ops)} title="GPU time by annotation" least part=${otherThan(ops)} />${more("ops", "all annotations")}</div>`}
     </div>
     ${step.findings.length > 0 && html`
       <h2>Look at this first</h2>

@@ -3,7 +3,7 @@
 import { html } from "htm/preact";
 import { useMemo } from "preact/hooks";
 import { Chart } from "../chart.js";
-import { printable, shown } from "../numbers.js";
+import { grouped, printable, shown } from "../numbers.js";
 import { chosenWindow, open, stepAt } from "../state.js";
 import { AnswerTable } from "../table.js";
 
@@ -30,7 +30,7 @@ export function Steps({ page, step, place }) {
   return html`
     ${lengths.length > 1 && html`
       <h2>Durations</h2>
-      <p class="definition">The steps in the given order, from 0; the lower part of each is busy.</p>
+      <p class="definition">${answer.rows > lengths.length ? `The first ${grouped(lengths.length)} of ${grouped(answer.rows)} steps` : "The steps"} in the given order, from 0; the lower part of each is busy.</p>
       <${Chart} x=${x} series=${series} unit="ns" label="Length and busy time of each step." onPick=${show}
         at=${(/** @type {number} */ row) => html`<strong>${printable(name(row))}</strong> ${shown(lengths[row], "ns")}, busy ${shown(busy[row], "ns")}${
           of("verdict")[row] ? `, ${of("verdict")[row]}` : ""}`} />`}

@@ -52,7 +52,7 @@ export function Placed({ answer, step, place, title, kept, part }) {
     const times = timesOf(answer, row);
     const name = isCopies && names[row] !== "memset" ? `memcpy ${names[row]}` : String(names?.[row]);
     const found = times ? around(step, times.start, times.end)
-      : await longestOf(step, place, isCalls ? "calls" : "stream", name, devices ? Number(devices[row]) : null);
+      : await longestOf(step, place, isCalls ? "calls" : "stream", name, devices ? Number(devices[row]) : null, answer.part ?? null);
     if (found) open("timeline", { from: String(Math.floor(found.start)), to: String(Math.ceil(found.end)) });
     else say(`None of these is among the slices that this file holds: ${name}`);
   };
