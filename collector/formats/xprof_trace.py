@@ -54,7 +54,10 @@ _OWNER = re.compile(r"job:[^/]+/replica:\d+/task:\d+ |(?:(?:rank|process) \d+ )?
 _OPS = ("tf_op", "level 0", "hlo_op", "annotation")
 """Arguments that name the op, the first that is there counts."""
 _DETAILS = ("memset_details", "memcpy_details", "kernel_details")
-
+_ACTIVITY = "collector_activity"
+"""The argument of host events of our own profiles that states the kind of each row."""
+_HOST_KINDS = {"annotation": OP, "api_call": CALL}
+"""Its values for ops and calls; rows of all other kinds are ranges."""
 
 _FIGURES = {"graph id": "graph", "graph node id": "graph_node"}
 """Figure -> the argument that our own profiles have."""
@@ -70,7 +73,7 @@ class XprofDialect(ProfilerDialect):
             (KERNEL, MEMCPY, MEMSET),
             frozenset({*_OPS, *_DETAILS, *_FIGURES.values(), "correlation_id", "context_id"}),
         ),
-        **dict.fromkeys((GPU_ANNOTATION, OP, CALL, OTHER), frozenset({"correlation_id"})),
+        **dict.fromkeys((GPU_ANNOTATION, OP, CALL, OTHER), frozenset({"correlation_id", _ACTIVITY})),
         SYNC: frozenset(),
         MEMORY: MEMORY_ARGUMENTS,
     }
@@ -129,6 +132,9 @@ class XprofDialect(ProfilerDialect):
         is_call = found.has("correlation_id", rows) | _are(names, is_api_name)[index]
         # Waits and operations on memory have the correlation id of their call.
         host = np.where(is_other_row, OTHER, np.where(is_call, CALL, np.where(is_function, OTHER, OP)))
+        activities, places = found.values(_ACTIVITY, rows)
+        stated = per_place(activities, lambda each: _HOST_KINDS.get(text(each), OTHER))[places]
+        host = np.where(stated >= 0, stated, host)
         is_whole = found.have_phase("X", rows)
         host = np.where(is_whole, host, OTHER)
         on_gpu = np.where(self._track_streams[tracks] >= 0, work, GPU_ANNOTATION)

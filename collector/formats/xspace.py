@@ -73,6 +73,9 @@ _KILOBYTE = 1000
 _SIDE_DEVICE = re.compile(r"/cpu:\d+/(\w+)$", re.IGNORECASE)
 """Devices of the host without annotations and calls: waits, overheads, memory operations, NVTX ranges."""
 
+_KINDS = {value.number: value.name.lower() for value in Activity.Kind.DESCRIPTOR.values if value.number}
+"""Kind of a row -> the text that a node of the host states, since its name need not tell an op from a call."""
+
 _FLOW_IN, _FLOW_OUT = 1, 2
 """Directions of XProf's ``XFlow``, which are its two lowest bits."""
 
@@ -504,6 +507,8 @@ def _add_threads(host: Plane, owner: str, device: DeviceStepStats, place: int, p
     side = _SIDE_DEVICE.search(device.device)
     for node, times, columns, index in timed:
         stats = [host.text("timeline_label", node.timeline_label)] if node.timeline_label else []
+        if columns.kind in _KINDS:
+            stats.append(host.text("collector_activity", _KINDS[columns.kind]))
         stats += _stats_of(host, dict(arguments_of(columns, part.texts)))
         event = part.event_records.get(node.correlation_id)
         if event is not None and columns.kind == Activity.API_CALL:

@@ -90,6 +90,16 @@ def work_of(recording):
     return found
 
 
+def host_of(recording):
+    """The times of ops and of calls."""
+    offset_ns = recording.clock.offset_ns
+    return Counter(
+        (table, row.start_ns + offset_ns, row.duration_ns)
+        for table in ("annotations", "api_calls")
+        for row in getattr(recording, table)
+    )
+
+
 def named(kernel):
     """The whole name of a kernel; a label keeps no two ``@`` together, and is all that a kernel without a name has."""
     name = demangle(kernel).replace("@ @", "@@")
@@ -123,6 +133,7 @@ def test_a_drawn_step_has_its_work_and_what_is_stated_of_it(tmp_path_factory, su
     found = converted(step, tmp_path_factory.mktemp("drawn"), suffix)
     assert_stated_alike(found, step)
     assert work_of(found.recording) == work_of(step[0])
+    assert host_of(found.recording) == host_of(step[0])
     if "json" in suffix:
         assert dict(found.recording.environment) == {**step[0].environment, "simulated": False}
         assert objects_of(found.recording) == objects_of(step[0])

@@ -144,6 +144,31 @@ def test_only_calls_of_our_own_profile_come_back_as_calls(with_waits, tmp_path):
     assert len(again.other_ranges) == 4  # the wait, the overhead, the allocation, and the step itself
 
 
+NAMES = ["forward", "$train.py:3 step", "cudaLaunchKernel", "Memset", "waits", "a@@b#c", "torch_prof.py(114): <module>"]
+
+
+@pytest.mark.parametrize("correlation_id", [0, 5])
+def test_rows_of_the_host_come_back_in_their_tables_whatever_they_are_called(build, tmp_path, correlation_id):
+    devices = {"device_name_id": build.text("/cpu:0"), "thread_id": 12, "thread_name_id": build.text("loader")}
+    for place, name in enumerate(NAMES):
+        times = {"start_ns": build.clock["cupti_start_ns"] + 900 * place, "correlation_id": correlation_id}
+        times["end_ns"] = times["start_ns"] + 500
+        build.annotation(name, 900 * place, 800, place + 1)
+        build.raw("other_ranges", **times, **devices, name_id=build.text(name))
+    build.call("cudaLaunchKernel_v7000", 99, 100).call("of no prefix", 300, 100)
+    given = build.kernel("k", 90_000).recording()
+    given.save(tmp_path / "step.xplane.pb")
+    again = collector.load(tmp_path / "step.xplane.pb")
+    for recording in (given, again.recording):
+        assert {name.removesuffix("_v7000") for name in recording.api_calls.names()} == {
+            "cudaLaunchKernel",
+            "of no prefix",
+        }
+        assert recording.annotations.recorded_names() == NAMES
+        assert [name for name in recording.other_ranges.names() if name != "train"] == NAMES  # and the step itself
+    assert again.ledger.unread == {}
+
+
 @pytest.mark.parametrize("layout", ["sequence", "overlay"])
 def test_only_calls_of_merged_ranks_come_back_as_calls(with_waits, tmp_path, layout):
     for rank in range(2):
