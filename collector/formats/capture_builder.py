@@ -10,6 +10,7 @@ import numpy as np
 
 from collector.formats.free_numbers import FreeNumbers
 from collector.recording.annotation_details import Details
+from collector.recording.capture import ASYNC_NOT_KNOWN
 from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND, DRIVER_DOMAIN, RUNTIME_DOMAIN
 from collector.recording.first_rows import first_rows, look_up
 from collector.recording.graph_paths import split_at_capture
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 _API = re.compile(r"cu(?:[A-Z]|da[A-Z])")
 _ORDINAL = re.compile(r"gpu:(\d{1,9})$", re.IGNORECASE)
 _LARGEST_U32 = (1 << 32) - 1
+_NOT_STATED = {("memcpys", "is_async"): ASYNC_NOT_KNOWN, ("memsets", "is_async"): ASYNC_NOT_KNOWN}
+"""Table and column -> the value of rows of which a file does not state it, where that is not 0."""
 
 
 def is_api_name(name: str) -> bool:
@@ -47,7 +50,7 @@ def device_ids(units: Iterable[str]) -> dict[str, int]:
 
 
 class CaptureBuilder:
-    """The columns of one step as stated in a file; missing values are 0.
+    """The columns of one step as stated in a file; missing values are 0, or those that stand for one not known.
 
     Times are wall time, or relative to the origin of the file's times.
     """
@@ -83,7 +86,11 @@ class CaptureBuilder:
             held[name] = _held(given() if callable(given) else given, SCHEMA[table][name])
         rows = len(next(iter(held.values()), ()))
         if rows:
-            missing = {name: np.zeros(rows, dtype) for name, dtype in SCHEMA[table].items() if name not in held}
+            missing = {
+                name: np.full(rows, _NOT_STATED.get((table, name), 0), dtype)
+                for name, dtype in SCHEMA[table].items()
+                if name not in held
+            }
             self._tables[table].append(held | missing)
 
     def add_api_calls(self, names: Sequence[str], name_index: Numbers, **columns: Column) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from collector.formats.chrome_events import ChromeEvents, Numbers
+    from collector.recording.row_arguments import ArgumentColumn
 
 KERNEL, MEMCPY, MEMSET, GPU_ANNOTATION, SYNC, OP, CALL, OTHER, MEMORY = range(9)
 """Kinds of events: GPU work; other events on rows of a GPU; ops and CUDA calls of the host; any span; allocations."""
@@ -221,6 +222,16 @@ class ProfilerDialect:
         """CUPTI's numbers of the types of waits; 0 for one that is not known."""
         values, places = self.found.values("cuda_sync_kind", rows)
         return per_place(values, lambda value: _SYNC_TYPES.get(value, 0) if isinstance(value, str) else 0, 0)[places]
+
+    def copy_columns(self, kind: int, rows: Numbers) -> Mapping[str, Numbers]:
+        """Columns of copies or memsets besides their size and the kinds that their names state."""
+        if kind != MEMCPY:
+            return {}
+        return {column: np.maximum(self.figures(figure, rows), 0) for figure, column in COPY_FIGURES.items()}
+
+    def unread_details(self, table: str, rows: Numbers) -> dict[str, ArgumentColumn]:
+        """The parts of arguments that the columns of a table take in part, as further arguments of its rows."""
+        return {}
 
     def static_shared_bytes(self, rows: Numbers) -> Numbers:
         """The part of the shared memory of a kernel that is static, where it is known."""

@@ -22,7 +22,6 @@ from collector.formats.profiler_dialect import (
     CALL,
     COLLECTIVE_FIGURES,
     COLLECTIVE_NAME,
-    COPY_FIGURES,
     ELEMENT_TYPE,
     GPU_ANNOTATION,
     GROUP,
@@ -268,7 +267,7 @@ class ProfilerTrace(RecordingSource):
             events = self._events_of(*kinds)
             order = np.minimum(rows_in_parts(capture, table), len(events))
             rows = np.append(events, -1)[order]  # -1: of no event
-            tables[table] = {}
+            tables[table] = self._dialect.unread_details(table, rows)
             for name in sorted(found.argument_counts(events)):
                 read = [kind for kind in kinds if name in self._dialect.arguments_of[kind]]
                 if len(read) == len(kinds):
@@ -295,6 +294,9 @@ class ProfilerTrace(RecordingSource):
         # Events that are no rows, such as allocations of the host, have arguments of those that are.
         known = frozenset().union(*arguments_of.values())
         counts.update({argument: count for argument, count in (+elsewhere).items() if argument not in known})
+        for table, kinds in _KINDS_OF.items():
+            for name, column in self._dialect.unread_details(table, self._events_of(*kinds)).items():
+                counts[name] += len(column.rows)
         ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         shown = {text(argument): count for argument, count in ordered[:_LISTED_ARGUMENTS]}
         others = sum(count for _, count in ordered[_LISTED_ARGUMENTS:])
@@ -535,12 +537,14 @@ class ProfilerTrace(RecordingSource):
         names, index = self._dialect.names(rows)
         sides = [_memory_kinds(name) for name in names]
         source, target = (per_place([side[place] for side in sides], int, 0)[index] for place in (0, 1))
-        columns: dict[str, Column] = {"num_bytes": self._figure("bytes", rows, calls)}
+        columns: dict[str, Column] = {
+            "num_bytes": self._figure("bytes", rows, calls),
+            **self._dialect.copy_columns(kind, rows),
+        }
         if kind == MEMSET:
             return columns | {"memory_kind": source}
         kinds = per_place(names, lambda name: copy_kind_number(_copy_kind(name)), 0)[index]
-        columns |= {"copy_kind": kinds, "src_kind": source, "dst_kind": target}
-        return columns | {column: partial(self._figure, figure, rows) for figure, column in COPY_FIGURES.items()}
+        return columns | {"copy_kind": kinds, "src_kind": source, "dst_kind": target}
 
 
 def _base_ns(found: ChromeEvents) -> int:

@@ -14,6 +14,7 @@ from collector.formats.chrome_events import per_place, text
 from collector.formats.kind_numbers import copy_kind_number, memory_kind_number
 from collector.formats.profiler_dialect import launch_shapes
 from collector.formats.timeline_side_rows import SideRows, graph_device, side_table
+from collector.recording.capture import ASYNC_NOT_KNOWN
 from collector.recording.collective_rows import matching_rows
 from collector.recording.cupti_enums import LAUNCH_TYPES
 from collector.recording.schema import SCHEMA
@@ -201,6 +202,9 @@ class TimelineColumns:
             return self._kernel_columns(built, rows)
         source, target = (self._memory_kinds(side, rows) for side in ("from", "to"))
         columns: dict[str, Column] = {"num_bytes": partial(self._count, "bytes", rows)}
+        if category in ("memcpy", "memset"):
+            is_async = self._found.integers("is_async", rows)
+            columns["is_async"] = np.where(is_async < 0, ASYNC_NOT_KNOWN, is_async)
         if category == "memset":
             return columns | {"memory_kind": target}
         if category == "memcpy":

@@ -32,6 +32,9 @@ from collector.formats.profiler_dialect import (
     ProfilerDialect,
     launch_shapes,
 )
+from collector.formats.xprof_details import ARGUMENTS as DETAILS
+from collector.formats.xprof_details import TABLES, num_bytes_in, number_in, shape_in, shared_bytes_in, work_details
+from collector.recording.capture import ASYNC_NOT_KNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,11 +42,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from collector.formats.chrome_events import ChromeEvents, Numbers
+    from collector.formats.xprof_details import Words
+    from collector.recording.row_arguments import ArgumentColumn
 
 _STREAM = re.compile(r"Stream #([0-9]{1,9})\b")
 _COPY = re.compile(r"Memcpy([HDAP])2([HDAP])")
-_DETAIL = re.compile(r"(\w+):(\S+)")
-_INTEGERS = re.compile(r"[0-9]{1,9}(?:,[0-9]{1,9}){0,2}")
 _PYTHON_FUNCTION = "$"
 """Prefix of the names of functions that the Python tracer recorded."""
 _OTHER_ROW = re.compile(r"(?:(?:rank|process) \d+ )?(?:step \d+ )?(?:Steps|waits|overheads|jit|memory|nvtx)")
@@ -53,14 +56,23 @@ _OWNER = re.compile(r"job:[^/]+/replica:\d+/task:\d+ |(?:(?:rank|process) \d+ )?
 """What the threads of the host of our own profiles have before their names, if they are of several processes."""
 _OPS = ("tf_op", "level 0", "hlo_op", "annotation")
 """Arguments that name the op, the first that is there counts."""
-_DETAILS = ("memset_details", "memcpy_details", "kernel_details")
 _ACTIVITY = "collector_activity"
 """The argument of host events of our own profiles that states the kind of each row."""
 _HOST_KINDS = {"annotation": OP, "api_call": CALL}
 """Its values for ops and calls; rows of all other kinds are ranges."""
 
+_ENDS = {
+    "from_device": "src_device_id",
+    "from_context": "src_context_id",
+    "to_device": "dst_device_id",
+    "to_context": "dst_context_id",
+}
+"""Argument of a copy in our own profiles -> column."""
+_VALUE = "value"
+"""The argument of a memset in our own profiles."""
 _FIGURES = {"graph id": "graph", "graph node id": "graph_node"}
 """Figure -> the argument that our own profiles have."""
+_OF_WORK = frozenset({*_OPS, *_FIGURES.values(), "correlation_id", "context_id"})
 _CONTEXT = re.compile(r"\$\$([0-9]{1,9})")
 """The value of ``context_id`` in profiles of XLA."""
 
@@ -69,10 +81,9 @@ class XprofDialect(ProfilerDialect):
     """XProf's traces."""
 
     arguments_of: ClassVar[Mapping[int, frozenset[str]]] = {
-        **dict.fromkeys(
-            (KERNEL, MEMCPY, MEMSET),
-            frozenset({*_OPS, *_DETAILS, *_FIGURES.values(), "correlation_id", "context_id"}),
-        ),
+        KERNEL: frozenset({*_OF_WORK, *DETAILS}),
+        MEMCPY: frozenset({*_OF_WORK, *DETAILS, *_ENDS}),
+        MEMSET: frozenset({*_OF_WORK, *DETAILS, _VALUE}),
         **dict.fromkeys((GPU_ANNOTATION, OP, CALL, OTHER), frozenset({"correlation_id", _ACTIVITY})),
         SYNC: frozenset(),
         MEMORY: MEMORY_ARGUMENTS,
@@ -146,13 +157,15 @@ class XprofDialect(ProfilerDialect):
         is_copy = np.isin(self.kinds(rows), (MEMCPY, MEMSET))
         if not is_copy.any():
             return Names(names, index)
-        details, places = self._details(rows)
-        pairs = index[is_copy] * (len(details) + 1) + places[is_copy]
-        distinct, copies = np.unique(pairs, return_inverse=True)
-        named = [
-            _copy_name(names[pair // (len(details) + 1)], [*details, {}][pair % (len(details) + 1)])
-            for pair in distinct.tolist()
-        ]
+        details = work_details(self.found, rows)
+        kinds = self.kinds(rows)
+        pairs = (index * (len(details.words) + 1) + details.places) * 2 + (kinds == MEMSET)
+        distinct, copies = np.unique(pairs[is_copy], return_inverse=True)
+        words_of = [*details.words, {}]
+        named = []
+        for pair, is_memset in (divmod(each, 2) for each in distinct.tolist()):
+            name, place = names[pair // len(words_of)], pair % len(words_of)
+            named.append(_memset_name(words_of[place]) if is_memset else _copy_name(name, words_of[place]))
         index = index.copy()
         index[is_copy] = len(names) + copies
         return Names(names + named, index)
@@ -188,34 +201,40 @@ class XprofDialect(ProfilerDialect):
         if figure == "context":
             values, of_value = self.found.values("context_id", rows)
             return per_place(values, _context)[of_value]
-        details, places = self._details(rows)
         if figure == "bytes":
-            return per_place(details, lambda each: _digits(each.get("size", each.get("num_bytes"))))[places]
+            return work_details(self.found, rows).numbers(num_bytes_in)
         if figure == "registers per thread":
-            return per_place(details, lambda each: _first(each, "regs"))[places]
+            return work_details(self.found, rows).numbers(lambda words: number_in(words, "regs", "kernels"))
         if figure == "shared memory":
-            return per_place(details, _shared)[places]
+            return work_details(self.found, rows).numbers(shared_bytes_in)
         return np.full(len(rows), -1, np.int64)
 
     def static_shared_bytes(self, rows: Numbers) -> Numbers:
         """See `ProfilerDialect`."""
-        details, places = self._details(rows)
-        return per_place(details, lambda each: _first(each, "static_shared"))[places]
+        return work_details(self.found, rows).numbers(lambda words: number_in(words, "static_shared", "kernels"))
 
     def shapes(self, which: str, rows: Numbers) -> LaunchShapes:
         """See `ProfilerDialect`."""
-        details, places = self._details(rows)
-        return launch_shapes([_integers(each.get(which)) for each in details], places)
+        details = work_details(self.found, rows)
+        return launch_shapes([shape_in(words, which) for words in details.words], details.places)
 
-    def _details(self, rows: Numbers) -> tuple[list[dict[str, str]], Numbers]:
-        """The details of GPU work: those that there are, and the place of each event's; -1 for none."""
-        details: list[dict[str, str]] = []
-        index = np.full(len(rows), -1, np.int64)
-        for argument in reversed(_DETAILS):
-            values, places = self.found.values(argument, rows)
-            index = np.where(places >= 0, places + len(details), index)
-            details += [dict(_DETAIL.findall(text(value))) for value in values]
-        return details, index
+    def copy_columns(self, kind: int, rows: Numbers) -> Mapping[str, Numbers]:
+        """See `ProfilerDialect`."""
+        details = work_details(self.found, rows)
+        is_async = details.numbers(lambda words: number_in(words, "async", "memcpys"))
+        columns: dict[str, Numbers] = {"is_async": np.where(is_async < 0, ASYNC_NOT_KNOWN, is_async)}
+        if kind == MEMSET:
+            return columns | {"value": np.maximum(self.found.integers(_VALUE, rows), 0)}
+        ends = {column: self.found.integers(argument, rows) for argument, column in _ENDS.items()}
+        target = details.numbers(lambda words: number_in(words, "dest", "memcpys"))
+        ends["dst_device_id"] = np.where(ends["dst_device_id"] < 0, target, ends["dst_device_id"])
+        return columns | {column: np.maximum(numbers, 0) for column, numbers in ends.items()}
+
+    def unread_details(self, table: str, rows: Numbers) -> dict[str, ArgumentColumn]:
+        """See `ProfilerDialect`."""
+        if table not in TABLES:
+            return {}
+        return work_details(self.found, rows).unread(table, self.found.argument_counts())
 
 
 def _are(names: list[str], check: Any) -> Any:
@@ -233,29 +252,13 @@ def _context(stated: Any) -> int:
     return int(found[1]) if found else -1
 
 
-def _copy_name(name: str, details: dict[str, str]) -> str:
+def _copy_name(name: str, words: Words) -> str:
+    """The name of a copy, whose kind is part of its own name in XProf's profiles."""
     kind = _COPY.match(name)
-    if kind is None and not name.startswith("Memset"):
-        return name
-    keys = ("kind",) if kind is None else ("kind_src", "kind_dst")
-    sides = [details[key].replace("_", " ").capitalize() for key in keys if key in details]
-    if kind is None:
-        return f"Memset ({sides[0]})" if sides else name
-    return f"Memcpy {kind[1]}to{kind[2]}" + (f" ({' -> '.join(sides)})" if sides else "")
+    stated = f"{kind[1]}to{kind[2]}" if kind else words.get("kind", "unknown")
+    sides = [words.get(key, "unknown").replace("_", " ").capitalize() for key in ("kind_src", "kind_dst")]
+    return f"Memcpy {stated} ({' -> '.join(sides)})"
 
 
-def _digits(value: str | None) -> int:
-    return int(value) if value is not None and re.fullmatch(r"[0-9]{1,15}", value) else -1
-
-
-def _integers(value: str | None) -> list[int]:
-    return [int(part) for part in value.split(",")] if value is not None and _INTEGERS.fullmatch(value) else []
-
-
-def _first(details: dict[str, str], key: str) -> int:
-    return next(iter(_integers(details.get(key))), -1)
-
-
-def _shared(details: dict[str, str]) -> int:
-    known = [_first(details, key) for key in ("shm", "static_shared", "dynamic_shared") if _integers(details.get(key))]
-    return sum(known) if known else -1
+def _memset_name(words: Words) -> str:
+    return f"Memset ({words.get('kind', 'unknown').replace('_', ' ').capitalize()})"

@@ -420,7 +420,7 @@ def _add_stream(
             found = _NUM_BYTES.search(label)
             size = f" size:{found[1] or found[2]}" if found else ""
             word = "memcpy_details" if copy else "memset_details"
-            stats.append(built.text(word, f"kind:{kind or 'device'}{size} dest:0 async:1"))
+            stats.append(built.text(word, f"kind:{kind or 'device'}{size}"))
             line.contents[name] = None
         else:
             name = _DETAIL.sub("", label).strip() or activity or op
@@ -464,7 +464,10 @@ def _add_columns(
         kinds = (columns.src_kind, columns.dst_kind) if is_copy else (columns.memory_kind,)
         memory = [name_in(MEMORY_KINDS, each).lower() for each in kinds]
         stated = f"{kind} kind_src:{memory[0]} kind_dst:{memory[1]}" if is_copy else memory[0]
-        stats.append(built.text(word, f"kind:{stated}{size} dest:{columns.dst_device_id} async:{columns.is_async}"))
+        is_known = "is_async" in arguments
+        target = f" dest:{columns.dst_device_id}" if is_copy and (is_known or "to_device" in arguments) else ""
+        waited = f" async:{columns.is_async}" if is_known else ""
+        stats.append(built.text(word, f"kind:{stated}{size}{target}{waited}"))
         name = content = f"Memcpy{kind.replace('to', '2')}" if is_copy else "Memset"
     stats += _stats_of(built, {key: value for key, value in arguments.items() if key not in shown})
     if columns.context_id:

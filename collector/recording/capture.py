@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from collector.recording.row_arguments import RowArguments
 
 
+ASYNC_NOT_KNOWN = 255
+"""``is_async`` of copies and memsets in files that do not state it."""
+
+
 class Instant(NamedTuple):
     """One instant of an open session, on CUPTI's clock and on the wall clock."""
 

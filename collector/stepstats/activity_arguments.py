@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from collector.protos import Activity
+from collector.recording.capture import ASYNC_NOT_KNOWN
 from collector.recording.cupti_enums import (
     GRAPH_DEGREES,
     JIT_ENTRY_TYPES,
@@ -76,18 +77,26 @@ def _of_kernel(columns: Activity) -> list[Argument]:
 
 
 def _of_copy(columns: Activity) -> list[Argument]:
-    ends = [
-        ("from_device", columns.src_device_id),
-        ("from_context", columns.src_context_id),
-        ("to_device", columns.dst_device_id),
-        ("to_context", columns.dst_context_id),
-    ]  # of a copy between contexts; other copies state none
-    stated: list[Argument] = [*ends] if any(number for _, number in ends) else []
-    return [("is_async", columns.is_async), *stated, *_of_graph(columns)]
+    return [
+        *_of_async(columns),
+        *_end(columns, "from", "src"),
+        *_end(columns, "to", "dst"),
+        *_of_graph(columns),
+    ]
+
+
+def _end(columns: Activity, name: str, side: str) -> list[Argument]:
+    """Device and context of one end of a copy, where they are stated: contexts count from 1."""
+    numbers = {place: getattr(columns, f"{side}_{place}_id") for place in ("device", "context")}
+    return [(f"{name}_{place}", number) for place, number in numbers.items()] if any(numbers.values()) else []
+
+
+def _of_async(columns: Activity) -> list[Argument]:
+    return [] if columns.is_async == ASYNC_NOT_KNOWN else [("is_async", columns.is_async)]
 
 
 def _of_memset(columns: Activity) -> list[Argument]:
-    return [("value", columns.value), ("is_async", columns.is_async), *_of_graph(columns)]
+    return [("value", columns.value), *_of_async(columns), *_of_graph(columns)]
 
 
 def _of_graph(columns: Activity) -> list[Argument]:

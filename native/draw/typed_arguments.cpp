@@ -66,20 +66,14 @@ class Writer {
     add_graph();
   }
   void add_copy() {
-    add_number("is_async", Field::kIsAsync);
-    // The ends of a copy between contexts; other copies state none.
-    if ((activity_[Field::kSrcDeviceId] | activity_[Field::kSrcContextId] | activity_[Field::kDstDeviceId] |
-         activity_[Field::kDstContextId]) != 0) {
-      add_number("from_device", Field::kSrcDeviceId);
-      add_number("from_context", Field::kSrcContextId);
-      add_number("to_device", Field::kDstDeviceId);
-      add_number("to_context", Field::kDstContextId);
-    }
+    add_async();
+    add_end("from_device", Field::kSrcDeviceId, "from_context", Field::kSrcContextId);
+    add_end("to_device", Field::kDstDeviceId, "to_context", Field::kDstContextId);
     add_graph();
   }
   void add_memset() {
     add_number("value", Field::kValue);
-    add_number("is_async", Field::kIsAsync);
+    add_async();
     add_graph();
   }
   // The object of the wait and its place.
@@ -161,6 +155,16 @@ class Writer {
   void add_call() { add_number_if_any("return_value", Field::kReturnValue); }
 
  private:
+  void add_async() {
+    constexpr int64_t kNotKnown = UINT8_MAX;  // in files of other programs
+    if (activity_[Field::kIsAsync] != kNotKnown) add_number("is_async", Field::kIsAsync);
+  }
+  // One end of a copy, where it is stated: contexts count from 1.
+  void add_end(std::string_view device_key, Field device, std::string_view context_key, Field context) {
+    if ((activity_[device] | activity_[context]) == 0) return;
+    add_number(device_key, device);
+    add_number(context_key, context);
+  }
   void add_graph() {
     add_number_if_any("graph", Field::kGraphId);
     add_number_if_any("graph_node", Field::kGraphNodeId);
