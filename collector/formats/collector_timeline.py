@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 _DEVICE_IN_PROCESS = re.compile(r"(?:rank \d{1,7} )?(?:.*\()?(?P<device>/.*?)\)?", re.DOTALL)
 """The parts of a process's name in traces whose rows do not state their devices."""
+_LANE = re.compile(r" lane [0-9]{1,9}$")
+"""The end of the names of further rows of a thread or stream, for slices that overlap."""
 _OF_A_RANK = re.compile(r"/job:|Steps\b")
 _GPU_WORK = ("kernel", "memcpy", "memset")
 _KINDS = {"other": Activity.OTHER_RANGE, "overhead": Activity.OVERHEAD}
@@ -253,7 +255,7 @@ def _places(found: ChromeEvents) -> list[Place | None]:
         places.append(
             Place(
                 _device(processes.get(pid, f"process {pid}"), row.get("device"), is_merged=is_merged),
-                str(row.get("name")),
+                _LANE.sub("", str(row.get("name"))),
                 _id(row.get("context")),
                 _id(row.get("process")) or 0,
             )

@@ -12,6 +12,7 @@ from collector.formats.chrome_events import LARGEST_ID, per_place
 from collector.formats.free_numbers import FreeNumbers
 from collector.formats.torch_op_details import ARGUMENTS as OP_ARGUMENTS
 from collector.formats.torch_op_details import SEQUENCE, OpDetails, op_details
+from collector.recording.distinct import distinct_codes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -164,6 +165,11 @@ class ProfilerDialect:
         """The numbers of streams that events state; a negative one, which Kineto writes for no stream, is CUPTI's."""
         is_none = self.found.signed_integers(argument, rows) < 0
         return np.where(is_none, _NO_STREAM, self.found.integers(argument, rows))
+
+    def gpu_rows(self, rows: Numbers) -> tuple[Names, Numbers]:
+        """The names and the numbers of the rows of GPUs on which ranges are that are no work."""
+        streams, places = distinct_codes(self.streams(rows))
+        return Names([f"annotations of stream {stream}" for stream in streams.tolist()], places), streams[places]
 
     def threads(self, rows: Numbers) -> Numbers:
         """The numbers of threads."""

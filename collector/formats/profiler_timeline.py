@@ -398,16 +398,14 @@ class ProfilerTrace(RecordingSource):
         categories, category_index = found.categories(rows)
         tracks = found.track_numbers(rows)
         gpus, gpu_index = distinct_codes(dialect.devices(rows[is_of_gpu]))
-        streams, stream_index = distinct_codes(dialect.streams(rows[is_of_gpu]))
+        (gpu_rows, row_index), row_numbers = dialect.gpu_rows(rows[is_of_gpu])
         devices = built.name_ids([*self._hosts.devices, *(f"/gpu:{gpu}/annotations" for gpu in gpus.tolist())])
-        threads = built.name_ids(
-            [*self._hosts.names, *(f"annotations of stream {stream}" for stream in streams.tolist())]
-        )
+        threads = built.name_ids([*self._hosts.names, *gpu_rows])
         device_places, thread_places = tracks.copy(), tracks
         device_places[is_of_gpu] = len(found.tracks) + gpu_index
-        thread_places[is_of_gpu] = len(found.tracks) + stream_index
+        thread_places[is_of_gpu] = len(found.tracks) + row_index
         thread_ids = self._threads(rows)
-        thread_ids[is_of_gpu] = streams[stream_index]
+        thread_ids[is_of_gpu] = row_numbers
         built.add(
             "other_ranges",
             **self._times(others),

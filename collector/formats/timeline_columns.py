@@ -35,7 +35,8 @@ _THREAD = re.compile(r".*\bthread (\d{1,10})\b", re.DOTALL)
 """The name of a host's row. Its number comes last: threads may be called ``thread 0 (python)``."""
 _THREAD_SUFFIX = re.compile(r" \(thread \d{1,10}\)$|^thread \d{1,10}$")
 """The part of a row's name that is no part of its thread's name."""
-_STREAM_ROW = re.compile(r"annotations of stream (\d{1,9})")
+_LAST_NUMBER = re.compile(r".*(?<!\d)(\d{1,9})(?!\d)", re.DOTALL)
+"""The number of a GPU's row whose name has it already: ``annotations of stream 7``."""
 _GPU_TABLES = {"kernel": "kernels", "memcpy": "memcpys", "memset": "memsets", "sync": "synchronizations"}
 _HOST_TABLES = {"op": "annotations", "api": "api_calls", "sync": "api_calls"}
 """Category of a slice -> the table that holds it."""
@@ -322,8 +323,8 @@ class TimelineColumns:
         """The thread of a row; a row has no number of its own if the thread's name has it already."""
         if place.thread_id is not None:
             return place.thread_id
-        stream = _STREAM_ROW.fullmatch(place.row) if place.device.endswith("/annotations") else None
-        return self._threads.get(place.row) if stream is None else int(stream[1])
+        number = _LAST_NUMBER.match(place.row) if place.device.endswith("/annotations") else None
+        return self._threads.get(place.row) if number is None else int(number[1])
 
     def _add_side_rows(self, built: CaptureBuilder, index: Numbers, categories: list[str]) -> None:
         """Add the slices of devices that show one table; they are marked with -1 in ``index``.

@@ -178,6 +178,10 @@ class XprofDialect(ProfilerDialect):
         """See `ProfilerDialect`."""
         return np.maximum(self._track_streams[self.found.track_numbers(rows)], 0)
 
+    def gpu_rows(self, rows: Numbers) -> tuple[Names, Numbers]:
+        """See `ProfilerDialect`. Lines of a GPU show the time of its streams in other words, and have names."""
+        return Names(list(map(text, self._track_threads)), self.found.track_numbers(rows)), self.threads(rows)
+
     def correlations(self, rows: Numbers) -> Numbers:
         """See `ProfilerDialect`."""
         return np.maximum(self.found.integers("correlation_id", rows), 0)

@@ -256,6 +256,30 @@ def test_a_stream_alone_is_work_of_the_gpu(write):
     assert [recording.strings[device] for device in ranges.device_name_id.tolist()] == ["/gpu:2/annotations"] * 2
 
 
+@pytest.mark.parametrize("suffixes", [(), (".gpurec",), (".pb",), (".json",), (".json", ".pb", ".json")])
+def test_lines_of_a_gpu_that_are_no_streams_are_rows_of_their_own(write, tmp_path, suffixes):
+    lines = ["Steps", "XLA Ops #3", "XLA Ops #4", "XLA Ops", "Stream #2", "annotations of stream 7"]
+    events = {line: [(f"on {line}", 3000, 9000, {}), (f"on {line}", 6000, 9000, {})] for line in lines}
+    planes = [
+        plane(name, ("Stream #7", [("k", 0, 1000, {})]), *events.items()) for name in ("/device:GPU:0", "/device:GPU:3")
+    ]
+    step = collector.load(write(*planes))
+    for number, suffix in enumerate(suffixes):
+        step.save(tmp_path / f"{number}{suffix}")
+        step = collector.load(tmp_path / f"{number}{suffix}")
+    ranges, strings = step.recording.other_ranges, step.recording.strings
+    found = {
+        (strings[row.device_name_id], strings[row.thread_name_id], strings[row.name_id], row.thread_id)
+        for row in ranges
+    }
+    wanted = [name for name in lines if name != "Stream #2"]
+    assert len(ranges) == 4 * len(wanted)
+    assert sorted(row[:3] for row in found) == sorted(
+        (f"/gpu:{gpu}/annotations", name, f"on {name}") for gpu in (0, 3) for name in wanted
+    )
+    assert len({(device, number) for device, _, _, number in found}) == 2 * len(wanted)
+
+
 def test_functions_of_python_are_no_ops(write):
     launch = ("cuLaunchKernel", 500_000, 1000, {"correlation_id": 9})
     host = plane(
