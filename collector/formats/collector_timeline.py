@@ -17,6 +17,7 @@ from collector.formats.capture_builder import with_stated_ledger
 from collector.formats.chrome_dialects import is_cut_timeline, stated_base
 from collector.formats.chrome_events import NO_BASE, ChromeEvents, has_time, possible_base, text
 from collector.formats.drawn_metadata import StatedProcess, inputs_of, provenance, whole_number
+from collector.formats.profiler_dialect import SOURCE
 from collector.formats.step import RecordingSource, StepSource
 from collector.formats.timeline_columns import STREAM, Place, TimelineColumns
 from collector.protos import Activity
@@ -212,7 +213,8 @@ class CollectorTrace(StepSource):
             whole_number(row.get("context_id")): whole_number(row.get("device_id"))
             for row in objects.get("contexts", ())
         }
-        columns = TimelineColumns(self._found, self._base_ns, rows, places, names, contexts)
+        is_profile = environment.get("source") == SOURCE
+        columns = TimelineColumns(self._found, self._base_ns, rows, places, names, contexts, is_profile=is_profile)
         built = columns.built()
         _add_objects(built, columns, objects)
         by_thread = {"thread_names": names or columns.thread_names, "thread_devices": devices}

@@ -39,6 +39,8 @@ _KINDS = {
     "user_annotation": OP,
 }
 """Category (in lower case, as early traces have capitals) -> kind. Functions of Python are no ops but its stack."""
+SOURCE = "profiler"
+"""The ``source`` in the environment of recordings that were made of these traces."""
 COLLECTIVE_NAME, GROUP, ELEMENT_TYPE = "Collective name", "Process Group Name", "dtype"
 COLLECTIVE_FIGURES = {
     "Group size": "group_size",

@@ -31,6 +31,7 @@ from collector.formats.profiler_dialect import (
     MEMSET,
     OP,
     OTHER,
+    SOURCE,
     SYNC,
     Names,
     ProfilerDialect,
@@ -227,7 +228,7 @@ class ProfilerTrace(RecordingSource):
         from collector.recording.recording import Recording
 
         unread = self._arguments_without_columns()
-        environment: dict[str, Any] = {**self._hosts.environment(), "source": "profiler"}
+        environment: dict[str, Any] = {**self._hosts.environment(), "source": SOURCE}
         if self._is_simulated:
             environment["simulated"] = True
         built = self._built()

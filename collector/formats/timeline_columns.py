@@ -20,7 +20,7 @@ from collector.recording.cupti_enums import LAUNCH_TYPES
 from collector.recording.schema import SCHEMA
 from collector.runtime.extension import convert_extension
 from collector.timeline.op_arguments import ARGUMENTS as DETAIL_ARGUMENTS
-from collector.timeline.op_arguments import details_of
+from collector.timeline.op_arguments import SHAPES, TYPES, VALUES, details_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -80,6 +80,8 @@ class TimelineColumns:
         places: Sequence[Place | None],
         thread_names: Mapping[str, str],
         contexts: Mapping[int, int],
+        *,
+        is_profile: bool,
     ) -> None:
         """Take the slices of a trace.
 
@@ -90,6 +92,8 @@ class TimelineColumns:
             places: of the tracks; None for tracks without slices.
             thread_names: of threads by their numbers, as the trace's metadata has them.
             contexts: context -> its GPU, as the trace's metadata has them.
+            is_profile: whether the trace was made of another profiler's, whose ops have shapes in their details; else
+                they are texts of NVTX ranges.
         """
         self._found, self._base_ns, self._rows = found, base_ns, rows
         self._tracks = found.track_numbers(rows)
@@ -103,6 +107,7 @@ class TimelineColumns:
         """Thread id -> its name, of the threads with rows in tables."""
         self._side = SideRows(found)
         self._stated_contexts = contexts
+        self._is_profile = is_profile
         self._kernels: dict[str, Numbers] = {}
         """The columns of kernels that match collectives, and the contexts of the kernels."""
 
@@ -268,8 +273,14 @@ class TimelineColumns:
 
     def _details(self, rows: Numbers) -> tuple[list[Details], Numbers]:
         """The distinct details of ops, and the place of each op's among them."""
-        stated, places = self._found.distinct_values(_OF_ANNOTATIONS, rows)
-        return [details_of(dict(zip(_OF_ANNOTATIONS, each, strict=True))) for each in stated], places
+        distinct, places = self._found.distinct_values(_OF_ANNOTATIONS, rows)
+        details = []
+        for each in distinct:
+            stated = dict(zip(_OF_ANNOTATIONS, each, strict=True))
+            if not self._is_profile and stated[TYPES] is None and stated[VALUES] is None:
+                del stated[SHAPES]
+            details.append(details_of(stated))
+        return details, places
 
     def _add_host(self, built: CaptureBuilder, categories: list[str], index: Numbers) -> None:
         """Add the slices of all other devices; ``index`` is -1 for those of streams."""
@@ -301,6 +312,7 @@ class TimelineColumns:
                 built.add_api_calls(names, name_index, **columns)
             else:
                 details, places = self._details(rows)
+                has_shapes = [any(argument.shape for argument in each.arguments) for each in details]
                 starts_ns, ends_ns = (np.asarray(columns[name]) for name in ("start_ns", "end_ns"))
                 none = np.zeros(0, np.int64)
                 _, depths = convert_extension.innermost_ranges(thread_of[tracks], starts_ns, ends_ns, none, none)
@@ -311,7 +323,7 @@ class TimelineColumns:
                     depth=depths,
                     details_id=built.details_ids(details)[places] if details else places,
                     **self._side.of_range(rows, built),
-                    **self._side.of_op(rows, built),
+                    **self._side.of_op(rows, np.array([*has_shapes, False], bool)[places], built),
                 )
         others = np.flatnonzero(index == (categories.index("other") if "other" in categories else -2))
         self._add_other_ranges(built, others, thread_of)

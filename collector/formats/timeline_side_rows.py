@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from collector.recording.cupti_enums import (
     SYNC_TYPES,
 )
 from collector.stepstats.labels import HOST_DEVICE
+from collector.timeline.op_arguments import SHAPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -98,10 +99,14 @@ class SideRows:
             **{column: self.texts(argument, rows, built) for column, argument in _TEXTS.items()},
         }
 
-    def of_op(self, rows: Numbers, built: CaptureBuilder) -> dict[str, Column]:
-        """The columns of an op that PyTorch's autograd states."""
+    def of_op(self, rows: Numbers, has_details: Any, built: CaptureBuilder) -> dict[str, Column]:
+        """The columns of an op that PyTorch's autograd states.
+
+        ``has_details`` tells of which rows the details have the shapes already.
+        """
         numbers = self._found.integers("seq", rows, _COUNT)
-        return {"op_sequence": np.maximum(numbers + 1, 0), "shapes_text_id": self.texts("shapes", rows, built)}
+        shapes = np.where(has_details, built.name_ids([""])[0], self.texts(SHAPES, rows, built))
+        return {"op_sequence": np.maximum(numbers + 1, 0), "shapes_text_id": shapes}
 
     def _waits(self, rows: Numbers, _: CaptureBuilder) -> dict[str, Column]:
         return {

@@ -587,6 +587,7 @@ void StepDrawing::add_own_arguments(const Node& node, const Span& span, const Ro
         options_.op_details.of(span.start_ns - options_.shift_ns, span.duration_ns, node.thread_id);
     if (details != nullptr) {
       for (const auto& [key, text] : *details) {
+        if (has_argument(description, key)) continue;  // a text of its op states the shapes
         description.arguments.push_back({key, Argument::Kind::kText, 0, text});
       }
     }

@@ -27,6 +27,7 @@ from collector.formats.profiler_dialect import (
 from collector.recording.annotation_details import Argument, Details, Frame
 from collector.recording.collective_rows import collective_rows
 from collector.recording.cupti_enums import SYNC_TYPES
+from collector.recording.recording import Recording
 from collector.recording.schema import SCHEMA
 
 GPU = {"device": 0, "context": 1, "stream": 7}
@@ -334,6 +335,53 @@ def test_details_of_ops_are_in_every_file_of_the_recording(tmp_path, suffix):
     again = collector.load(tmp_path / f"made{suffix}").recording
     names = {name.replace("::", "."): details for name, details in details_by_name(step.recording).items()}
     assert {name.replace("::", "."): details for name, details in details_by_name(again).items()} == names
+
+
+def unique(pairs):
+    """An object of JSON, each key of which stands once."""
+    assert len(dict(pairs)) == len(pairs), pairs
+    return dict(pairs)
+
+
+def test_shapes_of_ops_stand_once_in_every_file(tmp_path):
+    step = load_events(tmp_path, OPS)
+    for trip in range(3):
+        recording = step.recording
+        assert set(recording.annotations.texts("shapes_text_id")) == {""}
+        assert details_by_name(recording)["aten::mm"] == Details(arguments=(Argument((4, 16)), Argument((16, 8))))
+        step.save(tmp_path / f"{trip}.json")
+        json.loads((tmp_path / f"{trip}.json").read_text(), object_pairs_hook=unique)
+        step = collector.load(tmp_path / f"{trip}.json")
+
+
+@pytest.mark.parametrize("shapes", ["[[4], [2, 4]]", "[]", "[[]]", "4 times 2", '[["a"]]'])
+def test_shapes_that_are_no_details_stay_a_text(build, tmp_path, shapes):
+    assert build.text("") == 0  # that of ops without a text
+    ids = {"shapes_text_id": build.text(shapes), "op_sequence": 5}
+    build.annotation("aten::mm", 0, 10, 1).annotation("aten::mm", 20, 10, 2)
+    build.rows["annotations"][0].update(ids)
+    capture = build.capture()
+    capture["details"] = [[0, 0, "", [], [], [[[4], "", ""], [[2, 4], "float", ""]]]]
+    capture["tables"]["annotations"]["details_id"][1] = 1
+    step = Recording.from_capture(capture)
+    for trip in range(2):
+        step.save(tmp_path / f"{trip}.json")
+        json.loads((tmp_path / f"{trip}.json").read_text(), object_pairs_hook=unique)
+        step = collector.load(tmp_path / f"{trip}.json").recording
+        assert step.annotations.texts("shapes_text_id") == [shapes, ""]
+        assert step.annotations.details_id.tolist() == [0, 1]
+        assert list(step.details) == [Details(arguments=(Argument((4,)), Argument((2, 4), "float")))]
+
+
+def test_a_slice_has_shapes_once_where_a_recording_has_them_twice(build, tmp_path):
+    build.text("")
+    build.annotation("aten::mm", 0, 10, 1)
+    build.rows["annotations"][0].update(shapes_text_id=build.text("[[4]]"))
+    capture = build.capture()
+    capture["details"] = [[0, 0, "", [], [], [[[4], "float", ""]]]]
+    capture["tables"]["annotations"]["details_id"][0] = 1
+    Recording.from_capture(capture).save(tmp_path / "step.json")
+    json.loads((tmp_path / "step.json").read_text(), object_pairs_hook=unique)
 
 
 def test_a_timeline_shows_what_is_stated_of_ops(tmp_path):
