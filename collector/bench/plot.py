@@ -97,7 +97,7 @@ def _distributions(comparison: Comparison) -> str:
         )
     for share in (0.0, 0.25, 0.5, 0.75, 1.0):
         value = low + share * (high - low)
-        label = amount_text(value, comparison.unit)
+        label = html.escape(amount_text(value, comparison.unit))
         marks.append(f'<text x="{x_of(value)}" y="{height - 6}" text-anchor="middle">{label}</text>')
     return "".join([*marks, "</svg>"])
 

@@ -289,9 +289,9 @@ void ChromeWriter::on_value(const Value& value) {
   output_.append_number(value.pid);
   output_.append(",\"ts\":");
   append_micros(value.time_ns);
-  output_.append(",\"args\":{\"");
-  output_.append(value.unit);
-  output_.append("\":");
+  output_.append(",\"args\":{");
+  append_string(value.unit);
+  output_.append(':');
   output_.append_number(value.value);
   output_.append("}}");
 }

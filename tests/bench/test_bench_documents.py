@@ -108,6 +108,12 @@ def test_names_are_shown_and_never_obeyed(tmp_path):
     assert [row["arm"] for row in rows] == ["'=cmd()", "'@x", "'-y"]
 
 
+def test_every_text_of_a_plot_is_escaped():
+    made = report((HOSTILE, "other"), name=HOSTILE, unit=HOSTILE, parameters={HOSTILE: HOSTILE}, warnings=[HOSTILE])
+    assert "<b>" not in page(made)
+    assert "&lt;b&gt;" in page(made)
+
+
 @settings(deadline=None, max_examples=examples(15), suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(names, min_size=1, max_size=4, unique=True))
 def test_every_row_of_a_markdown_table_has_as_many_cells(arms):
