@@ -14,6 +14,7 @@ import numpy as np
 from collector.formats.chrome_events import LARGEST_ID, per_place, text
 from collector.formats.kind_numbers import is_copy_kind, is_memory_kind
 from collector.recording.row_arguments import ArgumentColumn
+from collector.text.library_path import without_home
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping
@@ -92,7 +93,7 @@ class WorkDetails(NamedTuple):
         of_place[list(stated)] = [texts[value] for value in stated.values()]
         codes = of_place[self.places]
         rows = np.flatnonzero(codes >= 0)
-        return ArgumentColumn(rows.astype(np.uint32), codes[rows].astype(np.uint32), list(texts))
+        return ArgumentColumn(rows.astype(np.uint32), codes[rows].astype(np.uint32), list(map(without_home, texts)))
 
 
 def work_details(found: ChromeEvents, rows: Numbers) -> WorkDetails:

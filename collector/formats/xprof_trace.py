@@ -154,14 +154,15 @@ class XprofDialect(ProfilerDialect):
     def names(self, rows: Numbers) -> Names:
         """See `ProfilerDialect`. Copies and memsets are called as Kineto calls them."""
         names, index = self.found.names(rows)
-        is_copy = np.isin(self.kinds(rows), (MEMCPY, MEMSET))
+        kinds = self.kinds(rows)
+        is_copy = np.isin(kinds, (MEMCPY, MEMSET))
         if not is_copy.any():
             return Names(names, index)
         details = work_details(self.found, rows)
-        kinds = self.kinds(rows)
-        pairs = (index * (len(details.words) + 1) + details.places) * 2 + (kinds == MEMSET)
-        distinct, copies = np.unique(pairs[is_copy], return_inverse=True)
         words_of = [*details.words, {}]
+        places = np.where(details.places < 0, len(details.words), details.places)
+        pairs = (index * len(words_of) + places) * 2 + (kinds == MEMSET)
+        distinct, copies = np.unique(pairs[is_copy], return_inverse=True)
         named = []
         for pair, is_memset in (divmod(each, 2) for each in distinct.tolist()):
             name, place = names[pair // len(words_of)], pair % len(words_of)

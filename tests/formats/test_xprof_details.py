@@ -98,6 +98,17 @@ def test_copies_state_their_target_and_whether_the_call_waited(load):
     assert recording.arguments.of_row("memsets", 1) == {"dest": "1"}
 
 
+def test_a_copy_without_details_has_the_kind_of_its_own_name(load):
+    recording = load(("MemcpyD2H", {}), copy("size:4"), ("Memset", {}), ("MemcpyD2D", {}), kernel("regs:8"))
+    assert recording.memcpys.copy_kind.tolist() == [2, 1, 8]
+    assert recording.memsets.memory_kind.tolist() == [0]
+
+
+def test_words_name_no_folders_of_a_user(load):
+    recording = load(kernel("source:/home/someone/work/train.py"))
+    assert "someone" not in recording.arguments.of_row("kernels", 0)["source"]
+
+
 def test_a_timeline_shows_nothing_of_a_copy_that_is_not_stated(load, tmp_path):
     load(copy("size:4 dest:6 async:1"), copy("size:4 dest:0"), ("Memset", {})).save(tmp_path / "step.json")
     events = json.loads((tmp_path / "step.json").read_text())["traceEvents"]
