@@ -303,13 +303,21 @@ def _selected(columns: dict[str, npt.NDArray[Any]], mask: npt.NDArray[np.bool_])
     return {name: column[mask] for name, column in columns.items()}
 
 
-def _distinct(columns: Columns, by: tuple[str, ...]) -> Columns:
-    """The rows without those that repeat an earlier one in these columns."""
-    if not len(columns[by[0]]):
+def _distinct(columns: Columns) -> Columns:
+    """The rows without those that repeat an earlier one."""
+    if not len(next(iter(columns.values()))):
         return columns
-    _, first = np.unique(np.rec.fromarrays([columns[name] for name in by]), return_index=True)
+    _, first = np.unique(np.rec.fromarrays(list(columns.values())), return_index=True)
     first.sort()
     return {name: column[first] for name, column in columns.items()}
+
+
+def _latest(annotations: Columns) -> Columns:
+    """The last row of each annotation: one that was told while it was open is told again with its end."""
+    ids = annotations["external_id"]
+    _, from_end = np.unique(ids[::-1], return_index=True)
+    last = np.sort(len(ids) - 1 - from_end)
+    return {name: column[last] for name, column in annotations.items()}
 
 
 def holds_records(path: Path) -> bool:
@@ -861,7 +869,7 @@ class _Journal:
             for at, column in enumerate(_KEY_COLUMNS):
                 columns[column] = np.repeat(np.array([rows.key[at] for rows in parts], "u4"), counts)
         if self._has_gap and table in _RETOLD_TABLES:
-            columns = _distinct(columns, by=("external_id",) if table == "annotations" else tuple(columns))
+            columns = _latest(columns) if table == "annotations" else _distinct(columns)
         if table != "annotations":  # their names are in a list of their own
             for column, indices in columns.items():
                 if text_column(column) and (indices >= len(self._strings)).any():

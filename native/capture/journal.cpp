@@ -306,6 +306,7 @@ void Journal::put_annotations(const AnnotationChanges& changes) {
     note_times(changes.opened.data(), changes.opened.size());
     num_rows_[store::Table<store::AnnotationRow>::kName] += changes.opened.size();
   }
+  has_ends_ = has_ends_ || !changes.closed.empty();
   begin_block(Block::kAnnotationEnds, changes.closed.size());
   for (const auto& [row, end_ns] : changes.closed) {
     put_value(row);

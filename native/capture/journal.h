@@ -66,6 +66,8 @@ class Journal {
   uint64_t num_bytes() const { return num_bytes_; }
   // The rows written of each table, without those told again.
   const std::map<std::string_view, uint64_t>& num_rows() const { return num_rows_; }
+  // Whether ends were written of annotations that were open when they were told.
+  bool has_ends() const { return has_ends_; }
   // The earliest start and the latest end of these rows; 0 without rows.
   int64_t first_ns() const { return first_ns_; }
   int64_t last_ns() const { return last_ns_; }
@@ -122,6 +124,7 @@ class Journal {
   RowPacker packer_;
   uint64_t num_bytes_ = 0;
   std::map<std::string_view, uint64_t> num_rows_;
+  bool has_ends_ = false;
   int64_t first_ns_ = 0;
   int64_t last_ns_ = 0;
   int64_t decoded_ns_ = 0;

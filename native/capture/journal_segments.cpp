@@ -134,7 +134,7 @@ void JournalSegments::cut(const store::Store& store, AnnotationLog& annotations,
   if (!trouble().empty()) return;
   for (const auto& [table, rows] : file_->num_rows()) rows_before_[std::string(table)] += rows;
   closed_.push_back({segment_number(), file_->num_bytes(), clock_ns(CLOCK_MONOTONIC), !file_->num_rows().empty(),
-                     has_work_of_gpu(*file_)});
+                     has_work_of_gpu(*file_), file_->has_ends()});
   open(segment_number() + 1, std::move(next));
   write_head();
   file_->retell(store, annotations.told(), retold_);
@@ -153,7 +153,8 @@ void JournalSegments::remove_old_segments() {
     if (!is_old && !is_beyond) return;
     auto removed = closed_.begin();
     if (!is_old && has_latest_in_oldest()) {
-      removed = std::find_if(std::next(removed), closed_.end(), [](const Closed& each) { return !each.has_rows; });
+      removed = std::find_if(std::next(removed), closed_.end(),
+                             [](const Closed& each) { return !each.has_rows && !each.has_ends; });
       if (removed == closed_.end()) {
         const uint64_t later_bytes = bytes - closed_.front().bytes - limits_.segment_bytes;
         if (later_bytes <= limits_.total_bytes) return;

@@ -73,6 +73,7 @@ class JournalSegments {
     int64_t closed_ns;  // on CLOCK_MONOTONIC
     bool has_rows;
     bool has_work;  // of the GPU
+    bool has_ends;  // of annotations that earlier segments told
   };
 
   std::string name_of(uint32_t number) const;
@@ -80,9 +81,9 @@ class JournalSegments {
   void write_head();
   void remove_old_segments();
   // Whether the oldest closed segment has the latest rows, or the latest work of the GPU. They stay until there are
-  // others: one delivery of records can be larger than all that is kept. Segments without rows, which a dump closes,
-  // are removed before them; but other rows after them, such as polls of the driver, must not be more than all that is
-  // kept.
+  // others: one delivery of records can be larger than all that is kept. Segments with nothing of their own, which a
+  // dump closes, are removed before them; but what comes after them, such as polls of the driver, must not be more than
+  // all that is kept.
   bool has_latest_in_oldest() const;
 
   std::string path_;

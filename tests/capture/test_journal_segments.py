@@ -162,6 +162,8 @@ def test_a_missing_segment_is_a_loss_with_its_number_of_rows(gpu, tmp_path, lost
     assert sum(tables.values()) <= found.ledger.rows_missing <= sum(tables.values()) + 31
     assert any("segments of the journal that are missing" in line for line in found.ledger.losses())
     assert len(set(found.annotations.external_id.tolist())) == len(found.annotations)
+    ends = dict(zip(whole.annotations.external_id.tolist(), whole.annotations.end_ns.tolist(), strict=True))
+    assert found.annotations.end_ns.tolist() == [ends[number] for number in found.annotations.external_id.tolist()]
     assert set(found.annotations_of(found.kernels)) <= {*whole.annotations_of(whole.kernels), ""}
 
 

@@ -144,6 +144,26 @@ def test_the_latest_work_stays_in_a_ring_of_which_it_is_the_most(tmp_path, later
 
 
 @pytest.mark.medium
+def test_an_annotation_that_ended_without_further_work_keeps_its_end(tmp_path):
+    """Its end is in a segment without rows, which is followed by others without rows."""
+    with SimulatedGpu(real_time=True) as gpu, collector.record(keep="64KB", folder=tmp_path, strict=True) as recorder:
+        with collector.annotate("short"):
+            for _ in range(300):
+                gpu.launch("kernel", duration_ns=1000)
+            gpu.synchronize()
+            recorder._source.cut()
+            *_, with_end = sorted(tmp_path.glob(".collector-ring-*/ring.journal/*.journal"))
+        first = Recording.load(recorder.dump().journal)
+        for _ in range(30):  # without records
+            recorder._source.cut()
+        assert with_end.exists()
+        idle = Recording.load(recorder.dump().journal)
+    assert len(idle.kernels) == len(first.kernels) == 300
+    assert idle.annotations.end_ns.tolist() == first.annotations.end_ns.tolist()
+    assert idle.annotations.start_ns.tolist() == first.annotations.start_ns.tolist()
+
+
+@pytest.mark.medium
 def test_a_ring_whose_records_are_all_too_old_does_not_say_that_nothing_happened(gpu, tmp_path):
     with collector.record(keep="1s", folder=tmp_path, strict=True) as recorder:
         gpu.launch("old")
