@@ -19,19 +19,20 @@ void keep_latest(const store::Chunks<Row>& rows, std::deque<Row>& kept) {
 
 }  // namespace
 
-void LiveGraphs::add(const store::GraphChangeRow& row) {
+bool LiveGraphs::add(const store::GraphChangeRow& row) {
   if (static_cast<GraphChange>(row.graph_change) == GraphChange::kDestroyed) {
     const auto found = graphs_.find(row.graph_id);
-    if (found == graphs_.end()) return;
+    if (found == graphs_.end()) return false;
     found->second.is_destroyed = true;
     remove_if_unreachable(row.graph_id);
-    return;
+    return false;
   }
-  refer(row);  // before the old row is released, which may have the same original
+  const bool is_first = refer(row);  // before the old row is released, which may have the same original
   const auto [place, is_new] = graphs_[row.graph_id].changes.try_emplace(key_of(row), row);
-  if (is_new) return;
+  if (is_new) return is_first;
   const store::GraphChangeRow replaced = std::exchange(place->second, row);
   release(replaced);
+  return is_first;
 }
 
 LiveGraphs::Key LiveGraphs::key_of(const store::GraphChangeRow& row) {
@@ -46,9 +47,9 @@ LiveGraphs::Key LiveGraphs::key_of(const store::GraphChangeRow& row) {
   }
 }
 
-void LiveGraphs::refer(const store::GraphChangeRow& row) {
+bool LiveGraphs::refer(const store::GraphChangeRow& row) {
   if (const uint32_t original = original_of(row); original != 0) ++graphs_[original].references;
-  if (row.external_id != 0) ++annotations_[row.external_id].references;
+  return row.external_id != 0 && ++annotations_[row.external_id].references == 1;
 }
 
 void LiveGraphs::release(const store::GraphChangeRow& row) {
@@ -91,7 +92,13 @@ void RetoldRows::forget_annotations(int64_t decoded_ns) {
 
 void RetoldRows::notice(const store::Store& store) {
   const auto& changes = store.rows.of<store::GraphChangeRow>();
-  for (size_t i = 0; i < changes.size(); ++i) graphs.add(changes[i]);
+  bool has_first = false;
+  for (size_t i = 0; i < changes.size(); ++i) has_first = graphs.add(changes[i]) || has_first;
+  // A node may be captured after the rows of graphs were moved to the store, and its annotation may end before the ends
+  // of annotations are noticed. The row of the node comes with the next rows then.
+  if (has_first) {
+    for (const store::AnnotationRow& row : ended) graphs.notice(row);
+  }
   keep_latest(store.rows.of<store::ContextRow>(), contexts);
   keep_latest(store.rows.of<store::StreamObjectRow>(), streams);
   keep_latest(store.rows.of<store::DeviceRow>(), devices);

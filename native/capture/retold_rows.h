@@ -18,7 +18,9 @@ namespace collector::capture {
 // the latest of each kind is kept, so that a graph that is updated in every step does not grow.
 class LiveGraphs {
  public:
-  void add(const store::GraphChangeRow& row);
+  // Returns whether the row refers to an annotation that no other row refers to. It may have been noticed already, and
+  // is to be noticed again then.
+  bool add(const store::GraphChangeRow& row);
   // Keeps the annotation if a graph refers to it. Called for annotations that are open, and again when they end.
   void notice(const store::AnnotationRow& annotation);
 
@@ -54,7 +56,7 @@ class LiveGraphs {
     return row.original_graph_id == row.graph_id ? 0 : row.original_graph_id;
   }
   static Key key_of(const store::GraphChangeRow& row);
-  void refer(const store::GraphChangeRow& row);
+  bool refer(const store::GraphChangeRow& row);
   // Drops the references of a row that is no longer kept.
   void release(const store::GraphChangeRow& row);
   void remove_if_unreachable(uint32_t id);

@@ -85,6 +85,20 @@ TEST_CASE("A graph that is updated in every step does not grow") {
   CHECK(annotations_of(graphs) == std::vector<uint64_t>{999});
 }
 
+TEST_CASE("A graph whose row comes after its annotation has ended has the annotation") {
+  RetoldRows rows;
+  store::Store store;
+  rows.notice(store);
+  rows.notice({annotation(76, 4), annotation(77, 5)});  // it was captured in 77 after the rows of graphs had been moved
+  store.append<store::GraphChangeRow>() = change(GraphChange::kNodeCreated, 1, 11, 0, 77);
+  store.append<store::GraphChangeRow>() = change(GraphChange::kNodeCreated, 1, 12, 0, 78);
+  rows.notice(store);
+  rows.notice({annotation(78)});
+  rows.forget_annotations(RetoldRows::kLatenessNs + 100);
+  CHECK(rows.ended.empty());
+  CHECK(annotations_of(rows.graphs) == std::vector<uint64_t>{77, 78});
+}
+
 TEST_CASE("Annotations that launches to come may be in are told again") {
   RetoldRows rows;
   rows.notice(std::vector<store::AnnotationRow>{annotation(1, 5), annotation(2, 2'000'000'000), annotation(3)});
