@@ -109,4 +109,28 @@ std::map<std::string, int64_t> Budget::counters() const {
   return counters;
 }
 
+bool SampledCalls::choose() noexcept {
+  if (state_ == 0) {
+    static std::atomic<uint64_t> started{0};
+    state_ = (started.fetch_add(1, std::memory_order_relaxed) + 1) * 0x9e3779b97f4a7c15;
+    until_next_ = distance();
+    return next();
+  }
+  until_next_ = distance();
+  return true;
+}
+
+uint32_t SampledCalls::distance() noexcept {
+  // xorshift64*, of Vigna, "An experimental exploration of Marsaglia's xorshift generators, scrambled" (2016).
+  const auto random = [this] {
+    state_ ^= state_ >> 12;
+    state_ ^= state_ << 25;
+    state_ ^= state_ >> 27;
+    return (state_ * 0x2545f4914f6cdd1d) >> 32;
+  };
+  uint32_t calls = 1;
+  while (random() % Budget::kSampledCalls != 0) ++calls;
+  return calls;
+}
+
 }  // namespace collector::capture

@@ -2,8 +2,9 @@
 // are left out until the session ends.
 //
 // The cost consists of the parts that can be measured here: the CPU time of the decode thread, the time in our
-// callbacks and in the functions that begin and end annotations and ranges (of which one call in kSampledCalls is
-// timed), and the overheads that CUPTI itself records. The time that CUPTI adds to each API call is in none of them.
+// callbacks and in the functions that begin and end annotations and ranges (of which one call in kSampledCalls, on
+// average, is timed), and the overheads that CUPTI itself records. The time that CUPTI adds to each API call is in none
+// of them.
 //
 // A lever is one group of records that can be left out. Levers are used in the order of the enumeration: records that
 // repeat others come first; the kernels themselves are always recorded. A lever is passed over while it would save
@@ -129,13 +130,40 @@ class CallbackTime {
   const int64_t begin_ns_;
 };
 
-// The same, of one call in kSampledCalls of each thread.
+// The choice of the calls of a thread that are timed: each call with a probability of 1 / kSampledCalls, whichever were
+// chosen before. Every 16th call would be the same one of a loop of 2, 4, 8 or 16 calls each time.
+class SampledCalls {
+ public:
+  // One of a sequence of generators, each of which starts with another number.
+  constexpr SampledCalls() noexcept = default;
+  // `seed`: not 0.
+  explicit SampledCalls(uint64_t seed) noexcept : state_(seed), until_next_(distance()) {}
+
+  // Whether the next call is chosen.
+  bool next() noexcept { return --until_next_ == 0 && choose(); }
+
+  static SampledCalls& of_this_thread() noexcept {
+    thread_local SampledCalls calls;  // its initial value is constant, so that each access needs no test
+    return calls;
+  }
+
+ private:
+  bool choose() noexcept;
+  // From a chosen call to the next one.
+  uint32_t distance() noexcept;
+
+  uint64_t state_ = 0;  // of the generator; 0: it has not started
+  uint32_t until_next_ = 1;
+};
+
+// The same as CallbackTime, of one call in kSampledCalls of each thread.
 class SampledTime {
  public:
   SampledTime(Budget& budget, bool is_range) noexcept : budget_(budget), is_range_(is_range) {
-    if (!budget.is_set()) return;
-    thread_local uint32_t calls = 0;
-    if (++calls % Budget::kSampledCalls == 0) begin_ns_ = clock_ns(CLOCK_MONOTONIC);
+    if (budget.is_set() && SampledCalls::of_this_thread().next()) begin_ns_ = clock_ns(CLOCK_MONOTONIC);
+  }
+  SampledTime(Budget& budget, bool is_range, SampledCalls& calls) noexcept : budget_(budget), is_range_(is_range) {
+    if (budget.is_set() && calls.next()) begin_ns_ = clock_ns(CLOCK_MONOTONIC);
   }
   ~SampledTime() {
     if (begin_ns_ == 0) return;

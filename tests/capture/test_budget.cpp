@@ -1,6 +1,7 @@
 // What is left out of a recording that costs more than it may, in which order, and when.
 #include <doctest/doctest.h>
 
+#include <array>
 #include <ctime>
 #include <optional>
 #include <vector>
@@ -10,6 +11,7 @@
 using collector::capture::Budget;
 using collector::capture::kMillisecond;
 using collector::capture::Lever;
+using collector::capture::SampledCalls;
 using collector::capture::SampledTime;
 using collector::capture::Spent;
 using collector::cupti::ActivityKind;
@@ -145,13 +147,54 @@ TEST_CASE("the time in ranges counts, and is saved by leaving ranges out") {
 TEST_CASE("a call that was interrupted counts as a long one, and not as the time of others") {
   Periods periods(1, {ActivityKind::kConcurrentKernel});
   const timespec interruption = collector::capture::timespec_of(20 * kMillisecond);
-  for (uint32_t call = 0; call < Budget::kSampledCalls; ++call) {
-    const SampledTime time(periods.budget, false);
+  SampledCalls calls(1);
+  for (SampledCalls same(1); !same.next();) const SampledTime time(periods.budget, false, calls);
+  {
+    const SampledTime time(periods.budget, false, calls);
     ::nanosleep(&interruption, nullptr);
   }
   CHECK_FALSE(periods.next(0, {}).has_value());
   CHECK(periods.budget.counters().at("budget_highest_millionths") ==
         Budget::kLongestCall * Budget::kSampledCalls * 1'000'000 / kPeriod);
+}
+
+TEST_CASE("each call of a loop is timed as often as the others") {
+  constexpr uint32_t kTimed = 10'000;  // of each call of the loop
+  for (uint32_t in_loop = 1; in_loop <= 4 * Budget::kSampledCalls; ++in_loop) {
+    SampledCalls calls(in_loop);
+    std::vector<uint32_t> timed(in_loop);
+    for (uint32_t call = 0; call < kTimed * Budget::kSampledCalls * in_loop; ++call)
+      timed[call % in_loop] += calls.next();
+    for (const uint32_t count : timed) {
+      CHECK(count > kTimed * 9 / 10);
+      CHECK(count < kTimed * 11 / 10);
+    }
+  }
+}
+
+TEST_CASE("the calls of threads that make few of them are timed as often as others") {
+  constexpr uint32_t kThreads = 100'000;
+  std::array<uint32_t, 4> timed{};
+  for (uint32_t thread = 0; thread < kThreads; ++thread) {
+    SampledCalls calls;
+    for (uint32_t& count : timed) count += calls.next();
+  }
+  for (const uint32_t count : timed) {
+    CHECK(count > kThreads / Budget::kSampledCalls * 9 / 10);
+    CHECK(count < kThreads / Budget::kSampledCalls * 11 / 10);
+  }
+}
+
+TEST_CASE("ranges in a loop whose annotations are as many are found to cost their part") {
+  Periods periods(1, {ActivityKind::kConcurrentKernel});
+  std::vector<Lever> found;
+  for (int period = 0; period < 2; ++period) {
+    for (uint32_t step = 0; step < 1U << 16; ++step) {
+      for (const bool is_range : {false, true, true, false}) const SampledTime time(periods.budget, is_range);
+    }
+    if (const auto lever = periods.next(0, {})) found.push_back(*lever);
+  }
+  CHECK(found == std::vector<Lever>{Lever::kNvtxRanges});
 }
 
 TEST_CASE("without a budget nothing is measured, and there is nothing to say") {
