@@ -28,6 +28,7 @@ from collector.recording.counter_texts import series_in
 from collector.recording.distinct import are_among
 from collector.recording.graph_attribution import attribute_graphs
 from collector.recording.ledger import PEER_COPIES
+from collector.recording.numbered_texts import NumberedTexts
 from collector.recording.packed_rows import unpack_rows
 from collector.recording.recording import Recording
 from collector.recording.schema import ACTIVITY_TABLES, LAUNCHED_TABLES, SCHEMA
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 
 MAGIC = b"GPUJRNL"
 """The first bytes of a journal; one byte with the version follows."""
-VERSION = 2
+VERSION = 3
 HEAD_BYTES = len(MAGIC) + 1
 
 _FRAME = struct.Struct("<IIQ")  # a mark, flags, bytes
@@ -60,7 +61,7 @@ _RETOLD = 1
 _BLOCK = struct.Struct("<IIQ")  # kind, count, bytes
 _BLOCK_KINDS = (
     "texts", "numbers", "layout", "callback_names", "strings", "rows", "annotation_paths", "annotation_ends", "details",
-    "packed_rows",
+    "packed_rows", "numbered_paths",
 )  # fmt: skip
 """The names of the block kinds in the order of their numbers, which start at 1."""
 _U32 = struct.Struct("<I")
@@ -446,7 +447,7 @@ class _Journal:
         self._callback_names: dict[tuple[int, int], str] = {}
         self._strings: list[str] = []
         self._rows: dict[str, list[_Rows]] = defaultdict(list)
-        self._annotation_paths: list[str] = []
+        self._annotation_texts = NumberedTexts()
         self._annotation_ends: list[tuple[int, int]] = []
         self._details: list[Any] = []
         self._kept_rows: Container[str] | None = None
@@ -554,8 +555,9 @@ class _Journal:
         return end
 
     def _forget_texts(self) -> None:
-        """All texts are told again."""
-        self._strings, self._annotation_paths, self._details = [], [], []
+        """All texts are told again; since version 3 those of annotations have numbers, which stay."""
+        self._strings, self._details = [], []
+        self._annotation_texts.count_from_start()
 
     def _read_texts(self, reader: _Reader, count: int) -> Callable[[], object]:
         found = {reader.text(): reader.text() for _ in range(count)}
@@ -586,7 +588,16 @@ class _Journal:
 
     def _read_annotation_paths(self, reader: _Reader, count: int) -> Callable[[], object]:
         found = [reader.text() for _ in range(count)]
-        return lambda: self._annotation_paths.extend(found)
+        return lambda: self._annotation_texts.append(found)
+
+    def _read_numbered_paths(self, reader: _Reader, count: int) -> Callable[[], object]:
+        found = [(int(reader.take(_U32)[0]), reader.text()) for _ in range(count)]
+
+        def add() -> None:
+            for number, text in found:
+                self._annotation_texts.add(number, text)
+
+        return add
 
     def _read_annotation_ends(self, reader: _Reader, count: int) -> Callable[[], object]:
         found = [reader.take(_END) for _ in range(count)]
@@ -901,15 +912,17 @@ class _Journal:
             is_known[is_known] = numbers[at[is_known]] == np.array(rows, "u8")[is_known]  # else of an earlier segment
             annotations["end_ns"][at[is_known]] = np.array(ends, "i8")[is_known]
         annotations["end_ns"][annotations["end_ns"] == 0] = last_end_ns
-        if (annotations["name_id"] >= len(self._annotation_paths)).any():
+        places = self._annotation_texts.places(annotations["name_id"])
+        if (places < 0).any():
             raise ValueError("the name of an annotation is missing")
         for column in filter(text_column, set(annotations) - {"name_id"}):  # their numbers begin at 1
-            numbers = annotations[column]
-            if (numbers > len(self._annotation_paths)).any():
+            numbers = annotations[column].astype("i8")
+            texts = self._annotation_texts.places(numbers - 1)
+            if ((numbers != 0) & (texts < 0)).any():
                 raise ValueError(f"a text of annotations.{column} is missing")
-            annotations[column] = np.where(numbers == 0, 0, numbers.astype("i8") + len(strings) - 1).astype("u4")
-        annotations["name_id"] = (annotations["name_id"] + len(strings)).astype("u4")
-        strings += self._annotation_paths
+            annotations[column] = np.where(numbers == 0, 0, texts + len(strings)).astype("u4")
+        annotations["name_id"] = (places + len(strings)).astype("u4")
+        strings += self._annotation_texts.texts
 
 
 class _Extent(_Journal):

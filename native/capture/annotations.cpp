@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "capture/journal_format.h"
@@ -13,23 +14,38 @@ namespace collector::capture {
 constexpr int kRowBits = journal_format::kAnnotationBits;
 constexpr uint64_t kRowMask = (uint64_t{1} << kRowBits) - 1;
 
+// The memory of a text beside its characters, roughly.
+constexpr size_t kBytesBeside = 128;
+// What a row takes in a journal, roughly.
+constexpr size_t kBytesOfRow = 16;
+
+// The numbers of the texts of a row.
+template <typename Visit>
+void each_text(const store::AnnotationRow& row, const Visit& visit) {
+  visit(row.name_id);
+  for (const uint32_t id : {row.domain_name_id, row.category_name_id, row.payload_text_id, row.shapes_text_id}) {
+    if (id != 0) visit(id - 1);
+  }
+}
+
 void AnnotationLog::begin(bool follow, bool forget, bool of_whole_run) {
+  auto texts = std::make_shared<Texts>();
+  Parts parts;
+  auto kept = std::make_shared<const KeptTexts>();
   const threads::BriefLock lock(mutex_);
   ++session_;
   for (RowSet& set : sets_) set.clear();
-  path_ids_.clear();
-  paths_.clear();
-  num_range_paths_ = 0;
-  num_range_texts_ = 0;
-  num_range_bytes_ = 0;
-  domain_ids_.clear();
+  texts_.swap(texts);
+  parts_before_.swap(parts);
+  kept_texts_.swap(kept);
   ranges_without_name_ = 0;
   follow_ = follow;
   num_forgotten_ = 0;
   num_reported_ = 0;
-  num_paths_reported_ = 0;
+  num_texts_reported_ = 0;
   changes_ = {};
   removes_rows_ = follow && forget;
+  begins_part_ = false;
   num_left_ = 0;
   last_to_return_ = 0;
   open_rows_.clear();
@@ -52,53 +68,76 @@ PathCache::Line& PathCache::line_of(uint32_t outer, std::string_view name) {
   return lines[mixed >> 58];
 }
 
+const std::string* AnnotationLog::find_text(uint32_t number, const Parts& parts, const KeptTexts& kept) {
+  const auto is_before = [](uint32_t wanted, const auto& part) { return wanted < part->first; };
+  const auto after = std::upper_bound(parts.begin(), parts.end(), number, is_before);
+  if (after != parts.begin()) return (*std::prev(after))->find(number);
+  const auto found = kept.find(number);
+  return found == kept.end() ? nullptr : &found->second;
+}
+
+const std::string* AnnotationLog::find_text(uint32_t number) const {
+  const std::string* const text = texts_->find(number);
+  return text == nullptr ? find_text(number, parts_before_, *kept_texts_) : text;
+}
+
 uint32_t AnnotationLog::path_of(uint32_t outer, std::string_view name, bool is_range) {
-  if (const auto known = path_ids_.find({outer, name}); known != path_ids_.end()) return known->second;
-  const size_t size = outer == kNoPath ? name.size() : paths_[outer].size() + 1 + name.size();
-  const bool is_too_much = num_range_paths_ >= kMostRangePaths || num_range_bytes_ + size > kMostRangeBytes;
-  if (is_range && is_too_much && name != kManyNames) {
+  Texts& part = *texts_;
+  if (const auto known = part.numbers.find({outer, name}); known != part.numbers.end()) return known->second;
+  const std::string* const around = outer == kNoPath ? nullptr : find_text(outer);
+  const size_t size = around == nullptr ? name.size() : around->size() + 1 + name.size();
+  const bool is_too_much =
+      is_range && (part.num_range_paths >= kMostRangePaths || part.num_range_bytes + size > kMostRangeBytes);
+  if ((is_too_much || part.next() >= kMostNumbers) && name != kManyNames) {
     ++ranges_without_name_;
     return path_of(kNoPath, kManyNames, is_range);
   }
   if (is_range) {
-    ++num_range_paths_;
-    num_range_bytes_ += size;
+    ++part.num_range_paths;
+    part.num_range_bytes += size;
   }
   return add_path(outer, name);
 }
 
 uint32_t AnnotationLog::add_path(uint32_t outer, std::string_view name) {
-  const auto id = static_cast<uint32_t>(paths_.size());
+  Texts& part = *texts_;
+  const uint32_t number = part.next();
+  const std::string* const around = outer == kNoPath ? nullptr : find_text(outer);
   const std::string& path =
-      paths_.emplace_back(outer == kNoPath ? std::string(name) : paths_[outer] + "/" + std::string(name));
-  path_ids_.emplace(Name{outer, std::string_view(path).substr(path.size() - name.size())}, id);
-  return id;
+      part.texts.emplace_back(around == nullptr ? std::string(name) : *around + "/" + std::string(name));
+  part.numbers.emplace(Name{outer, std::string_view(path).substr(path.size() - name.size())}, number);
+  part.num_bytes += kBytesBeside + path.size();
+  return number;
 }
 
 uint32_t AnnotationLog::text_id(std::string_view text) {
   if (text.empty()) return 0;
-  if (const auto known = path_ids_.find({kNoPath, text}); known != path_ids_.end()) return known->second + 1;
-  const bool is_too_much = num_range_texts_ >= kMostRangeTexts || num_range_bytes_ + text.size() > kMostRangeBytes;
-  if (is_too_much && text != kManyNames) {
+  Texts& part = *texts_;
+  if (const auto known = part.numbers.find({kNoPath, text}); known != part.numbers.end()) return known->second + 1;
+  const bool is_too_much =
+      part.num_range_texts >= kMostRangeTexts || part.num_range_bytes + text.size() > kMostRangeBytes;
+  if ((is_too_much || part.next() >= kMostNumbers) && text != kManyNames) {
     ++ranges_without_name_;
     return text_id(kManyNames);
   }
-  ++num_range_texts_;
-  num_range_bytes_ += text.size();
+  ++part.num_range_texts;
+  part.num_range_bytes += text.size();
   return add_path(kNoPath, text) + 1;
 }
 
 uint32_t AnnotationLog::domain_id(Owner owner, std::string_view name) {
   if (name.empty()) return 0;
-  if (owner >= domain_ids_.size()) domain_ids_.resize(size_t{owner} + 1, 0);
-  if (domain_ids_[owner] == 0) domain_ids_[owner] = text_id(name);
-  return domain_ids_[owner];
+  std::vector<uint32_t>& ids = texts_->domain_ids;
+  if (owner >= ids.size()) ids.resize(size_t{owner} + 1, 0);
+  if (ids[owner] == 0) ids[owner] = text_id(name);
+  return ids[owner];
 }
 
 uint32_t AnnotationLog::cached_text_id(PathCache& cache, std::string_view text) {
   if (text.empty()) return 0;
   PathCache::Line& line = cache.line_of(PathCache::kText, text);
-  if (line.session != session_ || line.outer != PathCache::kText || line.name != text) {
+  const bool is_known = line.session == session_ && line.path_id > texts_->first;
+  if (!is_known || line.outer != PathCache::kText || line.name != text) {
     const uint64_t without_name = ranges_without_name_;
     line.path_id = text_id(text);
     line.session = without_name == ranges_without_name_ ? session_ : 0;  // each range without a text is counted
@@ -151,7 +190,8 @@ void AnnotationLog::open(OpenAnnotation& entry, const Place& place, PathCache& c
   const uint32_t outer = place.outer_id >> kRowBits == session_ ? place.outer_path_id : kNoPath;
   const uint64_t without_name = ranges_without_name_;
   PathCache::Line& line = cache.line_of(outer, place.name);
-  if (line.session != session_ || line.outer != outer || line.name != place.name) {
+  const bool is_known = line.session == session_ && line.path_id >= texts_->first;
+  if (!is_known || line.outer != outer || line.name != place.name) {
     line.path_id = path_of(outer, place.name, !is_program(entry.owner));
     line.session = without_name == ranges_without_name_ ? session_ : 0;  // each range without a name is counted
     line.outer = outer;
@@ -194,25 +234,39 @@ AnnotationChanges AnnotationLog::changes() { return removes_rows_ ? changes_that
 
 bool AnnotationLog::has_changes() {
   const threads::BriefLock lock(mutex_);
-  return !leaving_->rows.empty() || num_reported_ < rows_->rows.size() || num_paths_reported_ < paths_.size() ||
+  return !leaving_->rows.empty() || num_reported_ < rows_->rows.size() || num_texts_reported_ < texts_->texts.size() ||
          !changes_.closed.empty() || !changes_.details.empty();
 }
 
 void AnnotationLog::take_other_changes(AnnotationChanges& changes) {
   changes.closed.swap(changes_.closed);
   changes.details.swap(changes_.details);
-  changes.paths.assign(paths_.begin() + static_cast<std::ptrdiff_t>(num_paths_reported_), paths_.end());
-  num_paths_reported_ = paths_.size();
+  const Texts& part = *texts_;
+  changes.paths.reserve(part.texts.size() - num_texts_reported_);
+  for (; num_texts_reported_ < part.texts.size(); ++num_texts_reported_) {
+    const auto number = part.first + static_cast<uint32_t>(num_texts_reported_);
+    changes.paths.push_back({number, part.texts[num_texts_reported_]});
+  }
 }
 
 AnnotationChanges AnnotationLog::changes_that_leave() {
   AnnotationChanges changes;
   if (leaving_->rows.empty()) {
+    auto next = begins_part_ ? std::make_shared<Texts>() : nullptr;
+    decltype(Texts::numbers) numbers;
     const threads::BriefLock lock(mutex_);
     take_other_changes(changes);
     std::swap(rows_, leaving_);
     first_leaving_id_ = session_ << kRowBits | (num_forgotten_ + 1);
     num_forgotten_ += leaving_->rows.size();
+    if (next != nullptr) {
+      next->first = texts_->next();
+      texts_.swap(next);
+      next->numbers.swap(numbers);  // nothing is added to it
+      parts_before_.push_back(std::move(next));
+      num_texts_reported_ = 0;
+      begins_part_ = false;
+    }
   }
   // Ends are those of rows that earlier calls returned: they were taken when all rows of before had been.
   for (const auto& [row, end_ns] : changes.closed) {
@@ -230,11 +284,11 @@ AnnotationChanges AnnotationLog::changes_that_leave() {
     const store::AnnotationRow& row = changes.opened.back();
     if (row.end_ns == 0) open_rows_.emplace((row.external_id & kRowMask) - 1, row);
   }
-  changes.has_more = num_left_ < leaving_->rows.size();
-  if (!changes.has_more) {
+  if (num_left_ == leaving_->rows.size()) {
     leaving_->clear();
     num_left_ = 0;
   }
+  changes.has_more = !leaving_->rows.empty() || begins_part_;
   return changes;
 }
 
@@ -260,12 +314,65 @@ AnnotationChanges AnnotationLog::changes_that_stay() {
   return changes;
 }
 
-ToldAnnotations AnnotationLog::told() {
-  ToldAnnotations told;
-  for (const auto& [number, row] : open_rows_) told.open.push_back(row);
-  told.details = told_details_;
+bool AnnotationLog::has_long_part() {
   const threads::BriefLock lock(mutex_);
-  told.paths.assign(paths_.begin(), paths_.begin() + static_cast<std::ptrdiff_t>(num_paths_reported_));
+  return removes_rows_ && texts_->num_bytes > kMostPartBytes;
+}
+
+ToldAnnotations AnnotationLog::told(const RetoldRows& others, size_t most_bytes) {
+  Parts parts;
+  std::shared_ptr<const KeptTexts> before;
+  {
+    const threads::BriefLock lock(mutex_);
+    parts = parts_before_;
+    before = kept_texts_;
+  }
+  ToldAnnotations told;
+  told.details = told_details_;
+  auto kept = std::make_shared<KeptTexts>();
+  const auto keep = [&](uint32_t number) {
+    if (const std::string* const text = find_text(number, parts, *before)) kept->emplace(number, *text);
+  };
+  std::set<uint64_t> ids;
+  const auto tell = [&](const store::AnnotationRow& row) {
+    if (!ids.insert(row.external_id).second) return false;
+    told.rows.push_back(row);
+    return true;
+  };
+  const auto tell_and_keep = [&](const store::AnnotationRow& row) {
+    if (tell(row)) each_text(row, keep);
+  };
+  for (const auto& [number, row] : open_rows_) tell_and_keep(row);
+  others.graphs.each_annotation(tell_and_keep);
+  uint32_t first_needed = UINT32_MAX;
+  for (const store::AnnotationRow& row : others.ended) {
+    each_text(row, [&](uint32_t number) {
+      if (!parts.empty() && number >= parts.front()->first) {
+        first_needed = std::min(first_needed, number);
+      } else {
+        keep(number);
+      }
+    });
+  }
+  while (!parts.empty() && parts.front()->next() <= first_needed) parts.pop_front();
+
+  std::map<uint32_t, std::string_view> texts;
+  size_t bytes = 0;
+  const auto state = [&](uint32_t number) {
+    const std::string* const text = find_text(number, parts, *kept);
+    if (text != nullptr && texts.emplace(number, *text).second) bytes += sizeof(number) + text->size();
+  };
+  for (const store::AnnotationRow& row : told.rows) each_text(row, state);
+  bytes = 0;
+  for (auto row = others.ended.rbegin(); row != others.ended.rend() && bytes < most_bytes; ++row) {
+    if (!tell(*row)) continue;
+    each_text(*row, state);
+    bytes += kBytesOfRow;
+  }
+  for (const auto& [number, text] : texts) told.paths.push_back({number, text});
+  const threads::BriefLock lock(mutex_);
+  parts_before_.swap(parts);
+  kept_texts_ = std::move(kept);
   return told;
 }
 
@@ -283,14 +390,19 @@ std::vector<store::AnnotationRow> AnnotationLog::take_rows(store::Chunks<Row>& r
 }
 
 std::vector<store::AnnotationRow> AnnotationLog::take(int64_t end_ns, std::vector<std::string>& paths) {
+  auto texts = std::make_shared<Texts>();
+  Parts parts;
+  auto kept = std::make_shared<const KeptTexts>();
   const threads::BriefLock lock(mutex_);
+  if (removes_rows_) rows_->rows.clear();
   std::vector<store::AnnotationRow> rows =
       take_rows(rows_->rows, rows_->statements, session_ << kRowBits | (num_forgotten_ + 1), end_ns);
   rows_->statements.clear();
   ++session_;  // annotations that are closed from now on belong to no session
-  path_ids_ = {};
-  paths.assign(std::make_move_iterator(paths_.begin()), std::make_move_iterator(paths_.end()));
-  paths_.clear();
+  texts_.swap(texts);
+  parts_before_.swap(parts);
+  kept_texts_.swap(kept);
+  paths.assign(std::make_move_iterator(texts->texts.begin()), std::make_move_iterator(texts->texts.end()));
   return rows;
 }
 

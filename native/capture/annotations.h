@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -14,6 +15,7 @@
 
 #include "capture/open_annotations.h"
 #include "capture/range_texts.h"
+#include "capture/retold_rows.h"
 #include "kinds/generated/kinds.h"
 #include "store/chunks.h"
 #include "threads/brief_mutex.h"
@@ -21,20 +23,27 @@
 
 namespace collector::capture {
 
-// The changes to annotations since the last call of changes(). The paths are valid until the session is taken.
+// A path of annotations, or another text of ranges. Rows have its number.
+struct NumberedText {
+  uint32_t number;
+  std::string_view text;
+};
+
+// The changes to annotations since the last call of changes(). The texts are valid until the next call of told(), or
+// until the session is taken.
 struct AnnotationChanges {
   std::vector<store::AnnotationRow> opened;
-  std::vector<std::string_view> paths;  // and other texts, added since then; rows count them from the session's first
+  std::vector<NumberedText> paths;                   // and other texts, added since then
   std::vector<std::pair<uint64_t, int64_t>> closed;  // row and end_ns of annotations that an earlier call reported
   std::vector<std::string> details;
   std::vector<store::AnnotationRow> left;  // those that an earlier call reported as open, with their ends
   bool has_more = false;                   // the next call returns further annotations that had begun by then
 };
 
-// What a new segment of a journal tells again: all that changes() has returned up to now and later rows refer to.
+// What a new segment of a journal tells again: what changes() has returned and later rows refer to.
 struct ToldAnnotations {
-  std::vector<store::AnnotationRow> open;
-  std::vector<std::string_view> paths;  // valid until the session is taken
+  std::vector<store::AnnotationRow> rows;
+  std::vector<NumberedText> paths;  // and other texts of the rows; valid until the next call of told()
   std::vector<std::string> details;
 };
 
@@ -58,8 +67,8 @@ struct PathCache {
 // Thread-safe. The lock is never held around a CUPTI call, and never taken in a CUPTI callback.
 class AnnotationLog {
  public:
-  // The number of different paths that ranges may add to a session, and of their domains, categories and payloads. A
-  // text beyond it is replaced by kManyNames.
+  // The number of different paths that ranges may add to a session, or to a part of it, and of their domains,
+  // categories and payloads. A text beyond it is replaced by kManyNames.
   static constexpr size_t kMostRangePaths = size_t{1} << 17;
   static constexpr size_t kMostRangeTexts = size_t{1} << 17;
   static constexpr size_t kMostRangeBytes = size_t{64} << 20;
@@ -95,11 +104,22 @@ class AnnotationLog {
   // Whether changes() would return anything. Called by the same thread.
   bool has_changes();
 
-  // Only for a session that forgets its rows.
-  ToldAnnotations told();
+  // A session that forgets its rows forgets their texts as well, in parts. All rows that changes() returns after the
+  // begin of a part have texts with numbers of that part, in which earlier texts have other numbers.
+  //
+  // Whether so much memory is taken by the texts of this part that another is to begin.
+  static constexpr size_t kMostPartBytes = size_t{4} << 20;
+  bool has_long_part();
+  // The next part begins with one of the next calls of changes(), the last of which returns no `has_more`. Then told()
+  // is to be called.
+  void begin_part() { begins_part_ = true; }
+  // The annotations that are open, those of graphs, and of those that have ended the latest ones, whose rows and texts
+  // take about `most_bytes`. Texts of earlier parts that none of all these has are forgotten.
+  ToldAnnotations told(const RetoldRows& others, size_t most_bytes);
 
   // Ends the session at `end_ns`, which becomes the end of annotations that are still open. The paths are those that
-  // the rows' name_id counts from 0, and their other texts from 1: 0 is none.
+  // the rows' name_id counts from 0, and their other texts from 1: 0 is none. Of a session that forgets its rows there
+  // are none.
   std::vector<store::AnnotationRow> take(int64_t end_ns, std::vector<std::string>& paths);
 
   // Ranges of the session of which a text was one too many.
@@ -147,6 +167,28 @@ class AnnotationLog {
     }
   };
 
+  // The texts that were added in one part of a session.
+  struct Texts {
+    uint32_t first = 0;             // the number of the first one
+    std::deque<std::string> texts;  // a deque never moves its strings
+    std::unordered_map<Name, uint32_t, NameHash> numbers;
+    size_t num_bytes = 0;
+    size_t num_range_paths = 0;
+    size_t num_range_texts = 0;
+    size_t num_range_bytes = 0;        // of both
+    std::vector<uint32_t> domain_ids;  // by owner; 0: not known yet
+
+    uint32_t next() const { return first + static_cast<uint32_t>(texts.size()); }
+    const std::string* find(uint32_t number) const {
+      return number >= first && number < next() ? &texts[number - first] : nullptr;
+    }
+  };
+  // Single texts of parts that have been forgotten, by number.
+  using KeptTexts = std::map<uint32_t, std::string>;
+  // The highest numbers are none of texts, and kManyNames is to be added to parts to come.
+  static constexpr uint32_t kMostNumbers = UINT32_MAX - (uint32_t{1} << 20);
+
+  const std::string* find_text(uint32_t number) const REQUIRES(mutex_);
   uint32_t path_of(uint32_t outer, std::string_view name, bool is_range) REQUIRES(mutex_);
   uint32_t add_path(uint32_t outer, std::string_view name) REQUIRES(mutex_);
   uint32_t text_id(std::string_view text) REQUIRES(mutex_);
@@ -181,24 +223,26 @@ class AnnotationLog {
   uint64_t session_ GUARDED_BY(mutex_) = 0;
   std::array<RowSet, 2> sets_;
   RowSet* rows_ GUARDED_BY(mutex_) = sets_.data();
-  std::deque<std::string> paths_ GUARDED_BY(mutex_);  // a deque never moves its strings
-  std::unordered_map<Name, uint32_t, NameHash> path_ids_ GUARDED_BY(mutex_);
-  size_t num_range_paths_ GUARDED_BY(mutex_) = 0;
-  size_t num_range_texts_ GUARDED_BY(mutex_) = 0;
-  size_t num_range_bytes_ GUARDED_BY(mutex_) = 0;        // of both
-  std::vector<uint32_t> domain_ids_ GUARDED_BY(mutex_);  // by owner; 0: not known yet
+  // Of this part; of the parts before it, as long as annotations that have just ended have texts of them; and of parts
+  // before these. What is const changes no more: the thread that calls changes() reads it without the lock.
+  using Parts = std::deque<std::shared_ptr<const Texts>>;
+  static const std::string* find_text(uint32_t number, const Parts& parts, const KeptTexts& kept);
+  std::shared_ptr<Texts> texts_ GUARDED_BY(mutex_) = std::make_shared<Texts>();
+  Parts parts_before_ GUARDED_BY(mutex_);
+  std::shared_ptr<const KeptTexts> kept_texts_ GUARDED_BY(mutex_) = std::make_shared<KeptTexts>();
   uint64_t ranges_without_name_ GUARDED_BY(mutex_) = 0;
   bool follow_ GUARDED_BY(mutex_) = false;
   size_t num_forgotten_ GUARDED_BY(mutex_) = 0;  // rows of the session that were removed, all of them before rows_
   std::vector<std::string> run_details_ GUARDED_BY(mutex_);
   bool is_of_whole_run_ GUARDED_BY(mutex_) = false;
   size_t num_reported_ GUARDED_BY(mutex_) = 0;        // rows in rows_ that changes() has already returned
-  size_t num_paths_reported_ GUARDED_BY(mutex_) = 0;  // likewise
+  size_t num_texts_reported_ GUARDED_BY(mutex_) = 0;  // likewise, of this part
   AnnotationChanges changes_ GUARDED_BY(mutex_);      // only `closed` and `details`; opened annotations are in rows_
 
   // Of the thread that calls changes(). The rows of a session that forgets them change places with an empty set, so
   // that they can be read without the lock.
   bool removes_rows_ = false;
+  bool begins_part_ = false;
   RowSet* leaving_ = sets_.data() + 1;
   size_t num_left_ = 0;  // rows of leaving_ that have been returned
   uint64_t first_leaving_id_ = 0;

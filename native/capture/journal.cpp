@@ -10,7 +10,6 @@
 #include <cstring>
 #include <exception>
 #include <iterator>
-#include <set>
 #include <type_traits>
 
 #include "threads/signals_blocked.h"
@@ -86,23 +85,15 @@ void Journal::begin(const cupti::Library& library, const std::map<std::string, s
 }
 
 void Journal::retell(const store::Store& store, const ToldAnnotations& annotations, const RetoldRows& rows) {
-  std::vector<store::AnnotationRow> spans = annotations.open;
-  std::set<uint64_t> told;
-  for (const store::AnnotationRow& row : spans) told.insert(row.external_id);
-  const auto tell = [&](const store::AnnotationRow& row) {
-    if (told.insert(row.external_id).second) spans.push_back(row);
-  };
-  for (const store::AnnotationRow& row : rows.ended) tell(row);
-  rows.graphs.each_annotation(tell);
   std::vector<store::GraphChangeRow> changes;
   rows.graphs.each_change([&](const store::GraphChangeRow& row) { changes.push_back(row); });
   write_frame(
       [&] {
         put_text_block(Block::kStrings, store.strings.texts(), 0);
         strings_written_ = store.strings.texts().size();
-        put_text_block(Block::kAnnotationPaths, annotations.paths, 0);
+        put_numbered_texts(annotations.paths);
         put_text_block(Block::kDetails, annotations.details, 0);
-        put_retold(spans);
+        put_retold(annotations.rows);
         put_retold(changes);
         put_retold(std::vector<store::ContextRow>(rows.contexts.begin(), rows.contexts.end()));
         put_retold(std::vector<store::StreamObjectRow>(rows.streams.begin(), rows.streams.end()));
@@ -300,7 +291,7 @@ void Journal::put_new_callback_names(const store::Chunks<store::ApiCallRow>& cal
 }
 
 void Journal::put_annotations(const AnnotationChanges& changes) {
-  put_text_block(Block::kAnnotationPaths, changes.paths, 0);
+  put_numbered_texts(changes.paths);
   if (!changes.opened.empty()) {
     put_run({}, changes.opened.data(), changes.opened.size());
     note_times(changes.opened.data(), changes.opened.size());
@@ -321,6 +312,16 @@ void Journal::put_text_block(Block kind, const Texts& texts, size_t first) {
   if (first == texts.size()) return;
   begin_block(kind, texts.size() - first);
   for (size_t i = first; i < texts.size(); ++i) put_text(texts[i]);
+  end_block();
+}
+
+void Journal::put_numbered_texts(const std::vector<NumberedText>& texts) {
+  if (texts.empty()) return;
+  begin_block(Block::kNumberedPaths, texts.size());
+  for (const NumberedText& each : texts) {
+    put_value(each.number);
+    put_text(each.text);
+  }
   end_block();
 }
 

@@ -94,6 +94,7 @@ class Journal {
   void put_annotations(const AnnotationChanges& annotations);
   template <typename Texts>
   void put_text_block(Block kind, const Texts& texts, size_t first);
+  void put_numbered_texts(const std::vector<NumberedText>& texts);
   void put_texts(const std::map<std::string, std::string>& texts);
   void put_numbers(const std::map<std::string, int64_t>& numbers);
   bool is_still_open() const;

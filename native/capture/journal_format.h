@@ -42,13 +42,19 @@
 // its begin ("segment.begin_ns") and for each table the number of rows in earlier segments
 // ("segment.rows_before.TABLE"). What happened after the begin is in this segment or a later one. From the second
 // segment on the second frame has the flag kRetold: it tells again what earlier segments have told and later rows refer
-// to: all texts (strings, annotation paths, details, from number 0 on), annotations that are open, changes of graphs
-// that exist, contexts, streams and devices. A reader that has read the segment before skips it. The last frame of a
-// segment that was closed has the number "segment.closed" = 1, the clocks of that time, the counters up to then, and
-// the earliest start and the latest end of its rows of activities
+// to: all texts (strings and details, from number 0 on), annotations that are open or have just ended, with their
+// paths, changes of graphs that exist, with the annotations of their captures, contexts, streams and devices. A reader
+// that has read the segment before skips it. The last frame of a segment that was closed has the number
+// "segment.closed" = 1, the clocks of that time, the counters up to then, and the earliest start and the latest end of
+// its rows of activities
 // ("segment.first_ns", "segment.last_ns"). Counters are those of the session, not of the segment. Where CUPTI held
 // buffers back that had records by then, the frame of a segment that was closed on request has their number
 // ("segment.buffers_held"); the records are in a later segment.
+//
+// Annotation paths, and other texts of ranges, are numbered in the order in which they are added in a session. The
+// writer forgets texts, so that names which never repeat do not fill its memory: a text that is used again has another
+// number then. The rows of a segment have numbers of texts in the same segment, in its second frame or in a later one
+// up to that of the row.
 //
 // Annotations are numbered in their external_id, whose low kAnnotationBits are the number of the annotation's row in
 // the session, from 1 on.
@@ -59,8 +65,9 @@
 
 namespace collector::capture::journal_format {
 
-// The last byte is the version. Version 1 had no packed rows, flags and segments.
-inline constexpr std::string_view kMagic{"GPUJRNL\2", 8};
+// The last byte is the version. Version 1 had no packed rows, flags and segments. Before version 3 annotation paths had
+// no numbers (kAnnotationPaths): they were counted from 0, and each segment told all of them again.
+inline constexpr std::string_view kMagic{"GPUJRNL\3", 8};
 inline constexpr uint32_t kFrame = 0x4d415246;
 inline constexpr int kAnnotationBits = 40;
 inline constexpr uint32_t kMostPackedRows = 4096;  // of a block
@@ -78,10 +85,11 @@ enum class Block : uint32_t {
   kCallbackNames = 4,    // u32 domain, u32 id, name text: of the functions whose first calls in this file follow
   kStrings = 5,          // text; name_id counts them
   kRows = 6,             // table name text, u32 device, u32 context, u32 stream; then `count` rows
-  kAnnotationPaths = 7,  // text; an annotation's name_id counts them
+  kAnnotationPaths = 7,  // text; an annotation's name_id counts them. Not since version 3
   kAnnotationEnds = 8,   // u64 number of the annotation's row, from 0 on, i64 end_ns
   kDetails = 9,          // text: JSON of an annotation's metadata; details_id counts these from 1
   kPackedRows = 10,      // as kRows, but the rows are packed
+  kNumberedPaths = 11,   // u32 number, text; an annotation's name_id is such a number, other texts have it plus 1
 };
 
 enum class Coding : uint8_t {

@@ -19,6 +19,9 @@
 namespace collector::capture {
 namespace {
 
+// What ended annotations take that a segment tells again, where it has no limit of its own.
+constexpr size_t kMostToldBytes = size_t{4} << 20;
+
 bool has_work_of_gpu(const Journal& file) {
   const auto& rows = file.num_rows();
   return rows.count(store::Table<store::KernelRow>::kName) + rows.count(store::Table<store::MemcpyRow>::kName) +
@@ -79,6 +82,16 @@ void JournalSegments::append(const store::Store& store, AnnotationLog& annotatio
     retold_.notice(store);
     counters_ = numbers;
   }
+  const bool begins_part = annotations.has_long_part();
+  if (begins_part) annotations.begin_part();
+  write_changes(store, annotations, numbers);
+  decoded_ns_ = std::max(decoded_ns_, file_->decoded_ns());
+  retold_.forget_annotations(decoded_ns_);
+  if (begins_part) annotations.told(retold_, 0);
+}
+
+void JournalSegments::write_changes(const store::Store& store, AnnotationLog& annotations,
+                                    const std::map<std::string, int64_t>& numbers) {
   for (bool has_more = true; has_more;) {
     const AnnotationChanges changes = annotations.changes();
     if (limits_.has_segments()) {
@@ -88,8 +101,6 @@ void JournalSegments::append(const store::Store& store, AnnotationLog& annotatio
     file_->append(store, changes, numbers);
     has_more = changes.has_more;
   }
-  decoded_ns_ = std::max(decoded_ns_, file_->decoded_ns());
-  retold_.forget_annotations(decoded_ns_);
 }
 
 void JournalSegments::forget_rows() {
@@ -117,6 +128,11 @@ void JournalSegments::cut_if_due(const store::Store& store, AnnotationLog& annot
 
 void JournalSegments::cut(const store::Store& store, AnnotationLog& annotations, size_t num_held) {
   if (!limits_.has_segments() || !file_ || !trouble().empty()) return;
+  // A segment has the texts of its rows, and no others: the next one begins with a part of the session's texts.
+  annotations.begin_part();
+  write_changes(store, annotations, {});
+  const ToldAnnotations told =
+      annotations.told(retold_, limits_.segment_bytes != 0 ? limits_.segment_bytes : kMostToldBytes);
   std::map<std::string, int64_t> numbers = counters_;
   numbers["segment.closed"] = 1;
   numbers["segment.first_ns"] = file_->first_ns();
@@ -137,7 +153,7 @@ void JournalSegments::cut(const store::Store& store, AnnotationLog& annotations,
                      has_work_of_gpu(*file_), file_->has_ends()});
   open(segment_number() + 1, std::move(next));
   write_head();
-  file_->retell(store, annotations.told(), retold_);
+  file_->retell(store, told, retold_);
   head_bytes_ = file_->num_bytes();
   remove_old_segments();
 }

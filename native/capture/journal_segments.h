@@ -79,6 +79,9 @@ class JournalSegments {
   std::string name_of(uint32_t number) const;
   void open(uint32_t number, std::unique_ptr<Journal> file);
   void write_head();
+  // Writes what happened to annotations since the last call, and the rows and texts that were added to the store.
+  void write_changes(const store::Store& store, AnnotationLog& annotations,
+                     const std::map<std::string, int64_t>& numbers);
   void remove_old_segments();
   // Whether the oldest closed segment has the latest rows, or the latest work of the GPU. They stay until there are
   // others: one delivery of records can be larger than all that is kept. Segments with nothing of their own, which a

@@ -2,8 +2,10 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "capture/annotations.h"
@@ -16,12 +18,48 @@ struct Program {
   AnnotationLog log;
   PathCache cache;
 
-  OpenAnnotation open(int64_t start_ns) {
+  OpenAnnotation open(int64_t start_ns) { return open(Place{"op"}, start_ns); }
+  OpenAnnotation open(const Place& place, int64_t start_ns = 1) {
     OpenAnnotation entry;
-    log.open(entry, Place{"op"}, cache, start_ns, 1, 0, 0);
+    log.open(entry, place, cache, start_ns, 1, 0, 0);
     return entry;
   }
+  OpenAnnotation open_in(const OpenAnnotation& outer, std::string_view name) {
+    return open(Place{name, outer.id, outer.path_id});
+  }
+
+  // The texts that all changes have.
+  std::map<uint32_t, std::string> changed_texts() {
+    std::map<uint32_t, std::string> found;
+    for (bool has_more = true; has_more;) {
+      const AnnotationChanges changes = log.changes();
+      for (const NumberedText& each : changes.paths) CHECK(found.emplace(each.number, each.text).second);
+      noted.notice(changes.opened);
+      noted.notice(changes.left);
+      has_more = changes.has_more;
+    }
+    return found;
+  }
+  // What is told again at the begin of a part, and the texts before it.
+  std::map<uint32_t, std::string> begin_part(size_t most_bytes = SIZE_MAX) {
+    log.begin_part();
+    written = changed_texts();
+    const ToldAnnotations told = log.told(noted, most_bytes);
+    std::map<uint32_t, std::string> found;
+    for (const NumberedText& each : told.paths) found.emplace(each.number, each.text);
+    for (const store::AnnotationRow& row : told.rows) CHECK(found.count(row.name_id) == 1);
+    return found;
+  }
+
+  RetoldRows noted;
+  std::map<uint32_t, std::string> written;
 };
+
+std::set<std::string> texts_of(const std::map<uint32_t, std::string>& numbered) {
+  std::set<std::string> found;
+  for (const auto& [number, text] : numbered) found.insert(text);
+  return found;
+}
 
 constexpr size_t kMost = AnnotationLog::kMostRowsAtOnce;
 
@@ -84,7 +122,70 @@ TEST_CASE("An annotation that ends while earlier ones are told has its end told 
     CHECK(told.size() == kMost + 3);
     CHECK(told.count(later.id) == 1);
     CHECK(last_end_ns == 80);
-    if (forget) CHECK(program.log.told().open.size() == kMost + 1);
+    if (forget) CHECK(program.log.told({}, 0).rows.size() == kMost + 1);
+  }
+}
+
+TEST_CASE("A part of a session has the texts of its rows, and those of open annotations stay") {
+  using Texts = std::set<std::string>;
+  Program program;
+  program.log.begin(true, true);
+  const OpenAnnotation outer = program.open(Place{"outer"});
+  const OpenAnnotation inner = program.open_in(outer, "inner");
+  program.log.close(program.open(Place{"over"}).id, 5);
+  CHECK(texts_of(program.begin_part()) == Texts{"outer", "outer/inner", "over"});
+  CHECK(texts_of(program.written) == Texts{"outer", "outer/inner", "over"});
+  program.noted.forget_annotations(5 + RetoldRows::kLatenessNs + 1);
+
+  // Nothing was added since: the same names have other numbers in this part.
+  const OpenAnnotation again = program.open_in(outer, "inner");
+  CHECK(again.path_id > inner.path_id);
+  const OpenAnnotation deeper = program.open_in(inner, "deeper");
+  program.log.close(program.open_in(outer, "inner").id, 6);
+  CHECK(program.changed_texts() ==
+        std::map<uint32_t, std::string>{{again.path_id, "outer/inner"}, {deeper.path_id, "outer/inner/deeper"}});
+  program.noted.forget_annotations(6 + RetoldRows::kLatenessNs + 1);
+
+  // The texts of open annotations are told again in each part, and those of others no more.
+  for (const OpenAnnotation* ended : {&again, &deeper}) program.log.close(ended->id, 7);
+  for (int part = 0; part < 3; ++part) {
+    program.begin_part();
+    program.noted.forget_annotations(7 + RetoldRows::kLatenessNs + 1);
+  }
+  CHECK(program.begin_part() ==
+        std::map<uint32_t, std::string>{{outer.path_id, "outer"}, {inner.path_id, "outer/inner"}});
+  CHECK(program.written.empty());
+}
+
+TEST_CASE("Of ended annotations the latest are told again, as many as there is room for") {
+  Program program;
+  program.log.begin(true, true);
+  for (int number = 0; number < 1000; ++number) {
+    program.log.close(program.open(Place{"step " + std::to_string(number)}).id, 5);
+  }
+  const OpenAnnotation open = program.open(Place{"open"});
+  const auto told = program.begin_part(2000);
+  CHECK(told.size() > 50);
+  CHECK(told.size() < 150);
+  CHECK(told.count(open.path_id) == 1);
+  CHECK(texts_of(told).count("step 999") == 1);
+  CHECK(texts_of(told).count("step 0") == 0);
+  CHECK(program.begin_part().size() == 1001);  // where there is room, they are all known
+}
+
+TEST_CASE("A session whose texts take much memory is to begin a part") {
+  Program program;
+  for (const bool forget : {false, true}) {
+    program.log.begin(true, forget);
+    CHECK(!program.log.has_long_part());
+    const std::string name(1000, 'x');
+    for (size_t number = 0; number <= AnnotationLog::kMostPartBytes / name.size(); ++number) {
+      program.log.close(program.open(Place{name + std::to_string(number)}).id, 5);
+    }
+    CHECK(program.log.has_long_part() == forget);
+    if (!forget) continue;
+    program.begin_part();
+    CHECK(!program.log.has_long_part());
   }
 }
 

@@ -367,6 +367,23 @@ def test_a_segment_with_a_damaged_beginning_is_left_out_of_a_window(gpu, tmp_pat
         session_start_ns(journal)
 
 
+@pytest.mark.parametrize("missing", [None, "000005"])
+def test_segments_of_version_2_are_read(tmp_path, missing):
+    """Each of them tells all paths again, and counts them from 0. The first three had been removed."""
+    journal = tmp_path / "run.journal"
+    shutil.copytree(Path(__file__).parent.parent / "data/journals/v2", journal)
+    if missing:
+        (journal / f"{missing}.journal").unlink()
+    recording = Recording.load(journal)
+    found = [kernel.annotation for kernel in recording.kernels if kernel.annotation]
+    steps = {name: found.count(name) for name in found}
+    assert len(steps) >= 2
+    assert set(steps) <= {f"run/step {number}/forward" for number in range(12)}
+    assert max(steps.values()) == 30
+    assert (recording.ledger.losses() == []) == (missing is None)
+    assert len(set(recording.strings)) == len(recording.strings)
+
+
 def test_a_window_must_not_end_before_it_begins(tmp_path):
     with pytest.raises(ValueError, match="ends at 1 s, before it begins at 2 s"):
         collector.load(tmp_path, window=(2, 1))

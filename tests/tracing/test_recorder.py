@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -161,6 +162,36 @@ def test_an_annotation_that_ended_without_further_work_keeps_its_end(tmp_path):
     assert len(idle.kernels) == len(first.kernels) == 300
     assert idle.annotations.end_ns.tolist() == first.annotations.end_ns.tolist()
     assert idle.annotations.start_ns.tolist() == first.annotations.start_ns.tolist()
+
+
+def bytes_written() -> int:
+    return int(re.search(r"wchar: (\d+)", Path("/proc/self/io").read_text())[1])  # type: ignore[index]
+
+
+@pytest.mark.medium
+def test_annotations_whose_names_never_repeat_fit_into_a_ring(gpu, tmp_path):
+    """The names of rows that were removed go with them: neither the files nor what is written for them grow."""
+    written = []
+    with collector.record(keep="256KB", folder=tmp_path, strict=True) as recorder, collector.annotate("training"):
+        for part in range(4):
+            before = bytes_written()
+            for number in range(part * 5000, part * 5000 + 5000):
+                with collector.annotate(f"step {number} of the loop"):
+                    gpu.launch("kernel", grid=(number + 1, 1, 1), duration_ns=100)
+            gpu.synchronize()
+            recorder._source.cut()
+            written.append(bytes_written() - before)
+            segments = tmp_path.glob(".collector-ring-*/ring.journal/*.journal")
+            assert sum(path.stat().st_size for path in segments) <= 256 << 10
+        recording = Recording.load(recorder.dump().journal)
+    assert written[3] < 1.5 * written[0] < 3_000_000
+    assert recording.ledger.losses() == []
+    named = [kernel for kernel in recording.kernels if kernel.annotation]
+    assert len(named) >= len(recording.kernels) - recording.ledger.launches_cut > 0
+    assert [kernel.annotation for kernel in named] == [
+        f"training/step {kernel.grid_x - 1} of the loop" for kernel in named
+    ]
+    assert len(set(recording.strings)) == len(recording.strings)
 
 
 @pytest.mark.medium

@@ -1,0 +1,51 @@
+"""Texts that rows have the numbers of, where one text may have several numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import numpy.typing as npt
+
+
+class NumberedTexts:
+    """Each different text once, and its place among them by its numbers."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self._place_of: dict[str, int] = {}
+        self._numbers: list[int] = []
+        self._places: list[int] = []
+        self._next = 0
+
+    def add(self, number: int, text: str) -> None:
+        """Let ``text`` have this number, whichever text had it before."""
+        place = self._place_of.setdefault(text, len(self.texts))
+        if place == len(self.texts):
+            self.texts.append(text)
+        self._numbers.append(number)
+        self._places.append(place)
+
+    def append(self, texts: Iterable[str]) -> None:
+        """Give ``texts`` the numbers that follow those of the last call; the first number is 0."""
+        for text in texts:
+            self.add(self._next, text)
+            self._next += 1
+
+    def count_from_start(self) -> None:
+        """Let the next call of `append` begin with number 0 again."""
+        self._next = 0
+
+    def places(self, numbers: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        """The places in ``texts`` of the texts with these numbers; -1: there is none."""
+        known = np.array(self._numbers, "i8")
+        order = np.argsort(known, kind="stable")
+        last = np.searchsorted(known, numbers, side="right", sorter=order) - 1
+        if not len(known):
+            return last
+        at = order[last]  # of the last number where `last` is -1
+        return np.where((last >= 0) & (known[at] == numbers), np.array(self._places, "i8")[at], -1)
