@@ -65,6 +65,7 @@ class _Mark(TypedDict):
     own_from_ns: int
     held: list[tuple[int, int]]
     has_calls: bool
+    losses: dict[str, int]
 
 class _WatchedState(TypedDict):
     rows: int

@@ -99,6 +99,7 @@ class RecordedWindow(NativeSource):
         self._first_byte = _file_of(mark).stat().st_size
         self._start = _instant(mark)
         self._held = mark["held"] if mark["has_calls"] else []
+        self._losses = mark["losses"]
 
     def stop(self, *, synchronize: bool, timeout_ms: int) -> Capture:
         """Complete the journal, and return its part."""
@@ -115,7 +116,10 @@ class RecordedWindow(NativeSource):
         contents = [contents_of(path) for path in files]
         # A buffer that was held at the begin, too, has records of the step only if it has more of them now.
         num_held = len(set(mark["held"]) - set(self._held))
-        return journal_window(contents, self._first_byte, self._start, _instant(mark), own_calls, num_held)
+        capture = journal_window(contents, self._first_byte, self._start, _instant(mark), own_calls, num_held)
+        # The journal states them now and then, not at the begin of each step.
+        capture["counters"] |= {name: count - self._losses.get(name, 0) for name, count in mark["losses"].items()}
+        return capture
 
     def is_idle(self) -> bool:
         """Not known."""

@@ -245,6 +245,7 @@ py::object mark(const std::string& wanted, bool synchronize, int timeout_ms) {
   for (const capture::HeldBuffer& buffer : mark->held) held.append(py::make_tuple(buffer.request, buffer.used_bytes));
   out["held"] = held;
   out["has_calls"] = mark->has_calls;
+  out["losses"] = mark->losses;
   return out;
 }
 

@@ -13,6 +13,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <utility>
 
 #include "capture/clocks.h"
 #include "threads/signals_blocked.h"
@@ -71,6 +72,7 @@ void DecodeThread::start(const cupti::Library& library) {
   overhead_ns_ = 0;
   overheads_noted_ = 0;
   has_graphs_ = false;
+  losses_written_ = losses();
   running_.store(true, std::memory_order_release);
   const threads::SignalsBlocked no_signals;  // the program's signal handlers must not run on the decode thread
   thread_ = std::thread([this] { run(); });
@@ -117,8 +119,10 @@ void DecodeThread::work() {
   const bool has_flushed = flusher_.has_journal() && flusher_.flush_if_due();
   drain();
   if (budget_.is_set()) keep_budget();
-  // Without work on a GPU no buffer comes back, but the program may annotate.
-  if (has_flushed && take_from_logs()) write_journal(clock_ns(CLOCK_THREAD_CPUTIME_ID));
+  // Without work on a GPU no buffer comes back, but the program may annotate. Nor does one if all records were dropped.
+  if (has_flushed && (take_from_logs() || losses() != losses_written_)) {
+    write_journal(clock_ns(CLOCK_THREAD_CPUTIME_ID));
+  }
   cut_journal_if_due();
 }
 
@@ -322,6 +326,7 @@ void DecodeThread::state_facts() {
 
 void DecodeThread::write_journal(int64_t cpu_ns) {
   try {
+    losses_written_ = losses();
     std::map<std::string, int64_t> so_far = counters();
     so_far["decode_cpu_ns"] = cpu_ns;
     flusher_.append(*store_, annotations_, so_far);
@@ -342,17 +347,35 @@ std::map<std::string, int64_t> DecodeThread::counters() const {
   const std::map<std::string, int64_t> counts = {
       {"buffers_requested", static_cast<int64_t>(pool->requested())},
       {"buffers_completed", static_cast<int64_t>(pool->completed())},
-      {"buffers_declined", static_cast<int64_t>(pool->declined())},
       {"bytes_completed", static_cast<int64_t>(pool->completed_bytes())},
       {"bytes_mapped", static_cast<int64_t>(pool->mapped_bytes())},
       {"bytes_unparsed", static_cast<int64_t>(decoded.bytes_unparsed + out_of_memory_bytes_)},
-      {"bytes_discarded", static_cast<int64_t>(pool->discarded_bytes() + foreign_bytes_lost_.load())},
       {"buffers_from_earlier_sessions", static_cast<int64_t>(late_buffers_)},
       {"records_decoded", static_cast<int64_t>(decoded.records)},
       {"records_unknown_kind", static_cast<int64_t>(decoded.unknown_kinds)},
       {"callback_calls", static_cast<int64_t>(pool->requested() + pool->completed())},
   };
   found.insert(counts.begin(), counts.end());
+  found.merge(losses());
+  return found;
+}
+
+std::map<std::string, int64_t> DecodeThread::losses() const {
+  const BufferPool* const pool = pools_.current();
+  std::map<std::string, int64_t> found = {
+      {"buffers_declined", static_cast<int64_t>(pool->declined())},
+      {"bytes_discarded", static_cast<int64_t>(pool->discarded_bytes() + foreign_bytes_lost_.load())},
+      {"records_dropped", static_cast<int64_t>(flusher_.records_dropped())},
+  };
+  const std::pair<const char*, uint64_t> of_names[] = {
+      {"graph_changes_lost", graphs_.lost()},
+      {"nvtx_ranges_lost", ranges_.lost()},
+      {"nvtx_ranges_suspended", ranges_.suspended()},
+      {"ranges_without_name", annotations_.ranges_without_name() + ranges_.without_texts()},
+  };
+  for (const auto& [name, count] : of_names) {
+    if (count > 0) found[name] = static_cast<int64_t>(count);
+  }
   return found;
 }
 

@@ -73,6 +73,8 @@ class DecodeThread {
   // The counts of buffers and records for the ledger, by name. While the thread runs, only the thread itself calls
   // this.
   std::map<std::string, int64_t> counters() const;
+  // Those among them that count losses of which nothing was decoded. Any thread may call it.
+  std::map<std::string, int64_t> losses() const;
   // Writes the rows that the journal lacks; does nothing without one. Called by the session after the thread has ended.
   void complete_journal();
   // Has the thread decode what has come back and write all rows that the journal lacks; waits for it until the
@@ -159,8 +161,9 @@ class DecodeThread {
   uint32_t calling_thread_id_ = 0;
   uint64_t late_buffers_ = 0;  // returned between the last session and this one
   uint64_t out_of_memory_bytes_ = 0;
-  int64_t overhead_ns_ = 0;     // that CUPTI recorded of itself
-  size_t overheads_noted_ = 0;  // rows of the store that are in it
+  int64_t overhead_ns_ = 0;                        // that CUPTI recorded of itself
+  size_t overheads_noted_ = 0;                     // rows of the store that are in it
+  std::map<std::string, int64_t> losses_written_;  // to the journal
   bool has_graphs_ = false;
   int64_t cpu_ns_ = 0;
 };

@@ -16,6 +16,7 @@ constexpr int64_t kFlushPeriod = 500 * kMillisecond;  // a journal misses at mos
 void JournalFlusher::reset() {
   journal_.reset();
   is_broken_.store(false, std::memory_order_relaxed);
+  records_dropped_.store(0, std::memory_order_relaxed);
 }
 
 void JournalFlusher::begin(const std::string& path, const SegmentLimits& limits, const cupti::Library& library,
@@ -39,6 +40,15 @@ void JournalFlusher::forbid_at_exit() {
   if (!threads::lock_within(mutex_, threads::kPatience)) return;
   const threads::MutexLock lock(mutex_, std::adopt_lock);
   flushed_ = nullptr;
+}
+
+void JournalFlusher::count_dropped(const cupti::Library& library) {
+  const threads::MutexLock lock(mutex_);
+  take_num_dropped(library);
+}
+
+void JournalFlusher::take_num_dropped(const cupti::Library& library) {
+  records_dropped_.fetch_add(library.activity_api().take_num_dropped(), std::memory_order_acq_rel);
 }
 
 void JournalFlusher::finish(const std::map<std::string, std::string>& texts,
@@ -67,6 +77,7 @@ bool JournalFlusher::flush_if_due() {
   if (flushed_ != nullptr && flushed_->has(cupti::Feature::kFlushingIsSafe)) {
     flushes_.fetch_add(1, std::memory_order_acq_rel);
     flushed_->cupti().ActivityFlushAll(0);
+    take_num_dropped(*flushed_);
   }
   start_period();
   return true;

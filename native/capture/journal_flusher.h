@@ -35,6 +35,9 @@ class JournalFlusher {
 
   // Lets the next flush be due. Any thread may call it.
   void hasten() noexcept { is_hastened_.store(true, std::memory_order_release); }
+  // The records that CUPTI has dropped in the session, as far as they were taken from its count, which begins again
+  // then. Any thread may ask.
+  uint64_t records_dropped() const noexcept { return records_dropped_.load(std::memory_order_acquire); }
   // The flushes of the library that have begun. Any thread may ask.
   uint64_t flushes() const noexcept { return flushes_.load(std::memory_order_acquire); }
 
@@ -46,6 +49,8 @@ class JournalFlusher {
   void forbid() EXCLUDES(mutex_);
   // The same, unless a flush goes on for longer than a program should wait in its exit.
   void forbid_at_exit() EXCLUDES(mutex_);
+  // Takes the number of dropped records from CUPTI, as each flush does.
+  void count_dropped(const cupti::Library& library) EXCLUDES(mutex_);
   // Writes the last frame: the session has ended, and all its rows are written.
   void finish(const std::map<std::string, std::string>& texts, const std::map<std::string, int64_t>& numbers);
   // Ends writing. The file stays.
@@ -78,12 +83,14 @@ class JournalFlusher {
 
  private:
   void note_trouble();
+  void take_num_dropped(const cupti::Library& library) REQUIRES(mutex_);
 
   std::unique_ptr<JournalSegments> journal_;
   std::atomic<bool> is_broken_{false};
   int64_t next_flush_ns_ = 0;
   std::atomic<bool> is_hastened_{false};
   std::atomic<uint64_t> flushes_{0};
+  std::atomic<uint64_t> records_dropped_{0};
   threads::Mutex mutex_;  // never taken in a CUPTI callback
   const cupti::Library* flushed_ GUARDED_BY(mutex_) = nullptr;
 };

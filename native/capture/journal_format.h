@@ -39,14 +39,14 @@
 // A journal of a long session may be cut into segments. Its name is then that of a folder, whose files are named
 // 000001.journal, 000002.journal, and so on, and the oldest may have been removed. Each segment is a journal that can
 // be read by itself. Its first frame has the number "segment.number" and, from the second segment on, the CUPTI time of
-// its begin ("segment.begin_ns") and for each table the number of rows in earlier segments
-// ("segment.rows_before.TABLE"). What happened after the begin is in this segment or a later one. From the second
-// segment on the second frame has the flag kRetold: it tells again what earlier segments have told and later rows refer
-// to: all texts (strings and details, from number 0 on), annotations that are open or have just ended, with their
-// paths, changes of graphs that exist, with the annotations of their captures, contexts, streams and devices. A reader
-// that has read the segment before skips it. The last frame of a segment that was closed has the number
-// "segment.closed" = 1, the clocks of that time, the counters up to then, and the earliest start and the latest end of
-// its rows of activities
+// its begin ("segment.begin_ns"), for each table the number of rows in earlier segments ("segment.rows_before.TABLE")
+// and the counters up to then. What happened after the begin is in this segment or a later one. From the second segment
+// on the second frame has the flag kRetold: it tells again what earlier segments have told and later rows refer to: all
+// texts (strings and details, from number 0 on), annotations that are open or have just ended, with their paths,
+// changes of graphs that exist, with the annotations of their captures, contexts, streams and devices. A reader that
+// has read the segment before skips it. The last frame of a segment that was closed has the number "segment.closed" =
+// 1, the clocks of that time, the counters up to then, and the earliest start and the latest end of its rows of
+// activities
 // ("segment.first_ns", "segment.last_ns"). Counters are those of the session, not of the segment. Where CUPTI held
 // buffers back that had records by then, the frame of a segment that was closed on request has their number
 // ("segment.buffers_held"); the records are in a later segment.

@@ -68,6 +68,7 @@ void JournalSegments::begin(const cupti::Library& library, const std::map<std::s
 
 void JournalSegments::write_head() {
   std::map<std::string, int64_t> all = numbers_;
+  all.insert(counters_.begin(), counters_.end());
   if (limits_.has_segments()) all["segment.number"] = segment_number();
   if (begin_ns_ != 0) all["segment.begin_ns"] = begin_ns_;
   for (const auto& [table, rows] : rows_before_) all["segment.rows_before." + table] = static_cast<int64_t>(rows);

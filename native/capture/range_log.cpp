@@ -14,6 +14,7 @@ void RangeLog::begin(bool forget) {
   shared_ids_.clear();
   num_rows_ = 0;
   lost_.store(0, std::memory_order_relaxed);
+  suspended_.store(0, std::memory_order_relaxed);
   without_texts_.store(0, std::memory_order_relaxed);
 }
 

@@ -40,8 +40,14 @@ class RangeLog {
   // session ends then, and with it the ranges that are still open; 0: it goes on.
   size_t move_to(store::Store& store, int64_t last_ns);
 
+  // Count ranges that other parts of the session did not keep, or that named nothing for a while (open_annotations.h).
+  void leave_out() { lost_.fetch_add(1, std::memory_order_relaxed); }
+  void suspend(size_t count) { suspended_.fetch_add(count, std::memory_order_relaxed); }
+
   // The ranges and marks that could not be kept.
   uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }
+  // How often a range named nothing for a while.
+  uint64_t suspended() const { return suspended_.load(std::memory_order_relaxed); }
   // Those of which a text was replaced.
   uint64_t without_texts() const { return without_texts_.load(std::memory_order_relaxed); }
 
@@ -62,6 +68,7 @@ class RangeLog {
   // Of the thread that moves the rows: the store's numbers of texts_.
   std::vector<uint32_t> shared_ids_;
   std::atomic<uint64_t> lost_{0};
+  std::atomic<uint64_t> suspended_{0};
   std::atomic<uint64_t> without_texts_{0};
 };
 

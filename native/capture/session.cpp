@@ -320,8 +320,6 @@ std::optional<Failure> Session::start_tracing(const StartOptions& options) {
   budget_.begin(options.budget_millionths, options.budget_period_ns, options.kinds);
   has_launch_names_.store(true, std::memory_order_relaxed);
   has_ranges_.store(true, std::memory_order_relaxed);
-  ranges_suspended_.store(0, std::memory_order_relaxed);
-  ranges_left_out_.store(0, std::memory_order_relaxed);
   decode_thread_.forget_written_rows(options.journal_only);
   decode_thread_.watch().begin(library(), options.watch);
   if (options.holder == Holder::kRecorder) subscription_.watch_calls(decode_thread_.watch().waits());
@@ -483,7 +481,7 @@ std::optional<Capture> Session::stop(bool synchronize, int64_t timeout_ns, Holde
   library().cupti().ActivityFlushAll(0);
   subscription_.disable();
   flush_rest(deadline);
-  const size_t dropped = library().activity_api().take_num_dropped();
+  flusher_.count_dropped(library());
   accepting_.store(false, std::memory_order_release);
   is_paused_.store(false, std::memory_order_relaxed);
   subscription_.close();
@@ -503,21 +501,8 @@ std::optional<Capture> Session::stop(bool synchronize, int64_t timeout_ns, Holde
   capture.first_subscriber = library().activity_api().first_subscriber();
   capture.counters = decode_thread_.counters();
   capture.counters["buffers_outstanding"] = pools_.current()->outstanding(number_.load(std::memory_order_relaxed));
-  capture.counters["records_dropped"] = static_cast<int64_t>(dropped);
   if (!are_done) capture.counters["work_not_awaited"] = 1;
   capture.counters["decode_cpu_ns"] = decode_thread_.cpu_ns();
-  if (const uint64_t count = annotations_.ranges_without_name() + ranges_.without_texts(); count > 0) {
-    capture.counters["ranges_without_name"] = static_cast<int64_t>(count);
-  }
-  if (const uint64_t count = graphs_.lost(); count > 0) {
-    capture.counters["graph_changes_lost"] = static_cast<int64_t>(count);
-  }
-  if (const uint64_t count = ranges_.lost() + ranges_left_out_.load(std::memory_order_relaxed); count > 0) {
-    capture.counters["nvtx_ranges_lost"] = static_cast<int64_t>(count);
-  }
-  if (const uint64_t count = ranges_suspended_.load(std::memory_order_relaxed); count > 0) {
-    capture.counters["nvtx_ranges_suspended"] = static_cast<int64_t>(count);
-  }
   if (capture_ranges_.options.has_ranges()) {
     capture.counters[kRangesSeen] = CaptureRanges::instance().seen();
     capture.counters[kRangesRecorded] = capture_ranges_.recorded;
@@ -563,12 +548,12 @@ std::optional<JournalMark> Session::mark(Completeness wanted, bool synchronize, 
   if (flusher_.is_broken()) {
     const std::optional<Anchor> clocks = read_clocks(library());
     if (wanted < Completeness::kCut || !clocks || flusher_.segment_number() == 0) return std::nullopt;
-    return JournalMark{journal_, flusher_.segment_number() + 1, *clocks, {this_thread_id(), cupti_now()}, {}, true};
+    return JournalMark{journal_, flusher_.segment_number() + 1, *clocks, {this_thread_id(), cupti_now()}, {}, true, {}};
   }
   if (!library().has(Feature::kFlushingIsSafe)) return std::nullopt;
   if (wanted == Completeness::kAsIs && is_paused_.load(std::memory_order_relaxed)) return std::nullopt;
   const int64_t deadline = clock_ns(CLOCK_MONOTONIC) + timeout_ns;
-  JournalMark mark{journal_, flusher_.segment_number(), {}, {this_thread_id(), cupti_now()}, {}, true};
+  JournalMark mark{journal_, flusher_.segment_number(), {}, {this_thread_id(), cupti_now()}, {}, true, {}};
   if (synchronize) synchronize_contexts();
   const std::optional<Anchor> clocks = read_clocks(library());
   if (!clocks) return std::nullopt;
@@ -576,7 +561,11 @@ std::optional<JournalMark> Session::mark(Completeness wanted, bool synchronize, 
   const BufferPool* const pool = pools_.current();
   mark.held = pool->held(number_.load(std::memory_order_relaxed));
   mark.has_calls = subscription_.has_calls();
-  if (wanted == Completeness::kAsIs) return mark;
+  if (wanted == Completeness::kAsIs) {
+    flusher_.count_dropped(library());
+    mark.losses = decode_thread_.losses();
+    return mark;
+  }
   // A step of the program does not wait for work that it did not wait for itself.
   if (wanted == Completeness::kRunning) {
     flush_rest(deadline);
@@ -585,8 +574,10 @@ std::optional<JournalMark> Session::mark(Completeness wanted, bool synchronize, 
     flush(0, deadline, wanted == Completeness::kCut ? kUnfinishedWait : kIdleWait,
           [&] { return std::any_of(mark.held.begin(), mark.held.end(), is_out); });
   }
+  flusher_.count_dropped(library());
   mark.held = decode_thread_.bring_journal_up_to_date(mark.held, deadline, wanted >= Completeness::kCut);
   mark.segment = flusher_.segment_number();
+  mark.losses = decode_thread_.losses();
   return mark;
 }
 
@@ -724,7 +715,7 @@ void Session::pop(OpenAnnotations& open, size_t index, bool suspends) {
     if (!open[i].is_pushed) continue;
     library().activity_api().pop_external_id(&popped);
   }
-  if (encloses) ranges_suspended_.fetch_add(open.suspend_within(id, index + 1), std::memory_order_relaxed);
+  if (encloses) ranges_.suspend(open.suspend_within(id, index + 1));
   for (size_t i = index + 1; changes_cupti && i < open.size(); ++i) {
     if (!open[i].is_pushed) continue;
     library().activity_api().push_external_id(open[i].id);
@@ -779,7 +770,7 @@ int Session::push_range(Owner owner, const RangeTexts& texts) {
   const size_t level = thread->open.count_of(owner);
   if (thread->open.is_full(owner)) {
     thread->open.leave_out(owner);
-    ranges_left_out_.fetch_add(1, std::memory_order_relaxed);
+    ranges_.leave_out();
     return static_cast<int>(level);
   }
   if (!has_ranges_.load(std::memory_order_relaxed)) {

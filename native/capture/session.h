@@ -5,8 +5,8 @@
 //   else: no allocation, no lock, no CUDA, no CUPTI, no Python. A lock that is taken in a callback and also held around
 //   a CUPTI call elsewhere is the deadlock in the issues of Kineto and PyTorch (pytorch#186295).
 // * the decode thread (decode_thread.h): holds no lock while it decodes. With a journal it also flushes CUPTI
-//   periodically, under a lock of JournalFlusher that no callback takes. With a budget it disables kinds, under
-//   control_ if that is free.
+//   periodically and takes its count of dropped records, under a lock of JournalFlusher that no callback takes. With a
+//   budget it disables kinds, under control_ if that is free.
 // * start, stop, abort: serialised by control_, which is held around CUPTI calls and never taken in a callback.
 // * push_annotation, pop_annotation, push_range, pop_range: any thread of the program; they take only AnnotationLog's
 //   lock.
@@ -74,6 +74,8 @@ struct JournalMark {
   // Whether all calls are recorded, which are in a buffer as soon as they return. The place of a kernel in its buffer
   // may be empty until it has ended.
   bool has_calls;
+  // The losses up to then (DecodeThread::losses).
+  std::map<std::string, int64_t> losses;
 };
 
 // An open session, for those who did not open it.
@@ -251,12 +253,10 @@ class Session {
   std::atomic<bool> collecting_{false};
   std::atomic<bool> accepting_{false};  // whether callbacks hand out buffers
   std::atomic<bool> may_decline_{false};
-  std::atomic<bool> has_launch_names_{true};   // whether CUPTI still records the ids of annotations
-  std::atomic<bool> has_ranges_{true};         // whether NVTX ranges are still recorded
-  std::atomic<Owner> program_{kProgram};       // whose annotations are recorded
-  std::atomic<uint64_t> ranges_suspended_{0};  // ranges that named nothing for a while (open_annotations.h)
-  std::atomic<uint64_t> ranges_left_out_{0};   // ranges that a thread had too many of
-  std::atomic<uint32_t> number_{0};            // of the open or the last session; stored with each buffer
+  std::atomic<bool> has_launch_names_{true};  // whether CUPTI still records the ids of annotations
+  std::atomic<bool> has_ranges_{true};        // whether NVTX ranges are still recorded
+  std::atomic<Owner> program_{kProgram};      // whose annotations are recorded
+  std::atomic<uint32_t> number_{0};           // of the open or the last session; stored with each buffer
   std::atomic<const cupti::Library*> library_{nullptr};
   // Never shrinks, because an annotation may be using any of them.
   std::vector<std::shared_ptr<const cupti::Library>> libraries_ GUARDED_BY(control_);

@@ -282,6 +282,24 @@ print(len(empty.recording.kernels), len(empty.recording.api_calls), empty.ledger
     assert recording.ledger.complete
 
 
+def test_a_step_of_a_recorded_program_states_what_cupti_dropped_in_it(folder):
+    done = run_python(
+        folder,
+        """
+import collector
+for number in range(3):
+    with collector.trace(strict=True) as step:
+        if number == 1:
+            driver.sim_inject(b"dropped_record", ctypes.c_int64(5), ctypes.c_int64(0), ctypes.c_int64(0), b"")
+        launch(b"inside", 5)
+    print(len(step.kernels), step.ledger.records_dropped, step.ledger.complete)
+""",
+    )
+    assert (done.returncode, done.stdout) == (0, "5 0 True\n0 5 False\n5 0 True\n"), done.stderr
+    (recording,) = recordings(folder)
+    assert (recording.ledger.records_dropped, recording.ledger.complete) == (5, False)
+
+
 def test_work_that_outlasts_a_step_of_a_recorded_program_is_in_the_recording(folder):
     done = run_python(
         folder,

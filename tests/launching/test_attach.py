@@ -146,6 +146,20 @@ def test_dumps_of_two_recordings_have_names_of_their_own(process, tmp_path, monk
     assert all(kernels(Recording.load(dump)) == {"kernel", "other"} for dump in tmp_path.iterdir())
 
 
+def test_a_part_states_what_cupti_dropped(folder, tmp_path):
+    before = "gpu.inject('dropped_record', count=5)\n"
+    with listening_program(before, TMPDIR=str(folder)) as child:
+        process = AttachedProcess(child.pid)
+        journal = process.start()
+        time.sleep(SOME_LAUNCHES_S)
+        assert attach(child.pid, "dump", "-q", "-o", tmp_path / "dump.gpurec") == 0
+        found = collector.load(tmp_path / "dump.gpurec").ledger
+        assert (found.records_dropped, found.complete) == (5, False)
+        process.stop()
+        assert Recording.load(journal).ledger.records_dropped == 5
+        shutil.rmtree(journal.parent)
+
+
 def test_two_recordings_at_one_time(process):
     journal = process.start()
     try:
