@@ -98,7 +98,7 @@ class NativeSource:
     def _subscribe(self, options: TraceOptions, others: _StartOptions) -> None:
         """Start with ``options``, except for the journal and the kinds, which are among the ``others``."""
         wanted = options.nvtx
-        self._native.select_nvtx(wanted is None or wanted is True, wanted if isinstance(wanted, tuple) else ())
+        domains: _StartOptions = {} if wanted is None or wanted is True else {"nvtx_domains": wanted or ()}
         try:
             self._native.start(
                 {
@@ -110,6 +110,7 @@ class NativeSource:
                     "share_subscription": options.share_subscription,
                     "budget_millionths": options.budget_millionths,
                     "budget_period_ms": options.budget_period_ms,
+                    **domains,
                     **others,
                 }
             )

@@ -123,7 +123,7 @@ def add_facts(capture: Capture, wanted: bool | tuple[str, ...] | None) -> str:
         return f"the source {environment.get('source')!r} records no NVTX ranges" if wanted else ""
     from collector import _native
 
-    status = _native.nvtx_status()
+    status = _native.nvtx_status(wanted if isinstance(wanted, tuple) else ())
     if not (wanted or _is_armed or status["libraries"]):
         return ""
     if status["failures"]:
@@ -138,7 +138,7 @@ def add_facts(capture: Capture, wanted: bool | tuple[str, ...] | None) -> str:
         environment["device_labels"] = labels
     if status["names_unknown"]:
         capture["counters"]["nvtx_names_unknown"] = status["names_unknown"]
-    return "; ".join(filter(None, [_missed(capture), _absent_domains(capture, wanted, status)]))
+    return "; ".join(filter(None, [_missed(capture), _absent_domains(capture, status)]))
 
 
 def is_armed() -> bool:
@@ -163,12 +163,12 @@ def _missed(capture: Capture) -> str:
     return f"NVTX of {texts['nvtx_missed']} {was} in use before the handler was armed: those ranges are not seen"
 
 
-def _absent_domains(capture: Capture, wanted: bool | tuple[str, ...] | None, status: Mapping[str, Any]) -> str:
+def _absent_domains(capture: Capture, status: Mapping[str, Any]) -> str:
     """Note the domains that a trace chose and the program has not made; return one line about them, if there are any.
 
     There are none as long as the program has made no domain at all.
     """
-    absent = status["absent"] if isinstance(wanted, tuple) else []
+    absent = status["absent"]
     if not absent:
         return ""
     others = [name for name in status["domains"] if name]

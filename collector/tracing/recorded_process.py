@@ -83,8 +83,8 @@ def _state_counters_at_exit() -> None:
 class RecordedWindow(NativeSource):
     """A step of a process that `collector run` records: the part of its journal between the begin and the end.
 
-    The recording loses nothing, and gets the annotations of the step. The kinds are those of the recording, and so is
-    the budget.
+    The recording loses nothing, and gets the annotations of the step. The kinds are those of the recording, and so are
+    the NVTX domains and the budget.
     """
 
     keeps_budget = False

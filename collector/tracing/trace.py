@@ -122,7 +122,7 @@ def trace(
             `Session.recording` loads it, and another process writes ``path`` from it.
         nvtx: record the NVTX ranges of the program and its libraries as annotations, or only those of some domains
             (``""`` is the default domain). By default ranges are recorded if `collector.nvtx.arm` was called, or
-            ``COLLECTOR_NVTX=1`` is set.
+            ``COLLECTOR_NVTX=1`` is set. A step of a process that is recorded has the domains of the recording.
         graphs: ``nodes`` records every kernel, copy and memset of a CUDA graph; ``whole`` records each launch of a
             graph as one activity, at the lowest cost per launch.
         counters: sample clocks, power, temperature, used memory and throttling of the GPUs 20 times a second, on a

@@ -143,6 +143,8 @@ capture::StartOptions start_options(const py::dict& options) {
     } else if (name == "is_recorder") {
       out.watch = item.second.cast<bool>();
       out.holder = out.watch ? capture::Holder::kRecorder : capture::Holder::kCaller;
+    } else if (name == "nvtx_domains") {
+      out.nvtx = {false, item.second.cast<std::vector<std::string>>()};
     } else if (name == "texts") {
       out.journal_texts = item.second.cast<std::map<std::string, std::string>>();
     } else {
@@ -347,10 +349,10 @@ py::dict benchmark_decode(const py::buffer& buffer, int cuda_version, int repeat
   return out;
 }
 
-py::dict nvtx_status() {
-  const nvtx::Status status = [] {
+py::dict nvtx_status(const std::vector<std::string>& wanted) {
+  const nvtx::Status status = [&wanted] {
     const GilRelease release;
-    return nvtx::status();
+    return nvtx::status(wanted);
   }();
   py::dict out;
   out["libraries"] = status.libraries;
@@ -494,13 +496,10 @@ PYBIND11_MODULE(_native, m, py::mod_gil_not_used()) {
   m.def(
       "remove_journal", [] { Session::instance().remove_journal(); }, py::call_guard<GilRelease>(),
       "Takes the last session's journal away.");
-  m.def(
-      "select_nvtx", [](bool all, const std::vector<std::string>& domains) { nvtx::select({all, domains}); },
-      py::arg("all"), py::arg("domains"),
-      "Which NVTX domains the next session records; the default domain is called \"\".");
   m.def("take_instantiated_graph", &capture::GraphLog::take_instantiated,
         "The id of the executable CUDA graph that this thread instantiated last in a session, once; 0: none.");
-  m.def("nvtx_status", &nvtx_status, "What the NVTX handler has seen in this process.");
+  m.def("nvtx_status", &nvtx_status, py::arg("wanted") = std::vector<std::string>{},
+        "What the NVTX handler has seen in this process, and which of the wanted domains it has not.");
   m.def("nvtx_copies", &nvtx_copies, py::call_guard<GilRelease>(),
         "(library, state) of each copy of NVTX in this process: fresh, handled, missed, unknown.");
   m.def("capture_library", &nvtx::library_path, "The path of libcollector_capture.so.");

@@ -256,8 +256,13 @@ std::optional<Failure> Session::start(const StartOptions& options) {
   }
 
   std::optional<Failure> failure;
+  const SelectRanges select_ranges = select_ranges_.load(std::memory_order_acquire);
+  RangeSelection nvtx_before;
+  bool is_selected = false;
   flusher_.reset();
   try {
+    if (select_ranges != nullptr) nvtx_before = select_ranges(options.nvtx);
+    is_selected = select_ranges != nullptr;
     failure = start_tracing(options);
   } catch (const std::exception& error) {  // no memory for the buffers, or no thread
     failure = Failure{cupti::FailureKind::kCuptiCall, std::string("tracing could not start: ") + error.what(),
@@ -266,6 +271,7 @@ std::optional<Failure> Session::start(const StartOptions& options) {
   if (failure) {
     roll_back();
     flusher_.remove();
+    if (is_selected) select_ranges(std::move(nvtx_before));
     return failure;
   }
   holder_ = options.holder;

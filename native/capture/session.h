@@ -33,6 +33,7 @@
 #include "capture/open_annotations.h"
 #include "capture/own_calls.h"
 #include "capture/range_log.h"
+#include "capture/range_selection.h"
 #include "capture/start_options.h"
 #include "capture/subscription.h"
 #include "cupti/library.h"
@@ -146,6 +147,8 @@ class Session {
 
   // Names that journals state; they must stay.
   void set_stated_names(const StatedNames* names) { decode_thread_.set_stated_names(names); }
+  // What reports the NVTX ranges, and is to report only those that a session has selected.
+  void set_select_ranges(SelectRanges select) { select_ranges_.store(select, std::memory_order_release); }
 
   // What is known of the launches of a session that is watched; no value if none is open.
   std::optional<WatchedState> watched_state();
@@ -264,6 +267,7 @@ class Session {
   Anchor start_ GUARDED_BY(control_){};
   Holder holder_ GUARDED_BY(control_) = Holder::kCaller;
   std::atomic<void (*)()> end_at_exit_{nullptr};
+  std::atomic<SelectRanges> select_ranges_{nullptr};
   const cupti::Library* left_at_exit_ GUARDED_BY(control_) = nullptr;  // the one for which leave_at_exit is registered
   std::optional<bool> peer_copies_ GUARDED_BY(control_);               // see Capture
   std::string journal_ GUARDED_BY(control_);                           // its path

@@ -10,6 +10,7 @@
 #include "capture/budget.h"
 #include "capture/capture_ranges.h"
 #include "capture/journal_segments.h"
+#include "capture/range_selection.h"
 #include "cupti/library.h"
 #include "kinds/generated/kinds.h"
 
@@ -48,6 +49,8 @@ struct StartOptions {
   // What recording may cost, in millionths of the time of one core, before kinds are left out; 0: anything.
   uint32_t budget_millionths = 0;
   int64_t budget_period_ns = Budget::kPeriod;
+  // The NVTX ranges that are recorded as annotations.
+  RangeSelection nvtx;
   // Record only these ranges of the program, which journal_only and watch must go with.
   CaptureRangeOptions ranges;
 };

@@ -124,9 +124,9 @@ class Injection {
 
  private:
   // States the libraries whose NVTX ranges the handler did not see, and the domains that were chosen and never made.
-  static void note_unseen_ranges() {
+  void note_unseen_ranges() const {
     constexpr size_t kMostDomains = 10;
-    const nvtx::DomainNames domains = nvtx::domain_names();
+    const nvtx::DomainNames domains = nvtx::domain_names(options_.start.nvtx.domains);
     if (!domains.absent.empty()) {
       Session::instance().note_facts({{"environment.nvtx_absent", joined(domains.absent, kMostDomains)},
                                       {"environment.nvtx_domains", joined(domains.made, kMostDomains)}},

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "cupti/activity_kinds.h"
-#include "nvtx/handler.h"
 
 namespace collector::inject {
 namespace {
@@ -108,7 +107,7 @@ RunOptions run_options() {
     for (std::string& name : names) {
       if (name == "default") name.clear();
     }
-    nvtx::select({false, names});
+    options.start.nvtx = {false, names};
   }
   return options;
 }

@@ -35,7 +35,7 @@ struct RunOptions {
   std::string socket_folder;  // empty: the socket has a name outside the file system
 };
 
-// Reads the variables, and selects the NVTX domains. Throws std::invalid_argument for an impossible value.
+// Reads the variables. Throws std::invalid_argument for an impossible value.
 RunOptions run_options();
 
 // The ranges that COLLECTOR_RUN_RANGE names. Throws std::invalid_argument for an impossible value.

@@ -1,6 +1,7 @@
 #include "nvtx/domains.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "capture/annotations.h"
 #include "nvtx/texts.h"
@@ -65,14 +66,15 @@ std::string_view Domains::text_of(const void* handle) {
 }
 
 bool Domains::is_selected(const std::string& name) const {
-  return all_ || std::find(selected_.begin(), selected_.end(), name) != selected_.end();
+  const std::vector<std::string>& domains = selection_.domains;
+  return selection_.all || std::find(domains.begin(), domains.end(), name) != domains.end();
 }
 
-void Domains::select(bool all, const std::vector<std::string>& names) {
+capture::RangeSelection Domains::select(capture::RangeSelection selection) {
   const threads::MutexLock lock(mutex_);
-  all_ = all;
-  selected_ = names;
+  std::swap(selection_, selection);
   for (Domain& domain : domains_) domain.is_wanted.store(is_selected(domain.name), std::memory_order_relaxed);
+  return selection;
 }
 
 std::vector<std::string> Domains::names() {
@@ -83,11 +85,11 @@ std::vector<std::string> Domains::names() {
   return names;
 }
 
-std::vector<std::string> Domains::absent() {
+std::vector<std::string> Domains::absent(const std::vector<std::string>& wanted) {
   const threads::MutexLock lock(mutex_);
   std::vector<std::string> names;
-  if (all_ || domains_.size() < 2) return names;
-  for (const std::string& name : selected_) {
+  if (domains_.size() < 2) return names;
+  for (const std::string& name : wanted) {
     const bool is_known = name.empty() || by_name_.count(name) != 0;
     if (!is_known && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }

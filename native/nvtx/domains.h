@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "capture/open_annotations.h"
+#include "capture/range_selection.h"
 #include "threads/mutex.h"
 
 namespace collector::nvtx {
@@ -68,14 +69,14 @@ class Domains {
   // The name of a category; null if it has none.
   const std::string* category(const Domain& domain, uint32_t category);
 
-  // Records only these domains from now on; `all`: every domain. The name of the default domain is empty.
-  void select(bool all, const std::vector<std::string>& names);
+  // Records only these domains from now on; returns the selection before.
+  capture::RangeSelection select(capture::RangeSelection selection);
 
   // The names of all domains, that of the default domain first.
   std::vector<std::string> names();
 
-  // The selected domains that the program has not made, though it has made others; without the default domain.
-  std::vector<std::string> absent();
+  // Those of these domains that the program has not made, though it has made others; without the default domain.
+  std::vector<std::string> absent(const std::vector<std::string>& wanted);
 
   // For forks.
   threads::Mutex& mutex() { return mutex_; }
@@ -84,8 +85,7 @@ class Domains {
   bool is_selected(const std::string& name) const REQUIRES(mutex_);
 
   threads::Mutex mutex_;
-  bool all_ GUARDED_BY(mutex_) = true;
-  std::vector<std::string> selected_ GUARDED_BY(mutex_);
+  capture::RangeSelection selection_ GUARDED_BY(mutex_);
   std::deque<Domain> domains_ GUARDED_BY(mutex_);
   std::map<std::string, Domain*, std::less<>> by_name_ GUARDED_BY(mutex_);
   std::deque<std::string> category_names_ GUARDED_BY(mutex_);  // never removed, because ranges may be using them

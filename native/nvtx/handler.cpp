@@ -76,10 +76,15 @@ HandlerLocks& fork_locks() {
   return *locks;
 }
 
-// Registered when the library is loaded, before any of the locks can be held.
+capture::RangeSelection select_ranges(capture::RangeSelection selection) {
+  return is_inert() ? selection : handler().domains.select(std::move(selection));
+}
+
+// Registered when the library is loaded, before any of the locks can be held, and before a session or a copy of NVTX.
 // NOLINTNEXTLINE(bugprone-throwing-static-initialization): without memory for it no program begins
 [[maybe_unused]] const int kRegistered = [] {
   fork_locks();
+  handler().session.set_select_ranges(select_ranges);
   return ::pthread_atfork([] { fork_locks().take(); }, [] { fork_locks().release(); },
                           [] {
                             if (!fork_locks().release()) handler().is_inert.store(true, std::memory_order_relaxed);
@@ -768,15 +773,11 @@ void attach(GetExportTable get_export_table) {
 
 }  // namespace
 
-void select(const Selection& selection) {
-  if (!is_inert()) handler().domains.select(selection.all, selection.domains);
-}
-
-Status status() {
+Status status(const std::vector<std::string>& wanted) {
   Handler& self = handler();
   Status status{};
   if (is_inert()) return status;
-  status.domains = domain_names();
+  status.domains = domain_names(wanted);
   status.failures = self.failures.load(std::memory_order_relaxed);
   status.cuda_names = self.cuda_names.names(self.session.known_library());
   status.next_tool_trouble = self.next.trouble();
@@ -787,10 +788,10 @@ Status status() {
   return status;
 }
 
-DomainNames domain_names() {
+DomainNames domain_names(const std::vector<std::string>& wanted) {
   if (is_inert()) return {};
   Handler& self = handler();
-  return {self.domains.names(), self.domains.absent()};
+  return {self.domains.names(), self.domains.absent(wanted)};
 }
 
 std::string library_path() { return path_of(reinterpret_cast<const void*>(&InitializeInjectionNvtx2)); }

@@ -24,16 +24,10 @@ extern "C" int InitializeInjectionNvtxExtension(collector::nvtx::ExtensionModule
 
 namespace collector::nvtx {
 
-// Which ranges the next session records.
-struct Selection {
-  bool all = true;                   // all domains
-  std::vector<std::string> domains;  // else these; "" is the default domain
-};
-
 // "" is the default domain.
 struct DomainNames {
   std::vector<std::string> made;
-  std::vector<std::string> absent;  // the selected domains that are not among them, if there are others
+  std::vector<std::string> absent;  // the wanted domains that are not among them, if there are others
 };
 
 // What the handler has seen since it was loaded.
@@ -46,12 +40,11 @@ struct Status {
   uint64_t failures;  // calls that were not recorded because memory ran out
 };
 
-void select(const Selection& selection);
-
-Status status();
+// `wanted`: the domains that a session has selected by name.
+Status status(const std::vector<std::string>& wanted = {});
 
 // The part of it that the exit of a program needs.
-DomainNames domain_names();
+DomainNames domain_names(const std::vector<std::string>& wanted);
 
 // The path of this library.
 std::string library_path();

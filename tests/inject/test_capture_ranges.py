@@ -191,31 +191,90 @@ def test_a_range_that_cannot_be_read_is_one_line(program, folder, name, value):
     assert f"COLLECTOR_RUN_{name}" in line
 
 
-def test_a_step_of_the_program_outside_its_ranges_says_why_it_is_not_traced(folder):
-    code = """
-import ctypes, os
+CUDA_PROGRAM = """
+import ctypes, os, time
 driver = ctypes.CDLL(os.environ["COLLECTOR_LIBCUDA"])
 driver.cuInit(0)
-context, function = ctypes.c_void_p(), ctypes.c_char_p()
+context = ctypes.c_void_p()
 driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
 driver.cuCtxSetCurrent(context)
-driver.cuModuleGetFunction(ctypes.byref(function), None, b"work")
+def launch(name, count):
+    function = ctypes.c_char_p()
+    driver.cuModuleGetFunction(ctypes.byref(function), None, name)
+    for _ in range(count):
+        driver.cuLaunchKernel(function, 8, 1, 1, 64, 1, 1, 0, None, None, None)
+"""
+"""A Python program that calls the driver alone."""
+
+
+def run_python(folder: Path, code: str, **variables: str) -> list[str]:
+    """The lines that such a program writes, of which ranges are recorded."""
+    environment = injected_environment(folder, PYTHONWARNINGS="ignore", **variables)
+    command = [sys.executable, "-c", CUDA_PROGRAM + code]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout.splitlines()
+
+
+def recording_in(folder: Path) -> collector.Step:
+    (journal,) = folder.iterdir()
+    return collector.load(journal)
+
+
+def test_a_step_of_the_program_outside_its_ranges_says_why_it_is_not_traced(folder):
+    code = """
 import collector
 with collector.trace() as outside:
     pass
 driver.cuProfilerStart()
 with collector.trace() as inside:
-    driver.cuLaunchKernel(function, 8, 1, 1, 64, 1, 1, 0, None, None, None)
+    launch(b"work", 1)
 driver.cuProfilerStop()
 print(outside.unavailable)
 print(len(inside.kernels), inside.ledger.complete, inside.ledger.capture_ranges_recorded)
 """
-    environment = injected_environment(folder, COLLECTOR_RUN_RANGE="cudaProfilerApi", PYTHONWARNINGS="ignore")
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    outside, inside = done.stdout.splitlines()
+    outside, inside = run_python(folder, code, COLLECTOR_RUN_RANGE="cudaProfilerApi")
     assert "`collector run --capture-range` records this process, and is outside its ranges" in outside
     assert inside == "1 True 0"
+
+
+NVTX_PROGRAM = """
+import collector
+from tests.support.nvtx_copy import NvtxCopy, attributes
+nvtx = NvtxCopy(os.environ["CUDA_INJECTION64_PATH"])
+lib = nvtx.DomainCreateA(b"lib")
+def launch_in(name):
+    nvtx.RangePushA(name)
+    nvtx.DomainRangePushEx(lib, attributes(name + b" of lib"))
+    launch(b"work", 1)
+    nvtx.DomainRangePop(lib)
+    nvtx.RangePop()
+    driver.cuCtxSynchronize()
+"""
+"""Its kernels are launched inside a range of the default domain and one of the domain `lib`."""
+
+
+@pytest.mark.parametrize("nvtx", ["False", "['lib']", "True", "None"])
+@pytest.mark.parametrize(
+    ("variables", "names"),
+    [
+        ({"COLLECTOR_RUN_NVTX": "lib"}, ["1 of lib", "2 of lib", "3 of lib"]),
+        ({"COLLECTOR_RUN_RANGE": "nvtx:2"}, ["2/2 of lib"]),
+        ({"COLLECTOR_RUN_RANGE": "nvtx:3"}, ["3/3 of lib"]),
+    ],
+    ids=["a domain", "the range in a step", "a range after a step"],
+)
+def test_a_step_of_the_program_does_not_choose_the_domains_of_the_recording(root, folder, nvtx, variables, names):
+    code = f"""
+launch_in(b"1")
+with collector.trace(nvtx={nvtx}):
+    launch_in(b"2")
+launch_in(b"3")
+"""
+    assert run_python(folder, NVTX_PROGRAM + code, PYTHONPATH=str(root), **variables) == []
+    step = recording_in(folder)
+    assert step.recording.annotations_of(step.recording.kernels) == names
+    assert step.ledger.complete
 
 
 def run(cwd: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:

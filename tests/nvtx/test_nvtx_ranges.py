@@ -11,10 +11,12 @@ import time
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import collector
 from collector import _native
-from collector.errors import InvalidFileError
+from collector.errors import CollectorError, InvalidFileError
 from collector.recording.journal import load_journal
 from collector.testing import SimulatedGpu
 from tests.support.nvtx_copy import NOT_TRACKED, NvtxCopy, attributes
@@ -571,6 +573,64 @@ def test_ranges_that_are_never_ended_take_bounded_memory(gpu, nvtx):
     assert step.ledger.source_counters["nvtx_ranges_lost"] == 16_000 - 4096
     assert sum(map(len, step.recording.strings)) < 70 << 20
     assert step.ledger.source_counters["ranges_without_name"] > 0
+
+
+SELECTIONS = [None, True, False, ("other",), ("", "other")]
+HAS_DEFAULT = {None: True, True: True, False: False, ("other",): False, ("", "other"): True}
+
+
+@pytest.mark.parametrize("inner", SELECTIONS)
+def test_a_trace_in_a_recorder_does_not_choose_the_domains_of_the_recording(gpu, nvtx, tmp_path, inner):
+    def launch(name: str) -> None:
+        nvtx.RangePushA(name.encode())
+        gpu.launch(name)
+        nvtx.RangePop()
+
+    nvtx.DomainCreateA(b"other")
+    with collector.record(folder=tmp_path / "dumps", strict=True) as recorder:
+        launch("before")
+        with collector.trace(nvtx=inner, strict=True) as step:
+            launch("inside")
+        launch("after")
+        gpu.synchronize()
+        dump = recorder.dump()
+    assert kernels(step) == {"inside": "inside"}
+    recorded = collector.load(dump.journal)
+    assert kernels(recorded) == {name: name for name in ("before", "inside", "after")}
+    assert recorded.ledger.losses() == []
+
+
+def test_a_trace_in_a_recorder_names_the_domains_that_are_absent(gpu, nvtx, tmp_path):
+    nvtx.DomainCreateA(b"other")
+    with (
+        collector.record(folder=tmp_path / "dumps", strict=True),
+        pytest.warns(collector.CollectorWarning, match="no NVTX domain named 'absent' was seen"),
+        collector.trace(nvtx=["absent", "other"]) as step,
+    ):
+        gpu.launch("kernel")
+    assert step.recording.environment["nvtx_absent"] == "absent"
+
+
+@settings(deadline=None, max_examples=20)
+@given(
+    outer=st.sampled_from(SELECTIONS),
+    refused=st.lists(st.one_of(st.just("record"), st.sampled_from(SELECTIONS)), max_size=4),
+)
+def test_sessions_that_are_refused_do_not_choose_the_domains_of_the_open_one(nvtx, tmp_path_factory, outer, refused):
+    nvtx.DomainCreateA(b"other")
+    with SimulatedGpu() as gpu, collector.trace(nvtx=outer) as step:
+        for number, selection in enumerate(["first", *refused]):
+            if selection == "record":
+                with pytest.raises(CollectorError):
+                    collector.record(folder=tmp_path_factory.mktemp("dumps"), strict=True)
+            elif selection != "first":
+                with pytest.raises(CollectorError), collector.trace(nvtx=selection, strict=True):
+                    pass
+            nvtx.RangePushA(b"range")
+            gpu.launch(f"kernel {number}")
+            nvtx.RangePop()
+    expected = "range" if HAS_DEFAULT[outer] else ""
+    assert kernels(step) == {f"kernel {number}": expected for number in range(len(refused) + 1)}
 
 
 @pytest.mark.medium

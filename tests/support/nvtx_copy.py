@@ -120,7 +120,9 @@ class NvtxCopy:
         return 1
 
     def __getattr__(self, name: str) -> Any:
-        module = next(module for module, functions in _MODULES.items() if name in functions)
+        module = next((module for module, functions in _MODULES.items() if name in functions), None)
+        if module is None:
+            raise AttributeError(name)
         number, *signature = _MODULES[module][name]
         address = self._functions[module][number]
         # NVTX does nothing where no tool has written a function.
