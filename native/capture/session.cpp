@@ -33,6 +33,9 @@ constexpr int64_t kUnfinishedWait = 500 * kMillisecond;  // for work that is run
 // program.
 constexpr size_t kJournaledBufferBytes = size_t{256} << 10;
 
+// The kinds that are disabled as soon as a range ends. The others stay enabled until its work has finished.
+std::vector<cupti::ActivityKind> call_kinds() { return {cupti::ActivityKind::kRuntime, cupti::ActivityKind::kDriver}; }
+
 void sleep_ns(int64_t ns) {
   const timespec time = timespec_of(ns);
   ::nanosleep(&time, nullptr);
@@ -600,9 +603,7 @@ void Session::open_capture_range_now() {
   RecordedRanges& ranges = capture_ranges_;
   if (const int64_t closed_ns = late_close_ns_.exchange(0); closed_ns != 0) close_capture_range_at(closed_ns);
   if (!ranges.options.has_ranges() || ranges.is_open) return;
-  if (ranges.recorded >= ranges.options.most || subscription_.enable(ranges.work_kinds)) {
-    subscription_.disable(ranges.work_kinds);
-    ranges.has_kinds = false;
+  if (ranges.is_over() || !enable_range_kinds()) {
     state_capture_ranges({});
     return;
   }
@@ -610,6 +611,14 @@ void Session::open_capture_range_now() {
   ++ranges.recorded;
   state_capture_ranges({{"range." + std::to_string(ranges.recorded) + ".begin_ns", cupti_now()}});
   is_paused_.store(false, std::memory_order_relaxed);
+}
+
+bool Session::enable_range_kinds() {
+  const RecordedRanges& ranges = capture_ranges_;
+  if (!subscription_.enable(ranges.work_kinds)) return true;
+  // Work of the range before may go on, and is recorded until it has settled.
+  subscription_.disable(ranges.has_kinds ? call_kinds() : ranges.work_kinds);
+  return false;
 }
 
 void Session::close_capture_range() {
@@ -630,7 +639,7 @@ void Session::close_capture_range_at(int64_t cupti_ns) {
   ranges.is_open = false;
   is_paused_.store(true, std::memory_order_relaxed);
   // Without records of later calls, LaunchWatch counts only the launches of ranges.
-  subscription_.disable({cupti::ActivityKind::kRuntime, cupti::ActivityKind::kDriver});
+  subscription_.disable(call_kinds());
   ranges.closed_ns = clock_ns(CLOCK_MONOTONIC);
   ranges.flushes = flusher_.flushes();
   const BufferPool& pool = *pools_.current();
@@ -653,14 +662,14 @@ Session::Settling Session::settle_capture_range() {
     const threads::MutexLock lock(control_);
     if (!active()) return Settling::kOver;
     if (const int64_t closed_ns = late_close_ns_.exchange(0); closed_ns != 0) close_capture_range_at(closed_ns);
-    if (capture_ranges_.is_open || !capture_ranges_.has_kinds) return Settling::kSettled;
+    if (!capture_ranges_.is_settling()) return capture_ranges_.is_over() ? Settling::kOver : Settling::kSettled;
   }
   decode_thread_.flush_soon();
   const std::optional<WatchedState> watched = watched_state();
   const threads::MutexLock lock(control_);
   if (!active()) return Settling::kOver;
   RecordedRanges& ranges = capture_ranges_;
-  if (ranges.is_open || !ranges.has_kinds) return Settling::kSettled;
+  if (!ranges.is_settling()) return ranges.is_over() ? Settling::kOver : Settling::kSettled;
   // What came back by a flush is decoded before the next one.
   const bool is_up_to_date = flusher_.flushes() >= ranges.flushes + 2;
   const bool is_complete =
@@ -669,7 +678,7 @@ Session::Settling Session::settle_capture_range() {
   if (!is_late && !(is_up_to_date && is_complete)) return Settling::kWaiting;
   subscription_.disable(ranges.work_kinds);
   ranges.has_kinds = false;
-  return ranges.recorded >= ranges.options.most ? Settling::kOver : Settling::kSettled;
+  return ranges.is_over() ? Settling::kOver : Settling::kSettled;
 }
 
 void Session::abort() {

@@ -220,6 +220,7 @@ class Session {
   std::optional<cupti::Failure> start_tracing(const StartOptions& options) REQUIRES(control_);
   std::optional<cupti::Failure> start_capture_ranges(const StartOptions& options) REQUIRES(control_);
   void open_capture_range_now() REQUIRES(control_);
+  bool enable_range_kinds() REQUIRES(control_);
   void close_capture_range_at(int64_t cupti_ns) REQUIRES(control_);
   void state_capture_ranges(const std::map<std::string, int64_t>& bounds) REQUIRES(control_);
   void begin_journal(const StartOptions& options) REQUIRES(control_);
@@ -282,6 +283,11 @@ class Session {
     int64_t closed_ns = 0;           // on CLOCK_MONOTONIC
     uint64_t flushes = 0;            // up to then
     uint64_t buffers_requested = 0;  // likewise
+
+    // Whether the last range that is recorded has ended.
+    bool is_over() const { return !is_open && recorded >= options.most; }
+    // Whether work of a range that has ended is recorded still.
+    bool is_settling() const { return !is_open && has_kinds; }
   };
   RecordedRanges capture_ranges_ GUARDED_BY(control_);
   std::atomic<int64_t> late_close_ns_{0};  // on CUPTI's clock: the end of a range that could not be noted then

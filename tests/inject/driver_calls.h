@@ -41,3 +41,5 @@ static void start_profiler(void) { check(cuProfilerStart(), "cuProfilerStart"); 
 static void stop_profiler(void) { check(cuProfilerStop(), "cuProfilerStop"); }
 
 static void inject_fault(const char* name) { check(sim_inject(name, -1, 0, 0, ""), "sim_inject"); }
+
+static void fail_next_call(const char* function) { check(sim_inject("error", 1, 0, 999, function), "sim_inject"); }

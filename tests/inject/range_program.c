@@ -8,7 +8,8 @@
      push:NAME, pop  an NVTX range of this thread          push@DOMAIN:NAME, pop@DOMAIN  in a domain
      wide:NAME       pushed as a wide text
      begin:NAME, end a range that ends anywhere            thread:NAME         a thread that ends in a range
-     fault:NAME      a fault of the simulator              kill                the end without warning
+     fault:NAME      a fault of the simulator              fail:FUNCTION       the function's next call fails there
+     kill            the end without warning
      exit:STATUS, _exit:STATUS, abort                      other ends
      forks:COUNT     children that push ranges, while a thread pushes ranges, too
 
@@ -144,6 +145,7 @@ int main(int count, char **arguments) {
     if ((rest = after(word, "push@")) != 0) push_in_domain(rest);
     if ((rest = after(word, "pop@")) != 0) nvtxDomainRangePop(domain_named(rest, rest + strlen(rest)));
     if ((rest = after(word, "fault:")) != 0) inject_fault(rest);
+    if ((rest = after(word, "fail:")) != 0) fail_next_call(rest);
     if ((rest = after(word, "wide:")) != 0) {
       swprintf(wide, 64, L"%s", rest);
       nvtxRangePushW(wide);

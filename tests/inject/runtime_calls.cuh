@@ -44,3 +44,5 @@ static void start_profiler(void) { check(cudaProfilerStart(), "cudaProfilerStart
 static void stop_profiler(void) { check(cudaProfilerStop(), "cudaProfilerStop"); }
 
 static void inject_fault(const char* name) { check(1, name); }
+
+static void fail_next_call(const char* function) { check(1, function); }

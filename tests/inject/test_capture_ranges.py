@@ -108,6 +108,50 @@ def test_the_first_ranges_alone(program, folder):
     assert step.ledger.complete
 
 
+@pytest.mark.parametrize("most", ["1", ""], ids=["it is not recorded", "it is recorded"])
+def test_work_that_runs_on_when_the_next_range_begins_is_recorded(program, folder, most):
+    words = "fault:lost_when_disabled init start launch:2000:inside stop start launch:500:next stop sync sleep:1500"
+    step = recorded(program, folder, words, **({"COLLECTOR_RUN_MOST_RANGES": most} if most else {}))
+    assert kernels(step) == {"inside": 2000} | ({} if most else {"next": 500})
+    assert ranges_of(step) == ((2, 1) if most else (2, 2))
+    assert step.ledger.complete
+
+
+def test_work_that_runs_on_when_the_next_range_cannot_be_recorded_is_recorded(program, folder):
+    words = (
+        "fault:lost_when_disabled init start launch:2000:first stop "
+        "fail:cuptiActivityEnable start launch:500:second stop sync sleep:1500 start launch:5:third stop sync sleep:700"
+    )
+    step = recorded(program, folder, words)
+    assert kernels(step) == {"first": 2000, "third": 5}
+    assert ranges_of(step) == (3, 2)
+    assert step.ledger.complete
+
+
+@pytest.mark.parametrize("next_range", ["", "driver.cuProfilerStart(); launch(b'next', 5); driver.cuProfilerStop()"])
+def test_after_the_last_range_the_program_is_not_recorded_any_more(folder, next_range):
+    """Another tool, or a trace of the program, may follow."""
+    code = f"""
+import collector
+driver.cuProfilerStart()
+launch(b"inside", 200)
+driver.cuProfilerStop()
+{next_range}
+driver.cuCtxSynchronize()
+from collector import _native
+while _native.is_active():  # the test's time limit ends the wait
+    time.sleep(0.05)
+with collector.trace(strict=True) as later:
+    launch(b"later", 3)
+print(len(later.kernels))
+"""
+    variables = {"COLLECTOR_RUN_RANGE": "cudaProfilerApi", "COLLECTOR_RUN_MOST_RANGES": "1"}
+    assert run_python(folder, code, **variables) == ["3"]
+    step = recording_in(folder)
+    assert kernels(step) == {"inside": 200}
+    assert (step.ledger.complete, step.ledger.interrupted) == (True, 0)
+
+
 def test_a_killed_program_leaves_its_ranges(program, folder):
     words = "init launch:7:before start launch:30:inside stop sync sleep:1500 start launch:5:last sync sleep:1500 kill"
     step = recorded(program, folder, words, status=-9)
