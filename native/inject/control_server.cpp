@@ -279,6 +279,8 @@ class ControlServer {
       } catch (const std::exception& error) {
         send_fields(connection.get(), refusal(error.what(), ""));
       }
+      // A child that was forked meanwhile has a copy, and keeps it open.
+      ::shutdown(connection.get(), SHUT_RDWR);
     }
     if (is_at(socket, address)) ::close(socket);
   }

@@ -160,6 +160,35 @@ def test_a_part_states_what_cupti_dropped(folder, tmp_path):
         shutil.rmtree(journal.parent)
 
 
+FORKING = """
+import warnings
+warnings.simplefilter("ignore")  # of forks in a program with threads
+parent = os.getpid()
+def fork():
+    while not ended.is_set():
+        gpu.launch("long", stream=5, duration_ns=9_000_000_000)
+        if os.fork() == 0:
+            while os.getppid() == parent:
+                time.sleep(0.1)
+            os._exit(0)
+        time.sleep(0.05)
+thread = threading.Thread(target=fork)
+"""
+"""Has a kernel that runs, for which a cut waits, and children that keep all descriptors open."""
+
+
+def test_a_process_answers_although_its_children_keep_the_connection_open(folder):
+    with listening_program(FORKING, TMPDIR=str(folder)) as child:
+        process = AttachedProcess(child.pid)
+        journal = process.start()
+        assert [process.cut().segment for _ in range(3)] == [2, 3, 4]
+        assert process.status().state == "attach"
+        assert process.stop() == (journal, "")
+        with pytest.raises(CollectorError, match="nothing is recorded in this process"):
+            process.cut()
+        shutil.rmtree(journal.parent)
+
+
 def test_two_recordings_at_one_time(process):
     journal = process.start()
     try:
