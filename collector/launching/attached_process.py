@@ -280,8 +280,14 @@ class SharedRecording:
 
     def _unlock(self) -> None:
         if self._lock >= 0:
-            os.close(self._lock)
+            _close_lock(self._lock)
             self._lock = -1
+
+
+def _close_lock(number: int) -> None:
+    with suppress(OSError):
+        fcntl.flock(number, fcntl.LOCK_UN)  # closing would leave the lock to a child forked meanwhile
+    os.close(number)
 
 
 def _unreachable(journal: Path, reason: str) -> CollectorError:
@@ -308,7 +314,7 @@ def check_unused(journal: Path) -> None:
                 "Wait for its end, or interrupt it",
             ) from None
         finally:
-            os.close(number)
+            _close_lock(number)
 
 
 def output_of_process(output: str, process_id: int) -> Path:

@@ -29,6 +29,8 @@ from collector.launching.attached_process import (
     AttachedProcess,
     Cut,
     NotListeningError,
+    SharedRecording,
+    check_unused,
     listen_remotely,
 )
 from collector.recording.recording import Recording
@@ -186,6 +188,36 @@ def test_a_process_answers_although_its_children_keep_the_connection_open(folder
         assert process.stop() == (journal, "")
         with pytest.raises(CollectorError, match="nothing is recorded in this process"):
             process.cut()
+        shutil.rmtree(journal.parent)
+
+
+@pytest.fixture
+def forked():
+    """Forks a child that keeps all descriptors open until the test ends."""
+    children = []
+
+    def fork() -> None:
+        if (child := os.fork()) == 0:
+            signal.pause()
+        children.append(child)
+
+    yield fork
+    for child in children:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def test_a_child_that_was_forked_while_a_recording_was_used_does_not_use_it(process, forked):
+    journal = process.start()
+    try:
+        with SharedRecording(process):
+            forked()
+            with pytest.raises(CollectorError, match="`collector attach record` uses this recording now"):
+                check_unused(journal)
+        check_unused(journal)
+        assert process.status().state == "attach"
+    finally:
+        process.stop()
         shutil.rmtree(journal.parent)
 
 

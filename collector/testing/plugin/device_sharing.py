@@ -86,6 +86,7 @@ class Sharing:
                 file.truncate()
                 file.write(json.dumps([{"process": c.process, "num_bytes": dict(c.num_bytes)} for c in claims]))
                 file.flush()
+                fcntl.flock(file, fcntl.LOCK_UN)  # closing would leave the lock to a child forked meanwhile
 
 
 def _alive(process: int) -> bool:

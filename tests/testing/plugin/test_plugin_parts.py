@@ -1,5 +1,7 @@
 """The plugin's small parts, each by itself: options, markers' requirements, names, sharing, leaks, snapshots."""
 
+import os
+import signal
 import sys
 import types
 
@@ -125,6 +127,19 @@ def test_a_claim_of_a_dead_process_is_void(tmp_path):
     assert '"0": 100' in file.read_text()
     sharing.release()
     assert file.read_text() == "[]"
+
+
+def test_a_child_that_was_forked_meanwhile_does_not_keep_the_claims(tmp_path):
+    sharing = Sharing(tmp_path / "claims", TOTAL)
+    with sharing._claims():
+        if (child := os.fork()) == 0:
+            signal.pause()
+    try:
+        sharing.claim({"0": 100})  # the test's time limit ends the wait
+        sharing.release()
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
 
 
 def test_each_worker_begins_with_another_device():
