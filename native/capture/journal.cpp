@@ -272,7 +272,7 @@ void Journal::put_new_callback_names(const store::Chunks<store::ApiCallRow>& cal
     const store::ApiCallRow* const run = calls.run(at, count);
     for (const store::ApiCallRow* row = run; row != run + count; ++row) {
       const auto domain = static_cast<cupti::CallbackDomain>(row->domain);
-      auto& known = known_callbacks_[domain == cupti::CallbackDomain::kRuntimeApi ? 1 : 0];
+      auto& known = known_callbacks_[cupti::index_of(domain)];
       if (row->callback_id >= known.size() || known[row->callback_id]) continue;
       known.set(row->callback_id);
       std::string name = library_->callback_name(domain, row->callback_id);

@@ -131,7 +131,7 @@ class Journal {
   int64_t decoded_ns_ = 0;
   std::map<std::pair<std::string_view, store::StreamKey>, size_t> rows_written_;
   size_t strings_written_ = 0;
-  std::array<std::bitset<cupti::kCallbackIds>, 2> known_callbacks_;  // of the driver and of the runtime: named already
+  std::array<std::bitset<cupti::kCallbackIds>, 2> known_callbacks_;  // by index_of: named already
 };
 
 }  // namespace collector::capture

@@ -9,6 +9,7 @@
 // Field names are CUPTI's own, so that a test can compare each offset with NVIDIA's headers.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "kinds/generated/kinds.h"
@@ -63,6 +64,11 @@ constexpr uint32_t kRuntimeProfilerStopCall = 172;
 // ApiCallData::callbackSite.
 constexpr uint32_t kCallEntered = 0;
 constexpr uint32_t kCallReturned = 1;
+
+// Above the number of every function of the driver and the runtime in CUDA 12.0 - 13.5.
+constexpr uint32_t kCallbackIds = 1024;
+// The place of the functions' domain in an array of both: first the driver, then the runtime.
+constexpr size_t index_of(CallbackDomain domain) { return domain == CallbackDomain::kRuntimeApi ? 1 : 0; }
 
 // The domain of callbacks about objects of the driver, and those about CUDA graphs (CUpti_CallbackIdResource).
 constexpr uint32_t kResourceDomain = 3;

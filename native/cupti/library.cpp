@@ -467,7 +467,7 @@ void Library::keep_callback_names() const {
   if (has_callback_names_.load(std::memory_order_relaxed)) return;
   CallbackNames names;  // memory may run out meanwhile
   for (const auto domain : {CallbackDomain::kDriverApi, CallbackDomain::kRuntimeApi}) {
-    std::vector<std::string>& of_domain = names[domain == CallbackDomain::kRuntimeApi ? 1 : 0];
+    std::vector<std::string>& of_domain = names[index_of(domain)];
     for (uint32_t id = 0; id < kCallbackIds; ++id) of_domain.push_back(callback_name(domain, id));
   }
   callback_names_ = std::move(names);
@@ -477,7 +477,7 @@ void Library::keep_callback_names() const {
 std::string Library::callback_name(CallbackDomain domain, uint32_t callback_id) const {
   const bool is_of_api = domain == CallbackDomain::kDriverApi || domain == CallbackDomain::kRuntimeApi;
   if (is_of_api && callback_id < kCallbackIds && has_callback_names_.load(std::memory_order_acquire)) {
-    return callback_names_[domain == CallbackDomain::kRuntimeApi ? 1 : 0][callback_id];
+    return callback_names_[index_of(domain)][callback_id];
   }
   const char* name = nullptr;
   if (cupti_.GetCallbackName == nullptr) return "";

@@ -24,9 +24,6 @@
 
 namespace collector::cupti {
 
-// Above the number of every function of the driver and the runtime in CUDA 12.0 - 13.5.
-inline constexpr uint32_t kCallbackIds = 1024;
-
 // NOLINTBEGIN(readability-identifier-naming): the members bear NVIDIA's own names.
 
 // Functions of the driver, with its plain int results.
@@ -163,7 +160,7 @@ class Library {
   const void* simulated_instance_ = nullptr;
   mutable std::array<std::atomic<uint32_t>, 64> strides_{};
 
-  using CallbackNames = std::array<std::vector<std::string>, 2>;  // of the driver and of the runtime, by id
+  using CallbackNames = std::array<std::vector<std::string>, 2>;  // by index_of, then by id
   mutable CallbackNames callback_names_;
   mutable std::atomic<bool> has_callback_names_{false};
 };

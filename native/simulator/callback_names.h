@@ -96,9 +96,6 @@ inline constexpr CallbackName kCallbackNames[] = {
     {cupti::CallbackDomain::kRuntimeApi, 443, "cudaGraphInstantiate_v12000"},
 };
 
-// Above every callback id of CUDA 12.0 - 13.5.
-inline constexpr uint32_t kCallbackIds = 1024;
-
 // The numbers of functions that libcupti 13.1 names: the names of all that the table does not contain are made up, as
 // long as theirs are.
 inline constexpr uint32_t kRuntimeFunctions = 845;

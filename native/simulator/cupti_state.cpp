@@ -89,7 +89,7 @@ bool Simulator::has_enabled() const {
 bool Simulator::attached() const { return subscribers.any() || has_enabled(); }
 
 Result Simulator::filter_api(ActivityKind kind, uint32_t callback_id, bool on) {
-  if (callback_id == 0 || callback_id >= kCallbackIds) return Result::kInvalidParameter;
+  if (callback_id == 0 || callback_id >= cupti::kCallbackIds) return Result::kInvalidParameter;
   muted_[kind == ActivityKind::kDriver ? 0 : 1][callback_id].store(!on);
   return Result::kSuccess;
 }

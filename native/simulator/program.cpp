@@ -37,7 +37,7 @@ void Simulator::end_call(const ApiCall& call) {
 
 void Simulator::write_api(const ApiCall& call, ThreadState& thread) {
   const auto wanted = [&](uint32_t id, ActivityKind kind, CallbackDomain domain) {
-    return id != 0 && enabled(kind) && !muted_[static_cast<size_t>(domain) - 1][id].load(std::memory_order_relaxed);
+    return id != 0 && enabled(kind) && !muted_[cupti::index_of(domain)][id].load(std::memory_order_relaxed);
   };
   const bool runtime = wanted(call.runtime_id, ActivityKind::kRuntime, CallbackDomain::kRuntimeApi);
   const bool driver = wanted(call.driver_id, ActivityKind::kDriver, CallbackDomain::kDriverApi);

@@ -324,7 +324,7 @@ class Simulator {
   std::atomic<uint32_t> worker_thread_id_{0};
 
   std::array<std::atomic<bool>, 64> enabled_{};
-  std::array<std::array<std::atomic<bool>, kCallbackIds>, 2> muted_{};
+  std::array<std::array<std::atomic<bool>, cupti::kCallbackIds>, 2> muted_{};
   std::array<std::atomic<uint64_t>, 32> attributes_{};
   std::atomic<uint32_t> next_correlation_{1};
   std::atomic<int64_t> next_grid_id_{1};

@@ -48,8 +48,8 @@ Result Subscribers::enable_callbacks(bool on, const void* handle, uint32_t domai
   auto* const subscriber = const_cast<Subscriber*>(find(handle));
   if (subscriber == nullptr || domain == 0 || domain > 6) return Result::kInvalidParameter;
   if (domain >= subscriber->on.size()) return Result::kSuccess;  // sync, NVTX, state: nothing is reported
-  if (callback_id >= static_cast<int64_t>(kCallbackIds)) return Result::kInvalidParameter;
-  for (size_t id = 0; id < kCallbackIds; ++id) {
+  if (callback_id >= static_cast<int64_t>(cupti::kCallbackIds)) return Result::kInvalidParameter;
+  for (size_t id = 0; id < cupti::kCallbackIds; ++id) {
     if (callback_id < 0 || id == static_cast<size_t>(callback_id)) subscriber->on[domain][id].store(on);
   }
   return Result::kSuccess;

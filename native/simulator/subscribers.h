@@ -7,7 +7,6 @@
 #include <string>
 
 #include "cupti/abi.h"
-#include "simulator/callback_names.h"
 #include "threads/mutex.h"
 
 namespace collector::simulator {
@@ -53,7 +52,7 @@ class Subscribers {
     std::string name;
     std::atomic<SubscriberCallback> callback{nullptr};
     std::atomic<void*> userdata{nullptr};
-    std::array<std::array<std::atomic<bool>, kCallbackIds>, 4> on{};
+    std::array<std::array<std::atomic<bool>, cupti::kCallbackIds>, 4> on{};
   };
 
   const Subscriber* find(const void* handle) const;
