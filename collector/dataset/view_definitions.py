@@ -20,6 +20,7 @@ from collector.dataset.dataset_tables import ENUMS
 from collector.dataset.step_facts import FACTS
 from collector.dataset.view_files import DIALECTS, view_texts
 from collector.errors import CollectorError
+from collector.merging.clocks import COLLECTIVE, ONE_WAY, PAIR, SAME_LENGTH
 from collector.runtime.optional_packages import optional_package
 
 if TYPE_CHECKING:
@@ -476,27 +477,38 @@ _FEWEST_STEPS = 3
 
 
 def _arrivals() -> Any:
-    """The collectives of each rank, numbered by step, name and launch shape; ``as_many``: all ranks have as many."""
+    """The collectives of each rank, numbered by step, name and what else tells them apart, as in the native answer.
+
+    Kernels are collectives by their name or op, see `collector.merging.clocks.COLLECTIVE`, or because their step states
+    them. What is stated of them counts if no rank of the run has collectives without any that is stated. ``as_many``:
+    all ranks that have such a collective have as many of it.
+    """
     ibis = optional_package("ibis")
     kernels = base_table("kernels")
-    kernels = kernels.filter(kernels["class"] == "communication")
-    shapes = {
-        shape: ibis.literal(",").join([kernels[f"{shape}_{axis}"].cast("string") for axis in "xyz"])
-        for shape in ("grid", "block")
-    }
-    kernels = kernels.mutate(**shapes)
-    own = ibis.window(
-        group_by=[kernels[name] for name in (*_PLACE, "name", "grid", "block")], order_by=[kernels.start_ns, kernels.id]
+    is_named = kernels.demangled_name.lower().re_search(COLLECTIVE.pattern)
+    kernels = kernels.mutate(
+        is_named=(is_named | kernels["op"].lower().re_search(COLLECTIVE.pattern)).coalesce(ibis.literal(value=False)),
+        **{
+            shape: ibis.literal(",").join([kernels[f"{shape}_{axis}"].cast("string") for axis in "xyz"])
+            for shape in ("grid", "block")
+        },
+        of_correlation_id=kernels.correlation_id.coalesce(ibis.literal(0, "int64")),
     )
+    kernels = _beside(kernels, _stated_collectives(), _OF_KERNEL)
+    kernels = kernels.mutate(is_stated=kernels.is_stated.coalesce(ibis.literal(0, "int64")))
+    kernels = kernels.filter(kernels.is_named | (kernels.is_stated > 0))
+    kernels = kernels.mutate(step_states=kernels.is_stated.max().over(_among(kernels, list(_PLACE))))
+    kernels = kernels.mutate(run_states=kernels.step_states.min().over(_among(kernels, ["run"])) > 0)
+    kernels = kernels.filter(kernels.is_named | kernels.run_states)
+    kernels = kernels.mutate(**{name: kernels.run_states.ifelse(kernels[name], None) for name in _STATED})
+    of_rank = [kernels[name] for name in (*_COLLECTIVE_KEY, "rank")]
     rows = kernels.select(
-        *_PLACE,
-        "name",
-        "grid",
-        "block",
+        *_COLLECTIVE_KEY,
+        "rank",
         "start_ns",
         "duration_ns",
         end_ns=kernels.start_ns + kernels.duration_ns,
-        ordinal=ibis.row_number().over(own),
+        ordinal=ibis.row_number().over(ibis.window(group_by=of_rank, order_by=[kernels.start_ns, kernels.id])),
     )
     rows = rows.mutate(number=rows.ordinal.count().over(_among(rows, [*_COLLECTIVE_KEY, "rank"])))
     of_key = _among(rows, _COLLECTIVE_KEY)
@@ -504,7 +516,32 @@ def _arrivals() -> Any:
     return _without(rows.mutate(as_many=as_many), "number")
 
 
-_COLLECTIVE_KEY = ["run", "step", "name", "grid", "block"]
+def _stated_collectives() -> Any:
+    """What steps state of the kernel with these keys, the last of several; see `shared_collective_name`."""
+    ibis = optional_package("ibis")
+    rows = base_table("collectives")
+    rows = rows.mutate(of_correlation_id=rows.correlation_id.coalesce(ibis.literal(0, "int64")))
+    latest = ibis.window(group_by=[rows[name] for name in _OF_KERNEL], order_by=rows.id.desc())
+    rows = rows.mutate(place=ibis.row_number().over(latest))
+    rows = rows.filter(rows.place == 0)
+    is_one_way = rows.name.isin(sorted(ONE_WAY))
+    has_length = rows.name.lower().re_search(SAME_LENGTH.pattern)
+    return rows.select(
+        *_OF_KERNEL,
+        is_stated=ibis.literal(1, "int64"),
+        collective=is_one_way.ifelse(PAIR, rows.name.nullif("")),
+        group_name=rows.group_name.nullif(""),
+        sequence=is_one_way.ifelse(None, rows.sequence.nullif(0)),
+        type_name=rows.type_name.nullif(""),
+        num_in_elements=has_length.ifelse(rows.num_in_elements.nullif(0), None),
+    )
+
+
+_OF_KERNEL = [*_PLACE, "device_id", "context_id", "stream_id", "start_ns", "of_correlation_id"]
+"""The columns that a stated collective and its kernel have in common."""
+_STATED = ("collective", "group_name", "sequence", "type_name", "num_in_elements")
+"""What a step states of a collective and is equal on all its ranks; NULL where it states nothing."""
+_COLLECTIVE_KEY = ["run", "step", "name", "demangled_name", "grid", "block", *_STATED]
 _COLLECTIVE = [*_COLLECTIVE_KEY, "ordinal"]
 
 
@@ -528,41 +565,61 @@ def _with_lower_median(rows: Any, keys: list[str], value: str, name: str) -> Any
     return _without(found, "place", "number")
 
 
-_OF_ONE = ("step", "name", "grid", "block", "ordinal")
+_OF_ONE = (*_COLLECTIVE_KEY[1:], "ordinal")
 """The columns that order the collectives of one rank."""
 
 
 def _clocks() -> Any:
-    """The offset of each rank's clock from that of the lowest rank of its run, by the ends of their collectives.
+    """The offset of each rank's clock from that of the rank ``reference``, by the ends of their collectives.
 
-    A collective ends on all ranks at nearly the same time. The offset is the lower median of the differences; it counts
-    where it is larger than the differences are apart, of at least three collectives, and else the clock is believed.
-    Of collectives that some ranks have more of, ordinals do not tell the pairs, so they do not count.
+    A collective ends on all ranks at nearly the same time. The offset is the lower median of the differences from the
+    lowest rank with which a rank ran collectives; it counts where it is larger than the differences are apart, of at
+    least three collectives, and else the clock is believed. That rank's own offset is added. The offsets of ranks with
+    the same ``reference`` are known to each other. Of collectives that some ranks have more of, ordinals do not tell
+    the pairs, so they do not count.
     """
     ibis = optional_package("ibis")
     keys = ["run", "rank"]
     every_arrival = _arrivals()
     arrivals = every_arrival.filter(every_arrival.as_many)
-    arrivals = arrivals.mutate(lowest=arrivals["rank"].min().over(_among(arrivals, ["run"])))
-    is_reference = arrivals["rank"] == arrivals.lowest
-    reference_end_ns = is_reference.ifelse(arrivals.end_ns, None).max().over(_among(arrivals, _COLLECTIVE))
-    pairs = arrivals.mutate(apart_ns=arrivals.end_ns - reference_end_ns)
-    pairs = pairs.filter(pairs.apart_ns.notnull())
+    arrivals = arrivals.mutate(first_rank=arrivals["rank"].min().over(_among(arrivals, _COLLECTIVE)))
+    # The rank of reference is the first one of each collective that it has in common with a rank.
+    arrivals = arrivals.mutate(
+        compared_with=arrivals.first_rank.min().over(_among(arrivals, keys)),
+        apart_ns=arrivals.end_ns
+        - (arrivals["rank"] == arrivals.first_rank)
+        .ifelse(arrivals.end_ns, None)
+        .max()
+        .over(_among(arrivals, _COLLECTIVE)),
+    )
+    pairs = arrivals.filter(arrivals.first_rank == arrivals.compared_with)
     pairs = _with_lower_median(pairs, keys, "apart_ns", "median_ns")
     pairs = pairs.mutate(away_ns=(pairs.apart_ns - pairs.median_ns).abs())
     pairs = _with_lower_median(pairs, keys, "away_ns", "error_ns")
-    found = pairs.group_by([*keys, "median_ns", "error_ns"]).aggregate(
+    found = pairs.group_by([*keys, "compared_with", "median_ns", "error_ns"]).aggregate(
         collectives=pairs.count(), most_ns=pairs.away_ns.max()
     )
     found = _beside(every_arrival.select(*keys).distinct(), found, keys)
     is_known = (found.collectives >= _FEWEST_COLLECTIVES) & (found.median_ns.abs() > found.most_ns)
     none = ibis.literal(0, "int64")
-    return found.select(
+    found = found.select(
         *keys,
         collectives=found.collectives.coalesce(none),
-        clock_offset_ns=is_known.ifelse(found.median_ns, none),
-        clock_error_ns=is_known.ifelse(found.error_ns, none),
-        clock=is_known.ifelse("estimated", "believed"),
+        compared_with=found.compared_with.coalesce(found["rank"]),
+        offset_ns=is_known.ifelse(found.median_ns, none),
+        error_ns=is_known.ifelse(found.error_ns, none),
+        is_known=is_known.coalesce(ibis.literal(value=False)),
+    )
+    other = found.select(**{f"other_{name}": found[name] for name in found.columns})
+    found = found.inner_join(other, [found.run == other.other_run, found.compared_with == other.other_rank])
+    is_first = found.other_compared_with == found.other_rank
+    return found.select(
+        *keys,
+        "collectives",
+        reference=found.other_compared_with,
+        clock_offset_ns=found.offset_ns + found.other_offset_ns,
+        clock_error_ns=found.error_ns + found.other_error_ns,
+        clock=(found.is_known & (is_first | found.other_is_known)).ifelse("estimated", "believed"),
     )
 
 
@@ -570,15 +627,17 @@ _FEWEST_COLLECTIVES = 3
 
 
 def _ranks() -> Any:
-    """Each collective of all ranks, by name, launch shape and ordinal: who arrived last, and what that cost the others.
+    """Each collective of all ranks, by its key and ordinal: who arrived last, and what that cost the others.
 
     Times are put right by the offsets of the view ``clocks``; waits within the errors of two clocks are none. The
     native answer pairs collectives whose ends are nearest to each other, because ranks may have recorded different
-    ones. Ordinals tell the same only if all ranks have as many, and if those with one ordinal ran at once on all ranks:
-    a collective ends after its last rank has begun. Of others nothing but the number of ranks is known.
+    ones. Ordinals tell the same only if all ranks have as many, if those with one ordinal ran at once on all ranks (a
+    collective ends after its last rank has begun), and if their ends are nearer to each other than to those of the
+    ordinals beside them. Of others, and of those whose ranks have clocks without a common reference, nothing but the
+    number of ranks is known.
     """
     ibis = optional_package("ibis")
-    clocks = _clocks().select("clock_offset_ns", "clock_error_ns", of_run="run", of_rank="rank")
+    clocks = _clocks().select("reference", "clock_offset_ns", "clock_error_ns", of_run="run", of_rank="rank")
     rows = _arrivals()
     rows = rows.inner_join(clocks, [rows.run == clocks.of_run, rows["rank"] == clocks.of_rank])
     rows = rows.select(
@@ -586,6 +645,7 @@ def _ranks() -> Any:
         "rank",
         "duration_ns",
         "as_many",
+        "reference",
         start_ns=rows.start_ns - rows.clock_offset_ns,
         end_ns=rows.end_ns - rows.clock_offset_ns,
         error_ns=rows.clock_error_ns,
@@ -595,11 +655,26 @@ def _ranks() -> Any:
         ranks=rows["rank"].count().over(of_collective),
         first_ns=rows.start_ns.min().over(of_collective),
         last_ns=rows.start_ns.max().over(of_collective),
-        ends_ns=rows.end_ns.min().over(of_collective),
+        first_end_ns=rows.end_ns.min().over(of_collective),
+        last_end_ns=rows.end_ns.max().over(of_collective),
         transfer_ns=rows.duration_ns.min().over(of_collective),
+        is_comparable=rows.reference.min().over(of_collective) == rows.reference.max().over(of_collective),
+    )
+    rows = rows.mutate(spread_ns=rows.last_end_ns - rows.first_end_ns)
+    on_rank = ibis.window(group_by=[rows[name] for name in (*_COLLECTIVE_KEY, "rank")], order_by=rows.ordinal)
+    # How much further apart the ends of two ordinals are than those of one of them; NULL after the last ordinal.
+    room_ns = rows.first_end_ns.lead().over(on_rank) - rows.last_end_ns
+    rows = rows.mutate(
+        together_ns=rows.first_end_ns - rows.last_ns,
+        room_ns=room_ns - ibis.greatest(rows.spread_ns, rows.spread_ns.lead().over(on_rank)),
     )
     of_key = _among(rows, _COLLECTIVE_KEY)
-    rows = rows.mutate(gap_ns=(rows.last_ns - rows.ends_ns).max().over(of_key))
+    rows = rows.mutate(
+        is_paired=rows.as_many
+        & rows.is_comparable
+        & (rows.together_ns.min().over(of_key) >= 0)
+        & (rows.room_ns.min().over(of_key).coalesce(ibis.literal(1, "int64")) > 0)
+    )
     rows = rows.filter(rows.ranks > 1)
     is_last = rows.start_ns == rows.last_ns
     rows = rows.mutate(straggler=is_last.ifelse(rows["rank"], None).min().over(_among(rows, _COLLECTIVE)))
@@ -608,9 +683,8 @@ def _ranks() -> Any:
     rows = rows.mutate(wait_ns=rows.last_ns - rows.start_ns, errors_ns=rows.error_ns + straggler_error_ns)
     counted = (rows.wait_ns > rows.errors_ns).ifelse(rows.wait_ns, ibis.literal(0, "int64"))
     rows = rows.group_by(
-        [*_COLLECTIVE, "straggler", "ranks", "first_ns", "last_ns", "transfer_ns", "as_many", "gap_ns"]
+        [*_COLLECTIVE, "straggler", "ranks", "first_ns", "last_ns", "transfer_ns", "is_paired"]
     ).aggregate(cost_ns=counted.sum())
-    is_paired = rows.as_many & (rows.gap_ns <= 0)
     figures = {
         "straggler": rows.straggler,
         "cost_ns": rows.cost_ns,
@@ -620,8 +694,8 @@ def _ranks() -> Any:
     return rows.select(
         *_COLLECTIVE,
         "ranks",
-        pairing=is_paired.ifelse("by ordinal", "unknown"),
-        **{name: is_paired.ifelse(figure, None) for name, figure in figures.items()},
+        pairing=rows.is_paired.ifelse("by ordinal", "unknown"),
+        **{name: rows.is_paired.ifelse(figure, None) for name, figure in figures.items()},
     )
 
 

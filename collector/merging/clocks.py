@@ -47,9 +47,11 @@ _CHANCE = 0.001
 _DETAIL = re.compile(r" ([a-z_]+):([\w,.]+)(?=$| )")
 _TELLING = ("collective", "group", "seq", "dtype", "grid", "block")
 """Launch details that are equal on all ranks of a collective."""
-_SAME_LENGTH = re.compile(r"all_?reduce|all_?gather|reduce_?scatter|broadcast", re.IGNORECASE)
+SAME_LENGTH = re.compile(r"all_?reduce|all_?gather|reduce_?scatter|broadcast", re.IGNORECASE)
 """Collectives to which each rank contributes the same number of elements."""
-_ONE_WAY = frozenset({"send", "recv"})
+ONE_WAY = frozenset({"send", "recv"})
+PAIR = "pair"
+"""What stands for both of `ONE_WAY` in the name that two ranks share."""
 
 
 @dataclass(frozen=True)
@@ -151,11 +153,11 @@ def shared_collective_name(name: str, stated: Mapping[str, str]) -> str:
     """
     details = dict(stated)
     collective = details.get("collective", "")
-    if collective in _ONE_WAY:
-        details["collective"] = "pair"
+    if collective in ONE_WAY:
+        details["collective"] = PAIR
         details.pop("seq", None)  # each side counts its own
     telling = [f"{key}:{details[key]}" for key in _TELLING if key in details]
-    if "elements" in details and _SAME_LENGTH.search(collective):
+    if "elements" in details and SAME_LENGTH.search(collective):
         telling.append(f"elements:{details['elements']}")
     return " ".join([name, *telling])
 

@@ -38,6 +38,15 @@ def duckdb_rows(dataset: Dataset) -> tuple[Rows, dict[str, list[str]]]:
     return found, columns
 
 
+def duckdb_view(dataset: Dataset, view: str) -> list[dict[str, Any]]:
+    """The rows of one view by the names of its columns, in no order."""
+    query = f'SELECT * FROM "{view}"'
+    with Database.of_dataset(dataset, query=query) as database:
+        cursor = database._connection.execute(query)
+        names = [each[0] for each in cursor.description]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
 def datafusion_rows(dataset: Dataset) -> Rows:
     datafusion = pytest.importorskip("datafusion")
     context = datafusion.SessionContext()
