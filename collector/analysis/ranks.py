@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from collector.analysis.answer import Column
@@ -70,7 +72,8 @@ def ranks(steps: Asked, *, by: str = "rank", clock_offsets: ClockOffsets = "esti
     """Waits in collectives, and which rank caused them.
 
     The rank of a recording is taken from its trace, its devices or the name of its file. Recordings in memory that
-    state no rank are numbered in the order in which they are given.
+    state no rank are numbered in the order in which they are given. Each run of a dataset has ranks, clocks and
+    collectives of its own; the rows of several runs begin with a column ``run``.
 
     Args:
         steps: the steps of at least two ranks.
@@ -79,11 +82,40 @@ def ranks(steps: Asked, *, by: str = "rank", clock_offsets: ClockOffsets = "esti
             ahead; None: the clocks are taken to be equal, as on one machine.
 
     Raises:
-        collector.CollectorError: there are no two ranks whose clocks can be related; the message says why.
+        collector.CollectorError: no run has two ranks whose clocks can be related; the message says why.
         ValueError: ``by`` has another value.
     """
     question = question_by(QUESTIONS, by, "waits are")
-    given = list(steps_in(steps))
+    of_runs: dict[str, list[Recording | TracedStep]] = defaultdict(list)
+    for step in steps_in(steps):
+        of_runs[getattr(step, "run", "")].append(step)
+    parts: dict[str, Part] = {}
+    refused: dict[str, CollectorError] = {}
+    for run, given in (of_runs or {"": []}).items():
+        try:
+            parts[run] = _part(given, by, clock_offsets)
+        except CollectorError as error:
+            refused[run] = error
+    if not parts:
+        run, refusal = next(iter(refused.items()))
+        raise refusal if len(refused) == 1 else CollectorError(f"run {run}: {refusal.cause}", refusal.remedy)
+    if len(of_runs) < 2:
+        (part,) = parts.values()
+        return question.ask_together(steps, lambda _: part)
+    question = replace(question, columns=(_RUN, *question.columns))
+    together = _together(parts, refused, question)
+    return question.ask_together(steps, lambda _: together)
+
+
+_RUN = Column("run", "text", "Run of the dataset; ranks and clocks are those of one run.")
+
+
+def _part(given: Sequence[Recording | TracedStep], by: str, clock_offsets: ClockOffsets) -> Part:
+    """The answer about the steps of one run.
+
+    Raises:
+        CollectorError: there are no two ranks whose clocks can be related.
+    """
     markers, unknown, found_by = _markers(given)
     offsets, losses = _offsets(markers, clock_offsets)
     if unknown:
@@ -93,7 +125,19 @@ def ranks(steps: Asked, *, by: str = "rank", clock_offsets: ClockOffsets = "esti
         losses.append(counted("{} collective[|s] [is|are] left out: no other rank has a partner of [it|theirs]", alone))
     waits = [_Waits.of(collective, offsets) for collective in collectives]
     rows = _by_rank(waits, offsets) if by == "rank" else _by_collective(waits)
-    return question.ask_together(steps, lambda _: Part(rows, losses=losses, notes=[found_by]))
+    return Part(rows, losses=losses, notes=[found_by])
+
+
+def _together(parts: Mapping[str, Part], refused: Mapping[str, CollectorError], question: Question) -> Part:
+    """The parts of several runs in one, whose rows begin with the run."""
+    rows = [(run, *row) for run, part in parts.items() for row in part.rows]
+    cost = [column.name for column in question.columns].index(question.summed[0])
+    rows.sort(key=lambda row: (-row[cost], row[:4]))
+    losses = [f"run {run}: {loss}" for run, part in parts.items() for loss in part.losses]
+    losses += [f"run {run} is left out: {error}" for run, error in refused.items()]
+    notes = {run: note for run, part in parts.items() for note in part.notes}
+    is_one = len(set(notes.values())) == 1
+    return Part(rows, losses=losses, notes=[note if is_one else f"Run {run}: {note}" for run, note in notes.items()])
 
 
 class _Waits(NamedTuple):

@@ -12,6 +12,7 @@ from sql_engines import duckdb_view
 
 from collector.analysis import ranks
 from collector.dataset import Dataset, DatasetWriter
+from collector.errors import CollectorError
 from collector.merging.clocks import shared_collective_name
 
 NAME = "ncclDevKernel_AllReduce_Sum_f32"
@@ -246,3 +247,86 @@ def test_figures_are_those_of_python_for_any_groups(tmp_path_factory):
         compared(dataset_of(tmp_path_factory.mktemp("runs"), builders))
 
     check()
+
+
+def two_ranks(late, ahead=0, later=0):
+    """Two ranks that run a collective for each pair of ``late``: how late each of them arrives."""
+    builders = []
+    for rank in range(2):
+        build = CaptureBuilder()
+        for key in ("cupti_start_ns", "cupti_stop_ns", "wall_start_ns", "wall_stop_ns"):
+            build.clock[key] += later
+        for number, lates in enumerate(late):
+            end = 20_000 * (number + 1) + 77 * number**3 + max(lates) + 2_000
+            collective(build, end - 2_000 - max(lates) + lates[rank], end, ahead=later + ahead * rank)
+        builders.append(build)
+    return builders
+
+
+RUNS = {"a": ([(0, 40), (30, 0), (0, 90), (10, 0)] * 3, 0, 0), "b": ([(60, 0), (0, 5)] * 6, 50_000, 3_600_000_000_000)}
+"""Two runs, in the second of which the clock of rank 1 is ahead."""
+
+
+def dataset_of_runs(folder):
+    for run, (late, ahead, later) in RUNS.items():
+        dataset = dataset_of(folder, two_ranks(late, ahead, later), run)
+    return dataset
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("by", ["rank", "collective"])
+def test_each_run_of_a_dataset_is_answered_as_if_it_were_alone(tmp_path, by):
+    dataset = dataset_of_runs(tmp_path)
+    answer = ranks(dataset, by=by)
+    alone = {run: ranks(Dataset(tmp_path, run=run), by=by) for run in RUNS}
+    for run, own in alone.items():
+        assert "run" not in own.values
+        assert [{key: value for key, value in row.items() if key != "run"} for row in answer if row["run"] == run] == [
+            *own
+        ]
+    assert answer.totals == {name: sum(own.totals[name] for own in alone.values()) for name in answer.totals}
+    assert (answer.losses, answer.notes) == ((), alone["a"].notes)
+    cost = answer["caused_ns" if by == "rank" else "cost_ns"].tolist()
+    assert cost == sorted(cost, reverse=True)
+
+
+@pytest.mark.medium
+def test_several_runs_cost_in_python_as_much_as_in_sql(tmp_path):
+    dataset = dataset_of_runs(tmp_path)
+    answer = ranks(dataset, by="collective")
+    found = {(row["run"], row["ordinal"], row["cost_ns"]) for row in duckdb_view(dataset, "answer_ranks")}
+    assert found == {(row["run"], row["ordinal"], row["cost_ns"]) for row in answer}
+    assert len(found) == 24
+
+
+@pytest.mark.medium
+def test_a_run_without_two_ranks_is_left_out(tmp_path):
+    dataset_of_runs(tmp_path)
+    dataset = dataset_of(tmp_path, [CaptureBuilder()], "alone")
+    answer = ranks(dataset)
+    assert set(answer["run"]) == {"a", "b"}
+    assert answer.losses[-1].startswith(
+        "run alone is left out: waits between ranks need the steps of at least two ranks: 1 was"
+    )
+    with pytest.raises(CollectorError, match="at least two ranks: 1 was given"):
+        ranks(Dataset(tmp_path, run="alone"))
+    with pytest.raises(CollectorError, match="run a: waits between ranks need the steps of at least two ranks: 1 was"):
+        ranks(Dataset(tmp_path, rank=0))
+
+
+@pytest.mark.medium
+def test_losses_and_notes_name_their_run(tmp_path):
+    builders = two_ranks(RUNS["a"][0])
+    collective(builders[0], 900_000, 901_000)
+    for build in builders:
+        for row in build.rows["kernels"]:
+            build.raw("collectives", **{key: row.get(key, 0) for key in ("start_ns", "stream_id", "context_id")},
+                      correlation_id=row["correlation_id"], group_name_id=build.text("dp"))  # fmt: skip
+    dataset_of_runs(tmp_path)
+    answer = ranks(dataset_of(tmp_path, builders, "c"))
+    assert answer.losses == ("run c: 1 collective is left out: no other rank has a partner of it",)
+    assert [note.partition(" told by")[0].partition(" that the")[0] for note in answer.notes] == [
+        "Run a: Collectives are",
+        "Run b: Collectives are",
+        "Run c: Collectives are those",
+    ]
