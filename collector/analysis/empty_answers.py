@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from collector.analysis.annotation_paths import has_whole_paths
-from collector.recording.schema import KINDS_ON_REQUEST, RECORDS
+from collector.recording.schema import KINDS_ON_REQUEST, RECORDS, SCHEMA
 from collector.text.wording import counted, listed
 
 if TYPE_CHECKING:
@@ -46,13 +46,27 @@ def why_empty(recordings: Sequence[Recording], tables: Sequence[str], otherwise:
     if apart:
         rows = listed(words, "or")
         return counted(f"The recording sets {{:,}} {rows} apart because of [its|their] times: see the ledger.", apart)
-    missing = f"no {counted(listed(words, 'or'), 0)}"
+    reason = _why_missing(recordings, tables, f"no {counted(listed(words, 'or'), 0)}")
+    if unknown := sum(map(_unknown_apart, recordings)):
+        rows = counted("{:,} row[|s] set apart because of [its|their] times", unknown)
+        reason += f", or they are among the {rows}, of which only the number is known: see the ledger"
+    return f"{reason}."
+
+
+def _why_missing(recordings: Sequence[Recording], tables: Sequence[str], missing: str) -> str:
+    """Why no row of some tables was recorded, without a full stop."""
     if not any(has_whole_paths(each) for each in recordings):
-        return f"The file has {missing}."
+        return f"The file has {missing}"
     kinds = list(dict.fromkeys(each.option for each in RECORDS if each.table in tables))
     if not kinds:
-        return f"The recording has {missing}: the program made none."
+        return f"The recording has {missing}: the program made none"
     if set(kinds) <= set(KINDS_ON_REQUEST):
-        return f"The recording has {missing}, which are recorded on request only (kind {listed(kinds)})."
+        return f"The recording has {missing}, which are recorded on request only (kind {listed(kinds)})"
     left_out = counted("the kind[|s] {{}} [was|were] left out", len(kinds)).format(listed(kinds))
-    return f"The recording has {missing}: none happened, or {left_out}."
+    return f"The recording has {missing}: none happened, or {left_out}"
+
+
+def _unknown_apart(recording: Recording) -> int:
+    """The number of rows that the ledger counts as set apart, and that may be of any table."""
+    stated = recording.ledger.invalid_timestamps + recording.ledger.out_of_window
+    return max(stated - sum(sum(recording.counts_apart(table)) for table in SCHEMA), 0)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from collector.dataset.dataset_tables import ARGS, LEDGER, RECORDED_TABLES
+from collector.dataset.dataset_tables import ARGS, LEDGER, RECORDED_TABLES, STEP_ROWS
 from collector.recording.annotation_details import Details
 from collector.recording.ledger import Ledger
 from collector.recording.recording import Clock, Recording
@@ -71,6 +71,7 @@ def recording_of(read: Callable[[str], pa.Table]) -> Recording:
         json.loads(step["environment"]),
         [Details.from_fields(json.loads(text)) for text in details],
         RowArguments(lambda: _arguments(read(ARGS.name))),
+        _apart(read(STEP_ROWS)),
     )
 
 
@@ -96,6 +97,12 @@ def _ledger(rows: pa.Table) -> tuple[Ledger, dict[str, int]]:
     own = {name: value for name, value in figures.items() if not name.startswith(_UNREAD)}
     ledger = Ledger.from_dict(own)
     return Ledger(**{**_fields(ledger), "unread": unread}), dict(ledger.source_counters)
+
+
+def _apart(rows: pa.Table) -> dict[str, tuple[int, int, int]] | None:
+    """The numbers of rows that are set apart, by tables of a recording; None: they are not stored."""
+    counts = zip(*(rows[name].to_pylist() for name in ("invalid", "early", "late")), strict=True)
+    return dict(zip(rows["table"].to_pylist(), counts, strict=True)) or None
 
 
 def _fields(ledger: Ledger) -> dict[str, Any]:

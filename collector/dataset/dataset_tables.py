@@ -224,6 +224,8 @@ TRACE_EVENTS = DatasetTable(
 
 LEDGER = "ledger"
 """The table of facts from which a recording's ledger is restored."""
+STEP_ROWS = "step_rows"
+"""The table of facts from which the numbers of rows that a recording sets apart are restored."""
 
 ENUMS: Mapping[str, Mapping[int, str]] = {
     "enum_copy_kind": dict(enumerate(COPY_KINDS)),

@@ -116,17 +116,10 @@ def _steps_of_dataset(dataset: Dataset) -> Iterator[_StepToWrite]:
     runs = {row.pop("run"): row for row in dataset.table(RUNS.name).to_pylist()}
     ranks = {(row.pop("run"), row.pop("rank")): row for row in dataset.table(RANKS.name).to_pylist()}
     for key, step in zip(dataset.keys, dataset, strict=True):
-        copied = {
-            name: rows.drop_columns(["run", "rank"])
-            for name in _COPIED
-            if len(rows := dataset.table(name, run=key.run, rank=key.rank, step=key.step))
-        }
+        events = dataset.table(TRACE_EVENTS.name, run=key.run, rank=key.rank, step=key.step)
+        copied = {TRACE_EVENTS.name: events.drop_columns(["run", "rank"])} if len(events) else {}
         known = {RUNS.name: runs.get(key.run, {}), RANKS.name: ranks.get(key[:2], {})}
         yield _StepToWrite(key.run, key.rank, key.step, names[key], step, copied, known)
-
-
-_COPIED = (TRACE_EVENTS.name, "step_rows")
-"""Tables of a dataset that its recordings do not have: a row that is set apart is counted, and not stored."""
 
 
 def export_sqlite(dataset: Dataset, target: Path) -> None:

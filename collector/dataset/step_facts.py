@@ -14,7 +14,7 @@ from collector.analysis.answer import Column
 from collector.analysis.questions import QUESTIONS
 from collector.analysis.shared_values import shared_values
 from collector.dataset.dataset_arrow import table_of
-from collector.dataset.dataset_tables import DOUBLE, INT64, LEDGER, STEP, TEXT
+from collector.dataset.dataset_tables import DOUBLE, INT64, LEDGER, STEP, STEP_ROWS, TEXT
 from collector.dataset.fact_tables import fact_tables
 from collector.recording.capture import empty_capture
 from collector.recording.recording import Recording
@@ -52,7 +52,7 @@ FACTS: Mapping[str, tuple[str, str]] = {
     "step_marks": ("steps", ""),
     "step_code_loading": ("code_loading", ""),
     "step_cost": ("tracing_cost", ""),
-    "step_rows": ("ledger", "table"),
+    STEP_ROWS: ("ledger", "table"),
     LEDGER: ("ledger", "figure"),
 }
 """Table -> the question that it answers, and what its rows are counted by; of a question's tables the first is the one

@@ -123,8 +123,12 @@ class Recording(TablesOfRecording):
         environment: Mapping[str, Any],
         details: Iterable[Details] = (),
         arguments: RowArguments | None = None,
+        apart: Mapping[str, tuple[int, int, int]] | None = None,
     ) -> None:
-        """Keep the parts (kept, invalid, early, late) unchanged; `from_capture` makes them."""
+        """Keep the parts (kept, invalid, early, late) unchanged; `from_capture` makes them.
+
+        ``apart`` has the numbers that `counts_apart` returns, by table, where the parts lack some of these rows.
+        """
         self._annotated = LaunchAnnotations(
             [part.annotations.columns for part in parts], parts[0].external_correlations.columns, strings
         )
@@ -145,6 +149,7 @@ class Recording(TablesOfRecording):
         """Metadata of annotations at index ``annotations.details_id`` - 1; 0 means none."""
         self.arguments = arguments or RowArguments()
         """Arguments of rows from the file of another program that have no column, as text."""
+        self._apart = apart
         self._row_indices: dict[str, RowIndex] = {}
         self._frozen = True
 
@@ -166,7 +171,12 @@ class Recording(TablesOfRecording):
         return self._tables, self.invalid, self.early, self.late
 
     def counts_apart(self, table: str) -> tuple[int, int, int]:
-        """The numbers of rows of a table that are `invalid`, `early` and `late`, without those of `are_names_alone`."""
+        """The numbers of rows of a table that are `invalid`, `early` and `late`, without those of `are_names_alone`.
+
+        A recording of a dataset counts such rows, but does not have them.
+        """
+        if self._apart is not None:
+            return self._apart.get(table, (0, 0, 0))
         names = int(are_names_alone(self.invalid.annotations).sum()) if table == "annotations" else 0
         invalid, early, late = (len(getattr(part, table)) for part in (self.invalid, self.early, self.late))
         return invalid - names, early, late
@@ -315,6 +325,7 @@ class Recording(TablesOfRecording):
             self.environment,
             self.details,
             self.arguments,
+            self._apart,
         )
 
     def to_capture(self) -> Capture:

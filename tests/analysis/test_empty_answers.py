@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+import collector
 from collector.analysis.questions import QUESTIONS
 from collector.cli import main
 from collector.errors import CollectorError
@@ -106,6 +107,28 @@ def test_reasons(build, name, fill, source, reason):
     assert answers_about(fill(build).recording(), name, "").notes == (reason,)
 
 
+@pytest.mark.parametrize(
+    ("source", "asked", "reason"),
+    [
+        ("native", "kernels", "The recording has no kernels: none happened, or the kind kernels was left out"),
+        (
+            "native",
+            "memory",
+            "The recording has no memory operations, which are recorded on request only (kind memory_operations)",
+        ),
+        ("profiler", "kernels", "The file has no kernels"),
+    ],
+)
+def test_rows_that_are_set_apart_and_missing_may_be_those_that_were_asked_for(build, source, asked, reason):
+    """A part of a recording and a Chrome trace have only the number of such rows."""
+    build.environment["source"] = source
+    part = late_work(build).recording().between(build.clock["cupti_start_ns"] + 5)
+    assert answers_about(part, asked, "").notes == (
+        f"{reason}, or they are among the 3 rows set apart because of their times, of which only the number is known: "
+        "see the ledger.",
+    )
+
+
 @pytest.mark.parametrize("by", QUESTIONS["ranks"].by)
 def test_ranks_without_a_common_collective(build, by):
     ranks = [type(build)().kernel(f"ncclDevKernel_{name}", 10).recording() for name in ("AllReduce", "AllGather")]
@@ -131,6 +154,13 @@ def test_every_table_that_a_question_needs_exists():
     from collector.analysis.empty_answers import _ROWS
 
     assert set(_ROWS) <= set(SCHEMA)
+
+
+def test_a_chrome_trace_without_the_rows_that_were_set_apart_does_not_say_that_none_happened(build, tmp_path):
+    build.environment["source"] = "native"
+    late_work(build).recording().save(tmp_path / "step.json")
+    (note,) = answers_about(collector.load(tmp_path / "step.json"), "kernels", "").notes
+    assert "or they are among the 3 rows set apart because of their times" in note
 
 
 def test_the_command_says_it(build, tmp_path, capsys):

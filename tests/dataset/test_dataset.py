@@ -26,11 +26,7 @@ from collector.dataset.dataset_tables import RECORDED_TABLES
 def answers(step):
     """Every answer about one step."""
     asked = [(name, by) for name, each in QUESTIONS.items() if not each.of_ranks for by in each.by or ("",)]
-    return {
-        (name, by): QUESTIONS[name].ask(step, **({"by": by} if by else {})).to_json()
-        for name, by in asked
-        if (name, by) != ("ledger", "table")  # rows that are set apart are counted, and not stored
-    }
+    return {(name, by): QUESTIONS[name].ask(step, **({"by": by} if by else {})).to_json() for name, by in asked}
 
 
 def write(folder, recording, **options):
@@ -52,6 +48,19 @@ def test_recorded_traces_give_the_same_answers_after_they_were_stored(recorded_t
             writer.write(trace.recording)
     for trace, step in zip(recorded_traces, Dataset(tmp_path), strict=True):
         assert answers(step) == answers(trace.recording)
+
+
+@pytest.mark.medium
+def test_rows_that_are_set_apart_are_counted_for_each_table_though_they_are_not_stored(build, tmp_path):
+    build.environment["source"] = "native"
+    build.kernel("gemm", 999_999, 100).memset(-50, 10).annotation("late", 999_999, 100, 1).annotation("ran", -9, 20, 2)
+    build.call("cuLaunchKernel", 5, -9)
+    recording = build.recording()
+    (step,) = write(tmp_path / "runs", recording)
+    assert answers(step) == answers(recording)
+    assert analysis.kernels(step).notes == ("The recording sets 1 kernel apart because of its times: see the ledger.",)
+    (again,) = write(tmp_path / "again", step.recording)
+    assert answers(again) == answers(recording)
 
 
 def test_annotations_and_their_details_come_back(build, tmp_path):
