@@ -224,8 +224,10 @@ def _copies() -> Any:
     kinds, memory = base_table("enum_copy_kind"), base_table("enum_memory_kind")
 
     def named(rows: Any, column: str, labels: Any, name: str) -> Any:
-        labels = labels.select(**{f"{name}_id": labels.id, name: labels.label})
-        return _without(rows.inner_join(labels, rows[column] == labels[f"{name}_id"]), f"{name}_id")
+        """With the label of a kind, or its number if a newer CUPTI added it, as `collector.recording.kind_names`."""
+        rows = _beside(rows, labels.select(**{column: labels.id, name: labels.label}), [column])
+        number = ibis.literal("kind ") + rows[column].cast("string")
+        return rows.mutate(**{name: rows[name].coalesce(number)})
 
     copies = named(
         named(named(copies, "copy_kind", kinds, "kind"), "src_kind", memory, "source"), "dst_kind", memory, "target"
