@@ -170,10 +170,10 @@ FROM (
               "t14"."device_id",
               "t14"."context_id",
               "t14"."stream_id",
-              "t14"."call_ns" AS "at_ns",
+              LEAST("t14"."call_ns", "t14"."start_ns") AS "at_ns",
               1 AS "change"
             FROM "t13" AS "t14"
-          ) AS "t15"
+          ) AS "t16"
           UNION ALL
           SELECT
             *
@@ -188,7 +188,7 @@ FROM (
               "t14"."start_ns" AS "at_ns",
               -1 AS "change"
             FROM "t13" AS "t14"
-          ) AS "t16"
+          ) AS "t15"
         ) AS "t17"
       ) AS t17
       GROUP BY

@@ -149,10 +149,10 @@ FROM (
           `t14`.`device_id`,
           `t14`.`context_id`,
           `t14`.`stream_id`,
-          `t14`.`call_ns` AS `at_ns`,
+          LEAST(`t14`.`call_ns`, `t14`.`start_ns`) AS `at_ns`,
           1 AS `change`
         FROM `t13` AS `t14`
-      ) AS `t15`
+      ) AS `t16`
       UNION ALL
       SELECT
         *
@@ -167,7 +167,7 @@ FROM (
           `t14`.`start_ns` AS `at_ns`,
           -1 AS `change`
         FROM `t13` AS `t14`
-      ) AS `t16`
+      ) AS `t15`
     ) AS `t17`
     GROUP BY
       1,
