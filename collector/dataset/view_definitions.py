@@ -140,7 +140,6 @@ def _edges() -> Any:
     """The moments at which activities of each class begin (1) and end (-1), by device."""
     ibis = optional_package("ibis")
     rows = _in_step(_activities())
-    rows = rows.filter(rows.end_ns > rows.start_ns)
     sides = []
     for time, change in (("start_ns", 1), ("end_ns", -1)):
         changes = {
@@ -154,7 +153,8 @@ def _edges() -> Any:
 def _spans() -> Any:
     """The spans between such moments, with the number of activities of each class that run in them.
 
-    Of edges at one moment only the last has a span, and the others have none: in which order these come matters not.
+    Of edges at one moment only the last has a length, and the others have none: in which order these come matters not.
+    They are kept, because activities without a duration may be all that a device has.
     """
     ibis = optional_package("ibis")
     places = [*_PLACE, "device_id"]
@@ -163,11 +163,11 @@ def _spans() -> Any:
     so_far = ibis.window(**in_order, preceding=None, following=0)
     spans = edges.select(
         *places,
-        length_ns=edges.at_ns.lead().over(ibis.window(**in_order)) - edges.at_ns,
+        length_ns=edges.at_ns.lead().over(ibis.window(**in_order)).coalesce(edges.at_ns) - edges.at_ns,
         **{name: edges[name].sum().over(so_far) for name in _CLASSES},
     )
-    spans = spans.filter(spans.length_ns > 0)
-    return spans.mutate(running=sum((spans[name] for name in _CLASSES[1:]), spans[_CLASSES[0]]))
+    running = sum((spans[name] for name in _CLASSES[1:]), spans[_CLASSES[0]])
+    return spans.mutate(running=(spans.length_ns > 0).ifelse(running, ibis.literal(0, "int64")))
 
 
 def _time_where(spans: Any, condition: Any) -> Any:

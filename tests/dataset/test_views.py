@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 import collector
@@ -11,7 +13,8 @@ from collector.errors import CollectorError
 pytest.importorskip("pyarrow")
 pytest.importorskip("duckdb")
 
-from sql_engines import datafusion_rows, duckdb_rows, native_rows, native_steps
+from random_steps import random_step
+from sql_engines import datafusion_rows, duckdb_rows, duckdb_view, native_rows, native_steps, sorted_rows
 
 from collector.analysis.questions import QUESTIONS
 from collector.dataset import Dataset, DatasetWriter
@@ -101,6 +104,65 @@ def test_the_worked_example_has_its_figures(example, tmp_path):
         assert gaps["idle_ns"].tolist() == [100, 20, 110, 10, 70]
     causes = dataset.sql("select synchronize_ns, host_ns, tail_ns from answer_idle_gaps order by start_ns")
     assert [tuple(row.values()) for row in causes][2:] == [(10, 50, 0), (0, 0, 0), (0, 0, 70)]
+
+
+def dataset_of(folder, *builders):
+    with DatasetWriter(folder, run="a") as writer:
+        for build in builders:
+            writer.write(build.recording())
+    return Dataset(folder)
+
+
+def check_computed(dataset, question):
+    """The figures that a view computes from rows are those that were stored, which are the native ones."""
+    computed, stored = (duckdb_view(dataset, f"{kind}_{question}") for kind in ("computed", "answer"))
+    assert computed
+    assert sorted_rows(computed) == sorted_rows({name: row[name] for name in computed[0]} for row in stored)
+    return computed
+
+
+@pytest.mark.medium
+def test_copies_of_kinds_that_a_later_cupti_may_add_count_under_their_numbers(build, tmp_path):
+    build.memcpy(10, copy_kind=77).memcpy(20, src_kind=9).memcpy(30, dst_kind=9).memset(40, memory_kind=44)
+    found = check_computed(dataset_of(tmp_path, build), "copies")
+    assert {(row["kind"], row["source"], row["target"], row["num_bytes"]) for row in found} == {
+        ("kind 77", "Pageable", "Device", 4096),
+        ("HtoD", "kind 9", "Device", 4096),
+        ("HtoD", "Pageable", "kind 9", 4096),
+        ("memset", "", "kind 44", 4096),
+    }
+
+
+@pytest.mark.medium
+def test_an_activity_that_began_before_its_call_was_never_queued(build, tmp_path):
+    build.call("cudaLaunchKernel_v7000", 100, 10, correlation_id=1).kernel("k", 90, correlation_id=1)
+    build.call("cudaLaunchKernel_v7000", 200, 10, correlation_id=2).kernel("k", 290, correlation_id=2, stream_id=8)
+    found = check_computed(dataset_of(tmp_path, build), "queue")
+    assert {(row["stream_id"], row["window_ns"], row["max_depth"]) for row in found} == {(7, 0, 0), (8, 90, 1)}
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("question", ["devices", "overlap", "concurrency"])
+def test_a_device_whose_activities_have_no_duration_was_idle(build, tmp_path, question):
+    build.kernel("k", 10, 0).memset(10, 0).kernel("k", 10, 30, device_id=1).kernel("k", 20, 0, device_id=1)
+    found = check_computed(dataset_of(tmp_path, build), question)
+    assert {row["device_id"] for row in found} == {0, 1}
+
+
+@pytest.mark.slow
+def test_answers_of_views_are_the_native_ones_for_any_steps(tmp_path_factory):
+    hypothesis = pytest.importorskip("hypothesis")
+    from properties import examples
+
+    st = hypothesis.strategies
+
+    # The seeds say nothing about the size of a step, so that smaller ones are no simpler.
+    @hypothesis.settings(max_examples=examples(3), phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate])
+    @hypothesis.given(st.lists(st.integers(0, 1 << 32), min_size=8, max_size=8))
+    def check(seeds):
+        rows_as_native(dataset_of(tmp_path_factory.mktemp("runs"), *(random_step(Random(seed)) for seed in seeds)))
+
+    check()
 
 
 @pytest.mark.medium

@@ -182,16 +182,23 @@ FROM (
     `t18`.`communication`,
     `t18`.`copy`,
     `t18`.`memset`,
-    `t18`.`compute` + `t18`.`communication` + `t18`.`copy` + `t18`.`memset` AS `running`
+    IF(
+      `t18`.`length_ns` > 0,
+      `t18`.`compute` + `t18`.`communication` + `t18`.`copy` + `t18`.`memset`,
+      0
+    ) AS `running`
   FROM (
     SELECT
       `t17`.`run`,
       `t17`.`rank`,
       `t17`.`step`,
       `t17`.`device_id`,
-      LEAD(`t17`.`at_ns`) OVER (
-        PARTITION BY `t17`.`run`, `t17`.`rank`, `t17`.`step`, `t17`.`device_id`
-        ORDER BY `t17`.`at_ns` ASC
+      COALESCE(
+        LEAD(`t17`.`at_ns`) OVER (
+          PARTITION BY `t17`.`run`, `t17`.`rank`, `t17`.`step`, `t17`.`device_id`
+          ORDER BY `t17`.`at_ns` ASC
+        ),
+        `t17`.`at_ns`
       ) - `t17`.`at_ns` AS `length_ns`,
       SUM(`t17`.`compute`) OVER (
         PARTITION BY `t17`.`run`, `t17`.`rank`, `t17`.`step`, `t17`.`device_id`
@@ -230,7 +237,6 @@ FROM (
         FROM `t13` AS `t14`
         WHERE
           LEAST(`t14`.`end_ns`, `t14`.`last_ns`) >= GREATEST(`t14`.`start_ns`, `t14`.`first_ns`)
-          AND LEAST(`t14`.`end_ns`, `t14`.`last_ns`) > GREATEST(`t14`.`start_ns`, `t14`.`first_ns`)
       ) AS `t15`
       UNION ALL
       SELECT
@@ -249,12 +255,9 @@ FROM (
         FROM `t13` AS `t14`
         WHERE
           LEAST(`t14`.`end_ns`, `t14`.`last_ns`) >= GREATEST(`t14`.`start_ns`, `t14`.`first_ns`)
-          AND LEAST(`t14`.`end_ns`, `t14`.`last_ns`) > GREATEST(`t14`.`start_ns`, `t14`.`first_ns`)
       ) AS `t16`
     ) AS `t17`
   ) AS `t18`
-  WHERE
-    `t18`.`length_ns` > 0
 ) AS `t19`
 GROUP BY
   1,

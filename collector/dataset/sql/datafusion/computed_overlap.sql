@@ -208,17 +208,24 @@ FROM (
       "t18"."communication",
       "t18"."copy",
       "t18"."memset",
-      "t18"."compute" + "t18"."communication" + "t18"."copy" + "t18"."memset" AS "running"
+      CASE
+        WHEN "t18"."length_ns" > 0
+        THEN "t18"."compute" + "t18"."communication" + "t18"."copy" + "t18"."memset"
+        ELSE 0
+      END AS "running"
     FROM (
       SELECT
         "t17"."run",
         "t17"."rank",
         "t17"."step",
         "t17"."device_id",
-        LEAD("t17"."at_ns") OVER (
-          PARTITION BY "t17"."run", "t17"."rank", "t17"."step", "t17"."device_id"
-          ORDER BY "t17"."at_ns" ASC
-          ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+        COALESCE(
+          LEAD("t17"."at_ns") OVER (
+            PARTITION BY "t17"."run", "t17"."rank", "t17"."step", "t17"."device_id"
+            ORDER BY "t17"."at_ns" ASC
+            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+          ),
+          "t17"."at_ns"
         ) - "t17"."at_ns" AS "length_ns",
         SUM("t17"."compute") OVER (
           PARTITION BY "t17"."run", "t17"."rank", "t17"."step", "t17"."device_id"
@@ -257,7 +264,6 @@ FROM (
           FROM "t13" AS "t14"
           WHERE
             LEAST("t14"."end_ns", "t14"."last_ns") >= GREATEST("t14"."start_ns", "t14"."first_ns")
-            AND LEAST("t14"."end_ns", "t14"."last_ns") > GREATEST("t14"."start_ns", "t14"."first_ns")
         ) AS "t15"
         UNION ALL
         SELECT
@@ -276,12 +282,9 @@ FROM (
           FROM "t13" AS "t14"
           WHERE
             LEAST("t14"."end_ns", "t14"."last_ns") >= GREATEST("t14"."start_ns", "t14"."first_ns")
-            AND LEAST("t14"."end_ns", "t14"."last_ns") > GREATEST("t14"."start_ns", "t14"."first_ns")
         ) AS "t16"
       ) AS "t17"
     ) AS "t18"
-    WHERE
-      "t18"."length_ns" > 0
   ) AS "t19"
 ) AS t19
 GROUP BY

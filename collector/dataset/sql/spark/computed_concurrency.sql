@@ -115,7 +115,11 @@ FROM (
       `t22`.`rank`,
       `t22`.`step`,
       `t22`.`device_id`,
-      `t22`.`compute` + `t22`.`communication` + `t22`.`copy` + `t22`.`memset` AS `running`,
+      IF(
+        `t22`.`length_ns` > 0,
+        `t22`.`compute` + `t22`.`communication` + `t22`.`copy` + `t22`.`memset`,
+        0
+      ) AS `running`,
       `t22`.`length_ns`
     FROM (
       SELECT
@@ -123,9 +127,12 @@ FROM (
         `t20`.`rank`,
         `t20`.`step`,
         `t20`.`device_id`,
-        LEAD(`t20`.`at_ns`) OVER (
-          PARTITION BY `t20`.`run`, `t20`.`rank`, `t20`.`step`, `t20`.`device_id`
-          ORDER BY `t20`.`at_ns` ASC NULLS LAST
+        COALESCE(
+          LEAD(`t20`.`at_ns`) OVER (
+            PARTITION BY `t20`.`run`, `t20`.`rank`, `t20`.`step`, `t20`.`device_id`
+            ORDER BY `t20`.`at_ns` ASC NULLS LAST
+          ),
+          `t20`.`at_ns`
         ) - `t20`.`at_ns` AS `length_ns`,
         SUM(`t20`.`compute`) OVER (
           PARTITION BY `t20`.`run`, `t20`.`rank`, `t20`.`step`, `t20`.`device_id`
@@ -164,7 +171,6 @@ FROM (
           FROM `t15` AS `t16`
           WHERE
             LEAST(`t16`.`end_ns`, `t16`.`last_ns`) >= GREATEST(`t16`.`start_ns`, `t16`.`first_ns`)
-            AND LEAST(`t16`.`end_ns`, `t16`.`last_ns`) > GREATEST(`t16`.`start_ns`, `t16`.`first_ns`)
         ) AS `t18`
         UNION ALL
         SELECT
@@ -183,14 +189,14 @@ FROM (
           FROM `t15` AS `t16`
           WHERE
             LEAST(`t16`.`end_ns`, `t16`.`last_ns`) >= GREATEST(`t16`.`start_ns`, `t16`.`first_ns`)
-            AND LEAST(`t16`.`end_ns`, `t16`.`last_ns`) > GREATEST(`t16`.`start_ns`, `t16`.`first_ns`)
         ) AS `t19`
       ) AS `t20`
     ) AS `t22`
     WHERE
-      `t22`.`length_ns` > 0
-      AND (
-        `t22`.`compute` + `t22`.`communication` + `t22`.`copy` + `t22`.`memset`
+      IF(
+        `t22`.`length_ns` > 0,
+        `t22`.`compute` + `t22`.`communication` + `t22`.`copy` + `t22`.`memset`,
+        0
       ) > 0
   ) AS `t25`
   UNION ALL

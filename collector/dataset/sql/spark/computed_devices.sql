@@ -207,16 +207,23 @@ FROM (
         `t20`.`communication`,
         `t20`.`copy`,
         `t20`.`memset`,
-        `t20`.`compute` + `t20`.`communication` + `t20`.`copy` + `t20`.`memset` AS `running`
+        IF(
+          `t20`.`length_ns` > 0,
+          `t20`.`compute` + `t20`.`communication` + `t20`.`copy` + `t20`.`memset`,
+          0
+        ) AS `running`
       FROM (
         SELECT
           `t19`.`run`,
           `t19`.`rank`,
           `t19`.`step`,
           `t19`.`device_id`,
-          LEAD(`t19`.`at_ns`) OVER (
-            PARTITION BY `t19`.`run`, `t19`.`rank`, `t19`.`step`, `t19`.`device_id`
-            ORDER BY `t19`.`at_ns` ASC NULLS LAST
+          COALESCE(
+            LEAD(`t19`.`at_ns`) OVER (
+              PARTITION BY `t19`.`run`, `t19`.`rank`, `t19`.`step`, `t19`.`device_id`
+              ORDER BY `t19`.`at_ns` ASC NULLS LAST
+            ),
+            `t19`.`at_ns`
           ) - `t19`.`at_ns` AS `length_ns`,
           SUM(`t19`.`compute`) OVER (
             PARTITION BY `t19`.`run`, `t19`.`rank`, `t19`.`step`, `t19`.`device_id`
@@ -255,7 +262,6 @@ FROM (
             FROM `t15` AS `t16`
             WHERE
               LEAST(`t16`.`end_ns`, `t16`.`last_ns`) >= GREATEST(`t16`.`start_ns`, `t16`.`first_ns`)
-              AND LEAST(`t16`.`end_ns`, `t16`.`last_ns`) > GREATEST(`t16`.`start_ns`, `t16`.`first_ns`)
           ) AS `t17`
           UNION ALL
           SELECT
@@ -274,12 +280,9 @@ FROM (
             FROM `t15` AS `t16`
             WHERE
               LEAST(`t16`.`end_ns`, `t16`.`last_ns`) >= GREATEST(`t16`.`start_ns`, `t16`.`first_ns`)
-              AND LEAST(`t16`.`end_ns`, `t16`.`last_ns`) > GREATEST(`t16`.`start_ns`, `t16`.`first_ns`)
           ) AS `t18`
         ) AS `t19`
       ) AS `t20`
-      WHERE
-        `t20`.`length_ns` > 0
     ) AS `t21`
     GROUP BY
       1,
