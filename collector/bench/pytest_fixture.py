@@ -19,8 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from collector.text.node_ids import node_id
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
 
@@ -57,6 +55,7 @@ def gpu_benchmark(request: pytest.FixtureRequest) -> Callable[..., Report]:
 
     def measure(arms: Callable[[], Any] | Mapping[str, Callable[[], Any]], **options: Any) -> Report:
         from collector.bench.comparing import compare
+        from collector.text.node_ids import node_id
 
         nonlocal calls
         calls += 1
