@@ -38,16 +38,20 @@ def whole_graphs(recordings: Sequence[Recording]) -> str:
 @shared
 def _launches_and_time(recording: Recording) -> tuple[int, int]:
     """The number of these launches, and the sum of all devices' times within the step in which nothing else ran."""
+    number = int((recording.graph_launches.graph_degree == DEGREE_WHOLE_GRAPH).sum())
+    if not number:
+        return 0, 0
+    counted_work = {device: own.union() for device, own in Activities.of(recording).by_device()}
+    nothing = Union.of(np.zeros(0, np.int64), np.zeros(0, np.int64))
+    times = whole_graph_times(recording)
+    return number, sum(own.without(counted_work.get(device, nothing)).length for device, own in times.items())
+
+
+def whole_graph_times(recording: Recording) -> dict[int, Union]:
+    """Device -> the times within the step in which such graphs ran on it, on CUPTI's clock."""
     launches = recording.graph_launches
     launches = launches[launches.graph_degree == DEGREE_WHOLE_GRAPH]
-    if not len(launches):
-        return 0, 0
     bounds = recording.clock.cupti_start_ns, recording.clock.cupti_stop_ns
     starts, ends = (np.clip(times, *bounds) for times in (launches.start_ns, launches.end_ns))
-    counted_work = {device: own.union() for device, own in Activities.of(recording).by_device()}
-    nothing = Union.of(starts[:0], ends[:0])
-    time_ns = 0
-    for device in distinct_values(launches.device_id).tolist():
-        own = launches.device_id == device
-        time_ns += Union.of(starts[own], ends[own]).without(counted_work.get(device, nothing)).length
-    return len(launches), time_ns
+    on_device = {device: launches.device_id == device for device in distinct_values(launches.device_id).tolist()}
+    return {device: Union.of(starts[own], ends[own]) for device, own in on_device.items()}

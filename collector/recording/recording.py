@@ -301,6 +301,7 @@ class Recording(TablesOfRecording):
             self.environment,
             self.details,
             self.arguments.part(rows_in_parts),
+            {name: self.counts_apart(name) for name in SCHEMA},
         )
 
     def _chosen(self, name: str, rows: Mapping[str, npt.NDArray[np.int64]]) -> Table:

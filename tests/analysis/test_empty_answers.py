@@ -119,11 +119,11 @@ def test_reasons(build, name, fill, source, reason):
         ("profiler", "kernels", "The file has no kernels"),
     ],
 )
-def test_rows_that_are_set_apart_and_missing_may_be_those_that_were_asked_for(build, source, asked, reason):
-    """A part of a recording and a Chrome trace have only the number of such rows."""
+def test_rows_that_are_set_apart_and_missing_may_be_those_that_were_asked_for(build, tmp_path, source, asked, reason):
+    """A Chrome trace has only the number of such rows."""
     build.environment["source"] = source
-    part = late_work(build).recording().between(build.clock["cupti_start_ns"] + 5)
-    assert answers_about(part, asked, "").notes == (
+    late_work(build).recording().save(tmp_path / "step.json")
+    assert answers_about(collector.load(tmp_path / "step.json"), asked, "").notes == (
         f"{reason}, or they are among the 3 rows set apart because of their times, of which only the number is known: "
         "see the ledger.",
     )
@@ -156,11 +156,14 @@ def test_every_table_that_a_question_needs_exists():
     assert set(_ROWS) <= set(SCHEMA)
 
 
-def test_a_chrome_trace_without_the_rows_that_were_set_apart_does_not_say_that_none_happened(build, tmp_path):
+@pytest.mark.parametrize("asked", ["kernels", "memory", "calls", "annotation_times"])
+def test_a_part_knows_the_rows_that_its_recording_sets_apart(build, asked):
     build.environment["source"] = "native"
-    late_work(build).recording().save(tmp_path / "step.json")
-    (note,) = answers_about(collector.load(tmp_path / "step.json"), "kernels", "").notes
-    assert "or they are among the 3 rows set apart because of their times" in note
+    recording = late_work(build).recording()
+    part = recording.between(build.clock["cupti_start_ns"] + 5)
+    assert answers_about(part.between(build.clock["cupti_start_ns"] + 6), asked, "").notes == (
+        answers_about(recording, asked, "").notes
+    )
 
 
 def test_the_command_says_it(build, tmp_path, capsys):

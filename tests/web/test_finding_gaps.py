@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from collector import analysis
+from collector.recording.cupti_enums import DEGREE_WHOLE_GRAPH
 from collector.web.finding_gaps import with_gaps
 from collector.web.given_rows import MOST_ROWS
 
@@ -38,6 +39,13 @@ def test_it_is_the_longest_of_the_cause_on_the_device_of_the_finding(two_devices
 def test_there_is_none_where_no_gap_has_the_cause_or_the_finding_is_about_none(two_devices):
     others = [finding("draining_synchronizations"), finding(line="/gpu:7 idles"), finding("small_grids")]
     assert gaps_of(two_devices, *others) == [None] * 3
+
+
+def test_a_gap_in_which_a_whole_graph_ran_is_none(two_devices, build):
+    begin_ns = build.clock["cupti_start_ns"]
+    ran = {"start_ns": begin_ns + 20_000, "end_ns": begin_ns + 40_000, "graph_degree": DEGREE_WHOLE_GRAPH}
+    recording = build.raw("graph_launches", **ran, device_id=0).recording()
+    assert gaps_of(recording, finding(), finding(line="/gpu:1 idles")) == [(44_000, 64_000), (2000, 52_000)]
 
 
 def test_it_may_be_shorter_than_all_gaps_that_a_page_is_given(build):

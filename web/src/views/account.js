@@ -50,7 +50,7 @@ export function FindingList({ step, findings }) {
 export function Findings({ step }) {
   if (step.findings.length > 0) return html`<h2>Findings</h2><${FindingList} step=${step} findings=${step.findings} />`;
   return html`<p class="state">${step.whole.devices.rows === 0
-    ? "There is nothing to advise on: no GPU did anything in this step."
+    ? `There is nothing to advise on. ${step.verdict}`
     : "Nothing to advise: no checker found anything."}</p>`;
 }
 
