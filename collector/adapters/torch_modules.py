@@ -12,8 +12,9 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from collector.adapters.installed_hooks import InstalledHooks
 from collector.tracing.annotate import annotate, is_recording
@@ -28,8 +29,8 @@ def annotate_modules(model: torch.nn.Module, *, name: str | None = None, backwar
     The work of a module's backward pass is named by the same path with ``/backward``, also where autograd runs it in a
     thread of its own. Code that ``torch.compile`` compiles contains no annotations, so that a traced step runs the same
     program as any other step; the object that ``torch.compile`` returns has a name as a whole. So has a module of
-    TorchScript. The names are those of these module objects: a copy of the model has none. A module that is named
-    again has the newer name until that is removed.
+    TorchScript. The names are those of these module objects and of their replicas in ``torch.nn.DataParallel``: a copy
+    of the model has none. A module that is named again has the newer name until that is removed.
 
     Args:
         model: the model, or the object that wraps it or that ``torch.compile`` returned for it.
@@ -79,6 +80,18 @@ class _Name(NamedTuple):
 
 _given: WeakKeyDictionary[torch.nn.Module, tuple[_Name, ...]] = WeakKeyDictionary()
 """Module -> its names, of which the last one counts."""
+_originals: dict[int, ref[torch.nn.Module]] = {}
+"""Id of the own hooks of a module with names, which its replicas share -> the module."""
+
+
+def _names_of(module: torch.nn.Module) -> tuple[_Name, ...]:
+    """The names of a module; replicas, which ``DataParallel`` makes anew at each call, have those of their original."""
+    given = _given.get(module, ())
+    if given or not vars(module).get("_is_replica"):
+        return given
+    reference = _originals.get(id(module._forward_pre_hooks))
+    original = None if reference is None else reference()
+    return () if original is None else _given.get(original, ())
 
 
 def _give(names: _Names, model: torch.nn.Module, root: str) -> None:
@@ -100,6 +113,13 @@ def _give(names: _Names, model: torch.nn.Module, root: str) -> None:
         name = _Name(names, annotate(local), f"{root}/{path.replace('.', '/')}" if path else root)
         others = tuple(each for each in _given.get(module, ()) if each.names is not names)
         _given[module] = (name, *others) if names.of_all else (*others, name)
+        key = id(module._forward_pre_hooks)
+        _originals[key] = ref(module, partial(_forget_original, key))
+
+
+def _forget_original(key: int, reference: ref[torch.nn.Module]) -> None:
+    if _originals.get(key) is reference:
+        del _originals[key]
 
 
 def _take_back(names: _Names) -> None:
@@ -180,7 +200,7 @@ class _Hooks:
             if is_compiling() or not is_recording():
                 return
             try:
-                given = _given.get(module) or self._named_now(module)
+                given = _names_of(module) or self._named_now(module)
                 if given:
                     name = given[-1]
                     if name.names.backward:

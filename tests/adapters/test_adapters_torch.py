@@ -64,6 +64,13 @@ def test_a_named_model_is_untouched_and_can_be_loaded_elsewhere(seen):
     assert of_copies == ["first:forward", "forward:forward", "forward:forward"]  # copies are other models
 
 
+def test_replicas_have_the_names_of_their_model(seen):
+    """`torch.nn.DataParallel` makes new ones at each call."""
+    of_model, of_all, still_known = seen["replicated"]
+    assert of_model == of_all == FORWARD * 3
+    assert still_known == 0
+
+
 def test_a_part_has_the_name_that_it_was_given_last_until_that_is_removed(seen):
     assert seen["renamed"] == [["Net/part:forward", "part/backward:backward", "Net/first:forward"]] * 2
 

@@ -10,6 +10,7 @@ import gc
 import io
 import json
 import pickle
+import threading
 import time
 import warnings
 import weakref
@@ -152,6 +153,35 @@ def untouched() -> list[Any]:
         pickle.loads(pickle.dumps(net)).first(torch.ones(2, 4))
     is_as_before = [dict(vars(each)) for each in net.modules()] == before
     return [is_as_before, b"collector" in pickle.dumps(net), names(step)]
+
+
+def replica_of(model: torch.nn.Module) -> torch.nn.Module:
+    """What `torch.nn.DataParallel` makes of a model for one more GPU at each call; its own function needs such GPUs."""
+    replicas = {module: module._replicate_for_data_parallel() for module in model.modules()}
+    for module, replica in replicas.items():
+        for name, part in module._modules.items():
+            replica._modules[name] = None if part is None else replicas[part]
+        for name, parameter in module._parameters.items():
+            object.__setattr__(replica, name, parameter)
+    return replicas[model]
+
+
+def replicated() -> list[Any]:
+    """Replicas of a model in threads of their own, and how many more originals are known after it is dropped."""
+    gc.collect()
+    found, before = [], len(torch_modules._originals)
+    for give in (adapters.annotate_modules, lambda _: adapters.annotate_all_modules()):
+        net = Net()
+        with give(net), collector.trace() as step:
+            net(torch.ones(2, 4))
+            for _ in range(2):
+                thread = threading.Thread(target=replica_of(net), args=(torch.ones(2, 4),))
+                thread.start()
+                thread.join()
+        found.append(names(step))
+        del net, thread
+    gc.collect()
+    return [*found, len(torch_modules._originals) - before]
 
 
 def renamed() -> list[list[str]]:
@@ -393,8 +423,8 @@ def memory() -> Any:
 
 
 SCENARIOS = (
-    removed, named, inside_an_annotation, all_modules, failing, two_traces, untouched, renamed, part_first, forgotten,
-    odd, scripted, compiled, compiled_names, training, ops, memory,
+    removed, named, inside_an_annotation, all_modules, failing, two_traces, untouched, replicated, renamed, part_first,
+    forgotten, odd, scripted, compiled, compiled_names, training, ops, memory,
 )  # fmt: skip
 
 if __name__ == "__main__":
