@@ -504,7 +504,9 @@ class _Journal:
             self._rows_before = before
             if number > 1:
                 begin_ns = numbers.get("segment.begin_ns", numbers["clock.cupti_start_ns"])
-                self._first_part = Part(begin_ns, before["annotations"] + 1, is_continued=False)
+                # Since version 3 a segment tells again the annotations that its rows need, as far as they fit into it.
+                first_annotation = 1 if data[len(MAGIC)] >= 3 else before["annotations"] + 1
+                self._first_part = Part(begin_ns, first_annotation, is_continued=False)
         follows = self.num_files > 0 and number == self._last_segment + 1 and bool(counters.get("segment.closed"))
         if self.num_files and not follows:
             self._has_gap = True

@@ -217,7 +217,7 @@ LOSSES = {
     "peer_copies_unrecorded": "{} cop[y|ies], perhaps between GPUs, [has|have] no record: add peer_copies to the "
     "kinds, but with CUPTI before 13.5 not in a program that launches CUDA graphs",
     "correlations_unmatched": "{} launch[|es] [was|were] made inside an annotation whose record is missing, as in a "
-    "damaged journal: [it has|they have] no name",
+    "damaged journal, or in a ring that is too small for the names: [it has|they have] no name",
     "graphs_before_trace": "{} CUDA graph[|s] [was|were] captured before this trace (or this window of its schedule): "
     "[its|their] kernels and copies have only the annotation of the launch",
     "graphs_uncertain": "{} CUDA graph[|s] [has|have] nodes whose capture is not certain, in child graphs, bodies of "

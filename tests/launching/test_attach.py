@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 from injected_programs import launching_program, simulator_environment
-from listening_program import listening_program
+from listening_program import SAY_PID, listening_program
 
 import collector
 from collector.cli import main
@@ -547,14 +547,15 @@ def test_a_recorder_is_dumped_from_outside(tmp_path):
 
 
 def test_a_fork_does_not_listen_and_takes_nothing_from_the_parent():
-    before = """
+    before = f"""
 import warnings
 warnings.simplefilter("ignore", DeprecationWarning)
+{SAY_PID}
 if os.fork() == 0:
-    print(os.getpid(), flush=True)  # once it has closed what it does not take
+    {SAY_PID}  # once it has closed what it does not take
     time.sleep(3600)
 """
-    with listening_program(f"print(os.getpid(), flush=True)\n{before}") as child:
+    with listening_program(before) as child:
         (forked,) = {int(child.stdout.readline()) for _ in range(2)} - {child.pid}
         try:
             with pytest.raises(NotListeningError, match="does not listen"):

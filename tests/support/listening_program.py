@@ -28,9 +28,11 @@ def launch():
 thread = threading.Thread(target=launch)
 wait = sys.stdin.read
 """
-UNTIL_INPUT_ENDS = """
+SAY_PID = r'os.write(1, b"%d\n" % os.getpid())'
+"""In one piece, so that the lines of a program and its forked child do not mix."""
+UNTIL_INPUT_ENDS = f"""
 thread.start()
-print(os.getpid(), flush=True)
+{SAY_PID}
 try:
     wait()
 finally:  # an error must end the program

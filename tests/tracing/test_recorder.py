@@ -185,13 +185,32 @@ def test_annotations_whose_names_never_repeat_fit_into_a_ring(gpu, tmp_path):
             assert sum(path.stat().st_size for path in segments) <= 256 << 10
         recording = Recording.load(recorder.dump().journal)
     assert written[3] < 1.5 * written[0] < 3_000_000
-    assert recording.ledger.losses() == []
+    # Where records are decoded late, a segment of this size cannot tell the names of all of them.
+    unmatched = recording.ledger.correlations_unmatched
+    assert len(recording.ledger.losses()) == (unmatched > 0)
     named = [kernel for kernel in recording.kernels if kernel.annotation]
-    assert len(named) >= len(recording.kernels) - recording.ledger.launches_cut > 0
+    # The link of the first call to its annotation may be in the segment before, which was removed.
+    assert len(named) + 1 >= len(recording.kernels) - recording.ledger.launches_cut - unmatched > 0
     assert [kernel.annotation for kernel in named] == [
         f"training/step {kernel.grid_x - 1} of the loop" for kernel in named
     ]
     assert len(set(recording.strings)) == len(recording.strings)
+
+
+def test_names_that_a_segment_cannot_tell_again_are_a_loss(gpu, tmp_path):
+    with collector.record(keep="256KB", folder=tmp_path, strict=True) as recorder, collector.annotate("training"):
+        for number in range(200):
+            with collector.annotate(f"step {number} " + "of the loop " * 100):
+                gpu.launch("kernel")
+        recorder._source.cut()  # before the launches are decoded
+        gpu.synchronize()
+        for _ in range(20):
+            recorder._source.cut()
+        recording = Recording.load(recorder.dump().journal)
+    unnamed = sum(not kernel.annotation for kernel in recording.kernels)
+    unmatched = recording.ledger.correlations_unmatched
+    assert 0 < unmatched <= unnamed <= unmatched + recording.ledger.launches_cut
+    assert len(recording.ledger.losses()) == 1
 
 
 @pytest.mark.medium
