@@ -51,32 +51,50 @@ std::vector<char*> environment_of_child() {
   return kept;
 }
 
-struct Output {
-  std::string text;
-  bool is_complete;  // the child closed it before the limit
+// A child's end, if it was seen: waitpid's answer and the status.
+struct End {
+  pid_t waited = 0;
+  int status = 0;
+
+  // Whether the child has ended. Its status is unknown where the program's own wait for children took it away.
+  bool is_seen() const { return waited != 0; }
+
+  void look(pid_t child, int options) {
+    do {
+      waited = ::waitpid(child, &status, options);
+    } while (waited < 0 && errno == EINTR);
+  }
 };
 
-// What the child writes until it closes its output, or until the limit. The output tells more than the exit status,
-// which the program's own wait for children can take away.
-Output output_of(int fd) {
+struct Output {
+  std::string text;
+  bool is_complete;  // the child survived or ended before the limit
+};
+
+// What the child writes until it has survived or ended, or until the limit. The output tells more than the exit status,
+// which the program's own wait for children can take away. The pipe's end alone would not do: another child that the
+// program forks meanwhile keeps the pipe open for as long as it likes.
+Output output_of(int fd, pid_t child, End& end) {
+  constexpr int kPeriodMs = 50;
   const auto deadline = std::chrono::steady_clock::now() + kLimit;
   std::string text;
-  for (;;) {
-    const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
-    if (left <= 0) return {text, false};
+  while (text != kSurvived) {
+    if (std::chrono::steady_clock::now() >= deadline) return {text, false};
     pollfd ready{fd, POLLIN, 0};
-    const int count = ::poll(&ready, 1, static_cast<int>(left));
-    if (count <= 0) {
-      if (count < 0 && errno != EINTR) return {text, false};
-      continue;
+    const int count = ::poll(&ready, 1, end.is_seen() ? 0 : kPeriodMs);
+    if (count < 0 && errno != EINTR) return {text, false};
+    if (count == 0) {
+      if (end.is_seen()) break;
+      end.look(child, WNOHANG);
     }
+    if (count <= 0) continue;
     std::array<char, 256> part{};
     const ssize_t bytes = ::read(fd, part.data(), part.size());
     if (bytes < 0 && errno == EINTR) continue;
-    if (bytes <= 0) return {text, true};
+    if (bytes <= 0) break;
     text.append(part.data(), static_cast<size_t>(bytes));
   }
+  return {text, true};
 }
 
 std::string how_it_ended(int status) {
@@ -107,17 +125,15 @@ std::string run_trial(const std::string& libcuda, const std::string& libcupti) {
     ::close(ends[0]);
     return std::string("was not tried: ") + std::strerror(error);
   }
-  const Output output = output_of(ends[0]);
+  End end;
+  const Output output = output_of(ends[0], child, end);
   ::close(ends[0]);
-  if (!output.is_complete) ::kill(child, SIGKILL);
-  int status = 0;
-  pid_t waited = 0;
-  do {
-    waited = ::waitpid(child, &status, 0);
-  } while (waited < 0 && errno == EINTR);
+  if (!output.is_complete && !end.is_seen()) ::kill(child, SIGKILL);
+  if (!end.is_seen()) end.look(child, 0);
   if (output.text == kSurvived) return "";
   if (!output.is_complete) return "gave no answer within " + std::to_string(kLimit.count()) + " seconds";
-  return (waited == child ? how_it_ended(status) : "ended") + (output.text.empty() ? "" : " (" + output.text + ")");
+  return (end.waited == child ? how_it_ended(end.status) : "ended") +
+         (output.text.empty() ? "" : " (" + output.text + ")");
 }
 
 }  // namespace

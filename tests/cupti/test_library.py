@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -203,6 +204,33 @@ print(_native.probe(libcuda={driver!r}, libcupti={crashes!r})["error"])
 """
     printed = subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.PIPE, text=True).stdout
     assert printed.split() == ["13020", "cupti-unusable"]
+
+
+@pytest.mark.parametrize(("then", "answer"), [("return 0;", "13020"), ("abort();", "cupti-unusable")])
+def test_a_trial_ends_although_another_process_keeps_its_pipe(
+    tmp_path: Path, driver: str, then: str, answer: str
+) -> None:
+    """A process that this library starts has the pipe, as one that the program forks at the time of the trial."""
+    keeper, ended = tmp_path / "keeper", tmp_path / "ended"
+    body = f"""
+        if (access("{keeper}", F_OK) != 0) {{  // not again when the process itself calls it
+            pid_t child = fork();
+            if (child == 0) {{ sleep(25); fclose(fopen("{ended}", "w")); _exit(0); }}
+            FILE *f = fopen("{keeper}", "w");
+            fprintf(f, "%d", child);
+            fclose(f);
+        }}
+        {then}"""
+    cupti = build(tmp_path, "libcupti_forks.so", of_13_2(body))
+    program = f"""
+import os
+from collector import _native
+found = _native.probe(libcuda={driver!r}, libcupti={cupti!r})
+print(found.get("cuda_version", found["error"]), os.path.exists({str(ended)!r}))
+"""
+    printed = subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.PIPE, text=True).stdout
+    os.kill(int(keeper.read_text()), signal.SIGKILL)
+    assert printed.split() == [answer, "False"]
 
 
 def test_an_unusable_libcupti_is_passed_over_for_the_next(
