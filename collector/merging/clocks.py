@@ -210,19 +210,42 @@ def _fit(reference: Markers, own: Markers) -> _Fit | None:
     shared = _shared(reference, own)
     if not shared:
         return None
-    window = _crowd(shared)
-    if window is not None:
-        return _paired(shared, *window)
-    return _counted(shared)
+    are_told = _are_told(reference, own)
+    window = _crowd(shared, _elapsed(reference, own, are_told))
+    fit = _counted(shared) if window is None else _paired(shared, *window)
+    # More than half of the markers in an impossible order are those of strangers, e.g. with the same numbers.
+    return None if fit is None or 2 * fit.out_of_order > len(fit.differences) else fit
 
 
-def _crowd(shared: _Shared) -> tuple[float, float] | None:
+def _are_told(*of_ranks: Markers) -> bool:
+    """Whether each name occurs once in its step on each rank, as with sequence numbers: the name alone makes a pair."""
+    return all(len(rows) == 1 for own in of_ranks for rows in own.values())
+
+
+def _elapsed(reference: Markers, own: Markers, are_told: bool) -> int:
+    """The time in which a marker could have been any other of its rank, in ns.
+
+    It is the longest time from the first to the last marker of one step, or of all steps where the names alone make
+    pairs.
+    """
+    ends: dict[tuple[int, int], list[NDArray[np.int64]]] = defaultdict(list)
+    for rank, markers in enumerate((reference, own)):
+        for (step, _), rows in markers.items():
+            ends[rank, 0 if are_told else step].append(rows[:, 1])
+    return max(int(np.ptp(np.concatenate(each))) for each in ends.values())
+
+
+def _crowd(shared: _Shared, elapsed_ns: int) -> tuple[float, float] | None:
     """The densest cluster of differences between ends, if it is denser than chance: first and last, in ns.
 
     A scan statistic (Kulldorff 1997): by chance, an interval contains a share of the differences that is proportional
     to its length, and in the middle of the range twice that share (as for the sums of two dice). The interval whose
     count exceeds this by the greatest logarithm of Poisson likelihoods wins. No interval counts more than the possible
     number of pairs, so that a long interval with several pairings gains nothing.
+
+    Args:
+        shared: the markers of the names that both ranks have.
+        elapsed_ns: the range of the differences if the pairs were made by chance, unless they have a larger one.
     """
     total = sum(len(theirs) * len(ours) for theirs, ours in shared)
     stride = -(-total // _MOST_DIFFERENCES)
@@ -230,8 +253,7 @@ def _crowd(shared: _Shared) -> tuple[float, float] | None:
     differences = np.sort(np.concatenate([(ours[:, None] - theirs).ravel() for theirs, ours in sampled]))
     possible = _possible(sampled)
     total = len(differences)
-    elapsed_ns = max(max(np.ptp(theirs), np.ptp(ours)) for theirs, ours in sampled)
-    range_ns = max(int(differences[-1] - differences[0]), int(elapsed_ns), RESOLUTION_NS)
+    range_ns = max(int(differences[-1] - differences[0]), elapsed_ns, RESOLUTION_NS)
     counts = _counts(min(possible, total))
     best: tuple[float, float, float] | None = None
     least = math.log(total * max(len(counts), 1) / _CHANCE)  # the number of intervals tried
@@ -286,7 +308,7 @@ def _counted(shared: _Shared) -> _Fit | None:
     """The markers paired by their order, if none seems to be missing and the result is a valid offset.
 
     This is for few markers, or for markers whose ends scatter. An offset that is not larger than the scatter of its
-    markers is discarded, and so is one that puts more than half of them in an impossible order.
+    markers is discarded.
     """
     if any(len(theirs) != len(ours) for theirs, ours in shared):
         return None
@@ -295,7 +317,7 @@ def _counted(shared: _Shared) -> _Fit | None:
         np.concatenate([ours for _, ours in shared]),
         _possible(shared),
     )
-    if fit is None or 2 * fit.out_of_order > len(fit.differences):
+    if fit is None:
         return None
     middle_ns = float(np.median(fit.differences))
     return fit if abs(middle_ns) > np.abs(fit.differences - middle_ns).max() else None

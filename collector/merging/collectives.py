@@ -81,7 +81,9 @@ def _matched(
     while len(waiting) > 1:
         first = min(waiting)
         theirs = waiting.pop(first)
-        partners = {rank: _partners(theirs, ours, reach_ns[rank]) for rank, ours in waiting.items()}
+        partners = {
+            rank: _partners(theirs, ours, _sum(reach_ns[first], reach_ns[rank])) for rank, ours in waiting.items()
+        }
         for place, own in enumerate(theirs):
             rows = {rank: waiting[rank][at[place]] for rank, at in partners.items() if at[place] >= 0}
             if rows:
@@ -91,8 +93,17 @@ def _matched(
 
 
 def _reach(offset: ClockOffset) -> int | None:
-    """The largest distance between ends of one collective; None: it is unknown."""
+    """The largest distance between the end of a collective on a rank and on the reference; None: it is unknown.
+
+    The clocks of both may drift, so that the ends on two other ranks are apart by up to the sum.
+    """
+    if offset.source == "reference":
+        return 0
     return None if offset.spread_ns is None else max(offset.spread_ns, RESOLUTION_NS)
+
+
+def _sum(*reach_ns: int | None) -> int | None:
+    return None if None in reach_ns else sum(each for each in reach_ns if each is not None)
 
 
 def _partners(theirs: NDArray[np.int64], ours: NDArray[np.int64], reach_ns: int | None) -> NDArray[np.int64]:

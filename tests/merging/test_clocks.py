@@ -12,6 +12,7 @@ import pytest
 
 import collector
 from collector.merging.clocks import collective_moments, estimate_offsets, joined
+from collector.merging.collectives import matched_collectives
 from collector.merging.stated_collectives import moments_of_step
 from collector.protos import DeviceStepStats, NodeExecStats, StepStats
 
@@ -132,6 +133,47 @@ def test_many_moments_are_found_by_a_sample():
     clock = estimate_offsets({0: job.seen(0, missing=0.1), 1: job.seen(-777_777, first=321)})[1]
     assert abs(clock.offset_ns + 777_777) <= 2_000
     assert clock.markers > 0.8 * 20_000
+
+
+@pytest.mark.parametrize("count", [5, 20, 200])
+@pytest.mark.parametrize("ahead_ns", [0, 300, 100_000, -3 * SECOND])
+@pytest.mark.parametrize("steps", [1, 5, 200])
+def test_moments_with_sequence_numbers_need_not_be_far_apart(count, ahead_ns, steps):
+    """Each name occurs once then; clocks that agree better than the ends scatter are known as well as others."""
+    job = Job(11, count=count)
+
+    def numbered(seen):
+        return {(at * steps // count, f"allreduce seq:{at}"): row[None] for at, row in enumerate(seen[NAME])}
+
+    clock = estimate_offsets({0: numbered(job.seen(0)), 1: numbered(job.seen(ahead_ns))})[1]
+    assert (clock.source, clock.markers, clock.disagreeing) == ("estimated", count, 0)
+    assert abs(clock.offset_ns - ahead_ns) <= 2_000
+
+
+def test_strangers_with_equal_sequence_numbers_move_no_clock():
+    for seed in range(20):
+        rows = [Job(seed, count=40).seen(0)[NAME], Job(1000 + seed, count=40).seen(0)[NAME]]
+        one, other = ({(0, f"allreduce seq:{at}"): row[None] for at, row in enumerate(own)} for own in rows)
+        clock = estimate_offsets({0: one, 1: other})[1]
+        assert (clock.source, clock.disagreeing) == ("none", 40)
+
+
+@pytest.mark.parametrize("drift_ppm", [0, 10, 50])
+@pytest.mark.parametrize("drifting", [0, 1, 2])
+def test_collectives_of_two_ranks_whose_clocks_drift_are_matched(drift_ppm, drifting):
+    """Groups of two ranks each, which are told apart by their names, as launch shapes do."""
+    groups = {"01": Job(3, count=50), "02": Job(4, count=50), "12": Job(5, count=50)}
+    ahead = {0: 0, 1: 3_000_000, 2: -2 * SECOND}
+    markers = {
+        rank: {
+            (0, f"allreduce group:{group}"): job.seen(ns, drift_ppm=drift_ppm if rank == drifting else 0)[NAME]
+            for group, job in groups.items()
+            if str(rank) in group
+        }
+        for rank, ns in ahead.items()
+    }
+    found, alone = matched_collectives(markers, estimate_offsets(markers))
+    assert (len(found), alone) == (150, 0)
 
 
 def test_few_moments_are_taken_by_their_order():
