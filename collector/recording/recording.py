@@ -62,6 +62,8 @@ __all__ = ["SCHEMA", "Clock", "Recording", "Tables"]
 _ENVIRONMENT_BY_NUMBER = ("devices", "thread_names", "thread_devices")
 """The keys of the environment whose values are mappings of numbers: of devices or threads."""
 _NUMBER = re.compile(r"[0-9]{1,18}")
+_OF_THE_PROGRAM = frozenset({"annotations", "nvtx_ranges", "counter_samples", "graph_changes"})
+"""Tables of what the program states itself, which are no activities that CUPTI recorded."""
 _ROWS_CUT = "rows_cut"
 """The counter of rows that a part lacks. A capture that has it, even if it is 0, is that of a part."""
 _TIMED = ("start_ns", "end_ns", "op_sequence")
@@ -218,7 +220,7 @@ class Recording(TablesOfRecording):
         apart = {"invalid_timestamps": num_invalid, "early": len(early), "late": len(late)}
         for cause, tables in timeless_rows(kept, invalid, counters)._asdict().items():
             apart[cause] = sum(int(rows.sum()) for rows in tables.values())
-        ledger = _balance(columns, kept, apart, counters, launch_figures)
+        ledger = _balance(columns, kept, apart, counters, launch_figures, capture["environment"])
         details = [Details.from_fields(each) for each in capture.get("details", ())]
         if (columns["annotations"]["details_id"] > len(details)).any():
             raise ValueError("an annotation's details_id points beyond the capture's details")
@@ -695,8 +697,12 @@ def _balance(
     apart: Mapping[str, int],
     counters: Mapping[str, int],
     launch_figures: Mapping[str, int],
+    environment: Mapping[str, Any],
 ) -> Ledger:
-    is_empty = not any(len(columns[name]["start_ns"]) for name in SCHEMA if "start_ns" in columns[name])
+    # A program that CUPTI watches can annotate a step in which it does nothing; other files may have ranges alone.
+    not_counted = _OF_THE_PROGRAM if "cupti_api_version" in environment else frozenset()
+    timed = (name for name in SCHEMA if "start_ns" in columns[name] and name not in not_counted)
+    is_empty = not any(len(columns[name]["start_ns"]) for name in timed)
     # The counters of a part have the figures of the whole, and those of other files the figures that these state.
     return Ledger.from_dict(
         {

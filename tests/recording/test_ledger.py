@@ -8,10 +8,12 @@ import re
 import pytest
 from captures import START_NS
 
+import collector
 from collector.recording.capture import Part
 from collector.recording.context_errors import STICKY_ERRORS
 from collector.recording.ledger import Ledger
 from collector.recording.recording import Recording
+from collector.testing import SimulatedGpu
 
 
 def test_a_runtime_call_and_the_driver_call_inside_it_are_one_launch(build):
@@ -313,6 +315,24 @@ def test_a_step_in_which_nothing_happened_is_not_complete(build):
     assert ledger.record_losses() == []
     build.launch(1, 10).kernel("k", 20, correlation_id=1)
     assert build.recording().ledger.losses() == []
+
+
+@pytest.mark.simulator
+@pytest.mark.parametrize("suffix", ["gpurec", "json", "pb"])
+def test_annotations_alone_are_no_activity(tmp_path, suffix):
+    """The work that was to be traced may run in another process, or its kind is not enabled."""
+    with SimulatedGpu() as gpu:
+        with collector.trace(tmp_path / f"step.{suffix}", nvtx=False) as step, collector.annotate("layer1/conv"):
+            pass
+        kinds = ["memcpys", "runtime_api", "external_correlations"]
+        with collector.trace(kinds=kinds) as other, collector.annotate("layer1/conv"):
+            gpu.launch("kernel")
+    for each in (step, collector.load(tmp_path / f"step.{suffix}")):
+        assert (each.ledger.complete, each.ledger.nothing_recorded) == (False, 1)
+        assert len(each.recording.annotations) == 1
+        assert "nothing was recorded" in each.summary()
+    assert len(other.recording.api_calls) == 1
+    assert other.ledger.nothing_recorded == 0
 
 
 def test_that_nothing_was_traced_is_the_first_loss(build):
