@@ -222,6 +222,7 @@ def write_trace(
     min_duration_ns: int,
     window_start_ns: int | None,
     window_end_ns: int | None,
+    window_origin_ns: int | None,
     max_slices: int | None,
     arrows: bool,
     counters: bool,

@@ -69,7 +69,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FROM..TO",
         type=time_window,
         default=(None, None),
-        help="only slices that overlap this part of the trace, counted from its start; either end may be omitted",
+        help="only slices that overlap this part of the step, counted from its start, as in `collector stats`; either "
+        "end may be omitted",
     )
     view.add_argument(
         "--max-events",
@@ -115,16 +116,16 @@ def run(arguments: argparse.Namespace) -> int:
         raise CollectorError(f"{given}: options that select slices apply to {drawn}, without --tensorflow")
     part = None
     with progress(f"reading {arguments.input.name}"):
-        # Of some devices, times are counted from their first slice.
+        # The drawing of some devices begins at their first slice.
         if view.window_ns != (None, None) and view.max_events is None and view.devices is None:
             part = _part_to_draw(arguments.input, view)
         step = load(arguments.input) if part is None else part.step
     if part is not None:
-        view = replace(view, extent_ns=part.extent_ns)
+        view = replace(view, extent=part.extent)
         terminal.report(f"{arguments.input}: of the journal, the part of the window was read; others are not counted")
     if step.warning:
         terminal.report(step.warning)
-    if step.recorded is not None and not step.recorded.ledger.launches_seen:
+    if part is None and step.recorded is not None and not step.recorded.ledger.launches_seen:
         from collector.analysis.no_launches import no_launches  # importing it takes as long as drawing a small step
 
         if causes := no_launches(step.recorded):

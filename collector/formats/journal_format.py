@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from collector.formats.file_content import FileContent
     from collector.formats.step import Step
-    from collector.recording.journal import JournalProcess, WindowNs
+    from collector.recording.journal import Extent, JournalProcess, WindowNs
     from collector.recording.recording import Recording
 
 _MAGIC = b"GPUJRNL"
@@ -48,8 +48,8 @@ class PartToDraw(NamedTuple):
     """The part of a journal that a timeline shows."""
 
     step: Step
-    extent_ns: tuple[int, int]
-    """The first start and the last end of the whole, on CUPTI's clock."""
+    extent: Extent
+    """That of the whole."""
 
 
 def part_to_draw(path: Path, window_ns: WindowNs, *, with_memory: bool) -> PartToDraw | None:
@@ -57,7 +57,7 @@ def part_to_draw(path: Path, window_ns: WindowNs, *, with_memory: bool) -> PartT
 
     Args:
         path: the file, or the folder of segments.
-        window_ns: the part, from the first start of the whole on.
+        window_ns: the part, since the beginning of the whole.
         with_memory: whether the timeline has the counters of memory, which depend on all earlier allocations.
 
     Returns:
@@ -74,13 +74,11 @@ def part_to_draw(path: Path, window_ns: WindowNs, *, with_memory: bool) -> PartT
         return None
     if with_memory and "memory_operations" in extent.tables:
         return None
-    shift_ns = extent.first_ns - extent.session_start_ns
-    first, last = (None if side is None else side + shift_ns for side in window_ns)
-    step = read_segments(path, (first, last)) if path.is_dir() else read_part(path, (first, last))
+    step = read_segments(path, window_ns) if path.is_dir() else read_part(path, window_ns)
     has_memory = with_memory and len(step.recording.memory_operations)
     if has_memory or "capture_ranges_recorded" in step.recording.counters:
         return None
-    return PartToDraw(step, (extent.first_ns, extent.last_ns))
+    return PartToDraw(step, extent)
 
 
 def read_ranges(step: Step) -> list[Step]:

@@ -28,6 +28,7 @@ from collector.timeline.op_arguments import NOTHING, OpDetails, op_details
 
 if TYPE_CHECKING:
     from collector.protos.run_metadata_pb2 import Provenance
+    from collector.recording.journal import Extent
     from collector.stepstats.object_tables import ObjectRow
     from collector.stepstats.stated_window import Window
     from collector.timeline.recording_part import RecordingPart
@@ -48,7 +49,8 @@ class View:
     min_duration_ns: int = 0
     """Only slices of at least this length."""
     window_ns: tuple[int | None, int | None] = (None, None)
-    """Only slices that overlap this part of the trace: start and end after its first event; either may be open."""
+    """Only slices that overlap this part of the step: start and end since its beginning; either may be open. A message
+    that states no window begins with its first drawn event."""
     max_events: int | None = None
     """At most this many slices, the longest ones; the file states the number of slices left out. If any are left out,
     there are no counters: counters of the drawn slices would be wrong, and counters of all slices would be too many."""
@@ -58,9 +60,9 @@ class View:
     """Draw memory per allocator, bytes in flight per kind of copy, busy streams, and figures that were sampled."""
     label: str = ""
     """Text shown beside each process, such as a rank or a step."""
-    extent_ns: tuple[int, int] | None = None
-    """First start and last end of the whole on CUPTI's clock, where the step is the part of a recording that
-    `window_ns` selects, and `max_events` is not given; None: the step is the whole."""
+    extent: Extent | None = None
+    """That of the whole, where the step is the part of a recording that `window_ns` selects, and `max_events` is not
+    given; None: the step is the whole."""
 
     def __post_init__(self) -> None:
         """Refuse invalid values."""
@@ -83,6 +85,7 @@ class DrawingOptions:
     min_duration_ns: int
     window_start_ns: int | None
     window_end_ns: int | None
+    window_origin_ns: int | None
     max_slices: int | None
     arrows: bool
     counters: bool
@@ -196,6 +199,7 @@ def write_trace(step: Any, write: Write, view: View, drawn: DrawnFile = CHROME) 
         data, whole = serialized(part.recording, getattr(step, "device_prefix", "")), True
         provenance = provenance_of_recording(recording, getattr(step, "origin", NO_ORIGIN))
         objects = object_rows(recording)
+    origin_ns = _window_origin_ns(step, view, provenance)
     shown = object_labels(objects, provenance)
     options = DrawingOptions(
         keep_device=_predicate(view.devices),
@@ -203,6 +207,7 @@ def write_trace(step: Any, write: Write, view: View, drawn: DrawnFile = CHROME) 
         min_duration_ns=_int64(view.min_duration_ns),
         window_start_ns=None if view.window_ns[0] is None else _int64(view.window_ns[0]),
         window_end_ns=None if view.window_ns[1] is None else _int64(view.window_ns[1]),
+        window_origin_ns=origin_ns,
         max_slices=None if view.max_events is None else _int64(view.max_events),
         arrows=view.arrows,
         counters=view.counters and (part is None or not part.left_out),
@@ -219,12 +224,26 @@ def write_trace(step: Any, write: Write, view: View, drawn: DrawnFile = CHROME) 
         return figures if part is None else part.figures(figures)
 
     def describe(figures: dict[str, int]) -> str:
-        data = _other_data(Drawn(**whole_figures(figures)), provenance, shown.tables, view)
+        data = _other_data(Drawn(**whole_figures(figures)), provenance, shown.tables, view, origin_ns)
         return json.dumps(data, ensure_ascii=False)
 
     base_ns = None if part is None else part.base_ns
     figures = draw(data, write, options, describe, is_run_metadata=whole, writer=drawn.writer, base_ns=base_ns)
     return Drawn(**whole_figures(figures))
+
+
+def _window_origin_ns(step: Any, view: View, provenance: Provenance | None) -> int | None:
+    """The wall time from which the view's window counts; None: the first start that is drawn."""
+    if view.window_ns == (None, None):
+        return None
+    if view.extent is None and provenance is not None and (window := window_of(provenance)):
+        return window[0]
+    recording = _recording_of(step) or getattr(step, "recording", None)
+    if recording is None:
+        return None
+    clock = recording.clock
+    began_ns = clock.cupti_start_ns if view.extent is None else view.extent.session_start_ns
+    return int(began_ns + clock.offset_ns)
 
 
 def _recording_of(step: Any) -> Any:
@@ -263,7 +282,7 @@ def _has_details(data: bytes | bytearray | memoryview) -> bool:
 def _part_of(step: Any, view: View) -> RecordingPart | None:
     """The part of a recording that the view's times select; None if they select all, or if there is no recording."""
     has_times = view.window_ns != (None, None) or view.min_duration_ns > 0 or view.max_events is not None
-    is_part = view.extent_ns is not None
+    is_part = view.extent is not None
     recording = _recording_of(step) if is_part or (has_times and view.devices is None) else None
     if recording is None:
         return None
@@ -276,7 +295,7 @@ def _part_of(step: Any, view: View) -> RecordingPart | None:
         max_slices=view.max_events,
         times_decide=view.names is None and view.devices is None,
         with_memory=view.counters,
-        extent_ns=view.extent_ns,
+        extent=view.extent,
     )
 
 
@@ -379,16 +398,20 @@ def remarks_of(provenance: Provenance | None, end_ns: int | None = None) -> list
     return remarks
 
 
-def _drawn_window(window: Window, base_ns: int, view: View) -> Window:
-    """The part of a step's window that a view shows."""
+def _drawn_window(window: Window, origin_ns: int, view: View) -> Window:
+    """The part of a step's window that a view shows, whose times count from ``origin_ns``."""
     start_ns, end_ns = view.window_ns
-    first_ns = window[0] if start_ns is None else max(window[0], base_ns + start_ns)
-    last_ns = window[1] if end_ns is None else min(window[1], base_ns + end_ns)
+    first_ns = window[0] if start_ns is None else max(window[0], origin_ns + start_ns)
+    last_ns = window[1] if end_ns is None else min(window[1], origin_ns + end_ns)
     return first_ns, max(first_ns, last_ns)
 
 
 def _other_data(
-    drawn: Drawn, provenance: Provenance | None, tables: Mapping[str, list[ObjectRow]], view: View
+    drawn: Drawn,
+    provenance: Provenance | None,
+    tables: Mapping[str, list[ObjectRow]],
+    view: View,
+    origin_ns: int | None,
 ) -> dict[str, Any]:
     """The file's own metadata. Times beyond 53 bits are text, because JSON readers store numbers in doubles."""
     whole_seconds, rest = divmod(drawn.base_ns, 1_000_000_000)
@@ -406,7 +429,8 @@ def _other_data(
         ledger = Ledger.of(provenance)
         data["not_drawn"] += ledger.unread_lines()
         if window := window_of(provenance):
-            data[WINDOW_KEY] = window_texts(_drawn_window(window, drawn.base_ns, view))
+            origin_ns = drawn.base_ns if origin_ns is None else origin_ns
+            data[WINDOW_KEY] = window_texts(_drawn_window(window, origin_ns, view))
         data |= {"losses": ledger.losses(), "unread": dict(sorted(provenance.unread.items()))}
         if provenance.HasField("rank"):
             data["rank"] = provenance.rank

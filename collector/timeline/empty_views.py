@@ -28,13 +28,12 @@ def reason_of_empty_view(step: Any, view: View) -> tuple[str, str]:
     Returns:
         Cause and remedy of an error; empty if the step has no slices.
     """
-    whole = View(arrows=False, counters=False, extent_ns=view.extent_ns)
-    drawn = json.loads(chrome_trace(step, **vars(replace(whole, max_events=_MOST_READ, extent_ns=None))))
+    whole = View(arrows=False, counters=False, extent=view.extent)
+    drawn = json.loads(chrome_trace(step, **vars(replace(whole, max_events=_MOST_READ, extent=None))))
     slices = [event for event in drawn["traceEvents"] if event.get("ph") == "X"]
-    first_ns, last_ns = view.extent_ns or (0, drawn["otherData"]["drawn"]["end_ns"])
-    outside = "no slice overlaps the window", f"The trace is {time_text(last_ns - first_ns)} long"
+    outside = "no slice overlaps the window", f"The step is {time_text(_length_ns(step, view, drawn))} long"
     if not slices:  # where the step is the part of a window, the whole may have some
-        return ("", "") if view.extent_ns is None else outside
+        return ("", "") if view.extent is None else outside
     if view.devices is not None and not _num_slices(step, replace(whole, devices=view.devices)):
         devices = dict.fromkeys(each.device for each in step.step_stats.dev_stats)
         return f"no device matches {view.devices!r}", f"The devices are {_listed(devices)}"
@@ -53,6 +52,14 @@ def reason_of_empty_view(step: Any, view: View) -> tuple[str, str]:
     if not _num_slices(step, replace(whole, window_ns=view.window_ns)):
         return outside
     return "no slice meets all conditions at once", "Each of them is met by some: leave one out"
+
+
+def _length_ns(step: Any, view: View, drawn: dict[str, Any]) -> int:
+    """The length of the step, from where windows count; of one without a beginning, the length of its drawing."""
+    if view.extent is not None:
+        return view.extent.last_ns - view.extent.session_start_ns
+    recording = step if hasattr(step, "clock") else getattr(step, "recording", None)
+    return int(drawn["otherData"]["drawn"]["end_ns"] if recording is None else recording.clock.window_ns)
 
 
 def _num_slices(step: Any, view: View) -> int:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from collector.recording.journal import Extent
     from collector.recording.recording import Recording
     from collector.recording.table import Table
 
@@ -89,17 +90,17 @@ def part_of(
     max_slices: int | None,
     times_decide: bool,
     with_memory: bool,
-    extent_ns: tuple[int, int] | None = None,
+    extent: Extent | None = None,
 ) -> RecordingPart | None:
     """Return the part to draw; None if that is all or most of the recording, or if its columns do not select it.
 
     Args:
         recording: the whole.
-        window_ns: start and end of the drawing, after the first start of the whole.
+        window_ns: start and end of the drawing, since the beginning of the whole.
         min_duration_ns: minimum duration of slices.
         max_slices: maximum number of slices, the longest ones; None: all.
         times_decide: whether times alone select the slices.
-        extent_ns: first start and last end of the whole, of which ``recording`` is a part; None: it is the whole.
+        extent: that of the whole, of which ``recording`` is a part; None: it is the whole.
         with_memory: keep all allocations and releases of memory, which a counter shows.
     """
     tables: dict[str, Table] = {name: getattr(recording, name) for name in _SLICES}
@@ -107,14 +108,18 @@ def part_of(
     if not filled:
         return None
     first_ns, last_ns = min(int(each.start_ns.min()) for each in filled), max(int(_ends(each).max()) for each in filled)
-    first_ns, last_ns = extent_ns or (first_ns, last_ns)
+    began_ns = recording.clock.cupti_start_ns
+    if extent is not None:
+        began_ns, first_ns, last_ns = extent.session_start_ns, extent.first_ns, extent.last_ns
     base_ns = first_ns + recording.clock.offset_ns
     if base_ns <= 0 or last_ns - first_ns > FAR_NS:
         return None
     if max_slices is not None and not HostDevices(recording).is_single:
         return None  # of equally long slices the first ones are kept, and these devices are not known here
-    start_ns = first_ns if window_ns[0] is None else first_ns + min(max(window_ns[0], 0), FAR_NS)
-    end_ns = last_ns if window_ns[1] is None else first_ns + min(max(window_ns[1], -1), FAR_NS)
+    start_ns, end_ns = (
+        default_ns if side_ns is None else began_ns + min(max(side_ns, -FAR_NS), FAR_NS)
+        for default_ns, side_ns in zip((first_ns, last_ns), window_ns, strict=True)
+    )
     masks: dict[str, Mask] = {name: np.zeros(len(getattr(recording, name)), bool) for name in SCHEMA}
     durations = {name: _ends(table) - table.start_ns for name, table in tables.items()}
     for name, table in tables.items():
@@ -134,7 +139,7 @@ def part_of(
         masks["memory_operations"][:] = True
         rows = recording.launch_rows(recording.memory_operations.correlation_id)
         masks["api_calls"][rows[rows >= 0]] = True
-    if extent_ns is None and 2 * sum(int(mask.sum()) for mask in masks.values()) > num_slices:
+    if extent is None and 2 * sum(int(mask.sum()) for mask in masks.values()) > num_slices:
         return None
     part = recording.part(masks)
     return RecordingPart(

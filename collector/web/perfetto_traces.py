@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from collector.timeline import chrome_trace
 
@@ -20,23 +20,19 @@ def perfetto_trace(step: TracedStep, part: tuple[int, int] | None = None, max_ev
         part: start and end of what is drawn, ns since the step began; None: all of it.
         max_events: slices that are drawn at most, the longest ones.
     """
-    options: dict[str, Any] = {"max_events": max_events}
-    if part is not None:
-        shift = trace_shift(step)
-        options["window_ns"] = part[0] + shift, part[1] + shift
-    return _drawn(step, options)[0]
+    return _drawn(step, max_events, part or (None, None))[0]
 
 
 def trace_shift(step: TracedStep) -> int:
     """The time of the trace at which the step began: traces count from their first event, which may be earlier."""
     clock = step.recording.clock
-    base_ns = _drawn(step, {"window_ns": (0, 0)})[1]
+    base_ns = _drawn(step, 0, (None, None))[1]
     return clock.cupti_start_ns + clock.offset_ns - base_ns
 
 
-def _drawn(step: TracedStep, options: dict[str, Any]) -> tuple[bytes, int]:
+def _drawn(step: TracedStep, max_events: int | None, window_ns: tuple[int | None, int | None]) -> tuple[bytes, int]:
     """The trace, and the wall time of its time 0."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "step.pftrace"
-        drawn = chrome_trace(step, path, **options)
+        drawn = chrome_trace(step, path, max_events=max_events, window_ns=window_ns)
         return path.read_bytes(), drawn.base_ns

@@ -145,8 +145,9 @@ std::vector<std::array<size_t, 4>> find_node_links(const py::buffer& message,
 py::dict write_trace(const py::buffer& message, const py::function& write, bool is_run_metadata,
                      const std::string& writer, const py::object& keep_device, const py::object& keep_name,
                      int64_t min_duration_ns, std::optional<int64_t> window_start_ns,
-                     std::optional<int64_t> window_end_ns, std::optional<uint64_t> max_slices, bool arrows,
-                     bool counters, const std::string& label, std::optional<int64_t> base_ns,
+                     std::optional<int64_t> window_end_ns, std::optional<int64_t> window_origin_ns,
+                     std::optional<uint64_t> max_slices, bool arrows, bool counters, const std::string& label,
+                     std::optional<int64_t> base_ns,
                      const std::vector<std::tuple<std::string, std::string, std::optional<int64_t>>>& remarks,
                      const std::unordered_map<std::string, std::string>& labels,
                      const EventRecordArguments& event_records, const OpDetailArguments& op_details,
@@ -159,6 +160,7 @@ py::dict write_trace(const py::buffer& message, const py::function& write, bool 
   options.min_duration_ns = min_duration_ns;
   options.window_start_ns = window_start_ns.value_or(options.window_start_ns);
   options.window_end_ns = window_end_ns.value_or(options.window_end_ns);
+  options.window_origin_ns = window_origin_ns;
   options.max_slices = max_slices.value_or(options.max_slices);
   options.arrows = arrows;
   options.counters = counters;
@@ -221,9 +223,10 @@ PYBIND11_MODULE(_convert, module, pybind11::mod_gil_not_used()) {
   module.def(
       "write_trace", &write_trace, py::arg("message"), py::arg("write"), py::kw_only(), py::arg("is_run_metadata"),
       py::arg("writer"), py::arg("keep_device"), py::arg("keep_name"), py::arg("min_duration_ns"),
-      py::arg("window_start_ns"), py::arg("window_end_ns"), py::arg("max_slices"), py::arg("arrows"),
-      py::arg("counters"), py::arg("label"), py::arg("base_ns"), py::arg("remarks"), py::arg("labels"),
-      py::arg("event_records"), py::arg("op_details"), py::arg("collectives"), py::arg("sampled"), py::arg("describe"),
+      py::arg("window_start_ns"), py::arg("window_end_ns"), py::arg("window_origin_ns"), py::arg("max_slices"),
+      py::arg("arrows"), py::arg("counters"), py::arg("label"), py::arg("base_ns"), py::arg("remarks"),
+      py::arg("labels"), py::arg("event_records"), py::arg("op_details"), py::arg("collectives"), py::arg("sampled"),
+      py::arg("describe"),
       "Draw a message by the writer of a name (see `trace_writers`); returns what was drawn and left out, by "
       "name.\n\n"
       "`write` is called with the file's bytes, piece by piece, as memoryviews valid during the call; "

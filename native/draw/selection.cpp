@@ -80,8 +80,8 @@ void Selection::survey_nodes(Links* links) {
     base_floor_ns_ = *options_.base_ns;
     summary_.base_ns = *options_.base_ns;
   }
-  // A window counts from the base, which without an option is known only after the survey.
-  const bool filters_now = selects() && (options_.base_ns || !has_window());
+  // A window without an origin counts from the base, which without an option is known only after the survey.
+  const bool filters_now = selects() && (options_.window_origin_ns || options_.base_ns || !has_window());
   int64_t first_ns = INT64_MAX;
   int64_t last_ns = INT64_MIN;
   if (links != nullptr) links->launches.expect_activities(num_activities());
@@ -141,7 +141,10 @@ bool Selection::is_kept(std::string_view name) {
 }
 
 bool Selection::passes_filters(const Group& group, const Node& node, const Span& span) {
-  const int64_t start_ns = relative(span.start_ns);
+  int64_t start_ns;
+  if (__builtin_sub_overflow(span.start_ns, options_.window_origin_ns.value_or(summary_.base_ns), &start_ns)) {
+    start_ns = span.start_ns < 0 ? INT64_MIN + kFarNs : INT64_MAX - kFarNs;
+  }
   if (span.duration_ns < options_.min_duration_ns || start_ns > options_.window_end_ns ||
       start_ns + span.duration_ns < options_.window_start_ns) {
     return false;

@@ -52,6 +52,17 @@ class Selection {
     if (!__builtin_add_overflow(wall_ns, options_.shift_ns, &shifted_ns)) return shifted_ns;
     return options_.shift_ns < 0 ? INT64_MIN + kFarNs : INT64_MAX - kFarNs;
   }
+  // A time of the window, which counts from the window's origin, since the drawing's base.
+  int64_t window_time(int64_t since_origin_ns) const {
+    int64_t shift_ns;
+    int64_t time_ns;
+    const int64_t origin_ns = options_.window_origin_ns.value_or(summary_.base_ns);
+    if (!__builtin_sub_overflow(origin_ns, summary_.base_ns, &shift_ns) &&
+        !__builtin_add_overflow(since_origin_ns, shift_ns, &time_ns)) {
+      return time_ns;
+    }
+    return since_origin_ns < 0 ? INT64_MIN : INT64_MAX;
+  }
   bool is_plausible(int64_t wall_ns) const { return wall_ns >= middle_ns_ - kFarNs && wall_ns <= middle_ns_ + kFarNs; }
   bool can_draw_at(int64_t wall_ns) const { return is_plausible(wall_ns) && shifted(wall_ns) >= base_floor_ns_; }
 

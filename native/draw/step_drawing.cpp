@@ -628,15 +628,16 @@ void StepDrawing::draw_series(uint32_t pid, std::string_view name, std::string_v
     visitor_.on_value({pid, id, name, unit, time_ns, value});
     ++summary_.values;
   };
+  const int64_t first_ns = selection_.window_time(options_.window_start_ns);
+  const int64_t last_ns = selection_.window_time(options_.window_end_ns);
   const Point* before = nullptr;  // the last point before the window, which gives the window's first value
   for (const Point& point : points) {
-    if (point.time_ns > options_.window_end_ns) break;
-    if (point.time_ns < options_.window_start_ns) {
+    if (point.time_ns > last_ns) break;
+    if (point.time_ns < first_ns) {
       before = &point;
       continue;
     }
-    if (before != nullptr && point.time_ns > options_.window_start_ns)
-      draw_value(options_.window_start_ns, before->value);
+    if (before != nullptr && point.time_ns > first_ns) draw_value(first_ns, before->value);
     before = nullptr;
     draw_value(point.time_ns, point.value);
   }

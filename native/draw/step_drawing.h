@@ -43,8 +43,9 @@ struct DrawingOptions {
   std::function<bool(std::string_view device)> keep_device;  // called once per device; none: all devices
   std::function<bool(std::string_view name)> keep_name;      // called once per short or whole name; one match is enough
   int64_t min_duration_ns = 0;
-  int64_t window_start_ns = std::numeric_limits<int64_t>::min();  // since the base; overlapping slices are drawn
+  int64_t window_start_ns = std::numeric_limits<int64_t>::min();  // since the origin; overlapping slices are drawn
   int64_t window_end_ns = std::numeric_limits<int64_t>::max();
+  std::optional<int64_t> window_origin_ns;                     // wall time; no value: the base
   uint64_t max_slices = std::numeric_limits<uint64_t>::max();  // the longest; of equal ones the first
   bool arrows = true;
   bool counters = true;

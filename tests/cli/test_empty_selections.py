@@ -31,7 +31,7 @@ def printed(capsys, *words) -> tuple[int, str]:
         (("--device", "nosuch"), "no device matches 'nosuch'", "/gpu:0/memcpy"),
         (("--name", "nosuch"), "no slice has a name that matches 'nosuch'", "The names with most time are "),
         (("--min-duration", "900s"), "no slice is as long as 900 s", "The longest takes "),
-        (("--window", "9000s.."), "no slice overlaps the window", "The trace is "),
+        (("--window", "9000s.."), "no slice overlaps the window", "The step is "),
         (("--device", "cpu", "--name", "MEMCPYHtoD"), "no slice meets all conditions at once", "leave one out"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
@@ -63,7 +63,7 @@ def test_a_window_behind_a_journal_is_answered_with_the_length_of_the_journal(tm
         gpu.launch("relu", stream=7, duration_ns=3_000)
     status, text = printed(capsys, "timeline", journal, "-o", tmp_path / "out.json", "--window", "5s..6s")
     assert status == 2
-    assert f"{journal}: no slice overlaps the window. The trace is " in text
+    assert f"{journal}: no slice overlaps the window. The step is " in text
     assert not (tmp_path / "out.json").exists()
 
 

@@ -211,7 +211,7 @@ def test_a_part_that_is_drawn_has_its_own_window(step, tmp_path, suffix):
     part = collector.analysis.between(step, 25_000, 45_000)
     assert converted(part, tmp_path, suffix).recording.clock.window_ns == 20_000
     if suffix == "json":
-        collector.chrome_trace(step, tmp_path / "part.json", window_ns=(10_000, 30_000))
+        collector.chrome_trace(step, tmp_path / "part.json", window_ns=(25_000, 45_000))
         found = collector.load(tmp_path / "part.json")
         assert found.recording.clock.window_ns == 20_000
         assert collector.analysis.devices(found).totals["busy_ns"] == 9_000
