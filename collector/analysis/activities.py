@@ -1,4 +1,7 @@
-"""The kernels, copies and memsets of a recording together, as arrays. Most questions begin with them."""
+"""The kernels, copies and memsets of a recording together, as arrays. Most questions begin with them.
+
+Questions about busy and idle time also have the launches of CUDA graphs that were recorded as a whole.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,10 @@ import numpy as np
 
 from collector.analysis.answer import Window
 from collector.analysis.shared_values import is_sharing, shared
+from collector.recording.cupti_enums import DEGREE_WHOLE_GRAPH
 from collector.recording.distinct import distinct_codes
 from collector.recording.intervals import Union
-from collector.recording.schema import ACTIVITY_TABLES
+from collector.recording.schema import ACTIVITY_TABLES, LAUNCHED_TABLES
 from collector.runtime.extension import convert_extension
 from collector.text.wording import counted
 
@@ -43,6 +47,8 @@ class WorkClass(enum.IntEnum):
     """A kernel of NCCL or RCCL."""
     COPY = 2
     MEMSET = 3
+    GRAPH = 4
+    """A launch of a CUDA graph that was recorded as a whole: its kernels, copies and memsets are not known."""
 
 
 class Activities:
@@ -52,20 +58,39 @@ class Activities:
     most questions read a few columns of one device at a time.
     """
 
-    def __init__(self, recording: Recording, places: Numbers, *, is_whole: bool = False) -> None:
+    def __init__(
+        self,
+        recording: Recording,
+        places: Numbers,
+        *,
+        is_whole: bool = False,
+        tables: tuple[str, ...] = ACTIVITY_TABLES,
+    ) -> None:
         """Select activities by their places, the row numbers in the concatenation of all tables of activities.
 
         Args:
             recording: the recording of the activities.
             places: their places.
             is_whole: whether ``places`` are all places in ascending order.
+            tables: names of these tables, the first ones of `LAUNCHED_TABLES`.
         """
-        self._recording, self._places, self._is_whole = recording, places, is_whole
+        self._recording, self._places, self._is_whole, self._names = recording, places, is_whole, tables
 
     @classmethod
     def of(cls, recording: Recording) -> Activities:
-        """The activities of a recording, without those that are set apart as invalid, early or late."""
+        """The kernels, copies and memsets of a recording, without those that are set apart as invalid, early or late.
+
+        Questions about work itself have these.
+        """
         return _activities(recording)
+
+    @classmethod
+    def with_graphs(cls, recording: Recording) -> Activities:
+        """The same, and launches of CUDA graphs that were recorded as a whole.
+
+        Questions about the times in which a device was busy have these.
+        """
+        return _activities_and_graphs(recording) if len(whole_graph_rows(recording)) else _activities(recording)
 
     def __len__(self) -> int:
         return len(self._places)
@@ -102,7 +127,7 @@ class Activities:
 
     @cached_property
     def table(self) -> npt.NDArray[np.int8]:
-        """The table of each activity, as an index of `collector.recording.schema.ACTIVITY_TABLES`."""
+        """The table of each activity, as an index of `collector.recording.schema.LAUNCHED_TABLES`."""
         if (only := self._only_table) is not None:
             return np.full(len(self), only, np.int8)
         table = np.zeros(len(self), np.int8)
@@ -120,21 +145,28 @@ class Activities:
     @property
     def _only_table(self) -> int | None:
         """The only table of the recording that has rows; None: there are several, or none."""
-        filled = [number for number, table in enumerate(_tables(self._recording)) if len(table)]
+        filled = [number for number, table in enumerate(self._tables) if len(table)]
         return filled[0] if len(filled) == 1 else None
 
     @property
     def _firsts(self) -> Numbers:
         """The place of the first row of each table."""
-        return np.cumsum([0, *(len(table) for table in _tables(self._recording))])[:-1]
+        return np.cumsum([0, *(len(table) for table in self._tables)])[:-1]
+
+    @property
+    def _tables(self) -> list[Table]:
+        return [getattr(self._recording, name) for name in self._names]
 
     def where(self, mask: npt.NDArray[np.bool_]) -> Activities:
         """The activities for which ``mask`` is true."""
-        return self if mask.all() else Activities(self._recording, self._places[mask])
+        return self if mask.all() else self._selected(self._places[mask])
 
     def at(self, indices: Numbers) -> Activities:
         """The activities at these indices, in the order of the indices."""
-        return Activities(self._recording, self._places[indices])
+        return self._selected(self._places[indices])
+
+    def _selected(self, places: Numbers) -> Activities:
+        return Activities(self._recording, places, tables=self._names)
 
     def by_device(self) -> Iterator[tuple[int, Activities]]:
         """Each device with its activities."""
@@ -144,7 +176,7 @@ class Activities:
             yield int(devices[0]), self
         elif len(self):
             for begin, end in pairwise([0, *bounds]):
-                yield int(devices[begin]), Activities(self._recording, self._places[begin:end])
+                yield int(devices[begin]), self._selected(self._places[begin:end])
 
     def in_order_of_time(self) -> Activities:
         """The same activities in order of their starts, across devices."""
@@ -154,10 +186,11 @@ class Activities:
 
     def column(self, name: str) -> npt.NDArray[Any]:
         """The values of a column that all tables of activities have."""
-        return self.of_rows([getattr(table, name) for table in _tables(self._recording)])
+        return self.of_rows([getattr(table, name) for table in self._tables])
 
     def of_rows(self, values: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-        """The values of these activities, taken from values for each row of each table."""
+        """The values of these activities, taken from values for each row of each table of `LAUNCHED_TABLES`."""
+        values = values[: len(self._names)]
         filled = [table for table, part in enumerate(values) if len(part)]
         if len(filled) == 1:  # then places are rows of this table
             return values[filled[0]] if self._is_whole else values[filled[0]][self._places]
@@ -173,7 +206,10 @@ class Activities:
     @cached_property
     def captured_external_id(self) -> Numbers | None:
         """The annotation around the capture of each, where they are nodes of CUDA graphs; None if none has one."""
-        columns = [table.captured_external_id for table in _tables(self._recording)]
+        columns = [
+            table.columns.get("captured_external_id", np.zeros(len(table), np.uint64))  # whole graphs are no nodes
+            for table in self._tables
+        ]
         return self.of_rows(columns) if any(column.any() for column in columns) else None
 
     def annotation_ids(self) -> Numbers:
@@ -203,30 +239,47 @@ class Activities:
 
     def rows_by_table(self) -> dict[str, Numbers]:
         """Table -> the rows of these activities in it, ascending."""
-        found = {name: np.sort(self.row[self.table == place]) for place, name in enumerate(ACTIVITY_TABLES)}
+        found = {name: np.sort(self.row[self.table == place]) for place, name in enumerate(self._names)}
         return {name: rows for name, rows in found.items() if len(rows)}
 
 
 @shared
+def whole_graph_rows(recording: Recording) -> Numbers:
+    """The rows in ``graph_launches`` of CUDA graphs that were recorded as a whole."""
+    return np.flatnonzero(recording.graph_launches.graph_degree == DEGREE_WHOLE_GRAPH)
+
+
+@shared
 def _activities(recording: Recording) -> Activities:
-    starts = [(table.device_id, table.start_ns) for table in _tables(recording)]
-    order = convert_extension.order_by_device_and_start(starts)
+    order = _order(recording, ACTIVITY_TABLES)
     return Activities(recording, order, is_whole=bool((order[1:] > order[:-1]).all()))
 
 
-def _tables(recording: Recording) -> list[Table]:
-    return [getattr(recording, name) for name in ACTIVITY_TABLES]
+@shared
+def _activities_and_graphs(recording: Recording) -> Activities:
+    order = _order(recording, LAUNCHED_TABLES)
+    graphs = len(recording.graph_launches)
+    is_chosen = np.ones(len(order), bool)
+    is_chosen[len(order) - graphs :] = False
+    is_chosen[len(order) - graphs + whole_graph_rows(recording)] = True
+    is_whole = bool(is_chosen.all() and (order[1:] > order[:-1]).all())
+    return Activities(recording, order[is_chosen[order]], is_whole=is_whole, tables=LAUNCHED_TABLES)
+
+
+def _order(recording: Recording, names: Sequence[str]) -> Numbers:
+    tables = [getattr(recording, name) for name in names]
+    return convert_extension.order_by_device_and_start([(table.device_id, table.start_ns) for table in tables])
 
 
 @shared
 def _launch_rows(recording: Recording) -> list[Numbers]:
-    """The launching call of each row of each table of activities: one table of all ids serves every question."""
-    return [recording.launch_rows(table.correlation_id) for table in _tables(recording)]
+    """The launching call of each row of `LAUNCHED_TABLES`: one table of all ids serves every question."""
+    return [recording.launch_rows(getattr(recording, name).correlation_id) for name in LAUNCHED_TABLES]
 
 
 @shared
 def work_classes(recording: Recording) -> list[npt.NDArray[np.uint8]]:
-    """The `WorkClass` of each row of each table of activities."""
+    """The `WorkClass` of each row of `LAUNCHED_TABLES`, of launches of graphs as if each was recorded as a whole."""
     name_ids, names = distinct_codes(recording.kernels.name_id)  # a recording may have many texts and few kernels
     is_communication = np.array([communicates(recording.strings[name_id]) for name_id in name_ids.tolist()], bool)
     kernel_class = np.where(is_communication, WorkClass.COMMUNICATION, WorkClass.COMPUTE).astype(np.uint8)
@@ -234,6 +287,7 @@ def work_classes(recording: Recording) -> list[npt.NDArray[np.uint8]]:
         kernel_class[names],
         np.full(len(recording.memcpys), WorkClass.COPY, np.uint8),
         np.full(len(recording.memsets), WorkClass.MEMSET, np.uint8),
+        np.full(len(recording.graph_launches), WorkClass.GRAPH, np.uint8),
     ]
 
 
@@ -252,7 +306,7 @@ def repetitions(recording: Recording) -> tuple[str, ...]:
 
 
 def by_device(recording: Recording, window: str) -> Iterator[tuple[int, Activities, Window]]:
-    """Each device with activities, its activities, and its window of that name.
+    """Each device with activities or launches of whole graphs, these, and its window of that name.
 
     The activities of one device can be freed when the next device is taken.
 
@@ -262,7 +316,7 @@ def by_device(recording: Recording, window: str) -> Iterator[tuple[int, Activiti
     step = step_window(recording, window)
     return (
         (device, own, step or Window(window, int(own.start_ns.min()), int(own.end_ns.max())))
-        for device, own in Activities.of(recording).by_device()
+        for device, own in Activities.with_graphs(recording).by_device()
     )
 
 

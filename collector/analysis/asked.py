@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
+from collector.analysis.activities import whole_graph_rows
 from collector.analysis.answer import Answer, Column, values_of
 from collector.analysis.empty_answers import why_empty
 from collector.analysis.whole_graphs import whole_graphs
 from collector.recording.recording import Recording
-from collector.recording.schema import ACTIVITY_TABLES
+from collector.recording.schema import ACTIVITY_TABLES, LAUNCHED_TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -82,6 +83,8 @@ class Question:
     """The tables of whose rows the answer is made."""
     otherwise: str = ""
     """Why the answer can have no row although these tables have some: one sentence."""
+    counts_graphs: bool = False
+    """Whether a launch of a CUDA graph that was recorded as a whole counts as an activity."""
 
     def ask(self, given: Asked, ask: Callable[[Recording], Part]) -> Answer:
         """The answer for one step; for several steps their rows in order, behind a column ``step``."""
@@ -137,11 +140,13 @@ class Question:
         notes = [note for part in parts for note in part.notes]
         recordings = [each for each in asked if isinstance(each, Recording)]
         if not set(ACTIVITY_TABLES).isdisjoint(self.tables) and "graph_launches" not in self.tables:
-            notes.append(whole_graphs(recordings))
+            notes.append(whole_graphs(recordings, are_counted=self.counts_graphs))
         if not len(next(iter(values.values()))):
             without_times = "The profile has no kernels."
             is_of_sums = len(recordings) < len(asked)
-            notes.append(without_times if is_of_sums else why_empty(recordings, self.tables, self.otherwise))
+            has_graphs = self.counts_graphs and any(len(whole_graph_rows(each)) for each in recordings)
+            tables = LAUNCHED_TABLES if has_graphs else self.tables
+            notes.append(without_times if is_of_sums else why_empty(recordings, tables, self.otherwise))
         return Answer(
             question=self.name,
             definition=self.definition,

@@ -9,7 +9,7 @@ import numpy as np
 from collector.analysis.activities import WorkClass, repetitions
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
-from collector.analysis.device_times import DeviceTimes, device_times, ratio
+from collector.analysis.device_times import EXPOSURE, DeviceTimes, device_times, ratio
 from collector.analysis.evidence import activities_of
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 QUESTION = Question(
     "devices",
-    "A device is busy while at least one kernel, copy or memset runs on it; compute, exposed communication, exposed "
-    "copies and exposed memsets add up to busy, busy and idle to the window.",
+    "A device is busy while at least one kernel, copy, memset or whole graph runs on it; compute, exposed graphs, "
+    "exposed communication, exposed copies and exposed memsets add up to busy, busy and idle to the window.",
     (
         Column("device_id", "number", "CUDA device ordinal."),
         Column("window_ns", "ns", "Length of the window."),
@@ -31,15 +31,18 @@ QUESTION = Question(
         Column("communication_ns", "ns", "Time in which a kernel of NCCL or RCCL ran."),
         Column("copy_ns", "ns", "Time in which a copy ran."),
         Column("memset_ns", "ns", "Time in which a memset ran."),
+        Column("graph_ns", "ns", "Time in which a CUDA graph ran that was recorded as a whole."),
         Column("overlap_ns", "ns", "Time in which both compute and communication ran."),
-        Column("exposed_communication_ns", "ns", "Communication while no compute ran."),
-        Column("exposed_copy_ns", "ns", "Copies while neither compute nor communication ran."),
+        Column("exposed_graph_ns", "ns", "Whole graphs while no compute ran."),
+        Column("exposed_communication_ns", "ns", "Communication while neither compute nor a whole graph ran."),
+        Column("exposed_copy_ns", "ns", "Copies while neither a kernel nor a whole graph ran."),
         Column("exposed_memset_ns", "ns", "Memsets while nothing else ran."),
         Column("mean_concurrency", "ratio", "Mean number of activities that ran at once, over the window."),
         Column("max_concurrency", "count", "Largest number of activities that ran at once."),
-        Column("activities", "count", "Number of kernels, copies and memsets."),
+        Column("activities", "count", "Number of kernels, copies, memsets and launches of whole graphs."),
     ),
     summed=("window_ns", "busy_ns", "idle_ns", "activities"),
+    counts_graphs=True,
 )
 
 
@@ -65,17 +68,14 @@ def _part(recording: Recording, window: str) -> Part:
 
 def _row(times: DeviceTimes) -> tuple[float, ...]:
     window_ns, busy_ns = times.window.length_ns, times.busy_ns
-    kernels = (WorkClass.COMPUTE, WorkClass.COMMUNICATION)
     return (
         window_ns,
         busy_ns,
         window_ns - busy_ns,
         ratio(busy_ns, window_ns),
         *(times.ran(each) for each in WorkClass),
-        times.ran(*kernels),
-        times.ran(WorkClass.COMMUNICATION, without=[WorkClass.COMPUTE]),
-        times.ran(WorkClass.COPY, without=kernels),
-        times.ran(WorkClass.MEMSET, without=[*kernels, WorkClass.COPY]),
+        times.ran(WorkClass.COMPUTE, WorkClass.COMMUNICATION),
+        *(times.exposed(each) for each in EXPOSURE[1:]),
         times.mean_concurrency,
         int(np.flatnonzero(times.by_number).max(initial=0)),
         times.activities,

@@ -56,6 +56,8 @@ class _Family:
     of: Callable[[MarkedStep], _Figures]
     """The figures of a step: times of devices are those of its window, durations those of the work launched in it."""
     has_counts: bool = True
+    counts_graphs: bool = False
+    """Whether a launch of a CUDA graph that was recorded as a whole counts as an activity."""
 
 
 def _step(step: MarkedStep) -> _Figures:
@@ -65,6 +67,7 @@ def _step(step: MarkedStep) -> _Figures:
 def _time(step: MarkedStep) -> _Figures:
     busy = {
         "compute": "compute_ns",
+        "exposed graphs": "exposed_graph_ns",
         "exposed communication": "exposed_communication_ns",
         "exposed copies": "exposed_copy_ns",
         "exposed memsets": "exposed_memset_ns",
@@ -109,6 +112,7 @@ _FAMILIES = {
         (Column("part", "text", "Class of activity, or cause of idle time."),),
         _time,
         has_counts=False,
+        counts_graphs=True,
     ),
     "op": _Family(
         "the durations of all GPU work",
@@ -128,6 +132,7 @@ _FAMILIES = {
         (Column("cause", "text", "Cause of the idle time of a device."),),
         _idle,
         has_counts=False,
+        counts_graphs=True,
     ),
     "copies": _Family(
         "the durations of all copies and memsets",
@@ -290,7 +295,11 @@ def _comparison(sides: tuple[_Side, _Side], by: str, false_discoveries: float, l
         },
         windows=(*sides[0].windows, *sides[1].windows),
         losses=tuple(_losses("before", sides[0].recordings) + _losses("now", sides[1].recordings)),
-        notes=(*notes, *_uncounted("before", sides[0].recordings), *_uncounted("now", sides[1].recordings)),
+        notes=(
+            *notes,
+            *_of_graphs("before", sides[0].recordings, family),
+            *_of_graphs("now", sides[1].recordings, family),
+        ),
     )
 
 
@@ -353,5 +362,6 @@ def _losses(side: str, recordings: Sequence[Recording]) -> list[str]:
     ]
 
 
-def _uncounted(side: str, recordings: Sequence[Recording]) -> list[str]:
-    return [f"{side}: {note}" for note in filter(None, [whole_graphs(recordings)])]
+def _of_graphs(side: str, recordings: Sequence[Recording], family: _Family) -> list[str]:
+    note = whole_graphs(recordings, are_counted=family.counts_graphs)
+    return [f"{side}: {note}"] if note else []

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 QUESTION = Question(
     "concurrency",
-    "Time of the window in which exactly this number of kernels, copies and memsets ran at once on a device. An end "
-    "comes before a start at the same moment, and the times of a device add up to the window.",
+    "Time of the window in which exactly this number of kernels, copies, memsets and whole graphs ran at once on a "
+    "device. An end comes before a start at the same moment, and the times of a device add up to the window.",
     (
         Column("device_id", "number", "CUDA device ordinal."),
         Column("running", "count", "Number of activities that ran at once."),
@@ -27,6 +27,7 @@ QUESTION = Question(
         Column("busy_share", "share", "duration_ns divided by the busy time; 0 for the row of the idle time."),
     ),
     summed=("duration_ns",),
+    counts_graphs=True,
 )
 
 

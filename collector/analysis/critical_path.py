@@ -1,11 +1,11 @@
 """The chain of work and waits that determined the length of a step: ``collector.analysis.critical_path(step)``.
 
-The path is followed backwards from the last end of a kernel, copy or memset of the recording, on any device. An
-activity has several prerequisites: the activity before it on its stream, the work for which its stream waited, a node
-of the same graph launch, and the call that launched it. The path continues at the prerequisite that was met last. From
-a call the path goes back along its thread to the last call that had to wait for a device, and continues with the work
-for which that call waited. Of a recording of several processes each has a path of its own, as none waits for another in
-a way that CUPTI records.
+The path is followed backwards from the last end of a kernel, copy, memset or whole graph of the recording, on any
+device. An activity has several prerequisites: the activity before it on its stream, the work for which its stream
+waited, a node of the same graph launch, and the call that launched it. The path continues at the prerequisite that was
+met last. From a call the path goes back along its thread to the last call that had to wait for a device, and continues
+with the work for which that call waited. Of a recording of several processes each has a path of its own, as none waits
+for another in a way that CUPTI records.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ from collector.analysis.path_edges import NONE, HostWaits, PathEdges
 from collector.analysis.process_rows import has_several_processes, processes_of_calls, processes_of_work
 from collector.analysis.shared_values import shared
 from collector.analysis.stream_numbers import STREAM_NAME, stream_name_keys
+from collector.analysis.whole_graphs import graph_labels
 from collector.recording.api_functions import plain_api_name
 from collector.recording.distinct import distinct_values
 from collector.recording.kernel_names import short_name
 from collector.recording.kind_names import copy_kind_name
-from collector.recording.schema import ACTIVITY_TABLES
+from collector.recording.schema import LAUNCHED_TABLES
 from collector.runtime.extension import convert_extension
 from collector.text.wording import counted
 
@@ -48,6 +49,7 @@ KINDS = {
     "communication": "A kernel of NCCL or RCCL ran.",
     "copy": "A copy ran.",
     "memset": "A memset ran.",
+    "graph": "A CUDA graph ran that was recorded as a whole.",
     "launch_latency": "The activity had been launched and had not begun.",
     "kernel_gap": "The activity before it on its stream had ended a short time before.",
     "dependency": "Other work it waited for had ended, or the activity before it on its stream a longer time before.",
@@ -71,12 +73,12 @@ _FIGURES = (
 )
 _KIND = Column("kind", "text", " ".join(f"{kind}: {meaning}" for kind, meaning in KINDS.items()))
 _NAME = Column(
-    "name", "text", "Kernel or copy that ran or was about to begin; for the host the function that it called."
+    "name", "text", "Kernel, copy or graph that ran or was about to begin; for the host the function that it called."
 )
 QUESTIONS = {
-    "kind": Question("critical_path", _DEFINITION, (_KIND, *_FIGURES), summed=("segments", "total_ns")),
-    "name": Question("critical_path", _DEFINITION, (_KIND, _NAME, *_FIGURES), summed=("segments", "total_ns")),
-    "op": Question("critical_path", _DEFINITION, (OP, _KIND, *_FIGURES), summed=("segments", "total_ns")),
+    by: Question("critical_path", _DEFINITION, (*keys, *_FIGURES), summed=("segments", "total_ns"), counts_graphs=True)
+    for by, keys in (("kind", (_KIND,)), ("name", (_KIND, _NAME)), ("op", (OP, _KIND)))
+} | {
     "segment": Question(
         "critical_path",
         _DEFINITION,
@@ -93,6 +95,7 @@ QUESTIONS = {
             Column("duration_ns", "ns", "Length of the segment."),
         ),
         summed=("duration_ns",),
+        counts_graphs=True,
     ),
 }
 """Value of ``by`` -> the question."""
@@ -142,7 +145,7 @@ class _Segments(NamedTuple):
         joined = [np.concatenate([np.zeros(0, np.int64), *(path[column] for path in found)]) for column in range(4)]
         kinds, start_ns, end_ns, places = joined
         is_wait, is_host = kinds == _SYNCHRONIZE, kinds == _HOST
-        tables, rows = np.full(len(kinds), len(ACTIVITY_TABLES)), np.empty(len(kinds), np.int64)
+        tables, rows = np.full(len(kinds), len(LAUNCHED_TABLES)), np.empty(len(kinds), np.int64)
         rows[is_wait] = edges.host_waits.api_rows[places[is_wait]]
         rows[is_host] = edges.launches[places[is_host]]
         on_device = ~(is_wait | is_host)
@@ -166,11 +169,9 @@ class _Segments(NamedTuple):
 
     def names(self, recording: Recording) -> Keys:
         """The names of the segments' activities and calls."""
-        ids = np.where(
-            self.tables == _TABLES.index("memcpys"),
-            self.column(recording, "copy_kind"),
-            self.column(recording, "name_id"),
-        )
+        ids, labels = self.column(recording, "name_id"), graph_labels(recording)
+        for table, column in (("memcpys", "copy_kind"), ("graph_launches", "graph_id")):
+            ids = np.where(self.tables == _TABLES.index(table), self.column(recording, column), ids)
 
         def name_of(key: int) -> str:
             table, number = _TABLES[key >> 40], key & 0xFFFFFFFF
@@ -178,6 +179,8 @@ class _Segments(NamedTuple):
                 return copy_kind_name(number)
             if table == "memsets":
                 return "memset"
+            if table == "graph_launches":
+                return labels[number]
             return (short_name if table == "kernels" else plain_api_name)(recording.strings[number])
 
         # The ids of names have 32 bits; memsets have no name.
@@ -190,7 +193,7 @@ class _Segments(NamedTuple):
         return Keys.of(ids, lambda place: recording.strings[place] if place >= 0 else "")
 
 
-_TABLES = (*ACTIVITY_TABLES, "api_calls")
+_TABLES = (*LAUNCHED_TABLES, "api_calls")
 
 
 def _path(edges: PathEdges, own: Numbers | None, first_ns: int, kernel_gap_ns: int) -> tuple[Numbers, ...]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from collector.analysis.activities import WorkClass, step_window, work_classes
+from collector.analysis.activities import WorkClass, step_window, whole_graph_rows, work_classes
 from collector.analysis.answer import Window
 from collector.analysis.shared_values import shared
 from collector.recording.schema import ACTIVITY_TABLES
@@ -20,6 +20,14 @@ if TYPE_CHECKING:
     from collector.recording.recording import Recording
 
     Numbers = npt.NDArray[np.int64]
+
+
+EXPOSURE = (WorkClass.COMPUTE, WorkClass.GRAPH, WorkClass.COMMUNICATION, WorkClass.COPY, WorkClass.MEMSET)
+"""A class is exposed while none of those before it runs, so that the exposed times add up to the busy time.
+
+A whole graph comes directly after compute, because it is made of kernels of compute for the most part: communication
+beside it counts as hidden.
+"""
 
 
 class DeviceTimes(NamedTuple):
@@ -43,6 +51,10 @@ class DeviceTimes(NamedTuple):
         """Mean number of activities that ran at once, over the window."""
         return ratio(int((self.by_number * np.arange(len(self.by_number))).sum()), self.window.length_ns)
 
+    def exposed(self, work_class: WorkClass) -> int:
+        """Time in which a class ran, and none of those that come before it in `EXPOSURE`."""
+        return self.ran(work_class, without=EXPOSURE[: EXPOSURE.index(work_class)])
+
     def ran(self, *classes: WorkClass, without: Sequence[WorkClass] = ()) -> int:
         """Time in which all of ``classes`` ran at once, and none of ``without``."""
         wanted, unwanted = (sum(1 << each for each in chosen) for chosen in (classes, without))
@@ -52,7 +64,7 @@ class DeviceTimes(NamedTuple):
 
 @shared
 def device_times(recording: Recording, window: str) -> list[DeviceTimes]:
-    """The times of each device with activities, in order of the devices' ordinals.
+    """The times of each device with activities or launches of whole graphs, in order of the devices' ordinals.
 
     Args:
         recording: the recording of the activities.
@@ -62,12 +74,14 @@ def device_times(recording: Recording, window: str) -> list[DeviceTimes]:
         ValueError: there is no such window.
     """
     step = step_window(recording, window)
-    tables = [getattr(recording, name) for name in ACTIVITY_TABLES]
+    *classes, graph_classes = work_classes(recording)
+    graphs = whole_graph_rows(recording)
+    tables = [
+        *((getattr(recording, name), own) for name, own in zip(ACTIVITY_TABLES, classes, strict=True)),
+        (recording.graph_launches[graphs], graph_classes[graphs]),
+    ]
     return swept_times(
-        [
-            (table.start_ns, table.end_ns, table.device_id, classes)
-            for table, classes in zip(tables, work_classes(recording), strict=True)
-        ],
+        [(table.start_ns, table.end_ns, table.device_id, own) for table, own in tables],
         window,
         None if step is None else (step.start_ns, step.end_ns),
     )

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from collector.recording.schema import ACTIVITY_TABLES
+from collector.recording.cupti_enums import DEGREE_WHOLE_GRAPH
+from collector.recording.schema import ACTIVITY_TABLES, LAUNCHED_TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,13 +58,15 @@ def one_row_of_each(tables: Sequence[str], table: npt.NDArray[np.integer], row: 
 
 
 def activities_of(recording: Recording, places: Sequence[Mapping[str, int]]) -> Evidence:
-    """For each row of an answer the activities whose columns have these values, such as those of a device or stream."""
+    """For each row of an answer the activities and whole graphs with these values, as of a device or stream."""
 
     def rows_of(place: int) -> Rows:
         found = {}
-        for name in ACTIVITY_TABLES:
+        for name in LAUNCHED_TABLES:
             table = getattr(recording, name)
             is_there = [getattr(table, column) == value for column, value in places[place].items()]
+            if name not in ACTIVITY_TABLES:
+                is_there.append(table.graph_degree == DEGREE_WHOLE_GRAPH)
             found[name] = np.flatnonzero(np.logical_and.reduce(is_there))
         return {name: rows for name, rows in found.items() if len(rows)}
 

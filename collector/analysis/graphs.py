@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from collector.analysis.activities import Activities
+from collector.analysis.activities import Activities, whole_graph_rows
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.analysis.duration_groups import Keys, duration_groups
 from collector.analysis.evidence import Evidence
-from collector.recording.cupti_enums import DEGREE_WHOLE_GRAPH, GRAPH_DEGREES, GRAPH_INSTANTIATED
+from collector.recording.cupti_enums import GRAPH_DEGREES, GRAPH_INSTANTIATED
 from collector.recording.distinct import combination_codes, grouped_rows
 from collector.recording.intervals import covered_by_group
 from collector.recording.schema import LAUNCHED_TABLES
@@ -89,7 +89,7 @@ def _part(recording: Recording) -> Part:
     nodes = nodes.where(nodes.column("graph_id") != 0)
     launch_of = combination_codes([nodes.device_id, nodes.column("graph_id"), nodes.correlation_id])
     order, bounds = grouped_rows(launch_of, int(launch_of.max(initial=-1)) + 1)
-    whole_rows = np.flatnonzero(recording.graph_launches.graph_degree == DEGREE_WHOLE_GRAPH)
+    whole_rows = whole_graph_rows(recording)
     launches = _from_nodes(nodes, launch_of, order, bounds).joined(_recorded_whole(recording, whole_rows))
     num_traced = len(bounds) - 1
     ids, first = np.unique(recording.graph_launches.graph_id, return_index=True)

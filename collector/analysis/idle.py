@@ -25,7 +25,7 @@ from collector.recording.cupti_enums import LOADING_OVERHEADS
 from collector.recording.distinct import descending_order
 from collector.recording.idle_causes import idle_times
 from collector.recording.intervals import Union
-from collector.recording.schema import ACTIVITY_TABLES
+from collector.recording.schema import LAUNCHED_TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -62,8 +62,8 @@ _TRACER_COLUMN = Column(
 )
 _TIME_COLUMNS = (*_CAUSE_COLUMNS, _TRACER_COLUMN)
 _DEFINITION = (
-    "A device is idle while no kernel, copy or memset runs on it; each gap is attributed to the reason why the "
-    "activity that ended it did not start earlier, and the causes add up to the idle time."
+    "A device is idle while no kernel, copy, memset or whole graph runs on it; each gap is attributed to the reason "
+    "why the activity that ended it did not start earlier, and the causes add up to the idle time."
 )
 QUESTION = Question(
     "idle",
@@ -76,6 +76,7 @@ QUESTION = Question(
         *_TIME_COLUMNS,
     ),
     summed=("window_ns", "idle_ns", "gaps", *(column.name for column in _TIME_COLUMNS)),
+    counts_graphs=True,
 )
 OPS = Question(
     "idle_ops",
@@ -92,6 +93,7 @@ OPS = Question(
     ),
     summed=("gaps", "idle_ns", *(column.name for column in _TIME_COLUMNS)),
     otherwise="No device was idle.",
+    counts_graphs=True,
 )
 GAPS = Question(
     "idle_gaps",
@@ -105,6 +107,7 @@ GAPS = Question(
     ),
     summed=("idle_ns", *(column.name for column in _TIME_COLUMNS)),
     otherwise="No device was idle.",
+    counts_graphs=True,
 )
 
 
@@ -162,7 +165,7 @@ def idle_gaps(steps: Asked, *, window: str = "step", kernel_gap_ns: int = KERNEL
         order = descending_order(joined["idle_ns"])  # equal ones stay in order of devices and starts
         rows = {name: values[order] for name, values in joined.items()}
         tables, ended_rows = (np.concatenate(parts or [order])[order] for parts in (ended_tables, ended_by))
-        return Part(rows, windows, one_row_of_each(ACTIVITY_TABLES, tables, ended_rows))
+        return Part(rows, windows, one_row_of_each(LAUNCHED_TABLES, tables, ended_rows))
 
     return GAPS.ask(steps, ask)
 
@@ -223,7 +226,7 @@ class _Gaps:
         self.starts, self.ends, ended_by, _, causes = times
         first = work.at(np.maximum(ended_by, 0))
         self.ended_by_table = first.table.astype(np.int64)
-        """The table of the first activity that ended each gap, as an index of `ACTIVITY_TABLES`."""
+        """The table of the first activity that ended each gap, as an index of `LAUNCHED_TABLES`."""
         self.ended_by_row = np.where(ended_by >= 0, first.row, -1)
         """The row of that activity there; -1: nothing ended it."""
         is_short = self.ends - self.starts <= kernel_gap_ns
@@ -255,7 +258,7 @@ class _Gaps:
         ended = gaps[self.ended_by_row[gaps] >= 0]
         return {
             name: np.sort(self.ended_by_row[ended[own]])
-            for place, name in enumerate(ACTIVITY_TABLES)
+            for place, name in enumerate(LAUNCHED_TABLES)
             if (own := self.ended_by_table[ended] == place).any()
         }
 

@@ -14,7 +14,7 @@ from collector.analysis.evidence import Evidence
 from collector.analysis.stream_numbers import STREAM_COLUMNS, stream_name_keys
 from collector.recording.api_functions import plain_api_name
 from collector.recording.distinct import distinct_codes
-from collector.recording.schema import ACTIVITY_TABLES
+from collector.recording.schema import LAUNCHED_TABLES
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 _DEFINITION = (
     "The delay of an activity is its start minus the start of the call that launched it; its time in the queue begins "
-    "when that call returned. A call may launch several activities, as a graph launch does. Where the clocks of host "
-    "and device disagree, delays can be negative."
+    "when that call returned. A call may launch several activities, as a graph launch does; a graph that was recorded "
+    "as a whole is one. Where the clocks of host and device disagree, delays can be negative."
 )
 QUESTION = Question(
     "launches",
@@ -37,7 +37,7 @@ QUESTION = Question(
     (
         Column("api", "text", "Function that was called, without its version suffix."),
         Column("calls", "count", "Number of its calls that launched something."),
-        Column("activities", "count", "Number of kernels, copies and memsets that these calls launched."),
+        Column("activities", "count", "Number of kernels, copies, memsets and whole graphs that they launched."),
         Column("api_ns", "ns", "Sum of the durations of these calls."),
         Column("min_delay_ns", "ns", "Shortest delay; negative where the clocks disagree."),
         Column("median_delay_ns", "ns", "Median of the delays; of an even number of delays the lower middle one."),
@@ -56,6 +56,7 @@ QUESTION = Question(
     ),
     summed=("calls", "activities", "api_ns"),
     otherwise="No call that launched them is in the recording.",
+    counts_graphs=True,
 )
 DELAYS = Question(
     "launch_delays",
@@ -70,6 +71,7 @@ DELAYS = Question(
         Column("queue_ns", "ns", "Start of the activity minus end of the call; 0 where it began before that end."),
     ),
     otherwise="No call that launched them is in the recording.",
+    counts_graphs=True,
 )
 
 
@@ -96,7 +98,7 @@ def _delays(recording: Recording) -> dict[str, npt.NDArray[Any]]:
     starts, ends = _call_times(recording, launch_rows)
     places = {name: work.column(name).astype(np.int64) for name in ("device_id", "context_id", "stream_id")}
     return {
-        "table": np.array(ACTIVITY_TABLES, object)[work.table],
+        "table": np.array(LAUNCHED_TABLES, object)[work.table],
         "row": work.row,
         **places,
         "stream_name": stream_name_keys(recording, *places.values()).column(),
@@ -109,7 +111,7 @@ def _delays(recording: Recording) -> dict[str, npt.NDArray[Any]]:
 
 def _launched(recording: Recording) -> tuple[Activities, Numbers]:
     """The activities whose call was recorded, and the rows of these calls."""
-    work = Activities.of(recording)
+    work = Activities.with_graphs(recording)
     rows = work.launch_rows()
     return work.where(rows >= 0), rows[rows >= 0]
 

@@ -46,9 +46,8 @@ def overview_html(recording: Recording, *, unavailable: str | None = None, warni
 
 def _tables(recording: Recording) -> list[str]:
     busy, gaps, names, paths = devices(recording), idle(recording), kernels(recording), ops(recording)
-    uncounted = whole_graphs([recording])
     if not len(busy):
-        return [html_line(uncounted or "No GPU did anything in this step.")]
+        return [html_line("No GPU did anything in this step.")]
     tables = [
         html_table(
             ["device", "busy", "idle", "busy share"],
@@ -100,6 +99,6 @@ def _tables(recording: Recording) -> list[str]:
                 caption="Why the devices were idle",
             )
         )
-    if uncounted:
+    if uncounted := whole_graphs([recording], are_counted=False):
         tables.append(html_line(uncounted))
     return tables

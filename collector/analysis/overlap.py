@@ -41,36 +41,48 @@ _DEVICE = Column("device_id", "number", "CUDA device ordinal.")
 _COMMUNICATION = (
     Column("kernels", "count", "Number of kernels of NCCL or RCCL."),
     Column("communication_ns", "ns", "Time in which at least one of them ran."),
-    Column("hidden_ns", "ns", "Part of this time in which compute ran."),
+    Column("hidden_ns", "ns", "Part of this time in which compute or a whole graph ran."),
     Column("hidden_communication", "share", "hidden_ns divided by communication_ns."),
-    Column("exposed_ns", "ns", "Part of this time in which no compute ran."),
+    Column("exposed_ns", "ns", "Part of this time in which neither ran."),
 )
 QUESTIONS = {
     "device": Question(
         "overlap",
-        "Communication is exposed while no compute kernel runs, a copy while no kernel runs, a memset while nothing "
-        "else does; compute and the exposed parts add up to busy.",
+        "A whole graph is exposed while no compute kernel runs, communication while neither of them does, a copy while "
+        "no kernel and no whole graph runs, a memset while nothing else does; compute and the exposed parts add up to "
+        "busy.",
         (
             _DEVICE,
             Column("busy_ns", "ns", "Time in which anything ran on the device."),
             Column("compute_ns", "ns", "Time in which a kernel ran that is not of NCCL or RCCL."),
-            Column("exposed_communication_ns", "ns", "Communication while no compute ran."),
-            Column("exposed_copy_ns", "ns", "Copies while neither compute nor communication ran."),
+            Column("exposed_graph_ns", "ns", "Whole graphs while no compute ran."),
+            Column("exposed_communication_ns", "ns", "Communication while neither compute nor a whole graph ran."),
+            Column("exposed_copy_ns", "ns", "Copies while neither a kernel nor a whole graph ran."),
             Column("exposed_memset_ns", "ns", "Memsets while nothing else ran."),
             Column("communication_ns", "ns", "Time in which a kernel of NCCL or RCCL ran."),
-            Column("hidden_communication", "share", "Communication while compute ran, divided by all communication."),
+            Column(
+                "hidden_communication",
+                "share",
+                "Communication while compute or a whole graph ran, divided by all communication.",
+            ),
             Column("copy_ns", "ns", "Time in which a copy ran."),
-            Column("hidden_copy", "share", "Copies while compute or communication ran, divided by all copies."),
+            Column("hidden_copy", "share", "Copies while a kernel or a whole graph ran, divided by all copies."),
             Column("compute_communication_ns", "ns", "Time in which both compute and communication ran."),
             Column("compute_copy_ns", "ns", "Time in which both compute and a copy ran."),
             Column("communication_copy_ns", "ns", "Time in which both communication and a copy ran."),
+            Column("graph_ns", "ns", "Time in which a CUDA graph ran that was recorded as a whole."),
         ),
-        summed=("busy_ns", "compute_ns", "exposed_communication_ns", "exposed_copy_ns", "exposed_memset_ns"),
+        summed=(
+            *("busy_ns", "compute_ns", "exposed_graph_ns"),
+            *("exposed_communication_ns", "exposed_copy_ns", "exposed_memset_ns"),
+        ),
+        counts_graphs=True,
     ),
     "stream": Question(
         "overlap",
-        "Communication by stream; NCCL and RCCL give each communicator a stream of its own. It is exposed while no "
-        "compute kernel runs on the device, and the times exposed alone add up to the device's exposed communication.",
+        "Communication by stream; NCCL and RCCL give each communicator a stream of its own. It is exposed while "
+        "neither a compute kernel nor a whole graph runs on the device, and the times exposed alone add up to the "
+        "device's exposed communication.",
         (
             _DEVICE,
             Column("context_id", "number", "CUPTI's context id."),
@@ -81,11 +93,13 @@ QUESTIONS = {
         ),
         summed=("kernels", "exposed_alone_ns"),
         otherwise="No kernel is one of NCCL or RCCL.",
+        counts_graphs=True,
     ),
     "group": Question(
         "overlap",
-        "Communication by process group, as PyTorch's profiler states it; it is exposed while no "
-        "compute kernel runs on the device, and the times exposed alone add up to the device's exposed communication.",
+        "Communication by process group, as PyTorch's profiler states it; it is exposed while neither a compute kernel "
+        "nor a whole graph runs on the device, and the times exposed alone add up to the device's exposed "
+        "communication.",
         (
             _DEVICE,
             Column("group", "text", "Name of the process group."),
@@ -94,6 +108,7 @@ QUESTIONS = {
         ),
         summed=("kernels", "exposed_alone_ns"),
         otherwise="No kernel is one of NCCL or RCCL whose process group is stated.",
+        counts_graphs=True,
     ),
 }
 """Value of ``by`` -> the question."""
@@ -117,27 +132,28 @@ def overlap(steps: Asked, *, by: str = "device", window: str = "step") -> Answer
 
 def _by_device(recording: Recording, window: str) -> Part:
     found = device_times(recording, window)
-    compute, communication, copy, memset = WorkClass
+    compute, communication, copy, memset, graph = WorkClass
     rows = []
     for times in found:
         communication_ns, copy_ns = times.ran(communication), times.ran(copy)
-        both_ns = times.ran(compute, communication)
-        exposed_copy_ns = times.ran(copy, without=[compute, communication])
+        exposed_communication_ns, exposed_copy_ns = times.exposed(communication), times.exposed(copy)
         rows.append(
             (
                 times.device,
                 times.busy_ns,
                 times.ran(compute),
-                communication_ns - both_ns,
+                times.exposed(graph),
+                exposed_communication_ns,
                 exposed_copy_ns,
-                times.ran(memset, without=[compute, communication, copy]),
+                times.exposed(memset),
                 communication_ns,
-                ratio(both_ns, communication_ns),
+                ratio(communication_ns - exposed_communication_ns, communication_ns),
                 copy_ns,
                 ratio(copy_ns - exposed_copy_ns, copy_ns),
-                both_ns,
+                times.ran(compute, communication),
                 times.ran(compute, copy),
                 times.ran(communication, copy),
+                times.ran(graph),
             )
         )
     evidence = activities_of(recording, [{"device_id": times.device} for times in found])
@@ -195,14 +211,14 @@ def _by_key(
     evidence: list[Mapping[str, npt.NDArray[np.int64]]] = []
     for device, work, own_window in by_device(recording, window):
         windows.append(own_window)
-        compute = work.union(WorkClass.COMPUTE, window=own_window)
+        hiding = work.union(WorkClass.COMPUTE, WorkClass.GRAPH, window=own_window)
         collectives = work.where(work.work_class == WorkClass.COMMUNICATION)
         known, numbers = keys_of(device, collectives)
         exposed: dict[int, Union] = {}
         for number in np.flatnonzero(np.bincount(numbers, minlength=len(known))).tolist():
             own = collectives.where(numbers == number)
             covered = own.union(window=own_window)
-            exposed[number] = covered.without(compute)
+            exposed[number] = covered.without(hiding)
             hidden_ns = covered.length - exposed[number].length
             figures = (covered.length, hidden_ns, ratio(hidden_ns, covered.length), exposed[number].length)
             rows.append((*known[number], len(own), *figures))
@@ -212,7 +228,7 @@ def _by_key(
         alone = GroupTimes.of(groups, starts, ends, len(known)).alone
         first = len(rows) - len(exposed)
         rows[first:] = [(*row, int(alone[number])) for row, number in zip(rows[first:], exposed, strict=True)]
-        all_exposed = collectives.union(window=own_window).without(compute).length
+        all_exposed = collectives.union(window=own_window).without(hiding).length
         if both_ns := all_exposed - int(alone.sum()):
             rows.append((device, *several, 0, both_ns, 0, 0.0, both_ns, both_ns))
             evidence.append({})

@@ -65,7 +65,7 @@ class PathEdges:
         """Determine the launches of all activities, and all waits."""
         self._recording = recording
         calls = recording.api_calls
-        self.work = Activities.of(recording).in_order_of_time()
+        self.work = Activities.with_graphs(recording).in_order_of_time()
         self.streams, self.stream_numbers = StreamNumbers.of(recording, self.work)
         self.launches = self.work.launch_rows()
         """Row in ``api_calls`` of the call of each activity; -1: unknown."""

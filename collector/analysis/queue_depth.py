@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     Numbers = npt.NDArray[np.int64]
 
 _DEFINITION = (
-    "An activity is queued from the start of the call that launched it to its own start; each node of a graph counts. "
-    "The depth of a stream's queue is the number of queued activities, from the first call to the last start."
+    "An activity is queued from the start of the call that launched it to its own start; each node of a graph counts, "
+    "and a graph that was recorded as a whole counts as one activity. The depth of a stream's queue is the number of "
+    "queued activities, from the first call to the last start."
 )
 QUESTIONS = {
     "stream": Question(
@@ -37,7 +38,7 @@ QUESTIONS = {
         _DEFINITION,
         (
             *STREAM_COLUMNS,
-            Column("activities", "count", "Number of kernels, copies and memsets whose call was recorded."),
+            Column("activities", "count", "Number of kernels, copies, memsets and whole graphs with a recorded call."),
             Column("window_ns", "ns", "Time from the first of their calls to the last of their starts."),
             Column("empty_ns", "ns", "Part of this time in which nothing was queued."),
             Column("empty_share", "share", "empty_ns divided by window_ns."),
@@ -46,6 +47,7 @@ QUESTIONS = {
         ),
         summed=("activities", "window_ns", "empty_ns"),
         otherwise="No call that launched them is in the recording.",
+        counts_graphs=True,
     ),
     "depth": Question(
         "queue",
@@ -58,6 +60,7 @@ QUESTIONS = {
         ),
         summed=("duration_ns",),
         otherwise="No call that launched them is in the recording.",
+        counts_graphs=True,
     ),
 }
 """Value of ``by`` -> the question."""
@@ -103,7 +106,7 @@ def _part(recording: Recording, by: str) -> Part:
         rows += found
         queues += [each] * len(found)
     losses = [*repetitions(recording)]
-    if without := len(Activities.of(recording)) - len(known):
+    if without := len(Activities.with_graphs(recording)) - len(known):
         losses.append(
             f"{counted('{:,} activit[y|ies]', without)} without a recorded call: when they were queued is not known"
         )
@@ -117,7 +120,7 @@ def _part(recording: Recording, by: str) -> Part:
 @shared
 def _queued(recording: Recording) -> tuple[Activities, Numbers]:
     """The activities whose call was recorded, and the start of the call."""
-    work = Activities.of(recording)
+    work = Activities.with_graphs(recording)
     launches = work.launch_rows()
     is_known = launches >= 0
     return work.where(is_known), recording.api_calls.start_ns[launches[is_known]]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from collector.analysis.activities import whole_graph_rows
 from collector.analysis.annotation_paths import annotation_paths
 from collector.analysis.answer import Window
 from collector.recording.distinct import distinct_values, grouped_rows
@@ -127,9 +128,9 @@ class MarkedStep:
 def split_at_marks(recording: Recording, mark: str = MARK) -> list[MarkedStep]:
     """The steps of a recording that annotations mark; a recording without marks is one step."""
     clock = recording.clock
-    devices = {
-        device for name in ACTIVITY_TABLES for device in distinct_values(getattr(recording, name).device_id).tolist()
-    }
+    working = [getattr(recording, name).device_id for name in ACTIVITY_TABLES]
+    working.append(recording.graph_launches.device_id[whole_graph_rows(recording)])
+    devices = {device for column in working for device in distinct_values(column).tolist()}
     paths, index = annotation_paths(recording)
     rows = mark_rows(recording, paths, index, re.compile(mark, re.IGNORECASE))
     if not len(rows):

@@ -18,10 +18,11 @@ from collector.analysis.evidence import Evidence
 from collector.analysis.process_rows import processes_of_calls
 from collector.analysis.ranks import run_and_rank
 from collector.analysis.step_marks import MARK, mark_pattern, mark_rows, path_within, places_launched_in
+from collector.analysis.whole_graphs import graph_labels
 from collector.recording.distinct import distinct_codes, grouped_rows
 from collector.recording.kernel_names import short_name
 from collector.recording.kind_names import copy_kind_name
-from collector.recording.schema import ACTIVITY_TABLES
+from collector.recording.schema import LAUNCHED_TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -53,16 +54,19 @@ QUESTION = Question(
         Column("name", "text", "Annotation that marks the step; empty: the step is the whole recording."),
         Column("window_ns", "ns", "Duration of the step."),
         Column("busy_ns", "ns", "Time of the step in which anything ran on any device, whenever it was launched."),
-        Column("activities", "count", "Number of kernels, copies and memsets launched in it."),
+        Column("activities", "count", "Number of kernels, copies, memsets and whole graphs launched in it."),
         Column("z", "ratio", "Modified z-score of the duration."),
         Column("verdict", "text", "usual, outlier, or first, which is not judged; empty: too few steps for a verdict."),
         Column(
-            "op", "text", "Annotation that explains an outlier; a kernel or copy outside of annotations; or (idle)."
+            "op",
+            "text",
+            "Annotation that explains an outlier; a kernel, copy or whole graph outside of annotations; or (idle).",
         ),
         Column("op_excess_ns", "ns", "GPU time of the op minus the median of its GPU times in the other steps."),
         Column("op_z", "ratio", "Modified z-score of the GPU time of the op."),
     ),
     summed=("window_ns", "busy_ns", "activities"),
+    counts_graphs=True,
 )
 
 
@@ -177,7 +181,7 @@ def _verdict(*, is_known: bool, is_apart: bool, is_outlier: bool) -> str:
 
 def _steps_of(recording: Recording, number: int, mark: re.Pattern[str], *, is_first: bool) -> list[_Step]:
     """The steps in the recording of this number, which is the first one of its run and rank or not."""
-    work = Activities.of(recording)
+    work = Activities.with_graphs(recording)
     paths, index = annotation_paths(recording)
     marks = mark_rows(recording, paths, index, mark)
     ops = cache(lambda: _ops(recording, work, {paths[index[row]] for row in marks.tolist()}))
@@ -216,20 +220,23 @@ def _gpu_times(
 def _ops(recording: Recording, work: Activities, marks: set[str]) -> tuple[list[str], Numbers]:
     """The names of ops without the mark of the step, so that all steps share them, and the op of each activity.
 
-    An activity without an annotation inside its step has the name of its kernel or the kind of its copy as its op.
+    An activity without an annotation inside its step has the name of its kernel or graph or the kind of its copy as its
+    op.
     """
     paths, path_of = launch_paths(recording, work.correlation_id, work.captured_external_id)
     names: dict[str, int] = {}
     op = np.array([names.setdefault(path_within(path, marks), len(names)) for path in paths], np.int64)[path_of]
     none = names[""]
-    kernels, copies, memsets = ACTIVITY_TABLES
+    kernels, copies, memsets, graphs = LAUNCHED_TABLES
+    labels = graph_labels(recording)
     called: tuple[tuple[str, npt.NDArray[Any], Callable[[int], str]], ...] = (
         (kernels, recording.kernels.name_id, lambda name_id: short_name(recording.strings[name_id])),
         (copies, recording.memcpys.copy_kind, lambda kind: f"MEMCPY{copy_kind_name(kind)}"),
         (memsets, np.zeros(len(recording.memsets), np.int64), lambda _: "MEMSET"),
+        (graphs, recording.graph_launches.graph_id, labels.__getitem__),
     )
     for table, ids, name_of in called:
-        own = np.flatnonzero((op == none) & (work.table == ACTIVITY_TABLES.index(table)))
+        own = np.flatnonzero((op == none) & (work.table == LAUNCHED_TABLES.index(table)))
         distinct, index_of = distinct_codes(ids[work.row[own]])
         op[own] = np.array([names.setdefault(name_of(each), len(names)) for each in distinct.tolist()], np.int64)[
             index_of

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from collector.analysis.activities import whole_graph_rows
 from collector.analysis.answer import Column
 from collector.analysis.duration_groups import Keys
 from collector.analysis.shared_values import shared
@@ -14,6 +15,8 @@ from collector.recording.schema import ACTIVITY_TABLES
 from collector.recording.stream_names import stream_names
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import numpy.typing as npt
 
     from collector.analysis.activities import Activities
@@ -45,11 +48,11 @@ def streams_of_rows(table: Table) -> tuple[list[Stream], Numbers]:
 
     Rows are in order of their streams, so these rows are few.
     """
-    columns = (table.device_id, table.context_id, table.stream_id)
+    columns = _places(table)
     is_first = np.ones(len(table), bool)
     is_first[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
     first = np.flatnonzero(is_first)
-    return [Stream(*each) for each in zip(*(column[first].tolist() for column in columns), strict=True)], first
+    return _streams(column[first] for column in columns), first
 
 
 def stream_name_keys(recording: Recording, devices: Numbers, contexts: Numbers, streams: Numbers) -> Keys:
@@ -75,12 +78,33 @@ class StreamNumbers(NamedTuple):
 
 @shared
 def _numbers_of_rows(recording: Recording) -> tuple[list[Stream], list[Numbers]]:
-    """The streams of a recording in order, and the index of the stream of each row of each table of activities."""
+    """The streams of a recording in order, and the index of the stream of each row of each table of activities.
+
+    The last table is that of launches of graphs, of which those count that were recorded as a whole; -1 for the others.
+    """
     tables = [getattr(recording, name) for name in ACTIVITY_TABLES]
     begun = [streams_of_rows(table) for table in tables]
-    streams = sorted({stream for own, _ in begun for stream in own})
+    graphs = whole_graph_rows(recording)
+    on_streams = [column[graphs] for column in _places(recording.graph_launches)]
+    graph_first, graph_codes = distinct_rows(on_streams)
+    of_graphs = _streams(column[graph_first] for column in on_streams)
+    streams = sorted({*of_graphs, *(stream for own, _ in begun for stream in own)})
     places = {stream: place for place, stream in enumerate(streams)}
+    graph_numbers = np.full(len(recording.graph_launches), -1, np.int64)
+    graph_numbers[graphs] = np.array([places[stream] for stream in of_graphs], np.int64)[graph_codes]
     return streams, [
-        np.repeat(np.array([places[stream] for stream in own], np.int64), np.diff(first, append=len(table)))
-        for table, (own, first) in zip(tables, begun, strict=True)
+        *(
+            np.repeat(np.array([places[stream] for stream in own], np.int64), np.diff(first, append=len(table)))
+            for table, (own, first) in zip(tables, begun, strict=True)
+        ),
+        graph_numbers,
     ]
+
+
+def _places(table: Table) -> list[npt.NDArray[Any]]:
+    """The columns that tell streams apart."""
+    return [table.device_id, table.context_id, table.stream_id]
+
+
+def _streams(columns: Iterable[npt.NDArray[Any]]) -> list[Stream]:
+    return [Stream(*each) for each in zip(*(column.tolist() for column in columns), strict=True)]

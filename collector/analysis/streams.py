@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 QUESTION = Question(
     "streams",
-    "A stream is busy while at least one kernel, copy or memset runs on it, and alone while none runs on another "
-    "stream of its device; the rest of its busy time is concurrent with other streams.",
+    "A stream is busy while at least one kernel, copy, memset or whole graph runs on it, and alone while none runs on "
+    "another stream of its device; the rest of its busy time is concurrent with other streams.",
     (
         *STREAM_COLUMNS,
-        Column("activities", "count", "Number of kernels, copies and memsets."),
+        Column("activities", "count", "Number of kernels, copies, memsets and launches of whole graphs."),
         Column("total_ns", "ns", "Sum of their durations."),
         Column("busy_ns", "ns", "Time in which at least one ran."),
         Column(
@@ -39,6 +39,7 @@ QUESTION = Question(
         Column("concurrent_share", "share", "concurrent_ns divided by busy_ns."),
     ),
     summed=("activities", "total_ns"),
+    counts_graphs=True,
 )
 
 

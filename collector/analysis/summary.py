@@ -64,7 +64,7 @@ def summarize(recording: Recording, *, unavailable: str | None = None, color: bo
             for row in loading
         )
         page.say(f"Code was compiled or loaded during the step: {', '.join(parts)}", "yellow")
-    if uncounted := whole_graphs([recording]):
+    if uncounted := whole_graphs([recording], are_counted=False):
         page.say(uncounted, "yellow")
     ledger = recording.ledger
     page.say(

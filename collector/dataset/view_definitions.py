@@ -13,6 +13,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from collector.analysis.device_times import EXPOSURE
 from collector.analysis.questions import QUESTIONS
 from collector.analysis.steps import FAR
 from collector.dataset.dataset_folder import tables
@@ -21,6 +22,7 @@ from collector.dataset.step_facts import FACTS
 from collector.dataset.view_files import DIALECTS, view_texts
 from collector.errors import CollectorError
 from collector.merging.clocks import COLLECTIVE, ONE_WAY, PAIR, SAME_LENGTH
+from collector.recording.cupti_enums import DEGREE_WHOLE_GRAPH
 from collector.runtime.optional_packages import optional_package
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
 _PLACE = ("run", "rank", "step")
 _COMPUTED = "computed_"
-_CLASSES = ("compute", "communication", "copy", "memset")
+_CLASSES = ("compute", "communication", "copy", "memset", "graph")
 
 
 def base_table(name: str) -> Any:
@@ -107,14 +109,17 @@ _IBIS_NAMES = {"spark": "pyspark"}
 
 
 def _activities() -> Any:
-    """Kernels, copies and memsets with their times, streams and classes."""
+    """Kernels, copies, memsets and graphs that were recorded as a whole, with their times, streams and classes."""
     ibis = optional_package("ibis")
     common = [*_PLACE, "device_id", "context_id", "stream_id", "correlation_id", "start_ns", "duration_ns"]
     kernels, copies, memsets = (base_table(name) for name in ("kernels", "copies", "memsets"))
+    graphs = base_table("graph_launches")
+    graphs = graphs.filter(graphs.graph_degree == DEGREE_WHOLE_GRAPH)
     return ibis.union(
         kernels.select(*common, "class"),
         copies.select(*common, **{"class": ibis.literal("copy")}),
         memsets.select(*common, **{"class": ibis.literal("memset")}),
+        graphs.select(*common, **{"class": ibis.literal("graph")}),
         distinct=False,
     ).mutate(end_ns=lambda rows: rows.start_ns + rows.duration_ns)
 
@@ -173,6 +178,16 @@ def _spans() -> Any:
 def _time_where(spans: Any, condition: Any) -> Any:
     ibis = optional_package("ibis")
     return condition.ifelse(spans.length_ns, ibis.literal(0, "int64")).sum()
+
+
+def _exposed(spans: Any) -> dict[str, Any]:
+    """The exposed times of the classes that others can hide, as `EXPOSURE` orders them."""
+    before, *names = (each.name.lower() for each in EXPOSURE)
+    hidden, found = spans[before] > 0, {}
+    for name in names:
+        found[f"exposed_{name}_ns"] = _time_where(spans, (spans[name] > 0) & ~hidden)
+        hidden |= spans[name] > 0
+    return found
 
 
 def _times(rows: Any, keys: list[str], more: Callable[[Any], Mapping[str, Any]] = lambda rows: {}) -> Any:
@@ -299,17 +314,11 @@ def _launches() -> Any:
 
 def _devices() -> Any:
     spans = _spans()
-    compute, communication, copy, memset = (spans[name] > 0 for name in _CLASSES)
     found = spans.group_by([*_PLACE, "device_id"]).aggregate(
         busy_ns=_time_where(spans, spans.running > 0),
-        compute_ns=_time_where(spans, compute),
-        communication_ns=_time_where(spans, communication),
-        copy_ns=_time_where(spans, copy),
-        memset_ns=_time_where(spans, memset),
-        overlap_ns=_time_where(spans, compute & communication),
-        exposed_communication_ns=_time_where(spans, communication & ~compute),
-        exposed_copy_ns=_time_where(spans, copy & ~compute & ~communication),
-        exposed_memset_ns=_time_where(spans, memset & ~compute & ~communication & ~copy),
+        **{f"{name}_ns": _time_where(spans, spans[name] > 0) for name in _CLASSES},
+        overlap_ns=_time_where(spans, (spans["compute"] > 0) & (spans["communication"] > 0)),
+        **_exposed(spans),
         max_concurrency=spans.running.max(),
     )
     return _with_window(found)
@@ -326,18 +335,17 @@ def _with_window(found: Any) -> Any:
 
 def _overlap() -> Any:
     spans = _spans()
-    compute, communication, copy, memset = (spans[name] > 0 for name in _CLASSES)
+    compute, communication, copy, _, graph = (spans[name] > 0 for name in _CLASSES)
     return spans.group_by([*_PLACE, "device_id"]).aggregate(
         busy_ns=_time_where(spans, spans.running > 0),
         compute_ns=_time_where(spans, compute),
-        exposed_communication_ns=_time_where(spans, communication & ~compute),
-        exposed_copy_ns=_time_where(spans, copy & ~compute & ~communication),
-        exposed_memset_ns=_time_where(spans, memset & ~compute & ~communication & ~copy),
+        **_exposed(spans),
         communication_ns=_time_where(spans, communication),
         copy_ns=_time_where(spans, copy),
         compute_communication_ns=_time_where(spans, compute & communication),
         compute_copy_ns=_time_where(spans, compute & copy),
         communication_copy_ns=_time_where(spans, communication & copy),
+        graph_ns=_time_where(spans, graph),
     )
 
 

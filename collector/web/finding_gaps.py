@@ -8,12 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collector.analysis.idle import idle_gaps
-from collector.analysis.whole_graphs import whole_graph_times
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    import numpy.typing as npt
 
     from collector.analysis.answer import Answer
     from collector.recording.recording import Recording
@@ -26,8 +23,7 @@ _DEVICE = re.compile(r"gpu:(\d+)")
 def with_gaps(findings: Sequence[Mapping[str, Any]], recording: Recording) -> list[dict[str, Any]]:
     """Findings with ``gap``: begin and end of the gap of the finding's device with the most time of its cause.
 
-    Gaps in which a CUDA graph ran that was recorded as a whole are left out, as advice leaves them out. Times are ns
-    since the step began. None: the finding is not about gaps, or no gap has its cause.
+    Times are ns since the step began. None: the finding is not about gaps, or no gap has its cause.
 
     Args:
         findings: of `collector.web.report_data.findings_of`.
@@ -36,19 +32,16 @@ def with_gaps(findings: Sequence[Mapping[str, Any]], recording: Recording) -> li
     if not any(each["checker"] in _CAUSES for each in findings):
         return [{**each, "gap": None} for each in findings]
     gaps = idle_gaps(recording)
-    is_idle = np.ones(len(gaps), bool)
-    starts, ends = (gaps[column] + recording.clock.cupti_start_ns for column in ("start_ns", "end_ns"))
-    for device, graphs in whole_graph_times(recording).items():
-        is_idle &= (gaps["device_id"] != device) | (graphs.covered(starts, ends) == 0)
-    return [{**each, "gap": _gap(each, gaps, is_idle)} for each in findings]
+    return [{**each, "gap": _gap(each, gaps)} for each in findings]
 
 
-def _gap(finding: Mapping[str, Any], gaps: Answer, is_idle: npt.NDArray[np.bool_]) -> tuple[int, int] | None:
+def _gap(finding: Mapping[str, Any], gaps: Answer) -> tuple[int, int] | None:
     cause, device = _CAUSES.get(finding["checker"]), _DEVICE.search(finding["line"])
     if cause is None:
         return None
-    is_own = is_idle & (gaps["device_id"] == int(device[1])) if device else is_idle
-    spent = np.where(is_own, gaps[f"{cause}_ns"], 0)
+    spent = gaps[f"{cause}_ns"]
+    if device:
+        spent = np.where(gaps["device_id"] == int(device[1]), spent, 0)
     if not spent.any():
         return None
     row = int(spent.argmax())

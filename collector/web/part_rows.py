@@ -23,7 +23,7 @@ from collector.analysis.questions import QUESTIONS
 from collector.analysis.stream_numbers import StreamNumbers
 from collector.recording.cupti_enums import ALLOCATION, LOADING_OVERHEADS
 from collector.recording.first_rows import distinct_rows
-from collector.recording.schema import ACTIVITY_TABLES
+from collector.recording.schema import LAUNCHED_TABLES
 from collector.recording.stream_names import stream_names
 from collector.recording.thread_waits import UNKNOWN_THREAD
 from collector.web.answer_commands import answer_options
@@ -63,7 +63,7 @@ def part_rows(recording: Recording) -> PartRows | None:
     """The rows of a recording; times are ns since its step began. None: the page cannot hold a number exactly."""
     whole = recording.between()
     began = recording.clock.cupti_start_ns
-    work = Activities.of(whole)
+    work = Activities.with_graphs(whole)
     streams, stream_numbers = StreamNumbers.of(whole, work)
     names = stream_names(whole)
     calls, annotations, overheads = whole.api_calls, whole.annotations, whole.overheads
@@ -78,7 +78,8 @@ def part_rows(recording: Recording) -> PartRows | None:
     )
     owners = _numbered(external.external_id, annotations.external_id)
     kinds, kind = _kinds(recording, work)
-    sizes = [np.zeros(len(whole.kernels), np.uint64), whole.memcpys.num_bytes, whole.memsets.num_bytes]
+    no_sizes = [np.zeros(len(table), np.uint64) for table in (whole.kernels, whole.graph_launches)]
+    sizes = [no_sizes[0], whole.memcpys.num_bytes, whole.memsets.num_bytes, no_sizes[1]]
     tables = {
         "work": {
             "start": work.start_ns - began,
@@ -142,7 +143,7 @@ def part_rows(recording: Recording) -> PartRows | None:
         "memory_places": [list(place) for place in memory_places_of_step],
         "whole_paths": has_whole_paths(whole),
         "names": [whole.strings[name_id] for name_id in whole.invalid.annotations.name_id.tolist()],
-        "activity_tables": list(ACTIVITY_TABLES),
+        "activity_tables": list(LAUNCHED_TABLES),
     }
     planes = []
     for name, columns in tables.items():
@@ -169,11 +170,11 @@ def _codes(answer: Answer, table: str, rows: int) -> Numbers:
 
 def _kinds(recording: Recording, work: Activities) -> tuple[list[list[int]], Numbers]:
     """The distinct rows of `KINDS`' answers in which activities are counted, and which of these each activity has."""
-    lengths = [len(getattr(recording, table)) for table in ACTIVITY_TABLES]
+    lengths = [len(getattr(recording, table)) for table in LAUNCHED_TABLES]
     columns = []
     for key in KINDS:
         answer = _asked(recording, key)
-        codes = [_codes(answer, table, rows) for table, rows in zip(ACTIVITY_TABLES, lengths, strict=True)]
+        codes = [_codes(answer, table, rows) for table, rows in zip(LAUNCHED_TABLES, lengths, strict=True)]
         columns.append(work.of_rows(codes).astype(np.int64))
     first, kind = distinct_rows(columns)
     return np.stack([column[first] for column in columns], axis=1).tolist(), kind

@@ -140,7 +140,7 @@ def described_step(
         **RunLabel.of(recording)._asdict(),
         "simulated": bool(recording.environment.get("simulated")),
         "length_ns": lanes.end_ns - lanes.start_ns,
-        "verdict": _verdict(devices(recording), idle(recording), whole_graphs([recording])),
+        "verdict": _verdict(devices(recording), idle(recording), whole_graphs([recording], are_counted=False)),
         "losses": recording.ledger.losses(),
         "loss_times": {
             field: [time - lanes.start_ns for time in times] for field, times in times_of_losses(recording).items()
@@ -317,9 +317,9 @@ def _warning(step: TracedStep) -> str | None:
 
 
 def _verdict(devices: Answer, idle: Answer, uncounted: str) -> str:
-    """How busy the devices were, where most of the rest went, and the work that does not count."""
+    """How busy the devices were, where most of the rest went, and the work that no figure of kernels counts."""
     if not len(devices):
-        return uncounted or "No GPU did anything in this step."
+        return "No GPU did anything in this step."
     return f"{_busy_and_idle(devices, idle)} {uncounted}".rstrip()
 
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from collector.analysis.activities import Activities
+from collector.analysis.activities import Activities, whole_graph_rows
 from collector.analysis.stream_numbers import Stream, StreamNumbers
+from collector.analysis.whole_graphs import graph_labels
 from collector.recording.api_functions import plain_api_name
 from collector.recording.cupti_enums import OVERHEAD_KINDS
 from collector.recording.distinct import distinct_codes, distinct_values, grouped_rows
@@ -169,7 +170,7 @@ def lanes_of(recording: Recording) -> Lanes:
     """
     names = _Names()
     start, end = recording.clock.cupti_start_ns, recording.clock.cupti_stop_ns
-    work = Activities.of(recording)
+    work = Activities.with_graphs(recording)
     found = list(_devices(recording, work, names))
     threads = [*_annotations(recording, names), *_calls(recording, names)]
     found += sorted(threads, key=lambda lane: natural_order(lane.name))
@@ -206,8 +207,10 @@ def _devices(recording: Recording, work: Activities, names: _Names) -> Iterator[
         "memsets": lambda table: names.of("memsets", np.zeros(len(table), np.int64), lambda _: "memset"),
     }
     named = [tables[name](getattr(recording, name)) for name in ACTIVITY_TABLES]
-    firsts = np.cumsum([0, *map(len, named)])[:-1]
-    places = np.concatenate([np.zeros(0, np.uint32), *named])[firsts[work.table] + work.row]
+    graphs, labels = whole_graph_rows(recording), graph_labels(recording)
+    names_of_graphs = np.zeros(len(recording.graph_launches), np.uint32)
+    names_of_graphs[graphs] = names.of("graphs", recording.graph_launches.graph_id[graphs], labels.__getitem__)
+    places = work.of_rows([*named, names_of_graphs])
     streams, stream_of = StreamNumbers.of(recording, work)
     numbers = {stream: number for number, stream in enumerate(streams)}
     in_order = list(stream_devices({(each.device, each.stream, each.context) for each in streams}))

@@ -14,7 +14,7 @@
 
 namespace collector::analysis {
 
-constexpr size_t kMaxClasses = 4;
+constexpr size_t kMaxClasses = 5;
 using TimesByClasses = std::array<int64_t, size_t{1} << kMaxClasses>;
 
 // Activities of one table.

@@ -14,7 +14,7 @@ def some_work():
     """Strategy for functions that fill a builder with up to 30 activities of all kinds on two devices."""
     st = pytest.importorskip("hypothesis").strategies
     activity = st.tuples(
-        st.sampled_from(["compute", "nccl", "copy", "memset"]),
+        st.sampled_from(["compute", "nccl", "copy", "memset", "graph"]),
         st.integers(0, 900_000),
         st.integers(0, 200_000),
         st.integers(0, 1),
@@ -29,6 +29,8 @@ def some_work():
                     made.memcpy(start, duration, **place)
                 elif kind == "memset":
                     made.memset(start, duration, **place)
+                elif kind == "graph":
+                    made.whole_graph(start, duration, **place)
                 else:
                     made.kernel(kind, start, duration, **place)
             return made

@@ -30,11 +30,11 @@ def hypothesis():
 
 @pytest.fixture
 def activities(hypothesis):
-    """Kernels, copies, calls, annotations and memory operations of two devices, each a program of its own."""
+    """Kernels, copies, graphs, calls, annotations and memory operations of two devices, each a program of its own."""
     st = hypothesis.strategies
     return st.lists(
         st.tuples(
-            st.sampled_from(["kernel", "memcpy", "memset", "annotation", "overhead", "memory"]),
+            st.sampled_from(["kernel", "memcpy", "memset", "whole_graph", "annotation", "overhead", "memory"]),
             st.sampled_from(NAMES),
             st.integers(0, 900_000),
             st.integers(1, 90_000),
@@ -52,7 +52,9 @@ def fill(build, rows, devices=(0, 1)):
             continue
         correlation = 100 * device + launch
         place = {"device_id": device, "context_id": device + 1, "stream_id": 7 + device, "correlation_id": correlation}
-        if kind in ("kernel", "memcpy", "memset"):
+        if kind == "whole_graph":
+            build.whole_graph(start, duration, **{**place, "graph_id": 3 + launch % 2, "name": name})
+        elif kind in ("kernel", "memcpy", "memset"):
             place["graph_id"] = launch % 3  # a third of the launches are no graphs
             getattr(build, kind)(*([name] if kind == "kernel" else []), start, duration, **place)
         elif kind == "annotation":

@@ -20,7 +20,9 @@ def test_the_worked_example(example):
         "communication_ns": 160,
         "copy_ns": 100,
         "memset_ns": 0,
+        "graph_ns": 0,
         "overlap_ns": 10,
+        "exposed_graph_ns": 0,
         "exposed_communication_ns": 150,
         "exposed_copy_ns": 0,
         "exposed_memset_ns": 0,
@@ -96,12 +98,14 @@ def test_parts_add_up_whatever_ran(build, some_work):
         answer = devices(recording, window=window)
         for row in answer:
             assert row["busy_ns"] + row["idle_ns"] == row["window_ns"]
-            exposed = sum(row[f"exposed_{kind}_ns"] for kind in ("communication", "copy", "memset"))
+            kinds = ("graph", "communication", "copy", "memset")
+            exposed = sum(row[f"exposed_{kind}_ns"] for kind in kinds)
             assert row["compute_ns"] + exposed == row["busy_ns"]
-            assert row["busy_ns"] <= sum(row[f"{kind}_ns"] for kind in ("compute", "communication", "copy", "memset"))
+            assert row["busy_ns"] <= sum(row[f"{kind}_ns"] for kind in ("compute", *kinds))
             assert 0 <= row["overlap_ns"] <= min(row["compute_ns"], row["communication_ns"])
         made.rows["kernels"].reverse()
         made.rows["memcpys"].reverse()
+        made.rows["graph_launches"].reverse()
         again = devices(made.recording(), window=window)
         assert all(np.array_equal(answer[column.name], again[column.name]) for column in answer.columns)
 

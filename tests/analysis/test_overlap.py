@@ -13,6 +13,7 @@ def test_the_worked_example(example):
         "device_id": 0,
         "busy_ns": 690,
         "compute_ns": 540,
+        "exposed_graph_ns": 0,
         "exposed_communication_ns": 150,
         "exposed_copy_ns": 0,
         "exposed_memset_ns": 0,
@@ -23,6 +24,7 @@ def test_the_worked_example(example):
         "compute_communication_ns": 10,
         "compute_copy_ns": 100,
         "communication_copy_ns": 0,
+        "graph_ns": 0,
     }
 
 
@@ -90,7 +92,7 @@ def test_parts_add_up_whatever_ran(build, some_work):
         by_stream = list(overlap(recording, by="stream", window=window))
         rows = list(overlap(recording, window=window))
         for row, device in zip(rows, devices(recording, window=window), strict=True):
-            exposed = sum(row[f"exposed_{kind}_ns"] for kind in ("communication", "copy", "memset"))
+            exposed = sum(row[f"exposed_{kind}_ns"] for kind in ("graph", "communication", "copy", "memset"))
             assert row["compute_ns"] + exposed == row["busy_ns"] == device["busy_ns"]
             assert all(value == row[name] for name, value in device.items() if name in row)
             streams = [each for each in by_stream if each["device_id"] == row["device_id"]]

@@ -29,7 +29,9 @@ LENGTH_NS = 1_000_000
 
 rows = st.lists(
     st.tuples(
-        st.sampled_from(["kernel", "memcpy", "memset", "annotation", "wait", "overhead", "memory", "graph"]),
+        st.sampled_from(
+            [*("kernel", "memcpy", "memset", "annotation", "wait", "overhead", "memory", "graph", "whole graph")]
+        ),
         st.sampled_from(NAMES),
         st.integers(2_000, 900_000),
         st.integers(0, 90_000),
@@ -51,9 +53,10 @@ def step_of(drawn, *, scale=1, suffix=""):
         at, lasted = scale * start, scale * duration
         times = {"start_ns": begin_ns + at, "end_ns": begin_ns + at + lasted}
         place = {"device_id": device, "context_id": device + 1, "stream_id": stream, "correlation_id": number}
-        if kind in ("kernel", "memcpy", "memset"):
+        if kind in ("kernel", "memcpy", "memset", "whole graph"):
             build.call("cudaLaunchKernel_v7000", at - scale * 1_000, scale * 500, correlation_id=number, domain=2)
-            getattr(build, kind)(*([name + suffix] if kind == "kernel" else []), at, lasted, **place)
+            add = getattr(build, kind.replace(" ", "_"))
+            add(*([name + suffix] if kind == "kernel" else []), at, lasted, **place)
         elif kind == "annotation":
             build.annotation("layer", at, lasted, number, number % 5)
         elif kind == "wait":

@@ -22,6 +22,7 @@ from collector.dataset.fact_tables import FILE
 from collector.dataset.step_facts import FACTS
 from collector.dataset.view_definitions import view_names, view_text
 from collector.dataset.view_files import DIALECTS, FOLDER, view_texts
+from collector.recording.cupti_enums import DEGREE_CAPTURED
 
 
 @pytest.fixture
@@ -147,6 +148,22 @@ def test_a_device_whose_activities_have_no_duration_was_idle(build, tmp_path, qu
     build.kernel("k", 10, 0).memset(10, 0).kernel("k", 10, 30, device_id=1).kernel("k", 20, 0, device_id=1)
     found = check_computed(dataset_of(tmp_path, build), question)
     assert {row["device_id"] for row in found} == {0, 1}
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("question", ["devices", "overlap", "concurrency", "idle_gaps", "launches", "queue"])
+def test_graphs_recorded_as_a_whole_are_activities(build, tmp_path, question):
+    build.call("cudaGraphLaunch_v10000", 5, 10, correlation_id=1).whole_graph(20, 50, correlation_id=1)
+    build.kernel("gemm", 40, 60, stream_id=8).kernel("ncclDevKernel_AllReduce", 60, 90, stream_id=9).memcpy(10, 15)
+    build.whole_graph(10, 30, device_id=1)
+    build.whole_graph(300, 90, graph_degree=DEGREE_CAPTURED, num_nodes=2, device_id=2)
+    found = check_computed(dataset_of(tmp_path, build), question)
+    devices = {row["device_id"]: row for row in found if "device_id" in row}
+    if question in ("devices", "overlap"):
+        figures = ("busy_ns", "graph_ns", "exposed_graph_ns", "exposed_communication_ns", "exposed_copy_ns")
+        assert [devices[0][name] for name in figures] == [140, 50, 20, 50, 10]
+        assert [devices[1][name] for name in figures] == [30, 30, 30, 0, 0]
+    assert devices.keys() == {"launches": set(), "queue": {0}}.get(question, {0, 1})
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from collector.recording.capture import empty_capture
+from collector.recording.cupti_enums import DEGREE_WHOLE_GRAPH
 from collector.recording.recording import Recording
 from collector.recording.schema import SCHEMA
 
@@ -59,6 +60,10 @@ class CaptureBuilder:
     def memset(self, start: int, duration: int = 1000, **values: Any) -> CaptureBuilder:
         row = {"stream_id": 7, "context_id": 1, "memory_kind": 3, "num_bytes": 4096}
         return self._add("memsets", start, duration, {**row, **values})
+
+    def whole_graph(self, start: int, duration: int = 1000, **values: Any) -> CaptureBuilder:
+        row = {"stream_id": 7, "context_id": 1, "graph_id": 6, "graph_degree": DEGREE_WHOLE_GRAPH, "name": ""}
+        return self._add("graph_launches", start, duration, {**row, **values})
 
     def call(self, name: str, start: int, duration: int = 500, **values: Any) -> CaptureBuilder:
         return self._add("api_calls", start, duration, {"thread_id": 11, "name": name, **values})

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from captures import START_NS, CaptureBuilder
 
+from collector.recording.cupti_enums import DEGREE_CAPTURED
+
 if TYPE_CHECKING:
     from random import Random
 
@@ -60,19 +62,26 @@ def random_step(chance: Random) -> CaptureBuilder:
 
 
 def _add_work(build: CaptureBuilder, chance: Random, start: int, device: int, correlation: int) -> None:
-    """A kernel, copy or memset."""
+    """A kernel, copy, memset or graph that was recorded as a whole, or the row of a graph's launch beside a node."""
     pick = chance.choice
     duration = pick([0, 10, 700, 40_000])
     row: dict[str, Any] = {"device_id": device, "stream_id": pick([7, 8]), "context_id": pick([1, 1, 2])}
     row["correlation_id"] = correlation
     if chance.random() < 0.25:
         row |= {"graph_id": pick([3, 4]), "graph_node_id": chance.randrange(1, 1 << 63)}
-    table = pick(["kernel", "kernel", "copy", "memset"])
+    if chance.random() < 0.1:
+        launched = {name: row[name] for name in ("device_id", "stream_id", "context_id", "correlation_id")}
+        times = {"start_ns": START_NS + start, "end_ns": START_NS + start + duration}
+        build.raw("graph_launches", graph_degree=DEGREE_CAPTURED, graph_id=5, num_nodes=2, **times, **launched)
+    table = pick(["kernel", "kernel", "copy", "memset", "graph"])
     if table == "kernel":
         shape = {"grid_x": pick([1, 80]), "block_x": pick([0, 32, 1024]), "registers_per_thread": pick([0, 255])}
         build.kernel(pick(KERNELS), start, duration, **shape, **row)
     elif table == "copy":
         kinds = {"copy_kind": pick([0, 1, 8, 77]), "src_kind": pick([0, 1, 9]), "dst_kind": pick([0, 3, 9])}
         build.memcpy(start, duration, num_bytes=pick([0, 4096, 1 << 40]), **kinds, **row)
+    elif table == "graph":
+        of_graph = {"graph_id": pick([5, 6]), "name": pick(["", "decode"])}
+        build.whole_graph(start, duration, **{**row, **of_graph})
     else:
         build.memset(start, duration, num_bytes=pick([0, 64]), memory_kind=pick([0, 3, 44]), **row)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from collector import analysis
-from collector.recording.cupti_enums import DEGREE_WHOLE_GRAPH
 from collector.web.finding_gaps import with_gaps
 from collector.web.given_rows import MOST_ROWS
 
@@ -41,10 +40,9 @@ def test_there_is_none_where_no_gap_has_the_cause_or_the_finding_is_about_none(t
     assert gaps_of(two_devices, *others) == [None] * 3
 
 
-def test_a_gap_in_which_a_whole_graph_ran_is_none(two_devices, build):
-    begin_ns = build.clock["cupti_start_ns"]
-    ran = {"start_ns": begin_ns + 20_000, "end_ns": begin_ns + 40_000, "graph_degree": DEGREE_WHOLE_GRAPH}
-    recording = build.raw("graph_launches", **ran, device_id=0).recording()
+def test_a_whole_graph_ends_a_gap(two_devices, build):
+    build.call("cudaGraphLaunch_v10000", 19_990, 5, correlation_id=7)
+    recording = build.whole_graph(20_000, 20_000, correlation_id=7).recording()
     assert gaps_of(recording, finding(), finding(line="/gpu:1 idles")) == [(44_000, 64_000), (2000, 52_000)]
 
 

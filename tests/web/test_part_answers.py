@@ -152,8 +152,10 @@ def program(build, chance):
         elif kind < 0.85:
             sizes = {"num_bytes": chance.choice([0, 4096]), "copy_kind": chance.choice([1, 2])}
             build.memcpy(began, chance.choice([10, 300]), **sizes, **where, **graph)
-        else:
+        elif kind < 0.92:
             build.memset(began, 10, num_bytes=64, **where, **graph)
+        else:
+            build.whole_graph(began, chance.choice([0, 10, 700]), graph_id=chance.choice([8, 9]), **where)
         if chance.random() < 0.3:
             operation = {"operation": chance.choice([1, 2]), "address": chance.randrange(3), "num_bytes": 64 * number}
             build.raw(

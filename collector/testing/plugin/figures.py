@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from collector.analysis.activities import whole_graph_rows
 from collector.analysis.copies import MEMSET, bytes_by_kind
 from collector.analysis.device_times import device_times
 from collector.analysis.stream_numbers import streams_of_rows
@@ -86,6 +87,7 @@ def _of_one(recording: Recording) -> Figures:
     keys: set[_Stream] = set()
     for name in ACTIVITY_TABLES:
         keys.update(streams_of_rows(getattr(recording, name))[0])
+    keys.update(streams_of_rows(recording.graph_launches[whole_graph_rows(recording)])[0])
     moved = Counter(bytes_by_kind(recording))
     waits = recording.synchronizations
     return Figures(

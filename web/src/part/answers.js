@@ -8,6 +8,7 @@ import { clipped, gapsBetween, lengthOf, overlap, sweep, timesAlone, timesByNumb
 import { memoryByOp, memoryByPool } from "./memory.js";
 import { growthByOp, growthByStep } from "./memory_growth.js";
 import { annotationPathTimes, launchPathsOf, NO_ANNOTATION, ops, pathsOf } from "./ops.js";
+import { COMMUNICATION, COMPUTE, COPY, GRAPH, MEMSET } from "./rows.js";
 import { within } from "../window.js";
 
 /** @typedef {import("../provider.js").Answer} Answer */
@@ -18,8 +19,6 @@ import { within } from "../window.js";
 /** @typedef {import("./groups.js").Row} Row */
 /** @typedef {{info: RowsInfo, rows: Rows, cut: Cut, answers: Record<string, Answer>}} Asked */
 
-/** Classes of activities, as collector/analysis/activities.py numbers them. */
-const [COMPUTE, COMMUNICATION, COPY, MEMSET] = [0, 1, 2, 3];
 const KERNEL_GAP_NS = 2000;
 
 /** Start and end of a row. @param {import("./rows.js").Table} table @param {number} row */
@@ -37,7 +36,7 @@ function byDevice({ info, rows: { work }, cut }) {
 function deviceTimes(asked) {
   const { rows: { work }, cut: { part } } = asked;
   return byDevice(asked).map(([device, own]) => {
-    const byClasses = new Array(16).fill(0);
+    const byClasses = new Array(1 << (GRAPH + 1)).fill(0);
     /** @type {number[]} */
     const byNumber = [part.end - part.start];
     sweep(own.map((row) => clipped({ ...timesOf(work, row), tag: work.work_class[row] }, part)), (length, running) => {
@@ -58,6 +57,16 @@ function deviceTimes(asked) {
   });
 }
 
+/** The times in which each class ran and none that hides it. @param {(wanted: number[], unwanted?: number[]) => number} ran */
+function exposed(ran) {
+  return {
+    exposed_graph_ns: ran([GRAPH], [COMPUTE]),
+    exposed_communication_ns: ran([COMMUNICATION], [COMPUTE, GRAPH]),
+    exposed_copy_ns: ran([COPY], [COMPUTE, GRAPH, COMMUNICATION]),
+    exposed_memset_ns: ran([MEMSET], [COMPUTE, GRAPH, COMMUNICATION, COPY]),
+  };
+}
+
 /** @param {Answer} _ @param {Asked} asked */
 function devices(_, asked) {
   return deviceTimes(asked).map(({ device, own, byNumber, ran, window, busy }) => ({
@@ -70,10 +79,9 @@ function devices(_, asked) {
     communication_ns: ran([COMMUNICATION]),
     copy_ns: ran([COPY]),
     memset_ns: ran([MEMSET]),
+    graph_ns: ran([GRAPH]),
     overlap_ns: ran([COMPUTE, COMMUNICATION]),
-    exposed_communication_ns: ran([COMMUNICATION], [COMPUTE]),
-    exposed_copy_ns: ran([COPY], [COMPUTE, COMMUNICATION]),
-    exposed_memset_ns: ran([MEMSET], [COMPUTE, COMMUNICATION, COPY]),
+    ...exposed(ran),
     mean_concurrency: ratio(byNumber.reduce((sum, length, number) => sum + length * number, 0), window),
     max_concurrency: byNumber.reduce((most, length, number) => (length ? number : most), 0),
     activities: own.length,
@@ -91,22 +99,20 @@ function concurrency(_, asked) {
 function overlapByDevice(_, asked) {
   return deviceTimes(asked).map(({ device, ran, busy }) => {
     const [communication, copy] = [ran([COMMUNICATION]), ran([COPY])];
-    const both = ran([COMPUTE, COMMUNICATION]);
-    const exposedCopy = ran([COPY], [COMPUTE, COMMUNICATION]);
+    const alone = exposed(ran);
     return {
       device_id: device,
       busy_ns: busy,
       compute_ns: ran([COMPUTE]),
-      exposed_communication_ns: communication - both,
-      exposed_copy_ns: exposedCopy,
-      exposed_memset_ns: ran([MEMSET], [COMPUTE, COMMUNICATION, COPY]),
+      ...alone,
       communication_ns: communication,
-      hidden_communication: ratio(both, communication),
+      hidden_communication: ratio(communication - alone.exposed_communication_ns, communication),
       copy_ns: copy,
-      hidden_copy: ratio(copy - exposedCopy, copy),
-      compute_communication_ns: both,
+      hidden_copy: ratio(copy - alone.exposed_copy_ns, copy),
+      compute_communication_ns: ran([COMPUTE, COMMUNICATION]),
       compute_copy_ns: ran([COMPUTE, COPY]),
       communication_copy_ns: ran([COMMUNICATION, COPY]),
+      graph_ns: ran([GRAPH]),
     };
   });
 }
@@ -129,11 +135,11 @@ function communication(asked, keyOf, columnsOf, order, several) {
   const { rows: { work }, cut: { part } } = asked;
   const ran = (/** @type {number[]} */ own) => union(own.map((row) => clipped(timesOf(work, row), part)));
   return byDevice(asked).flatMap(([device, all]) => {
-    const compute = ran(all.filter((row) => work.work_class[row] === COMPUTE));
+    const hiding = ran(all.filter((row) => work.work_class[row] === COMPUTE || work.work_class[row] === GRAPH));
     const collectives = all.filter((row) => work.work_class[row] === COMMUNICATION);
     const groups = [...groupedBy(collectives, keyOf)].map(([key, own]) => {
       const covered = ran(own);
-      return { key, kernels: own.length, covered: lengthOf(covered), exposed: without(covered, compute) };
+      return { key, kernels: own.length, covered: lengthOf(covered), exposed: without(covered, hiding) };
     });
     const alone = timesAlone(groups.flatMap(({ key, exposed }) => exposed.map((each) => ({ ...each, tag: key }))));
     /** @type {Row[]} */
@@ -144,7 +150,7 @@ function communication(asked, keyOf, columnsOf, order, several) {
         exposed_ns: lengthOf(exposed), exposed_alone_ns: alone.get(key) ?? 0,
       };
     }).sort(order);
-    const atOnce = lengthOf(without(ran(collectives), compute)) - [...alone.values()].reduce((sum, each) => sum + each, 0);
+    const atOnce = lengthOf(without(ran(collectives), hiding)) - [...alone.values()].reduce((sum, each) => sum + each, 0);
     if (atOnce) {
       found.push({
         ...several, device_id: device, kernels: 0, communication_ns: atOnce, hidden_ns: 0, hidden_communication: 0,
@@ -321,7 +327,7 @@ function kernels(whole, asked, key) {
 function copies(whole, asked) {
   const { info, rows: { work }, cut } = asked;
   const rate = (/** @type {number} */ bytes, /** @type {number} */ time) => (bytes && time ? (bytes * 1e9) / time : null);
-  const found = counted(asked, "copies", (each) => !isKernel(each)).map(([code, own]) => {
+  const found = counted(asked, "copies", (each) => each === COPY || each === MEMSET).map(([code, own]) => {
     const row = rowOf(whole, code);
     const known = own.filter((each) => work.bytes[each] > 0);
     const bytes = own.reduce((sum, each) => sum + work.bytes[each], 0);

@@ -1,6 +1,7 @@
 // GPU time of PyTorch's ops and of their backward passes in a part of a step (collector/analysis/backward.py).
 import { byCodePoints, groupedBy } from "./groups.js";
 import { marksOf, pathsOf, pathWithin } from "./ops.js";
+import { activitiesOf } from "./rows.js";
 
 /** @typedef {import("./answers.js").Asked} Asked */
 
@@ -47,7 +48,7 @@ function nestedIn({ rows: { annotations: { thread, start, length } }, cut }) {
 
 /** @param {unknown} _ @param {Asked} asked */
 export function backward(_, asked) {
-  const { rows: { work }, cut, answers } = asked;
+  const { rows: { work }, answers } = asked;
   const links = linksOf(asked);
   const paths = pathsOf(asked);
   const marks = new Set(marksOf(asked, paths).map((row) => /** @type {string} */ (paths.get(row))));
@@ -63,7 +64,7 @@ export function backward(_, asked) {
       if (!owner.has(row) && around !== undefined) owner.set(row, around);
     }
     const sums = ranges.map(() => ({ count: 0, time: 0 }));
-    for (const row of cut.work) {
+    for (const row of activitiesOf(asked)) {
       const link = owner.get(work.annotation[row] - 1);
       if (link === undefined) continue;
       sums[link].count++;

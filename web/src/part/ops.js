@@ -1,5 +1,6 @@
 // Annotations of a part of a step: their paths, the host's time in them, and GPU time by path (collector/analysis/ops.py).
 import { byCodePoints, figuresOf, groupedBy, longestFirst, ratio } from "./groups.js";
+import { activitiesOf } from "./rows.js";
 
 /** @typedef {import("../provider.js").Answer} Answer */
 /** @typedef {import("./answers.js").Asked} Asked */
@@ -90,7 +91,7 @@ function around(path) {
 
 /** GPU time by path: a tree in which each path is followed by the paths inside it. @param {Answer} _ @param {Asked} asked */
 export function ops(_, asked) {
-  const { rows: { work, annotations }, cut } = asked;
+  const { rows: { work, annotations } } = asked;
   const paths = pathsOf(asked);
   const pathOf = launchPathsOf(asked, paths);
   /** @typedef {{path: string, runs: number, host_ns: number, self_activities: number, self_ns: number, total_ns: number,
@@ -115,7 +116,7 @@ export function ops(_, asked) {
     scope.runs++;
     scope.host_ns += annotations.length[row];
   }
-  for (const row of cut.work) {
+  for (const row of activitiesOf(asked)) {
     const path = pathOf(row) || NO_ANNOTATION;
     const scope = scopeOf(path);
     scope.self_activities++;

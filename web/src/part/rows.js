@@ -12,6 +12,9 @@ import { overlaps } from "../window.js";
 /** @typedef {{part: Part, work: number[], calls: number[], annotations: number[], overheads: number[], memory: number[],
  *   isCaused: Uint8Array}} Cut Rows of each table, in their order; `isCaused`: whether the part has a correlation. */
 
+/** Classes of activities, as collector/analysis/activities.py numbers them. */
+export const [COMPUTE, COMMUNICATION, COPY, MEMSET, GRAPH] = [0, 1, 2, 3, 4];
+
 /** @param {RowsInfo} info @param {Uint8Array} bytes @returns {Rows} */
 export function rowsOf(info, bytes) {
   /** @type {Record<string, Table>} */
@@ -33,6 +36,12 @@ function overlapping(table, part, also) {
     if (overlaps(start, start + (table.length?.[row] ?? 0), part) || also?.[row]) kept.push(row);
   }
   return kept;
+}
+
+/** The kernels, copies and memsets of a part, without graphs that were recorded as a whole.
+ * @param {{rows: Rows, cut: Cut}} asked */
+export function activitiesOf({ rows: { work }, cut }) {
+  return cut.work.filter((row) => work.work_class[row] !== GRAPH);
 }
 
 /** @param {Rows} rows @param {Part} part @returns {Cut} */

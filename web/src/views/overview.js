@@ -9,7 +9,7 @@ import { aboutWindow } from "../window.js";
 
 const LONGEST_PATH = 60;
 const MOST_STREAMS = 8;
-const WORK = ["compute_ns", "communication_ns", "copy_ns"];
+const WORK = ["compute_ns", "communication_ns", "copy_ns", "graph_ns"];
 
 /** Whether a figure is above 0 in any row. @param {import("../provider.js").Answer} answer @param {string} name */
 function happened(answer, name) {

@@ -1,55 +1,55 @@
-WITH `t13` AS (
+WITH `t16` AS (
   SELECT
-    `t12`.`run`,
-    `t12`.`rank`,
-    `t12`.`step`,
-    `t12`.`device_id`,
-    `t12`.`context_id`,
-    `t12`.`stream_id`,
-    `t12`.`correlation_id`,
-    `t12`.`start_ns`,
-    `t12`.`duration_ns`,
-    `t12`.`class`,
-    `t12`.`end_ns`,
-    `t8`.`of_run`,
-    `t8`.`of_rank`,
-    `t8`.`of_step`,
-    `t8`.`first_ns`,
-    `t8`.`last_ns`
+    `t15`.`run`,
+    `t15`.`rank`,
+    `t15`.`step`,
+    `t15`.`device_id`,
+    `t15`.`context_id`,
+    `t15`.`stream_id`,
+    `t15`.`correlation_id`,
+    `t15`.`start_ns`,
+    `t15`.`duration_ns`,
+    `t15`.`class`,
+    `t15`.`end_ns`,
+    `t9`.`of_run`,
+    `t9`.`of_rank`,
+    `t9`.`of_step`,
+    `t9`.`first_ns`,
+    `t9`.`last_ns`
   FROM (
     SELECT
-      `t10`.`run`,
-      `t10`.`rank`,
-      `t10`.`step`,
-      `t10`.`device_id`,
-      `t10`.`context_id`,
-      `t10`.`stream_id`,
-      `t10`.`correlation_id`,
-      `t10`.`start_ns`,
-      `t10`.`duration_ns`,
-      `t10`.`class`,
-      `t10`.`start_ns` + `t10`.`duration_ns` AS `end_ns`
+      `t13`.`run`,
+      `t13`.`rank`,
+      `t13`.`step`,
+      `t13`.`device_id`,
+      `t13`.`context_id`,
+      `t13`.`stream_id`,
+      `t13`.`correlation_id`,
+      `t13`.`start_ns`,
+      `t13`.`duration_ns`,
+      `t13`.`class`,
+      `t13`.`start_ns` + `t13`.`duration_ns` AS `end_ns`
     FROM (
       SELECT
         *
       FROM (
         SELECT
-          `t1`.`run`,
-          `t1`.`rank`,
-          `t1`.`step`,
-          `t1`.`device_id`,
-          `t1`.`context_id`,
-          `t1`.`stream_id`,
-          `t1`.`correlation_id`,
-          `t1`.`start_ns`,
-          `t1`.`duration_ns`,
-          'memset' AS `class`
-        FROM `memsets` AS `t1`
-      ) AS `t5`
-      UNION ALL
-      SELECT
-        *
-      FROM (
+          *
+        FROM (
+          SELECT
+            `t1`.`run`,
+            `t1`.`rank`,
+            `t1`.`step`,
+            `t1`.`device_id`,
+            `t1`.`context_id`,
+            `t1`.`stream_id`,
+            `t1`.`correlation_id`,
+            `t1`.`start_ns`,
+            `t1`.`duration_ns`,
+            `t1`.`class`
+          FROM `kernels` AS `t1`
+        ) AS `t6`
+        UNION ALL
         SELECT
           *
         FROM (
@@ -63,10 +63,14 @@ WITH `t13` AS (
             `t2`.`correlation_id`,
             `t2`.`start_ns`,
             `t2`.`duration_ns`,
-            `t2`.`class`
-          FROM `kernels` AS `t2`
-        ) AS `t6`
-        UNION ALL
+            'copy' AS `class`
+          FROM `copies` AS `t2`
+        ) AS `t7`
+      ) AS `t10`
+      UNION ALL
+      SELECT
+        *
+      FROM (
         SELECT
           *
         FROM (
@@ -80,12 +84,31 @@ WITH `t13` AS (
             `t3`.`correlation_id`,
             `t3`.`start_ns`,
             `t3`.`duration_ns`,
-            'copy' AS `class`
-          FROM `copies` AS `t3`
-        ) AS `t7`
-      ) AS `t9`
-    ) AS `t10`
-  ) AS `t12`
+            'memset' AS `class`
+          FROM `memsets` AS `t3`
+        ) AS `t8`
+        UNION ALL
+        SELECT
+          *
+        FROM (
+          SELECT
+            `t4`.`run`,
+            `t4`.`rank`,
+            `t4`.`step`,
+            `t4`.`device_id`,
+            `t4`.`context_id`,
+            `t4`.`stream_id`,
+            `t4`.`correlation_id`,
+            `t4`.`start_ns`,
+            `t4`.`duration_ns`,
+            'graph' AS `class`
+          FROM `graph_launches` AS `t4`
+          WHERE
+            `t4`.`graph_degree` = 4
+        ) AS `t11`
+      ) AS `t12`
+    ) AS `t13`
+  ) AS `t15`
   INNER JOIN (
     SELECT
       `t0`.`run` AS `of_run`,
@@ -94,171 +117,202 @@ WITH `t13` AS (
       `t0`.`start_ns` AS `first_ns`,
       `t0`.`end_ns` AS `last_ns`
     FROM `steps` AS `t0`
-  ) AS `t8`
-    ON `t12`.`run` = `t8`.`of_run`
-    AND `t12`.`rank` = `t8`.`of_rank`
-    AND `t12`.`step` = `t8`.`of_step`
+  ) AS `t9`
+    ON `t15`.`run` = `t9`.`of_run`
+    AND `t15`.`rank` = `t9`.`of_rank`
+    AND `t15`.`step` = `t9`.`of_step`
 )
 SELECT
-  `t19`.`run`,
-  `t19`.`rank`,
-  `t19`.`step`,
-  `t19`.`device_id`,
-  SUM(IF(`t19`.`running` > 0, `t19`.`length_ns`, 0)) AS `busy_ns`,
-  SUM(IF(`t19`.`compute` > 0, `t19`.`length_ns`, 0)) AS `compute_ns`,
+  `t22`.`run`,
+  `t22`.`rank`,
+  `t22`.`step`,
+  `t22`.`device_id`,
+  SUM(IF(`t22`.`running` > 0, `t22`.`length_ns`, 0)) AS `busy_ns`,
+  SUM(IF(`t22`.`compute` > 0, `t22`.`length_ns`, 0)) AS `compute_ns`,
+  SUM(
+    IF((
+      `t22`.`graph` > 0
+    ) AND NOT (
+      `t22`.`compute` > 0
+    ), `t22`.`length_ns`, 0)
+  ) AS `exposed_graph_ns`,
   SUM(
     IF(
       (
-        `t19`.`communication` > 0
-      ) AND NOT (
-        `t19`.`compute` > 0
+        `t22`.`communication` > 0
+      )
+      AND NOT (
+        (
+          `t22`.`compute` > 0
+        ) OR (
+          `t22`.`graph` > 0
+        )
       ),
-      `t19`.`length_ns`,
+      `t22`.`length_ns`,
       0
     )
   ) AS `exposed_communication_ns`,
   SUM(
     IF(
       (
-        `t19`.`copy` > 0
+        `t22`.`copy` > 0
       )
       AND NOT (
-        `t19`.`compute` > 0
-      )
-      AND NOT (
-        `t19`.`communication` > 0
+        (
+          `t22`.`compute` > 0
+        )
+        OR (
+          `t22`.`graph` > 0
+        )
+        OR (
+          `t22`.`communication` > 0
+        )
       ),
-      `t19`.`length_ns`,
+      `t22`.`length_ns`,
       0
     )
   ) AS `exposed_copy_ns`,
   SUM(
     IF(
       (
-        `t19`.`memset` > 0
+        `t22`.`memset` > 0
       )
       AND NOT (
-        `t19`.`compute` > 0
-      )
-      AND NOT (
-        `t19`.`communication` > 0
-      )
-      AND NOT (
-        `t19`.`copy` > 0
+        (
+          `t22`.`compute` > 0
+        )
+        OR (
+          `t22`.`graph` > 0
+        )
+        OR (
+          `t22`.`communication` > 0
+        )
+        OR (
+          `t22`.`copy` > 0
+        )
       ),
-      `t19`.`length_ns`,
+      `t22`.`length_ns`,
       0
     )
   ) AS `exposed_memset_ns`,
-  SUM(IF(`t19`.`communication` > 0, `t19`.`length_ns`, 0)) AS `communication_ns`,
-  SUM(IF(`t19`.`copy` > 0, `t19`.`length_ns`, 0)) AS `copy_ns`,
+  SUM(IF(`t22`.`communication` > 0, `t22`.`length_ns`, 0)) AS `communication_ns`,
+  SUM(IF(`t22`.`copy` > 0, `t22`.`length_ns`, 0)) AS `copy_ns`,
   SUM(
     IF((
-      `t19`.`compute` > 0
+      `t22`.`compute` > 0
     ) AND (
-      `t19`.`communication` > 0
-    ), `t19`.`length_ns`, 0)
+      `t22`.`communication` > 0
+    ), `t22`.`length_ns`, 0)
   ) AS `compute_communication_ns`,
   SUM(IF((
-    `t19`.`compute` > 0
+    `t22`.`compute` > 0
   ) AND (
-    `t19`.`copy` > 0
-  ), `t19`.`length_ns`, 0)) AS `compute_copy_ns`,
+    `t22`.`copy` > 0
+  ), `t22`.`length_ns`, 0)) AS `compute_copy_ns`,
   SUM(
     IF((
-      `t19`.`communication` > 0
+      `t22`.`communication` > 0
     ) AND (
-      `t19`.`copy` > 0
-    ), `t19`.`length_ns`, 0)
-  ) AS `communication_copy_ns`
+      `t22`.`copy` > 0
+    ), `t22`.`length_ns`, 0)
+  ) AS `communication_copy_ns`,
+  SUM(IF(`t22`.`graph` > 0, `t22`.`length_ns`, 0)) AS `graph_ns`
 FROM (
   SELECT
-    `t18`.`run`,
-    `t18`.`rank`,
-    `t18`.`step`,
-    `t18`.`device_id`,
-    `t18`.`length_ns`,
-    `t18`.`compute`,
-    `t18`.`communication`,
-    `t18`.`copy`,
-    `t18`.`memset`,
+    `t21`.`run`,
+    `t21`.`rank`,
+    `t21`.`step`,
+    `t21`.`device_id`,
+    `t21`.`length_ns`,
+    `t21`.`compute`,
+    `t21`.`communication`,
+    `t21`.`copy`,
+    `t21`.`memset`,
+    `t21`.`graph`,
     IF(
-      `t18`.`length_ns` > 0,
-      `t18`.`compute` + `t18`.`communication` + `t18`.`copy` + `t18`.`memset`,
+      `t21`.`length_ns` > 0,
+      `t21`.`compute` + `t21`.`communication` + `t21`.`copy` + `t21`.`memset` + `t21`.`graph`,
       0
     ) AS `running`
   FROM (
     SELECT
-      `t17`.`run`,
-      `t17`.`rank`,
-      `t17`.`step`,
-      `t17`.`device_id`,
+      `t20`.`run`,
+      `t20`.`rank`,
+      `t20`.`step`,
+      `t20`.`device_id`,
       COALESCE(
-        LEAD(`t17`.`at_ns`) OVER (
-          PARTITION BY `t17`.`run`, `t17`.`rank`, `t17`.`step`, `t17`.`device_id`
-          ORDER BY `t17`.`at_ns` ASC
+        LEAD(`t20`.`at_ns`) OVER (
+          PARTITION BY `t20`.`run`, `t20`.`rank`, `t20`.`step`, `t20`.`device_id`
+          ORDER BY `t20`.`at_ns` ASC
         ),
-        `t17`.`at_ns`
-      ) - `t17`.`at_ns` AS `length_ns`,
-      SUM(`t17`.`compute`) OVER (
-        PARTITION BY `t17`.`run`, `t17`.`rank`, `t17`.`step`, `t17`.`device_id`
-        ORDER BY `t17`.`at_ns` ASC
+        `t20`.`at_ns`
+      ) - `t20`.`at_ns` AS `length_ns`,
+      SUM(`t20`.`compute`) OVER (
+        PARTITION BY `t20`.`run`, `t20`.`rank`, `t20`.`step`, `t20`.`device_id`
+        ORDER BY `t20`.`at_ns` ASC
         ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
       ) AS `compute`,
-      SUM(`t17`.`communication`) OVER (
-        PARTITION BY `t17`.`run`, `t17`.`rank`, `t17`.`step`, `t17`.`device_id`
-        ORDER BY `t17`.`at_ns` ASC
+      SUM(`t20`.`communication`) OVER (
+        PARTITION BY `t20`.`run`, `t20`.`rank`, `t20`.`step`, `t20`.`device_id`
+        ORDER BY `t20`.`at_ns` ASC
         ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
       ) AS `communication`,
-      SUM(`t17`.`copy`) OVER (
-        PARTITION BY `t17`.`run`, `t17`.`rank`, `t17`.`step`, `t17`.`device_id`
-        ORDER BY `t17`.`at_ns` ASC
+      SUM(`t20`.`copy`) OVER (
+        PARTITION BY `t20`.`run`, `t20`.`rank`, `t20`.`step`, `t20`.`device_id`
+        ORDER BY `t20`.`at_ns` ASC
         ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
       ) AS `copy`,
-      SUM(`t17`.`memset`) OVER (
-        PARTITION BY `t17`.`run`, `t17`.`rank`, `t17`.`step`, `t17`.`device_id`
-        ORDER BY `t17`.`at_ns` ASC
+      SUM(`t20`.`memset`) OVER (
+        PARTITION BY `t20`.`run`, `t20`.`rank`, `t20`.`step`, `t20`.`device_id`
+        ORDER BY `t20`.`at_ns` ASC
         ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-      ) AS `memset`
+      ) AS `memset`,
+      SUM(`t20`.`graph`) OVER (
+        PARTITION BY `t20`.`run`, `t20`.`rank`, `t20`.`step`, `t20`.`device_id`
+        ORDER BY `t20`.`at_ns` ASC
+        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+      ) AS `graph`
     FROM (
       SELECT
         *
       FROM (
         SELECT
-          `t14`.`run`,
-          `t14`.`rank`,
-          `t14`.`step`,
-          `t14`.`device_id`,
-          GREATEST(`t14`.`start_ns`, `t14`.`first_ns`) AS `at_ns`,
-          IF(`t14`.`class` = 'compute', 1, 0) AS `compute`,
-          IF(`t14`.`class` = 'communication', 1, 0) AS `communication`,
-          IF(`t14`.`class` = 'copy', 1, 0) AS `copy`,
-          IF(`t14`.`class` = 'memset', 1, 0) AS `memset`
-        FROM `t13` AS `t14`
+          `t17`.`run`,
+          `t17`.`rank`,
+          `t17`.`step`,
+          `t17`.`device_id`,
+          GREATEST(`t17`.`start_ns`, `t17`.`first_ns`) AS `at_ns`,
+          IF(`t17`.`class` = 'compute', 1, 0) AS `compute`,
+          IF(`t17`.`class` = 'communication', 1, 0) AS `communication`,
+          IF(`t17`.`class` = 'copy', 1, 0) AS `copy`,
+          IF(`t17`.`class` = 'memset', 1, 0) AS `memset`,
+          IF(`t17`.`class` = 'graph', 1, 0) AS `graph`
+        FROM `t16` AS `t17`
         WHERE
-          LEAST(`t14`.`end_ns`, `t14`.`last_ns`) >= GREATEST(`t14`.`start_ns`, `t14`.`first_ns`)
-      ) AS `t15`
+          LEAST(`t17`.`end_ns`, `t17`.`last_ns`) >= GREATEST(`t17`.`start_ns`, `t17`.`first_ns`)
+      ) AS `t18`
       UNION ALL
       SELECT
         *
       FROM (
         SELECT
-          `t14`.`run`,
-          `t14`.`rank`,
-          `t14`.`step`,
-          `t14`.`device_id`,
-          LEAST(`t14`.`end_ns`, `t14`.`last_ns`) AS `at_ns`,
-          IF(`t14`.`class` = 'compute', -1, 0) AS `compute`,
-          IF(`t14`.`class` = 'communication', -1, 0) AS `communication`,
-          IF(`t14`.`class` = 'copy', -1, 0) AS `copy`,
-          IF(`t14`.`class` = 'memset', -1, 0) AS `memset`
-        FROM `t13` AS `t14`
+          `t17`.`run`,
+          `t17`.`rank`,
+          `t17`.`step`,
+          `t17`.`device_id`,
+          LEAST(`t17`.`end_ns`, `t17`.`last_ns`) AS `at_ns`,
+          IF(`t17`.`class` = 'compute', -1, 0) AS `compute`,
+          IF(`t17`.`class` = 'communication', -1, 0) AS `communication`,
+          IF(`t17`.`class` = 'copy', -1, 0) AS `copy`,
+          IF(`t17`.`class` = 'memset', -1, 0) AS `memset`,
+          IF(`t17`.`class` = 'graph', -1, 0) AS `graph`
+        FROM `t16` AS `t17`
         WHERE
-          LEAST(`t14`.`end_ns`, `t14`.`last_ns`) >= GREATEST(`t14`.`start_ns`, `t14`.`first_ns`)
-      ) AS `t16`
-    ) AS `t17`
-  ) AS `t18`
-) AS `t19`
+          LEAST(`t17`.`end_ns`, `t17`.`last_ns`) >= GREATEST(`t17`.`start_ns`, `t17`.`first_ns`)
+      ) AS `t19`
+    ) AS `t20`
+  ) AS `t21`
+) AS `t22`
 GROUP BY
   1,
   2,

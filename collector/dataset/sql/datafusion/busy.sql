@@ -1,125 +1,125 @@
 SELECT
-  "t15"."run",
-  "t15"."rank",
-  "t15"."step",
-  "t15"."device_id",
-  SUM(GREATEST("t15"."end_ns" - GREATEST("t15"."start_ns", "t15"."covered_ns"), 0)) AS "busy_ns",
+  "t18"."run",
+  "t18"."rank",
+  "t18"."step",
+  "t18"."device_id",
+  SUM(GREATEST("t18"."end_ns" - GREATEST("t18"."start_ns", "t18"."covered_ns"), 0)) AS "busy_ns",
   COUNT(*) AS "activities"
 FROM (
   SELECT
-    "t15"."context_id",
-    "t15"."stream_id",
-    "t15"."correlation_id",
-    "t15"."start_ns",
-    "t15"."duration_ns",
-    "t15"."class",
-    "t15"."end_ns",
-    "t15"."of_run",
-    "t15"."of_rank",
-    "t15"."of_step",
-    "t15"."first_ns",
-    "t15"."last_ns",
-    "t15"."covered_ns",
-    "t15"."run",
-    "t15"."rank",
-    "t15"."step",
-    "t15"."device_id"
+    "t18"."context_id",
+    "t18"."stream_id",
+    "t18"."correlation_id",
+    "t18"."start_ns",
+    "t18"."duration_ns",
+    "t18"."class",
+    "t18"."end_ns",
+    "t18"."of_run",
+    "t18"."of_rank",
+    "t18"."of_step",
+    "t18"."first_ns",
+    "t18"."last_ns",
+    "t18"."covered_ns",
+    "t18"."run",
+    "t18"."rank",
+    "t18"."step",
+    "t18"."device_id"
   FROM (
     SELECT
-      "t14"."run",
-      "t14"."rank",
-      "t14"."step",
-      "t14"."device_id",
-      "t14"."context_id",
-      "t14"."stream_id",
-      "t14"."correlation_id",
-      "t14"."start_ns",
-      "t14"."duration_ns",
-      "t14"."class",
-      "t14"."end_ns",
-      "t14"."of_run",
-      "t14"."of_rank",
-      "t14"."of_step",
-      "t14"."first_ns",
-      "t14"."last_ns",
+      "t17"."run",
+      "t17"."rank",
+      "t17"."step",
+      "t17"."device_id",
+      "t17"."context_id",
+      "t17"."stream_id",
+      "t17"."correlation_id",
+      "t17"."start_ns",
+      "t17"."duration_ns",
+      "t17"."class",
+      "t17"."end_ns",
+      "t17"."of_run",
+      "t17"."of_rank",
+      "t17"."of_step",
+      "t17"."first_ns",
+      "t17"."last_ns",
       COALESCE(
-        MAX("t14"."end_ns") OVER (
-          PARTITION BY "t14"."run", "t14"."rank", "t14"."step", "t14"."device_id"
-          ORDER BY "t14"."start_ns" ASC
+        MAX("t17"."end_ns") OVER (
+          PARTITION BY "t17"."run", "t17"."rank", "t17"."step", "t17"."device_id"
+          ORDER BY "t17"."start_ns" ASC
           ROWS BETWEEN UNBOUNDED PRECEDING AND 1 preceding
         ),
-        "t14"."start_ns"
+        "t17"."start_ns"
       ) AS "covered_ns"
     FROM (
       SELECT
-        "t13"."run",
-        "t13"."rank",
-        "t13"."step",
-        "t13"."device_id",
-        "t13"."context_id",
-        "t13"."stream_id",
-        "t13"."correlation_id",
-        GREATEST("t13"."start_ns", "t13"."first_ns") AS "start_ns",
-        "t13"."duration_ns",
-        "t13"."class",
-        LEAST("t13"."end_ns", "t13"."last_ns") AS "end_ns",
-        "t13"."of_run",
-        "t13"."of_rank",
-        "t13"."of_step",
-        "t13"."first_ns",
-        "t13"."last_ns"
+        "t16"."run",
+        "t16"."rank",
+        "t16"."step",
+        "t16"."device_id",
+        "t16"."context_id",
+        "t16"."stream_id",
+        "t16"."correlation_id",
+        GREATEST("t16"."start_ns", "t16"."first_ns") AS "start_ns",
+        "t16"."duration_ns",
+        "t16"."class",
+        LEAST("t16"."end_ns", "t16"."last_ns") AS "end_ns",
+        "t16"."of_run",
+        "t16"."of_rank",
+        "t16"."of_step",
+        "t16"."first_ns",
+        "t16"."last_ns"
       FROM (
         SELECT
-          "t12"."run",
-          "t12"."rank",
-          "t12"."step",
-          "t12"."device_id",
-          "t12"."context_id",
-          "t12"."stream_id",
-          "t12"."correlation_id",
-          "t12"."start_ns",
-          "t12"."duration_ns",
-          "t12"."class",
-          "t12"."end_ns",
-          "t8"."of_run",
-          "t8"."of_rank",
-          "t8"."of_step",
-          "t8"."first_ns",
-          "t8"."last_ns"
+          "t15"."run",
+          "t15"."rank",
+          "t15"."step",
+          "t15"."device_id",
+          "t15"."context_id",
+          "t15"."stream_id",
+          "t15"."correlation_id",
+          "t15"."start_ns",
+          "t15"."duration_ns",
+          "t15"."class",
+          "t15"."end_ns",
+          "t9"."of_run",
+          "t9"."of_rank",
+          "t9"."of_step",
+          "t9"."first_ns",
+          "t9"."last_ns"
         FROM (
           SELECT
-            "t10"."run",
-            "t10"."rank",
-            "t10"."step",
-            "t10"."device_id",
-            "t10"."context_id",
-            "t10"."stream_id",
-            "t10"."correlation_id",
-            "t10"."start_ns",
-            "t10"."duration_ns",
-            "t10"."class",
-            "t10"."start_ns" + "t10"."duration_ns" AS "end_ns"
+            "t13"."run",
+            "t13"."rank",
+            "t13"."step",
+            "t13"."device_id",
+            "t13"."context_id",
+            "t13"."stream_id",
+            "t13"."correlation_id",
+            "t13"."start_ns",
+            "t13"."duration_ns",
+            "t13"."class",
+            "t13"."start_ns" + "t13"."duration_ns" AS "end_ns"
           FROM (
             SELECT
               *
             FROM (
               SELECT
-                "t1"."run",
-                "t1"."rank",
-                "t1"."step",
-                "t1"."device_id",
-                "t1"."context_id",
-                "t1"."stream_id",
-                "t1"."correlation_id",
-                "t1"."start_ns",
-                "t1"."duration_ns",
-                'memset' AS "class"
-              FROM "memsets" AS "t1"
-            ) AS "t5"
-            UNION ALL
-            SELECT
-              *
-            FROM (
+                *
+              FROM (
+                SELECT
+                  "t1"."run",
+                  "t1"."rank",
+                  "t1"."step",
+                  "t1"."device_id",
+                  "t1"."context_id",
+                  "t1"."stream_id",
+                  "t1"."correlation_id",
+                  "t1"."start_ns",
+                  "t1"."duration_ns",
+                  "t1"."class"
+                FROM "kernels" AS "t1"
+              ) AS "t6"
+              UNION ALL
               SELECT
                 *
               FROM (
@@ -133,10 +133,14 @@ FROM (
                   "t2"."correlation_id",
                   "t2"."start_ns",
                   "t2"."duration_ns",
-                  "t2"."class"
-                FROM "kernels" AS "t2"
-              ) AS "t6"
-              UNION ALL
+                  'copy' AS "class"
+                FROM "copies" AS "t2"
+              ) AS "t7"
+            ) AS "t10"
+            UNION ALL
+            SELECT
+              *
+            FROM (
               SELECT
                 *
               FROM (
@@ -150,12 +154,31 @@ FROM (
                   "t3"."correlation_id",
                   "t3"."start_ns",
                   "t3"."duration_ns",
-                  'copy' AS "class"
-                FROM "copies" AS "t3"
-              ) AS "t7"
-            ) AS "t9"
-          ) AS "t10"
-        ) AS "t12"
+                  'memset' AS "class"
+                FROM "memsets" AS "t3"
+              ) AS "t8"
+              UNION ALL
+              SELECT
+                *
+              FROM (
+                SELECT
+                  "t4"."run",
+                  "t4"."rank",
+                  "t4"."step",
+                  "t4"."device_id",
+                  "t4"."context_id",
+                  "t4"."stream_id",
+                  "t4"."correlation_id",
+                  "t4"."start_ns",
+                  "t4"."duration_ns",
+                  'graph' AS "class"
+                FROM "graph_launches" AS "t4"
+                WHERE
+                  "t4"."graph_degree" = 4
+              ) AS "t11"
+            ) AS "t12"
+          ) AS "t13"
+        ) AS "t15"
         INNER JOIN (
           SELECT
             "t0"."run" AS "of_run",
@@ -164,18 +187,18 @@ FROM (
             "t0"."start_ns" AS "first_ns",
             "t0"."end_ns" AS "last_ns"
           FROM "steps" AS "t0"
-        ) AS "t8"
-          ON "t12"."run" = "t8"."of_run"
-          AND "t12"."rank" = "t8"."of_rank"
-          AND "t12"."step" = "t8"."of_step"
-      ) AS "t13"
+        ) AS "t9"
+          ON "t15"."run" = "t9"."of_run"
+          AND "t15"."rank" = "t9"."of_rank"
+          AND "t15"."step" = "t9"."of_step"
+      ) AS "t16"
       WHERE
-        LEAST("t13"."end_ns", "t13"."last_ns") >= GREATEST("t13"."start_ns", "t13"."first_ns")
-    ) AS "t14"
-  ) AS "t15"
-) AS t15
+        LEAST("t16"."end_ns", "t16"."last_ns") >= GREATEST("t16"."start_ns", "t16"."first_ns")
+    ) AS "t17"
+  ) AS "t18"
+) AS t18
 GROUP BY
-  "t15"."run",
-  "t15"."rank",
-  "t15"."step",
-  "t15"."device_id"
+  "t18"."run",
+  "t18"."rank",
+  "t18"."step",
+  "t18"."device_id"

@@ -1,55 +1,55 @@
-WITH "t15" AS (
+WITH "t18" AS (
   SELECT
-    "t14"."run",
-    "t14"."rank",
-    "t14"."step",
-    "t14"."device_id",
-    "t14"."context_id",
-    "t14"."stream_id",
-    "t14"."correlation_id",
-    "t14"."start_ns",
-    "t14"."duration_ns",
-    "t14"."class",
-    "t14"."end_ns",
-    "t9"."of_run",
-    "t9"."of_rank",
-    "t9"."of_step",
-    "t9"."first_ns",
-    "t9"."last_ns"
+    "t17"."run",
+    "t17"."rank",
+    "t17"."step",
+    "t17"."device_id",
+    "t17"."context_id",
+    "t17"."stream_id",
+    "t17"."correlation_id",
+    "t17"."start_ns",
+    "t17"."duration_ns",
+    "t17"."class",
+    "t17"."end_ns",
+    "t10"."of_run",
+    "t10"."of_rank",
+    "t10"."of_step",
+    "t10"."first_ns",
+    "t10"."last_ns"
   FROM (
     SELECT
-      "t12"."run",
-      "t12"."rank",
-      "t12"."step",
-      "t12"."device_id",
-      "t12"."context_id",
-      "t12"."stream_id",
-      "t12"."correlation_id",
-      "t12"."start_ns",
-      "t12"."duration_ns",
-      "t12"."class",
-      "t12"."start_ns" + "t12"."duration_ns" AS "end_ns"
+      "t15"."run",
+      "t15"."rank",
+      "t15"."step",
+      "t15"."device_id",
+      "t15"."context_id",
+      "t15"."stream_id",
+      "t15"."correlation_id",
+      "t15"."start_ns",
+      "t15"."duration_ns",
+      "t15"."class",
+      "t15"."start_ns" + "t15"."duration_ns" AS "end_ns"
     FROM (
       SELECT
         *
       FROM (
         SELECT
-          "t1"."run",
-          "t1"."rank",
-          "t1"."step",
-          "t1"."device_id",
-          "t1"."context_id",
-          "t1"."stream_id",
-          "t1"."correlation_id",
-          "t1"."start_ns",
-          "t1"."duration_ns",
-          'memset' AS "class"
-        FROM "memsets" AS "t1"
-      ) AS "t5"
-      UNION ALL
-      SELECT
-        *
-      FROM (
+          *
+        FROM (
+          SELECT
+            "t1"."run",
+            "t1"."rank",
+            "t1"."step",
+            "t1"."device_id",
+            "t1"."context_id",
+            "t1"."stream_id",
+            "t1"."correlation_id",
+            "t1"."start_ns",
+            "t1"."duration_ns",
+            "t1"."class"
+          FROM "kernels" AS "t1"
+        ) AS "t6"
+        UNION ALL
         SELECT
           *
         FROM (
@@ -63,10 +63,14 @@ WITH "t15" AS (
             "t2"."correlation_id",
             "t2"."start_ns",
             "t2"."duration_ns",
-            "t2"."class"
-          FROM "kernels" AS "t2"
-        ) AS "t6"
-        UNION ALL
+            'copy' AS "class"
+          FROM "copies" AS "t2"
+        ) AS "t7"
+      ) AS "t11"
+      UNION ALL
+      SELECT
+        *
+      FROM (
         SELECT
           *
         FROM (
@@ -80,12 +84,31 @@ WITH "t15" AS (
             "t3"."correlation_id",
             "t3"."start_ns",
             "t3"."duration_ns",
-            'copy' AS "class"
-          FROM "copies" AS "t3"
-        ) AS "t7"
-      ) AS "t10"
-    ) AS "t12"
-  ) AS "t14"
+            'memset' AS "class"
+          FROM "memsets" AS "t3"
+        ) AS "t8"
+        UNION ALL
+        SELECT
+          *
+        FROM (
+          SELECT
+            "t4"."run",
+            "t4"."rank",
+            "t4"."step",
+            "t4"."device_id",
+            "t4"."context_id",
+            "t4"."stream_id",
+            "t4"."correlation_id",
+            "t4"."start_ns",
+            "t4"."duration_ns",
+            'graph' AS "class"
+          FROM "graph_launches" AS "t4"
+          WHERE
+            "t4"."graph_degree" = 4
+        ) AS "t12"
+      ) AS "t14"
+    ) AS "t15"
+  ) AS "t17"
   INNER JOIN (
     SELECT
       "t0"."run" AS "of_run",
@@ -94,220 +117,260 @@ WITH "t15" AS (
       "t0"."start_ns" AS "first_ns",
       "t0"."end_ns" AS "last_ns"
     FROM "steps" AS "t0"
-  ) AS "t9"
-    ON "t14"."run" = "t9"."of_run"
-    AND "t14"."rank" = "t9"."of_rank"
-    AND "t14"."step" = "t9"."of_step"
+  ) AS "t10"
+    ON "t17"."run" = "t10"."of_run"
+    AND "t17"."rank" = "t10"."of_rank"
+    AND "t17"."step" = "t10"."of_step"
 )
 SELECT
-  "t24"."run",
-  "t24"."rank",
-  "t24"."step",
-  "t24"."device_id",
-  "t24"."busy_ns",
-  "t24"."compute_ns",
-  "t24"."communication_ns",
-  "t24"."copy_ns",
-  "t24"."memset_ns",
-  "t24"."overlap_ns",
-  "t24"."exposed_communication_ns",
-  "t24"."exposed_copy_ns",
-  "t24"."exposed_memset_ns",
-  "t24"."max_concurrency",
-  "t24"."window_ns",
-  "t24"."window_ns" - "t24"."busy_ns" AS "idle_ns"
+  "t27"."run",
+  "t27"."rank",
+  "t27"."step",
+  "t27"."device_id",
+  "t27"."busy_ns",
+  "t27"."compute_ns",
+  "t27"."communication_ns",
+  "t27"."copy_ns",
+  "t27"."memset_ns",
+  "t27"."graph_ns",
+  "t27"."overlap_ns",
+  "t27"."exposed_graph_ns",
+  "t27"."exposed_communication_ns",
+  "t27"."exposed_copy_ns",
+  "t27"."exposed_memset_ns",
+  "t27"."max_concurrency",
+  "t27"."window_ns",
+  "t27"."window_ns" - "t27"."busy_ns" AS "idle_ns"
 FROM (
   SELECT
-    "t23"."run",
-    "t23"."rank",
-    "t23"."step",
-    "t23"."device_id",
-    "t23"."busy_ns",
-    "t23"."compute_ns",
-    "t23"."communication_ns",
-    "t23"."copy_ns",
-    "t23"."memset_ns",
-    "t23"."overlap_ns",
-    "t23"."exposed_communication_ns",
-    "t23"."exposed_copy_ns",
-    "t23"."exposed_memset_ns",
-    "t23"."max_concurrency",
-    "t11"."window_ns"
+    "t26"."run",
+    "t26"."rank",
+    "t26"."step",
+    "t26"."device_id",
+    "t26"."busy_ns",
+    "t26"."compute_ns",
+    "t26"."communication_ns",
+    "t26"."copy_ns",
+    "t26"."memset_ns",
+    "t26"."graph_ns",
+    "t26"."overlap_ns",
+    "t26"."exposed_graph_ns",
+    "t26"."exposed_communication_ns",
+    "t26"."exposed_copy_ns",
+    "t26"."exposed_memset_ns",
+    "t26"."max_concurrency",
+    "t13"."window_ns"
   FROM (
     SELECT
-      "t21"."run",
-      "t21"."rank",
-      "t21"."step",
-      "t21"."device_id",
-      SUM(CASE WHEN "t21"."running" > 0 THEN "t21"."length_ns" ELSE 0 END) AS "busy_ns",
-      SUM(CASE WHEN "t21"."compute" > 0 THEN "t21"."length_ns" ELSE 0 END) AS "compute_ns",
-      SUM(CASE WHEN "t21"."communication" > 0 THEN "t21"."length_ns" ELSE 0 END) AS "communication_ns",
-      SUM(CASE WHEN "t21"."copy" > 0 THEN "t21"."length_ns" ELSE 0 END) AS "copy_ns",
-      SUM(CASE WHEN "t21"."memset" > 0 THEN "t21"."length_ns" ELSE 0 END) AS "memset_ns",
+      "t24"."run",
+      "t24"."rank",
+      "t24"."step",
+      "t24"."device_id",
+      SUM(CASE WHEN "t24"."running" > 0 THEN "t24"."length_ns" ELSE 0 END) AS "busy_ns",
+      SUM(CASE WHEN "t24"."compute" > 0 THEN "t24"."length_ns" ELSE 0 END) AS "compute_ns",
+      SUM(CASE WHEN "t24"."communication" > 0 THEN "t24"."length_ns" ELSE 0 END) AS "communication_ns",
+      SUM(CASE WHEN "t24"."copy" > 0 THEN "t24"."length_ns" ELSE 0 END) AS "copy_ns",
+      SUM(CASE WHEN "t24"."memset" > 0 THEN "t24"."length_ns" ELSE 0 END) AS "memset_ns",
+      SUM(CASE WHEN "t24"."graph" > 0 THEN "t24"."length_ns" ELSE 0 END) AS "graph_ns",
       SUM(
         CASE
           WHEN (
-            "t21"."compute" > 0
+            "t24"."compute" > 0
           ) AND (
-            "t21"."communication" > 0
+            "t24"."communication" > 0
           )
-          THEN "t21"."length_ns"
+          THEN "t24"."length_ns"
           ELSE 0
         END
       ) AS "overlap_ns",
       SUM(
         CASE
           WHEN (
-            "t21"."communication" > 0
+            "t24"."graph" > 0
           ) AND NOT (
-            "t21"."compute" > 0
+            "t24"."compute" > 0
           )
-          THEN "t21"."length_ns"
+          THEN "t24"."length_ns"
+          ELSE 0
+        END
+      ) AS "exposed_graph_ns",
+      SUM(
+        CASE
+          WHEN (
+            "t24"."communication" > 0
+          )
+          AND NOT (
+            (
+              "t24"."compute" > 0
+            ) OR (
+              "t24"."graph" > 0
+            )
+          )
+          THEN "t24"."length_ns"
           ELSE 0
         END
       ) AS "exposed_communication_ns",
       SUM(
         CASE
           WHEN (
-            "t21"."copy" > 0
+            "t24"."copy" > 0
           )
           AND NOT (
-            "t21"."compute" > 0
+            (
+              "t24"."compute" > 0
+            )
+            OR (
+              "t24"."graph" > 0
+            )
+            OR (
+              "t24"."communication" > 0
+            )
           )
-          AND NOT (
-            "t21"."communication" > 0
-          )
-          THEN "t21"."length_ns"
+          THEN "t24"."length_ns"
           ELSE 0
         END
       ) AS "exposed_copy_ns",
       SUM(
         CASE
           WHEN (
-            "t21"."memset" > 0
+            "t24"."memset" > 0
           )
           AND NOT (
-            "t21"."compute" > 0
+            (
+              "t24"."compute" > 0
+            )
+            OR (
+              "t24"."graph" > 0
+            )
+            OR (
+              "t24"."communication" > 0
+            )
+            OR (
+              "t24"."copy" > 0
+            )
           )
-          AND NOT (
-            "t21"."communication" > 0
-          )
-          AND NOT (
-            "t21"."copy" > 0
-          )
-          THEN "t21"."length_ns"
+          THEN "t24"."length_ns"
           ELSE 0
         END
       ) AS "exposed_memset_ns",
-      MAX("t21"."running") AS "max_concurrency"
+      MAX("t24"."running") AS "max_concurrency"
     FROM (
       SELECT
-        "t21"."length_ns",
-        "t21"."compute",
-        "t21"."communication",
-        "t21"."copy",
-        "t21"."memset",
-        "t21"."running",
-        "t21"."run",
-        "t21"."rank",
-        "t21"."step",
-        "t21"."device_id"
+        "t24"."length_ns",
+        "t24"."compute",
+        "t24"."communication",
+        "t24"."copy",
+        "t24"."memset",
+        "t24"."graph",
+        "t24"."running",
+        "t24"."run",
+        "t24"."rank",
+        "t24"."step",
+        "t24"."device_id"
       FROM (
         SELECT
-          "t20"."run",
-          "t20"."rank",
-          "t20"."step",
-          "t20"."device_id",
-          "t20"."length_ns",
-          "t20"."compute",
-          "t20"."communication",
-          "t20"."copy",
-          "t20"."memset",
+          "t23"."run",
+          "t23"."rank",
+          "t23"."step",
+          "t23"."device_id",
+          "t23"."length_ns",
+          "t23"."compute",
+          "t23"."communication",
+          "t23"."copy",
+          "t23"."memset",
+          "t23"."graph",
           CASE
-            WHEN "t20"."length_ns" > 0
-            THEN "t20"."compute" + "t20"."communication" + "t20"."copy" + "t20"."memset"
+            WHEN "t23"."length_ns" > 0
+            THEN "t23"."compute" + "t23"."communication" + "t23"."copy" + "t23"."memset" + "t23"."graph"
             ELSE 0
           END AS "running"
         FROM (
           SELECT
-            "t19"."run",
-            "t19"."rank",
-            "t19"."step",
-            "t19"."device_id",
+            "t22"."run",
+            "t22"."rank",
+            "t22"."step",
+            "t22"."device_id",
             COALESCE(
-              LEAD("t19"."at_ns") OVER (
-                PARTITION BY "t19"."run", "t19"."rank", "t19"."step", "t19"."device_id"
-                ORDER BY "t19"."at_ns" ASC
+              LEAD("t22"."at_ns") OVER (
+                PARTITION BY "t22"."run", "t22"."rank", "t22"."step", "t22"."device_id"
+                ORDER BY "t22"."at_ns" ASC
                 ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
               ),
-              "t19"."at_ns"
-            ) - "t19"."at_ns" AS "length_ns",
-            SUM("t19"."compute") OVER (
-              PARTITION BY "t19"."run", "t19"."rank", "t19"."step", "t19"."device_id"
-              ORDER BY "t19"."at_ns" ASC
+              "t22"."at_ns"
+            ) - "t22"."at_ns" AS "length_ns",
+            SUM("t22"."compute") OVER (
+              PARTITION BY "t22"."run", "t22"."rank", "t22"."step", "t22"."device_id"
+              ORDER BY "t22"."at_ns" ASC
               ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
             ) AS "compute",
-            SUM("t19"."communication") OVER (
-              PARTITION BY "t19"."run", "t19"."rank", "t19"."step", "t19"."device_id"
-              ORDER BY "t19"."at_ns" ASC
+            SUM("t22"."communication") OVER (
+              PARTITION BY "t22"."run", "t22"."rank", "t22"."step", "t22"."device_id"
+              ORDER BY "t22"."at_ns" ASC
               ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
             ) AS "communication",
-            SUM("t19"."copy") OVER (
-              PARTITION BY "t19"."run", "t19"."rank", "t19"."step", "t19"."device_id"
-              ORDER BY "t19"."at_ns" ASC
+            SUM("t22"."copy") OVER (
+              PARTITION BY "t22"."run", "t22"."rank", "t22"."step", "t22"."device_id"
+              ORDER BY "t22"."at_ns" ASC
               ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
             ) AS "copy",
-            SUM("t19"."memset") OVER (
-              PARTITION BY "t19"."run", "t19"."rank", "t19"."step", "t19"."device_id"
-              ORDER BY "t19"."at_ns" ASC
+            SUM("t22"."memset") OVER (
+              PARTITION BY "t22"."run", "t22"."rank", "t22"."step", "t22"."device_id"
+              ORDER BY "t22"."at_ns" ASC
               ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-            ) AS "memset"
+            ) AS "memset",
+            SUM("t22"."graph") OVER (
+              PARTITION BY "t22"."run", "t22"."rank", "t22"."step", "t22"."device_id"
+              ORDER BY "t22"."at_ns" ASC
+              ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+            ) AS "graph"
           FROM (
             SELECT
               *
             FROM (
               SELECT
-                "t16"."run",
-                "t16"."rank",
-                "t16"."step",
-                "t16"."device_id",
-                GREATEST("t16"."start_ns", "t16"."first_ns") AS "at_ns",
-                CASE WHEN "t16"."class" = 'compute' THEN 1 ELSE 0 END AS "compute",
-                CASE WHEN "t16"."class" = 'communication' THEN 1 ELSE 0 END AS "communication",
-                CASE WHEN "t16"."class" = 'copy' THEN 1 ELSE 0 END AS "copy",
-                CASE WHEN "t16"."class" = 'memset' THEN 1 ELSE 0 END AS "memset"
-              FROM "t15" AS "t16"
+                "t19"."run",
+                "t19"."rank",
+                "t19"."step",
+                "t19"."device_id",
+                GREATEST("t19"."start_ns", "t19"."first_ns") AS "at_ns",
+                CASE WHEN "t19"."class" = 'compute' THEN 1 ELSE 0 END AS "compute",
+                CASE WHEN "t19"."class" = 'communication' THEN 1 ELSE 0 END AS "communication",
+                CASE WHEN "t19"."class" = 'copy' THEN 1 ELSE 0 END AS "copy",
+                CASE WHEN "t19"."class" = 'memset' THEN 1 ELSE 0 END AS "memset",
+                CASE WHEN "t19"."class" = 'graph' THEN 1 ELSE 0 END AS "graph"
+              FROM "t18" AS "t19"
               WHERE
-                LEAST("t16"."end_ns", "t16"."last_ns") >= GREATEST("t16"."start_ns", "t16"."first_ns")
-            ) AS "t17"
+                LEAST("t19"."end_ns", "t19"."last_ns") >= GREATEST("t19"."start_ns", "t19"."first_ns")
+            ) AS "t20"
             UNION ALL
             SELECT
               *
             FROM (
               SELECT
-                "t16"."run",
-                "t16"."rank",
-                "t16"."step",
-                "t16"."device_id",
-                LEAST("t16"."end_ns", "t16"."last_ns") AS "at_ns",
-                CASE WHEN "t16"."class" = 'compute' THEN -1 ELSE 0 END AS "compute",
-                CASE WHEN "t16"."class" = 'communication' THEN -1 ELSE 0 END AS "communication",
-                CASE WHEN "t16"."class" = 'copy' THEN -1 ELSE 0 END AS "copy",
-                CASE WHEN "t16"."class" = 'memset' THEN -1 ELSE 0 END AS "memset"
-              FROM "t15" AS "t16"
+                "t19"."run",
+                "t19"."rank",
+                "t19"."step",
+                "t19"."device_id",
+                LEAST("t19"."end_ns", "t19"."last_ns") AS "at_ns",
+                CASE WHEN "t19"."class" = 'compute' THEN -1 ELSE 0 END AS "compute",
+                CASE WHEN "t19"."class" = 'communication' THEN -1 ELSE 0 END AS "communication",
+                CASE WHEN "t19"."class" = 'copy' THEN -1 ELSE 0 END AS "copy",
+                CASE WHEN "t19"."class" = 'memset' THEN -1 ELSE 0 END AS "memset",
+                CASE WHEN "t19"."class" = 'graph' THEN -1 ELSE 0 END AS "graph"
+              FROM "t18" AS "t19"
               WHERE
-                LEAST("t16"."end_ns", "t16"."last_ns") >= GREATEST("t16"."start_ns", "t16"."first_ns")
-            ) AS "t18"
-          ) AS "t19"
-        ) AS "t20"
-      ) AS "t21"
-    ) AS t21
+                LEAST("t19"."end_ns", "t19"."last_ns") >= GREATEST("t19"."start_ns", "t19"."first_ns")
+            ) AS "t21"
+          ) AS "t22"
+        ) AS "t23"
+      ) AS "t24"
+    ) AS t24
     GROUP BY
-      "t21"."run",
-      "t21"."rank",
-      "t21"."step",
-      "t21"."device_id"
-  ) AS "t23"
+      "t24"."run",
+      "t24"."rank",
+      "t24"."step",
+      "t24"."device_id"
+  ) AS "t26"
   INNER JOIN (
     SELECT
       "t0"."run" AS "of_run",
@@ -315,8 +378,8 @@ FROM (
       "t0"."step" AS "of_step",
       "t0"."end_ns" - "t0"."start_ns" AS "window_ns"
     FROM "steps" AS "t0"
-  ) AS "t11"
-    ON "t23"."run" = "t11"."of_run"
-    AND "t23"."rank" = "t11"."of_rank"
-    AND "t23"."step" = "t11"."of_step"
-) AS "t24"
+  ) AS "t13"
+    ON "t26"."run" = "t13"."of_run"
+    AND "t26"."rank" = "t13"."of_rank"
+    AND "t26"."step" = "t13"."of_step"
+) AS "t27"

@@ -1,66 +1,66 @@
 SELECT
-  "t13"."run",
-  "t13"."rank",
-  "t13"."step",
-  "t13"."device_id",
-  "t13"."stream_id",
-  "t13"."api_id" AS "api_row",
-  "t13"."api_ns",
-  "t13"."start_ns" - "t13"."call_ns" AS "delay_ns",
+  "t16"."run",
+  "t16"."rank",
+  "t16"."step",
+  "t16"."device_id",
+  "t16"."stream_id",
+  "t16"."api_id" AS "api_row",
+  "t16"."api_ns",
+  "t16"."start_ns" - "t16"."call_ns" AS "delay_ns",
   GREATEST((
-    "t13"."start_ns" - "t13"."call_ns"
-  ) - "t13"."api_ns", 0) AS "queue_ns"
+    "t16"."start_ns" - "t16"."call_ns"
+  ) - "t16"."api_ns", 0) AS "queue_ns"
 FROM (
   SELECT
-    "t12"."run",
-    "t12"."rank",
-    "t12"."step",
-    "t12"."device_id",
-    "t12"."context_id",
-    "t12"."stream_id",
-    "t12"."correlation_id",
-    "t12"."start_ns",
-    "t12"."duration_ns",
-    "t12"."class",
-    "t12"."end_ns",
-    "t8"."api",
-    "t8"."api_id",
-    "t8"."call_ns",
-    "t8"."api_ns"
+    "t15"."run",
+    "t15"."rank",
+    "t15"."step",
+    "t15"."device_id",
+    "t15"."context_id",
+    "t15"."stream_id",
+    "t15"."correlation_id",
+    "t15"."start_ns",
+    "t15"."duration_ns",
+    "t15"."class",
+    "t15"."end_ns",
+    "t9"."api",
+    "t9"."api_id",
+    "t9"."call_ns",
+    "t9"."api_ns"
   FROM (
     SELECT
-      "t10"."run",
-      "t10"."rank",
-      "t10"."step",
-      "t10"."device_id",
-      "t10"."context_id",
-      "t10"."stream_id",
-      "t10"."correlation_id",
-      "t10"."start_ns",
-      "t10"."duration_ns",
-      "t10"."class",
-      "t10"."start_ns" + "t10"."duration_ns" AS "end_ns"
+      "t13"."run",
+      "t13"."rank",
+      "t13"."step",
+      "t13"."device_id",
+      "t13"."context_id",
+      "t13"."stream_id",
+      "t13"."correlation_id",
+      "t13"."start_ns",
+      "t13"."duration_ns",
+      "t13"."class",
+      "t13"."start_ns" + "t13"."duration_ns" AS "end_ns"
     FROM (
       SELECT
         *
       FROM (
         SELECT
-          "t1"."run",
-          "t1"."rank",
-          "t1"."step",
-          "t1"."device_id",
-          "t1"."context_id",
-          "t1"."stream_id",
-          "t1"."correlation_id",
-          "t1"."start_ns",
-          "t1"."duration_ns",
-          'memset' AS "class"
-        FROM "memsets" AS "t1"
-      ) AS "t5"
-      UNION ALL
-      SELECT
-        *
-      FROM (
+          *
+        FROM (
+          SELECT
+            "t1"."run",
+            "t1"."rank",
+            "t1"."step",
+            "t1"."device_id",
+            "t1"."context_id",
+            "t1"."stream_id",
+            "t1"."correlation_id",
+            "t1"."start_ns",
+            "t1"."duration_ns",
+            "t1"."class"
+          FROM "kernels" AS "t1"
+        ) AS "t6"
+        UNION ALL
         SELECT
           *
         FROM (
@@ -74,10 +74,14 @@ FROM (
             "t2"."correlation_id",
             "t2"."start_ns",
             "t2"."duration_ns",
-            "t2"."class"
-          FROM "kernels" AS "t2"
-        ) AS "t6"
-        UNION ALL
+            'copy' AS "class"
+          FROM "copies" AS "t2"
+        ) AS "t7"
+      ) AS "t10"
+      UNION ALL
+      SELECT
+        *
+      FROM (
         SELECT
           *
         FROM (
@@ -91,12 +95,31 @@ FROM (
             "t3"."correlation_id",
             "t3"."start_ns",
             "t3"."duration_ns",
-            'copy' AS "class"
-          FROM "copies" AS "t3"
-        ) AS "t7"
-      ) AS "t9"
-    ) AS "t10"
-  ) AS "t12"
+            'memset' AS "class"
+          FROM "memsets" AS "t3"
+        ) AS "t8"
+        UNION ALL
+        SELECT
+          *
+        FROM (
+          SELECT
+            "t4"."run",
+            "t4"."rank",
+            "t4"."step",
+            "t4"."device_id",
+            "t4"."context_id",
+            "t4"."stream_id",
+            "t4"."correlation_id",
+            "t4"."start_ns",
+            "t4"."duration_ns",
+            'graph' AS "class"
+          FROM "graph_launches" AS "t4"
+          WHERE
+            "t4"."graph_degree" = 4
+        ) AS "t11"
+      ) AS "t12"
+    ) AS "t13"
+  ) AS "t15"
   INNER JOIN (
     SELECT
       "t0"."api",
@@ -110,9 +133,9 @@ FROM (
     FROM "api_calls" AS "t0"
     WHERE
       "t0"."is_outer"
-  ) AS "t8"
-    ON "t12"."run" = "t8"."of_run"
-    AND "t12"."rank" = "t8"."of_rank"
-    AND "t12"."step" = "t8"."of_step"
-    AND "t12"."correlation_id" = "t8"."of_correlation_id"
-) AS "t13"
+  ) AS "t9"
+    ON "t15"."run" = "t9"."of_run"
+    AND "t15"."rank" = "t9"."of_rank"
+    AND "t15"."step" = "t9"."of_step"
+    AND "t15"."correlation_id" = "t9"."of_correlation_id"
+) AS "t16"

@@ -1,54 +1,54 @@
-WITH "t13" AS (
+WITH "t16" AS (
   SELECT
-    "t12"."run",
-    "t12"."rank",
-    "t12"."step",
-    "t12"."device_id",
-    "t12"."context_id",
-    "t12"."stream_id",
-    "t12"."correlation_id",
-    "t12"."start_ns",
-    "t12"."duration_ns",
-    "t12"."class",
-    "t12"."end_ns",
-    "t8"."api",
-    "t8"."api_id",
-    "t8"."call_ns",
-    "t8"."api_ns"
+    "t15"."run",
+    "t15"."rank",
+    "t15"."step",
+    "t15"."device_id",
+    "t15"."context_id",
+    "t15"."stream_id",
+    "t15"."correlation_id",
+    "t15"."start_ns",
+    "t15"."duration_ns",
+    "t15"."class",
+    "t15"."end_ns",
+    "t9"."api",
+    "t9"."api_id",
+    "t9"."call_ns",
+    "t9"."api_ns"
   FROM (
     SELECT
-      "t10"."run",
-      "t10"."rank",
-      "t10"."step",
-      "t10"."device_id",
-      "t10"."context_id",
-      "t10"."stream_id",
-      "t10"."correlation_id",
-      "t10"."start_ns",
-      "t10"."duration_ns",
-      "t10"."class",
-      "t10"."start_ns" + "t10"."duration_ns" AS "end_ns"
+      "t13"."run",
+      "t13"."rank",
+      "t13"."step",
+      "t13"."device_id",
+      "t13"."context_id",
+      "t13"."stream_id",
+      "t13"."correlation_id",
+      "t13"."start_ns",
+      "t13"."duration_ns",
+      "t13"."class",
+      "t13"."start_ns" + "t13"."duration_ns" AS "end_ns"
     FROM (
       SELECT
         *
       FROM (
         SELECT
-          "t1"."run",
-          "t1"."rank",
-          "t1"."step",
-          "t1"."device_id",
-          "t1"."context_id",
-          "t1"."stream_id",
-          "t1"."correlation_id",
-          "t1"."start_ns",
-          "t1"."duration_ns",
-          'memset' AS "class"
-        FROM "memsets" AS "t1"
-      ) AS "t5"
-      UNION ALL
-      SELECT
-        *
-      FROM (
+          *
+        FROM (
+          SELECT
+            "t1"."run",
+            "t1"."rank",
+            "t1"."step",
+            "t1"."device_id",
+            "t1"."context_id",
+            "t1"."stream_id",
+            "t1"."correlation_id",
+            "t1"."start_ns",
+            "t1"."duration_ns",
+            "t1"."class"
+          FROM "kernels" AS "t1"
+        ) AS "t6"
+        UNION ALL
         SELECT
           *
         FROM (
@@ -62,10 +62,14 @@ WITH "t13" AS (
             "t2"."correlation_id",
             "t2"."start_ns",
             "t2"."duration_ns",
-            "t2"."class"
-          FROM "kernels" AS "t2"
-        ) AS "t6"
-        UNION ALL
+            'copy' AS "class"
+          FROM "copies" AS "t2"
+        ) AS "t7"
+      ) AS "t10"
+      UNION ALL
+      SELECT
+        *
+      FROM (
         SELECT
           *
         FROM (
@@ -79,12 +83,31 @@ WITH "t13" AS (
             "t3"."correlation_id",
             "t3"."start_ns",
             "t3"."duration_ns",
-            'copy' AS "class"
-          FROM "copies" AS "t3"
-        ) AS "t7"
-      ) AS "t9"
-    ) AS "t10"
-  ) AS "t12"
+            'memset' AS "class"
+          FROM "memsets" AS "t3"
+        ) AS "t8"
+        UNION ALL
+        SELECT
+          *
+        FROM (
+          SELECT
+            "t4"."run",
+            "t4"."rank",
+            "t4"."step",
+            "t4"."device_id",
+            "t4"."context_id",
+            "t4"."stream_id",
+            "t4"."correlation_id",
+            "t4"."start_ns",
+            "t4"."duration_ns",
+            'graph' AS "class"
+          FROM "graph_launches" AS "t4"
+          WHERE
+            "t4"."graph_degree" = 4
+        ) AS "t11"
+      ) AS "t12"
+    ) AS "t13"
+  ) AS "t15"
   INNER JOIN (
     SELECT
       "t0"."api",
@@ -98,77 +121,77 @@ WITH "t13" AS (
     FROM "api_calls" AS "t0"
     WHERE
       "t0"."is_outer"
-  ) AS "t8"
-    ON "t12"."run" = "t8"."of_run"
-    AND "t12"."rank" = "t8"."of_rank"
-    AND "t12"."step" = "t8"."of_step"
-    AND "t12"."correlation_id" = "t8"."of_correlation_id"
+  ) AS "t9"
+    ON "t15"."run" = "t9"."of_run"
+    AND "t15"."rank" = "t9"."of_rank"
+    AND "t15"."step" = "t9"."of_step"
+    AND "t15"."correlation_id" = "t9"."of_correlation_id"
 )
 SELECT
-  "t19"."run",
-  "t19"."rank",
-  "t19"."step",
-  "t19"."device_id",
-  "t19"."context_id",
-  "t19"."stream_id",
-  MAX("t19"."at_ns") - MIN("t19"."at_ns") AS "window_ns",
-  MAX("t19"."depth") AS "max_depth"
+  "t22"."run",
+  "t22"."rank",
+  "t22"."step",
+  "t22"."device_id",
+  "t22"."context_id",
+  "t22"."stream_id",
+  MAX("t22"."at_ns") - MIN("t22"."at_ns") AS "window_ns",
+  MAX("t22"."depth") AS "max_depth"
 FROM (
   SELECT
-    "t18"."run",
-    "t18"."rank",
-    "t18"."step",
-    "t18"."device_id",
-    "t18"."context_id",
-    "t18"."stream_id",
-    "t18"."at_ns",
-    "t18"."change",
-    SUM("t18"."change") OVER (
-      PARTITION BY "t18"."run", "t18"."rank", "t18"."step", "t18"."device_id", "t18"."context_id", "t18"."stream_id"
-      ORDER BY "t18"."at_ns" ASC
+    "t21"."run",
+    "t21"."rank",
+    "t21"."step",
+    "t21"."device_id",
+    "t21"."context_id",
+    "t21"."stream_id",
+    "t21"."at_ns",
+    "t21"."change",
+    SUM("t21"."change") OVER (
+      PARTITION BY "t21"."run", "t21"."rank", "t21"."step", "t21"."device_id", "t21"."context_id", "t21"."stream_id"
+      ORDER BY "t21"."at_ns" ASC
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
     ) AS "depth"
   FROM (
     SELECT
-      "t17"."run",
-      "t17"."rank",
-      "t17"."step",
-      "t17"."device_id",
-      "t17"."context_id",
-      "t17"."stream_id",
-      "t17"."at_ns",
-      SUM("t17"."change") AS "change"
+      "t20"."run",
+      "t20"."rank",
+      "t20"."step",
+      "t20"."device_id",
+      "t20"."context_id",
+      "t20"."stream_id",
+      "t20"."at_ns",
+      SUM("t20"."change") AS "change"
     FROM (
       SELECT
         *
       FROM (
         SELECT
-          "t14"."run",
-          "t14"."rank",
-          "t14"."step",
-          "t14"."device_id",
-          "t14"."context_id",
-          "t14"."stream_id",
-          LEAST("t14"."call_ns", "t14"."start_ns") AS "at_ns",
+          "t17"."run",
+          "t17"."rank",
+          "t17"."step",
+          "t17"."device_id",
+          "t17"."context_id",
+          "t17"."stream_id",
+          LEAST("t17"."call_ns", "t17"."start_ns") AS "at_ns",
           1 AS "change"
-        FROM "t13" AS "t14"
-      ) AS "t16"
+        FROM "t16" AS "t17"
+      ) AS "t19"
       UNION ALL
       SELECT
         *
       FROM (
         SELECT
-          "t14"."run",
-          "t14"."rank",
-          "t14"."step",
-          "t14"."device_id",
-          "t14"."context_id",
-          "t14"."stream_id",
-          "t14"."start_ns" AS "at_ns",
+          "t17"."run",
+          "t17"."rank",
+          "t17"."step",
+          "t17"."device_id",
+          "t17"."context_id",
+          "t17"."stream_id",
+          "t17"."start_ns" AS "at_ns",
           -1 AS "change"
-        FROM "t13" AS "t14"
-      ) AS "t15"
-    ) AS "t17"
+        FROM "t16" AS "t17"
+      ) AS "t18"
+    ) AS "t20"
     GROUP BY
       1,
       2,
@@ -177,8 +200,8 @@ FROM (
       5,
       6,
       7
-  ) AS "t18"
-) AS "t19"
+  ) AS "t21"
+) AS "t22"
 GROUP BY
   1,
   2,

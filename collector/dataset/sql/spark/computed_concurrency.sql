@@ -1,55 +1,55 @@
-WITH `t15` AS (
+WITH `t18` AS (
   SELECT
-    `t14`.`run`,
-    `t14`.`rank`,
-    `t14`.`step`,
-    `t14`.`device_id`,
-    `t14`.`context_id`,
-    `t14`.`stream_id`,
-    `t14`.`correlation_id`,
-    `t14`.`start_ns`,
-    `t14`.`duration_ns`,
-    `t14`.`class`,
-    `t14`.`end_ns`,
-    `t9`.`of_run`,
-    `t9`.`of_rank`,
-    `t9`.`of_step`,
-    `t9`.`first_ns`,
-    `t9`.`last_ns`
+    `t17`.`run`,
+    `t17`.`rank`,
+    `t17`.`step`,
+    `t17`.`device_id`,
+    `t17`.`context_id`,
+    `t17`.`stream_id`,
+    `t17`.`correlation_id`,
+    `t17`.`start_ns`,
+    `t17`.`duration_ns`,
+    `t17`.`class`,
+    `t17`.`end_ns`,
+    `t10`.`of_run`,
+    `t10`.`of_rank`,
+    `t10`.`of_step`,
+    `t10`.`first_ns`,
+    `t10`.`last_ns`
   FROM (
     SELECT
-      `t12`.`run`,
-      `t12`.`rank`,
-      `t12`.`step`,
-      `t12`.`device_id`,
-      `t12`.`context_id`,
-      `t12`.`stream_id`,
-      `t12`.`correlation_id`,
-      `t12`.`start_ns`,
-      `t12`.`duration_ns`,
-      `t12`.`class`,
-      `t12`.`start_ns` + `t12`.`duration_ns` AS `end_ns`
+      `t15`.`run`,
+      `t15`.`rank`,
+      `t15`.`step`,
+      `t15`.`device_id`,
+      `t15`.`context_id`,
+      `t15`.`stream_id`,
+      `t15`.`correlation_id`,
+      `t15`.`start_ns`,
+      `t15`.`duration_ns`,
+      `t15`.`class`,
+      `t15`.`start_ns` + `t15`.`duration_ns` AS `end_ns`
     FROM (
       SELECT
         *
       FROM (
         SELECT
-          `t1`.`run`,
-          `t1`.`rank`,
-          `t1`.`step`,
-          `t1`.`device_id`,
-          `t1`.`context_id`,
-          `t1`.`stream_id`,
-          `t1`.`correlation_id`,
-          `t1`.`start_ns`,
-          `t1`.`duration_ns`,
-          'memset' AS `class`
-        FROM `memsets` AS `t1`
-      ) AS `t5`
-      UNION ALL
-      SELECT
-        *
-      FROM (
+          *
+        FROM (
+          SELECT
+            `t1`.`run`,
+            `t1`.`rank`,
+            `t1`.`step`,
+            `t1`.`device_id`,
+            `t1`.`context_id`,
+            `t1`.`stream_id`,
+            `t1`.`correlation_id`,
+            `t1`.`start_ns`,
+            `t1`.`duration_ns`,
+            `t1`.`class`
+          FROM `kernels` AS `t1`
+        ) AS `t6`
+        UNION ALL
         SELECT
           *
         FROM (
@@ -63,10 +63,14 @@ WITH `t15` AS (
             `t2`.`correlation_id`,
             `t2`.`start_ns`,
             `t2`.`duration_ns`,
-            `t2`.`class`
-          FROM `kernels` AS `t2`
-        ) AS `t6`
-        UNION ALL
+            'copy' AS `class`
+          FROM `copies` AS `t2`
+        ) AS `t7`
+      ) AS `t11`
+      UNION ALL
+      SELECT
+        *
+      FROM (
         SELECT
           *
         FROM (
@@ -80,12 +84,31 @@ WITH `t15` AS (
             `t3`.`correlation_id`,
             `t3`.`start_ns`,
             `t3`.`duration_ns`,
-            'copy' AS `class`
-          FROM `copies` AS `t3`
-        ) AS `t7`
-      ) AS `t10`
-    ) AS `t12`
-  ) AS `t14`
+            'memset' AS `class`
+          FROM `memsets` AS `t3`
+        ) AS `t8`
+        UNION ALL
+        SELECT
+          *
+        FROM (
+          SELECT
+            `t4`.`run`,
+            `t4`.`rank`,
+            `t4`.`step`,
+            `t4`.`device_id`,
+            `t4`.`context_id`,
+            `t4`.`stream_id`,
+            `t4`.`correlation_id`,
+            `t4`.`start_ns`,
+            `t4`.`duration_ns`,
+            'graph' AS `class`
+          FROM `graph_launches` AS `t4`
+          WHERE
+            `t4`.`graph_degree` = 4
+        ) AS `t12`
+      ) AS `t14`
+    ) AS `t15`
+  ) AS `t17`
   INNER JOIN (
     SELECT
       `t0`.`run` AS `of_run`,
@@ -94,194 +117,211 @@ WITH `t15` AS (
       `t0`.`start_ns` AS `first_ns`,
       `t0`.`end_ns` AS `last_ns`
     FROM `steps` AS `t0`
-  ) AS `t9`
-    ON `t14`.`run` = `t9`.`of_run`
-    AND `t14`.`rank` = `t9`.`of_rank`
-    AND `t14`.`step` = `t9`.`of_step`
+  ) AS `t10`
+    ON `t17`.`run` = `t10`.`of_run`
+    AND `t17`.`rank` = `t10`.`of_rank`
+    AND `t17`.`step` = `t10`.`of_step`
 )
 SELECT
-  `t28`.`run`,
-  `t28`.`rank`,
-  `t28`.`step`,
-  `t28`.`device_id`,
-  `t28`.`running`,
-  SUM(`t28`.`length_ns`) AS `duration_ns`
+  `t32`.`run`,
+  `t32`.`rank`,
+  `t32`.`step`,
+  `t32`.`device_id`,
+  `t32`.`running`,
+  SUM(`t32`.`length_ns`) AS `duration_ns`
 FROM (
   SELECT
     *
   FROM (
     SELECT
-      `t22`.`run`,
-      `t22`.`rank`,
-      `t22`.`step`,
-      `t22`.`device_id`,
-      IF(
-        `t22`.`length_ns` > 0,
-        `t22`.`compute` + `t22`.`communication` + `t22`.`copy` + `t22`.`memset`,
-        0
-      ) AS `running`,
-      `t22`.`length_ns`
+      `t28`.`run`,
+      `t28`.`rank`,
+      `t28`.`step`,
+      `t28`.`device_id`,
+      `t28`.`running`,
+      `t28`.`length_ns`
     FROM (
       SELECT
-        `t20`.`run`,
-        `t20`.`rank`,
-        `t20`.`step`,
-        `t20`.`device_id`,
-        COALESCE(
-          LEAD(`t20`.`at_ns`) OVER (
-            PARTITION BY `t20`.`run`, `t20`.`rank`, `t20`.`step`, `t20`.`device_id`
-            ORDER BY `t20`.`at_ns` ASC NULLS LAST
-          ),
-          `t20`.`at_ns`
-        ) - `t20`.`at_ns` AS `length_ns`,
-        SUM(`t20`.`compute`) OVER (
-          PARTITION BY `t20`.`run`, `t20`.`rank`, `t20`.`step`, `t20`.`device_id`
-          ORDER BY `t20`.`at_ns` ASC NULLS LAST
-          ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-        ) AS `compute`,
-        SUM(`t20`.`communication`) OVER (
-          PARTITION BY `t20`.`run`, `t20`.`rank`, `t20`.`step`, `t20`.`device_id`
-          ORDER BY `t20`.`at_ns` ASC NULLS LAST
-          ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-        ) AS `communication`,
-        SUM(`t20`.`copy`) OVER (
-          PARTITION BY `t20`.`run`, `t20`.`rank`, `t20`.`step`, `t20`.`device_id`
-          ORDER BY `t20`.`at_ns` ASC NULLS LAST
-          ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-        ) AS `copy`,
-        SUM(`t20`.`memset`) OVER (
-          PARTITION BY `t20`.`run`, `t20`.`rank`, `t20`.`step`, `t20`.`device_id`
-          ORDER BY `t20`.`at_ns` ASC NULLS LAST
-          ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-        ) AS `memset`
+        `t25`.`run`,
+        `t25`.`rank`,
+        `t25`.`step`,
+        `t25`.`device_id`,
+        `t25`.`length_ns`,
+        `t25`.`compute`,
+        `t25`.`communication`,
+        `t25`.`copy`,
+        `t25`.`memset`,
+        `t25`.`graph`,
+        IF(
+          `t25`.`length_ns` > 0,
+          `t25`.`compute` + `t25`.`communication` + `t25`.`copy` + `t25`.`memset` + `t25`.`graph`,
+          0
+        ) AS `running`
       FROM (
         SELECT
-          *
+          `t23`.`run`,
+          `t23`.`rank`,
+          `t23`.`step`,
+          `t23`.`device_id`,
+          COALESCE(
+            LEAD(`t23`.`at_ns`) OVER (
+              PARTITION BY `t23`.`run`, `t23`.`rank`, `t23`.`step`, `t23`.`device_id`
+              ORDER BY `t23`.`at_ns` ASC NULLS LAST
+            ),
+            `t23`.`at_ns`
+          ) - `t23`.`at_ns` AS `length_ns`,
+          SUM(`t23`.`compute`) OVER (
+            PARTITION BY `t23`.`run`, `t23`.`rank`, `t23`.`step`, `t23`.`device_id`
+            ORDER BY `t23`.`at_ns` ASC NULLS LAST
+            ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+          ) AS `compute`,
+          SUM(`t23`.`communication`) OVER (
+            PARTITION BY `t23`.`run`, `t23`.`rank`, `t23`.`step`, `t23`.`device_id`
+            ORDER BY `t23`.`at_ns` ASC NULLS LAST
+            ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+          ) AS `communication`,
+          SUM(`t23`.`copy`) OVER (
+            PARTITION BY `t23`.`run`, `t23`.`rank`, `t23`.`step`, `t23`.`device_id`
+            ORDER BY `t23`.`at_ns` ASC NULLS LAST
+            ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+          ) AS `copy`,
+          SUM(`t23`.`memset`) OVER (
+            PARTITION BY `t23`.`run`, `t23`.`rank`, `t23`.`step`, `t23`.`device_id`
+            ORDER BY `t23`.`at_ns` ASC NULLS LAST
+            ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+          ) AS `memset`,
+          SUM(`t23`.`graph`) OVER (
+            PARTITION BY `t23`.`run`, `t23`.`rank`, `t23`.`step`, `t23`.`device_id`
+            ORDER BY `t23`.`at_ns` ASC NULLS LAST
+            ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+          ) AS `graph`
         FROM (
           SELECT
-            `t16`.`run`,
-            `t16`.`rank`,
-            `t16`.`step`,
-            `t16`.`device_id`,
-            GREATEST(`t16`.`start_ns`, `t16`.`first_ns`) AS `at_ns`,
-            IF(`t16`.`class` = 'compute', 1, 0) AS `compute`,
-            IF(`t16`.`class` = 'communication', 1, 0) AS `communication`,
-            IF(`t16`.`class` = 'copy', 1, 0) AS `copy`,
-            IF(`t16`.`class` = 'memset', 1, 0) AS `memset`
-          FROM `t15` AS `t16`
-          WHERE
-            LEAST(`t16`.`end_ns`, `t16`.`last_ns`) >= GREATEST(`t16`.`start_ns`, `t16`.`first_ns`)
-        ) AS `t18`
-        UNION ALL
-        SELECT
-          *
-        FROM (
+            *
+          FROM (
+            SELECT
+              `t19`.`run`,
+              `t19`.`rank`,
+              `t19`.`step`,
+              `t19`.`device_id`,
+              GREATEST(`t19`.`start_ns`, `t19`.`first_ns`) AS `at_ns`,
+              IF(`t19`.`class` = 'compute', 1, 0) AS `compute`,
+              IF(`t19`.`class` = 'communication', 1, 0) AS `communication`,
+              IF(`t19`.`class` = 'copy', 1, 0) AS `copy`,
+              IF(`t19`.`class` = 'memset', 1, 0) AS `memset`,
+              IF(`t19`.`class` = 'graph', 1, 0) AS `graph`
+            FROM `t18` AS `t19`
+            WHERE
+              LEAST(`t19`.`end_ns`, `t19`.`last_ns`) >= GREATEST(`t19`.`start_ns`, `t19`.`first_ns`)
+          ) AS `t21`
+          UNION ALL
           SELECT
-            `t16`.`run`,
-            `t16`.`rank`,
-            `t16`.`step`,
-            `t16`.`device_id`,
-            LEAST(`t16`.`end_ns`, `t16`.`last_ns`) AS `at_ns`,
-            IF(`t16`.`class` = 'compute', -1, 0) AS `compute`,
-            IF(`t16`.`class` = 'communication', -1, 0) AS `communication`,
-            IF(`t16`.`class` = 'copy', -1, 0) AS `copy`,
-            IF(`t16`.`class` = 'memset', -1, 0) AS `memset`
-          FROM `t15` AS `t16`
-          WHERE
-            LEAST(`t16`.`end_ns`, `t16`.`last_ns`) >= GREATEST(`t16`.`start_ns`, `t16`.`first_ns`)
-        ) AS `t19`
-      ) AS `t20`
-    ) AS `t22`
+            *
+          FROM (
+            SELECT
+              `t19`.`run`,
+              `t19`.`rank`,
+              `t19`.`step`,
+              `t19`.`device_id`,
+              LEAST(`t19`.`end_ns`, `t19`.`last_ns`) AS `at_ns`,
+              IF(`t19`.`class` = 'compute', -1, 0) AS `compute`,
+              IF(`t19`.`class` = 'communication', -1, 0) AS `communication`,
+              IF(`t19`.`class` = 'copy', -1, 0) AS `copy`,
+              IF(`t19`.`class` = 'memset', -1, 0) AS `memset`,
+              IF(`t19`.`class` = 'graph', -1, 0) AS `graph`
+            FROM `t18` AS `t19`
+            WHERE
+              LEAST(`t19`.`end_ns`, `t19`.`last_ns`) >= GREATEST(`t19`.`start_ns`, `t19`.`first_ns`)
+          ) AS `t22`
+        ) AS `t23`
+      ) AS `t25`
+    ) AS `t28`
     WHERE
-      IF(
-        `t22`.`length_ns` > 0,
-        `t22`.`compute` + `t22`.`communication` + `t22`.`copy` + `t22`.`memset`,
-        0
-      ) > 0
-  ) AS `t25`
+      `t28`.`running` > 0
+  ) AS `t30`
   UNION ALL
   SELECT
     *
   FROM (
     SELECT
-      `t26`.`run`,
-      `t26`.`rank`,
-      `t26`.`step`,
-      `t26`.`device_id`,
+      `t29`.`run`,
+      `t29`.`rank`,
+      `t29`.`step`,
+      `t29`.`device_id`,
       0 AS `running`,
-      `t26`.`window_ns` - `t26`.`busy_ns` AS `length_ns`
+      `t29`.`window_ns` - `t29`.`busy_ns` AS `length_ns`
     FROM (
       SELECT
-        `t24`.`run`,
-        `t24`.`rank`,
-        `t24`.`step`,
-        `t24`.`device_id`,
-        `t24`.`busy_ns`,
-        `t24`.`activities`,
-        `t11`.`window_ns`
+        `t27`.`run`,
+        `t27`.`rank`,
+        `t27`.`step`,
+        `t27`.`device_id`,
+        `t27`.`busy_ns`,
+        `t27`.`activities`,
+        `t13`.`window_ns`
       FROM (
         SELECT
-          `t21`.`run`,
-          `t21`.`rank`,
-          `t21`.`step`,
-          `t21`.`device_id`,
-          SUM(GREATEST(`t21`.`end_ns` - GREATEST(`t21`.`start_ns`, `t21`.`covered_ns`), 0)) AS `busy_ns`,
+          `t24`.`run`,
+          `t24`.`rank`,
+          `t24`.`step`,
+          `t24`.`device_id`,
+          SUM(GREATEST(`t24`.`end_ns` - GREATEST(`t24`.`start_ns`, `t24`.`covered_ns`), 0)) AS `busy_ns`,
           COUNT(*) AS `activities`
         FROM (
           SELECT
-            `t17`.`run`,
-            `t17`.`rank`,
-            `t17`.`step`,
-            `t17`.`device_id`,
-            `t17`.`context_id`,
-            `t17`.`stream_id`,
-            `t17`.`correlation_id`,
-            `t17`.`start_ns`,
-            `t17`.`duration_ns`,
-            `t17`.`class`,
-            `t17`.`end_ns`,
-            `t17`.`of_run`,
-            `t17`.`of_rank`,
-            `t17`.`of_step`,
-            `t17`.`first_ns`,
-            `t17`.`last_ns`,
+            `t20`.`run`,
+            `t20`.`rank`,
+            `t20`.`step`,
+            `t20`.`device_id`,
+            `t20`.`context_id`,
+            `t20`.`stream_id`,
+            `t20`.`correlation_id`,
+            `t20`.`start_ns`,
+            `t20`.`duration_ns`,
+            `t20`.`class`,
+            `t20`.`end_ns`,
+            `t20`.`of_run`,
+            `t20`.`of_rank`,
+            `t20`.`of_step`,
+            `t20`.`first_ns`,
+            `t20`.`last_ns`,
             COALESCE(
-              MAX(`t17`.`end_ns`) OVER (
-                PARTITION BY `t17`.`run`, `t17`.`rank`, `t17`.`step`, `t17`.`device_id`
-                ORDER BY `t17`.`start_ns` ASC NULLS LAST
+              MAX(`t20`.`end_ns`) OVER (
+                PARTITION BY `t20`.`run`, `t20`.`rank`, `t20`.`step`, `t20`.`device_id`
+                ORDER BY `t20`.`start_ns` ASC NULLS LAST
                 ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
               ),
-              `t17`.`start_ns`
+              `t20`.`start_ns`
             ) AS `covered_ns`
           FROM (
             SELECT
-              `t16`.`run`,
-              `t16`.`rank`,
-              `t16`.`step`,
-              `t16`.`device_id`,
-              `t16`.`context_id`,
-              `t16`.`stream_id`,
-              `t16`.`correlation_id`,
-              GREATEST(`t16`.`start_ns`, `t16`.`first_ns`) AS `start_ns`,
-              `t16`.`duration_ns`,
-              `t16`.`class`,
-              LEAST(`t16`.`end_ns`, `t16`.`last_ns`) AS `end_ns`,
-              `t16`.`of_run`,
-              `t16`.`of_rank`,
-              `t16`.`of_step`,
-              `t16`.`first_ns`,
-              `t16`.`last_ns`
-            FROM `t15` AS `t16`
+              `t19`.`run`,
+              `t19`.`rank`,
+              `t19`.`step`,
+              `t19`.`device_id`,
+              `t19`.`context_id`,
+              `t19`.`stream_id`,
+              `t19`.`correlation_id`,
+              GREATEST(`t19`.`start_ns`, `t19`.`first_ns`) AS `start_ns`,
+              `t19`.`duration_ns`,
+              `t19`.`class`,
+              LEAST(`t19`.`end_ns`, `t19`.`last_ns`) AS `end_ns`,
+              `t19`.`of_run`,
+              `t19`.`of_rank`,
+              `t19`.`of_step`,
+              `t19`.`first_ns`,
+              `t19`.`last_ns`
+            FROM `t18` AS `t19`
             WHERE
-              LEAST(`t16`.`end_ns`, `t16`.`last_ns`) >= GREATEST(`t16`.`start_ns`, `t16`.`first_ns`)
-          ) AS `t17`
-        ) AS `t21`
+              LEAST(`t19`.`end_ns`, `t19`.`last_ns`) >= GREATEST(`t19`.`start_ns`, `t19`.`first_ns`)
+          ) AS `t20`
+        ) AS `t24`
         GROUP BY
           1,
           2,
           3,
           4
-      ) AS `t24`
+      ) AS `t27`
       INNER JOIN (
         SELECT
           `t0`.`run` AS `of_run`,
@@ -289,17 +329,17 @@ FROM (
           `t0`.`step` AS `of_step`,
           `t0`.`end_ns` - `t0`.`start_ns` AS `window_ns`
         FROM `steps` AS `t0`
-      ) AS `t11`
-        ON `t24`.`run` = `t11`.`of_run`
-        AND `t24`.`rank` = `t11`.`of_rank`
-        AND `t24`.`step` = `t11`.`of_step`
-    ) AS `t26`
+      ) AS `t13`
+        ON `t27`.`run` = `t13`.`of_run`
+        AND `t27`.`rank` = `t13`.`of_rank`
+        AND `t27`.`step` = `t13`.`of_step`
+    ) AS `t29`
     WHERE
       (
-        `t26`.`window_ns` - `t26`.`busy_ns`
+        `t29`.`window_ns` - `t29`.`busy_ns`
       ) > 0
-  ) AS `t27`
-) AS `t28`
+  ) AS `t31`
+) AS `t32`
 GROUP BY
   1,
   2,
