@@ -72,10 +72,33 @@ class GpuWork:
     num_blocks: Ints
     """Thread blocks of kernels; 0: unknown."""
 
+    def among(self, is_own: NDArray[np.bool_]) -> GpuWork:
+        """The same work at these places, among other work of which nothing is known."""
+        if is_own.all():
+            return self
+        spread = {}
+        for column, unknown in _UNKNOWN.items():
+            spread[column] = np.full(len(is_own), unknown, np.int64)
+            spread[column][is_own] = getattr(self, column)
+        return GpuWork(**spread)
+
     @property
     def is_copy_or_memset(self) -> NDArray[np.bool_]:
         """Whether each is a copy or memset, i.e. no kernel."""
         return np.isin(self.kind, (Activity.MEMCPY, Activity.MEMSET))
+
+
+_UNKNOWN = {
+    "kind": 0,
+    "num_bytes": -1,
+    "copy_kind": 0,
+    "src_kind": 0,
+    "dst_kind": 0,
+    "src_device_id": -1,
+    "dst_device_id": -1,
+    "num_blocks": 0,
+}
+"""Column of `GpuWork` -> its value for unknown work."""
 
 
 def gpu_work(device: ActivityColumns, rows: Ints) -> GpuWork:

@@ -44,22 +44,34 @@ class LaunchingHost(NamedTuple):
     """The host that launched the work of a device."""
 
     threads: Ints
-    """The number of the thread that launched each activity, as ``waits`` has it."""
+    """The number of the thread that launched each activity, and each graph behind them, as ``waits`` has it."""
+    graphs_called_ns: Ints
+    """Start of the call that launched each graph that was recorded as a whole; 0: not known."""
     waits: HostWaits
     """The waits of the processes that launched any of it; of all processes if these are not known."""
 
 
-def launching_hosts(devices: Sequence[DeviceColumns], hosts: Sequence[DeviceColumns]) -> list[LaunchingHost]:
+def launching_hosts(
+    devices: Sequence[DeviceColumns], graphs: Sequence[Ints], hosts: Sequence[DeviceColumns]
+) -> list[LaunchingHost]:
     """The host of each of some devices; a device has the hosts of its own task.
 
     Only nodes with columns state processes and threads.
+
+    Args:
+        devices: the activities of each device.
+        graphs: for each device the correlation ids of the graphs that were recorded as a whole.
+        hosts: the calls of the host.
     """
     tasks = task_numbers(columns.device for columns in (*devices, *hosts))
     of_devices, of_hosts = tasks[: len(devices)], tasks[len(devices) :]
     calls = {
         task: _Calls([host for host, own in zip(hosts, of_hosts, strict=True) if own == task]) for task in {*of_devices}
     }
-    return [calls[task].host_of(device) for device, task in zip(devices, of_devices, strict=True)]
+    return [
+        calls[task].host_of(device, of_graphs)
+        for device, of_graphs, task in zip(devices, graphs, of_devices, strict=True)
+    ]
 
 
 class _Calls:
@@ -69,13 +81,31 @@ class _Calls:
         self._hosts = hosts
         self._waits: dict[tuple[int, ...], HostWaits] = {}  # devices of the same processes share them
 
-    def host_of(self, device: DeviceColumns) -> LaunchingHost:
-        """The host that launched the work of a device."""
+    def host_of(self, device: DeviceColumns, graphs: Ints) -> LaunchingHost:
+        """The host that launched the work of a device, and graphs with these correlation ids."""
+        called_ns, threads = self._calls_of(graphs)
+        threads = np.concatenate([device.activity_threads, threads])
         if self._launches is None:
-            return LaunchingHost(device.activity_threads, self._waits_of(()))
-        processes = look_up(device.correlation_id, *self._launches)
+            return LaunchingHost(threads, called_ns, self._waits_of(()))
+        processes = look_up(np.concatenate([device.correlation_id, graphs]), *self._launches)
         beside = distinct_values(processes[processes != _UNKNOWN_PROCESS])
-        return LaunchingHost(_numbers(processes, device.activity_threads), self._waits_of(tuple(beside.tolist())))
+        return LaunchingHost(_numbers(processes, threads), called_ns, self._waits_of(tuple(beside.tolist())))
+
+    def _calls_of(self, correlations: Ints) -> tuple[Ints, Ints]:
+        """Start and thread of the first call with each of these correlation ids; 0: not known."""
+        if not len(correlations):
+            return correlations, correlations
+        none = np.zeros(0, np.int64)
+        found = [(none, none, none)]
+        for host in self._hosts:
+            typed = np.flatnonzero(host.is_typed)
+            calls = typed[host.activity_columns(("kind",), typed)["kind"] == Activity.API_CALL]
+            found.append((host.correlation_id[calls], host.start_ns[calls], host.activity_threads[calls]))
+        ids, starts, threads = (np.concatenate(each) for each in zip(*found, strict=True))
+        in_time = np.argsort(starts, kind="stable")
+        known, first = first_rows(ids[in_time])
+        rows = look_up(correlations, known, in_time[first])
+        return np.append(starts, 0)[rows], np.append(threads, 0)[rows]
 
     def _waits_of(self, processes: tuple[int, ...]) -> HostWaits:
         """The waits of some processes and of unknown ones; none are named: of all."""

@@ -17,10 +17,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from collector.profiler.advised_devices import AdvisedDevice, devices_of_step_stats
 from collector.profiler.device_columns import DeviceColumns, read_devices, step_stats_of
 from collector.profiler.execution import Execution, Memory, Runs, grouped, is_accelerator_stream, runs_by
 from collector.profiler.gpu_work import gpu_work
-from collector.profiler.launching_hosts import LaunchingHost, launching_hosts
 from collector.profiler.model import Frame, Model, Node
 from collector.profiler.node_fields import Ints
 from collector.profiler.op_details import in_labels, in_provenance, node_path, stack_of
@@ -69,9 +69,9 @@ class RecordedStep:
         return read_devices(self.data, lambda device: device.endswith("/graphs"))
 
     @property
-    def launching_hosts(self) -> list[LaunchingHost]:
-        """The host of each of the accelerators that have activities."""
-        return launching_hosts([device for device in self.accelerators if len(device)], self.host)
+    def advised_devices(self) -> list[AdvisedDevice]:
+        """The devices that did anything."""
+        return devices_of_step_stats(self.accelerators, self.graphs, self.host)
 
 
 def read(data: bytes | memoryview, provenance: Provenance | None = None) -> RecordedStep:

@@ -89,14 +89,6 @@ class IdleTimes(NamedTuple):
         """The length of each."""
         return self.ends - self.begins
 
-    def where(self, chosen: npt.NDArray[np.bool_]) -> IdleTimes:
-        """Some of the idle times."""
-        begins, ends, ended_by, threads = (
-            column[chosen] for column in (self.begins, self.ends, self.ended_by, self.threads)
-        )
-        causes = IdleCauses(*(parts[chosen] for parts in self.causes))
-        return IdleTimes(begins, ends, ended_by, threads, causes)
-
 
 def idle_times(
     starts: Ints,

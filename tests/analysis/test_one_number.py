@@ -168,20 +168,28 @@ def test_advice_has_these_numbers_whatever_processes_and_threads_did():
     st = hypothesis.strategies
     times = st.tuples(st.integers(1, 4000), st.integers(1, 800))
     threads = st.tuples(st.integers(0, 2), st.integers(0, 2))
-    works = st.lists(st.tuples(times, st.integers(0, 1), st.integers(0, 8)), min_size=1, max_size=12)
+    kinds = st.sampled_from(["k", "ncclKernel", "a whole graph"])
+    works = st.lists(st.tuples(times, st.integers(0, 1), st.integers(0, 8), kinds), min_size=1, max_size=12)
     launches = st.lists(st.tuples(times, threads), max_size=8)
 
     @hypothesis.given(works, launches, st.lists(st.tuples(times, threads), max_size=6))
     def check(works, launches, waits):
         build = CaptureBuilder()
-        for (start, duration), device, correlation in works:
-            build.kernel("k", start, duration, correlation_id=correlation, device_id=device)
+        for (start, duration), device, correlation, kind in works:
+            place = {"correlation_id": correlation, "device_id": device}
+            if kind == "a whole graph":
+                build.whole_graph(start, duration, **place)
+            else:
+                build.kernel(kind, start, duration, **place)
         calls = [(*launch, "cudaLaunchKernel", number) for number, launch in enumerate(launches, 1)]
         calls += [(*wait, "cudaEventSynchronize", 100 + number) for number, wait in enumerate(waits)]
         for (start, duration), (process, thread), name, correlation in calls:
             build.call(name, start, duration, correlation_id=correlation, process_id=process, thread_id=thread)
         step = Step(RecordingSource(build.recording()))
         forms = [Activity(form(step)) for form in (of_columns, read_step)]
+        assert [[device.name for device in each.devices] for each in forms] == [
+            [f"/gpu:{row['device_id']}" for row in analysis.devices(step)]
+        ] * 2
         for activity in forms:
             check_advice(step, activity)
         drained = [[*draining_synchronizations(each, {"count": 1})] for each in forms]
@@ -197,9 +205,11 @@ def check_advice(step, activity):
         row = next(row for row in analysis.devices(step, window=window) if row["device_id"] == number)
         idle = next(row for row in analysis.idle(step, window=window) if row["device_id"] == number)
         assert (device.window_ns, device.times.busy_ns) == (row["window_ns"], row["busy_ns"])
-        communication, compute = device.union(device.is_communication), device.union(device.is_compute)
-        exposed_ns = device.times.ran(WorkClass.COMMUNICATION, without=[WorkClass.COMPUTE])
-        assert communication.length - communication.overlap(compute) == exposed_ns == row["exposed_communication_ns"]
+        communication = device.union(device.is_communication)
+        exposed_ns = device.times.exposed(WorkClass.COMMUNICATION)
+        hiding = device.union(device.is_compute | device.is_graph)
+        assert communication.length - communication.overlap(hiding) == exposed_ns == row["exposed_communication_ns"]
+        assert device.union(device.is_graph).length == row["graph_ns"]
         causes = {name: int(times.sum()) for name, times in device.idle.causes._asdict().items()}
         assert causes == {
             "queued": idle["kernel_gap_ns"] + idle["dependency_ns"],

@@ -549,6 +549,31 @@ def test_a_device_that_runs_whole_graphs_does_not_wait_for_the_host():
     assert step_advice.advise(RecordingStep.of(recording)) == step_advice.advise(read_step(recording))
 
 
+def test_a_device_that_waits_for_whole_graphs_gets_the_advice_of_their_nodes():
+    recordings = [_traced(_late_graphs, graphs=graphs).recording for graphs in ("whole", "nodes")]
+    whole, nodes = (
+        {each.checker: each for each in step_advice.advise(RecordingStep.of(recording))}["launch_bound"]
+        for recording in recordings
+    )
+    assert "launch the CUDA graphs ahead, or join them to larger ones" in whole.line
+    assert whole.evidence[1].endswith("before graph 2")
+    assert nodes.evidence[1].endswith("before relu:relu")
+    assert step_advice.advise(RecordingStep.of(recordings[0])) == step_advice.advise(read_step(recordings[0]))
+
+
+def test_whole_graphs_hide_copies_and_communication_beside_them(build):
+    build.whole_graph(0, 500_000, stream_id=8)
+    build.kernel("ncclDevKernel_AllReduce", 100_000, 200_000, stream_id=9)
+    build.memcpy(350_000, 100_000, src_kind=1).kernel("gemm", 600_000, 100_000)
+    for form in (RecordingStep.of, read_step):
+        found = {each.checker for each in step_advice.advise(form(build.recording()))}
+        assert found.isdisjoint({"exposed_communication", "pageable_copies", "copies_could_overlap"})
+    build.rows["graph_launches"].clear()
+    for form in (RecordingStep.of, read_step):
+        found = {each.checker for each in step_advice.advise(form(build.recording()))}
+        assert {"exposed_communication", "pageable_copies"} <= found
+
+
 @pytest.mark.parametrize("program", ANY_PROGRAM.values(), ids=ANY_PROGRAM)
 def test_columns_of_a_recording_get_the_advice_of_its_step_stats(program):
     recording = _traced(program).recording

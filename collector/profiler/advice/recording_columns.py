@@ -10,9 +10,11 @@ import numpy as np
 from collector.analysis.activities import Activities
 from collector.analysis.host_waits import launches_by_thread, wait_rows, waiting_threads
 from collector.analysis.process_rows import processes_beside
+from collector.analysis.whole_graphs import graph_labels
+from collector.profiler.advised_devices import AdvisedDevice, WholeGraphs
 from collector.profiler.launching_hosts import HostWaits, LaunchingHost
 from collector.recording.api_functions import plain_api_name
-from collector.recording.distinct import distinct_codes, distinct_values
+from collector.recording.distinct import distinct_codes
 from collector.recording.kernel_names import short_name
 from collector.recording.kind_names import copy_kind_name
 from collector.recording.schema import ACTIVITY_KINDS, ACTIVITY_TABLES
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from collector.profiler.node_fields import Ints
     from collector.recording.ledger import Ledger
     from collector.recording.recording import Recording
-    from collector.recording.table import Table
 
 _LONGEST_NS = 10**15
 """Longer durations, 11 days, are impossible, and count as 0."""
@@ -36,10 +37,9 @@ class RecordingStep(NamedTuple):
     """The step of a recording, which gets the same advice as its StepStats."""
 
     accelerators: list[RecordedWork]
-    launching_hosts: list[LaunchingHost]
+    advised_devices: list[AdvisedDevice]
     streams: tuple[()]
     """Activities state their streams."""
-    graphs: list[_GraphLaunches]
     window: tuple[int, int]
     ledger: Ledger
 
@@ -47,19 +47,28 @@ class RecordingStep(NamedTuple):
     def of(cls, recording: Recording, device_prefix: str = "") -> RecordingStep:
         """The step; ``device_prefix`` is put before every device's name, such as ``/job:worker/replica:0/task:3``."""
         clock = recording.clock
-        works = [
-            RecordedWork(f"{device_prefix}/gpu:{device}/stream:all", recording, own)
-            for device, own in Activities.of(recording).by_device()
-        ]
-        processes = [work.processes for work in works]
-        waits = {each: _host_waits(recording, each) for each in {*processes}}
-        hosts = [LaunchingHost(work.launch_threads, waits[own]) for work, own in zip(works, processes, strict=True)]
-        launches = recording.graph_launches
-        graphs = [
-            _GraphLaunches(f"{device_prefix}/gpu:{device}/graphs", launches[launches.device_id == device])
-            for device in distinct_values(launches.device_id).tolist()
-        ]
-        return cls(works, hosts, (), graphs, (clock.cupti_start_ns, clock.cupti_stop_ns), recording.ledger)
+        waits: dict[tuple[int, ...], HostWaits] = {}  # devices of the same processes share them
+        works, advised = [], []
+        for device, own in Activities.with_graphs(recording).by_device():
+            is_graph = own.table == len(ACTIVITY_TABLES)
+            work = RecordedWork(f"{device_prefix}/gpu:{device}/stream:all", recording, own.where(~is_graph))
+            graphs = own.where(is_graph)
+            called_ns, threads = launches_by_thread(recording, graphs.launch_rows())
+            processes = processes_beside(recording, own)
+            if processes not in waits:
+                waits[processes] = _host_waits(recording, processes)
+            host = LaunchingHost(np.concatenate([work.launch_threads, threads]), called_ns, waits[processes])
+            if len(work):
+                works.append(work)
+            advised.append(AdvisedDevice(work, _whole_graphs(recording, graphs), host))
+        return cls(works, advised, (), (clock.cupti_start_ns, clock.cupti_stop_ns), recording.ledger)
+
+
+def _whole_graphs(recording: Recording, graphs: Activities) -> WholeGraphs:
+    labels = graph_labels(recording)
+    ids, index = distinct_codes(recording.graph_launches.graph_id[graphs.row])
+    times = _Rows("", graphs.start_ns, graphs.end_ns)
+    return WholeGraphs(times.start_ns, times.end_ns, [labels[each] for each in ids.tolist()], index)
 
 
 def _host_waits(recording: Recording, processes: tuple[int, ...]) -> HostWaits:
@@ -114,11 +123,6 @@ class RecordedWork(_Rows):
     def _launches(self) -> tuple[Ints, Ints]:
         return launches_by_thread(self._recording, self._work.launch_rows())
 
-    @property
-    def processes(self) -> tuple[int, ...]:
-        """The processes that launched the work, as `processes_beside` gives them."""
-        return processes_beside(self._recording, self._work)
-
     @cached_property
     def names(self) -> tuple[list[str], Ints]:
         """Distinct texts ``op:kernel``, and each activity's place among them."""
@@ -160,26 +164,3 @@ class RecordedWork(_Rows):
                     values[chosen] = getattr(table, column)[row_of[chosen]]
             found[column] = values
         return found
-
-
-class _GraphLaunches(_Rows):
-    """The launches of CUDA graphs on a device."""
-
-    def __init__(self, device: str, launches: Table) -> None:
-        super().__init__(device, launches.start_ns, launches.end_ns)
-        self._launches = launches
-
-    @property
-    def scheduled_ns(self) -> Ints:
-        """Not known."""
-        return np.zeros(len(self), np.int64)
-
-    @property
-    def names(self) -> tuple[list[str], Ints]:
-        """The names of their graphs."""
-        ids, index = distinct_codes(self._launches.name_id)
-        return [self._launches.text(name_id) for name_id in ids.tolist()], index
-
-    def activity_columns(self, columns: Sequence[str], rows: Ints) -> dict[str, Ints]:
-        """Columns of some of them."""
-        return {column: getattr(self._launches, column)[rows].astype(np.int64) for column in columns}

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from collector.analysis.activities import WorkClass, communicates
 from collector.analysis.device_times import DeviceTimes, swept_times
+from collector.profiler.advised_devices import AdvisedDevice
 from collector.profiler.gpu_work import ActivityColumns, gpu_work
-from collector.profiler.launching_hosts import LaunchingHost
 from collector.profiler.node_fields import Ints
 from collector.protos import Activity as RecordedActivity
-from collector.recording.cupti_enums import COPY_KINDS, DEGREE_WHOLE_GRAPH
+from collector.recording.cupti_enums import COPY_KINDS
 from collector.recording.distinct import distinct_codes
 from collector.recording.first_rows import distinct_rows
 from collector.recording.idle_causes import IdleTimes, idle_times
@@ -36,40 +36,48 @@ class Device:
     launches, and idle time could not be divided by its causes. Sums and causes are computed by the functions of
     `collector.analysis`.
 
+    CUDA graphs that were recorded as a whole are among them: their times count, and nothing else is known of them.
+
     Args:
-        columns: the device's activities.
+        advised: the device's activities, its whole graphs, and the host that launched them.
         window: begin and end of the step; if None, or if some activities lie outside it: from the first start to the
             last end.
-        host: the host that launched the activities.
-        graphs: the times in which CUDA graphs ran whose activities were not recorded.
-        streams: gives the number of each activity's stream; -1: not known.
+        streams: gives the number of each activity's stream without the graphs; -1: not known.
     """
 
     def __init__(
         self,
-        columns: ActivityColumns,
+        advised: AdvisedDevice,
         window: tuple[int, int] | None,
-        host: LaunchingHost,
-        graphs: Union,
         streams: Callable[[], Ints],
     ) -> None:
-        order = np.lexsort((columns.end_ns, columns.start_ns))
+        columns, graphs, host = advised
+        starts, ends = (
+            np.concatenate(each) for each in ((columns.start_ns, graphs.start_ns), (columns.end_ns, graphs.end_ns))
+        )
+        order = np.lexsort((ends, starts))
         self.name = unit_of(columns.device)
-        self.start = columns.start_ns[order]
-        self.end = columns.end_ns[order]
-        self.scheduled = columns.scheduled_ns[order]
-        self.names, index = columns.names
-        self.name_id = index[order]
+        self.start = starts[order]
+        self.end = ends[order]
+        self.scheduled = np.concatenate([columns.scheduled_ns, host.graphs_called_ns])[order]
+        names, index = columns.names
+        self.names = [*names, *graphs.names]
+        self.name_id = np.concatenate([index, graphs.name_ids + len(names)])[order]
+        self.is_graph: Mask = order >= len(columns)
+        self._own = order[~self.is_graph]
         self.kernel_names = [op_and_kernel(name)[1] for name in self.names]
         """For each of `names`, the kernel or the kind of copy."""
-        self.work = gpu_work(columns, order)
+        self.work = gpu_work(columns, self._own).among(~self.is_graph)
         self.is_copy: Mask = self.work.kind == RecordedActivity.MEMCPY
         self.is_peer_copy: Mask = self.is_copy & (self.work.copy_kind == _PEER_COPY)
-        self.is_kernel: Mask = ~self.work.is_copy_or_memset
+        self.is_kernel: Mask = ~self.work.is_copy_or_memset & ~self.is_graph
+        self.runs_kernels: Mask = self.is_kernel | self.is_graph
+        """Kernels, and graphs, which hold some."""
         is_named_so = np.array([communicates(kernel) for kernel in self.kernel_names], bool)
         self.work_class = np.where(is_named_so[self.name_id], WorkClass.COMMUNICATION, WorkClass.COMPUTE)
         self.work_class[~self.is_kernel] = WorkClass.MEMSET
         self.work_class[self.is_copy] = WorkClass.COPY
+        self.work_class[self.is_graph] = WorkClass.GRAPH
         self.is_communication: Mask = self.work_class == WorkClass.COMMUNICATION
         self.is_compute: Mask = self.work_class == WorkClass.COMPUTE
         span = (int(self.start.min()), int(self.end.max())) if len(self) else (0, 0)
@@ -78,7 +86,7 @@ class Device:
         """The total time for shares of busy and idle time."""
         self.window_name = "the step" if whole else "the time from its first to its last activity"
         self.waits = host.waits
-        self._launch_threads, self._graphs, self._streams, self._order = host.threads, graphs, streams, order
+        self._launch_threads, self._streams = host.threads[order], streams
 
     def __len__(self) -> int:
         return len(self.start)
@@ -103,28 +111,26 @@ class Device:
 
     @cached_property
     def idle(self) -> IdleTimes:
-        """The times in the window without any activity, with their causes, as `collector.analysis` has them.
-
-        Those in which a graph ran are left out: the device did not wait for the activity that ended them.
-        """
+        """The times in the window without any activity, with their causes, as `collector.analysis` has them."""
 
         def launched(rows: Ints) -> tuple[Ints, Ints]:
-            return self.scheduled[rows], self._launch_threads[self._order[rows]]
+            return self.scheduled[rows], self._launch_threads[rows]
 
-        found = idle_times(self.start, self.end, self.window, launched, self.waits.times)
-        return found.where(self._graphs.covered(found.begins, found.ends) == 0)
+        return idle_times(self.start, self.end, self.window, launched, self.waits.times)
 
     @cached_property
     def stream(self) -> Ints:
         """The number of each activity's stream; -1: not known."""
-        return self._streams()[self._order]
+        found = np.full(len(self), -1, np.int64)
+        found[~self.is_graph] = self._streams()[self._own]
+        return found
 
     @cached_property
     def is_in_graph(self) -> Mask:
-        """Whether one call launched an activity together with others, as the nodes of a CUDA graph."""
+        """Whether one call launched an activity together with others, as the nodes of a CUDA graph, or a whole one."""
         _, places, counts = np.unique(self.scheduled, return_inverse=True, return_counts=True)
         together: Mask = (self.scheduled > 0) & (counts[places.reshape(-1)] > 1)
-        return together
+        return together | self.is_graph
 
     def time_without(self, rows: Mask, others: Mask) -> int:
         """The time in which at least one of ``rows`` runs and none of ``others`` does."""
@@ -188,16 +194,12 @@ class AdvisedStep(Protocol):
         """The activities of each device."""
 
     @property
-    def launching_hosts(self) -> Sequence[LaunchingHost]:
-        """The host that launched the work of each of the accelerators that have activities."""
+    def advised_devices(self) -> Sequence[AdvisedDevice]:
+        """The devices that did anything."""
 
     @property
     def streams(self) -> Sequence[ActivityColumns]:
         """The activities of each stream, where those of devices do not state their streams."""
-
-    @property
-    def graphs(self) -> Sequence[ActivityColumns]:
-        """The launches of CUDA graphs on each device."""
 
     @property
     def window(self) -> tuple[int, int] | None:
@@ -216,23 +218,11 @@ class Activity:
 
     @cached_property
     def devices(self) -> list[Device]:
-        """Accelerators with activities."""
-        used = [columns for columns in self.step.accelerators if len(columns)]
+        """The devices that did anything."""
         return [
-            Device(columns, self.step.window, host, self._whole_graphs(columns), partial(self._streams_of, columns))
-            for columns, host in zip(used, self.step.launching_hosts, strict=True)
+            Device(each, self.step.window, partial(self._streams_of, each.activities))
+            for each in self.step.advised_devices
         ]
-
-    def _whole_graphs(self, columns: ActivityColumns) -> Union:
-        """The times in which graphs ran on a device that were recorded as a whole."""
-        starts, ends = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-        for graphs in self.step.graphs:
-            if graphs.device == f"{unit_of(columns.device)}/graphs":
-                degrees = graphs.activity_columns(("graph_degree",), np.arange(len(graphs)))["graph_degree"]
-                own = degrees == DEGREE_WHOLE_GRAPH
-                starts.append(graphs.start_ns[own])
-                ends.append(graphs.end_ns[own])
-        return Union.of(np.concatenate(starts), np.concatenate(ends))
 
     def _streams_of(self, columns: ActivityColumns) -> Ints:
         """The number of the stream of each activity of a device; -1: not known."""

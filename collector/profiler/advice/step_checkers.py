@@ -163,7 +163,7 @@ def exposed_communication(activity: Activity, limits: Limits) -> Iterator[Advice
     """Devices exchange data while they compute nothing."""
     for device in activity.devices:
         communication, busy = device.times.ran(WorkClass.COMMUNICATION), device.times.busy_ns
-        exposed = device.times.ran(WorkClass.COMMUNICATION, without=[WorkClass.COMPUTE])
+        exposed = device.times.exposed(WorkClass.COMMUNICATION)
         if exposed and exposed >= limits["share"] * busy:
             cause = (
                 f"{device.name} computes nothing during {time_text(exposed)} of the {time_text(communication)} "
@@ -189,7 +189,7 @@ def dominating_kernel(activity: Activity, limits: Limits) -> Iterator[Advice]:
                 device,
                 f"{kernel} takes {spent / total:.0%} of the kernel time of {device.name}",
                 "make it faster or launch it less",
-                device.time_without(is_it, device.is_kernel & ~is_it),
+                device.time_without(is_it, device.runs_kernels & ~is_it),
                 (f"{counted('{} time[|s]', times)}, {time_text(spent)} of {time_text(total)}",),
             )
 
@@ -199,7 +199,7 @@ def pageable_copies(activity: Activity, limits: Limits) -> Iterator[Advice]:
     """Copies from or to pageable memory are staged and hold the host up, while no kernel runs."""
     for device in activity.devices:
         pageable = _is_pageable(device)
-        spent, alone = int(device.duration[pageable].sum()), device.time_without(pageable, device.is_kernel)
+        spent, alone = int(device.duration[pageable].sum()), device.time_without(pageable, device.runs_kernels)
         if alone and spent >= limits["micros"] * 1000:
             cause = (
                 f"{_moved(device, pageable)} copied in {time_text(spent)} with pageable host memory on {device.name}"
@@ -229,14 +229,14 @@ def copies_could_overlap(activity: Activity, limits: Limits) -> Iterator[Advice]
         ):
             hideable = _hideable(device, rows)
             if hideable and hideable >= limits["share"] * device.window_ns:
-                alone = device.time_without(rows, device.is_kernel)
+                alone = device.time_without(rows, device.runs_kernels)
                 cause = f"copies of {time_text(alone)} on {device.name} run beside no kernel"
                 yield _finding(device, cause, remedy, hideable, _longest(device, rows))
 
 
 def _hideable(device: Device, copies: Mask) -> int:
     """The time that can be won if copies run beside kernels: as long as both run without the other."""
-    return min(device.time_without(copies, device.is_kernel), device.time_without(device.is_kernel, copies))
+    return min(device.time_without(copies, device.runs_kernels), device.time_without(device.runs_kernels, copies))
 
 
 @checker("peer_copies", share=0.05)
@@ -248,7 +248,7 @@ def peer_copies(activity: Activity, limits: Limits) -> Iterator[Advice]:
             continue
         hideable = _hideable(device, peers)
         if hideable and hideable >= limits["share"] * device.window_ns:
-            alone = device.time_without(peers, device.is_kernel)
+            alone = device.time_without(peers, device.runs_kernels)
             cause = (
                 f"copies between devices ({_moved(device, peers)}) keep {device.name} from computing for "
                 f"{time_text(alone)}"
@@ -320,7 +320,7 @@ def small_copies(activity: Activity, limits: Limits) -> Iterator[Advice]:
             own = small & (device.work.copy_kind == kind)
             number = int(own.sum())
             if number >= max(limits["count"], 1):
-                alone = device.time_without(own, device.is_kernel)
+                alone = device.time_without(own, device.runs_kernels)
                 cause = (
                     f"{counted('{} cop[y|ies]', number)} {copy_kind_name(kind)} below "
                     f"{size_text(limits['below_bytes'])} on {device.name}"
@@ -358,7 +358,7 @@ def repeated_copies(activity: Activity, limits: Limits) -> Iterator[Advice]:
             )
             is_again = uploads.copy()
             is_again[np.flatnonzero(uploads)[firsts]] = False
-            alone = device.time_without(is_again, device.is_kernel)
+            alone = device.time_without(is_again, device.runs_kernels)
             yield _finding(device, cause, "keep what does not change from one to the next", alone, tuple(evidence))
 
 
@@ -367,7 +367,7 @@ def small_grids(activity: Activity, limits: Limits) -> Iterator[Advice]:
     """Kernels of too few blocks to give every multiprocessor work."""
     for device in activity.devices:
         small = device.is_compute & (device.grid_blocks > 0) & (device.grid_blocks < limits["blocks"])
-        spent, singly = _kernel_time(device), device.time_singly(small, device.is_kernel)
+        spent, singly = _kernel_time(device), device.time_singly(small, device.runs_kernels)
         if singly and singly >= limits["share"] * spent:
             cause = (
                 f"kernels of fewer than {limits['blocks']:.0f} blocks, one at a time, take {singly / spent:.0%} of the "
@@ -389,7 +389,7 @@ def tensor_core_free_matmuls(activity: Activity, limits: Limits) -> Iterator[Adv
                 f"{spent / total:.0%} of the kernel time of {device.name}"
             )
             remedy = "use TF32, half precision, or sizes that are multiples of 8"
-            alone = device.time_without(plain, device.is_kernel & ~plain)
+            alone = device.time_without(plain, device.runs_kernels & ~plain)
             yield _finding(device, cause, remedy, alone, _longest(device, plain))
 
 
@@ -404,7 +404,7 @@ def default_stream(activity: Activity, limits: Limits) -> Iterator[Advice]:
     for device in activity.devices:
         mine = {name: load for name, load in activity.stream_loads.items() if name.startswith(f"{device.name}/")}
         busy = [name for name, (count, _) in mine.items() if count]
-        is_default = len(busy) == 1 and stream_of(busy[0]) in _DEFAULT_STREAMS
+        is_default = len(busy) == 1 and stream_of(busy[0]) in _DEFAULT_STREAMS and not device.is_graph.any()
         hideable = _hideable(device, device.is_copy & ~_is_pageable(device))
         if is_default and hideable and len(device) >= limits["activities"]:
             cause = f"all {len(device)} activities of {device.name} are in the default stream"
