@@ -66,7 +66,7 @@ def part_rows(recording: Recording) -> PartRows | None:
     work = Activities.with_graphs(whole)
     streams, stream_numbers = StreamNumbers.of(whole, work)
     names = stream_names(whole)
-    calls, annotations, overheads = whole.api_calls, whole.annotations, whole.overheads
+    calls, annotations, overheads, launches = whole.api_calls, whole.annotations, whole.overheads, whole.graph_launches
     external, memory = whole.external_correlations, rows_by_address(whole)
     operations = whole.memory_operations[memory]
     memory_places_of_step, place_of_operation = memory_places(whole)
@@ -75,6 +75,7 @@ def part_rows(recording: Recording) -> PartRows | None:
         calls.correlation_id,
         external.correlation_id,
         operations.correlation_id,
+        launches.correlation_id,
     )
     owners = _numbered(external.external_id, annotations.external_id)
     kinds, kind = _kinds(recording, work)
@@ -105,6 +106,12 @@ def part_rows(recording: Recording) -> PartRows | None:
             "correlation": correlations[1],
             "process": processes_of_calls(whole) + 1,
             "thread": _thread_numbers(whole),
+        },
+        "graph_launches": {
+            "start": launches.start_ns - began,
+            "length": launches.end_ns - launches.start_ns,
+            "call": whole.launch_rows(launches.correlation_id) + 1,
+            "correlation": correlations[4],
         },
         "annotations": {
             "start": annotations.start_ns - began,

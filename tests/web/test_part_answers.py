@@ -17,6 +17,7 @@ from report_pages import RECORDED_AND_LARGE, islands, page_of
 import collector
 from collector.analysis.answer import Answer, Column, values_of
 from collector.formats.step import RecordingSource, Step
+from collector.recording.cupti_enums import DEGREE_CAPTURED
 from collector.web.given_rows import MOST_ROWS, given_rows
 from collector.web.report_file import write_report
 from collector.web.single_answers import AskedAnswer, single_answer
@@ -156,6 +157,8 @@ def program(build, chance):
             build.memset(began, 10, num_bytes=64, **where, **graph)
         else:
             build.whole_graph(began, chance.choice([0, 10, 700]), graph_id=chance.choice([8, 9]), **where)
+        if chance.random() < 0.1:
+            build.whole_graph(began, 400, graph_id=3, graph_degree=DEGREE_CAPTURED, num_nodes=2, **where)
         if chance.random() < 0.3:
             operation = {"operation": chance.choice([1, 2]), "address": chance.randrange(3), "num_bytes": 64 * number}
             build.raw(
@@ -181,6 +184,19 @@ def test_answers_about_parts_of_made_up_programs(build, tmp_path, seed):
     end = int(step.recording.api_calls.end_ns.max()) - START_NS
     parts = [tuple(sorted(chance.sample(range(end), 2))) for _ in range(12)]
     held_to_python(tmp_path / "step.html", step, [*parts, (0, end), (1_000_000 - 1, 1_000_000)])
+
+
+@pytest.mark.medium
+def test_a_graph_in_which_nothing_runs_in_a_part_keeps_its_call(build, tmp_path):
+    """Also beside a graph that was recorded as a whole, whose row is counted in the table of all launches."""
+    build.call("cudaGraphLaunch_v10000", 5, 10, correlation_id=1).annotation("decode", 4, 12, 1, 1)
+    build.kernel("gemm", 20, 10, correlation_id=1, graph_id=3).kernel("norm", 80, 10, correlation_id=1, graph_id=3)
+    build.whole_graph(20, 70, correlation_id=1, graph_id=3, graph_degree=DEGREE_CAPTURED, num_nodes=2)
+    build.call("cudaGraphLaunch_v10000", 25, 10, correlation_id=2).whole_graph(60, 50, correlation_id=2)
+    step = written(tmp_path / "step.html", build.recording())
+    held_to_python(tmp_path / "step.html", step, [(40, 50), (40, 70), (85, 200), (0, 200)])
+    [found] = of_parts(tmp_path / "step.html", [(40, 50)])
+    assert (found["calls"]["totals"]["count"], found["annotation_times/name"]["values"][0]) == (1, ["decode"])
 
 
 @pytest.mark.medium

@@ -406,8 +406,9 @@ function launches(_, asked) {
 function launchDelays(_, asked) {
   const { info, rows: { work, calls: table }, cut } = asked;
   const callPlaces = new Map(cut.calls.map((row, place) => [row, place]));
-  const places = info.activity_tables.map((_, number) => new Map(
-    ascending(cut.work.filter((row) => work.table[row] === number).map((row) => work.row[row])).map((row, place) => [row, place])));
+  const rowsOf = (/** @type {number} */ number) => (info.activity_tables[number] === "graph_launches" ? cut.graph_launches
+    : ascending(cut.work.filter((row) => work.table[row] === number).map((row) => work.row[row])));
+  const places = info.activity_tables.map((_, number) => new Map(rowsOf(number).map((row, place) => [row, place])));
   return launched(asked).map(({ row, call, api, delay, sinceReturn }) => {
     return {
       table: info.activity_tables[work.table[row]], row: places[work.table[row]].get(work.row[row]), ...streamKeys(asked, work.stream[row]),

@@ -8,9 +8,11 @@ import { overlaps } from "../window.js";
 /** @typedef {{tables: [string, number, Record<string, number>][], kinds: number[][], kind_keys: string[],
  *   streams: [number, number, number, string][], memory_places: [number, string, string][], whole_paths: boolean,
  *   names: string[], activity_tables: string[]}} RowsInfo */
-/** @typedef {{work: Table, calls: Table, annotations: Table, externals: Table, overheads: Table, memory: Table}} Rows */
-/** @typedef {{part: Part, work: number[], calls: number[], annotations: number[], overheads: number[], memory: number[],
- *   isCaused: Uint8Array}} Cut Rows of each table, in their order; `isCaused`: whether the part has a correlation. */
+/** @typedef {{work: Table, calls: Table, graph_launches: Table, annotations: Table, externals: Table, overheads: Table,
+ *   memory: Table}} Rows Launches of graphs are rows of `work` as well if they were recorded as a whole. */
+/** @typedef {{part: Part, work: number[], calls: number[], graph_launches: number[], annotations: number[],
+ *   overheads: number[], memory: number[], isCaused: Uint8Array}} Cut Rows of each table, in their order; `isCaused`:
+ *   whether the part has a correlation. */
 
 /** Classes of activities, as collector/analysis/activities.py numbers them. */
 export const [COMPUTE, COMMUNICATION, COPY, MEMSET, GRAPH] = [0, 1, 2, 3, 4];
@@ -46,15 +48,18 @@ export function activitiesOf({ rows: { work }, cut }) {
 
 /** @param {Rows} rows @param {Part} part @returns {Cut} */
 export function cutTo(rows, part) {
-  const { work, calls, annotations, externals } = rows;
+  const { work, calls, graph_launches, annotations, externals } = rows;
   const keptWork = overlapping(work, part);
+  const keptGraphs = overlapping(graph_launches, part);
   const isLaunch = new Uint8Array(calls.start.length);
   let most = 0;
-  for (const table of [work, calls, externals]) for (const each of table.correlation) most = Math.max(most, each);
+  for (const table of [work, calls, graph_launches, externals]) for (const each of table.correlation) most = Math.max(most, each);
   const isCaused = new Uint8Array(most + 1);
-  for (const row of keptWork) {
-    if (work.call[row]) isLaunch[work.call[row] - 1] = 1;
-    isCaused[work.correlation[row]] = 1;
+  for (const [table, kept] of /** @type {[Table, number[]][]} */ ([[work, keptWork], [graph_launches, keptGraphs]])) {
+    for (const row of kept) {
+      if (table.call[row]) isLaunch[table.call[row] - 1] = 1;
+      isCaused[table.correlation[row]] = 1;
+    }
   }
   const keptCalls = overlapping(calls, part, isLaunch);
   for (const row of keptCalls) isCaused[calls.correlation[row]] = 1;
@@ -64,7 +69,7 @@ export function cutTo(rows, part) {
   for (const row of keptWork) if (work.captured[row]) owners.add(annotations.owner[work.captured[row] - 1]);
   for (let row = 0; row < isOwner.length; row++) isOwner[row] = owners.has(annotations.owner[row]) ? 1 : 0;
   return {
-    part, work: keptWork, calls: keptCalls, annotations: overlapping(annotations, part, isOwner),
+    part, work: keptWork, calls: keptCalls, graph_launches: keptGraphs, annotations: overlapping(annotations, part, isOwner),
     overheads: overlapping(rows.overheads, part), memory: overlapping(rows.memory, part), isCaused,
   };
 }
