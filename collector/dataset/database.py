@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tempfile
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,8 @@ _ADVICE = re.compile(r"\n((?:Did you mean|Either) .*)")
 _ALL_TABLES = "`collector sql DIR_OR_FILE --tables` lists all tables and views with their columns"
 _DUCKDB_BEGINS = b"DUCK"
 _LARGEST_EXACT = 1 << 53
+_NUMERIC_TYPE = re.compile(r"(?i)number|u?(?:tiny|small|big|huge)?int(?:eger)?|double|float|decimal.*")
+"""Names of types of columns; before 1.4 DuckDB stated ``NUMBER`` for all of them."""
 _INT64 = (1 << 63) - 1
 _DRAWN = "drawn"
 _WORD = re.compile(r"\w+")
@@ -161,13 +164,15 @@ class Database:
             raise CollectorError("the query is refused (it is not UTF-8)", _REFUSED)
         try:
             self._connection.execute(self._read_only(query))
-            names = [each[0] for each in self._connection.description]
+            described = self._connection.description
             rows = self._connection.fetchall()
         except duckdb.PermissionException as error:
             raise CollectorError(f"the query is refused: {_first_line(error)}", _REFUSED) from error
         except duckdb.Error as error:
             raise CollectorError(_with_position(str(error)), _remedy(str(error))) from error
-        return _answer(query, _distinct(names), rows)
+        names = _distinct([each[0] for each in described])
+        numeric = [_NUMERIC_TYPE.fullmatch(str(each[1])) is not None for each in described]
+        return _answer(query, list(zip(names, numeric, strict=True)), rows)
 
     def _read_only(self, query: str) -> Any:
         """The one statement of a query that can only read.
@@ -341,18 +346,22 @@ def _distinct(names: Sequence[str]) -> list[str]:
     return found
 
 
-def _answer(query: str, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> Answer:
-    lists = [list(values) for values in zip(*rows, strict=True)] or [[] for _ in names]
+def _answer(query: str, named: Sequence[tuple[str, bool]], rows: Sequence[Sequence[Any]]) -> Answer:
+    """The rows of a query; ``named`` has the name of each column, and whether it holds numbers."""
+    lists = [list(values) for values in zip(*rows, strict=True)] or [[] for _ in named]
     columns, values = [], {}
-    for name, own in zip(names, lists, strict=True):
-        unit, values[name] = _typed(name, own)
+    for (name, is_numeric), own in zip(named, lists, strict=True):
+        unit, values[name] = _typed(name, is_numeric, own)
         columns.append(Column(name, unit, "Column of the query."))
     return Answer("sql", " ".join(query.split()), tuple(columns), values)
 
 
-def _typed(name: str, values: list[Any]) -> tuple[str, np.ndarray[Any, Any]]:
+def _typed(name: str, is_numeric: bool, values: list[Any]) -> tuple[str, np.ndarray[Any, Any]]:
     """A column's unit and values: whole numbers, numbers with NaN for NULL, or texts, which are empty for NULL."""
+    values = [float(value) if isinstance(value, Decimal) else value for value in values]
     known = [value for value in values if value is not None]
+    if not known and is_numeric:
+        return "value", np.full(len(values), np.nan)
     is_whole = all(type(value) is int and -_INT64 <= value <= _INT64 for value in known)
     if known and is_whole and len(known) == len(values):
         unit = "ns" if name.endswith("_ns") else "bytes" if name.endswith("_bytes") else "number"

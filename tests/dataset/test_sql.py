@@ -35,6 +35,28 @@ def test_a_query_over_all_ranks_and_steps(example_dataset):
 
 
 @pytest.mark.medium
+@pytest.mark.parametrize(
+    ("value", "unit", "expected"),
+    [
+        ("sum(duration_ns) * 0.001", "value", 2.840),
+        ("avg(duration_ns)", "value", 710 / 7),
+        ("null::double", "value", None),
+        ("null::bigint", "value", None),
+        ("null::decimal(5, 2)", "value", None),
+        ("sum(null::bigint)", "value", None),
+        ("2.5::decimal(5, 2)", "value", 2.5),
+        ("null::varchar", "text", ""),
+        ("count(*)", "number", 28),
+        ("sum(duration_ns)", "number", 2840),
+    ],
+)
+def test_a_column_of_numbers_is_one_whatever_its_rows_are(example_dataset, value, unit, expected):
+    answer = example_dataset.sql(f"select {value} as it from kernels limit 1")
+    assert answer.columns[0].unit == unit
+    assert answer.to_json()["rows"] == [[expected]]
+
+
+@pytest.mark.medium
 def test_a_query_needs_the_tables_and_views_that_it_names_and_no_others(example_dataset):
     query = "select sum(busy_ns) from Computed_Devices"
     with Database.of_dataset(example_dataset, query=query) as database:
@@ -63,9 +85,9 @@ def test_values_are_exact_and_what_is_not_known_is_empty(example_dataset):
     answer = example_dataset.sql(
         "select 9007199254740993 as a, 1.5 as b, null as c, 18446744073709551616 as d, true as e, 2 as a"
     )
-    assert rows(answer) == [(9007199254740993, "1.5", "", "18446744073709551616", "True", 2)]
+    assert rows(answer) == [(9007199254740993, 1.5, "", "18446744073709551616", "True", 2)]
     answer = example_dataset.sql("select graph_id, 0.1::double as x from kernels limit 1")
-    assert rows(answer) == [("", 0.1)]
+    assert answer.to_json()["rows"] == [[None, 0.1]]
 
 
 def test_a_table_without_rows_has_its_columns(example_dataset):
