@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from collector.analysis.activities import Activities, repetitions
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question, question_by
@@ -19,6 +17,7 @@ from collector.recording.stream_names import stream_names
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
+    import numpy as np
     import numpy.typing as npt
 
     from collector.analysis.answer import Answer
@@ -38,7 +37,9 @@ QUESTIONS = {
         _DEFINITION,
         (
             *STREAM_COLUMNS,
-            Column("activities", "count", "Number of kernels, copies, memsets and whole graphs with a recorded call."),
+            Column(
+                "activities", "count", "Kernels, copies, memsets and whole graphs that followed a recorded call."
+            ),
             Column("window_ns", "ns", "Time from the first of their calls to the last of their starts."),
             Column("empty_ns", "ns", "Part of this time in which nothing was queued."),
             Column("empty_share", "share", "empty_ns divided by window_ns."),
@@ -87,7 +88,7 @@ class _Queue(NamedTuple):
 
 
 def _part(recording: Recording, by: str) -> Part:
-    known, called = _queued(recording)
+    known, called, early = _queued(recording)
     names = stream_names(recording)
     rows: list[tuple[float | str, ...]] = []
     queues: list[_Queue] = []
@@ -106,11 +107,11 @@ def _part(recording: Recording, by: str) -> Part:
         rows += found
         queues += [each] * len(found)
     losses = [*repetitions(recording)]
-    if without := len(Activities.with_graphs(recording)) - len(known):
+    if without := len(Activities.with_graphs(recording)) - len(known) - early:
         losses.append(
             f"{counted('{:,} activit[y|ies]', without)} without a recorded call: when they were queued is not known"
         )
-    if early := int((called > known.start_ns).sum()):
+    if early:
         losses.append(
             f"{counted('{:,} activit[y|ies]', early)} began before the call, as the clocks disagree: never queued"
         )
@@ -118,12 +119,14 @@ def _part(recording: Recording, by: str) -> Part:
 
 
 @shared
-def _queued(recording: Recording) -> tuple[Activities, Numbers]:
-    """The activities whose call was recorded, and the start of the call."""
+def _queued(recording: Recording) -> tuple[Activities, Numbers, int]:
+    """The activities that followed their recorded call, the start of the call, and the number that began before it."""
     work = Activities.with_graphs(recording)
     launches = work.launch_rows()
     is_known = launches >= 0
-    return work.where(is_known), recording.api_calls.start_ns[launches[is_known]]
+    known, called = work.where(is_known), recording.api_calls.start_ns[launches[is_known]]
+    is_queued = called <= known.start_ns
+    return known.where(is_queued), called[is_queued], int((~is_queued).sum())
 
 
 @shared
@@ -135,7 +138,7 @@ def _queues(recording: Recording, work: Activities, called: Numbers) -> list[_Qu
         if begin == end:
             continue
         own = work.at(order[begin:end])
-        queued = np.minimum(called[order[begin:end]], own.start_ns)
+        queued = called[order[begin:end]]
         by_depth = times_by_number(queued, own.start_ns, int(queued.min()), int(own.start_ns.max()))
         queues.append(_Queue(stream, own, by_depth))
     return queues

@@ -404,11 +404,11 @@ def _queue() -> Any:
     """Depths of the queues of streams, from the calls' starts to the activities' starts."""
     ibis = optional_package("ibis")
     rows = _launched()
-    rows = rows.mutate(queued_ns=ibis.least(rows.call_ns, rows.start_ns))  # the clocks may disagree
+    rows = rows.filter(rows.call_ns <= rows.start_ns)  # the clocks may disagree
     places = [*_PLACE, "device_id", "context_id", "stream_id"]
     sides = [
         rows.select(*places, at_ns=rows[time], change=ibis.literal(change, "int64"))
-        for time, change in (("queued_ns", 1), ("start_ns", -1))
+        for time, change in (("call_ns", 1), ("start_ns", -1))
     ]
     edges = ibis.union(*sides, distinct=False)
     moments = edges.group_by([*places, "at_ns"]).aggregate(change=edges.change.sum())

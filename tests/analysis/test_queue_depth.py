@@ -33,7 +33,7 @@ def test_what_began_before_its_call_was_never_queued(build):
     build.launch(6, 2000).kernel("k", 2500, 500, correlation_id=6)
     answer = queue(build.recording())
     assert [(row["activities"], row["max_depth"], row["window_ns"], row["empty_ns"]) for row in answer] == [
-        (2, 1, 1600, 1100)
+        (1, 1, 500, 0)
     ]
     assert "1 activity began before the call, as the clocks disagree: never queued" in answer.losses
 

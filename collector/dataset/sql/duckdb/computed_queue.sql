@@ -172,10 +172,12 @@ FROM (
           "t17"."device_id",
           "t17"."context_id",
           "t17"."stream_id",
-          LEAST("t17"."call_ns", "t17"."start_ns") AS "at_ns",
+          "t17"."call_ns" AS "at_ns",
           1 AS "change"
         FROM "t16" AS "t17"
-      ) AS "t19"
+        WHERE
+          "t17"."call_ns" <= "t17"."start_ns"
+      ) AS "t18"
       UNION ALL
       SELECT
         *
@@ -190,7 +192,9 @@ FROM (
           "t17"."start_ns" AS "at_ns",
           -1 AS "change"
         FROM "t16" AS "t17"
-      ) AS "t18"
+        WHERE
+          "t17"."call_ns" <= "t17"."start_ns"
+      ) AS "t19"
     ) AS "t20"
     GROUP BY
       1,
