@@ -201,6 +201,7 @@ void AnnotationLog::open(OpenAnnotation& entry, const Place& place, PathCache& c
   const bool is_range = !is_program(entry.owner);
   uint32_t stated = details_id;
   if (is_range) stated = range == nullptr ? 0 : number_of_statement(entry.owner, cache, *range);
+  if (range != nullptr && range->is_shared) ++ranges_without_name_;
   ranges_without_name_ = std::min(ranges_without_name_, without_name + 1);  // one range, whatever it lacks
   rows_->rows.append() = {start_ns, 0, entry.path_id, thread_id, stated, depth, is_range};
   entry.id = session_ << kRowBits | (num_forgotten_ + rows_->rows.size());  // of a row that is there

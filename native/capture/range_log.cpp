@@ -31,7 +31,7 @@ uint32_t RangeLog::text_id(std::string_view text, bool& is_replaced) {
 
 store::NvtxRangeRow RangeLog::row_of(const RangeTexts& texts, int64_t start_ns, uint32_t thread_id) {
   store::NvtxRangeRow row{};
-  bool is_replaced = false;
+  bool is_replaced = texts.is_shared;
   row.start_ns = start_ns;
   row.name_id = text_id(texts.name, is_replaced);
   row.domain_name_id = text_id(texts.domain, is_replaced);

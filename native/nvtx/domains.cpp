@@ -20,7 +20,8 @@ Domain& Domains::add(std::string_view name) {
   if (domains_.size() == kMostDomains) return domains_.back();
   Domain& domain = domains_.emplace_back();
   domain.owner = static_cast<capture::Owner>(domains_.size());  // 0 is the program's
-  domain.name = domains_.size() == kMostDomains ? capture::AnnotationLog::kManyNames : name;
+  domain.is_shared = domains_.size() == kMostDomains;
+  domain.name = domain.is_shared ? capture::AnnotationLog::kManyNames : name;
   domain.is_wanted = is_selected(domain.name);
   by_name_.emplace(domain.name, &domain);
   return domain;
@@ -52,7 +53,7 @@ RegisteredString& Domains::register_string(const Domain& domain, std::string_vie
   const std::string_view name = domain.name == kXlaDomain ? name_in_title(text) : text;
   string.is_shared = strings_.size() == kMostStrings;
   string.name = string.is_shared ? capture::AnnotationLog::kManyNames : name;
-  if (string.name != text) string.title = text;
+  if (string.name != text && !string.is_shared) string.title = text;
   by_text_.emplace(Text(domain.owner, string.title.empty() ? string.name : string.title), &string);
   handles_.insert(&string);
   return string;

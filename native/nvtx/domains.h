@@ -32,6 +32,7 @@ struct Domain {
   std::atomic<void*> next{nullptr};                                                  // the handle of the next tool
   std::array<std::atomic<const std::string*>, kSmallCategories> small_categories{};  // their names, null: none
   uint64_t times_made = 0;                                                           // and not destroyed; of Domains
+  bool is_shared = false;                                                            // by all further domains
 };
 
 // Of one domain, because the next tool's handle is. Never freed.

@@ -132,6 +132,13 @@ EventAttributes given(const EventAttributes* attributes) {
   return copy;
 }
 
+// The registered string that is the message; null: there is none.
+const RegisteredString* registered_in(const EventAttributes& attributes) {
+  return attributes.message_type == MessageType::kRegistered
+             ? static_cast<const RegisteredString*>(attributes.message.registered)
+             : nullptr;
+}
+
 std::string_view name_of(const EventAttributes& attributes) {
   switch (attributes.message_type) {
     case MessageType::kAscii:
@@ -139,7 +146,7 @@ std::string_view name_of(const EventAttributes& attributes) {
     case MessageType::kUnicode:
       return wide_name(attributes.message.unicode);
     case MessageType::kRegistered: {
-      const auto* const string = static_cast<const RegisteredString*>(attributes.message.registered);
+      const RegisteredString* const string = registered_in(attributes);
       return string == nullptr ? std::string_view() : std::string_view(string->name);
     }
     default:
@@ -191,9 +198,7 @@ std::string_view structured_payload_in(const Domain& domain, const EventAttribut
   if (buffer_is_gone) return {};
   std::string& text = buffer.text;
   text.clear();
-  if (attributes.message_type == MessageType::kRegistered && attributes.message.registered != nullptr) {
-    text = static_cast<const RegisteredString*>(attributes.message.registered)->title;
-  }
+  if (const RegisteredString* const string = registered_in(attributes)) text = string->title;
   const auto* const data = reinterpret_cast<const PayloadData*>(attributes.payload);
   if (attributes.payload_type != kExtendedPayload || data == nullptr) return text;
   for (int32_t i = 0; i < std::min(attributes.reserved, kMostPayloads); ++i) {
@@ -207,8 +212,8 @@ std::string_view structured_payload_in(const Domain& domain, const EventAttribut
 }
 
 bool has_title(const EventAttributes& attributes) {
-  return attributes.message_type == MessageType::kRegistered && attributes.message.registered != nullptr &&
-         !static_cast<const RegisteredString*>(attributes.message.registered)->title.empty();
+  const RegisteredString* const string = registered_in(attributes);
+  return string != nullptr && !string->title.empty();
 }
 
 std::string_view payload_in(const Domain& domain, const EventAttributes& attributes, NumberText& text) {
@@ -252,6 +257,8 @@ auto with_texts(const Domain& domain, const EventAttributes& attributes, std::st
   texts.category = category_in(domain, attributes.category, category);
   texts.payload = payload_in(domain, attributes, payload);
   texts.color = attributes.color_type == kArgb ? attributes.color : 0;
+  const RegisteredString* const string = registered_in(attributes);
+  texts.is_shared = domain.is_shared || (string != nullptr && string->is_shared);
   return record(texts);
 }
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -154,6 +156,64 @@ def test_a_million_distinct_texts_are_bounded_and_counted(gpu: SimulatedGpu, nvt
     assert step.ledger.annotations == million
     assert len(set(step.recording.annotations.name_id.tolist())) == MOST + 1
     assert step.recording.counters["ranges_without_name"] == million - MOST
+
+
+def printed_alone(program: str) -> list[str]:
+    """The lines of a program in a process of its own, whose handles of strings and domains it may use up."""
+    beginning = """
+import collector
+from collector import _native
+from collector.testing import SimulatedGpu
+from tests.support.nvtx_copy import NvtxCopy, attributes
+nvtx = NvtxCopy(_native.capture_library())
+gpu = SimulatedGpu().__enter__()
+"""
+    root = os.fspath(Path(__file__).resolve().parents[2])
+    done = subprocess.run(
+        [sys.executable, "-c", beginning + program], cwd=root, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.mark.slow
+def test_registered_strings_beyond_the_limit_are_counted_where_they_name_something() -> None:
+    """The limit is that of the process: the strings may have been registered long before the trace."""
+    program = f"""
+domain = nvtx.DomainCreateA(b"steps")
+for number in range({MOST} - 1):
+    nvtx.DomainRegisterStringA(domain, b"step %d" % number)
+first, many, more = (nvtx.DomainRegisterStringA(domain, text) for text in (b"step 0", b"many", b"more"))
+with collector.trace(strict=True) as step:
+    for string in (first, many, more):
+        for _ in range(3):
+            nvtx.DomainRangePushEx(domain, attributes(string))
+            nvtx.DomainRangePop(domain)
+        nvtx.DomainRangeEnd(domain, nvtx.DomainRangeStartEx(domain, attributes(string)))
+        nvtx.DomainMarkEx(domain, attributes(string))
+recording = step.recording
+print(recording.annotations.names(), recording.annotations.texts("payload_text_id"))
+print(recording.nvtx_ranges.names(), recording.counters["ranges_without_name"], step.ledger.complete)
+"""
+    shared = "(one of too many names)"
+    names, ranges = printed_alone(program)
+    assert names == f"{['step 0'] * 3 + [shared] * 6} {[''] * 9}"
+    assert ranges == f"{['step 0'] * 2 + [shared] * 4} 10 False"
+
+
+@pytest.mark.slow
+def test_ranges_of_domains_beyond_the_limit_are_counted() -> None:
+    program = """
+domains = [nvtx.DomainCreateA(b"domain %d" % number) for number in range(1025)]
+with collector.trace(strict=True) as step:
+    for domain in (domains[0], domains[1023], domains[1024]):
+        nvtx.DomainRangePushEx(domain, attributes(b"range"))
+        nvtx.DomainRangePop(domain)
+        nvtx.DomainMarkEx(domain, attributes(b"mark"))
+print(step.recording.annotations.texts("domain_name_id"), step.recording.counters["ranges_without_name"])
+"""
+    (line,) = printed_alone(program)
+    assert line == f"{['domain 0'] + ['(one of too many names)'] * 2} 4"
 
 
 def test_pops_and_ends_without_a_beginning_change_nothing(gpu: SimulatedGpu, nvtx: NvtxCopy) -> None:
