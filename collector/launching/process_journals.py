@@ -21,6 +21,7 @@ from collector.formats.output_paths import (
     placeholders_of,
 )
 from collector.formats.registry import merged_suffixes, output_of, suffix_of
+from collector.recording.ledger import BROKE_OFF
 from collector.recording.schema import SCHEMA
 from collector.runtime.launcher_ranks import is_of_launcher
 from collector.runtime.optional_packages import optional_package
@@ -120,11 +121,18 @@ def traced_processes(folder: Path) -> TracedProcesses:
 
 def _without_records(process: TracedProcess) -> str:
     """The reason why the journal of a process that did not end its recording has no records."""
+    counters = process.step.recording.counters
+    broke_off = f"the recording of {process.name} broke off while its first records were written (is the disk full?)"
+    if counters.get(BROKE_OFF):
+        return broke_off
     if process.is_running:
         return f"{process.name} is still running, and has written no records so far"
-    if process.step.recording.counters.get("journal_bytes_cut"):
-        return f"the recording of {process.name} broke off while its first records were written (is the disk full?)"
-    return f"{process.name} ended by `_exit` or a signal within half a second, before its first records were written"
+    if counters.get("journal_bytes_cut"):
+        return broke_off
+    return (
+        f"{process.name} has left no records: it ended by `_exit` or a signal within half a second, before its first "
+        "records were written, or could not reach its journal, which it has reported then"
+    )
 
 
 def is_dataset(output: str) -> bool:

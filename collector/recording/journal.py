@@ -27,7 +27,7 @@ from collector.recording.counter_rows import add_counters
 from collector.recording.counter_texts import series_in
 from collector.recording.distinct import are_among
 from collector.recording.graph_attribution import attribute_graphs
-from collector.recording.ledger import PEER_COPIES
+from collector.recording.ledger import BROKE_OFF, PEER_COPIES
 from collector.recording.numbered_texts import NumberedTexts
 from collector.recording.packed_rows import unpack_rows
 from collector.recording.recording import Recording
@@ -58,6 +58,8 @@ _FRAME = struct.Struct("<IIQ")  # a mark, flags, bytes
 _FRAME_MARK = 0x4D415246
 _RETOLD = 1
 """The flag of a frame that repeats rows of earlier segments."""
+_BROKE_OFF = 2
+"""The flag of the first frame of a file that could not be written to its end, although the session went on."""
 _BLOCK = struct.Struct("<IIQ")  # kind, count, bytes
 _BLOCK_KINDS = (
     "texts", "numbers", "layout", "callback_names", "strings", "rows", "annotation_paths", "annotation_ends", "details",
@@ -154,6 +156,7 @@ def _read_files(
             bytes_cut += journal.take_file(data)
         except InvalidFileError as error:
             bytes_cut, problem = bytes_cut + len(data), error
+            journal.numbers.pop("segment.closed", None)
         except DAMAGE as error:
             bytes_cut += len(data)
             journal.numbers.pop("segment.closed", None)  # it was going on in this one
@@ -516,13 +519,15 @@ class _Journal:
         for name in ("segment.closed", _BUFFERS_HELD, "journal.ended", "clock.cupti_stop_ns", "clock.wall_stop_ns"):
             counters.pop(name, None)
         self.numbers |= numbers
-        if follows and self._is_retold_frame(data, at):
+        if self._flags_of_frame(data, HEAD_BYTES) & _BROKE_OFF:
+            self.numbers[BROKE_OFF] = 1
+        if follows and self._flags_of_frame(data, at) & _RETOLD:
             return self._end_of_frame(data, at)
         return at
 
     @staticmethod
-    def _is_retold_frame(data: Buffer, at: int) -> bool:
-        return at + _FRAME.size <= len(data) and bool(_FRAME.unpack_from(data, at)[1] & _RETOLD)
+    def _flags_of_frame(data: Buffer, at: int) -> int:
+        return int(_FRAME.unpack_from(data, at)[1]) if at + _FRAME.size <= len(data) else 0
 
     @staticmethod
     def _end_of_frame(data: Buffer, at: int) -> int:
@@ -540,7 +545,7 @@ class _Journal:
         ``kept_rows``: the tables whose rows are added; None: all.
         """
         self._kept_rows = kept_rows
-        self._is_retold = self._is_retold_frame(data, at)
+        self._is_retold = bool(self._flags_of_frame(data, at) & _RETOLD)
         end = self._end_of_frame(data, at)
         at += _FRAME.size
         additions: list[Callable[[], object]] = [self._forget_texts] if self._is_retold else []

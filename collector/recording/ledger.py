@@ -149,6 +149,8 @@ class Ledger(TableCounts):
         counts = self.as_dict()
         with_own_line = self.unfinished + self.lost_with_context
         counts["invalid_timestamps"] = max(0, self.invalid_timestamps - with_own_line)
+        if counts.get(BROKE_OFF):
+            counts["interrupted"] = 0
         own = [(name, counted(text, count)) for name, text in LOSSES.items() if (count := counts.get(name))]
         return own + shed_lines(counts) + [("unread", line) for line in self.unread_lines()]
 
@@ -191,11 +193,15 @@ class Ledger(TableCounts):
         return [item.name for item in fields(cls) if item.name not in ("source_counters", "unread")]
 
 
+BROKE_OFF = "journal_broke_off"
+"""Figure of a journal that could not be written to the end of its session, which is `Ledger.interrupted` therefore."""
 LOSSES = {
     "untraced": "nothing was traced",
     "nothing_recorded": "nothing was recorded: no activity of the enabled kinds happened in this process",
     "open_at_exit": "the step was still open when the interpreter ended, and ends there",
     "interrupted": "this is the journal of a step that had not ended: records that had not reached it are missing",
+    BROKE_OFF: "the recording broke off while its program went on: its journal could not be written any more, and what "
+    "came later is missing",
     "rows_missing": "{} row[|s] [is|are] in segments of the journal that are missing or damaged",
     "tables_cut_off": "{} table[|s] [is|are] missing: the recording's file is cut off",
     "records_dropped": "CUPTI dropped {} record[|s]: make more or larger buffers (max_buffers, buffer_bytes)",

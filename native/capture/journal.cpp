@@ -52,8 +52,8 @@ bool Journal::is_still_open() const {
 }
 
 bool Journal::open_again() {
-  file_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
-  if (file_ >= 0 && is_still_open()) return true;
+  file_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+  if (file_ >= 0 && is_still_open() && ::lseek(file_, 0, SEEK_END) >= 0) return true;
   trouble_ = "the program closed its file, which is no longer in its place";
   if (file_ >= 0) ::close(file_);
   file_ = -1;
@@ -68,7 +68,17 @@ void Journal::remove() {
 
 void Journal::give_up(const std::string& why) {
   trouble_ = why;
-  close();  // the frames already written stay
+  set_flag(FrameFlag::kBrokeOff);
+  close();
+}
+
+void Journal::set_flag(FrameFlag flag) {
+  if (file_ < 0 || num_bytes_ < kMagic.size() + kFrameHead || !is_still_open()) return;
+  threads::without_signal(SIGXFSZ, [&] {
+    const auto place = static_cast<off_t>(kMagic.size() + sizeof(kFrame));
+    while (::pwrite(file_, &flag, sizeof(flag), place) < 0 && errno == EINTR) {
+    }
+  });
 }
 
 // --- Frames ------------------------------------------------------------------------------------------------------

@@ -57,7 +57,8 @@ class Journal {
   // Closes the file and deletes it, if this object created it.
   void remove();
 
-  // Ends the journal early: the frames already written stay, and trouble() contains the reason.
+  // Ends the journal early: the frames already written stay, the first one says that the journal broke off, as far as
+  // the file can still be reached, and trouble() contains the reason.
   void give_up(const std::string& why);
 
   const std::string& trouble() const { return trouble_; }
@@ -99,6 +100,8 @@ class Journal {
   void put_numbers(const std::map<std::string, int64_t>& numbers);
   bool is_still_open() const;
   bool open_again();
+  // Sets a flag of the first frame, which is written already.
+  void set_flag(journal_format::FrameFlag flag);
 
   void begin_block(Block kind, size_t count);
   void change_block_kind(Block kind);

@@ -13,7 +13,8 @@
 // the same name.
 //
 // The number "journal.ended" of the last frame is 1 if the session ended; before that frame the file is a journal of a
-// session that had not ended.
+// session that had not ended. If nothing more could be written although the session went on, as on a full disk, the
+// first frame has the flag kBrokeOff: it is set in place, which needs no room and is no matter of the last frame.
 //
 // Rows
 //
@@ -75,6 +76,7 @@ inline constexpr uint32_t kMostPackedRows = 4096;  // of a block
 enum class FrameFlag : uint32_t {
   kNone = 0,
   kRetold = 1,
+  kBrokeOff = 2,
 };
 
 enum class Block : uint32_t {

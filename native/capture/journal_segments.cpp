@@ -146,6 +146,7 @@ void JournalSegments::cut(const store::Store& store, AnnotationLog& annotations,
   }
   // Its file is there before this one says that it is followed by another: a reader sees if that could not be begun.
   auto next = std::make_unique<Journal>(name_of(segment_number() + 1));
+  if (!next->trouble().empty()) return give_up(next->trouble());
   file_->state({}, numbers);
   file_->close();
   if (!trouble().empty()) return;

@@ -586,6 +586,7 @@ std::optional<JournalMark> Session::mark(Completeness wanted, bool synchronize, 
   flusher_.count_dropped(library());
   mark.held = decode_thread_.bring_journal_up_to_date(mark.held, deadline, wanted >= Completeness::kCut);
   mark.segment = flusher_.segment_number();
+  if (wanted >= Completeness::kCut && mark.segment != 0 && flusher_.is_broken()) ++mark.segment;  // nothing follows
   mark.losses = decode_thread_.losses();
   return mark;
 }

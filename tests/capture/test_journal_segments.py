@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -188,7 +189,7 @@ def test_the_begin_of_a_ring_is_no_loss(gpu, tmp_path):
     assert Recording.load(tmp_path / "part.gpurec").ledger.losses() == []
 
 
-@pytest.mark.parametrize("num_bytes", [0, 8])
+@pytest.mark.parametrize("num_bytes", [0, 4, 8])
 def test_a_session_that_broke_off_as_it_began_a_segment_had_not_ended(gpu, tmp_path, num_bytes):
     journal = tmp_path / "run.journal"
     with streamed(journal):
@@ -198,6 +199,45 @@ def test_a_session_that_broke_off_as_it_began_a_segment_had_not_ended(gpu, tmp_p
     found = Recording.load(journal)
     assert found.ledger.interrupted == 1
     assert not found.ledger.complete
+
+
+@pytest.mark.parametrize("suffix", [".gpurec", ".json", ".pb", ".pftrace"])
+def test_a_stream_that_cannot_begin_its_next_segment_is_incomplete_in_every_output(gpu, tmp_path, suffix):
+    """Another file has its name, which stands for used up file descriptors and for a changed root folder."""
+    journal = tmp_path / "run.journal"
+    session = streamed(journal)
+    session.start()
+    (journal / "000003.journal").mkdir()
+    launch_in_pieces(gpu)
+    with pytest.warns(CollectorWarning, match="broke off before the step ended: File exists"):
+        session.stop()
+    (journal / "000003.journal").rmdir()
+    found = session.recording
+    assert 0 < len(found.kernels) < 1200
+    assert found.counters["journal_broke_off"] == found.ledger.interrupted == 1
+    told, *_ = found.ledger.losses()
+    assert told.startswith("the recording broke off while its program went on")
+    assert not any("had not ended" in line for line in found.ledger.losses())
+    found.save(tmp_path / f"saved{suffix}")
+    if suffix != ".pftrace":
+        assert told in collector.load(tmp_path / f"saved{suffix}").ledger.losses()
+    else:
+        assert told.encode() in (tmp_path / f"saved{suffix}").read_bytes()
+
+
+def test_a_journal_states_that_it_broke_off_where_no_more_can_be_written(gpu, tmp_path):
+    """The last frame of its only segment has no room."""
+    journal = tmp_path / "run.journal"
+    session = streamed(journal, segment_bytes=1 << 20).start()
+    launch_in_pieces(gpu, pieces=3)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        with pytest.warns(CollectorWarning, match="File too large"):
+            session.stop()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert session.recording.counters["journal_broke_off"] == 1
 
 
 def test_graphs_and_objects_are_told_again(tmp_path):
@@ -497,13 +537,14 @@ with SimulatedGpu() as gpu, warnings.catch_warnings(record=True) as told:
                 gpu.synchronize()
                 gpu.wait_until_idle()
 print(*(warning.message for warning in told), sep="\\n")
-print(0 < len(step.recording.kernels) < 5001, step.ledger.interrupted)
+counters = step.recording.counters
+print(0 < len(step.recording.kernels) < 5001, step.ledger.interrupted, counters.get("journal_broke_off"))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     warning, kept = done.stdout.splitlines()
     assert warning.endswith("broke off before the step ended: File too large")
-    assert kept == "True 1"
+    assert kept == "True 1 1"
 
 
 LONG_STREAM = """

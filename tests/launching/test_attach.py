@@ -85,6 +85,25 @@ def test_a_recording_of_some_time(process, folder, tmp_path, capsys):
     assert "what was recorded is in" in capsys.readouterr().err
 
 
+def test_every_part_of_a_recording_that_broke_off_says_so(process, tmp_path, capsys):
+    journal = process.start()
+    time.sleep(SOME_LAUNCHES_S)
+    (journal / "000002.journal").mkdir()  # so that it cannot begin the segment of this name
+    for name in ("first", "second"):
+        assert attach(process.process_id, "dump", "-q", "-o", tmp_path / f"{name}.gpurec") == 0
+    assert attach(process.process_id, "record", "200ms", "-q", "-o", tmp_path / "part.gpurec") == 0
+    (journal / "000002.journal").rmdir()
+    assert attach(process.process_id, "stop", "-q", "-o", tmp_path / "all.gpurec") == 0
+    assert "File exists" in capsys.readouterr().err
+    found = {path.stem: collector.load(path) for path in tmp_path.iterdir()}
+    assert len(found["first"].kernels) == len(found["second"].kernels) == len(found["all"].kernels) > 0
+    assert len(found["part"].kernels) == 0
+    assert sorted(found) == ["all", "first", "part", "second"]
+    for step in found.values():
+        assert step.ledger.source_counters["journal_broke_off"] == 1
+        assert "broke off" in step.ledger.losses()[0]
+
+
 def test_start_dump_stop(process, tmp_path, capsys):
     number = process.process_id
     assert attach(number, "status") == 0

@@ -144,7 +144,7 @@ def test_a_program_that_dies_by_a_signal(tmp_path, end, status):
 def test_a_program_that_dies_at_once_is_named(tmp_path):
     done = run("-o", "out.json", launching_program(), "kill", cwd=tmp_path)
     assert done.returncode == -signal.SIGKILL
-    assert "ended by `_exit` or a signal within half a second, before its first records were written" in done.stderr
+    assert "has left no records: it ended by `_exit` or a signal within half a second" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
@@ -154,6 +154,35 @@ def test_a_program_whose_first_records_find_no_room_is_named(tmp_path):
     program = ("--", sys.executable, "-c", f"{limits}os.execv(sys.argv[1], sys.argv[1:])")
     done = run("-q", *program, launching_program(), "exit", "20000", cwd=tmp_path)
     assert done.returncode == 7, done.stderr
+    assert " broke off while its first records were written (is the disk full?)\n" in done.stderr
+    assert "_exit" not in done.stderr
+
+
+def limited_program(limit: str, before: str = "") -> tuple[str, ...]:
+    """A program that sets a limit of its own to 0 after it has initialised CUDA, and launches kernels for 1.5 s."""
+    init, launch, end = PYTHON.partition("assert driver.cuLaunchKernel")
+    many = f"{launch}{end.partition('print')[0]}".replace("\n", "\n    ")
+    limited = f"import resource, time\nresource.setrlimit(resource.{limit}, (0, 0))\n" if limit else ""
+    work = f"for number in range(3000):\n    {many}\n    time.sleep(0.0005)\nsys.exit(4)\n"
+    return "--", sys.executable, "-c", f"{init}{before}\n{limited}{work}"
+
+
+def test_a_program_that_uses_up_its_files_has_an_incomplete_trace(tmp_path):
+    done = run("--max-size", "64KB", "-o", "out.gpurec", *limited_program("RLIMIT_NOFILE"), cwd=tmp_path)
+    assert done.returncode == 4, done.stderr
+    assert "its journal broke off (Too many open files)" in done.stderr
+    assert "the recording broke off while its program went on" in done.stderr
+    step = collector.load(tmp_path / "out.gpurec")
+    assert 0 < len(step.kernels) < 3000
+    assert not step.ledger.complete
+
+
+def test_a_program_that_may_write_no_more_is_said_to_have_broken_off(tmp_path):
+    """The description of the records has been written by then, and is all that the journal has."""
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))"
+    done = run("-q", *limited_program("", limit + "; import time"), cwd=tmp_path)
+    assert done.returncode == 4, done.stderr
+    assert "its journal broke off (File too large)" in done.stderr
     assert " broke off while its first records were written (is the disk full?)\n" in done.stderr
     assert "_exit" not in done.stderr
 

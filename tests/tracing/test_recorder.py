@@ -787,6 +787,25 @@ def test_the_ring_on_a_full_disk_stays_if_it_was_not_dumped(gpu, small_disk):
     assert open_recorder() is None
 
 
+def test_a_dump_says_that_no_further_segment_could_be_begun(gpu, tmp_path):
+    recorder = collector.record(folder=tmp_path / "dumps", strict=True)
+    gpu.launch("early")
+    gpu.synchronize()
+    (recorder._ring / "000002.journal").mkdir()
+    assert recorder._source.cut() is not None
+    (recorder._ring / "000002.journal").rmdir()
+    assert not recorder.is_running
+    gpu.launch("late")
+    gpu.synchronize()
+    dump = recorder.dump(tmp_path / "out.gpurec")
+    for found in (Recording.load(dump.journal), Recording.load(dump.wait())):
+        assert found.kernels.names() == ["early"]
+        assert found.counters["journal_broke_off"] == 1
+        assert not found.ledger.complete
+    with pytest.warns(CollectorWarning, match="can no longer write: File exists"):
+        recorder.stop()
+
+
 def test_closed_segments_are_dumped_where_no_segment_can_be_closed(gpu, tmp_path, monkeypatch):
     with collector.record(folder=tmp_path, strict=True) as recorder:
         gpu.launch("first")
