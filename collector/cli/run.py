@@ -22,6 +22,7 @@ from collector.cli._number_arguments import seconds_argument
 from collector.cli._recorded_steps import print_recorded
 from collector.cli._size_arguments import ring_size_argument
 from collector.errors import CollectorError
+from collector.files.path_kinds import is_folder
 from collector.text import terminal
 from collector.text.cost_shares import millionths_of
 from collector.text.wording import counted
@@ -132,7 +133,7 @@ def run(arguments: argparse.Namespace) -> int:
         try:
             status, has_survivors = run_child(command, environment, waits_for_all=arguments.wait == "all")
             _finish(folder.path, arguments, options, as_dataset=as_dataset)
-            if has_survivors:
+            if has_survivors and is_folder(folder.path):
                 folder.keep()
                 terminal.report(
                     "processes that the program has started are still running: what they record from now on is in "
@@ -142,10 +143,9 @@ def run(arguments: argparse.Namespace) -> int:
             if status is None:
                 raise
             folder.keep()
-            terminal.report(
-                f"{_cause(error)}; what was recorded is in {folder.path}: "
-                f"`collector merge {folder.path} -o FILE` makes one trace of it"
-            )
+            merged = f"`collector merge {folder.path} -o FILE` makes one trace of it"
+            place = f"; what was recorded is in {folder.path}: {merged}" if is_folder(folder.path) else ""
+            terminal.report(f"{_cause(error)}{place}")
     return exit_as(status)
 
 
@@ -224,6 +224,9 @@ def _finish(folder: Path, arguments: argparse.Namespace, options: RunOptions, *,
     from collector.launching.process_journals import save_processes, traced_processes
     from collector.launching.python_programs import unnamed_programs
 
+    if not is_folder(folder):
+        terminal.report(f"{folder}, the folder of the records, was removed while the program ran: there is no trace")
+        return
     processes, without_ranges, lost = traced_processes(folder)
     for line in lost:
         terminal.report(line)

@@ -251,6 +251,8 @@ class Recorder:
         assert self._source is not None
         threads = {f"thread.{number}": name for number, name in session_slot.thread_names().items()}
         self._source.note_facts(threads | self._nvtx_facts[0], self._nvtx_facts[1])
+        if not is_folder(self._ring):
+            raise OutputError(self._removal())
         next_segment = self._source.cut(running=running)
         is_broken = self._source.is_broken
         name = f"{re.sub(r'[^A-Za-z0-9]+', '-', reason).strip('-')[:40]}-{os.getpid()}-{len(self.dumps) + 1}"
@@ -288,6 +290,9 @@ class Recorder:
         if trouble:
             warn_caller(f"{trouble}; the dump is in {journal}")
         return dump
+
+    def _removal(self) -> str:
+        return f"the folder of its records, {self._ring}, was removed"
 
     def dump_after(self, reason: str, *, running: bool = False) -> Dump | None:
         """Dump for a trigger; one line on standard error says where. Raises nothing.
@@ -436,10 +441,8 @@ class Recorder:
             if state is None:
                 return
             if state["is_broken"]:
-                _say(
-                    "the recorder cannot write any more (is the disk full?): it keeps what it has, for dumps, in "
-                    f"{self._ring}"
-                )
+                kept = f" (is the disk full?): it keeps what it has, for dumps, in {self._ring}"
+                _say(f"the recorder cannot write any more{kept if is_folder(self._ring) else f': {self._removal()}'}")
                 return
             self._look_at_error(state)
             if state["rows"] != rows:

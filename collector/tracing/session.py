@@ -393,7 +393,7 @@ class Session(TracedStep):
         # The annotations of a window are sent to the recording already, and its journal is that of the recording.
         is_window = isinstance(use.source, RecordedWindow)
         if options.journal is not None and not is_window:
-            use.journal = StepJournal(use.source, options.journal, is_result=options.stream)
+            use.journal = StepJournal(use.source, options.journal.absolute(), is_result=options.stream)
         if missing := self._missing_budget(use.source):
             self._trouble(missing, f"the step has no budget of its own: {missing}")
         _start_sampler(use, options)
@@ -485,6 +485,8 @@ class Session(TracedStep):
         unseen = facts.write_to_journal(use.source)
         use.source.stop(synchronize=self.options.synchronize, timeout_ms=self.options.timeout_ms)
         use.source = None
+        if use.journal.is_removed():
+            raise NotTracedError(f"its journal {use.journal.path} was removed before the step ended")
         self._streamed = use.journal.path
         return unseen
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from collector.errors import OutputError
 from collector.files.atomic_files import check_writable
-from collector.files.path_kinds import exists
+from collector.files.path_kinds import exists, is_folder
 from collector.formats.output_paths import file_of_this_process
 
 if TYPE_CHECKING:
@@ -50,9 +50,10 @@ class StepJournal:
     """The journal that a source writes during a step."""
 
     def __init__(self, source: Any, path: Path, *, is_result: bool) -> None:
-        """``is_result``: the journal is the only result of the step, and is never removed."""
+        """``path``: absolute, and made already if it could be; ``is_result``: it is the only result, and is kept."""
         self._source = source
         self.path = path
+        self._was_made = exists(path)
         self._is_result = is_result
 
     def end(self, *, keep: bool) -> str:
@@ -63,6 +64,8 @@ class StepJournal:
         """
         trouble = self._source.journal_trouble()
         broke_off = f"the journal {self.path} broke off before"
+        if self.is_removed():
+            return "" if self._is_result or not keep else f"the journal {self.path} was removed before the step ended"
         if self._is_result:
             return f"{broke_off} the step ended: {trouble}" if trouble else ""
         is_empty = keep and trouble and not self._has_records()
@@ -73,6 +76,14 @@ class StepJournal:
         if trouble:
             return f"{broke_off} the step ended: {trouble}" + ("; it contains the records until then" if keep else "")
         return f"the records are in the journal {self.path}" if keep else ""
+
+    def is_removed(self) -> bool:
+        """Whether the program, or another one, has removed the journal or all that was in it."""
+        if not self._was_made or not is_folder(self.path):
+            return self._was_made and not exists(self.path)
+        from collector.recording.journal_segments import segments_of  # not before: it needs numpy
+
+        return not segments_of(self.path)
 
     def _has_records(self) -> bool:
         from collector.recording.journal import holds_records  # not before: it needs numpy

@@ -34,6 +34,7 @@ Journal::Journal(const std::string& path) : path_(path) {
   if (is_ours_ && ::fstat(file_, &info) == 0) {
     device_ = info.st_dev;
     inode_ = info.st_ino;
+    counts_links_ = info.st_nlink > 0;
   }
 }
 
@@ -58,6 +59,11 @@ bool Journal::open_again() {
   if (file_ >= 0) ::close(file_);
   file_ = -1;
   return false;
+}
+
+bool Journal::is_in_its_folder() const {
+  struct stat info{};
+  return !counts_links_ || ::fstat(file_, &info) != 0 || info.st_nlink > 0;
 }
 
 void Journal::remove() {
@@ -138,6 +144,7 @@ template <typename Fill>
 void Journal::write_frame(Fill fill, FrameFlag flag) {
   if (file_ < 0) return;
   if (!is_still_open() && !open_again()) return;
+  if (!is_in_its_folder()) return give_up("its file was removed");
   try {
     frame_.assign(kFrameHead, 0);
     fill();

@@ -100,6 +100,8 @@ class Journal {
   void put_numbers(const std::map<std::string, int64_t>& numbers);
   bool is_still_open() const;
   bool open_again();
+  // Whether the file can be found by those who read it.
+  bool is_in_its_folder() const;
   // Sets a flag of the first frame, which is written already.
   void set_flag(journal_format::FrameFlag flag);
 
@@ -122,6 +124,7 @@ class Journal {
   bool is_ours_ = false;
   dev_t device_ = 0;  // of the file, with its inode: a program may close our descriptor and be given its number
   ino_t inode_ = 0;
+  bool counts_links_ = false;  // whether its file system tells that a file has been removed
   std::string trouble_;
   std::vector<char> frame_;
   size_t block_begin_ = 0;

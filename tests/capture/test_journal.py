@@ -333,6 +333,56 @@ with SimulatedGpu() as gpu:
     assert "5000 True" in done.stdout
 
 
+@pytest.mark.parametrize("path", [None, "step.json"])
+def test_a_journal_that_is_the_result_and_is_removed_is_one_warning(gpu, tmp_path, path):
+    journal = tmp_path / "step.journal"
+    session = collector.trace(path and tmp_path / path, journal=journal, stream=True)
+    message = f"the trace is lost: its journal {journal} was removed before the step ended"
+    session.start()
+    gpu.launch("kernel")
+    shutil.rmtree(journal)
+    with pytest.warns(CollectorWarning, match=message) as warned:
+        session.stop()
+    assert len(warned) == 1
+    assert session.unavailable in message
+    assert len(session.recording.kernels) == 0
+    assert session.ledger.untraced == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_journal_whose_files_are_removed_is_no_result(gpu, tmp_path):
+    journal = tmp_path / "step.journal"
+    session = collector.trace(journal=journal, stream=True).start()
+    for segment in list(journal.iterdir()):
+        segment.unlink()
+    with pytest.warns(CollectorWarning, match="was removed"):
+        session.stop()
+    assert session.ledger.untraced == 1
+
+
+def test_a_trace_and_its_journal_in_a_removed_folder(gpu, tmp_path):
+    folder = tmp_path / "out"
+    folder.mkdir()
+    session = collector.trace(folder / "step.json", journal=folder / "step.journal").start()
+    gpu.launch("kernel")
+    shutil.rmtree(folder)
+    with pytest.warns(CollectorWarning) as warned:
+        session.stop()
+    not_saved, of_the_journal = (str(warning.message) for warning in warned)
+    assert not_saved.startswith("the trace is not saved: ")
+    assert of_the_journal == f"the journal {folder / 'step.journal'} was removed before the step ended"
+    assert len(session.kernels) == 1
+
+
+def test_a_stream_is_found_where_it_was_begun(gpu, tmp_path, monkeypatch):
+    """A program may change its folder inside the step."""
+    monkeypatch.chdir(tmp_path)
+    with collector.trace(journal="step.journal", stream=True, strict=True) as session:
+        gpu.launch("kernel")
+        monkeypatch.chdir("/")
+    assert len(session.recording.kernels) == 1
+
+
 def test_every_rank_keeps_a_journal_of_its_own(gpu, tmp_path, monkeypatch):
     monkeypatch.setenv("RANK", "3")
     monkeypatch.setenv("WORLD_SIZE", "8")

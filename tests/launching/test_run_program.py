@@ -187,6 +187,19 @@ def test_a_program_that_may_write_no_more_is_said_to_have_broken_off(tmp_path):
     assert "_exit" not in done.stderr
 
 
+@pytest.mark.parametrize("options", [[], ["--max-size", "64KB"]])
+@pytest.mark.parametrize("is_made_again", [True, False])
+def test_a_program_that_removes_its_output_folder_is_told_so(tmp_path, options, is_made_again):
+    (tmp_path / "out").mkdir()
+    empty = "import shutil, time; shutil.rmtree('out'); " + ("os.mkdir('out')" if is_made_again else "")
+    done = run("-o", "out/trace.json", *options, *limited_program("", empty), cwd=tmp_path)
+    assert done.returncode == 4, done.stderr
+    broke_off, removed = done.stderr.splitlines()
+    assert broke_off.endswith("its journal broke off (its file was removed)")
+    assert removed.endswith(", the folder of the records, was removed while the program ran: there is no trace")
+    assert list(tmp_path.iterdir()) == ([tmp_path / "out"] if is_made_again else [])
+
+
 def test_a_process_without_records_that_runs_on_is_named(tmp_path):
     launch = PYTHON.partition("assert driver.cuLaunchKernel")[0]
     (tmp_path / "daemon.py").write_text(launch + "import time; time.sleep(3)\n")

@@ -806,6 +806,24 @@ def test_a_dump_says_that_no_further_segment_could_be_begun(gpu, tmp_path):
         recorder.stop()
 
 
+def test_a_ring_that_is_removed_is_said_to_be(gpu, tmp_path, capsys):
+    recorder = collector.record(folder=tmp_path / "dumps", strict=True)
+    gpu.launch("kernel")
+    gpu.synchronize()
+    shutil.rmtree(recorder._ring)
+    removal = f"the folder of its records, {recorder._ring}, was removed"
+    printed = ""
+    while removal not in printed:  # the test's time limit ends the wait
+        time.sleep(0.05)
+        printed += capsys.readouterr().err
+    assert f"the recorder cannot write any more: {removal}" in printed
+    assert not recorder.is_running
+    with pytest.warns(CollectorWarning, match=f"nothing is dumped: {removal}"):
+        assert recorder.dump() is None
+    with pytest.warns(CollectorWarning, match="can no longer write: its file was removed"):
+        recorder.stop()
+
+
 def test_closed_segments_are_dumped_where_no_segment_can_be_closed(gpu, tmp_path, monkeypatch):
     with collector.record(folder=tmp_path, strict=True) as recorder:
         gpu.launch("first")
