@@ -213,7 +213,8 @@ def test_a_stream_that_cannot_begin_its_next_segment_is_incomplete_in_every_outp
         session.stop()
     (journal / "000003.journal").rmdir()
     found = session.recording
-    assert 0 < len(found.kernels) < 1200
+    assert len(found.api_calls) > 0  # kernels may come back only in later segments
+    assert len(found.kernels) < 1200
     assert found.counters["journal_broke_off"] == found.ledger.interrupted == 1
     told, *_ = found.ledger.losses()
     assert told.startswith("the recording broke off while its program went on")
