@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--run",
         default="",
-        help="name of the run (the time at which the first step began); runs of a dataset keep theirs",
+        help="name of the run of all files (the time at which the first of them began); runs of a dataset keep theirs",
     )
     parser.add_argument(
         "--events",

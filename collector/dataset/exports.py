@@ -57,13 +57,14 @@ def export_steps(
     """Add the steps in files to a dataset; return their number.
 
     The rank of a file is that of its devices, the one that the file states, or the one in its name (``rank3``), else 0.
-    Its step is the number in its name (``step_12``, ``timeline-12``) if all names have one; otherwise the files are
-    counted. The folder of another dataset is copied step by step, which makes few large files of many small ones.
+    Its step is the number in its name (``step_12``, ``timeline-12``) if all files have one; otherwise the files are
+    counted. The folder of another dataset is copied step by step, which makes few large files of many small ones: its
+    steps keep their runs, ranks and numbers.
 
     Args:
         paths: files of steps, and folders of datasets.
         folder: of the dataset.
-        run: the name of the run; by default the time at which the first step began.
+        run: the name of the run of all files; by default the time at which the step of the first began.
         label: a text about the run.
         draw_events: fill ``trace_events`` with the events of a Chrome trace of each step; steps that were read from
             such a trace have the events of their file in any case.
@@ -78,7 +79,8 @@ def export_steps(
         for each in _steps_in(paths):
             on_step(each.step)
             recording = each.step.recording
-            run = run or each.run or run_at(recording.clock.cupti_start_ns + recording.clock.offset_ns)
+            if not each.run:  # the steps of all files are one run
+                run = run or run_at(recording.clock.cupti_start_ns + recording.clock.offset_ns)
             place = (each.run or run, each.rank)
             if place not in writers:
                 writer = DatasetWriter(folder, run=place[0], rank=each.rank, label=label, known=each.known)
@@ -92,14 +94,17 @@ def export_steps(
 
 
 def _steps_in(paths: Sequence[Path]) -> Iterator[_StepToWrite]:
-    numbers = [step_number(path.name) for path in paths]
-    are_numbered = all(number is not None for number in numbers)
-    if are_numbered:
-        paths = sorted(paths, key=lambda path: step_number(path.name) or 0)
+    """The steps of datasets, which have numbers, and then those of files, which may be counted after them."""
+    files = []
     for path in paths:
         if is_dataset(path):
             yield from _steps_of_dataset(Dataset(path))
-            continue
+        else:
+            files.append(path)
+    are_numbered = all(step_number(path.name) is not None for path in files)
+    if are_numbered:
+        files.sort(key=lambda path: step_number(path.name) or 0)
+    for path in files:
         step = load(path)
         rank = rank_of(step) or 0
         number = step_number(path.name) if are_numbered else None

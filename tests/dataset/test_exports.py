@@ -19,6 +19,7 @@ pytest.importorskip("duckdb")
 
 from collector.dataset import Dataset, DatasetWriter
 from collector.dataset.database import Database
+from collector.dataset.dataset_writer import run_at
 from collector.dataset.exports import ingest
 from collector.dataset.trace_events import drawn_events
 from collector.formats.step import RecordingSource, Step
@@ -98,6 +99,26 @@ def test_many_small_files_become_few(files, tmp_path):
         .sort_by([("rank", "ascending"), ("step", "ascending"), ("id", "ascending")])
         .equals(many.table("kernels").sort_by([("rank", "ascending"), ("step", "ascending"), ("id", "ascending")]))
     )
+
+
+def _steps_and_names(dataset):
+    rows = dataset.table("kernels")
+    return sorted(zip(rows["run"].to_pylist(), rows["step"].to_pylist(), rows["name"].to_pylist(), strict=True))
+
+
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize("run", ["", "monday", "tuesday"])
+def test_the_run_and_number_of_a_file_do_not_depend_on_a_dataset_beside_it(build, tmp_path, run, order):
+    file, runs = tmp_path / "step_7.gpurec", tmp_path / "runs"
+    build.kernel("old", 0)
+    with DatasetWriter(runs, run="monday") as writer:
+        writer.write(build.recording())
+    build.rows["kernels"].clear()
+    build.kernel("new", 0).recording().save(file)
+    own = run or run_at(build.clock["wall_start_ns"])
+    target, inputs = tmp_path / "out", [str(file), str(runs)]
+    assert main(["export", *inputs[::order], "--to", "parquet", str(target), *(["--run", run] if run else [])]) == 0
+    assert _steps_and_names(Dataset(target)) == sorted([("monday", 0, "old"), (own, 7, "new")])
 
 
 @pytest.mark.medium
