@@ -1,7 +1,8 @@
 """The files of a dataset: ``DIR/<table>/run=<name>/rank=<number>/part-<first step>.parquet`` and ``DIR/schema.json``.
 
-A part is one writer's steps: a file for each table that has rows. The part's file of ``steps`` is renamed into place
-last, and only parts that have one are read, so that a writer that was killed leaves nothing half written behind.
+A part is one writer's steps: a file for each table that has rows. The part's file of ``steps`` gets its name last, and
+only parts that have one are read, so that a writer that was killed leaves nothing half written behind. The numbers of
+its steps are those of no other part, and none of another part's lies between them (`collector.dataset.step_claims`).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 import os
 import re
 from collections import defaultdict
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -101,8 +103,8 @@ def is_dataset(folder: Path) -> bool:
     return is_regular_file(folder / SCHEMA_FILE)
 
 
-def files_of(folder: Path, run: str | None = None, rank: int = 0) -> DatasetFiles:
-    """The files of a dataset, or only those of one rank of a run.
+def files_of(folder: Path) -> DatasetFiles:
+    """The files of a dataset.
 
     Raises:
         InvalidFileError: the folder holds no dataset, or one of another version.
@@ -110,12 +112,7 @@ def files_of(folder: Path, run: str | None = None, rank: int = 0) -> DatasetFile
     check_schema(folder)
     found: dict[str, dict[Part, Path]] = defaultdict(dict)
     foreign = []
-    if run is None:
-        paths = sorted(folder.rglob("*.parquet"))
-    else:
-        own = [path_of(folder, table, Part(run, rank, 0)).parent for table in tables().values()]
-        paths = [path for place in own for path in sorted(place.glob("*.parquet"))]
-    for path in paths:
+    for path in sorted(folder.rglob("*.parquet")):
         place = _place(path.relative_to(folder))
         if place is None:
             foreign.append(path)
@@ -130,17 +127,23 @@ def files_of(folder: Path, run: str | None = None, rank: int = 0) -> DatasetFile
     return DatasetFiles(found, tuple(sorted(unfinished)), tuple(foreign))
 
 
+def first_step_of(name: str) -> int | None:
+    """The first step of the part whose file has a name, or None."""
+    found = _PART.fullmatch(name)
+    return None if found is None else int(found[1])
+
+
 def _place(path: Path) -> tuple[str, Part] | None:
     """The table and the part that the path of a file says, or None."""
     table = tables().get(path.parts[0])
-    name = _PART.fullmatch(path.name)
+    first_step = first_step_of(path.name)
     folders = path.parts[1:-1]
-    if table is None or name is None or len(folders) != 1 + table.has_rank or not folders[0].startswith("run="):
+    if table is None or first_step is None or len(folders) != 1 + table.has_rank or not folders[0].startswith("run="):
         return None
     rank = folders[1].removeprefix("rank=") if table.has_rank else "0"
     if not rank.isdecimal() or (table.has_rank and folders[1] != f"rank={rank}"):
         return None
-    return table.name, Part(unquote(folders[0].removeprefix("run=")), int(rank), int(name[1]))
+    return table.name, Part(unquote(folders[0].removeprefix("run=")), int(rank), first_step)
 
 
 def make_dataset(folder: Path) -> None:
@@ -214,11 +217,37 @@ def schema_document() -> dict[str, Any]:
     }
 
 
+def temporary_path(path: Path, token: str = "") -> Path:
+    """A name beside a file's own, until the file is complete; the folder is made.
+
+    Args:
+        path: of the file.
+        token: of the writer, by default one that no other file has.
+
+    Raises:
+        OutputError: the folder cannot be made.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise output_error(f"cannot make {path.parent}", error) from error
+    return path.with_name(f".{path.name.removeprefix('.')}.{token or new_token()}.part")
+
+
+def new_token() -> str:
+    """A part of names that no other process uses."""
+    return os.urandom(4).hex()
+
+
 def link_exclusively(temporary: Path, target: Path) -> bool:
     """Give a finished file its name, unless that is taken; return whether it was free."""
     try:
         os.link(temporary, target)
     except FileExistsError:
+        with suppress(FileNotFoundError):
+            if temporary.samefile(target):  # the first answer of a network file system was lost
+                temporary.unlink()
+                return True
         return False
     except OSError:  # a file system without links
         if target.exists():

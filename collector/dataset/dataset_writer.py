@@ -15,17 +15,19 @@ from collector.dataset.dataset_arrow import arrow_schema, table_of
 from collector.dataset.dataset_folder import (
     Part,
     check_run,
-    files_of,
     link_exclusively,
     make_dataset,
+    new_token,
     path_of,
     tables,
+    temporary_path,
 )
 from collector.dataset.dataset_tables import ARGS, COUNTERS, RANKS, RUNS, STEP, STEPS
+from collector.dataset.step_claims import AliveWriter, StepClaims
 from collector.dataset.step_facts import step_facts
 from collector.dataset.step_tables import args_table, counters_table, step_tables, steps_row
 from collector.errors import OutputError
-from collector.files.atomic_files import expanded, output_error
+from collector.files.atomic_files import expanded
 from collector.formats.output_paths import filled_path
 from collector.recording.run_label import RunLabel
 from collector.runtime.launcher_ranks import launched_world_size
@@ -46,6 +48,9 @@ ROWS_OF_GROUP = 100_000
 """Steps are collected until a row group has this many rows; a larger step is a group of its own."""
 BYTES_OF_PART = 256 << 20
 """When the largest file of a part has this many bytes, the part is finished and the next one begins."""
+_PATIENCE_S = 1.0
+"""So long a writer waits for another one to finish with numbers that it needs."""
+_PAUSE_S = 0.005
 _STARTED_NS = time.time_ns()
 
 
@@ -72,7 +77,7 @@ class DatasetWriter:
     """Writes the steps of one rank of a run into a dataset, which may have other runs, ranks and earlier steps.
 
     Existing files are not changed: a writer makes new files, which appear when it is closed without an error. Several
-    ranks can write at the same time.
+    ranks can write at the same time, and several processes the steps of one rank.
 
     Args:
         folder: of the dataset, made where it does not exist; `collector.formats.output_paths.filled_path` lists the
@@ -108,8 +113,14 @@ class DatasetWriter:
         self._num_pending = 0
         self._part: Part | None = None
         self._writers: dict[str, tuple[Any, Path]] = {}
+        self._token = new_token()
+        self._alive: AliveWriter | None = None
         self._base_ns: int | None = None
-        self._last_step = self._begin_after()
+        self._claims = StepClaims(self._folder, self._run, rank)
+        self._claims.delete_abandoned()
+        self._last_step = self._claims.last_written()
+        self._next_step = self._claims.next_free()
+        self._keeps_numbers = False
 
     def __enter__(self) -> DatasetWriter:
         return self
@@ -130,11 +141,11 @@ class DatasetWriter:
         name: str = "",
         copied: Mapping[str, pa.Table] | None = None,
     ) -> int:
-        """Add a step; return its number.
+        """Add a step; return its number, for which a later one is taken if another writer's step gets it first.
 
         Args:
             recording: of the step.
-            step: its number, larger than that of the rank's last step; by default the next one.
+            step: its number, larger than that of the rank's last step, which it keeps; by default the next one.
             name: of the step.
             copied: rows of further tables of the dataset, such as those of ``trace_events`` that
                 `collector.dataset.trace_events` makes, or of tables of facts for which another dataset has better
@@ -143,7 +154,7 @@ class DatasetWriter:
         Raises:
             OutputError: the rank has a step of this number or a later one already, or a file cannot be written.
         """
-        number = self._last_step + 1 if step is None else step
+        number = self._next_step if step is None else step
         if number <= self._last_step:
             raise OutputError(
                 f"{self._folder}: rank {self._rank} of the run {self._run} has a step {self._last_step} already, and "
@@ -164,56 +175,92 @@ class DatasetWriter:
                 steps = np.full(rows.num_rows, number, np.int64)
                 found[table] = table_of(tables()[table], {**_columns(rows), STEP.name: steps})
         found[STEPS.name] = steps_row(recording, number, self._base_ns, without_surrogates(name))
-        self._last_step = number
-        self._part = self._part or Part(self._run, self._rank, number)
+        self._last_step, self._next_step = number, number + 1
+        if self._part is None:
+            self._part, self._keeps_numbers = Part(self._run, self._rank, number), False
+        self._keeps_numbers |= step is not None
         for table, rows in found.items():
             self._pending.setdefault(table, []).append(rows)
             self._num_pending += rows.num_rows
         if self._num_pending >= ROWS_OF_GROUP:
             self._write_pending()
-        return number
+        return self._last_step
 
     def close(self) -> None:
-        """Finish the files, and let them appear."""
+        """Finish the files, and let them appear.
+
+        Raises:
+            OutputError: another process has added a step of a number that was given, or a file cannot be written.
+        """
         self._write_pending()
         part, self._part = self._part, None
         writers, self._writers = self._writers, {}
         if part is None:
             return
+        files = {name: temporary for name, (_, temporary) in writers.items()}
         with ExitStack() as undo:
-            for writer, temporary in writers.values():
-                undo.callback(temporary.unlink, missing_ok=True)
+            undo.callback(self._discard, files)
+            for writer, _ in writers.values():
                 writer.close()
-            for name, (_, temporary) in writers.items():
-                if name != STEPS.name:
-                    temporary.replace(path_of(self._folder, tables()[name], part))
-            if not link_exclusively(writers[STEPS.name][1], path_of(self._folder, STEPS, part)):
-                raise OutputError(f"{self._folder}: another process writes rank {part.rank} of the run {part.run}")
+            self._publish(files, range(part.first_step, self._last_step + 1))
 
     def abort(self) -> None:
         """Discard the unfinished files."""
         self._part, self._pending, self._num_pending = None, {}, 0
-        for writer, temporary in self._writers.values():
+        writers, self._writers = self._writers, {}
+        for writer, _ in writers.values():
             writer.close()
+        self._discard({name: temporary for name, (_, temporary) in writers.items()})
+
+    def _discard(self, files: Mapping[str, Path]) -> None:
+        for temporary in files.values():
             temporary.unlink(missing_ok=True)
-        self._writers = {}
+        if self._alive is not None:
+            self._alive.release()
 
-    def _begin_after(self) -> int:
-        """The last step of this rank, or -1; what a writer of it that was killed left unfinished is deleted."""
-        files = files_of(self._folder, self._run, self._rank)
-        for path in (*files.unfinished, *self._abandoned()):
-            path.unlink(missing_ok=True)
-        if not (written := files.of(STEPS.name)):
-            return -1
-        steps = optional_package("pyarrow.parquet").read_table(written[-1], columns=["step"], partitioning=None)["step"]
-        last: int = max(steps.to_pylist())
-        return last
+    def _publish(self, files: dict[str, Path], steps: range) -> None:
+        """Give the files of a part their names; with later numbers, where other writers' steps have those of the part.
 
-    def _abandoned(self) -> list[Path]:
-        """Temporary files of this rank that nobody has written to for so long that their writer must be dead."""
-        places = [path_of(self._folder, table, Part(self._run, self._rank, 0)).parent for table in tables().values()]
-        paths = (path for place in places for path in place.glob(".part-*.part"))
-        return [path for path in paths if time.time() - _written_at(path) > _ABANDONED_AFTER_S]
+        Args:
+            files: of the tables; those that are made again with later numbers take the place of the first ones.
+            steps: from the first number of the part to the last one.
+        """
+        waits_until = time.monotonic() + _PATIENCE_S
+        while True:
+            with self._claims.claim(steps) as are_ours:
+                if are_ours:
+                    self._link(files, steps.start)
+                    return
+            is_late = time.monotonic() > waits_until
+            if self._keeps_numbers and (is_late or self._claims.are_written(steps)):
+                raise self._taken(steps)
+            later = max(self._claims.next_free() - steps.start, int(is_late))  # at last without a claim that has no end
+            if later <= 0 or self._keeps_numbers:
+                time.sleep(_PAUSE_S * (1 + os.urandom(1)[0]) / 256)  # two that wait for each other wake one by one
+                continue
+            steps = range(steps.start + later, steps.stop + later)
+            for name, temporary in files.items():
+                files[name] = _renumbered(temporary, self._path(name, steps.start), name, later, self._token)
+            self._last_step, self._next_step = steps.stop - 1, steps.stop
+
+    def _link(self, files: Mapping[str, Path], first_step: int) -> None:
+        """Let the files of a part appear, whose numbers are claimed; that of ``steps`` last."""
+        self._claims.delete_files(first_step)
+        for name in sorted(files, key=STEPS.name.__eq__):
+            if not link_exclusively(files[name], self._path(name, first_step)):
+                raise OutputError(f"{self._folder}: another process writes rank {self._rank} of the run {self._run}")
+
+    def _taken(self, steps: range) -> OutputError:
+        numbers = f"step {steps.start}" if len(steps) == 1 else f"one of the steps {steps.start} to {steps.stop - 1}"
+        remedy = "Name another run (COLLECTOR_RUN, or --run of collector export)"
+        if (claim := self._claims.claim_path(steps.start)).exists():
+            remedy += f"; if that process was killed, delete {claim}"
+        return OutputError(
+            f"{self._folder}: another process adds {numbers} of rank {self._rank} to the run {self._run}", remedy
+        )
+
+    def _path(self, name: str, first_step: int) -> Path:
+        return path_of(self._folder, tables()[name], Part(self._run, self._rank, first_step))
 
     def _base_of_run(self, recording: Recording) -> int:
         """Unix time from which the run's times are counted: the first step's of the writer that came first."""
@@ -256,7 +303,7 @@ class DatasetWriter:
 
     def _write_once(self, name: str, path: Path, row: dict[str, Any]) -> None:
         """Write a file of one row, unless another process does so first."""
-        temporary = _temporary(path)
+        temporary = temporary_path(path)
         with ExitStack() as undo:
             undo.callback(temporary.unlink, missing_ok=True)
             table = table_of(tables()[name], {key: [value] for key, value in row.items()})
@@ -272,30 +319,14 @@ class DatasetWriter:
         for name, parts in pending.items():
             rows = parts[0] if len(parts) == 1 else pa.concat_tables(parts).unify_dictionaries()
             if name not in self._writers:
-                self._writers[name] = _opened(path_of(self._folder, tables()[name], self._part), name)
+                temporary = temporary_path(self._path(name, self._part.first_step), self._token)
+                self._writers[name] = _opened(temporary, name), temporary
+                if name == STEPS.name:
+                    self._alive = AliveWriter(temporary)
             writer, _ = self._writers[name]
             writer.write_table(rows.cast(writer.schema) if rows.schema != writer.schema else rows, len(rows))
         if any(path.stat().st_size > BYTES_OF_PART for _, path in self._writers.values()):
             self.close()
-
-
-def _temporary(path: Path) -> Path:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise output_error(f"cannot make {path.parent}", error) from error
-    return path.with_name(f".{path.name}.{os.urandom(4).hex()}.part")
-
-
-_ABANDONED_AFTER_S = 86_400
-
-
-def _written_at(path: Path) -> float:
-    """When a file was last written to; now, where it is gone."""
-    try:
-        return path.stat().st_mtime
-    except OSError:
-        return time.time()
 
 
 _PRUNED_BY = ("step", "id", "start_ns", "duration_ns", "device_id", "stream_id", "correlation_id", "index", "at_ns")
@@ -305,8 +336,8 @@ _VALUES_AT_ONCE = 1 << 16
 """Of a column; Parquet's own default of 1,024 takes twice as long for texts."""
 
 
-def _opened(path: Path, name: str) -> tuple[Any, Path]:
-    """A writer of a table's file, and the temporary path of the file.
+def _opened(path: Path, name: str) -> Any:
+    """A writer of a table's file.
 
     Numbers are stored as differences, in the fewest bits: in half the time that it takes to look for equal ones. After
     that Snappy leaves a tenth more bytes than Zstandard, and takes a fifth less of the time of writing.
@@ -323,9 +354,8 @@ def _opened(path: Path, name: str) -> tuple[Any, Path]:
             for field, column in zip(schema, table.columns, strict=True)
         ]
     )
-    temporary = _temporary(path)
-    writer = parquet.ParquetWriter(
-        temporary,
+    return parquet.ParquetWriter(
+        path,
         stored,
         compression={column: "snappy" if column in packed else "zstd" for column in schema.names},
         compression_level={column: 1 for column in schema.names if column not in packed},
@@ -335,7 +365,25 @@ def _opened(path: Path, name: str) -> tuple[Any, Path]:
         write_statistics=[column for column in schema.names if column in _PRUNED_BY],
         write_batch_size=_VALUES_AT_ONCE,
     )
-    return writer, temporary
+
+
+def _renumbered(file: Path, target: Path, name: str, later: int, token: str) -> Path:
+    """A temporary file with the rows of another, which is deleted, and step numbers that are larger by ``later``."""
+    parquet, compute = optional_package("pyarrow.parquet"), optional_package("pyarrow.compute")
+    temporary = temporary_path(target, token)
+    with ExitStack() as undo:
+        undo.callback(temporary.unlink, missing_ok=True)
+        texts = [column.name for column in tables()[name].columns if column.type == "string"]
+        with parquet.ParquetFile(file, read_dictionary=texts) as read, _opened(temporary, name) as writer:
+            place = writer.schema.get_field_index(STEP.name)
+            for group in range(read.num_row_groups):
+                rows = read.read_row_group(group)
+                steps = compute.add(rows[STEP.name], later)
+                rows = rows.set_column(place, writer.schema.field(place), steps)
+                writer.write_table(rows.cast(writer.schema), len(rows))
+        file.unlink()
+        undo.pop_all()
+    return temporary
 
 
 def _columns(table: pa.Table) -> dict[str, Any]:

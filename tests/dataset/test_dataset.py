@@ -18,9 +18,11 @@ from collector.recording.cupti_enums import ALLOCATION, RELEASE
 
 pytest.importorskip("pyarrow")
 
-from collector.dataset import Dataset, DatasetWriter
-from collector.dataset.dataset_folder import Part, path_of, tables
+from collector.dataset import Dataset, DatasetWriter, dataset_writer
+from collector.dataset.dataset_folder import Part, link_exclusively, path_of, tables
 from collector.dataset.dataset_tables import RECORDED_TABLES
+from collector.dataset.trace_events import drawn_events
+from collector.formats.step import RecordingSource, Step
 
 
 def answers(step):
@@ -249,6 +251,215 @@ def test_what_a_killed_writer_left_is_not_read_and_the_next_write_goes_on(exampl
     dataset = write(tmp_path, example)
     assert [key.step for key in dataset.keys] == [0, 1]
     assert not dataset.files.unfinished
+
+
+@pytest.fixture
+def named(build):
+    """Makes a recording of one kernel."""
+
+    def recording(name):
+        build.rows["kernels"].clear()
+        return build.kernel(name, 0).recording()
+
+    return recording
+
+
+def names_by_step(folder):
+    """The names of the kernels, and of the kernels in the facts, by step; a step without kernels has none."""
+    dataset = Dataset(folder)
+    found = {key.step: [] for key in dataset.keys}
+    for table in ("kernels", "step_kernel_names"):
+        rows = dataset.table(table)
+        for step, name in zip(rows["step"].to_pylist(), rows["name"].to_pylist(), strict=True):
+            found[step].append(name)
+    return found
+
+
+def test_of_two_writers_of_a_rank_the_later_takes_the_next_numbers(named, tmp_path):
+    first, second = (DatasetWriter(tmp_path, run="a") for _ in range(2))
+    first.write(named("first"))
+    second.write(named("second"))
+    second.write(named("third"))
+    first.close()
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.parquet")}
+    second.close()
+    assert second.write(named("fourth")) == 3
+    second.close()
+    assert names_by_step(tmp_path) == {at: [name] * 2 for at, name in enumerate(("first", "second", "third", "fourth"))}
+    assert all(path.read_bytes() == content for path, content in before.items())
+    assert not [path for path in tmp_path.rglob(".*") if path.is_file()]
+
+
+@pytest.mark.medium
+def test_steps_that_get_later_numbers_have_the_files_of_steps_with_these_numbers(example, tmp_path, monkeypatch):
+    monkeypatch.setattr("collector.dataset.dataset_writer.ROWS_OF_GROUP", 10)
+    copied = {"trace_events": drawn_events(Step(RecordingSource(example)))}
+    for name in ("one", "two"):
+        write(tmp_path / name, example)
+    late = DatasetWriter(tmp_path / "one", run="a")
+    late.write(example, name="warm-up", copied=copied)
+    late.write(example)
+    for name in ("one", "two"):
+        write(tmp_path / name, example)
+    late.close()
+    with DatasetWriter(tmp_path / "two", run="a") as writer:
+        writer.write(example, name="warm-up", copied=copied)
+        writer.write(example)
+    one, two = (
+        {path.relative_to(tmp_path / name): path.read_bytes() for path in (tmp_path / name).rglob("*.*")}
+        for name in ("one", "two")
+    )
+    assert one == two
+
+
+def test_a_number_that_was_given_is_kept_or_refused(named, tmp_path, monkeypatch):
+    monkeypatch.setattr("collector.dataset.dataset_writer._PATIENCE_S", 0)
+    first, second, third = (DatasetWriter(tmp_path, run="a") for _ in range(3))
+    first.write(named("first"), step=5)
+    second.write(named("second"), step=4)
+    second.write(named("second"), step=6)
+    third.write(named("third"), step=7)
+    first.close()
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.parquet")}
+    with pytest.raises(OutputError, match="another process adds one of the steps 4 to 6 of rank 0 to the run a"):
+        second.close()
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*.parquet")} == before
+    third.close()
+    assert names_by_step(tmp_path) == {5: ["first"] * 2, 7: ["third"] * 2}
+    assert not [path for path in tmp_path.rglob(".*") if path.is_file()]
+
+
+def test_a_writer_that_begins_or_ends_while_another_gives_its_files_names_takes_none_of_them(
+    named, tmp_path, monkeypatch
+):
+    """Before each name that one writer gives to a file, another writer begins, and one that had begun before ends."""
+    waiting = []
+    link = dataset_writer.link_exclusively
+
+    def link_after_another_writer(temporary, target):
+        if target.parent.parent.parent.name in ("kernels", "ledger", "steps") and waiting:
+            writer = waiting.pop()
+            writer.close()
+            write(tmp_path, named("begun later"))
+        return link(temporary, target)
+
+    for _ in range(3):
+        waiting.append(DatasetWriter(tmp_path, run="a"))
+    for writer in waiting:
+        writer.write(named("begun before"))
+    monkeypatch.setattr(dataset_writer, "link_exclusively", link_after_another_writer)
+    write(tmp_path, named("first"))
+    found = names_by_step(tmp_path)
+    assert sorted(found) == list(range(7))
+    assert sorted(found.values()) == [["begun before"] * 2] * 3 + [["begun later"] * 2] * 3 + [["first"] * 2]
+    assert not Dataset(tmp_path).files.unfinished
+
+
+_WRITING_PROGRAM = """
+import sys
+from collector.dataset import DatasetWriter
+from collector.recording.recording import Recording
+step = Recording.load(sys.argv[2])
+for _ in range(15):
+    with DatasetWriter(sys.argv[1], run="a") as writer:
+        writer.write(step, name=sys.argv[3])
+"""
+
+
+@pytest.mark.slow
+def test_two_processes_of_a_rank_add_all_their_steps(named, tmp_path):
+    folder = tmp_path / "runs"
+    processes = []
+    for name in ("one", "two"):
+        named(name).save(tmp_path / f"{name}.gpurec")
+        command = [sys.executable, "-c", _WRITING_PROGRAM, str(folder), str(tmp_path / f"{name}.gpurec"), name]
+        processes.append(subprocess.Popen(command))
+    assert [process.wait() for process in processes] == [0, 0]
+    steps = Dataset(folder).table("steps")
+    assert names_by_step(folder) == dict(
+        zip(steps["step"].to_pylist(), ([name] * 2 for name in steps["name"].to_pylist()), strict=True)
+    )
+    assert sorted(steps["step"].to_pylist()) == list(range(30))
+    assert not [path for path in folder.rglob(".*") if path.is_file()]
+
+
+_KILLED_AT_THE_END = """
+import os, signal, sys
+from collector.dataset import DatasetWriter, dataset_writer
+from collector.recording.recording import Recording
+link = dataset_writer.link_exclusively
+def link_or_die(temporary, target):
+    if target.parts[-4:-2] == ("steps", "run=a"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return link(temporary, target)
+dataset_writer.link_exclusively = link_or_die
+with DatasetWriter(sys.argv[1], run="a") as writer:
+    for _ in range(2):
+        writer.write(Recording.load(sys.argv[2]))
+"""
+
+
+@pytest.mark.slow
+def test_steps_that_a_killed_writer_was_adding_are_left_out_and_deleted_later(named, tmp_path):
+    folder = tmp_path / "runs"
+    named("killed").save(tmp_path / "step.gpurec")
+    command = [sys.executable, "-c", _KILLED_AT_THE_END, str(folder), str(tmp_path / "step.gpurec")]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    assert Dataset(folder).files.unfinished
+    write(folder, named("next"))
+    assert names_by_step(folder) == {2: ["next"] * 2}
+    for path in folder.rglob(".*"):
+        os.utime(path, (0, 0))
+    write(folder, named("last"))
+    assert names_by_step(folder) == {2: ["next"] * 2, 3: ["last"] * 2}
+    assert not Dataset(folder).files.unfinished
+    assert not [path for path in folder.rglob(".*") if path.is_file()]
+
+
+def test_a_number_that_a_killed_writer_claimed_is_refused_with_the_file_to_delete(named, tmp_path, monkeypatch):
+    monkeypatch.setattr("collector.dataset.dataset_writer._PATIENCE_S", 0)
+    write(tmp_path, named("first"))
+    claim = tmp_path / "steps" / "run=a" / "rank=0" / ".part-5.claim"
+    claim.write_text("7")
+    writer = DatasetWriter(tmp_path, run="a")
+    writer.write(named("again"), step=5)
+    with pytest.raises(OutputError, match="adds step 5 of rank 0 to the run a") as refused:
+        writer.close()
+    assert str(claim) in refused.value.remedy
+    claim.unlink()
+    with DatasetWriter(tmp_path, run="a") as writer:
+        writer.write(named("again"), step=5)
+    assert names_by_step(tmp_path) == {0: ["first"] * 2, 5: ["again"] * 2}
+
+
+def test_files_of_a_writer_that_is_alive_are_never_abandoned(example, tmp_path, monkeypatch):
+    monkeypatch.setattr("collector.dataset.dataset_writer.ROWS_OF_GROUP", 1)
+    with DatasetWriter(tmp_path, run="a") as writer:
+        writer.write(example)
+        files = list(tmp_path.rglob(".*.part"))
+        assert files
+        for path in files:
+            os.utime(path, (0, 0))
+        write(tmp_path, example)
+        assert all(path.exists() for path in files)
+    assert [answers(step) for step in Dataset(tmp_path)] == [answers(example)] * 2
+
+
+def test_a_name_that_is_taken_before_the_answer_of_a_network_file_system_is_lost_is_the_writers_own(
+    tmp_path, monkeypatch
+):
+    link = os.link
+
+    def link_twice(source, target):
+        link(source, target)
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", link_twice)
+    for name, is_free in (("one", True), ("two", False)):
+        (tmp_path / name).write_text(name)
+        assert link_exclusively(tmp_path / name, tmp_path / "target") == is_free
+    assert (tmp_path / "target").read_text() == "one"
+    assert not (tmp_path / "one").exists()
 
 
 _KILLED_PROGRAM = """
