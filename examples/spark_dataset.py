@@ -20,7 +20,8 @@ def create_views(spark: Any, folder: str) -> None:
     """Make a temporary view for each table and each view of a dataset.
 
     The types are those of schema.json, because Spark takes a run that is called ``1234`` for a number. A table that has
-    no rows yet has no files, and becomes an empty one.
+    no rows yet has no files, and becomes an empty one. The files of ``steps`` are listed first: whatever is added
+    meanwhile, other tables have all rows of these steps.
 
     Args:
         spark: the session.
@@ -30,7 +31,7 @@ def create_views(spark: Any, folder: str) -> None:
 
     ((_, text),) = spark.sparkContext.wholeTextFiles(f"{folder}/schema.json").collect()
     document = json.loads(text)
-    for name, table in document["tables"].items():
+    for name, table in sorted(document["tables"].items(), key=lambda each: each[0] != "steps"):
         partitions = {"run": "STRING", "rank": "INT"}
         columns = [f"`{each['name']}` {_TYPES[each['type']]}" for each in table["columns"]]
         schema = ", ".join([*columns, *(f"{place} {partitions[place]}" for place in table["partitions"])])

@@ -39,7 +39,7 @@ class StepKey(NamedTuple):
 
 
 class Dataset(Sequence[Step]):
-    """The steps in the folder of a dataset, in order of runs, ranks and numbers.
+    """The steps that are in the folder of a dataset when it is opened, in order of runs, ranks and numbers.
 
     >>> dataset = Dataset("runs")  # doctest: +SKIP
     >>> analysis.kernels(dataset)  # doctest: +SKIP

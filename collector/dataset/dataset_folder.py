@@ -69,7 +69,7 @@ class DatasetFiles:
     by_table: Mapping[str, Mapping[Part, Path]]
     """Table -> part -> file; of ``runs`` and ``ranks`` too, whose parts have the first step 0."""
     unfinished: tuple[Path, ...]
-    """Files of parts that were not written completely."""
+    """Files of parts that were not complete when the files were listed."""
     foreign: tuple[Path, ...]
     """Parquet files that do not belong to a dataset."""
 
@@ -106,25 +106,25 @@ def is_dataset(folder: Path) -> bool:
 def files_of(folder: Path) -> DatasetFiles:
     """The files of a dataset.
 
+    ``steps`` is listed first: steps that are added meanwhile are then absent from all tables, not from some.
+
     Raises:
         InvalidFileError: the folder holds no dataset, or one of another version.
     """
     check_schema(folder)
+    steps = (_place(path.relative_to(folder)) for path in (folder / STEPS.name).rglob("*.parquet"))
+    finished = {place[1] for place in steps if place is not None}
     found: dict[str, dict[Part, Path]] = defaultdict(dict)
-    foreign = []
+    unfinished, foreign = [], []
     for path in sorted(folder.rglob("*.parquet")):
         place = _place(path.relative_to(folder))
         if place is None:
             foreign.append(path)
-        else:
+        elif place[1] in finished or place[0] in (RUNS.name, RANKS.name):
             found[place[0]][place[1]] = path
-    finished = found.get(STEPS.name, {})
-    unfinished = []
-    for name, parts in found.items():
-        if name not in (RUNS.name, RANKS.name):
-            unfinished += [path for part, path in parts.items() if part not in finished]
-            found[name] = {part: path for part, path in parts.items() if part in finished}
-    return DatasetFiles(found, tuple(sorted(unfinished)), tuple(foreign))
+        elif place[0] != STEPS.name:
+            unfinished.append(path)
+    return DatasetFiles(found, tuple(unfinished), tuple(foreign))
 
 
 def first_step_of(name: str) -> int | None:

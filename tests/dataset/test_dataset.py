@@ -374,6 +374,12 @@ def test_two_processes_of_a_rank_add_all_their_steps(named, tmp_path):
         named(name).save(tmp_path / f"{name}.gpurec")
         command = [sys.executable, "-c", _WRITING_PROGRAM, str(folder), str(tmp_path / f"{name}.gpurec"), name]
         processes.append(subprocess.Popen(command))
+    whole = 0
+    while any(process.poll() is None for process in processes):
+        if (folder / "schema.json").exists():
+            assert all(len(names) == 2 for names in names_by_step(folder).values())
+            whole += 1
+    assert whole
     assert [process.wait() for process in processes] == [0, 0]
     steps = Dataset(folder).table("steps")
     assert names_by_step(folder) == dict(
@@ -460,6 +466,26 @@ def test_a_name_that_is_taken_before_the_answer_of_a_network_file_system_is_lost
         assert link_exclusively(tmp_path / name, tmp_path / "target") == is_free
     assert (tmp_path / "target").read_text() == "one"
     assert not (tmp_path / "one").exists()
+
+
+def test_a_step_that_appears_while_the_files_are_listed_is_whole_or_absent(example, tmp_path, monkeypatch):
+    write(tmp_path, example)
+    listed = type(tmp_path).rglob
+    waiting = [example]
+
+    def listed_slowly(path, pattern):
+        for each in sorted(path.iterdir()) if path == tmp_path else [path]:
+            yield from listed(each, pattern)
+            if each.name == "kernels" and waiting:
+                write(tmp_path, waiting.pop())
+
+    monkeypatch.setattr(type(tmp_path), "rglob", listed_slowly)
+    dataset = Dataset(tmp_path)
+    assert not waiting
+    assert [key.step for key in dataset.keys] == [0]
+    assert all(table in ("runs", "ranks") or len(parts) == 1 for table, parts in dataset.files.by_table.items())
+    assert answers(dataset[0]) == answers(example)
+    assert [answers(step) for step in Dataset(tmp_path)] == [answers(example)] * 2
 
 
 _KILLED_PROGRAM = """
