@@ -503,3 +503,27 @@ def test_runs_are_found_by_their_labels_and_their_trend_is_walked(ui, serving, b
     ui.page.wait_for_selector("nav[aria-label=views]")
     assert ui.page.inner_text("h1") == "run_0.gpurec"
     assert "batch 64" in ui.page.inner_text("header")
+
+
+def test_the_same_runs_are_compared_anew_where_they_are_split_at_another_place(ui, serving, build, tmp_path):
+    for number, name in enumerate(("a", "b", "c")):
+        build.kernel("gemm", 10_000 * number, 5000)
+        build.recording().save(tmp_path / f"{name}.gpurec")
+    ui.open(serving(tmp_path))
+    ui.page.wait_for_selector(".together")
+
+    def sides(before, now):
+        fields = ui.page.locator(".together input")
+        fields.nth(0).fill(before)
+        fields.nth(1).fill(now)
+        ui.page.get_by_role("button", name="compare").click()
+        ui.page.wait_for_selector("dl.sides")
+        return ui.page.locator("dl.sides dd").all_inner_texts()
+
+    assert sides("a.gpurec", "^b|^c") == ["a.gpurec", "b.gpurec, c.gpurec"]
+    ui.page.get_by_role("link", name="Runs").click()
+    assert sides("^a|^b", "c.gpurec") == ["a.gpurec, b.gpurec", "c.gpurec"]
+    ui.page.go_back()
+    ui.page.go_back()
+    ui.page.wait_for_selector("dl.sides")
+    assert ui.page.locator("dl.sides dd").all_inner_texts() == ["a.gpurec", "b.gpurec, c.gpurec"]

@@ -46,9 +46,9 @@ async function island(name) {
 export const isServed = document.getElementById("data") === null;
 
 /** The data of the file, or of some runs of a server.
- * @param {import("./server.js").Session} [session] @param {string[]} [ids] @returns {Promise<Page>} */
-export async function loadPage(session, ids) {
-  if (session && ids) return loadServedPage(session, ids);
+ * @param {import("./server.js").Wanted} [wanted] @returns {Promise<Page>} */
+export async function loadPage(wanted) {
+  if (wanted) return loadServedPage(wanted);
   const page = JSON.parse(new TextDecoder().decode(await island("data")));
   return { ...page, steps: page.steps.map((/** @type {Step} */ step) => ({ ...step, listed: step.answers, whole: step.answers })) };
 }

@@ -21,15 +21,20 @@ export function Served() {
   const [session, setSession] = useState(/** @type {Session | null} */ (null));
   const [listed, setListed] = useState(/** @type {{runs: Run[], left_out: number} | null} */ (null));
   const [why, setWhy] = useState("");
+  const [failures, setFailures] = useState(0);
   useEffect(() => {
     let timer = 0;
+    let isFailing = false;
     const look = async () => {
       try {
         const found = await loadRuns();
         if (found) setListed(found);
         setWhy("");
+        if (isFailing) setFailures((before) => before + 1);
+        isFailing = false;
       } catch (error) {
         setWhy(/** @type {Error} */ (error).message);
+        isFailing = true;
       }
       timer = setTimeout(look, LOOK_AGAIN_MS);
     };
@@ -43,14 +48,17 @@ export function Served() {
   if (!session || !listed) return html`<p class="state" role=${why ? "alert" : "status"}>${why ? printable(why) : "Loading …"}</p>`;
   return html`
     ${why && html`<p class="remark" role="alert">${printable(why)}</p>`}
-    <${Chosen} session=${session} listed=${listed} />`;
+    <${Chosen} session=${session} listed=${listed} failures=${failures} />`;
 }
 
-/** @param {{session: Session, listed: {runs: Run[], left_out: number}}} props */
-function Chosen({ session, listed }) {
-  const { runs: chosen, view } = state.value;
+/** The page of the chosen runs, or the list; `failures`: how often the server did not answer for a while, after which all is
+ * asked for again.
+ * @param {{session: Session, listed: {runs: Run[], left_out: number}, failures: number}} props */
+function Chosen({ session, listed, failures }) {
+  const { runs: chosen, before, view } = state.value;
   const ids = chosen ? chosen.split(",") : [];
   const versions = ids.map((id) => `${id} ${listed.runs.find((run) => run.id === id)?.version}`).join(",");
+  const wanted = `${chosen} ${before}`;
   const [page, setPage] = useState(/** @type {{of: string, page: import("./provider.js").Page} | null} */ (null));
   const [why, setWhy] = useState("");
   useEffect(() => {
@@ -58,12 +66,12 @@ function Chosen({ session, listed }) {
     let is = true;
     setWhy("");
     forgetAnswers();
-    loadPage(session, ids).then(
-      (found) => is && setPage({ of: chosen, page: found }),
+    loadPage({ session, ids, before }).then(
+      (found) => is && setPage({ of: wanted, page: found }),
       (error) => is && setWhy(error.message),
     );
     return () => { is = false; };
-  }, [versions]);
+  }, [versions, before, failures]);
   const run = listed.runs.find((each) => each.id === ids[0]);
   useEffect(() => { if (!chosen || view === "runs") document.title = printable(session.title); }, [chosen, view]);
   if (run && (view === "prof" || (run.kind === PROFILE && view !== "runs"))) {
@@ -77,8 +85,8 @@ function Chosen({ session, listed }) {
       <article><${Profile} key=${run.id} run=${run} /></article>`;
   }
   if (chosen && view !== "runs" && !why) {
-    if (page?.of !== chosen) return html`<p class="state" role="status">Loading …</p>`;
-    return html`<${Ready} key=${chosen}><${App} page=${page.page} /></${Ready}>`;
+    if (page?.of !== wanted) return html`<p class="state" role="status">Loading …</p>`;
+    return html`<${Ready} key=${wanted}><${App} page=${page.page} /></${Ready}>`;
   }
   return html`
     <header><h1>${printable(session.title)}</h1></header>

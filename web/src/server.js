@@ -9,6 +9,8 @@ import { token } from "./token.js";
 /** @typedef {{id: string, name: string, kind: string, bytes: number, modified_ms: number, version: string,
  *   refused: string}} Run */
 /** @typedef {{format: string, version: string, title: string, perfetto: boolean, first: string}} Session */
+/** @typedef {{session: Session, ids: string[], before: string}} Wanted `before`: how many of the runs, the first ones, the
+ *   others are compared with; "": they are not compared. */
 
 const NAMES_IN_TITLE = 3;
 /** Answers that are kept; the ones used longest ago are forgotten. */
@@ -124,8 +126,8 @@ function lazyAnswers(keys, path, asked, isListed) {
   return answers;
 }
 
-/** The page of some runs. @param {Session} session @param {string[]} ids @returns {Promise<Page>} */
-export async function loadServedPage(session, ids) {
+/** The page of some runs. @param {Wanted} wanted @returns {Promise<Page>} */
+export async function loadServedPage({ session, ids, before }) {
   const steps = await Promise.all(ids.map(async (id) => {
     const path = `/api/runs/${id}`;
     const step = await ask(path);
@@ -135,11 +137,11 @@ export async function loadServedPage(session, ids) {
     return { ...step, id, answers: answersOf(part), listed: answersOf(part, true), whole: answersOf(() => null) };
   }));
   const together = steps.length < 2 ? { answers: {}, refused: {}, compare: null }
-    : await ask(withOptions("/api/together", { runs: ids.join(","), before: state.value.before }));
+    : await ask(withOptions("/api/together", { runs: ids.join(","), before }));
   return {
     format: session.format,
     version: session.version,
-    first: Number(state.value.before),
+    first: Number(before),
     title: steps.slice(0, NAMES_IN_TITLE).map((step) => step.name).join(", ") + (steps.length > NAMES_IN_TITLE ? ", …" : ""),
     steps,
     ...together,

@@ -137,7 +137,7 @@ function Trend({ runs, count }) {
 
 /** @param {Run} run */
 function show(run) {
-  open("overview", { runs: run.id, step: "", from: "", to: "" });
+  open("overview", { runs: run.id, before: "", step: "", from: "", to: "" });
 }
 
 /** The runs that a text means: the one with this name, or those whose names it matches as a regular expression.
