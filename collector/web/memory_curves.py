@@ -34,7 +34,7 @@ def _drawn(times: Numbers, held: Numbers, length: int) -> Numbers:
     """Places of the values that are drawn."""
     if len(times) <= 2 * PARTS:
         return np.arange(len(times))
-    part = np.minimum(times * PARTS // length, PARTS)
+    part = np.minimum(times // -(-length // PARTS), PARTS)
     last = np.flatnonzero(np.append(part[1:] != part[:-1], True))
     by_size = np.lexsort((held, part))
     largest = by_size[np.append(part[by_size][1:] != part[by_size][:-1], True)]

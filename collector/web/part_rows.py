@@ -27,7 +27,7 @@ from collector.recording.schema import LAUNCHED_TABLES
 from collector.recording.stream_names import stream_names
 from collector.recording.thread_waits import UNKNOWN_THREAD
 from collector.web.answer_commands import answer_options
-from collector.web.byte_planes import byte_planes
+from collector.web.byte_planes import byte_planes, least_width
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -54,21 +54,26 @@ class PartRows:
     """The rows of a step."""
 
     described: Mapping[str, Any]
-    """The tables with their columns, the bytes of each value, and the meanings of their numbers."""
+    """The tables with their columns, the bytes of each value, and the meanings of their numbers.
+
+    Starts are counted from ``first``, the earliest of them in ns since the step began, which is negative in a part of
+    a step that begins while something runs.
+    """
     planes: bytes
     """The columns of all tables, one byte plane after the other, the lowest first."""
 
 
 def part_rows(recording: Recording) -> PartRows | None:
-    """The rows of a recording; times are ns since its step began. None: the page cannot hold a number exactly."""
+    """The rows of a recording. None: the page cannot hold a number exactly."""
     whole = recording.between()
-    began = recording.clock.cupti_start_ns
     work = Activities.with_graphs(whole)
     streams, stream_numbers = StreamNumbers.of(whole, work)
     names = stream_names(whole)
     calls, annotations, overheads, launches = whole.api_calls, whole.annotations, whole.overheads, whole.graph_launches
     external, memory = whole.external_correlations, rows_by_address(whole)
     operations = whole.memory_operations[memory]
+    starts = [table.start_ns for table in (work, calls, launches, annotations, overheads, operations)]
+    first = min((int(each.min()) for each in starts if len(each)), default=recording.clock.cupti_start_ns)
     memory_places_of_step, place_of_operation = memory_places(whole)
     correlations = _numbered(
         work.correlation_id,
@@ -83,7 +88,7 @@ def part_rows(recording: Recording) -> PartRows | None:
     sizes = [no_sizes[0], whole.memcpys.num_bytes, whole.memsets.num_bytes, no_sizes[1]]
     tables = {
         "work": {
-            "start": work.start_ns - began,
+            "start": work.start_ns - first,
             "length": work.end_ns - work.start_ns,
             "table": work.table,
             "row": work.row,
@@ -98,7 +103,7 @@ def part_rows(recording: Recording) -> PartRows | None:
             "process": processes_of_launches(whole, work) + 1,
         },
         "calls": {
-            "start": calls.start_ns - began,
+            "start": calls.start_ns - first,
             "length": calls.end_ns - calls.start_ns,
             "code": _codes(_asked(recording, "calls"), "api_calls", len(calls)),
             "failed": calls.return_value != 0,
@@ -108,13 +113,13 @@ def part_rows(recording: Recording) -> PartRows | None:
             "thread": _thread_numbers(whole),
         },
         "graph_launches": {
-            "start": launches.start_ns - began,
+            "start": launches.start_ns - first,
             "length": launches.end_ns - launches.start_ns,
             "call": whole.launch_rows(launches.correlation_id) + 1,
             "correlation": correlations[4],
         },
         "annotations": {
-            "start": annotations.start_ns - began,
+            "start": annotations.start_ns - first,
             "length": np.maximum(annotations.end_ns - annotations.start_ns, 0),
             "code": _codes(_asked(recording, "annotation_times/name"), "annotations", len(annotations)),
             "thread": _numbered(annotations.thread_id)[0],
@@ -124,14 +129,14 @@ def part_rows(recording: Recording) -> PartRows | None:
         },
         "externals": {"correlation": correlations[2], "owner": owners[0]},
         "overheads": {
-            "start": overheads.start_ns - began,
+            "start": overheads.start_ns - first,
             "length": overheads.end_ns - overheads.start_ns,
             "code": _codes(_asked(recording, "tracing_cost"), "overheads", len(overheads)),
             "loads": np.isin(overheads.overhead_kind, LOADING_OVERHEADS),
             "process": processes_of_overheads(whole) + 1,
         },
         "memory": {
-            "start": operations.start_ns - began,
+            "start": operations.start_ns - first,
             "allocates": operations.operation == ALLOCATION,
             "address": _pairs(operations.device_id, operations.address),
             "place": place_of_operation[memory],
@@ -144,6 +149,7 @@ def part_rows(recording: Recording) -> PartRows | None:
     }
     described: dict[str, Any] = {
         "tables": [],
+        "first": first - recording.clock.cupti_start_ns,
         "kinds": kinds,
         "kind_keys": list(KINDS),
         "streams": [[*stream, names.get(stream, "")] for stream in streams],
@@ -154,7 +160,7 @@ def part_rows(recording: Recording) -> PartRows | None:
     }
     planes = []
     for name, columns in tables.items():
-        widths = {column: _width(values) for column, values in columns.items()}
+        widths = {column: least_width(values) for column, values in columns.items()}
         described["tables"].append([name, len(columns["correlation" if "start" not in columns else "start"]), widths])
         planes += [byte_planes(values, widths[column]) for column, values in columns.items()]
         if max(widths.values()) > _EXACT_BYTES:
@@ -209,8 +215,3 @@ def _capture_rows(recording: Recording, work: Activities) -> Numbers:
     """The row of the annotation around the capture of each activity; -1: it is in no CUDA graph, or has none."""
     captured = work.captured_external_id
     return np.full(len(work), -1, np.int64) if captured is None else recording.capture_annotation_rows(captured)
-
-
-def _width(values: npt.NDArray[Any]) -> int:
-    """Bytes that hold each of the values."""
-    return max(1, -(-int(values.max(initial=0)).bit_length() // 8))

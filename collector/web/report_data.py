@@ -26,9 +26,10 @@ A part of a step, chosen by its begin and end in ns since the step began, is tha
 as web/src/part does. Else, where it has all slices (``slices`` is the sum of those of the lanes, and no lane is left
 out), the slices of its streams whose name is one of the first ``kernel_names`` are all of its kernels: the answers
 ``kernels/name`` and ``kernels/stream`` about a part follow exactly (web/src/kernels_within.js). All other answers are
-about the whole step. ``start_ns`` is when the step began, on the clock of the recording, as text. ``marks`` are begin
-and end of each row of the answer ``steps``, counted alike; ``loss_times`` are times of losses by the ledger's field;
-``memory`` has the curves that the page draws (collector/web/memory_curves.py).
+about the whole step. ``start_ns`` is when the step began, on the clock of the recording, as text. Slices may begin
+before that, from ``first_ns`` on, and end behind the step; ``time_bytes`` is the width of their times. ``marks`` are
+begin and end of each row of the answer ``steps``, counted alike; ``loss_times`` are times of losses by the ledger's
+field; ``memory`` has the curves that the page draws (collector/web/memory_curves.py).
 """
 
 from __future__ import annotations
@@ -164,6 +165,8 @@ def described_step(
         "lanes_left_out": lanes.left_out,
         "names": list(lanes.names),
         "kernel_names": lanes.kernel_names,
+        "first_ns": lanes.first_ns - lanes.start_ns,
+        "time_bytes": lanes.time_bytes,
         "start_ns": str(lanes.start_ns),
         "bins": BINS,
         "full": FULL,

@@ -21,7 +21,7 @@ from collector.recording.nesting import NestedRanges
 from collector.recording.schema import ACTIVITY_TABLES
 from collector.recording.stream_names import stream_devices, stream_names
 from collector.text.natural_order import natural_order
-from collector.web.byte_planes import byte_planes
+from collector.web.byte_planes import byte_planes, least_width
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -40,8 +40,6 @@ FULL = 255
 """The value of a bin that was busy all the time."""
 MOST_LANES = 96
 """The maximum number of lanes; those with the fewest slices are left out, and `Lanes.left_out` counts them."""
-_TIME_BYTES = 6
-"""Bytes of a time: 2^48 ns are three days."""
 _NAME_BYTES = 3
 _RANGE = ("thread_id", "start_ns", "end_ns")
 
@@ -79,6 +77,17 @@ class Lanes:
     left_out: int
     """Number of lanes that are left out."""
 
+    @cached_property
+    def first_ns(self) -> int:
+        """The begin of the step, or of the first slice where that began before."""
+        return min([self.start_ns, *(int(lane.starts.min()) for lane in self.lanes if len(lane.starts))])
+
+    @cached_property
+    def time_bytes(self) -> int:
+        """Bytes of each time in `slices`."""
+        last = max([self.end_ns, *(int(lane.ends.max()) for lane in self.lanes if len(lane.ends))])
+        return least_width(last - self.first_ns)
+
     @property
     def num_slices(self) -> int:
         """Slices of all lanes."""
@@ -86,7 +95,9 @@ class Lanes:
 
     def bins(self) -> bytes:
         """`BINS` bytes for each lane: the busy share of each part of the step, 0 to `FULL`; above 0 if anything ran."""
-        edges = self.start_ns + np.arange(BINS + 1, dtype=np.int64) * (self.end_ns - self.start_ns) // BINS
+        part, rest = divmod(self.end_ns - self.start_ns, BINS)
+        numbers = np.arange(BINS + 1, dtype=np.int64)
+        edges = self.start_ns + numbers * part + numbers * rest // BINS
         lengths = np.maximum(np.diff(edges), 1)
         out = np.zeros((len(self.lanes), BINS), np.uint8)
         for row, lane in enumerate(self.lanes):
@@ -98,7 +109,7 @@ class Lanes:
         """Slices for the page, lane after lane and by their starts: lane, time since the one before it, length, name.
 
         One byte plane after the other, the lowest first: all lanes in two planes, times since the start of the slice
-        before it on the lane (of the first: of the step), lengths, names.
+        before it on the lane (of the first: since `first_ns`) and lengths in `time_bytes` each, names in three.
 
         Args:
             most: how many slices; the longest are taken. None: all.
@@ -107,12 +118,12 @@ class Lanes:
         if most is not None and most < len(lane):
             kept = _longest(ends - starts, most)
             lane, starts, ends, names = lane[kept], starts[kept], ends[kept], names[kept]
-        before = np.concatenate([[self.start_ns], starts[:-1]])[: len(starts)]
-        before[np.concatenate([[True], lane[1:] != lane[:-1]])[: len(lane)]] = self.start_ns
+        before = np.concatenate([[self.first_ns], starts[:-1]])[: len(starts)]
+        before[np.concatenate([[True], lane[1:] != lane[:-1]])[: len(lane)]] = self.first_ns
         planes = (
             (lane, 2),
-            (starts - before, _TIME_BYTES),
-            (ends - starts, _TIME_BYTES),
+            (starts - before, self.time_bytes),
+            (ends - starts, self.time_bytes),
             (names, _NAME_BYTES),
         )
         return b"".join(byte_planes(values, width) for values, width in planes)
@@ -175,12 +186,6 @@ def lanes_of(recording: Recording) -> Lanes:
     threads = [*_annotations(recording, names), *_calls(recording, names)]
     found += sorted(threads, key=lambda lane: natural_order(lane.name))
     found += _overheads(recording, names)
-    found = [
-        lane._replace(starts=np.clip(lane.starts, start, end), ends=np.clip(lane.ends, start, end))
-        if len(lane.starts) and (lane.starts.min() < start or lane.ends.max() > end)
-        else lane
-        for lane in found
-    ]
     by_size = sorted(range(len(found)), key=lambda place: (found[place].kind != "device", -len(found[place].starts)))
     kept = sorted(by_size[:MOST_LANES])
     return Lanes(

@@ -45,16 +45,18 @@ def page_of(path: Path) -> dict[str, Any]:
 def slices(path: Path, step: int = 0) -> list[tuple[int, int, int, int]]:
     """The slices of a step of a report: lane, start in ns since the step began, length, name."""
     planes = np.frombuffer(islands(path)[f"slices-{step}"], np.uint8)
-    count = len(planes) // 17
+    described = page_of(path)["steps"][step]
+    widths = (2, described["time_bytes"], described["time_bytes"], 3)
+    count = len(planes) // sum(widths)
     columns, at = [], 0
-    for width in (2, 6, 6, 3):
+    for width in widths:
         rows = planes[at : at + width * count].reshape(width, count).astype(np.int64)
         columns.append((rows << (8 * np.arange(width))[:, None]).sum(axis=0))
         at += width * count
     lane, since, length, name = columns
     found, start = [], 0
     for row in range(count):
-        start = int(since[row]) + (start if row and lane[row] == lane[row - 1] else 0)
+        start = int(since[row]) + (start if row and lane[row] == lane[row - 1] else described["first_ns"])
         found.append((int(lane[row]), start, int(length[row]), int(name[row])))
     return found
 

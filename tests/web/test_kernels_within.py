@@ -83,6 +83,26 @@ def test_a_kernel_that_only_touches_a_part_is_not_in_it(build, tmp_path):
     held_to_python(tmp_path / "step.html", step, [(100, 200), (0, 100), (200, 300), (100, 100)])
 
 
+def test_kernels_that_run_beyond_a_step_count_whole_in_its_parts(build, tmp_path):
+    build.kernel("before", 50, 100).kernel("in", 160, 10).kernel("behind", 190, 30)
+    build.kernel("over", 20, 400, stream_id=8)
+    step = Step(RecordingSource(analysis.between(build.recording(), 100, 200)))
+    write_report(tmp_path / "step.html", [("step", step)])
+    held_to_python(tmp_path / "step.html", step, [(0, 20), (0, 100), (60, 80), (95, 100)])
+    assert [(start, length) for _, start, length, _ in slices(tmp_path / "step.html")] == [
+        *((-50, 100), (60, 10), (90, 30), (-80, 400))
+    ]
+
+
+def test_sums_need_exact_times(build, tmp_path):
+    build.kernel("first", 10, 20)
+    for length, is_summed in ((2**48 - 1, True), (2**48, False)):
+        build.clock["cupti_stop_ns"] = build.clock["wall_stop_ns"] = build.clock["cupti_start_ns"] + length
+        write_report(tmp_path / "step.html", [("step", Step(RecordingSource(build.recording())))])
+        [answers] = within(tmp_path / "step.html", [(0, 1000)])
+        assert [answer is not False for answer in answers] == [is_summed] * 2
+
+
 @pytest.mark.medium
 def test_a_page_that_lacks_slices_gives_no_sums(build, tmp_path):
     lengths = random.Random(1)

@@ -15,6 +15,7 @@ from many_annotations import VALIDATE_NS, many_annotations
 from report_pages import RECORDED_AND_LARGE, islands, page_of
 
 import collector
+from collector import analysis
 from collector.analysis.answer import Answer, Column, values_of
 from collector.formats.step import RecordingSource, Step
 from collector.recording.cupti_enums import DEGREE_CAPTURED
@@ -197,6 +198,37 @@ def test_a_graph_in_which_nothing_runs_in_a_part_keeps_its_call(build, tmp_path)
     held_to_python(tmp_path / "step.html", step, [(40, 50), (40, 70), (85, 200), (0, 200)])
     [found] = of_parts(tmp_path / "step.html", [(40, 50)])
     assert (found["calls"]["totals"]["count"], found["annotation_times/name"]["values"][0]) == (1, ["decode"])
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("seed", range(3))
+def test_a_part_of_a_step_has_parts_itself(build, tmp_path, seed):
+    """It has calls, annotations and work that begin before it."""
+    chance = random.Random(seed)
+    whole = program(build, chance).recording()
+    end = int(whole.api_calls.end_ns.max()) - START_NS
+    for number in range(4):
+        start, stop = sorted(chance.sample(range(end), 2))
+        part = analysis.between(whole, start, stop)
+        tables = (part.api_calls, part.kernels, part.annotations)
+        assert number or min(int(table.start_ns.min(initial=0)) for table in tables) < part.clock.cupti_start_ns
+        step = written(tmp_path / "step.html", part)
+        parts = [tuple(sorted(chance.sample(range(stop - start + 1), 2))) for _ in range(6)]
+        held_to_python(tmp_path / "step.html", step, [*parts, (0, stop - start)])
+
+
+@pytest.mark.medium
+def test_what_began_before_a_step_is_counted_whole_in_its_parts(build, tmp_path):
+    for number in range(10):
+        build.call("cudaLaunchKernel_v7000", 1000 + 100 * number, 50, correlation_id=number + 1)
+        build.kernel(f"kernel_{number % 3}", 10_000 + 50_000 * number, 40_000, correlation_id=number + 1)
+    build.annotation("forward", 900, 30_000, 77, 1, 2, 3, 4, 5)
+    analysis.between(build.recording(), 30_000, 400_000).save(tmp_path / "part.gpurec")
+    step = collector.load(tmp_path / "part.gpurec")
+    write_report(tmp_path / "step.html", [("step.pb", step)])
+    held_to_python(tmp_path / "step.html", step, [(0, 15_000), (10_000, 200_000), (0, 370_000)])
+    [found] = of_parts(tmp_path / "step.html", [(0, 15_000)])
+    assert found["kernels/name"]["values"][:3] == [["kernel_0"], [1], [40_000]]
 
 
 @pytest.mark.medium

@@ -177,6 +177,18 @@ def test_bins_are_the_busy_share_of_equal_parts(build):
 
 
 @pytest.mark.medium
+@pytest.mark.parametrize("apart", [2**31, 2**48, 2**60])
+def test_slices_that_are_far_apart_are_where_they_were(build, tmp_path, apart):
+    build.clock["cupti_stop_ns"] = build.clock["wall_stop_ns"] = build.clock["cupti_start_ns"] + apart + 1000
+    build.kernel("first", 0, 100).kernel("last", apart, 500).kernel("long", 0, apart, stream_id=9)
+    step = Step(RecordingSource(build.recording()))
+    write_report(tmp_path / "step.html", [("step.pb", step)])
+    assert [each[1:3] for each in slices(tmp_path / "step.html")] == [(0, 100), (apart, 500), (0, apart)]
+    bins = np.frombuffer(islands(tmp_path / "step.html")["bins-0"], np.uint8).reshape(3, BINS)
+    assert bins[1].nonzero()[0].tolist() == [0, BINS - 1]
+    assert (bins[2] == FULL).all()
+
+
 def test_what_does_not_fit_is_the_shortest_and_said(build, tmp_path):
     lengths = np.random.default_rng(1).integers(1, 90, 20_000).tolist()
     for number, length in enumerate(lengths):

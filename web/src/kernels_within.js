@@ -11,9 +11,12 @@ import { overlaps, within } from "./window.js";
 /** Columns that slices tell. */
 const KNOWN = new Set(["device_id", "context_id", "stream_id", "stream_name", "name", "count", "total_ns", "share", "min_ns", "median_ns", "max_ns"]);
 
-/** Whether the page has every slice of a step. @param {Step} step */
+/** Bytes of times that are exact in the page. */
+const EXACT_BYTES = 6;
+
+/** Whether the page has every slice of a step, with its exact times. @param {Step} step */
 export function hasAllSlices(step) {
-  return step.lanes_left_out === 0 && step.slices === step.lanes.reduce((sum, lane) => sum + lane.slices, 0);
+  return step.lanes_left_out === 0 && step.time_bytes <= EXACT_BYTES && step.slices === step.lanes.reduce((sum, lane) => sum + lane.slices, 0);
 }
 
 /** The answer `kernels/name` or `kernels/stream` about a part of a step, which needs all slices of it. Columns that slices

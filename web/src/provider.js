@@ -21,7 +21,7 @@ import { askBytes, loadServedPage } from "./server.js";
 /** @typedef {{name: string, warning: string | null, unavailable: string | null, nothing: string, simulated: boolean,
  *   label: string, git_revision: string, length_ns: number, verdict: string, losses: string[], ledger: [string, number][], answers: Record<string, Answer>,
  *   findings: Finding[], lanes: LaneInfo[], lanes_left_out: number, names: string[], kernel_names: number,
- *   memory: import("./views/memory.js").Curve[], start_ns: string, bins: number, full: number,
+ *   memory: import("./views/memory.js").Curve[], start_ns: string, first_ns: number, time_bytes: number, bins: number, full: number,
  *   rows?: import("./part/rows.js").RowsInfo | null, slices: number, marks: [number, number][], loss_times: Record<string, number[]>, id?: string,
  *   listed: Record<string, Answer>, whole: Record<string, Answer>}} Step `id`: of the run, where a server has it; `answers`: about
  *   the chosen window, where they can be had; `listed`: the same for tables that are searched and sorted, whose rows the
@@ -67,9 +67,10 @@ function drawn(step, place, kind) {
  * @param {Step} step @param {number} place @returns {Promise<Slices>} */
 async function loadSlices(step, place) {
   const bytes = await drawn(step, place, "slices");
-  const count = bytes.length / 17;
-  const [lane, start, length, name] = columnsOf(bytes, 0, count, [2, 6, 6, 3]);
-  for (let row = 1; row < count; row++) if (lane[row] === lane[row - 1]) start[row] += start[row - 1];
+  const widths = [2, step.time_bytes, step.time_bytes, 3];
+  const count = bytes.length / widths.reduce((sum, each) => sum + each);
+  const [lane, start, length, name] = columnsOf(bytes, 0, count, widths);
+  for (let row = 0; row < count; row++) start[row] += row && lane[row] === lane[row - 1] ? start[row - 1] : step.first_ns;
   return { lane, start, length, name };
 }
 

@@ -58,10 +58,12 @@ export function between({ length_ns }, from, to) {
   return { start, end: Math.min(length_ns, Math.max(to, start + SHORTEST)) };
 }
 
-/** A window with a part of the step in its middle. @param {{length_ns: number}} step @param {number} start @param {number} end @returns {Part} */
+/** A window with a time of the step in its middle; nothing that began before the step or ended behind it is shown whole.
+ * @param {{length_ns: number}} step @param {number} start @param {number} end @returns {Part} */
 export function around(step, start, end) {
-  const room = Math.max(end - start, SHORTEST);
-  return { start: Math.max(0, start - room), end: Math.min(step.length_ns, end + room) };
+  const [from, to] = [start, end].map((time) => Math.max(0, Math.min(time, step.length_ns)));
+  const room = Math.max(to - from, SHORTEST);
+  return { start: Math.max(0, from - room), end: Math.min(step.length_ns, to + room) };
 }
 
 /** A window so many times as long, in which a time stays where it is; null: the whole step.

@@ -222,11 +222,11 @@ function gaps(asked) {
       for (let place = endedBy; place >= 0 && place < own.length && work.start[own[place]] === end; place++) {
         gap.ended.push(own[place]);
         const call = work.call[own[place]];
-        const [time, of] = call ? [calls.start[call - 1], calls.thread[call - 1]] : [-1, 0];
+        const [time, of] = call ? [calls.start[call - 1], calls.thread[call - 1]] : [-Infinity, 0];
         if (time < launched || (time === launched && of < thread)) [launched, thread] = [time, of];
       }
       if (endedBy < 0) gap.tail_ns = idle;
-      else if (launched < 0) gap.no_launch_ns = idle;
+      else if (launched === -Infinity) gap.no_launch_ns = idle;
       else if (launched < start) gap[idle <= KERNEL_GAP_NS ? "kernel_gap_ns" : "dependency_ns"] = idle;
       else {
         const until = Math.min(launched, end);
@@ -423,7 +423,7 @@ function queues(asked) {
   return [...groupedBy(launched(asked), (each) => work.stream[each.row])].sort((one, other) => one[0] - other[0]).map(([stream, own]) => {
     const queued = own.map((each) => ({ start: Math.min(each.start, work.start[each.row]), end: work.start[each.row] }));
     const window = { start: queued.reduce((least, each) => Math.min(least, each.start), Infinity),
-      end: queued.reduce((most, each) => Math.max(most, each.end), 0) };
+      end: queued.reduce((most, each) => Math.max(most, each.end), -Infinity) };
     return { keys: streamKeys(asked, stream), activities: own.length, length: window.end - window.start, byDepth: timesByNumber(queued, window) };
   });
 }

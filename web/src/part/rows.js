@@ -5,9 +5,9 @@ import { overlaps } from "../window.js";
 
 /** @typedef {{start: number, end: number}} Part */
 /** @typedef {Record<string, Float64Array>} Table Its columns by name. */
-/** @typedef {{tables: [string, number, Record<string, number>][], kinds: number[][], kind_keys: string[],
+/** @typedef {{tables: [string, number, Record<string, number>][], first: number, kinds: number[][], kind_keys: string[],
  *   streams: [number, number, number, string][], memory_places: [number, string, string][], whole_paths: boolean,
- *   names: string[], activity_tables: string[]}} RowsInfo */
+ *   names: string[], activity_tables: string[]}} RowsInfo `first`: the earliest start, in ns since the step began. */
 /** @typedef {{work: Table, calls: Table, graph_launches: Table, annotations: Table, externals: Table, overheads: Table,
  *   memory: Table}} Rows Launches of graphs are rows of `work` as well if they were recorded as a whole. */
 /** @typedef {{part: Part, work: number[], calls: number[], graph_launches: number[], annotations: number[],
@@ -25,6 +25,8 @@ export function rowsOf(info, bytes) {
   for (const [name, count, widths] of info.tables) {
     const columns = columnsOf(bytes, offset, count, Object.values(widths));
     tables[name] = Object.fromEntries(Object.keys(widths).map((column, at) => [column, columns[at]]));
+    const { start } = tables[name]; // of externals there is none
+    if (start) for (let row = 0; row < count; row++) start[row] += info.first;
     offset += count * Object.values(widths).reduce((sum, width) => sum + width, 0);
   }
   return /** @type {any} */ (tables);
