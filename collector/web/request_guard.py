@@ -6,7 +6,6 @@ import hmac
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 
 Scope = MutableMapping[str, Any]
@@ -106,13 +105,10 @@ class RequestGuard:
 
     def _has_token(self, headers: dict[str, list[str]]) -> bool:
         given = headers.get(TOKEN_HEADER, [])
-        for text in headers.get("cookie", []):
-            try:
-                found = SimpleCookie(text).get(self.cookie)
-            except CookieError:
-                continue
-            if found is not None:
-                given = [*given, found.value]
+        for pair in ";".join(headers.get("cookie", [])).split(";"):  # of others' cookies some are malformed
+            name, _, value = pair.strip(" \t").partition("=")
+            if name == self.cookie:
+                given = [*given, value]
         return any(hmac.compare_digest(each.encode(), self._token.encode()) for each in given)
 
 
