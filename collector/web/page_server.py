@@ -59,6 +59,8 @@ _STATIC: dict[str, tuple[str, Callable[[], str]]] = {
     "/licences": ("text/plain; charset=utf-8", lambda: asset("LICENSES.txt")),
 }
 """Path -> type and content of files without data about any run."""
+_BYTES = "application/octet-stream"
+"""Content type of answers that are no JSON."""
 MOST_TOGETHER = 64
 """Runs on one page."""
 _NUMBER = re.compile("[0-9]{1,18}")
@@ -196,11 +198,11 @@ class _Answers:
 
     def bins(self, request: Request) -> Response:
         """See `collector.web.report_lanes.Lanes.bins`."""
-        return self._of_run(request, "bins", lambda run: run.lanes.bins())
+        return self._of_run(request, "bins", lambda run: run.lanes.bins(), _BYTES)
 
     def slices(self, request: Request) -> Response:
         """See `collector.web.report_lanes.Lanes.slices`."""
-        return self._of_run(request, "slices", lambda run: run.lanes.slices(MOST_SLICES))
+        return self._of_run(request, "slices", lambda run: run.lanes.slices(MOST_SLICES), _BYTES)
 
     def figures(self, request: Request) -> Response:
         """A few figures of a run, for the list."""
@@ -250,7 +252,7 @@ class _Answers:
             raise RefusedError("most is a number of slices")
         max_events = int(most) if most else None
         asked = f"trace {part} {max_events}"
-        return self._of_run(request, asked, lambda run: perfetto_trace(run.step, part, max_events))
+        return self._of_run(request, asked, lambda run: perfetto_trace(run.step, part, max_events), _BYTES)
 
     def trace_shift(self, request: Request) -> Response:
         """The difference between a time of the Perfetto trace and the time since the step began."""
@@ -269,12 +271,14 @@ class _Answers:
         response.headers["content-security-policy"] = files.policy
         return response
 
-    def _of_run(self, request: Request, asked: str, compute: Callable[[OpenedRun], Any]) -> Response:
+    def _of_run(
+        self, request: Request, asked: str, compute: Callable[[OpenedRun], Any], kind: str = "application/json"
+    ) -> Response:
         id_ = request.path_params["id"]
         if not ID.fullmatch(id_):
             raise RefusedError("there is no such run")
         found = self._opened.answer([id_], asked, lambda runs: compute(runs[0]))
-        return _response(found, "application/json" if found[:1] == b"{" else "application/octet-stream")
+        return _response(found, kind)
 
 
 def _response(body: bytes, kind: str, status: int = 200) -> Response:

@@ -527,3 +527,30 @@ def test_the_same_runs_are_compared_anew_where_they_are_split_at_another_place(u
     ui.page.go_back()
     ui.page.wait_for_selector("dl.sides")
     assert ui.page.locator("dl.sides dd").all_inner_texts() == ["a.gpurec", "b.gpurec, c.gpurec"]
+
+
+def test_lanes_that_could_not_be_loaded_are_asked_for_again(ui, serving, build, tmp_path):
+    build.kernel("gemm", 400_000, 200_000).recording().save(tmp_path / "step.gpurec")
+    refuse = lambda route: route.fulfill(json={"error": "not now"})  # noqa: E731
+    ui.page.route("**/bins", refuse)
+    ui.open(serving(tmp_path), "view=timeline")
+    ui.page.wait_for_selector("text=The lanes cannot be shown: not now")
+    ui.page.unroute("**/bins", refuse)
+    ui.page.keyboard.press("j")
+    ui.page.keyboard.press("k")
+    ui.page.wait_for_selector("text=Drag to choose a window")
+
+
+def test_what_failed_is_asked_for_again_once_the_server_answers(ui, serving, build, tmp_path):
+    build.kernel("gemm", 400_000, 200_000).recording().save(tmp_path / "step.gpurec")
+    ui.open(serving(tmp_path), "view=timeline")
+    ui.page.wait_for_selector("text=Drag to choose a window")
+    end = lambda route: route.abort()  # noqa: E731
+    ui.page.route("**/api/**", end)
+    ui.page.wait_for_selector("text=The server does not answer")
+    ui.page.keyboard.press("4")
+    ui.page.wait_for_selector("article [role=alert]")
+    ui.page.unroute("**/api/**", end)
+    ui.page.wait_for_selector("section[aria-label=Kernels] tbody tr")
+    assert ui.page.locator("[role=alert]").count() == 0
+    ui.allowed += [each for each in ui.complaints if "net::ERR_FAILED" in each]

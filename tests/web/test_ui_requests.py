@@ -19,6 +19,7 @@ from collector.dataset.dataset_folder import SCHEMA_FILE
 from collector.errors import CollectorError
 from collector.formats.loading import load
 from collector.web.page_server import Served, page_server
+from collector.web.report_lanes import BINS, FULL
 from collector.web.run_folder import RunFolder
 from tests.support.file_permissions import permissions_hold
 from tests.support.signal_actions import restore_default
@@ -217,6 +218,15 @@ class TestPaths:
             assert headers["cross-origin-resource-policy"] == "same-origin"
             assert "unsafe" not in headers["content-security-policy"]
             assert "http" not in headers["content-security-policy"]
+
+    def test_bytes_are_no_json_whatever_they_begin_with(self, build, tmp_path):
+        build.clock["cupti_stop_ns"] = build.clock["wall_stop_ns"] = build.clock["cupti_start_ns"] + FULL * BINS
+        build.kernel("gemm", FULL - ord("{"), ord("{")).recording().save(tmp_path / "step.gpurec")
+        client = Client(tmp_path)
+        [run] = client.runs().values()
+        bins, *others = (client.ask(f"/api/runs/{run['id']}/{kind}") for kind in ("bins", "slices", "trace"))
+        assert bins.content[:1] == b"{"
+        assert {answer.headers["content-type"] for answer in (bins, *others)} == {"application/octet-stream"}
 
     def test_head_is_answered_without_a_body(self, client):
         answer = client.ask("/api/runs", "HEAD")

@@ -7,15 +7,18 @@ import { around, overlaps } from "./window.js";
 /** @typedef {import("./provider.js").LaneData} LaneData */
 /** @typedef {{name: string, start: number, length: number}} Slice */
 
-/** @param {Step} step @param {number} place */
+/** What the lanes of a step show, null until it is loaded, and why it cannot be loaded. @param {Step} step @param {number} place */
 export function useLaneData(step, place) {
-  const [data, setData] = useState(/** @type {LaneData | null} */ (null));
+  const [found, setFound] = useState({ data: /** @type {LaneData | null} */ (null), why: "" });
   useEffect(() => {
     let is = true;
-    loadLanes(step, place).then((found) => is && setData(found));
+    loadLanes(step, place).then(
+      (data) => is && setFound({ data, why: "" }),
+      (error) => is && setFound({ data: null, why: error.message }),
+    );
     return () => { is = false; };
   }, [step.lanes]);
-  return data;
+  return found;
 }
 
 /** The place of the first slice of a lane that starts at a time or later. @param {LaneData} data @param {number} lane @param {number} time */

@@ -13,7 +13,7 @@ const KEYS = "Left and right move, plus and minus zoom, Home shows all; up and d
 
 /** @param {{step: import("./provider.js").Step, place: number, kinds?: string[], hint?: boolean}} props */
 export function Lanes({ step, place, kinds, hint = true }) {
-  const data = useLaneData(step, place);
+  const { data, why } = useLaneData(step, place);
   const rows = useMemo(() => step.lanes.flatMap((lane, at) => (!kinds || kinds.includes(lane.kind) ? [{ ...lane, at }] : [])), [step.lanes]);
   const [over, setOver] = useState(/** @type {{x: number, row: number} | null} */ (null));
   const [picked, setPicked] = useState(/** @type {import("./lane_drawing.js").Picked | null} */ (null));
@@ -99,6 +99,7 @@ export function Lanes({ step, place, kinds, hint = true }) {
     </div>
     <p class="under-lanes" role="status">${found
       ? html`<strong class="name">${printable(found.name)}</strong> on ${printable(rows[hovered && over ? over.row : picked?.row ?? 0].name)}: ${timeText(found.length)} (${exact(found.length, "ns")}), from ${timeText(found.start)} (${exact(found.start, "ns")}) on`
+      : why ? printable(`The lanes cannot be shown: ${why}`)
       : !data ? "Loading the lanes …"
       : hint ? html`Drag to choose a window, Ctrl and wheel to zoom, click a slice to see it close, double click for the whole step.` : ""}</p>`;
 }

@@ -77,7 +77,7 @@ async function loadSlices(step, place) {
 /** By the lanes of the step. @type {WeakMap<object, Promise<LaneData>>} */
 const loadedLanes = new WeakMap();
 
-/** What the lanes of a step show, loaded once. @param {Step} step @param {number} place @returns {Promise<LaneData>} */
+/** What the lanes of a step show, loaded once; what has failed is tried again. @param {Step} step @param {number} place @returns {Promise<LaneData>} */
 export function loadLanes(step, place) {
   let found = loadedLanes.get(step.lanes);
   if (!found) {
@@ -88,6 +88,7 @@ export function loadLanes(step, place) {
       return { bins, slices, first };
     });
     loadedLanes.set(step.lanes, found);
+    found.catch(() => loadedLanes.delete(step.lanes));
   }
   return found;
 }

@@ -22,7 +22,7 @@ export function Tables({ page, step, place, keys }) {
   const part = page.answers[key] ? null : chosenWindow.value;
   const kept = inWindow(answer, part);
   const by = SUMMED.find((each) => key === `kernels/${each}`);
-  const drawn = useLaneData(step, place);
+  const { data: drawn } = useLaneData(step, place);
   const ofPart = useMemo(
     () => (part && by && !answer.part && drawn && hasAllSlices(step) ? kernelsWithin(answer, step, drawn.slices, part, by) : null),
     [answer, drawn, part?.start, part?.end]);
