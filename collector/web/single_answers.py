@@ -72,8 +72,11 @@ def single_answer(step: TracedStep, name: str, asked: AskedAnswer) -> dict[str, 
         argument = f"analysis.between(step, {start_ns}, {end_ns})"
         cli += f" --window {start_ns}ns..{end_ns}ns"
     rows = _rows(answer, asked)
+    data = answer_data(answer, None if rows is None else GivenRows(rows[:MOST_ROWS]))
+    if rows is not None and len(rows) < len(answer):
+        data["totals"] = {}  # which are those of all rows
     return {
-        **answer_data(answer, None if rows is None else GivenRows(rows[:MOST_ROWS])),
+        **data,
         "rows": len(answer) if rows is None else len(rows),
         "part": None if asked.part is None else {"start": asked.part[0], "end": asked.part[1]},
         "python": python_expression(question, by, argument),

@@ -22,3 +22,13 @@ def test_rows_are_sorted_by_a_text_as_the_page_sorts_them(build):
     first, last = (single_answer(step, "step.pb", each) for each in asked)
     assert first["values"][0][:3] == ["kernel_0", "kernel_1", "kernel_2"]
     assert last["values"][0][:2] == [f"kernel_{MOST_ROWS}", f"kernel_{MOST_ROWS - 1}"]
+
+
+def test_rows_that_were_searched_for_have_no_total_of_all_rows(build):
+    for number in range(MOST_ROWS + 1):
+        build.kernel(f"kernel_{number}", 10 * number, 5)
+    step = Step(RecordingSource(build.recording()))
+    found = single_answer(step, "step.pb", AskedAnswer("kernels/name", search="kernel_12.$"))
+    assert (found["rows"], len(found["values"][0]), found["totals"]) == (10, 10, {})
+    every = single_answer(step, "step.pb", AskedAnswer("kernels/name", search="kernel", sort="name.asc"))
+    assert (every["rows"], every["totals"]["count"]) == (MOST_ROWS + 1, MOST_ROWS + 1)

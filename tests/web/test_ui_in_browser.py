@@ -14,6 +14,7 @@ import collector
 from collector import analysis
 from collector.text.quantities import time_text
 from collector.text.terminal import printable
+from collector.web.given_rows import MOST_ROWS
 from collector.web.page_server import Served, page_server
 from collector.web.perfetto_files import perfetto_files
 from collector.web.run_folder import RunFolder
@@ -554,3 +555,30 @@ def test_what_failed_is_asked_for_again_once_the_server_answers(ui, serving, bui
     ui.page.wait_for_selector("section[aria-label=Kernels] tbody tr")
     assert ui.page.locator("[role=alert]").count() == 0
     ui.allowed += [each for each in ui.complaints if "net::ERR_FAILED" in each]
+
+
+def test_a_pattern_is_typed_into_the_search_of_a_long_answer(ui, serving, build, tmp_path):
+    """Also while it is no regular expression yet, or is one for the browser alone."""
+    for number in range(MOST_ROWS + 1000):
+        build.kernel(f"kernel_{number}", 100 * number, 50)
+    build.recording().save(tmp_path / "step.gpurec")
+    ui.open(serving(tmp_path), "view=kernels")
+    ui.page.wait_for_selector("section[aria-label=Kernels] tbody tr")
+    search, rows = ui.page.locator("input.search"), "section[aria-label=Kernels] tbody tr"
+    count = f"count => document.querySelectorAll('{rows}').length === count"
+    for text, found in (("kernel_(59|12).$", 20), ("kernel_59[1-", None), ("\\", None), ("kernel_592\\d", 10)):
+        search.fill("")
+        search.focus()
+        ui.page.keyboard.type(text, delay=40)
+        if found is None:
+            ui.page.wait_for_selector("text=not a regular expression")
+        else:
+            ui.page.wait_for_function(count, arg=found)
+            assert ui.page.locator("section[aria-label=Kernels] tfoot").count() == 0
+        assert (search.input_value(), ui.chosen()["view"]) == (text, "kernels")
+        assert ui.page.evaluate("() => document.activeElement.matches('input.search')")
+    for text in ("(?<a>kernel_1)", "[a-z]\\cJ?_1{1,99999999999}"):
+        search.fill(text)
+        ui.page.wait_for_selector(".tools [role=alert] >> text=only the rows that the page has are searched: ")
+        assert ui.page.locator(rows).count() == 200
+        assert search.is_visible()

@@ -1,5 +1,6 @@
 // Where the page has its data from when it is served: one answer at a time, of the chosen part of a step.
 import { signal } from "@preact/signals";
+import { pattern } from "./pattern.js";
 import { settledWindow, state } from "./state.js";
 import { token } from "./token.js";
 
@@ -94,6 +95,19 @@ function known(path) {
   return found;
 }
 
+/** By answers, the same with why rows of them that were searched for are not given. @type {WeakMap<Answer, Answer>} */
+const refusedAnswers = new WeakMap();
+
+/** @param {Answer} answer @param {string} why @returns {Answer} the same one for the same reason */
+function refused(answer, why) {
+  let found = refusedAnswers.get(answer);
+  if (found?.refused !== why) {
+    found = { ...answer, refused: why };
+    refusedAnswers.set(answer, found);
+  }
+  return found;
+}
+
 /** Answers that are asked for when they are read. Who reads one that is not there yet is drawn again when it comes: until
  * then the one before it is given, or else a promise is thrown, which `Ready` catches.
  * @param {string[]} keys @param {string} path
@@ -111,10 +125,12 @@ function lazyAnswers(keys, path, asked, isListed) {
       const part = asked();
       const options = { key, from: part ? String(part.start) : "", to: part ? String(part.end) : "" };
       let found = known(withOptions(path, options));
-      const { q, sort } = state.value;
+      const { sort } = state.value;
+      const q = pattern(state.value.q) ? state.value.q : "";
       if (isListed && found.value && found.value.rows > found.value.values[0].length && (q || sort)) {
         latest[key] = found.value; // the rows that fit may not be among those that the page is given
         found = known(withOptions(path, { ...options, q, sort }));
+        if (found.error) return refused(latest[key], found.error.message);
       }
       if (found.error) throw found.error;
       if (found.value) latest[key] = found.value;

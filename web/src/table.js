@@ -4,6 +4,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import { createTable, getCoreRowModel, getExpandedRowModel, getFilteredRowModel, getGroupedRowModel, getSortedRowModel } from "@tanstack/table-core";
 import { choose, state } from "./state.js";
 import { exact, grouped, printable, shown } from "./numbers.js";
+import { pattern } from "./pattern.js";
 import { orderOf } from "./row_order.js";
 import { aboutWindow, within } from "./window.js";
 
@@ -35,15 +36,6 @@ export function heading(name, others = []) {
 export function titled(question) {
   const text = heading(question);
   return text.charAt(0).toUpperCase() + text.slice(1);
-}
-
-/** @param {string} text @returns {RegExp | null} null: it is no regular expression. */
-export function pattern(text) {
-  try {
-    return new RegExp(text, "i");
-  } catch {
-    return null;
-  }
 }
 
 /** Columns that are not shown: those that were chosen, else those in which nothing stands, and of many those of figures
@@ -340,7 +332,7 @@ function Tools({ answer, rows, columns, hidden }) {
     <div class="tools">
       <label>search <input type="search" class="search" value=${q} aria-invalid=${wrong ? "true" : undefined}
         placeholder="regular expression" onInput=${(/** @type {any} */ event) => choose({ q: event.target.value })} /></label>
-      ${wrong && html`<span role="alert">not a regular expression</span>`}
+      ${(wrong || answer.refused) && html`<span role="alert">${wrong ? "not a regular expression" : printable(`only the rows that the page has are searched: ${answer.refused}`)}</span>`}
       ${keys.length > 0 && html`
         <label>group by <select value=${group} onChange=${(/** @type {any} */ event) => choose({ group: event.target.value, shut: "" })}>
           <option value="">nothing</option>

@@ -3,9 +3,10 @@ import { html } from "htm/preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { Chart } from "../chart.js";
 import { grouped, printable, shown } from "../numbers.js";
+import { pattern } from "../pattern.js";
 import { ask } from "../server.js";
 import { open } from "../state.js";
-import { AnswerTable, pattern } from "../table.js";
+import { AnswerTable } from "../table.js";
 
 /** @typedef {import("../server.js").Run} Run */
 /** @typedef {{length_ns: number, busy_ns: number, busy_share: number | null, kernels: number, cause: string, losses: number,
