@@ -18,6 +18,8 @@ of ``rows`` that there are, and ``totals``. Where rows are a tree and not all ar
 whose largest figures decided, else ``""``, and ``left_out`` has for the rows that are missing inside a given row, or
 outside of all (-1): the row, their number, and the sum of their totals. ``largest`` has the values of the rows with the
 largest figures, whether they are given or not: of the answer ``ops`` by self time, of ``idle_ops`` by idle time.
+``longest`` has start and end of the longest kernel, copy or call of each given row, in ns since the step began; it is
+empty for other answers (collector/web/longest_rows.py).
 
 ``findings`` have the ``gap`` that they are about (collector/web/finding_gaps.py), or null.
 
@@ -66,6 +68,7 @@ from collector.web.answer_commands import (
 )
 from collector.web.finding_gaps import with_gaps
 from collector.web.given_rows import GivenRows, given_rows
+from collector.web.longest_rows import longest_rows
 from collector.web.memory_curves import memory_curves
 from collector.web.report_lanes import BINS, FULL, lanes_of
 
@@ -77,6 +80,7 @@ if TYPE_CHECKING:
     from collector.analysis.answer import Answer, Window
     from collector.analysis.questions import NamedQuestion
     from collector.formats.step import TracedStep
+    from collector.recording.recording import Recording
     from collector.web.report_lanes import Lanes
 
 FORMAT = "collector-report/1"
@@ -118,7 +122,8 @@ def step_data(step: TracedStep, name: str) -> StepData:
                 if key == _OF_MANY:
                     marks = answer.windows
                 if len(answer) or key == "devices":
-                    data = answer_data(answer)  # and not the whole answer, which may have a row for each activity
+                    # and not the whole answer, which may have a row for each activity
+                    data = answer_data(answer, recording=step.recording)
                     answers[key] = {
                         **data,
                         "python": python,
@@ -258,15 +263,23 @@ def joined_names(names: Sequence[str]) -> str:
     return ", ".join(names[:_NAMES_IN_LINE]) + (", …" if len(names) > _NAMES_IN_LINE else "")
 
 
-def answer_data(answer: Answer, rows: GivenRows | None = None) -> dict[str, Any]:
+def answer_data(
+    answer: Answer, rows: GivenRows | None = None, *, recording: Recording | None = None, began_ns: int | None = None
+) -> dict[str, Any]:
     """An answer by its columns, which the page shows digit for digit; integers that JavaScript cannot hold as text.
 
     Args:
         answer: to give to a page.
         rows: that it is given; None: those of `given_rows`.
+        recording: that the answer is about; None: several.
+        began_ns: when the step of the recording began; None: with the recording.
     """
     rows = given_rows(answer) if rows is None else rows
     by = _LARGEST.get(answer.question)
+    longest: list[list[int]] = []
+    if recording is not None:
+        began_ns = recording.clock.cupti_start_ns if began_ns is None else began_ns
+        longest = longest_rows(answer, recording, rows.places, began_ns)
     return {
         "question": answer.question,
         "definition": answer.definition,
@@ -276,6 +289,7 @@ def answer_data(answer: Answer, rows: GivenRows | None = None) -> dict[str, Any]
         "chosen_by": rows.chosen_by,
         "left_out": [[place, count, _exact(total)] for place, count, total in rows.left_out],
         "largest": _columns(answer, largest_paths(answer, by, _MOST_LARGEST)) if by else [],
+        "longest": longest,
         "totals": {name: _exact(value) for name, value in answer.totals.items()},
         "losses": list(answer.losses),
         "notes": list(answer.notes),

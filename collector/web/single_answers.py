@@ -64,15 +64,20 @@ def single_answer(step: TracedStep, name: str, asked: AskedAnswer) -> dict[str, 
         raise RefusedError(f"there is no question {asked.key!r}")
     question, _, by = asked.key.partition("/")
     argument, cli = "step", stats_command(question, by, file_argument(name))
-    if asked.part is None:
-        answer = QUESTIONS[question].ask(step, **answer_options(by))
-    else:
+    part: TracedStep = step
+    if asked.part is not None:
         start_ns, end_ns = asked.part
-        answer = QUESTIONS[question].ask(between(step, start_ns, end_ns), **answer_options(by))
+        part = between(step, start_ns, end_ns)
         argument = f"analysis.between(step, {start_ns}, {end_ns})"
         cli += f" --window {start_ns}ns..{end_ns}ns"
+    answer = QUESTIONS[question].ask(part, **answer_options(by))
     rows = _rows(answer, asked)
-    data = answer_data(answer, None if rows is None else GivenRows(rows[:MOST_ROWS]))
+    data = answer_data(
+        answer,
+        None if rows is None else GivenRows(rows[:MOST_ROWS]),
+        recording=part.recording,
+        began_ns=step.recording.clock.cupti_start_ns,
+    )
     if rows is not None and len(rows) < len(answer):
         data["totals"] = {}  # which are those of all rows
     return {

@@ -15,6 +15,7 @@ import collector
 from collector import analysis
 from collector.formats.step import RecordingSource, Step
 from collector.web.report_file import write_report
+from collector.web.single_answers import AskedAnswer, single_answer
 
 MODULE = Path(__file__).resolve().parents[2] / "web" / "src" / "kernels_within.js"
 SCRIPT = """
@@ -51,6 +52,8 @@ def held_to_python(path, step, parts):
                 column["name"]: values for column, values in zip(found["columns"], found["values"], strict=True)
             } == {name: values.tolist() for name, values in answer.values.items() if name not in NOT_IN_SLICES}
             assert (found["rows"], found["totals"]) == (len(answer), answer.totals)
+            asked = AskedAnswer(f"kernels/{by}", (start, end))
+            assert found["longest"] == (single_answer(step, "step.pb", asked)["longest"] if len(answer) else [])
             assert found["cli"].endswith(f"--question kernels --by {by} --window {start}ns..{end}ns")
             named: dict[str, object] = {"analysis": analysis, "step": step}
             assert list(eval(found["python"], named)) == list(answer)

@@ -82,7 +82,10 @@ def held_to_python(path, step, parts, name="step.pb"):
             expected = json.loads(json.dumps(single_answer(step, name, AskedAnswer(key, part))))
             for column, own, values in zip(answer["columns"], answer["values"], expected["values"], strict=True):
                 assert own == values, (part, key, column["name"])
-            for field in ("rows", "totals", "part", "python", "cli", "definition", "chosen_by", "left_out", "largest"):
+            for field in (
+                *("rows", "totals", "part", "python", "cli", "definition"),
+                *("chosen_by", "left_out", "largest", "longest"),
+            ):
                 assert answer[field] == expected[field], (part, key, field)
 
 

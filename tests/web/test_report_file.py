@@ -35,6 +35,7 @@ from collector.web.given_rows import MOST_ROWS
 from collector.web.report_data import findings_of
 from collector.web.report_file import asset, write_report
 from collector.web.report_lanes import BINS, FULL, lanes_of
+from collector.web.single_answers import AskedAnswer, single_answer
 
 HOSTILE = ["</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "a\0b", EVIL, "=1+1", "x" * 65_536]
 
@@ -177,6 +178,25 @@ def test_bins_are_the_busy_share_of_equal_parts(build):
 
 
 @pytest.mark.medium
+def test_each_row_has_the_time_of_the_longest_that_it_counts(build, tmp_path):
+    for number, (stream, grid, start, length) in enumerate(((7, 64, 10_000, 9000), (9, 1, 500_000, 80), (9, 1, 9, 80))):
+        build.call("cudaLaunchKernel_v7000", 100 + 50 * number, 20 + number, correlation_id=number + 1)
+        build.annotation(f"op_{stream}", 50 + 50 * number, 80, 70 + number, number + 1)
+        build.kernel("gemm", start, length, stream_id=stream, grid_x=grid, correlation_id=number + 1)
+    build.memcpy(200_000, 50_000, src_kind=2).memcpy(700_000, 1000, src_kind=1).memset(800_000, 10)
+    path, step = tmp_path / "step.html", Step(RecordingSource(build.recording()))
+    write_report(path, [("step.pb", step)])
+    answers = page_of(path)["steps"][0]["answers"]
+    for key in ("kernels/stream", "kernels/shape", "kernels/op"):
+        assert answers[key]["longest"] == [[10_000, 9], [19_000, 89]], key
+    assert answers["kernels/name"]["longest"] == [[10_000], [19_000]]
+    assert answers["copies"]["longest"] == [[200_000, 700_000, 800_000], [250_000, 701_000, 800_010]]
+    assert answers["calls"]["longest"] == answers["launches"]["longest"] == [[200], [222]]
+    assert answers["streams"]["longest"] == []
+    asked = AskedAnswer("kernels/stream", (400_000, 600_000))
+    assert single_answer(step, "step.pb", asked)["longest"] == [[500_000], [500_080]]
+
+
 @pytest.mark.parametrize("apart", [2**31, 2**48, 2**60])
 def test_slices_that_are_far_apart_are_where_they_were(build, tmp_path, apart):
     build.clock["cupti_stop_ns"] = build.clock["wall_stop_ns"] = build.clock["cupti_start_ns"] + apart + 1000

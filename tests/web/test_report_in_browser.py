@@ -284,6 +284,26 @@ def test_the_mouse_on_the_lanes(report_page, build, tmp_path):
     assert report_page.page.locator(".hovered").count() == 0
 
 
+def test_a_row_leads_to_the_longest_that_it_counts(report_page, build, tmp_path):
+    for number, (stream, grid, start, length) in enumerate(((7, 64, 10_000, 90_000), (9, 1, 500_000, 1000))):
+        build.call("cudaLaunchKernel_v7000", 100 + 50 * number, 20, correlation_id=number + 1)
+        build.annotation(f"op_{stream}", 50 + 50 * number, 80, 70 + number, number + 1)
+        build.kernel("gemm", start, length, stream_id=stream, grid_x=grid, correlation_id=number + 1)
+    build.memcpy(200_000, 50_000, src_kind=2).memcpy(700_000, 1000, src_kind=1)
+    path = tmp_path / "step.html"
+    write_report(path, [("step", Step(RecordingSource(build.recording())))])
+    for by, times in (
+        *((f"kernels/{by}", (499_000, 502_000)) for by in ("stream", "shape", "op")),
+        ("copies", (699_000, 702_000)),
+        ("kernels/stream&from=450000&to=600000", (499_000, 502_000)),
+    ):
+        page = report_page.open(path, f"view={'copies' if by == 'copies' else 'kernels'}&by={by}").page
+        row = page.locator("section.answer tbody tr").last
+        row.locator("button.row").click()
+        page.wait_for_selector("nav a[aria-current=page][href^='#view=timeline']")
+        assert (int(report_page.chosen()["from"]), int(report_page.chosen()["to"])) == times, by
+
+
 def test_names_have_the_room_that_there_is_and_a_button_where_it_is_not_enough(report_page, build, tmp_path):
     names = ["gemm", "elementwise_kernel_" + "<float, 4>" * 5, "very_long_" * 1000]
     for number, name in enumerate(names):

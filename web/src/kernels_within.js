@@ -1,7 +1,7 @@
 // The kernels of a part of a step, summed up from the slices that the page holds, as Python sums up those of
 // `recording.between(start, end)`: whatever overlaps the part counts whole. All sums are exact integers.
 
-import { figuresOf, longestFirst, shared } from "./part/groups.js";
+import { figuresOf, longestFirst, longestOf, longestTimes, shared } from "./part/groups.js";
 import { overlaps, within } from "./window.js";
 
 /** @typedef {import("./provider.js").Answer} Answer */
@@ -35,13 +35,14 @@ export function kernelsWithin(answer, step, slices, part, by) {
     if (!overlaps(slices.start[at], slices.start[at] + slices.length[at], part)) continue;
     const key = (by === "stream" ? slices.lane[at] : 0) * names + slices.name[at];
     const group = groups.get(key);
-    if (group) group.push(slices.length[at]);
-    else groups.set(key, [slices.length[at]]);
+    if (group) group.push(at);
+    else groups.set(key, [at]);
   }
-  const found = [...groups].map(([key, lengths]) => {
+  const found = [...groups].map(([key, own]) => {
     const lane = step.lanes[Math.floor(key / names)];
     const { device_id, context_id, stream_id, stream_name } = lane;
-    return { device_id, context_id, stream_id, stream_name, name: step.names[key % names], ...figuresOf(lengths) };
+    return { device_id, context_id, stream_id, stream_name, name: step.names[key % names],
+      ...figuresOf(own.map((at) => slices.length[at])), longest: longestOf(slices, own) };
   });
   /** @type {import("./part/groups.js").Row[]} */
   const rows = shared(longestFirst(found, answer.columns.map((each) => each.name)));
@@ -51,6 +52,7 @@ export function kernelsWithin(answer, step, slices, part, by) {
     columns,
     values: columns.map((column) => rows.map((row) => row[column.name])),
     rows: rows.length,
+    longest: longestTimes(rows),
     totals: {
       count: rows.reduce((sum, each) => sum + each.count, 0),
       total_ns: rows.reduce((sum, each) => sum + each.total_ns, 0),

@@ -1,7 +1,6 @@
-// The slices of lanes: those at a time, and those of a name.
+// The slices of lanes, and those at a time.
 import { useEffect, useState } from "preact/hooks";
 import { loadLanes } from "./provider.js";
-import { around, overlaps } from "./window.js";
 
 /** @typedef {import("./provider.js").Step} Step */
 /** @typedef {import("./provider.js").LaneData} LaneData */
@@ -46,19 +45,4 @@ export function sliceAt(step, data, lane, time, reach) {
     if (slices.start[at] + slices.length[at] >= time - reach) return sliceOf(step, data, at);
   }
   return null;
-}
-
-/** Where the longest slice of a name is, with as much room around it; null: none of that name is in the file.
- * @param {Step} step @param {number} place @param {string} kind of the lane @param {string} name @param {number | null} device
- * @param {import("./window.js").Part | null} part that it overlaps; null: any */
-export async function longestOf(step, place, kind, name, device, part) {
-  const { slices } = await loadLanes(step, place);
-  let found = -1;
-  for (let at = 0; at < slices.name.length; at++) {
-    if (found >= 0 && slices.length[at] <= slices.length[found]) continue;
-    if (part && !overlaps(slices.start[at], slices.start[at] + slices.length[at], part)) continue;
-    const lane = step.lanes[slices.lane[at]];
-    if (lane.kind === kind && step.names[slices.name[at]] === name && (device === null || lane.device_id === device)) found = at;
-  }
-  return found < 0 ? null : around(step, slices.start[found], slices.start[found] + slices.length[found]);
 }

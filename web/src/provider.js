@@ -6,12 +6,13 @@ import { askBytes, loadServedPage } from "./server.js";
 /** @typedef {{name: string, unit: string, meaning: string}} Column */
 /** @typedef {import("./numbers.js").Value} Value */
 /** @typedef {{question: string, definition: string, columns: Column[], values: Value[][], rows: number,
- *   chosen_by?: string, left_out?: [number, number, Value][], largest?: Value[][],
+ *   chosen_by?: string, left_out?: [number, number, Value][], largest?: Value[][], longest?: number[][],
  *   totals: Record<string, Value>, losses: string[], notes: string[], python: string, cli: string, sql?: string,
  *   part?: {start: number, end: number} | null, refused?: string}} Answer `rows`: how many there are, of which `values` has those that the page
  *   is given, `chosen_by` the largest figures of a column; `left_out` of a tree: place of a given row or -1, the number of
  *   rows inside it that are not given, and the sum of their totals; `largest`: values of the rows with the largest
- *   figures, for views of a few; `part`: what of the step it is about, where it is not all; `refused`: why the server did
+ *   figures, for views of a few; `longest`: start and end of the longest of what each row counts, in ns since the step
+ *   began; `part`: what of the step it is about, where it is not all; `refused`: why the server did
  *   not search all rows. */
 /** @typedef {{kind: "device" | "stream" | "annotations" | "calls" | "tracer", name: string, slices: number,
  *   device_id: number, context_id: number, stream_id: number, stream_name: string}} LaneInfo */

@@ -1,7 +1,7 @@
 // Answers about a part of a step, from the rows that the file holds: exactly the answers of `collector.analysis.between`.
 // Each function is the counterpart of a module of collector/analysis. Names and other texts are taken from the answer about
 // the whole step. tests/web/test_part_answers.py compares all of them with Python's answers.
-import { ascending, byCodePoints, countWhile, figuresOf, groupedBy, longestFirst, lowerMedian, ratio, rowOf, shared } from "./groups.js";
+import { ascending, byCodePoints, countWhile, figuresOf, groupedBy, longestFirst, longestOf, longestTimes, lowerMedian, ratio, rowOf, shared } from "./groups.js";
 import { backward } from "./backward.js";
 import { givenRows, largestPaths } from "./given_rows.js";
 import { clipped, gapsBetween, lengthOf, overlap, sweep, timesAlone, timesByNumber, union, without } from "./intervals.js";
@@ -314,7 +314,7 @@ function kernels(whole, asked, key) {
   const uses = answers["tensor_cores/use"].values[0];
   const found = counted(asked, key, isKernel).map(([code, own]) => {
     /** @type {Row} */
-    const row = { ...rowOf(whole, code), ...figuresOf(own.map((each) => work.length[each])) };
+    const row = { ...rowOf(whole, code), ...figuresOf(own.map((each) => work.length[each])), longest: longestOf(work, own) };
     if (!key.startsWith("kernels/")) return row;
     const stated = new Set(own.map((each) => uses[info.kinds[work.kind[each]][use]]));
     return { ...row, tensor_cores: stated.size === 1 ? [...stated][0] : "unknown" };
@@ -346,6 +346,7 @@ function copies(whole, asked) {
       union_bandwidth: rate(bytes, lengthOf(union(known.map((each) => timesOf(work, each))))),
       hidden_ns: hidden,
       hidden_share: ratio(hidden, lengthOf(ran)),
+      longest: longestOf(work, own),
     };
   });
   return longestFirst(found, whole.columns.map((each) => each.name));
@@ -355,6 +356,7 @@ function copies(whole, asked) {
 function calls(whole, { rows: { calls: table }, cut }) {
   const found = [...groupedBy(cut.calls, (row) => table.code[row])].map(([code, own]) => ({
     ...rowOf(whole, code), ...figuresOf(own.map((row) => table.length[row])), errors: own.filter((row) => table.failed[row]).length,
+    longest: longestOf(table, own),
   }));
   return longestFirst(found, whole.columns.map((each) => each.name));
 }
@@ -397,6 +399,7 @@ function launches(_, asked) {
       min_queue_ns: own.reduce((least, each) => Math.min(least, each.sinceReturn), Infinity),
       median_queue_ns: lowerMedian(queued),
       max_queue_ns: queued[queued.length - 1],
+      longest: longestOf(table, called),
     };
   });
   return longestFirst(found, ["api", "count"]); // those with the most activities
@@ -512,6 +515,7 @@ export function partAnswer(asked, key) {
     rows: rows.length,
     chosen_by: given.chosen_by,
     left_out: given.left_out,
+    longest: longestTimes(given.rows),
     largest: question.largest ? valuesOf(largestPaths(rows, question.largest)) : [],
     totals: Object.fromEntries(Object.keys(whole.totals).map((name) => [name, rows.reduce((sum, row) => sum + Number(row[name]), 0)])),
     part,

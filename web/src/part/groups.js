@@ -1,7 +1,7 @@
 // Rows grouped by their keys, with the figures of their durations (collector/analysis/duration_groups.py).
 
 /** @typedef {import("../provider.js").Answer} Answer */
-/** @typedef {Record<string, any>} Row A row of an answer: column -> value. */
+/** @typedef {Record<string, any>} Row A row of an answer: column -> value; `longest`: when the longest ran of what it counts. */
 
 /** Order of texts as in Python, by code points. @param {string} one @param {string} other */
 export function byCodePoints(one, other) {
@@ -63,6 +63,19 @@ export function figuresOf(lengths) {
     median_ns: lowerMedian(lengths),
     max_ns: lengths[lengths.length - 1],
   };
+}
+
+/** When the longest of some rows of a table ran, of equal ones the earliest.
+ * @param {Record<string, Float64Array>} table @param {number[]} rows */
+export function longestOf({ start, length }, rows) {
+  const row = rows.reduce((found, each) =>
+    (length[each] > length[found] || (length[each] === length[found] && start[each] < start[found]) ? each : found));
+  return { start: start[row], end: start[row] + length[row] };
+}
+
+/** The same of each row of an answer, as starts and ends; empty where it is not known. @param {Row[]} rows */
+export function longestTimes(rows) {
+  return rows.some((row) => row.longest) ? [rows.map((row) => row.longest.start), rows.map((row) => row.longest.end)] : [];
 }
 
 /** A row of an answer by its columns. @param {Answer} answer @param {number} row @returns {Row} */

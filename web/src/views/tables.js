@@ -1,8 +1,8 @@
 // The answer to one question as a table; of several questions, or ways to count its rows, the chosen one.
 import { html } from "htm/preact";
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { hasAllSlices, kernelsWithin } from "../kernels_within.js";
-import { longestOf, useLaneData } from "../lane_data.js";
+import { useLaneData } from "../lane_data.js";
 import { printable } from "../numbers.js";
 import { AnswerTable, heading, titled } from "../table.js";
 import { chosenWindow, OF_A_TABLE, open, state, turnTo } from "../state.js";
@@ -10,8 +10,6 @@ import { around, inWindow, timesOf } from "../window.js";
 
 /** @typedef {import("../provider.js").Answer} Answer */
 
-/** The column whose values are names of slices on the lanes. */
-const NAMES = ["name", "api", "kind"];
 /** What kernels are counted by where the page itself can sum up those of a window. @type {("name" | "stream")[]} */
 const SUMMED = ["name", "stream"];
 
@@ -33,37 +31,28 @@ export function Tables({ page, step, place, keys }) {
     ${questions.length > 1 && html`<${Choice} label="" of=${questions.map((each) => keys.find((one) => one.split("/")[0] === each))}
       chosen=${ways[0]} text=${(/** @type {string} */ each) => heading(each.split("/")[0])} />`}
     ${ways.length > 1 && html`<${Choice} label="by" of=${ways} chosen=${key} text=${(/** @type {string} */ each) => heading(each.split("/")[1])} />`}
-    <${Placed} key=${key} answer=${ofPart ?? answer} step=${step} place=${place} title=${titled(answer.question)} kept=${kept}
+    <${Placed} key=${key} answer=${ofPart ?? answer} step=${step} title=${titled(answer.question)} kept=${kept}
       part=${part} />`;
 }
 
-/** A table whose rows lead to where they are on the lanes, as far as they have a time or the name of a slice.
- * @param {{answer: Answer, step: import("../provider.js").Step, place: number, title?: string, kept: Set<number> | null,
+/** A table whose rows lead to where they are on the lanes, or to the longest of what they count, as far as that is known.
+ * @param {{answer: Answer, step: import("../provider.js").Step, title?: string, kept: Set<number> | null,
  *   part: {start: number, end: number} | null}} props */
-export function Placed({ answer, step, place, title, kept, part }) {
-  const [said, say] = useState("");
-  const names = answer.values[answer.columns.findIndex((each) => NAMES.includes(each.name))];
+export function Placed({ answer, step, title, kept, part }) {
+  const [starts, ends] = answer.longest ?? [];
   const hasTimes = timesOf(answer, 0) !== null;
-  const isCopies = answer.question === "copies";
-  const isCalls = ["calls", "launches"].includes(answer.question);
-  const devices = answer.values[answer.columns.findIndex((each) => each.name === "device_id")];
-  const isNamed = ["kernels", "copies", "calls", "launches", "tensor_cores", "occupancy"].includes(answer.question) && names;
-  const show = async (/** @type {number} */ row) => {
-    const times = timesOf(answer, row);
-    const name = isCopies && names[row] !== "memset" ? `memcpy ${names[row]}` : String(names?.[row]);
-    const found = times ? around(step, times.start, times.end)
-      : await longestOf(step, place, isCalls ? "calls" : "stream", name, devices ? Number(devices[row]) : null, answer.part ?? null);
-    if (found) open("timeline", { from: String(Math.floor(found.start)), to: String(Math.ceil(found.end)) });
-    else say(`None of these is among the slices that this file holds: ${name}`);
+  const show = (/** @type {number} */ row) => {
+    const times = timesOf(answer, row) ?? { start: starts[row], end: ends[row] };
+    const found = around(step, times.start, times.end);
+    open("timeline", { from: String(Math.floor(found.start)), to: String(Math.ceil(found.end)) });
   };
-  const isShown = step.lanes.length > 0 && (hasTimes || isNamed);
+  const isShown = step.lanes.length > 0 && (hasTimes || starts !== undefined);
   // Those of the step are on every view behind the badge; this answer may lack more.
   const losses = answer.losses.filter((each) => !step.losses.some((known) => each.endsWith(known)));
   return html`
     ${losses.map((each) => html`<p class="remark">Incomplete: ${printable(each)}</p>`)}
     <${AnswerTable} answer=${answer} title=${title} kept=${kept} part=${part}
-      onRow=${isShown ? show : undefined} rowHelp=${hasTimes ? "show this on the timeline" : "show the longest of these on the timeline"} />
-    <p role="status">${said}</p>`;
+      onRow=${isShown ? show : undefined} rowHelp=${hasTimes ? "show this on the timeline" : "show the longest of these on the timeline"} />`;
 }
 
 /** @param {{label: string, of: string[], chosen: string, text: (key: string) => string}} props */
