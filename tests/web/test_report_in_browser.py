@@ -284,6 +284,30 @@ def test_the_mouse_on_the_lanes(report_page, build, tmp_path):
     assert report_page.page.locator(".hovered").count() == 0
 
 
+def test_a_long_slice_is_drawn_and_told_whatever_began_after_it(report_page, build, tmp_path):
+    build.kernel("persistent", 1000, 900_000).kernel("nested", 1500, 700_000)
+    for number in range(2500):
+        build.kernel("short", 2000 + 200 * number, 100)
+    build.kernel("tail", 950_000, 20_000, stream_id=9)
+    path = tmp_path / "step.html"
+    write_report(path, [("step", Step(RecordingSource(build.recording())))])
+    page = report_page.open(path, "view=timeline").drawn().page
+    drawn_texts(page, lambda: None)
+    for window, names in (
+        ("from=605000&to=690000", ["persistent", "nested"]),
+        ("from=750000&to=800000", ["persistent"]),
+        ("from=905000&to=990000", ["tail"]),
+    ):
+        page.evaluate("hash => { window.drawnTexts = []; location.hash = hash; }", f"view=timeline&{window}")
+        page.wait_for_function("name => window.drawnTexts.includes(name)", arg=names[-1])
+        texts = page.evaluate("() => window.drawnTexts")
+        assert [each for each in dict.fromkeys(texts) if each in ("persistent", "nested", "short", "tail")] == names
+        box = page.locator(".lanes canvas").bounding_box()
+        page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 22 + 36)
+        assert page.locator(".hovered strong").all_inner_texts() == [each for each in names[-1:] if each != "tail"]
+        page.mouse.move(box["x"], box["y"] - 50)
+
+
 def test_a_row_leads_to_the_longest_that_it_counts(report_page, build, tmp_path):
     for number, (stream, grid, start, length) in enumerate(((7, 64, 10_000, 90_000), (9, 1, 500_000, 1000))):
         build.call("cudaLaunchKernel_v7000", 100 + 50 * number, 20, correlation_id=number + 1)

@@ -36,13 +36,22 @@ export function sliceOf(step, { slices }, at) {
   return { name: step.names[slices.name[at]], start: slices.start[at], length: slices.length[at] };
 }
 
+/** The places of the slices of a lane that start before a time and end at another one or later, the last one first. Those
+ * between them are passed over, however many they are. @param {LaneData} data @param {number} lane @param {number} before
+ * @param {number} until */
+export function* running(data, lane, before, until) {
+  const { slices, first, outlasting } = data;
+  for (let at = firstFrom(data, lane, before) - 1; at >= first[lane]; ) {
+    const isRunning = slices.start[at] + slices.length[at] >= until;
+    if (isRunning) yield at;
+    at = isRunning ? at - 1 : outlasting[at];
+  }
+}
+
 /** The slice of a lane at a time, of several the one that began last. @param {Step} step @param {LaneData} data
  * @param {number | undefined} lane @param {number} time @param {number} reach by which it may be missed */
 export function sliceAt(step, data, lane, time, reach) {
   if (lane === undefined) return null;
-  const { slices, first } = data;
-  for (let at = firstFrom(data, lane, time + reach) - 1, tried = 0; at >= first[lane] && tried < 2000; at--, tried++) {
-    if (slices.start[at] + slices.length[at] >= time - reach) return sliceOf(step, data, at);
-  }
-  return null;
+  const { value: at } = running(data, lane, time + reach, time - reach).next();
+  return at === undefined ? null : sliceOf(step, data, at);
 }

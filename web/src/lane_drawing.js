@@ -1,5 +1,5 @@
 // How lanes look: the busy shares and slices of each, the times of losses, and the slice that was picked.
-import { firstFrom } from "./lane_data.js";
+import { firstFrom, running } from "./lane_data.js";
 import { printable } from "./numbers.js";
 
 /** @typedef {{row: number, at: number}} Picked a slice by its row and its place among all slices */
@@ -61,14 +61,14 @@ function drawBins({ context, step, data, start, end }, lane, top, scale) {
 
 /** @param {Drawing} drawing @param {number} lane @param {number} top @param {number} scale */
 function drawSlices({ context, step, data, start, end, width }, lane, top, scale) {
-  const { slices, first } = data;
-  let at = firstFrom(data, lane, start);
-  for (let back = 0; back < 200 && at > first[lane]; back++, at--) if (slices.start[at - 1] + slices.length[at - 1] < start && back > 20) break;
+  const { slices } = data;
+  const places = [...running(data, lane, start, start)].reverse();
+  for (let at = firstFrom(data, lane, start), after = firstFrom(data, lane, end); at < after; at++) places.push(at);
   let drawnTo = -1;
-  for (; at < first[lane + 1] && slices.start[at] < end; at++) {
+  for (const at of places) {
     const x = (slices.start[at] - start) * scale;
     const right = x + slices.length[at] * scale;
-    if (right < 0 || (right - x < 1 && right < drawnTo)) continue;
+    if (right - x < 1 && right < drawnTo) continue;
     const name = slices.name[at];
     const left = Math.max(x, -1);
     const wide = Math.max(Math.min(right, width + 1) - left, 0.8);

@@ -32,8 +32,9 @@ import { askBytes, loadServedPage } from "./server.js";
  *   refused: Record<string, string>, compare?: Comparison | null, tables?: import("./views/listing.js").PageTable[]}} Page
  *   `tables`: of a page about no single step. */
 /** @typedef {{lane: Float64Array, start: Float64Array, length: Float64Array, name: Float64Array}} Slices */
-/** @typedef {{bins: Uint8Array, slices: Slices, first: Uint32Array}} LaneData `bins`: the busy share of each part of the
- *   step, lane after lane; `first`: the first slice of each lane. */
+/** @typedef {{bins: Uint8Array, slices: Slices, first: Uint32Array, outlasting: Int32Array}} LaneData `bins`: the busy share
+ *   of each part of the step, lane after lane; `first`: the first slice of each lane; `outlasting`: of each slice the last one
+ *   before it that ends later, on its lane or one before; -1: there is none. */
 
 /** @param {string} name @returns {Promise<Uint8Array>} */
 async function island(name) {
@@ -76,6 +77,18 @@ async function loadSlices(step, place) {
   return { lane, start, length, name };
 }
 
+/** The last slice before each that ends later; -1: there is none. @param {Slices} slices */
+function outlastingOf({ lane, start, length }) {
+  const found = new Int32Array(lane.length);
+  for (let at = 0; at < found.length; at++) {
+    let before = at - 1;
+    const end = start[at] + length[at];
+    while (before >= 0 && lane[before] === lane[at] && start[before] + length[before] <= end) before = found[before];
+    found[at] = before;
+  }
+  return found;
+}
+
 /** By the lanes of the step. @type {WeakMap<object, Promise<LaneData>>} */
 const loadedLanes = new WeakMap();
 
@@ -87,7 +100,7 @@ export function loadLanes(step, place) {
       const first = new Uint32Array(step.lanes.length + 1);
       for (const lane of slices.lane) first[lane + 1]++;
       for (let lane = 0; lane < step.lanes.length; lane++) first[lane + 1] += first[lane];
-      return { bins, slices, first };
+      return { bins, slices, first, outlasting: outlastingOf(slices) };
     });
     loadedLanes.set(step.lanes, found);
     found.catch(() => loadedLanes.delete(step.lanes));
