@@ -7,6 +7,13 @@ from pathlib import PurePath
 
 _PACKAGES = ("site-packages", "dist-packages")
 _HOME = re.compile(r"/(?:home|Users)/[^/\s\"',;:]+")
+_IN_TEXT = re.compile(
+    r"""(?<![\w.~/])(?:~|\.\.?)?/(?!/)  # not that of an address or between words
+    (?:[^\s/:;,'"()](?:[^/:;,'"()\n]*[^\s/:;,'"()])?/)*  # folders, whose names may have spaces inside
+    [^\s/:;,'"()]+""",
+    re.VERBOSE,
+)
+"""A path from the root, a home or the working folder on."""
 _SYSTEM = ("/usr/", "/opt/", "/lib/", "/lib64/")
 
 
@@ -26,3 +33,8 @@ def portable(path: str) -> str:
 def without_home(text: str) -> str:
     """Any text with ``~`` in place of the paths of home folders."""
     return _HOME.sub("~", text)
+
+
+def without_folders(text: str) -> str:
+    """Any text with the `portable` parts of the paths in it."""
+    return _IN_TEXT.sub(lambda found: portable(found[0]), text)

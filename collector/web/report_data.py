@@ -50,11 +50,11 @@ from collector.analysis.no_launches import no_launches
 from collector.analysis.questions import QUESTIONS
 from collector.analysis.shared_values import shared_values
 from collector.analysis.whole_graphs import whole_graphs
-from collector.bench.environment import without_home
 from collector.errors import CollectorError
 from collector.formats.step import Step
 from collector.recording.loss_times import times_of_losses
 from collector.recording.run_label import RunLabel
+from collector.text.library_path import without_folders
 from collector.text.quantities import time_text
 from collector.text.wording import counted
 from collector.version import version
@@ -141,7 +141,7 @@ def described_step(
     return {
         "name": name,
         "warning": _warning(step),
-        "unavailable": step.unavailable and without_home(step.unavailable),
+        "unavailable": step.unavailable and without_folders(step.unavailable),
         "nothing": no_launches(recording),
         **RunLabel.of(recording)._asdict(),
         "simulated": bool(recording.environment.get("simulated")),
@@ -327,10 +327,10 @@ def _answers(
 
 
 def _warning(step: TracedStep) -> str | None:
-    """The parts of the step's file that could not be read, without the name of its folder."""
+    """The parts of the step's file that could not be read, without names of folders."""
     if not isinstance(step, Step) or not step.warning:
         return None
-    return step.warning.removeprefix(f"{step.path}: ")
+    return without_folders(step.warning.removeprefix(f"{step.path}: "))
 
 
 def _verdict(devices: Answer, idle: Answer, uncounted: str) -> str:

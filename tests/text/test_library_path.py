@@ -2,7 +2,7 @@
 
 import pytest
 
-from collector.text.library_path import portable, without_home
+from collector.text.library_path import portable, without_folders, without_home
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,19 @@ def test_a_librarys_path_has_no_folder_of_the_machines_owner(path, part):
 
 def test_texts_have_no_home_folder():
     assert without_home("cannot read /home/someone/x.json") == "cannot read ~/x.json"
+
+
+@pytest.mark.parametrize(
+    ("text", "reduced"),
+    [
+        ("cannot load /home/someone/x/libcuda.so (/a b/c: no such file)", "cannot load libcuda.so (c: no such file)"),
+        ("no driver (~/lib/libcuda.so, ../lib/libcuda.so)", "no driver (libcuda.so, libcuda.so)"),
+        ("tried:/tmp/a/x.so:'/tmp/b/y.so'", "tried:x.so:'y.so'"),
+        ("/tmp/a/x.so or /tmp/b/y.so", "x.so or y.so"),
+        ("none in CUDA_HOME, /usr/local/cuda or on the path", "none in CUDA_HOME, /usr/local/cuda or on the path"),
+        ("/env/lib/python3.12/site-packages/x/y.so failed", "site-packages/x/y.so failed"),
+        ("see https://docs.nvidia.com/cupti/ and/or 1 / 2", "see https://docs.nvidia.com/cupti/ and/or 1 / 2"),
+    ],
+)
+def test_texts_have_no_folders_of_the_machines_owner(text, reduced):
+    assert without_folders(text) == reduced

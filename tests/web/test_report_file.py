@@ -337,12 +337,22 @@ def test_it_says_nothing_of_machine_or_person(tmp_path, monkeypatch, simulated_g
         assert len(word) < 4 or word not in everything
 
 
-def test_why_nothing_was_traced_is_said_without_the_home_folder(build, tmp_path):
+def test_why_nothing_was_traced_is_said_without_folders(build, tmp_path):
     step = Step(RecordingSource(build.recording()))
-    step.unavailable = f"{Path.home()}/lib/libcupti.so.13 cannot be loaded"
+    step.unavailable = f"cannot load {Path.home()}/lib/libcupti.so.13 (/customer/a b/libcupti.so.13: no such file)"
     write_report(tmp_path / "step.html", [("step", step)])
     [found] = page_of(tmp_path / "step.html")["steps"]
-    assert found["unavailable"] == "~/lib/libcupti.so.13 cannot be loaded"
+    assert found["unavailable"] == "cannot load libcupti.so.13 (libcupti.so.13: no such file)"
+
+
+def test_a_report_of_an_untraced_session_has_no_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLLECTOR_LIBCUDA", str(tmp_path / "customer" / "libcuda.so"))
+    with pytest.warns(collector.CollectorWarning), collector.trace() as step:
+        pass
+    step.report(tmp_path / "step.html")
+    [found] = page_of(tmp_path / "step.html")["steps"]
+    assert "libcuda.so" in found["unavailable"]
+    assert "customer" not in islands(tmp_path / "step.html")["data"].decode()
 
 
 def test_findings_are_those_of_the_advice_with_its_losses(build, tmp_path):
