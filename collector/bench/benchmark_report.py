@@ -26,9 +26,9 @@ The file is JSON, version 1 of the schema ``collector-bench``:
       high, mean, p5, p95, variation, samples, outliers, modes, ratio, mean_ratio, verdict}}: statistics of the
       samples, for readers that do not compute them; `Report.load` recomputes and ignores these. ``low`` and ``high``
       are the ends of the 95 % interval, null if there is none. ``variation`` is the standard deviation over the mean.
-      ``modes`` is [{share, median}, {share, median}], or null for one mode. ``ratio`` (of medians, by rounds) and
-      ``mean_ratio`` are {estimate, low, high, p_value}, null for the reference. ``verdict`` is that of the report as a
-      whole: reference, faster, slower, faster on average, slower on average, same, not enough data
+      ``modes`` is [{share, median}, {share, median}], or null for one mode. ``ratio`` (of medians, by rounds or by
+      runs) and ``mean_ratio`` are {estimate, low, high, p_value}, null for the reference. ``verdict`` is that of the
+      report as a whole: reference, faster, slower, faster on average, slower on average, same, not enough data
 
 A version of the schema may get further fields; unknown versions are refused.
 """

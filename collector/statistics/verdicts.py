@@ -4,8 +4,9 @@ Rounds are blocks: in each, every arm runs once, at nearly the same time. An eff
 a warm card) changes all its arms equally and not their ratio, so arms are compared by the ratios within rounds.
 
 Runs are complete repetitions, each in a separate process. Effects that differ between runs but not within one (the
-placement of memory, the temperature of the card) cannot be determined from any number of rounds. With several runs an
-interval is therefore as wide as the runs require, if that is wider than the rounds require.
+placement of memory, the temperature of the card) cannot be determined from any number of rounds. With several runs a
+ratio is therefore the mean of the runs' ratios with the interval that they require, if that is wider than the interval
+that the rounds require.
 
 Sources: the time of an arm has the percentile bootstrap's interval: Efron and Tibshirani, *An Introduction to the
 Bootstrap* (1993), chapter 13, by `scipy.stats.bootstrap`. Ratios, and all values computed after every batch, have the
@@ -24,7 +25,7 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -217,7 +218,10 @@ def mean_ratio(arm: npt.ArrayLike, reference: npt.ArrayLike, confidence: float =
 def paired_ratio_of_runs(
     arms: Sequence[npt.ArrayLike], references: Sequence[npt.ArrayLike], confidence: float = CONFIDENCE
 ) -> Ratio:
-    """Return the ratio of several runs, paired by round within each; its interval covers rounds and runs.
+    """Return the ratio of several runs, paired by round within each.
+
+    It is the median of the rounds' ratios or, if the runs require a wider interval, the geometric mean of the runs'
+    medians, in which long and short runs count alike.
 
     Raises:
         ValueError: as `paired_ratio`, for any run.
@@ -245,7 +249,7 @@ def ratio_of_means(arm: npt.ArrayLike, reference: npt.ArrayLike, confidence: flo
 def ratio_of_means_of_runs(
     arms: Sequence[npt.ArrayLike], references: Sequence[npt.ArrayLike], confidence: float = CONFIDENCE
 ) -> Ratio:
-    """Return the ratio of means of several runs, paired by round within each; its interval covers rounds and runs.
+    """Return the ratio of means of several runs, paired by round within each; rounds and runs: `paired_ratio_of_runs`.
 
     Raises:
         ValueError: as `ratio_of_means`, for any run.
@@ -264,7 +268,7 @@ def _of_runs(
     of_run: Callable[[npt.ArrayLike, npt.ArrayLike], float],
     confidence: float,
 ) -> Ratio:
-    """The interval of ``of_rounds`` over all rounds or, if it is wider, that of the logarithms of ``of_run``."""
+    """The ratio of ``of_rounds`` over all rounds or, if its interval is wider, that of the logarithms of ``of_run``."""
     pooled = of_rounds(np.concatenate(list(arms)), np.concatenate(list(references)), confidence)
     if len(arms) < 2:
         return pooled
@@ -280,8 +284,9 @@ def independent_ratio(
     The variation within runs is estimated by the percentile bootstrap (Efron and Tibshirani, *An Introduction to the
     Bootstrap*, 1993, chapter 13; `scipy.stats.bootstrap`) with Mann and Whitney's p-value; the variation between runs
     by Student's test (`scipy.stats.ttest_ind` of the logarithms of the runs' medians, with one variance for both
-    sides). The wider interval and the greater p-value apply. With one run on each side, `ASSUMED_RUN_SPREAD` replaces
-    the latter. If every run is one sample, which is itself the median of many, only the runs count.
+    sides). The wider interval applies, with its own estimate: the ratio of the medians of all samples, or that of the
+    geometric means of the runs' medians. With one run on each side, `ASSUMED_RUN_SPREAD` replaces the variation between
+    runs. If every run is one sample, which is itself the median of many, only the runs count.
 
     Raises:
         ValueError: there is one sample of one side and several of the other, or one is not positive and finite.
@@ -312,7 +317,7 @@ def independent_ratio(
     found = result.confidence_interval
     interval = Interval(float(of_medians(numerator, denominator)), float(found.low), float(found.high))
     within = Ratio(interval, float(mannwhitneyu(numerator, denominator).pvalue), len(numerator))
-    return _wider(within, between)
+    return _wider(within, between, assumed=len(now) == len(before) == 1)
 
 
 def independent_ratio_of_means(
@@ -334,7 +339,8 @@ def independent_ratio_of_means(
     middle = _log_ratio_of_means(sides[0], sides[1])
     within = _of_standard_error(middle, error, freedom, confidence, len(sides[0]))
     by_run = [[math.log(np.mean(run)) for run in runs] for runs in (now, before)]
-    return _wider(within, _between_runs(by_run[0], by_run[1], confidence))
+    between = _between_runs(by_run[0], by_run[1], confidence)
+    return _wider(within, between, assumed=len(now) == len(before) == 1)
 
 
 def _of_standard_error(middle: float, error: float, freedom: float, confidence: float, count: int) -> Ratio:
@@ -387,15 +393,19 @@ def _of_logarithms(middle: float, low: float, high: float, p_value: float, count
     return Ratio(Interval(*ends), p_value, count)
 
 
-def _wider(within: Ratio, between: Ratio) -> Ratio:
-    """The estimate of ``within`` with the wider interval, centred on it, and the greater p-value."""
-    p_value = max(within.p_value, between.p_value)
+def _wider(within: Ratio, between: Ratio, *, assumed: bool = False) -> Ratio:
+    """The one with the wider interval: its estimate, interval and p-value belong together.
+
+    The estimate of ``within`` gives every round the same weight, and that of ``between`` every run, so the interval of
+    one is not valid around the estimate of the other. The greater p-value applies where the interval of ``within`` is
+    wider, because few runs can agree by chance, and where the spread between runs is ``assumed``, because the p-value
+    of ``between`` then includes no spread of rounds.
+    """
+    greater = max(within.p_value, between.p_value)
     reach = np.log(between.interval.high / between.interval.low)
     if not within.interval.low > 0 or np.log(within.interval.high / within.interval.low) >= reach:
-        return Ratio(within.interval, p_value, within.rounds)
-    middle = within.interval.estimate
-    shift = middle / between.interval.estimate
-    return Ratio(Interval(middle, between.interval.low * shift, between.interval.high * shift), p_value, within.rounds)
+        return replace(within, p_value=greater)
+    return Ratio(between.interval, greater if assumed else between.p_value, within.rounds)
 
 
 def verdicts(

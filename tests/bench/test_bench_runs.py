@@ -13,10 +13,12 @@ from collector.statistics.verdicts import (
     ASSUMED_RUN_SPREAD,
     holm,
     independent_ratio,
+    independent_ratio_of_means,
     mean_interval,
     mean_ratio,
     paired_ratio,
     paired_ratio_of_runs,
+    ratio_of_means_of_runs,
 )
 
 DESIGN = {"clock": "cupti", "cache": "cold", "graph_calls": 0, "precision": 0.005, "seed": 7, "same_within": 0.01}
@@ -107,13 +109,13 @@ def test_without_the_runs_the_same_drift_would_be_called_a_change():
 def test_a_real_change_is_seen_through_the_differences_between_runs():
     random = np.random.default_rng(6)
     held = seen = 0
-    for _ in range(60):
+    for _ in range(200):
         before = [run(random, run_spread=0.01) for _ in range(4)]
         found = independent_ratio([run(random, mean=11_000, run_spread=0.01) for _ in range(4)], before)
         held += found.interval.low <= 1.1 <= found.interval.high
         seen += found.p_value < 0.05 and found.interval.low > 1
-    assert held >= 54
-    assert seen >= 58
+    assert held >= 184  # 185; of 800 others 95.0 %
+    assert seen >= 194
 
 
 @pytest.mark.slow
@@ -142,6 +144,62 @@ def test_arms_that_runs_place_differently_have_a_ratio_as_wide_as_that():
         pooled_held += pooled.low <= 1 <= pooled.high
     assert held >= 186
     assert pooled_held < 120
+
+
+UNEVEN = (1000, 30, 30, 30, 30)
+
+
+@pytest.mark.parametrize("runs", [[0.0, 0.01, 0.02, 0.03, 0.04], [0.04, 0.0, 0.01, 0.02, 0.03]])
+def test_a_long_run_counts_as_much_as_a_short_one_where_runs_decide(runs):
+    times = [np.full(rounds, 100 * np.exp(effect)) for rounds, effect in zip(UNEVEN, runs, strict=True)]
+    reference = [np.full(rounds, 100.0) for rounds in UNEVEN]
+    # t(0.975, 4) = 2.7764 of logarithms with a mean of 0.02 and a standard error of sqrt(0.00025 / 5).
+    reach = 2.776445 * 0.00005**0.5
+    for of_runs in (paired_ratio_of_runs, ratio_of_means_of_runs):
+        found = of_runs(times, reference)
+        assert np.log([found.interval.estimate, found.interval.low, found.interval.high]) == pytest.approx(
+            [0.02, 0.02 - reach, 0.02 + reach], abs=1e-6
+        )
+        assert found.p_value == pytest.approx(0.04742, abs=1e-4)
+        assert found.rounds == 1120
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("of_runs", [paired_ratio_of_runs, ratio_of_means_of_runs, independent_ratio_of_means])
+def test_the_interval_of_runs_of_different_lengths_holds_the_truth_as_often_as_stated(of_runs):
+    random = np.random.default_rng(10)
+    held = wrong = 0
+    for _ in range(400):
+        sides = [[run(random, rounds=rounds, run_spread=0.02) for rounds in UNEVEN] for _ in range(2)]
+        found = of_runs(*sides)
+        held += found.interval.low <= 1 <= found.interval.high
+        wrong += found.p_value < 0.05
+    assert held >= 372  # 93 %, as above
+    assert wrong <= 28
+
+
+@pytest.mark.slow
+def test_the_interval_to_a_baseline_of_runs_of_different_lengths_holds_the_truth():
+    random = np.random.default_rng(11)
+    held = 0
+    for _ in range(200):
+        sides = [[run(random, rounds=rounds, run_spread=0.02) for rounds in (150, 15, 15, 15)] for _ in range(2)]
+        found = independent_ratio(*sides).interval
+        held += found.low <= 1 <= found.high
+    assert held >= 186
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("run_spread", [0.0, 0.002, 0.02])
+def test_the_ratio_interval_and_p_value_of_runs_agree(run_spread):
+    random = np.random.default_rng(12)
+    for _ in range(100):
+        sides = [[run(random, rounds=rounds, run_spread=run_spread) for rounds in UNEVEN] for _ in range(2)]
+        for of_runs in (paired_ratio_of_runs, ratio_of_means_of_runs, independent_ratio_of_means):
+            found = of_runs(*sides)
+            assert found.interval.low <= found.interval.estimate <= found.interval.high
+            if found.p_value < 0.05:
+                assert not found.interval.low <= 1 <= found.interval.high
 
 
 def test_one_run_is_what_it_was():
