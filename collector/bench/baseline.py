@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -95,25 +95,19 @@ def regressions(
     _check_machine(now.environment, before.environment, allow_other_machine)
     past = {each.title: each for each in before.comparisons}
     pairs: list[tuple[Comparison, Comparison, str, Ratio, Ratio | None]] = []
-    notes: list[str] = []
+    notes = not_compared(now, before)
     one_each = False
     for each in now.comparisons:
-        if each.title not in past:
-            notes.append(f"{each.title or 'the comparison'} is not in the baseline")
-            continue
-        notes += _differences(each, past[each.title])
-        if any(each.design.get(key) != past[each.title].design.get(key) for key in _SAME_DESIGN):
+        earlier = past.get(each.title)
+        if earlier is None or any(each.design.get(key) != earlier.design.get(key) for key in _SAME_DESIGN):
             continue
         for name in each.arms:
-            if name in past[each.title].arms:
-                now_runs, past_runs = each.runs(name), past[each.title].runs(name)
-                if not _comparable(now_runs, past_runs):
-                    notes.append(f"{each.title} {name}: one sample cannot be compared with several".strip())
-                    continue
-                one_each = one_each or len(now_runs) == len(past_runs) == 1
-                means = None if each.is_reported else independent_ratio_of_means(now_runs, past_runs)
-                pairs.append((each, past[each.title], name, independent_ratio(now_runs, past_runs), means))
-    notes += [f"{title or 'the comparison'} of the baseline was not measured" for title in missing_titles(now, before)]
+            if name not in earlier.arms or not _comparable(each, earlier, name):
+                continue
+            now_runs, past_runs = each.runs(name), earlier.runs(name)
+            one_each = one_each or len(now_runs) == len(past_runs) == 1
+            means = None if each.is_reported else independent_ratio_of_means(now_runs, past_runs)
+            pairs.append((each, earlier, name, independent_ratio(now_runs, past_runs), means))
     if not pairs:
         raise BenchmarkError(f"the baseline has nothing in common with this report: {'; '.join(notes)}")
     if now.environment.get("driver_version") != before.environment.get("driver_version"):
@@ -143,6 +137,19 @@ def regressions(
     return found, notes
 
 
+def not_compared(now: Report, before: Report) -> list[str]:
+    """What is only in the report now or only in the baseline, or was measured in another way: it is not compared."""
+    past = {each.title: each for each in before.comparisons}
+    notes: list[str] = []
+    for each in now.comparisons:
+        if each.title in past:
+            notes += _differences(each, past[each.title])
+        else:
+            notes.append(f"{each.title or 'the comparison'} is not in the baseline")
+    missing = missing_titles(now, before)
+    return notes + [f"{title or 'the comparison'} of the baseline was not measured" for title in missing]
+
+
 def missing_titles(now: Report, before: Report) -> list[str]:
     """The titles of the benchmarks of the baseline that are not in the report now."""
     titles = {each.title for each in now.comparisons}
@@ -163,9 +170,10 @@ def unmeasured(now: Report, before: Report) -> list[str]:
     return [*(f"{place}: {why}" for place, why in now.failures.items()), *missing]
 
 
-def _comparable(now: Sequence[Sequence[float]], before: Sequence[Sequence[float]]) -> bool:
-    """Whether both have samples with a known spread, or in both every sample is a run."""
-    return all(len(run) == 1 for run in (*now, *before)) or all(sum(map(len, runs)) > 1 for runs in (now, before))
+def _comparable(now: Comparison, before: Comparison, arm: str) -> bool:
+    """Whether both have samples of ``arm`` with a known spread, or in both every sample is a run."""
+    sides = now.runs(arm), before.runs(arm)
+    return all(len(run) == 1 for runs in sides for run in runs) or all(sum(map(len, runs)) > 1 for runs in sides)
 
 
 def _differences(now: Comparison, before: Comparison) -> list[str]:
@@ -177,6 +185,11 @@ def _differences(now: Comparison, before: Comparison) -> list[str]:
     ]
     notes += [f"{title}: arm {name} is not in the baseline" for name in now.arms if name not in before.arms]
     notes += [f"{title}: arm {name} of the baseline was not measured" for name in before.arms if name not in now.arms]
+    notes += [
+        f"{now.title} {name}: one sample cannot be compared with several".strip()
+        for name in now.arms
+        if name in before.arms and not _comparable(now, before, name)
+    ]
     return notes
 
 

@@ -5,13 +5,14 @@
 ...     assert report.verdicts[0]["mine"] in ("faster", "same")
 
 ``--gpu-benchmark-save=FOLDER`` stores a report for each test, or adds a run to an existing one, so that a baseline
-contains the spread of runs. ``--gpu-benchmark-baseline=FOLDER`` fails a test if one of its arms is slower than the
-baseline by more than ``--gpu-benchmark-fail-above`` (3 %) and beyond the interval.
+contains the spread of runs; a stored report of other arms, or measured in another way or on another card, is replaced.
+``--gpu-benchmark-baseline=FOLDER`` fails a test if one of its arms is slower than the baseline by more than
+``--gpu-benchmark-fail-above`` (3 %) and beyond the interval. The terminal summary lists the replaced reports, and the
+tests and arms that were not compared.
 """
 
 from __future__ import annotations
 
-import contextlib
 import re
 from itertools import chain
 from pathlib import Path
@@ -25,9 +26,12 @@ if TYPE_CHECKING:
     from collector.bench.benchmark_report import Report
 
 
-_WITHOUT_BASELINE: pytest.StashKey[list[str]] = pytest.StashKey()
-_IN_REPORT = "collector_gpu_benchmarks_without_baseline"
+_NOTES: pytest.StashKey[dict[str, list[str]]] = pytest.StashKey()
+"""Section of the terminal summary -> lines about the test."""
+_IN_REPORT = "collector_gpu_benchmark_notes"
 """Attribute of a test's report."""
+_NOT_COMPARED = "gpu_benchmark: not compared with a baseline"
+_REPLACED = "gpu_benchmark: stored reports that were replaced, not extended"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -63,62 +67,84 @@ def gpu_benchmark(request: pytest.FixtureRequest) -> Callable[..., Report]:
         report = compare(chosen, **{"name": request.node.name, **options})
         if report.failures:
             pytest.fail("\n".join(report.failures.values()), pytrace=False)
-        file = f"{_file_stem(node_id(request.node))}{f'-{calls}' if calls > 1 else ''}.json"
-        _hold_against_baseline(report, request.node, file)
+        test = f"{node_id(request.node)}{f'-{calls}' if calls > 1 else ''}"
+        _hold_against_baseline(report, request.node, test)
         saved = request.config.getoption("--gpu-benchmark-save")
         if saved:
             Path(saved).mkdir(parents=True, exist_ok=True)
-            _with_earlier_runs(report, Path(saved) / file).save(Path(saved) / file)
+            _save(report, request.node, test, Path(saved))
         return report
 
     return measure
 
 
-def _with_earlier_runs(report: Report, file: Path) -> Report:
-    """The report with the stored runs, if they are of the same card and were measured in the same way."""
+def _save(report: Report, item: pytest.Item, test: str, folder: Path) -> None:
+    """Store the report, together with the stored runs if they are of the same arms, measured in the same way."""
+    from collector.bench.baseline import not_compared
     from collector.bench.benchmark_errors import BenchmarkError
-    from collector.bench.benchmark_report import Report, runs_joined
+    from collector.bench.benchmark_report import runs_joined
 
-    if file.exists():
-        with contextlib.suppress(BenchmarkError):
-            return runs_joined([Report.load(file), report])
-    return report
+    file, stored = _stored(folder, test)
+    if stored is not None:
+        differences = not_compared(report, stored)
+        try:
+            report = report if differences else runs_joined([stored, report])
+        except BenchmarkError as error:
+            differences = [str(error)]
+        _note(item, _REPLACED, file, differences)
+    report.save(file)
+
+
+def _stored(folder: Path, test: str) -> tuple[Path, Report | None]:
+    """The file of a test's report in ``folder``, and the report; None: it is not stored yet."""
+    from collector.bench.benchmark_report import Report
+
+    stem = re.sub(r"[^\w.=-]+", "_", test)
+    file = folder / f"{stem}.json"
+    return file, Report.load(file) if file.exists() else None
+
+
+def _note(item: pytest.Item, section: str, file: Path, lines: list[str]) -> None:
+    """Add lines about a test's file to a section of the terminal summary."""
+    if lines:
+        item.stash.setdefault(_NOTES, {}).setdefault(section, []).extend(f"{file}: {line}" for line in lines)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Put the benchmarks without a baseline into the report, which pytest-xdist sends to the process that prints."""
+    """Put the notes on a test into its report, which pytest-xdist sends to the process that prints."""
     report = yield
-    without = item.stash.get(_WITHOUT_BASELINE, [])
-    if without:
-        setattr(report, _IN_REPORT, without.copy())
-        without.clear()
+    notes = item.stash.get(_NOTES, {})
+    if notes:
+        setattr(report, _IN_REPORT, notes)
+        del item.stash[_NOTES]
     return report
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """List the benchmarks without a baseline."""
-    reports = chain.from_iterable(terminalreporter.stats.values())
-    without = {file for report in reports for file in getattr(report, _IN_REPORT, ())}
-    if without:
-        terminalreporter.section("gpu_benchmark: no baseline to compare with")
-        for file in sorted(without):
-            terminalreporter.line(file)
+    """List the benchmarks and arms that were not compared, and the stored reports that were replaced."""
+    notes: dict[str, set[str]] = {}
+    for report in chain.from_iterable(terminalreporter.stats.values()):
+        for section, lines in getattr(report, _IN_REPORT, {}).items():
+            notes.setdefault(section, set()).update(lines)
+    for section, found in sorted(notes.items()):
+        terminalreporter.section(section)
+        for line in sorted(found):
+            terminalreporter.line(line)
 
 
-def _hold_against_baseline(report: Report, test: pytest.Item, file: str) -> None:
-    config = test.config
-    folder = config.getoption("--gpu-benchmark-baseline")
+def _hold_against_baseline(report: Report, item: pytest.Item, test: str) -> None:
+    folder = item.config.getoption("--gpu-benchmark-baseline")
     if not folder:
         return
-    if not (Path(folder) / file).exists():
-        test.stash.setdefault(_WITHOUT_BASELINE, []).append(str(Path(folder) / file))
-        return
-    from collector.bench.baseline import regressions
-    from collector.bench.benchmark_report import Report
+    from collector.bench.baseline import not_compared, regressions
 
-    before = Report.load(Path(folder) / file)
-    found, _ = regressions(report, before, fail_above=config.getoption("--gpu-benchmark-fail-above"))
+    file, before = _stored(Path(folder), test)
+    if before is None:
+        _note(item, _NOT_COMPARED, file, ["there is no report"])
+        return
+    _note(item, _NOT_COMPARED, file, not_compared(report, before))
+    found, notes = regressions(report, before, fail_above=item.config.getoption("--gpu-benchmark-fail-above"))
     slower = [each for each in found if each.failed]
     if slower:
         lines = [
@@ -126,8 +152,4 @@ def _hold_against_baseline(report: Report, test: pytest.Item, file: str) -> None
             f"({each.decisive.interval.low:.3f}..{each.decisive.interval.high:.3f})"
             for each in slower
         ]
-        pytest.fail("slower than the baseline: " + "; ".join(lines), pytrace=False)
-
-
-def _file_stem(node_id: str) -> str:
-    return re.sub(r"[^\w.=-]+", "_", node_id)
+        pytest.fail("\n".join([f"slower than the baseline: {'; '.join(lines)}", *notes]), pytrace=False)

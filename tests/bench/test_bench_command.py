@@ -351,18 +351,22 @@ def test_idle(gpu_benchmark):
 """
 
 
+def run_pytest(folder, *options, **variables):
+    """The exit status and the output of pytest with the fixture alone."""
+    command = [sys.executable, "-m", "pytest", "-p", "collector.bench.pytest_fixture", "-p", "no:cacheprovider", "-q"]
+    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "COLUMNS": "200", **variables}
+    done = subprocess.run(
+        [*command, *options], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )  # fmt: skip
+    return done.returncode, done.stdout
+
+
 @pytest.mark.slow
 def test_the_fixture_holds_tests_against_stored_baselines(tmp_path):
     (tmp_path / "test_it.py").write_text(TEST_FILE)
 
     def run(mean_ns, *options):
-        command = [sys.executable, "-m", "pytest", "-p", "collector.bench.pytest_fixture", "-p", "no:cacheprovider"]
-        environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "MEAN_NS": str(mean_ns)}
-        done = subprocess.run(
-            [*command, "-q", "test_it.py", *options],
-            cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        return done.returncode, done.stdout
+        return run_pytest(tmp_path, *options, MEAN_NS=str(mean_ns))
 
     status, printed = run(10_000, "--gpu-benchmark-save=base")
     assert status == 1
@@ -377,11 +381,66 @@ def test_the_fixture_holds_tests_against_stored_baselines(tmp_path):
     assert "slower than the baseline: call: 1.19" in printed
     status, printed = run(12_000, "--gpu-benchmark-baseline=base", "--gpu-benchmark-fail-above=0.3", "-k", "kernel")
     assert status == 0
-    assert "no baseline to compare with" not in printed
+    assert "not compared with a baseline" not in printed
     for workers in ((), ("-p", "xdist", "-n2")):
         if workers:
             pytest.importorskip("xdist")
         status, printed = run(12_000, "--gpu-benchmark-baseline=empty", "-k", "kernel", *workers)
         assert status == 0
-        assert re.search(r"no baseline to compare with.*\nempty/test_it.py_test_kernel.json$", printed, re.MULTILINE)
+        assert re.search(
+            r"not compared with a baseline.*\nempty/test_it.py_test_kernel.json: there is no report$", printed, re.M
+        )
         assert printed.count("test_kernel.json") == 1
+
+
+ARMS_FILE = """
+import os
+from collector import bench
+
+def test_arms(gpu_benchmark):
+    with bench.SimulatedCard(seed=1) as card:
+        given = (each.split("=") for each in os.environ["ARMS"].split())
+        arms = {name: card.kernel(name, float(mean_ns)) for name, mean_ns in given}
+        gpu_benchmark(arms, gpu=card, seed=1, cache=os.environ.get("CACHE", "cold"))
+"""
+
+
+@pytest.mark.slow
+def test_an_arm_without_a_baseline_is_named_and_enters_the_stored_report(tmp_path):
+    (tmp_path / "test_it.py").write_text(ARMS_FILE)
+    file = tmp_path / "base" / "test_it.py_test_arms.json"
+    place = "base/test_it.py_test_arms.json: test_arms"
+
+    def run(option, arms, **variables):
+        status, printed = run_pytest(tmp_path, option, ARMS=arms, **variables)
+        return status, [
+            line for line in printed.splitlines() if line.startswith(("base/", "=")) and "passed" not in line
+        ]
+
+    def stored():
+        comparison = Report.load(file).comparison
+        return list(comparison.arms), len(comparison.runs(comparison.reference)), dict(comparison.failures)
+
+    save, compare = "--gpu-benchmark-save=base", "--gpu-benchmark-baseline=base"
+    assert run(save, "old=5000 mid=5000") == (0, [])
+    assert run(save, "old=5000 mid=5000") == (0, [])
+    assert stored() == (["old", "mid"], 2, {})
+    status, lines = run(compare, "old=5000 new=5000")
+    assert status == 0
+    assert "not compared with a baseline" in lines[0]
+    assert lines[1:] == [
+        f"{place}: arm mid of the baseline was not measured",
+        f"{place}: arm new is not in the baseline",
+    ]
+    status, lines = run(save, "old=5000 mid=5000 new=5000")
+    assert status == 0
+    assert "stored reports that were replaced" in lines[0]
+    assert lines[1:] == [f"{place}: arm new is not in the baseline"]
+    assert stored() == (["old", "mid", "new"], 1, {})
+    assert run(save, "old=5000 mid=5000 new=5000") == (0, [])
+    assert stored() == (["old", "mid", "new"], 2, {})
+    status, _ = run(compare, "old=5000 mid=5000 new=8000")
+    assert status == 1
+    status, lines = run(save, "old=5000 mid=5000 new=5000", CACHE="hot")
+    assert lines[1:] == [f"{place}: cache is hot now and was cold"]
+    assert stored()[1] == 1
