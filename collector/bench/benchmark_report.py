@@ -4,7 +4,8 @@ The file is JSON, version 1 of the schema ``collector-bench``:
 
 * ``schema``, ``version``
 * ``environment``: gpu, gpu_uuid, simulated, l2_bytes, driver_version, cuda_version, cupti_path, cupti_api_version,
-  source, collector, python, platform, libraries {name: version}, git_revision (``+``: with changes), time, program
+  source, collector, python, platform, libraries {name: version}, git_revision (``+``: with changes), time, program,
+  test (in files of the pytest fixture: a digest of the test's node id)
 * ``comparisons``, a list; each has
     * ``name``, ``parameters`` {axis: value}, ``reference`` (the arm that ratios are relative to)
     * ``design``: the fields of `collector.bench.design.Design`, including the seed; for compared processes, ``clock``

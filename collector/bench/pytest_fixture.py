@@ -9,11 +9,17 @@ contains the spread of runs; a stored report of other arms, or measured in anoth
 ``--gpu-benchmark-baseline=FOLDER`` fails a test if one of its arms is slower than the baseline by more than
 ``--gpu-benchmark-fail-above`` (3 %) and beyond the interval. The terminal summary lists the replaced reports, and the
 tests and arms that were not compared.
+
+The file of a test is named after its node id. Different node ids can give the same name, so the file contains a digest
+of the node id, and where the file of this name is another test's, the name gets the digest as well.
 """
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +38,10 @@ _IN_REPORT = "collector_gpu_benchmark_notes"
 """Attribute of a test's report."""
 _NOT_COMPARED = "gpu_benchmark: not compared with a baseline"
 _REPLACED = "gpu_benchmark: stored reports that were replaced, not extended"
+_TEST = "test"
+"""Entry of a stored report's environment: the digest of the test's node id."""
+_LONGEST = 255
+"""Bytes of a file's name."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -92,16 +102,27 @@ def _save(report: Report, item: pytest.Item, test: str, folder: Path) -> None:
         except BenchmarkError as error:
             differences = [str(error)]
         _note(item, _REPLACED, file, differences)
-    report.save(file)
+    replace(report, environment={**report.environment, _TEST: _digest(test)}).save(file)
 
 
 def _stored(folder: Path, test: str) -> tuple[Path, Report | None]:
     """The file of a test's report in ``folder``, and the report; None: it is not stored yet."""
     from collector.bench.benchmark_report import Report
 
-    stem = re.sub(r"[^\w.=-]+", "_", test)
-    file = folder / f"{stem}.json"
-    return file, Report.load(file) if file.exists() else None
+    stem, digest = re.sub(r"[^\w.=-]+", "_", test), _digest(test)
+    plain, unique = folder / f"{stem}.json", folder / f"{stem[:50]}-{digest}.json"
+    if unique.exists():
+        return unique, Report.load(unique)
+    if len(os.fsencode(plain.name)) > _LONGEST:
+        return unique, None
+    stored = Report.load(plain) if plain.exists() else None
+    if stored is None or stored.environment.get(_TEST, digest) == digest:
+        return plain, stored
+    return unique, None
+
+
+def _digest(test: str) -> str:
+    return hashlib.sha256(test.encode(errors="surrogatepass")).hexdigest()[:12]
 
 
 def _note(item: pytest.Item, section: str, file: Path, lines: list[str]) -> None:

@@ -444,3 +444,44 @@ def test_an_arm_without_a_baseline_is_named_and_enters_the_stored_report(tmp_pat
     status, lines = run(save, "old=5000 mid=5000 new=5000", CACHE="hot")
     assert lines[1:] == [f"{place}: cache is hot now and was cold"]
     assert stored()[1] == 1
+
+
+NAMED_FILE = """
+import os, pytest
+from collector import bench
+
+@pytest.mark.parametrize("shape", {shapes}, ids=str)
+def test_mm(gpu_benchmark, shape):
+    with bench.SimulatedCard(seed=1) as card:
+        gpu_benchmark(card.kernel("k", {mean_ns} * float(os.environ.get("SLOWER", "1"))), gpu=card, seed=1)
+"""
+
+
+@pytest.mark.slow
+def test_tests_whose_ids_give_one_file_name_have_a_file_each(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "test_b.py").write_text(NAMED_FILE.format(shapes=["1,2", "1_2"], mean_ns=5_000))
+    (tmp_path / "a_test_b.py").write_text(NAMED_FILE.format(shapes=["1,2"], mean_ns=20_000))
+    for runs in (1, 2):
+        status, printed = run_pytest(tmp_path, "a", "a_test_b.py", "--gpu-benchmark-save=base")
+        assert (status, "replaced" in printed) == (0, False)
+        found = {file.name: Report.load(file).comparison for file in (tmp_path / "base").iterdir()}
+        assert len(found) == 3
+        assert "a_test_b.py_test_mm_1_2_.json" in found
+        medians = sorted(round(each.arms["call"].median_ns.estimate, -3) for each in found.values())
+        assert medians == [5_000, 5_000, 20_000]
+        assert [len(each.runs("call")) for each in found.values()] == [runs] * 3
+    for name in ("a/test_b.py", "a_test_b.py"):
+        assert run_pytest(tmp_path, name, "--gpu-benchmark-baseline=base")[0] == 0
+        status, printed = run_pytest(tmp_path, name, "--gpu-benchmark-baseline=base", SLOWER="1.2")
+        assert (status, "passed" in printed) == (1, False)
+    text = (tmp_path / "base" / "a_test_b.py_test_mm_1_2_.json").read_text()
+    assert "a/test_b.py" not in text
+
+
+@pytest.mark.medium
+def test_a_test_with_a_long_id_has_a_file_too(tmp_path):
+    (tmp_path / "test_b.py").write_text(NAMED_FILE.format(shapes=["x" * 300], mean_ns=5_000))
+    assert run_pytest(tmp_path, "--gpu-benchmark-save=base")[0] == 0
+    status, printed = run_pytest(tmp_path, "--gpu-benchmark-baseline=base")
+    assert (status, "not compared" in printed) == (0, False)
