@@ -138,7 +138,7 @@ def discover(paths: Sequence[Path], pattern: str = "") -> list[Instance]:
         wanted = re.compile(pattern)
     except re.error as error:
         raise BenchmarkError(f"-k {pattern!r} is not a regular expression: {error}") from error
-    found = [instance for file in _files(paths) for each in _benchmarks(file) for instance in _instances(each)]
+    found = [instance for file in benchmark_files(paths) for each in _benchmarks(file) for instance in _instances(each)]
     chosen = [instance for instance in found if wanted.search(instance.title)]
     if not found:
         raise BenchmarkError(f"no benchmarks in {', '.join(map(str, paths))}", "Mark functions with @bench.benchmark")
@@ -147,7 +147,12 @@ def discover(paths: Sequence[Path], pattern: str = "") -> list[Instance]:
     return chosen
 
 
-def _files(paths: Sequence[Path]) -> list[Path]:
+def benchmark_files(paths: Sequence[Path]) -> list[Path]:
+    """Return the given files, and the ``bench_*.py`` below given folders.
+
+    Raises:
+        BenchmarkError: one is missing, or neither a file nor a folder.
+    """
     files: list[Path] = []
     for path in paths:
         try:

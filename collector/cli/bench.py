@@ -111,17 +111,19 @@ def run(arguments: argparse.Namespace) -> int:
         return _compare(arguments)
     from collector.bench.benchmark_errors import BenchmarkError
     from collector.bench.benchmark_report import Report
-    from collector.bench.discovery import discover
+    from collector.bench.discovery import benchmark_files, discover
     from collector.bench.documents import as_csv, as_markdown
 
     if arguments.dataset is not None:
         optional_package("pyarrow.parquet")
         check_variables(arguments.dataset)
     before = Report.load(arguments.baseline) if arguments.baseline else None
+    given = [Path(path) for path in arguments.paths]
+    inputs = [*benchmark_files(given), *([arguments.baseline] if before else [])]
     for path in (arguments.json, arguments.plot, arguments.html, arguments.markdown, arguments.csv):
         if path is not None:
-            check_writable(path)
-    instances = discover([Path(path) for path in arguments.paths], arguments.pattern)
+            check_writable(path, *inputs)
+    instances = discover(given, arguments.pattern)
     runs = arguments.runs or (STORED_RUNS if arguments.json or before else 1)
     if runs > 1:
         report, troubles = _measure_in_processes(arguments, runs)

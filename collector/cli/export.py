@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         with tempfile.TemporaryDirectory() as name:
             written = _export(arguments, inputs, Path(name, "dataset"))
-            _convert(kind, Path(name, "dataset"), folder)
+            _convert(kind, Path(name, "dataset"), folder, inputs)
     print(f"{terminal.printable(str(folder))}: {counted('{:,} step[|s]', written)} added")
     return 0
 
@@ -104,13 +104,13 @@ def _export(arguments: argparse.Namespace, inputs: Sequence[Path], folder: Path)
     return written
 
 
-def _convert(kind: str, source: Path, folder: Path) -> None:
+def _convert(kind: str, source: Path, folder: Path, inputs: Sequence[Path]) -> None:
     from collector.dataset.dataset import Dataset
     from collector.dataset.exports import export_ndjson, export_sqlite
 
     dataset = Dataset(source)
     if kind == "ndjson":
-        export_ndjson(dataset, folder)
+        export_ndjson(dataset, folder, inputs)
         return
     try:
         folder.mkdir(parents=True, exist_ok=True)

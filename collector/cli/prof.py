@@ -10,13 +10,14 @@ them. Without a terminal it prints the output of `collector summary` for recorde
 
 from __future__ import annotations
 
+import glob
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collector.cli._path_arguments import check_names
 from collector.errors import CollectorError
-from collector.files.path_kinds import exists
+from collector.files.path_kinds import exists, is_folder
 from collector.text import terminal
 from collector.text.progress import progress
 from collector.text.wording import suggestion
@@ -66,9 +67,10 @@ def run(arguments: argparse.Namespace) -> int:
         sys.stdout.write(commands.help_text(command.words))
         return 0
     profiler = profiler_of(arguments, steps)
+    inputs = _files_read(arguments, steps)
 
     def answer(asked: Command) -> str:
-        return _answer(profiler, asked)
+        return _answer(profiler, asked, inputs)
 
     if command is None:
         of_graph = arguments.graph_path or arguments.run_meta_path
@@ -128,7 +130,17 @@ def profiler_of(arguments: argparse.Namespace, steps: list[str]) -> Profiler:
     return profiler
 
 
-def _answer(profiler: Profiler, command: Command) -> str:
+def _files_read(arguments: argparse.Namespace, steps: list[str]) -> list[str]:
+    """The files that `profiler_of` reads, with those of a checkpoint and the segments of journals."""
+    given = [arguments.graph_path, arguments.op_log_path, arguments.profile_path]
+    files = [*filter(None, given), *(arguments.run_meta_path or "").split(","), *steps]
+    if arguments.checkpoint_path:
+        checkpoint = Path(arguments.checkpoint_path.removesuffix(".index"))
+        files += map(str, checkpoint.parent.glob(f"{glob.escape(checkpoint.name)}.*"))
+    return files + [str(segment) for step in steps if is_folder(step) for segment in Path(step).iterdir()]
+
+
+def _answer(profiler: Profiler, command: Command, inputs: list[str]) -> str:
     """The text of an answer; requested files are written."""
     from collector.profiler.empty_profiles import reason_of_empty_view
     from collector.profiler.reporter import write_files
@@ -140,7 +152,7 @@ def _answer(profiler: Profiler, command: Command) -> str:
         reason = reason_of_empty_view(profiler.reporter, command.name, command.options, report)
     if reason:
         terminal.report(reason)
-    write_files(report)
+    write_files(report, inputs)
     if command.options.output.kind == "stdout":
         return report.text
     return report.note

@@ -13,7 +13,7 @@ from collector.dataset.dataset_tables import ENUMS, RANKS, RUNS, STEPS, TRACE_EV
 from collector.dataset.dataset_writer import DatasetWriter, run_at
 from collector.dataset.trace_events import drawn_events, events_of_file
 from collector.errors import OutputError
-from collector.files.atomic_files import atomic_path, atomic_write, output_error
+from collector.files.atomic_files import atomic_path, atomic_write, check_writable, output_error
 from collector.formats.loading import load
 from collector.merging.rank_numbers import step_number
 from collector.runtime.optional_packages import optional_package
@@ -147,11 +147,16 @@ def export_sqlite(dataset: Dataset, target: Path) -> None:
         raise OutputError(f"cannot write {target}: {error}") from error
 
 
-def export_ndjson(dataset: Dataset, folder: Path) -> None:
+def export_ndjson(dataset: Dataset, folder: Path, inputs: Sequence[Path] = ()) -> None:
     """Write each table as lines of JSON, ``<table>.ndjson``, with ``<table>.schema.json`` as ``bq load`` takes it.
 
+    Args:
+        dataset: to write.
+        folder: for the files; it is made.
+        inputs: files that the dataset was made of and that are not replaced.
+
     Raises:
-        OutputError: a file cannot be written.
+        OutputError: a file cannot be written, or is an input.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -159,9 +164,12 @@ def export_ndjson(dataset: Dataset, folder: Path) -> None:
         raise output_error(f"cannot make {folder}", error) from error
     for name, rows in _all_tables(dataset):
         schema = [{"name": each.name, "type": _bigquery_type(each), "mode": "NULLABLE"} for each in rows.schema]
-        with atomic_write(folder / f"{name}.schema.json") as file:
+        described, lines = folder / f"{name}.schema.json", folder / f"{name}.ndjson"
+        for path in (described, lines):
+            check_writable(path, *inputs)
+        with atomic_write(described) as file:
             file.write(json.dumps(schema, indent=1).encode() + b"\n")
-        with atomic_write(folder / f"{name}.ndjson") as file:
+        with atomic_write(lines) as file:
             for values in _tuples(rows):
                 row = dict(zip(rows.column_names, values, strict=True))
                 file.write(json.dumps(row, ensure_ascii=False, allow_nan=False).encode() + b"\n")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from collector.files.atomic_files import atomic_write
+from collector.files.atomic_files import atomic_write, check_writable
 from collector.profiler import pprof, view_timeline
 from collector.profiler.attributes import doc_block
 from collector.profiler.model import Model
@@ -209,12 +210,19 @@ def deliver(report: Report, options: Options) -> None:
         terminal.write(report.note)
 
 
-def write_files(report: Report) -> None:
+def write_files(report: Report, inputs: Iterable[str | os.PathLike[str]] = ()) -> None:
     """Writes the report's files, each as a whole or not at all.
 
+    Args:
+        report: the answer.
+        inputs: files that were read for it and are not replaced.
+
     Raises:
-        OutputError: one cannot be written.
+        OutputError: one cannot be written, or is an input.
     """
+    read = list(inputs)
+    for path, _ in report.files:
+        check_writable(path, *read)
     for path, content in report.files:
         with atomic_write(path) as file:
             file.write(content)

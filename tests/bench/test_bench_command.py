@@ -312,6 +312,22 @@ def test_trouble_is_one_line_and_status_2_before_anything_is_measured(options, b
     assert printed.err.count("\n") == 1
 
 
+@pytest.mark.parametrize("option", ["--json", "--csv", "--markdown", "--html", "--plot"])
+@pytest.mark.parametrize("read", ["bench_it.py", "main.json"])
+def test_no_document_is_written_over_a_benchmark_or_the_baseline(read, option, bench_file, capsys, tmp_path, root):
+    path, baseline = bench_file(), tmp_path / "main.json"
+    baseline.write_bytes((root / "tests" / "data" / "bench_report_v1.json").read_bytes())
+    given, output = [str(tmp_path) if read.endswith(".py") else path], tmp_path / read
+    content = output.read_bytes()
+    assert main(["bench", *given, "--baseline", str(baseline), option, str(output)]) == 2
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err) == (
+        "",
+        f"collector: cannot write {output}: it is an input. Give the output another name\n",
+    )
+    assert output.read_bytes() == content
+
+
 def test_a_baseline_of_another_card_or_schema_is_refused_unless_the_card_is_allowed(bench_file, capsys, tmp_path):
     path = tmp_path / "main.json"
     file = bench_file()

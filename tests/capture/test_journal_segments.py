@@ -424,6 +424,18 @@ def test_segments_of_version_2_are_read(tmp_path, missing):
     assert len(set(recording.strings)) == len(recording.strings)
 
 
+def test_a_view_of_a_profile_is_not_written_over_a_segment(gpu, tmp_path, capsys):
+    journal = tmp_path / "step.journal"
+    with collector.trace(journal=journal, stream=True):
+        gpu.launch("k")
+        gpu.synchronize()
+    segment = segments_of(journal)[0]
+    content = segment.read_bytes()
+    assert main(["prof", str(journal), "scope", "-output", f"file:outfile={segment}"]) == 2
+    assert f"cannot write {segment}: it is an input" in capsys.readouterr().err
+    assert segment.read_bytes() == content
+
+
 def test_a_window_must_not_end_before_it_begins(tmp_path):
     with pytest.raises(ValueError, match="ends at 1 s, before it begins at 2 s"):
         collector.load(tmp_path, window=(2, 1))

@@ -16,6 +16,7 @@ from reference.in_python import use_python
 import collector
 from collector.cli import main
 from collector.errors import InvalidFileError, OutputError, UnknownFormatError
+from collector.profiler import Profiler
 from collector.protos import DeviceStepStats, GraphDef, NodeDef, NodeExecStats, RunMetadata, StepStats
 
 START_NS = 1_700_000_000_000_000_000
@@ -461,6 +462,31 @@ def test_the_output_is_not_an_input(command, link, write, tmp_path, capsys):
     printed = capsys.readouterr().err
     assert printed == f"collector: cannot write {output}: it is an input. Give the output another name\n"
     assert step.read_bytes() == b"[" + KERNEL + b"]"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["in.pb", "scope", "-output", "file:outfile=in.pb"],
+        ["in.pb", "op", "-output", "file:outfile=./in.pb"],
+        ["in.pb", "scope", "-select", "micros", "-output", "pprof:outfile=in.pb"],
+        ["in_0", "graph", "-step", "0", "-output", "timeline:outfile=in"],
+        ["--run_meta_path=first.pb,in.pb", "scope", "-output", "file:outfile=in.pb"],
+        ["--graph_path=graph.pb", "scope", "-output", "file:outfile=graph.pb"],
+        ["--profile_path=profile", "scope", "-output", "file:outfile=profile"],
+    ],
+    ids=" ".join,
+)
+def test_a_view_of_a_profile_is_not_written_over_an_input(words, write, monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name in ("in.pb", "in_0", "first.pb"):
+        write(name, RunMetadata(step_stats=STEP).SerializeToString())
+    write("graph.pb", GRAPH)
+    write("profile", Profiler(GRAPH).serialize_to_string())
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    assert main(["prof", *words]) == 2
+    assert ": it is an input. Give the output another name" in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_a_merge_into_one_of_many_inputs_is_refused(write, tmp_path):

@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -192,6 +193,15 @@ def test_sqlite_holds_every_table(files, tmp_path, capsys):
 
 
 @pytest.mark.medium
+def test_lines_are_not_written_over_a_step(files, tmp_path, capsys):
+    step = tmp_path / "kernels.ndjson"
+    content = Path(files[0]).read_bytes()
+    step.write_bytes(content)
+    assert main(["export", str(step), "--to", "ndjson", str(tmp_path)]) == 2
+    assert f"cannot write {step}: it is an input" in capsys.readouterr().err
+    assert step.read_bytes() == content
+
+
 def test_ndjson_has_one_schema_beside_each_table(files, tmp_path):
     assert main(["export", *files, "--to", "ndjson", str(tmp_path / "lines")]) == 0
     for schema in (tmp_path / "lines").glob("*.schema.json"):

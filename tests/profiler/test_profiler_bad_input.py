@@ -200,7 +200,7 @@ def test_the_prompt_says_so_in_a_line_and_lives_on(name, tmp_path):
     make, line, message = HOPELESS[name]
     profiler = make()
     written: list[str] = []
-    asked = prompt.Prompt(lambda command: prof._answer(profiler, command))
+    asked = prompt.Prompt(lambda command: prof._answer(profiler, command, []))
     asked.run([line.replace("{tmp}", str(tmp_path)), "op -max_depth 1"], written.append)
     assert written[0].count("\n") == 1
 

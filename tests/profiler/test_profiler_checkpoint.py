@@ -316,6 +316,20 @@ def test_the_prompt_survives_a_corrupt_value(tmp_path):
     assert "# parameters" in written[1]
 
 
+@pytest.mark.parametrize("part", ["index", "data-00000-of-00001"])
+def test_a_view_is_not_written_over_a_file_of_the_checkpoint(part, tmp_path, capsys):
+    graph = GraphDef()
+    graph.node.add(name="v", op="VariableV2")
+    (tmp_path / "graph").write_bytes(graph.SerializeToString())
+    prefix = _write(tmp_path, {"v": WEIGHTS})
+    read = tmp_path / f"model.ckpt.{part}"
+    content = read.read_bytes()
+    words = ["prof", f"--graph_path={tmp_path / 'graph'}", f"--checkpoint_path={prefix}", "scope"]
+    assert main([*words, "-output", f"file:outfile={read}"]) == 2
+    assert f"cannot write {read}: it is an input" in capsys.readouterr().err
+    assert read.read_bytes() == content
+
+
 def test_values_that_are_gone_are_reported_at_the_question(tmp_path, capsys):
     graph = GraphDef()
     graph.node.add(name="v", op="VariableV2")
