@@ -37,6 +37,8 @@ IMPOSSIBLE_TIME = NO_TIME + 1
 _MISSING = NO_TIME
 _DIGITS = re.compile(r"[0-9]{1,18}")
 _LONGEST_INT = 30
+_ENTRIES_BEFORE_AN_EVENT = 1000
+"""A list that begins with more entries that are no events is not searched for one."""
 _DECODER = json.JSONDecoder(
     parse_float=str,  # so that nothing goes through a double
     parse_constant=str,
@@ -54,15 +56,23 @@ class NotATraceError(ValueError):
         self.position = position
 
 
-def holds_events(pieces: Iterable[bytes]) -> bool:
-    """Whether a text has a list of events, read up to the first event; an empty list is one, too."""
+def holds_events(pieces: Iterable[bytes], *, is_list: bool) -> bool:
+    """Whether a text has a list of events, read up to the first event.
+
+    An empty or cut off list is one if it is the member of an object, whose name says so. A list alone may be anything
+    in brackets, and must have an event.
+
+    Args:
+        pieces: the text.
+        is_list: the text is a list alone.
+    """
     scan = convert_extension.ChromeScan()
     for piece in pieces:
         goes_on = scan.feed(piece)
-        if not goes_on or scan.num_entries > scan.num_not_objects:
+        if not goes_on or scan.num_entries > _ENTRIES_BEFORE_AN_EVENT or len(scan.phases()):
             break
     scan.finish()
-    return scan.has_events and (not scan.num_entries or scan.num_entries > scan.num_not_objects)
+    return scan.has_events and (len(scan.phases()) > 0 or not (is_list or scan.num_entries))
 
 
 class ChromeEvents:

@@ -147,7 +147,7 @@ class FileContent:
         """Whether it has events of a Chrome trace, or is not JSON; read up to the first event."""
         from collector.formats.chrome_events import holds_events
 
-        return not self.is_json or holds_events(self.pieces())
+        return not self.is_json or holds_events(self.pieces(), is_list=first_letter(self.head) == b"[")
 
     @cached_property
     def chrome_events(self) -> ChromeEvents:

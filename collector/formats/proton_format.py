@@ -29,5 +29,6 @@ FORMAT = Format(
     suffixes=(".hatchet",),
     origin="Triton",
     begins=lambda head: _TREE.match(head) is not None,
+    is_likely=lambda content: b'"frame"' in content.head and b'"metrics"' in content.head,
     read=_read,
 )

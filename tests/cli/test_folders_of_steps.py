@@ -76,6 +76,54 @@ def with_strangers(nested):
     return nested
 
 
+STRANGERS = {
+    "settings.toml": "[tool.collector.stats]\nrows = 5\n",
+    "tox.ini": "[tox]\nenvlist = py310\n",
+    "README.md": "[![badge](https://example.org/badge.svg)](https://example.org)\n",
+    "train.log": "[2026-01-01 10:00] started\n[2026-01-01 10:01] ended\n",
+    "numbers.log": "[1] started\n",
+    "objects.json": '[{"question": "kernels", "rows": [{"name": "relu", "total_ns": 100}]}]',
+    "acidity.json": '[{"ph": 7.2, "ts": "monday"}, {"ph": 6.9, "ts": "tuesday"}]',
+    "tree.json": '[{"children": [{"children": [], "size": 3}], "size": 3}]',
+    "list.json": "[]",
+    "cut_list.json": "[",
+    "page.json": "{% if traced %}[{}]{% endif %}",
+}
+
+
+@pytest.mark.parametrize("name", STRANGERS)
+def test_a_text_that_begins_with_a_bracket_is_no_trace(name, nested, capsys):
+    (nested / "a" / name).write_text(STRANGERS[name])
+    assert main(["summary", str(nested)]) == 0
+    assert f"a/{name}" in capsys.readouterr().err
+
+
+def test_answers_that_were_saved_in_the_folder_are_no_traces(nested, capsys):
+    assert main(["stats", str(nested), "--json"]) == 0
+    (nested / "a" / "stats.json").write_text(capsys.readouterr().out)
+    assert main(["stats", str(nested), "--question", "kernels", "--csv"]) == 0
+    assert "a/stats.json" in capsys.readouterr().err
+
+
+EVENT = '{"ph": "X", "ts": 1, "dur": 1, "pid": 1, "tid": 1, "name": "a"}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"[{EVENT}]",
+        f"[{EVENT},",
+        f'[{EVENT}, {{"ph": "X", "t',
+        f'[0, {{"name": "a"}}, {EVENT}',
+        f'{{"traceEvents": [{EVENT}, {{',
+    ],
+)
+def test_a_list_of_events_is_a_trace_also_where_its_end_is_missing(text, tmp_path):
+    (tmp_path / "trace.json").write_text(text)
+    assert is_trace(tmp_path / "trace.json")
+    assert collector.load(tmp_path / "trace.json").kind == "Chrome trace"
+
+
 @pytest.mark.parametrize("command", ["stats", "summary", "merge", "compare"])
 def test_files_of_other_programs_in_a_folder_are_left_out(command, with_strangers, tmp_path, capsys):
     more = {"merge": ["-o", str(tmp_path / "m.json")], "compare": [str(with_strangers / "a" / "step_1.pb")]}
