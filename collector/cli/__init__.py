@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 EXIT_TROUBLE = 2
 """Exit status for a file or an argument that cannot be used."""
 _EXIT_INTERRUPTED = 130
+_EXIT_UNREAD = 141
+"""Exit status if the reader of the output left before its end; shells show it for programs that SIGPIPE ended."""
 _WITHOUT_PROJECT = ("info", "completion")
 """Commands for which faulty options of the project are a warning: one explains faults, one runs in each new shell."""
 _EXAMPLES = """\
@@ -66,24 +68,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     terminal.replace_closed_streams()
     terminal.escape_unknown_characters()
+    status, trouble = 0, ""
     try:
         try:
-            return _run(given)
+            status = _run(given)
+        except CollectorError as error:
+            status, trouble = EXIT_TROUBLE, " ".join(str(error).split())
         finally:
             sys.stdout.flush()
-    except CollectorError as error:
-        terminal.report(" ".join(str(error).split()))
-        return EXIT_TROUBLE
     except KeyboardInterrupt:
         return _EXIT_INTERRUPTED
     except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
-        _discard_output()
-        return 0
+        terminal.discard_output()
+        status = status or _EXIT_UNREAD
     except OSError as error:
         if not _has_working_directory() and isinstance(error, FileNotFoundError):
             terminal.report("the working directory has been deleted. Change to another one")
         elif error.filename is None and not _can_write_output():
-            _discard_output()
+            terminal.discard_output()
             from collector.files.atomic_files import output_error
 
             terminal.report(str(output_error("cannot write standard output", error)))
@@ -92,6 +94,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         else:
             raise
         return EXIT_TROUBLE
+    if trouble:
+        terminal.report(trouble)
+    return status
 
 
 def _run(given: Sequence[str]) -> int:
@@ -116,11 +121,6 @@ def _has_working_directory() -> bool:
     except FileNotFoundError:
         return False
     return True
-
-
-def _discard_output() -> None:
-    """Let the rest of standard output go nowhere, also what the interpreter writes when it ends."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parsed(given: Sequence[str]) -> argparse.Namespace:

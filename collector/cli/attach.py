@@ -114,7 +114,9 @@ def run(arguments: argparse.Namespace) -> int:
         if state.trouble:
             print(state.trouble)
     elif arguments.action == "start":
-        print(process.start(total_bytes=arguments.max_size))
+        started = process.start(total_bytes=arguments.max_size)
+        with terminal.reader_may_leave():
+            print(started)
     elif arguments.action == "stop":
         _stop(process, state, output, quiet=arguments.quiet)
     elif arguments.action == "dump":

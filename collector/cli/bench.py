@@ -112,7 +112,7 @@ def run(arguments: argparse.Namespace) -> int:
     from collector.bench.benchmark_errors import BenchmarkError
     from collector.bench.benchmark_report import Report
     from collector.bench.discovery import benchmark_files, discover
-    from collector.bench.documents import as_csv, as_markdown
+    from collector.bench.documents import as_markdown
 
     if arguments.dataset is not None:
         optional_package("pyarrow.parquet")
@@ -133,7 +133,22 @@ def run(arguments: argparse.Namespace) -> int:
         terminal.report(trouble)
     if report is None:
         raise BenchmarkError("nothing could be measured")
-    print(report)
+    try:
+        _write_documents(report, arguments)
+        add_to_job_summary(_SUMMARY, as_markdown(report))
+    finally:  # figures that cannot be stored are shown
+        with terminal.reader_may_leave():
+            print(report)
+            _annotate_errors(troubles)
+    status = EXIT_REGRESSION if troubles or report.failures else 0
+    if before is not None and _regressed(report, before, arguments):
+        status = EXIT_REGRESSION
+    return status
+
+
+def _write_documents(report: Report, arguments: argparse.Namespace) -> None:
+    from collector.bench.documents import as_csv, as_markdown
+
     if arguments.json:
         report.save(arguments.json)
     if arguments.plot:
@@ -146,12 +161,6 @@ def run(arguments: argparse.Namespace) -> int:
         write_benchmark_page(report, arguments.html)
     _write(arguments.markdown, as_markdown, report)
     _write(arguments.csv, as_csv, report)
-    add_to_job_summary(_SUMMARY, as_markdown(report))
-    _annotate_errors(troubles)
-    status = EXIT_REGRESSION if troubles or report.failures else 0
-    if before is not None and _regressed(report, before, arguments):
-        status = EXIT_REGRESSION
-    return status
 
 
 def _compare(arguments: argparse.Namespace) -> int:
@@ -176,13 +185,16 @@ def _compare(arguments: argparse.Namespace) -> int:
     found, notes = regressions(
         now, before, fail_above=arguments.fail_above, allow_other_machine=arguments.allow_other_machine
     )
-    _show(found, notes, arguments.paths[1], arguments.fail_above)
-    _write(arguments.markdown, partial(changes_as_markdown, notes=notes), found)
-    _write(arguments.csv, changes_as_csv, found)
+    try:
+        _write(arguments.markdown, partial(changes_as_markdown, notes=notes), found)
+        _write(arguments.csv, changes_as_csv, found)
+    finally:
+        _show(found, notes, arguments.paths[1], arguments.fail_above)
     troubles = unmeasured(now, before)
     for trouble in troubles:
         terminal.report(trouble)
-    _annotate_errors(troubles)
+    with terminal.reader_may_leave():
+        _annotate_errors(troubles)
     return EXIT_REGRESSION if troubles or any(each.failed for each in found) else 0
 
 
@@ -198,13 +210,14 @@ def _show(found: Sequence[Regression], notes: Sequence[str], baseline: str | Pat
     from collector.bench.report_tables import changes_as_text
 
     share = f"{100 * fail_above:g} %"
-    print(f"\nAgainst {baseline}: now over before (a regression is slower by more than {share}):")
-    print(changes_as_text(found, notes))
     add_to_job_summary(f"{_SUMMARY}: changes", changes_as_markdown(found, notes))
     slower = [each for each in found if each.failed]
-    _annotate_errors(
-        [f"{each.title} {each.arm} takes {each.decisive.interval.estimate:.3g} times as long" for each in slower],
-    )
+    with terminal.reader_may_leave():
+        print(f"\nAgainst {baseline}: now over before (a regression is slower by more than {share}):")
+        print(changes_as_text(found, notes))
+        _annotate_errors(
+            [f"{each.title} {each.arm} takes {each.decisive.interval.estimate:.3g} times as long" for each in slower],
+        )
 
 
 def _annotate_errors(messages: Sequence[str]) -> None:

@@ -18,6 +18,7 @@ from collector.cli._printed_answers import add_format_arguments, print_answers
 from collector.cli._share_arguments import share
 from collector.cli._step_files import load_steps, step_files
 from collector.errors import CollectorError
+from collector.text import terminal
 from collector.text.progress import progress
 
 if TYPE_CHECKING:
@@ -64,7 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
     before, now = loaded[: len(sides[0])], loaded[len(sides[0]) :]
     with progress("comparing"):
         *answers, whole = comparisons(before, now, by=(*asked, "step"))
-    print_answers(answers, arguments)
+    with terminal.reader_may_leave():
+        print_answers(answers, arguments)
     return _status(whole, arguments.fail_above)
 
 

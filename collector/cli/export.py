@@ -77,7 +77,8 @@ def run(arguments: argparse.Namespace) -> int:
         with tempfile.TemporaryDirectory() as name:
             written = _export(arguments, inputs, Path(name, "dataset"))
             _convert(kind, Path(name, "dataset"), folder, inputs)
-    print(f"{terminal.printable(str(folder))}: {counted('{:,} step[|s]', written)} added")
+    with terminal.reader_may_leave():
+        print(f"{terminal.printable(str(folder))}: {counted('{:,} step[|s]', written)} added")
     return 0
 
 

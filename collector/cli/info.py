@@ -17,7 +17,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from collector.sources.machine_checks import FAILED, NOTE, OK, WARNING, Check, machine_checks
-from collector.text.terminal import printable, shows_colours
+from collector.text.terminal import printable, reader_may_leave, shows_colours
 
 if TYPE_CHECKING:
     import argparse
@@ -49,10 +49,11 @@ def run(arguments: argparse.Namespace) -> int:
         found = {"available": False, "cause": error.cause, "remedy": error.remedy}
     checks = checks_of(name, found)
     available = bool(found.get("available"))
-    if arguments.json:
-        print(json.dumps({"available": available, "source": name, "checks": [each._asdict() for each in checks]}))
-    else:
-        _print(checks)
+    with reader_may_leave():
+        if arguments.json:
+            print(json.dumps({"available": available, "source": name, "checks": [each._asdict() for each in checks]}))
+        else:
+            _print(checks)
     return 0 if available else 1
 
 

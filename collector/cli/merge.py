@@ -109,7 +109,8 @@ def run(arguments: argparse.Namespace) -> int:
             reasons = ", ".join(f"{reason}: {count}" for reason, count in each.skipped.items())
             terminal.report(f"{each.name}: {reasons}")
     if not arguments.quiet:
-        _print(report, aligned=arguments.align)
+        with terminal.reader_may_leave():
+            _print(report, aligned=arguments.align)
     return 0
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import TextIO
 
 _KEPT = re.compile(r"([\n\t])")
@@ -66,6 +67,25 @@ def write(text: str) -> None:
     """Write lines to standard output at once, in the form of `printable_lines`."""
     sys.stdout.write(printable_lines(text))
     sys.stdout.flush()
+
+
+def discard_output() -> None:
+    """Let the rest of standard output go nowhere, also what the interpreter writes when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextlib.contextmanager
+def reader_may_leave() -> Iterator[None]:
+    """Write to standard output in a block whose rest is discarded once the reader, such as `head`, closes the pipe.
+
+    For output of which the exit status of the command is independent, because it tells a verdict or the success of work
+    that is done.
+    """
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        discard_output()
 
 
 def report(message: str) -> None:
