@@ -1,8 +1,8 @@
 """The pytest plugin: traces, limits and requirements of each test's GPU work.
 
 Every pytest run in an environment with this package imports this module, so it imports nothing but the names of its
-markers: the parts are imported when an option, a marker or a fixture needs them. Use ``-p no:collector`` to switch it
-off.
+markers and a few words: the parts are imported when an option, a marker or a fixture needs them. Use
+``-p no:collector`` to switch it off.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from collector.testing.plugin.marker_names import FIXTURE_NAMES, MARKER_NAMES
+from collector.testing.plugin.switch_words import OFF
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -113,7 +114,8 @@ def pytest_configure(config: pytest.Config) -> None:
     for marker in _MARKERS:
         config.addinivalue_line("markers", marker)
     options, distributed = config.option, getattr(config.option, "dist", "no") != "no"
-    asked = any(getattr(options, f"collector_{name}") or config.getini(name) for name in _INI)
+    values = [getattr(options, f"collector_{name}") or config.getini(name) for name in _INI]
+    asked = any(each and str(each).lower() not in OFF for each in values)
     # With workers, the controller's part must be started before the first test with a marker is known.
     if asked or options.collector_gpu_snapshot_update or distributed:
         _start(config)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from collector.testing.plugin.switch_words import OFF, ON
+
 if TYPE_CHECKING:
     import pytest
 
@@ -61,32 +63,47 @@ def read_options(config: pytest.Config) -> PluginOptions:
         OptionError: a value is impossible.
     """
 
-    def text(name: str) -> str | None:
-        given = config.getoption(f"collector_{name}")
+    def stated(name: str) -> str | None:
+        given: str | None = config.getoption(f"collector_{name}")
         return given if given is not None else config.getini(name) or None
 
-    def path(name: str) -> Path:
+    def is_off(name: str) -> bool:
+        return (stated(name) or "").lower() in OFF
+
+    def text(name: str) -> str | None:
+        """What is stated; ``"on"`` and None for words that switch the option on and off."""
+        value = stated(name)
+        if value is None or is_off(name):
+            return None
+        return "on" if value.lower() in ("", *ON) else value
+
+    def path(name: str, kind: str) -> Path | None:
         """A path relative to the current folder on the command line, and to the root folder in the ini file."""
-        given = config.getoption(f"collector_{name}")
-        folder = config.invocation_params.dir if given is not None else config.rootpath
-        return Path(folder, given or config.getini(name))
+        given = text(name)
+        if given is None:
+            return None
+        if given == "on":
+            raise OptionError(f"--{name.replace('_', '-')}={stated(name)}: it must be the name of a {kind}")
+        is_ini = config.getoption(f"collector_{name}") is None
+        return Path(config.rootpath if is_ini else config.invocation_params.dir, given)
 
     def flag(name: str) -> bool:
         return bool(config.getoption(f"collector_{name}") or config.getini(name))
 
     trace = text("gpu_trace")
-    folder = path("gpu_trace") if trace not in (None, "", "on") else None
+    folder = path("gpu_trace", "folder") if trace not in (None, "on") else None
     keep = text("gpu_trace_keep")
-    if keep is not None and folder is None:
+    if keep is not None and folder is None and not is_off("gpu_trace"):
         raise OptionError(f"--gpu-trace-keep={keep} needs a folder to keep traces in: --gpu-trace=FOLDER")
+    report, pages, dataset = path("gpu_report", "file"), path("gpu_html", "folder"), path("gpu_dataset", "folder")
     return PluginOptions(
-        trace=any(each is not None for each in (trace, *map(text, ("gpu_report", "gpu_html", "gpu_dataset")))),
+        trace=any(each is not None for each in (trace, report, pages, dataset)),
         folder=folder,
         keep=parse_keep(keep or "failed"),
-        report=path("gpu_report") if text("gpu_report") else None,
-        pages=path("gpu_html") if text("gpu_html") else None,
-        dataset=path("gpu_dataset") if text("gpu_dataset") else None,
-        dumps=path("gpu_record") if text("gpu_record") else None,
+        report=report,
+        pages=pages,
+        dataset=dataset,
+        dumps=path("gpu_record", "folder"),
         leaks=flag("gpu_leaks"),
         lines=flag("gpu_lines"),
         require_gpu=flag("require_gpu"),
@@ -114,7 +131,7 @@ def parse_keep(text: str) -> Keep:
 def _devices(text: str | None) -> int:
     if text is None:
         return 0
-    if text in ("", "on", "true"):
+    if text == "on":
         return 1
     if text.isascii() and text.isdigit() and 0 < int(text) <= 64:
         return int(text)

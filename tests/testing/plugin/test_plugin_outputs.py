@@ -4,6 +4,7 @@ import json
 import shlex
 import sys
 import xml.etree.ElementTree as ElementTree
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -378,6 +379,44 @@ def test_two(gpu_devices, simulated_gpu):
     report, tests = report_of(pytester)
     assert len(report["devices"]) == 2
     assert Path(tests["test_two"]["trace"]).parent == pytester.path / "traces"
+
+
+ON, OFF = ("true", "True", "yes", "on", "1"), ("false", "False", "no", "off", "0")
+LAUNCHES = """
+def test_launches(gpu_devices, simulated_gpu):
+    simulated_gpu.launch("k")
+"""
+TABLE = "* that used the GPU, *"
+
+
+@pytest.mark.parametrize("word", [*ON, *OFF])
+def test_words_for_on_and_off_switch_the_trace(pytester, word):
+    result = run(pytester, LAUNCHES, ini=f"{INI}\ngpu_simulate = on\ngpu_trace = {word}\n")
+    result.assert_outcomes(passed=1)
+    assert any(fnmatch(line, TABLE) for line in result.outlines) == (word in ON)
+    assert not (pytester.path / word).exists()
+
+
+@pytest.mark.parametrize("word", ["off", "False"])
+@pytest.mark.parametrize("name", ["gpu_report", "gpu_html", "gpu_dataset", "gpu_record", "gpu_simulate", "gpu_leaks"])
+def test_a_word_for_off_is_no_value_of_an_option(pytester, name, word):
+    result = run(pytester, "def test_x(): pass", ini=f"{INI}\n{name} = {word}\n")
+    result.assert_outcomes(passed=1)
+    assert not any(fnmatch(line, TABLE) for line in result.outlines)
+    assert not (pytester.path / word).exists()
+
+
+@pytest.mark.parametrize("name", ["gpu_report", "gpu_html", "gpu_dataset", "gpu_record"])
+def test_a_word_for_on_is_no_name_of_a_file(pytester, name):
+    result = run(pytester, "def test_x(): pass", ini=f"{INI}\n{name} = true\n")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: --{name.replace('_', '-')}=true: it must be the name of a f*"])
+
+
+def test_the_command_line_switches_off_what_the_ini_file_switches_on(pytester):
+    ini = f"{INI}\ngpu_simulate = yes\ngpu_trace = traces\ngpu_trace_keep = always\n"
+    assert not any(fnmatch(line, TABLE) for line in run(pytester, LAUNCHES, "--gpu-trace=off", ini=ini).outlines)
+    assert not (pytester.path / "traces").exists()
 
 
 def test_a_path_after_an_option_without_value_is_a_path(pytester):

@@ -567,4 +567,5 @@ def test_a():
         "collector.testing",
         "collector.testing.plugin",
         "collector.testing.plugin.marker_names",
+        "collector.testing.plugin.switch_words",
     }
