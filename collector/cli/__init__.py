@@ -126,11 +126,13 @@ def _has_working_directory() -> bool:
 def _parsed(given: Sequence[str]) -> argparse.Namespace:
     """The parsed arguments, with the options that the project of the working directory states.
 
-    ``on_command_line`` has the variables that the command line gives itself.
+    ``on_command_line`` has the variables that the command line gives itself, and ``of_project`` those that the project
+    states.
     """
     parser = command_parser(given)
     on_command_line = parser.given(given)
     command = getattr(on_command_line, "subcommand", None)
+    applied = None
     if command is not None and not hasattr(on_command_line, "isolated"):
         from collector.cli import _project_options
 
@@ -138,13 +140,15 @@ def _parsed(given: Sequence[str]) -> argparse.Namespace:
         try:
             project = _project_options.project_options(names)
             if project is not None:
-                _project_options.apply(project, command, parser.subcommand_parsers[command], set(vars(on_command_line)))
+                of_command = parser.subcommand_parsers[command]
+                applied = _project_options.apply(project, command, of_command, set(vars(on_command_line)))
         except CollectorError as error:
             if command not in _WITHOUT_PROJECT:
                 raise
             terminal.report(" ".join(str(error).split()))
     parsed = parser.parse_args(given)
     parsed.on_command_line = frozenset(vars(on_command_line or argparse.Namespace()))
+    parsed.of_project = applied
     return parsed
 
 

@@ -24,6 +24,17 @@ _STATES_OPTIONS = re.compile(rb"tool[\s.\"'\]=({]*collector")
 """What a file contains that has our table, in each notation of TOML."""
 
 
+class AppliedOptions(NamedTuple):
+    """The options that a command takes from a project, by the names of their variables."""
+
+    file: Path
+    command: str
+    keys: Mapping[str, str]
+    """Variable -> key of the file."""
+    defaults: Mapping[str, Any]
+    """Variable -> its value where nothing states it."""
+
+
 class ProjectOptions(NamedTuple):
     """The options that a project states for its commands."""
 
@@ -93,8 +104,10 @@ def _checked(file: Path, stated: Any, commands: Sequence[str]) -> Mapping[str, M
     return stated
 
 
-def apply(project: ProjectOptions, command: str, parser: argparse.ArgumentParser, given: Collection[str]) -> None:
-    """Make the values that the project states the defaults of the command's parser.
+def apply(
+    project: ProjectOptions, command: str, parser: argparse.ArgumentParser, given: Collection[str]
+) -> AppliedOptions:
+    """Make the values that the project states the defaults of the command's parser, and return which ones.
 
     Args:
         project: what the project states.
@@ -128,10 +141,61 @@ def apply(project: ProjectOptions, command: str, parser: argparse.ArgumentParser
             )
         values |= default
         stated[key] = action
-    for action in stated.values():
+    keys, defaults = dict[str, str](), dict[str, Any]()
+    for key, action in stated.items():
         action.required = False
         if not {action.dest, *_excluded_by(action, parser)} & set(given):
+            keys[action.dest], defaults[action.dest] = key, action.default
             parser.set_defaults(**{action.dest: values[action.dest]})
+    return AppliedOptions(project.file, command, keys, defaults)
+
+
+def is_of_project(arguments: argparse.Namespace, name: str) -> bool:
+    """Whether the project states the value of an option that applies."""
+    return arguments.of_project is not None and name in arguments.of_project.keys
+
+
+def leave_out(arguments: argparse.Namespace, *names: str) -> None:
+    """Take the options among these that the project states for stated by nothing."""
+    applied = arguments.of_project
+    for name in names:
+        if is_of_project(arguments, name):
+            setattr(arguments, name, applied.defaults[name])
+    if applied is not None:
+        keys = {name: key for name, key in applied.keys.items() if name not in names}
+        arguments.of_project = applied._replace(keys=keys)
+
+
+def settle(arguments: argparse.Namespace, some: Sequence[str], others: Sequence[str]) -> None:
+    """Of options that exclude each other, leave those of the project out if the command line gives one of the others.
+
+    Args:
+        arguments: of the command.
+        some: the names of variables.
+        others: those of the options that exclude these.
+
+    Raises:
+        CollectorError: the project states some of both, and the command line gives none.
+    """
+    for names, excluding in ((some, others), (others, some)):
+        if arguments.on_command_line & set(excluding):
+            leave_out(arguments, *names)
+    stated = [next((name for name in names if is_of_project(arguments, name)), None) for names in (some, others)]
+    if None not in stated:
+        applied = arguments.of_project
+        first, second = (applied.keys[name] for name in stated)
+        raise CollectorError(
+            f"{first} and {second} of [{_TABLE}.{applied.command}] in {applied.file} exclude each other",
+            "State one of them",
+        )
+
+
+def option_text(arguments: argparse.Namespace, name: str) -> str:
+    """An option for a message: ``--csv``, or its key and the file in which the project states it."""
+    if not is_of_project(arguments, name):
+        return f"--{name.replace('_', '-')}"
+    applied = arguments.of_project
+    return f"{applied.keys[name]} of [{_TABLE}.{applied.command}] in {applied.file}"
 
 
 def _excluded_by(action: argparse.Action, parser: argparse.ArgumentParser) -> set[str]:

@@ -170,7 +170,7 @@ def _compare(arguments: argparse.Namespace) -> int:
     from collector.bench.benchmark_report import Report
     from collector.bench.documents import changes_as_csv, changes_as_markdown
 
-    given = [option for option, name in _MEASURING.items() if getattr(arguments, name) not in (None, "")]
+    given = [option for option, name in _MEASURING.items() if name in arguments.on_command_line]
     if given:
         raise BenchmarkError(f"compare measures nothing, so {', '.join(given)} cannot be used with it")
     if len(arguments.paths) != 3:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from collector.cli._printed_answers import add_format_arguments, print_answers
+from collector.cli._project_options import leave_out, option_text
 from collector.cli._share_arguments import share
 from collector.cli._step_files import load_steps, step_files
 from collector.errors import CollectorError
@@ -58,8 +59,10 @@ def run(arguments: argparse.Namespace) -> int:
     from collector.analysis.compare import comparisons
 
     asked = arguments.by or _OVERVIEW
+    if "by" in arguments.on_command_line and len(asked) > 1:
+        leave_out(arguments, "csv")
     if arguments.csv and len(asked) > 1:
-        raise CollectorError("--csv prints one answer: choose it with --by")
+        raise CollectorError(f"{option_text(arguments, 'csv')} prints one answer: choose it with --by")
     sides = [step_files(given) for given in (arguments.before, arguments.now)]
     loaded = load_steps([path for side in sides for path in side])
     before, now = loaded[: len(sides[0])], loaded[len(sides[0]) :]

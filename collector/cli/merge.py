@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from collector.cli._clock_arguments import add_clock_offset, offsets_by_rank
 from collector.cli._path_arguments import path_argument
+from collector.cli._project_options import leave_out
 from collector.cli._step_files import files_of
 from collector.errors import CollectorError
 from collector.files.written_files import written
@@ -88,6 +89,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     offsets = offsets_by_rank(arguments.clock_offset)
     inputs = files_of(arguments.inputs)
+    if not arguments.align:
+        leave_out(arguments, "marker")
     if arguments.marker and not arguments.align:
         raise CollectorError("--marker names the collectives for --align: give both")
     with (

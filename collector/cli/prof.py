@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collector.cli._path_arguments import check_names
+from collector.cli._project_options import leave_out, settle
 from collector.errors import CollectorError
 from collector.files.path_kinds import exists, is_folder
 from collector.text import terminal
@@ -103,6 +104,9 @@ def profiler_of(arguments: argparse.Namespace, steps: list[str]) -> Profiler:
     from collector.profiler.api import Profiler
 
     others = ("graph_path", "run_meta_path", "op_log_path", "checkpoint_path")
+    if steps:
+        leave_out(arguments, "profile_path")
+    settle(arguments, ("profile_path",), others)
     given = [name for name in others if getattr(arguments, name)]
     if arguments.profile_path:
         if given or steps:

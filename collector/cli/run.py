@@ -19,6 +19,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from collector.cli._number_arguments import seconds_argument
+from collector.cli._project_options import settle
 from collector.cli._recorded_steps import print_recorded
 from collector.cli._size_arguments import ring_size_argument
 from collector.errors import CollectorError
@@ -204,8 +205,9 @@ def _options(arguments: argparse.Namespace) -> RunOptions:
 def _ranges(arguments: argparse.Namespace) -> CaptureRange | None:
     from collector.launching.capture_range import CaptureRange, most_ranges
 
+    settle(arguments, ("capture_range", "capture_range_end"), ("delay", "duration"))
     if arguments.capture_range is None:
-        if arguments.capture_range_end is not None:
+        if "capture_range_end" in arguments.on_command_line:
             raise CollectorError("--capture-range-end is given without --capture-range", "Name the ranges")
         return None
     if arguments.delay or arguments.duration:

@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
             )
         terminal.write(view_text(arguments.view, arguments.dialect or "duckdb"))
         return 0
-    if arguments.dialect is not None:
+    if "dialect" in arguments.on_command_line:
         raise CollectorError("--dialect is that of --print; queries are asked of DuckDB", "Add --print VIEW")
     words = [*arguments.words, *([_TABLES] if arguments.tables else [])]
     if len(words) < 2:

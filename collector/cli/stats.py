@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from collector.cli._clock_arguments import add_clock_offset, offsets_by_rank
 from collector.cli._printed_answers import add_format_arguments, print_answers
+from collector.cli._project_options import is_of_project, leave_out, option_text
 from collector.cli._step_files import add_step_files, files_of, load_steps
 from collector.cli._time_arguments import time_window
 from collector.errors import CollectorError
@@ -76,9 +77,11 @@ def run(arguments: argparse.Namespace) -> int:
     from collector.analysis.asked import sums_in
     from collector.analysis.questions import QUESTIONS
 
-    asked = _asked(arguments)
+    asked = _asked_of_both(arguments)
+    if "question" in arguments.on_command_line and len(asked) > 1:
+        leave_out(arguments, "csv")
     if arguments.csv and len(asked) > 1:
-        raise CollectorError("--csv prints one answer: choose it with --question")
+        raise CollectorError(f"{option_text(arguments, 'csv')} prints one answer: choose it with --question")
     steps: Sequence[Step] = load_steps(files_of(arguments.inputs))
     if not arguments.question and sums_in(steps):
         asked = [each for each in asked if QUESTIONS[each[0]].of_sums] or asked
@@ -94,6 +97,8 @@ def _clock_options(arguments: argparse.Namespace, asked: list[tuple[str, str]]) 
     """The arguments of questions about ranks that concern clocks."""
     from collector.analysis.questions import QUESTIONS
 
+    if not any(QUESTIONS[name].of_ranks for name, _ in asked):
+        leave_out(arguments, "same_clock", "clock_offset")
     if not arguments.same_clock and not arguments.clock_offset:
         return {}
     if not any(QUESTIONS[name].of_ranks for name, _ in asked):
@@ -121,6 +126,21 @@ def _part(step: Step, begin_ns: int | None, end_ns: int | None) -> Step:
             f"{step.path}: no launch and no activity overlaps --window; the step is {time_text(length_ns)} long"
         )
     return part
+
+
+def _asked_of_both(arguments: argparse.Namespace) -> list[tuple[str, str]]:
+    """What command line and project ask; where both do not go together, what the command line asks."""
+    try:
+        return _asked(arguments)
+    except CollectorError as error:
+        stated = [name for name in ("by", "window", "question") if is_of_project(arguments, name)]
+        if not stated:
+            raise
+        if not arguments.on_command_line & {"by", "window", "question"}:
+            places = " and ".join(option_text(arguments, name) for name in stated)
+            raise CollectorError(f"{places}: {error}") from None
+        leave_out(arguments, *stated)
+        return _asked(arguments)
 
 
 def _asked(arguments: argparse.Namespace) -> list[tuple[str, str]]:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collector.cli._path_arguments import path_argument
+from collector.cli._project_options import is_of_project, leave_out, option_text, settle
 from collector.cli._time_arguments import time_argument, time_window
 from collector.errors import CollectorError
 from collector.files.written_files import written
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
     from collector.protos import StepStats
     from collector.timeline import Drawn, View
     from collector.timeline.drawn_files import DrawnFile
+
+
+_SELECTING = ("device", "name", "min_duration", "window", "max_events", "no_arrows", "no_counters")
+"""Options that select slices."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -98,6 +103,12 @@ def run(arguments: argparse.Namespace) -> int:
 
     wanted = written_format(arguments.output)
     check_writable(arguments.output, arguments.input)
+    settle(arguments, ("tensorflow",), _SELECTING)
+    output = str(arguments.output)
+    if is_of_project(arguments, "output"):
+        output = f"{option_text(arguments, 'output')}, {output}"
+    elif wanted.drawn is not CHROME:
+        leave_out(arguments, "tensorflow", *(_SELECTING if wanted.drawn is None else ()))
     view = View(
         devices=arguments.device,
         names=arguments.name,
@@ -109,10 +120,10 @@ def run(arguments: argparse.Namespace) -> int:
     )
     if arguments.tensorflow and wanted.drawn is not CHROME:
         remedy = f"Write {' or '.join(CHROME.suffixes)}"
-        raise CollectorError(f"{arguments.output}: TensorFlow's timeline is a Chrome trace", remedy)
+        raise CollectorError(f"{output}: TensorFlow's timeline is a Chrome trace", remedy)
     if view != View() and (arguments.tensorflow or wanted.drawn is None):
         drawn = " and ".join(each.suffix for each in DRAWN_FILES)
-        given = "--tensorflow" if arguments.tensorflow else arguments.output
+        given = "--tensorflow" if arguments.tensorflow else output
         raise CollectorError(f"{given}: options that select slices apply to {drawn}, without --tensorflow")
     part = None
     with progress(f"reading {arguments.input.name}"):

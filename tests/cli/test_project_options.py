@@ -61,6 +61,81 @@ def test_an_option_that_excludes_a_stated_one_wins(project, step, capsys):
     assert len(names) > 2
 
 
+def run(words: str, step: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    status = main([step if word == "STEP" else word for word in words.split()])
+    printed = capsys.readouterr()
+    return status, printed.out, printed.err
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("[tool.collector.timeline]\ntensorflow = true\n", "timeline STEP -o o.json --name kernel"),
+        ('[tool.collector.timeline]\nname = "kernel"\n', "timeline STEP -o o.json --tensorflow"),
+        ("[tool.collector.timeline]\nmax-events = 1000\n", "timeline STEP -o o.gpurec"),
+        ("[tool.collector.timeline]\ntensorflow = true\n", "timeline STEP -o o.pftrace"),
+        (
+            '[tool.collector.timeline]\ntensorflow = true\nname = "kernel"\n',
+            "timeline STEP -o o.json --tensorflow",
+        ),
+        ("[tool.collector.run]\ndelay = 3\n", "run -q --capture-range cudaProfilerApi true"),
+        (
+            '[tool.collector.run]\ncapture-range = "cudaProfilerApi"\ncapture-range-end = "stop"\n',
+            "run -q --duration 3 true",
+        ),
+        ('[tool.collector.run]\ncapture-range-end = "stop"\n', "run -q true"),
+        ("[tool.collector.stats]\nsame-clock = true\n", "stats STEP --question idle"),
+        ("[tool.collector.stats]\nclock-offset = '1=5'\n", "stats STEP"),
+        ("[tool.collector.stats]\ncsv = true\n", "stats STEP --question idle --question kernels"),
+        ('[tool.collector.stats]\nby = "op"\n', "stats STEP --question idle"),
+        ('[tool.collector.stats]\nquestion = "idle"\n', "stats STEP --by op"),
+        ('[tool.collector.stats]\nwindow = "span"\n', "stats STEP --question ledger"),
+        ("[tool.collector.compare]\ncsv = true\n", "compare STEP STEP --by op --by kernel"),
+        ('[tool.collector.merge]\nmarker = "AllReduce"\n', "merge STEP STEP -o o.json"),
+        ('[tool.collector.sql]\ndialect = "spark"\n', "sql --tables STEP"),
+        ('[tool.collector.prof]\nprofile_path = "gone"\n', "prof STEP scope"),
+    ],
+)
+def test_what_does_not_go_together_with_the_command_line_is_left_out(project, step, capsys, content, words):
+    if words.startswith("sql"):
+        pytest.importorskip("duckdb")
+    project(content)
+    status, _, err = run(words, step, capsys)
+    assert status in (0, 3), err  # 3: too few steps for a comparison
+    assert "pyproject" not in err
+
+
+@pytest.mark.parametrize("key", ["json", "baseline", "plot"])
+def test_options_about_measuring_do_not_keep_stored_benchmarks_from_a_comparison(project, step, capsys, root, key):
+    pytest.importorskip("scipy")
+    project(f'[tool.collector.bench]\n{key} = "x.{key}"\n')
+    report = root / "tests" / "data" / "bench_report_v1.json"
+    assert run(f"bench compare {report} {report}", step, capsys)[0] == 0
+    assert run(f"bench compare {report} {report} --{key} y", step, capsys)[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "words", "keys"),
+    [
+        ('timeline]\ntensorflow = true\nname = "kernel"\n', "timeline STEP -o o.json", "tensorflow and name of"),
+        ('timeline]\noutput = "o.gpurec"\nname = "kernel"\n', "timeline STEP", "output of"),
+        ('timeline]\noutput = "o.gpurec"\n', "timeline STEP --name kernel", "output of"),
+        ('timeline]\noutput = "o.pb"\n', "timeline STEP --tensorflow", "output of"),
+        ('run]\ncapture-range = "cudaProfilerApi"\ndelay = 3\n', "run true", "capture-range and delay of"),
+        ("stats]\ncsv = true\n", "stats STEP", "csv of"),
+        ('stats]\nby = "op"\nquestion = "idle"\n', "stats STEP", "by of"),
+        ("compare]\ncsv = true\n", "compare STEP STEP", "csv of"),
+        ('prof]\nprofile_path = "a"\ngraph_path = "b"\n', "prof scope", "profile_path and graph_path of"),
+    ],
+)
+def test_what_does_not_go_together_in_the_file_names_it(project, step, capsys, content, words, keys):
+    file = project(f"[tool.collector.{content}")
+    status, out, err = run(words, step, capsys)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert f"{keys} [tool.collector." in err
+    assert str(file) in err
+
+
 def test_isolated_takes_nothing_of_the_project(project, step, capsys):
     project('[tool.collector.stats]\nquestion = "kernels"\njson = true\n')
     assert main(["--isolated", "stats", step, "--question", "kernels"]) == 0
