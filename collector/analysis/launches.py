@@ -90,14 +90,14 @@ def launch_delays(steps: Asked) -> Answer:
     Args:
         steps: a recording, a loaded step or an ended session, or several.
     """
-    return DELAYS.ask(steps, lambda recording: Part(_delays(recording)))
+    return DELAYS.ask(steps, _by_activity)
 
 
-def _delays(recording: Recording) -> dict[str, npt.NDArray[Any]]:
+def _by_activity(recording: Recording) -> Part:
     work, launch_rows = _launched(recording)
     starts, ends = _call_times(recording, launch_rows)
     places = {name: work.column(name).astype(np.int64) for name in ("device_id", "context_id", "stream_id")}
-    return {
+    delays: dict[str, npt.NDArray[Any]] = {
         "table": np.array(LAUNCHED_TABLES, object)[work.table],
         "row": work.row,
         **places,
@@ -107,6 +107,11 @@ def _delays(recording: Recording) -> dict[str, npt.NDArray[Any]]:
         "delay_ns": work.start_ns - starts,
         "queue_ns": np.maximum(work.start_ns - ends, 0),
     }
+
+    def rows_of(place: int) -> Rows:
+        return {**work.at(np.array([place])).rows_by_table(), "api_calls": launch_rows[[place]]}
+
+    return Part(delays, (), Evidence(len(work), rows_of))
 
 
 def _launched(recording: Recording) -> tuple[Activities, Numbers]:

@@ -41,7 +41,7 @@ FAR = 3.5
 IDLE = "(idle)"
 """The name, among the ops that may explain an outlier, of the time in which nothing ran on any device."""
 _FEWEST = 3
-"""The fewest steps that have scores, because two steps are equally far from their median."""
+"""The fewest steps in the medians that have scores, because two steps are equally far from their median."""
 
 QUESTION = Question(
     "steps",
@@ -55,8 +55,17 @@ QUESTION = Question(
         Column("window_ns", "ns", "Duration of the step."),
         Column("busy_ns", "ns", "Time of the step in which anything ran on any device, whenever it was launched."),
         Column("activities", "count", "Number of kernels, copies, memsets and whole graphs launched in it."),
-        Column("z", "ratio", "Modified z-score of the duration."),
-        Column("verdict", "text", "usual, outlier, or first, which is not judged; empty: too few steps for a verdict."),
+        Column(
+            "z",
+            "ratio",
+            "Modified z-score of the duration: 0 for the median; unknown for any other if the durations in the medians "
+            "are all equal, and where there is no verdict.",
+        ),
+        Column(
+            "verdict",
+            "text",
+            "usual, outlier, or first, which is not judged; empty: fewer than three steps count in the medians.",
+        ),
         Column(
             "op",
             "text",

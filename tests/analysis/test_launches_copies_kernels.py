@@ -30,6 +30,16 @@ def test_launches_by_function(example):
     assert (graph["min_queue_ns"], graph["median_queue_ns"], graph["max_queue_ns"]) == (65, 65, 95)
 
 
+def test_the_activity_and_the_call_of_a_delay(example):
+    answer = launch_delays(example)
+    assert len(answer.evidence) == len(answer) > 0
+    for row, evidence in zip(answer, answer.evidence, strict=True):
+        assert {table: rows.tolist() for table, rows in evidence.items()} == {
+            row["table"]: [row["row"]],
+            "api_calls": [row["api_row"]],
+        }
+
+
 def test_the_calls_and_the_activities_that_a_row_of_launches_is_made_of(example):
     assert [{table: rows.tolist() for table, rows in each.items()} for each in launches(example).evidence] == [
         {"api_calls": [0, 1, 3, 4, 6], "kernels": [0, 1, 2, 3, 6]},

@@ -423,8 +423,9 @@ function launchDelays(_, asked) {
 /** For each stream the time of each depth of its queue. @param {Asked} asked */
 function queues(asked) {
   const { work } = asked.rows;
-  return [...groupedBy(launched(asked), (each) => work.stream[each.row])].sort((one, other) => one[0] - other[0]).map(([stream, own]) => {
-    const queued = own.map((each) => ({ start: Math.min(each.start, work.start[each.row]), end: work.start[each.row] }));
+  const followed = launched(asked).filter((each) => each.start <= work.start[each.row]); // clocks may disagree
+  return [...groupedBy(followed, (each) => work.stream[each.row])].sort((one, other) => one[0] - other[0]).map(([stream, own]) => {
+    const queued = own.map((each) => ({ start: each.start, end: work.start[each.row] }));
     const window = { start: queued.reduce((least, each) => Math.min(least, each.start), Infinity),
       end: queued.reduce((most, each) => Math.max(most, each.end), -Infinity) };
     return { keys: streamKeys(asked, stream), activities: own.length, length: window.end - window.start, byDepth: timesByNumber(queued, window) };
