@@ -35,7 +35,20 @@ _LIMITS = (
     ("timeout_ms", 0, (1 << 32) - 1),
 )
 """Option, minimum, maximum."""
+_SWITCHES = ("strict", "synchronize", "stacks", "stream", "counters", "git_revision", "share_subscription")
 _JOB_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
+
+
+def switch(name: str, value: Any) -> bool:
+    """The value of an option that is on or off; 0, 1 and the truth values of NumPy are such values.
+
+    Raises:
+        TypeError: it is another one.
+    """
+    is_truth_value = type(value).__name__ in ("bool", "bool_")  # NumPy's is one of these, and is not imported for it
+    if is_truth_value or (isinstance(value, int) and value in (0, 1)):
+        return bool(value)
+    raise TypeError(f"{name} takes True or False, not {value!r}")
 
 
 class Source(Protocol):
@@ -125,12 +138,14 @@ class TraceOptions:
     """The time over which the cost is measured."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError for impossible values."""
+        """Raise ValueError for impossible values, and TypeError for those of a wrong type."""
         for name in ("buffer_bytes", "max_buffers", "timeout_ms", "rank"):
             value = getattr(self, name)
             is_whole = hasattr(value, "__index__") and not isinstance(value, bool)
             if not is_whole and not (name == "rank" and value is None):
                 raise TypeError(f"{name} takes a whole number, not {value!r}")
+        for name in _SWITCHES:
+            object.__setattr__(self, name, switch(name, getattr(self, name)))
         if not isinstance(self.job, str):
             raise TypeError(f"job takes text, not {self.job!r}")
         if not isinstance(self.label, str):

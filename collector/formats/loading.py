@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import TYPE_CHECKING
 
 from collector.errors import InvalidFileError
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
     from collector.formats.step import Step
 
+_FAR_NS = float(1 << 61)
+"""More than any trace is long; added to a time of today it has 63 bits."""
+
 
 def load(path: str | os.PathLike[str], *, window: tuple[float | None, float | None] | None = None) -> Step:
     """Read one trace, whose format is recognised by its content, not by its name. Gzip is decompressed.
@@ -46,7 +50,8 @@ def load(path: str | os.PathLike[str], *, window: tuple[float | None, float | No
     Raises:
         collector.InvalidFileError: the file is missing, is not a trace, or nothing in it can be read. The message is
             one line that names the file and the place.
-        ValueError: the window ends before it begins.
+        TypeError: the window is no pair of numbers.
+        ValueError: the window ends before it begins, or an end of it is not a number (NaN).
     """
     name = expanded(path)
     window_ns = _window_ns(window)
@@ -95,10 +100,26 @@ def _segments_of(folder: Path) -> list[Path]:
 
 
 def _window_ns(window: tuple[float | None, float | None] | None) -> tuple[int | None, int | None]:
-    first, last = window or (None, None)
+    if window is None:
+        return None, None
+    sides = tuple(window) if isinstance(window, (tuple, list)) else ()
+    if len(sides) != 2 or not all(side is None or _is_number(side) for side in sides):
+        raise TypeError(f"window takes two numbers of seconds, of which each may be None, not {window!r}")
+    if any(side is not None and side != side for side in sides):  # NaN
+        raise ValueError(f"window is {window!r}: NaN is no time")
+    first, last = (None if side is None else float(side) for side in sides)
     if first is not None and last is not None and last < first:
-        raise ValueError(f"the window ends at {last} s, before it begins at {first} s")
-    return None if first is None else round(first * 1e9), None if last is None else round(last * 1e9)
+        raise ValueError(f"the window ends at {sides[1]} s, before it begins at {sides[0]} s")
+    return _nanoseconds(first), _nanoseconds(last)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _nanoseconds(seconds: float | None) -> int | None:
+    """The nanoseconds of a side of a window, which may be infinite."""
+    return None if seconds is None else round(max(-_FAR_NS, min(seconds * 1e9, _FAR_NS)))
 
 
 def _load(name: Path) -> Step:

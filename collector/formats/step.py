@@ -191,6 +191,7 @@ class TracedStep:
             max_size: bytes that the file may have.
 
         Raises:
+            TypeError: the size is no number.
             collector.UnknownFormatError: the suffix is another one.
             collector.OutputError: the file cannot be written.
         """

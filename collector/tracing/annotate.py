@@ -153,7 +153,7 @@ def _note(
     bytes: Any = None,  # noqa: A002 - as annotate has it
     op: Any = None,
     inputs: Any = None,
-    stack: bool = False,
+    stack: Any = False,
 ) -> _Noted:
     """The given details, checked. It also runs while nothing is traced, so valid details must cost little."""
     if inputs is not None and inputs.__class__ in (list, tuple):
@@ -163,11 +163,14 @@ def _note(
         and (bytes is None or ((bytes.__class__ is int or bytes.__class__ is float) and 0 <= bytes < _LIMIT))
         and (op is None or (op.__class__ is str and op > "0"))
         and (inputs is None or (inputs.__class__ is tuple and all(x.__class__ is str and x > "0" for x in inputs)))
+        and (stack is False or stack is True)
     )
     if not good:
+        from collector.options import switch
         from collector.recording.annotation_details import Details
 
         details = Details.of(flops, bytes, op, inputs)
+        stack = switch("annotate(stack=)", stack)
         flops, bytes, inputs = details.flops, details.num_bytes, details.inputs  # noqa: A001
     return tuple.__new__(_Noted, (flops, bytes, op, inputs, stack))  # half the cost of _Noted(…)
 

@@ -19,6 +19,7 @@ import threading
 import time
 import warnings
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -523,12 +524,15 @@ def record(
             latest), no hangs are noticed, and only those CUDA errors that a wait returns.
 
     Raises:
+        TypeError: an option has the wrong type.
         ValueError: an option has an invalid value.
     """
     kept = Keep.of(keep)
     names = (kinds,) if isinstance(kinds, str) else tuple(kinds)
     limit = "" if budget is None else budget
     TraceOptions(kinds=names, budget=limit)
+    if hang is not None and not (isinstance(hang, Real) and not isinstance(hang, bool)):
+        raise TypeError(f"hang takes a number of seconds or None, not {hang!r}")
     if hang is not None and not hang > 0:
         raise ValueError(f"hang is {hang}: a number of seconds above 0 is needed, or None")
     if suffix:

@@ -170,7 +170,7 @@ def trace(
         stream=stream,
         nvtx=nvtx if nvtx is None or isinstance(nvtx, bool) else domain_names(nvtx),
         graphs=graphs,
-        counters=bool(counters),
+        counters=counters,
         dataset=None if dataset is None else expanded(dataset),
         label=label,
         git_revision=git_revision,

@@ -11,6 +11,7 @@ import os
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import zip_longest
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,8 +73,11 @@ def write_report(
             and the page says so; tables are never cut for it.
 
     Raises:
+        TypeError: the size is no number.
         collector.OutputError: the file cannot be written.
     """
+    if not isinstance(max_size, Real) or isinstance(max_size, bool):
+        raise TypeError(f"max_size takes a number of bytes, not {max_size!r}")
     together = [*before, *steps]
     data = [step_data(step, name) for name, step in together]
     title = title or _title([name for name, _ in before], [name for name, _ in steps])

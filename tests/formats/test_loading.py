@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tracemalloc
 
+import numpy as np
 import pytest
 from google.protobuf import text_format
 
@@ -699,3 +700,37 @@ def test_a_step_of_one_device_with_strange_fields_is_read_back(tmp_path):
     again = load(path)
     assert again.step_stats == trace.step_stats
     assert [each.device for each in again.step_stats.dev_stats] == ["/gpu:0"]
+
+
+@pytest.fixture
+def two_kernels(build, tmp_path):
+    """A step with a kernel at its begin, and another one at its end."""
+    build.kernel("first", 0, 1000).kernel("second", 8000, 1000).recording().save(tmp_path / "step.gpurec")
+    return tmp_path / "step.gpurec"
+
+
+@pytest.mark.parametrize(
+    ("window", "names"),
+    [
+        ((0, float("inf")), ["first", "second"]),
+        ((float("-inf"), float("inf")), ["first", "second"]),
+        ((0, 1e300), ["first", "second"]),
+        ((None, 2e-6), ["first"]),
+        ([5e-6, None], ["second"]),
+        ((np.float32(5e-6), np.int64(1)), ["second"]),
+        ((float("inf"), None), []),
+    ],
+)
+def test_a_window_may_be_open_and_infinite(two_kernels, window, names):
+    assert load(two_kernels, window=window).recording.kernels.names() == names
+
+
+@pytest.mark.parametrize("window", [0, 1.5, "01", ("0", "1"), (0,), (0, 1, 2), (True, 1), {}])
+def test_a_window_that_is_no_pair_of_numbers_is_refused(two_kernels, window):
+    with pytest.raises(TypeError, match="window takes two numbers of seconds"):
+        load(two_kernels, window=window)
+
+
+def test_a_window_with_an_end_that_is_no_number_is_refused(two_kernels):
+    with pytest.raises(ValueError, match="NaN is no time"):
+        load(two_kernels, window=(float("nan"), 1))

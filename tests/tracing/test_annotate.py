@@ -593,6 +593,7 @@ def test_a_process_that_is_not_recorded_keeps_no_details(monkeypatch):
         ({"inputs": [1]}, TypeError, "inputs=.* not int"),
         ({"inputs": ["a", "/"]}, ValueError, "inputs=.* empty name"),
         ({"inputs": 1}, TypeError, "inputs=.* not int"),
+        ({"stack": "yes"}, TypeError, "stack=.* takes True or False, not 'yes'"),
         ({"flop": 1}, TypeError, "annotate.* unexpected keyword argument 'flop'"),
     ],
 )

@@ -58,6 +58,12 @@ def test_what_cannot_be_kept(text):
         Keep.of(text)
 
 
+@pytest.mark.parametrize("hang", ["5s", True, []])
+def test_a_time_that_counts_as_a_hang_is_a_number(hang):
+    with pytest.raises(TypeError, match="hang takes a number of seconds or None"):
+        collector.record(hang=hang)
+
+
 @pytest.mark.medium
 def test_a_dump_has_what_went_before_and_the_recorder_goes_on(gpu, tmp_path):
     with collector.record(folder=tmp_path / "dumps", strict=True) as recorder:

@@ -18,6 +18,7 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from google.protobuf import text_format
 from reference.in_python import use_python
@@ -1211,3 +1212,15 @@ def test_without_torch_the_subscription_is_ours_alone(source, monkeypatch):
 def test_options_cannot_be_changed():
     with pytest.raises(AttributeError):
         TraceOptions().strict = True
+
+
+@pytest.mark.parametrize("name", ["strict", "synchronize", "stacks", "stream", "counters", "git_revision"])
+@pytest.mark.parametrize("value", ["yes", None, 2, []])
+def test_an_option_that_is_on_or_off_takes_nothing_else(name, value):
+    with pytest.raises(TypeError, match=re.escape(f"{name} takes True or False, not {value!r}")):
+        collector.trace(**{name: value})
+
+
+@pytest.mark.parametrize("value", [1, np.True_])
+def test_an_option_that_is_on_or_off_takes_other_truth_values(value):
+    assert TraceOptions(stacks=value).stacks is True

@@ -511,3 +511,11 @@ def test_a_figure_that_is_not_finite_is_unknown(small, tmp_path):
     answer = page_of(tmp_path / "steps.html")["answers"]["steps"]
     z = answer["values"][[column["name"] for column in answer["columns"]].index("z")]
     assert z == [None, 0, 0, 0]
+
+
+@pytest.mark.parametrize("size", ["2MB", None, True])
+def test_a_size_that_is_no_number_is_refused(size, build, tmp_path):
+    build.kernel("k", 1000).recording().save(tmp_path / "step.gpurec")
+    step = collector.load(tmp_path / "step.gpurec")
+    with pytest.raises(TypeError, match="max_size takes a number of bytes, not"):
+        step.report(tmp_path / "page.html", max_size=size)
