@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from collector.recording.graph_paths import split_at_capture
 from collector.recording.ledger import Ledger
 from collector.recording.recording import SET_APART, Recording
 from collector.recording.schema import ACTIVITY_TABLES, SCHEMA
+from collector.runtime.extension import convert_extension
 from collector.stepstats.stated_window import in_window
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 _API = re.compile(r"cu(?:[A-Z]|da[A-Z])")
 _ORDINAL = re.compile(r"gpu:(\d{1,9})$", re.IGNORECASE)
 _LARGEST_U32 = (1 << 32) - 1
+_LARGEST_TIME = np.int64((1 << 63) - 1)
 _NOT_STATED = {("memcpys", "is_async"): ASYNC_NOT_KNOWN, ("memsets", "is_async"): ASYNC_NOT_KNOWN}
 """Table and column -> the value of rows of which a file does not state it, where that is not 0."""
 
@@ -176,55 +179,47 @@ class CaptureBuilder:
         return {name: np.concatenate([part[name] for part in parts]) for name in SCHEMA[table]}
 
     def _link_ops(self, tables: dict[str, dict[str, npt.NDArray[Any]]]) -> None:
-        """Assign external ids to annotations, and link each launch to the open annotation with its op's name.
+        """Assign external ids to annotations, and link each launch to the annotation with its op's name that was open.
 
         An op without a row of its own gets an annotation without times, which stands for its name alone.
         """
         annotations = tables["annotations"]
         annotations["external_id"] = np.arange(1, len(annotations["start_ns"]) + 1, dtype=np.uint64)
-        strings = list(self._strings)
-        by_spelling: dict[str, list[int]] = defaultdict(list)
-        for name_id in np.unique(annotations["name_id"]).tolist():
-            by_spelling[_spelling(strings[name_id])].append(name_id)
-        order = np.lexsort((annotations["start_ns"], annotations["name_id"]))
-        sorted_names = annotations["name_id"][order]
-        launched = _launch_times(tables) if self._ops else ()
         external = [(correlation_ids, rows + 1) for correlation_ids, rows in self._links]
         missing: dict[str, int] = {}
-        for correlation_ids, ops, op_index in self._ops:
-            times = look_up(correlation_ids, *launched)
-            by_op = np.argsort(op_index, kind="stable")
-            ends = np.searchsorted(op_index[by_op], np.arange(len(ops) + 1))
-            for place, op in enumerate(ops):
-                rows = by_op[ends[place] : ends[place + 1]]
-                if not len(rows) or not op:
-                    continue
-                ids = np.zeros(len(rows), np.int64)
-                for name_id in by_spelling.get(_spelling(op), ()):
-                    named = order[slice(*np.searchsorted(sorted_names, [name_id, name_id + 1]))]
-                    ids = np.where(ids, ids, _open_at(times[rows], annotations, named))
-                if not ids.all():
-                    ids[ids == 0] = missing.setdefault(op, len(annotations["start_ns"]) + len(missing) + 1)
-                launches, first = np.unique(correlation_ids[rows], return_index=True)
-                external.append((launches, ids[first]))
-        captured = [0]
-        for op in self._captured:
-            own = [order[np.searchsorted(sorted_names, name_id)] for name_id in by_spelling.get(_spelling(op), ())]
-            without = len(annotations["start_ns"]) + len(missing) + 1
-            captured.append(int(own[0]) + 1 if own else missing.setdefault(op, without))
-        for columns in (tables[name] for name in ACTIVITY_TABLES if self._captured):
-            columns["captured_external_id"] = np.array(captured, np.uint64)[columns["captured_external_id"]]
+
+        def without_row(op: str) -> int:
+            return missing.setdefault(op, len(annotations["start_ns"]) + len(missing) + 1)
+
+        if self._ops or self._captured:
+            named = _NamedAnnotations(annotations, list(self._strings))
+            launches = _Launches.of(tables)
+            for correlation_ids, ops, op_index in self._ops:
+                ids = named.open_at(ops, op_index, *launches.found(correlation_ids)) + 1
+                without = (ids == 0) & np.array([*map(bool, ops)], bool)[op_index]
+                new_ids = np.zeros(len(ops), np.int64)
+                for place in np.unique(op_index[without]).tolist():
+                    new_ids[place] = without_row(ops[place])
+                ids[without] = new_ids[op_index[without]]
+                linked, first = np.unique(correlation_ids[ids > 0], return_index=True)
+                external.append((linked, ids[ids > 0][first]))
+            captured = [0]
+            for op in self._captured:
+                row = named.first_row(op)
+                captured.append(without_row(op) if row is None else row + 1)
+            for columns in (tables[name] for name in ACTIVITY_TABLES if self._captured):
+                columns["captured_external_id"] = np.array(captured, np.uint64)[columns["captured_external_id"]]
         if missing:
             added = {name: np.zeros(len(missing), dtype) for name, dtype in SCHEMA["annotations"].items()}
             added["name_id"][:] = self.name_ids(list(missing))
             added["external_id"][:] = list(missing.values())
             tables["annotations"] = {name: np.concatenate([annotations[name], added[name]]) for name in added}
         if external:
-            launches, owners = (np.concatenate(each) for each in zip(*external, strict=True))
+            launched, owners = (np.concatenate(each) for each in zip(*external, strict=True))
             tables["external_correlations"] = {
-                "correlation_id": launches.astype(np.uint32),
+                "correlation_id": launched.astype(np.uint32),
                 "external_id": owners.astype(np.uint64),
-                "external_kind": np.full(len(launches), ANNOTATION_EXTERNAL_KIND, np.uint8),
+                "external_kind": np.full(len(launched), ANNOTATION_EXTERNAL_KIND, np.uint8),
             }
 
 
@@ -264,20 +259,79 @@ def _bounds(tables: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> tuple[int, 
     return first, max((int(columns.get("end_ns", columns["start_ns"]).max()) for columns in filled), default=0)
 
 
-def _launch_times(tables: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> tuple[Numbers, Numbers]:
-    """Sorted correlation ids, and for each the start of its first call, or of its work if it has no call."""
-    calls = tables["api_calls"]
-    work = [tables[name] for name in ACTIVITY_TABLES]
-    ids = np.concatenate([calls["correlation_id"], *(columns["correlation_id"] for columns in work)]).astype(np.int64)
-    starts = np.concatenate([calls["start_ns"], *(columns["start_ns"] for columns in work)])
-    is_work = np.arange(len(ids)) >= len(calls["correlation_id"])
-    found, first = first_rows(ids, is_work, starts)
-    return found, starts[first]
+class _Launches(NamedTuple):
+    """The launches of a capture, each at the start of its first call, or of its work if it has no call."""
+
+    correlation_ids: Numbers
+    """Sorted."""
+    starts_ns: Numbers
+    threads: Numbers
+    """The thread of the call; -1: there is no call."""
+
+    @classmethod
+    def of(cls, tables: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> _Launches:
+        """Those of all calls and all GPU work."""
+        calls = tables["api_calls"]
+        rows = [calls, *(tables[name] for name in ACTIVITY_TABLES)]
+        ids = np.concatenate([columns["correlation_id"] for columns in rows]).astype(np.int64)
+        starts_ns = np.concatenate([columns["start_ns"] for columns in rows])
+        threads = np.full(len(ids), -1, np.int64)
+        threads[: len(calls["thread_id"])] = calls["thread_id"]
+        found, first = first_rows(ids, threads < 0, starts_ns)
+        return cls(found, starts_ns[first], threads[first])
+
+    def found(self, correlation_ids: Numbers) -> tuple[Numbers, Numbers]:
+        """Start and thread of each of these launches; both are -1 for a launch that is not among them."""
+        places = look_up(correlation_ids, self.correlation_ids, np.arange(len(self.correlation_ids)))
+        return np.append(self.starts_ns, -1)[places], np.append(self.threads, -1)[places]
 
 
-def _open_at(times: Numbers, annotations: Mapping[str, npt.NDArray[Any]], rows: Numbers) -> Numbers:
-    """``external_id`` of the annotation that was open at each time and began last; rows are sorted by start."""
-    starts, ends = annotations["start_ns"][rows], annotations["end_ns"][rows]
-    at = np.searchsorted(starts, times, side="right") - 1
-    is_open = (at >= 0) & (ends[np.maximum(at, 0)] >= times)
-    return np.where(is_open, rows[np.maximum(at, 0)] + 1, 0)
+class _NamedAnnotations:
+    """The annotations of a capture, which are found by name, thread and time."""
+
+    def __init__(self, annotations: Mapping[str, npt.NDArray[Any]], strings: Sequence[str]) -> None:
+        name_ids, index = np.unique(annotations["name_id"], return_inverse=True)
+        self._numbers: dict[str, int] = {}
+        spellings = [_spelling(strings[name_id]) for name_id in name_ids.tolist()]
+        numbers = [self._numbers.setdefault(spelling, len(self._numbers)) for spelling in spellings]
+        self._names = np.array(numbers, np.int64)[index.reshape(-1)]
+        self._threads = annotations["thread_id"].astype(np.int64)
+        self._starts_ns, self._ends_ns = annotations["start_ns"], annotations["end_ns"]
+
+    def open_at(self, ops: Sequence[str], op_index: Numbers, times_ns: Numbers, threads: Numbers) -> Numbers:
+        """The row of the annotation of each launch: that of its op's name which was open, and began last; -1: none.
+
+        An annotation of the calling thread counts before those of other threads, under which work is launched as well:
+        by a coroutine, or by a thread to which a context was passed. Without a call the time of the launch is not
+        known: its annotation may have ended before the work began.
+
+        Args:
+            ops: names of annotations.
+            op_index: of each launch the place of its op among them.
+            times_ns: of the launches, or of their work.
+            threads: of the calls; -1: there is no call.
+        """
+        names = np.array([self._numbers.get(_spelling(op), -1) if op else -1 for op in ops], np.int64)[op_index]
+        closed_ns = self._ends_ns + 1  # an annotation is open at its end
+        rows = self._last(self._names << 32 | self._threads, closed_ns, names << 32 | threads, times_ns)
+        other = np.flatnonzero((rows < 0) & (names >= 0))
+        rows[other] = self._last(self._names, closed_ns, names[other], times_ns[other])
+        without_call = other[(rows[other] < 0) & (threads[other] < 0)]
+        never_ns = np.full(len(self._names), _LARGEST_TIME)
+        rows[without_call] = self._last(self._names, never_ns, names[without_call], times_ns[without_call])
+        return rows
+
+    def _last(self, keys: Numbers, closed_ns: Numbers, wanted: Numbers, times_ns: Numbers) -> Numbers:
+        """The row with each wanted key that began last up to its time, of those that were not closed then."""
+        rows, _ = convert_extension.innermost_ranges(keys, self._starts_ns, closed_ns, wanted, times_ns)
+        return rows
+
+    def first_row(self, op: str) -> int | None:
+        """The row of the annotation of this name that began first; None: there is none."""
+        number = self._numbers.get(_spelling(op))
+        return None if number is None else int(self._first_rows[number])
+
+    @cached_property
+    def _first_rows(self) -> Numbers:
+        _, rows = first_rows(self._names, self._starts_ns)
+        return rows

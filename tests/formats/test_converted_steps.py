@@ -176,6 +176,57 @@ def test_nodes_of_one_graph_have_the_op_of_their_own_capture(build, tmp_path, su
     assert collector.analysis.ops(found)["self_ns"].tolist() == collector.analysis.ops(recording)["self_ns"].tolist()
 
 
+def starts_of_annotations(recording):
+    """Of each kernel the time at which its annotation began, as ns from the window's begin."""
+    links = dict(
+        zip(
+            recording.external_correlations["correlation_id"],
+            recording.external_correlations["external_id"],
+            strict=True,
+        )
+    )
+    annotations = recording.annotations
+    starts = dict(zip(annotations["external_id"], annotations.start_ns - recording.clock.cupti_start_ns, strict=True))
+    return [int(starts.get(links.get(each), -1)) for each in recording.kernels["correlation_id"]]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_work_belongs_to_the_annotation_that_was_open_when_it_was_launched(build, tmp_path, suffix):
+    """Several annotations of one path are open at once, on other threads and around each other."""
+    path = "ns::layer"
+    build.annotation(path, 1000, 8000, 1, 1, 2, 5).annotation(path, 3000, 1000, 2, 3).annotation(path, 1500, 300, 3, 4)
+    build.rows["annotations"][1]["thread_id"] = 12
+    build.annotation("other", 3500, 1000, 4, 6)
+    for correlation, launched, thread in (
+        (4, 1600, 11),
+        (1, 2000, 11),
+        (3, 3200, 12),
+        (6, 3600, 13),
+        (2, 6000, 11),
+        (5, 6500, 13),
+    ):
+        build.launch(correlation, launched, thread_id=thread)
+        build.kernel("gemm", 10_000 + launched, 100, correlation_id=correlation)
+    build.recording().save(tmp_path / f"step.{suffix}")
+    found = collector.load(tmp_path / f"step.{suffix}").recording
+    assert (
+        starts_of_annotations(found) == starts_of_annotations(build.recording()) == [1500, 1000, 3000, 3500, 1000, 1000]
+    )
+    assert len(found.invalid.annotations) == 0
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_work_without_a_call_belongs_to_the_last_annotation_of_its_name(build, tmp_path, suffix):
+    """Its launch came before it, at a time that is not known."""
+    for number in (1, 2):
+        build.annotation("layer", 1000 * number, 300, number, number).annotation("other", 1000 * number + 400, 300, 9)
+        build.kernel("gemm", 1000 * number + 500, 100, correlation_id=number)
+    build.recording().save(tmp_path / f"step.{suffix}")
+    found = collector.load(tmp_path / f"step.{suffix}").recording
+    assert starts_of_annotations(found) == starts_of_annotations(build.recording()) == [1000, 2000]
+    assert len(found.invalid.annotations) == 0
+
+
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_an_op_may_have_a_number_in_its_name(build, tmp_path, suffix):
     """As the steps of PyTorch's profiler do."""
