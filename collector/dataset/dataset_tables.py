@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from collector.recording.capture import NO_OBJECT
 from collector.recording.cupti_enums import (
     COPY_KINDS,
     JIT_ENTRY_TYPES,
@@ -83,7 +84,7 @@ _NAMES = {
     "core_clock_khz": ("clock_hz", 1000),
 }
 """Column of a recording -> the name and the scale that it has in a dataset, where they differ."""
-_UNKNOWN = {"correlation_id": 0, "graph_id": 0, "graph_node_id": 0, "event_id": 0xFFFFFFFF, "event_sync_id": 0}
+_UNKNOWN = {"correlation_id": 0, "graph_id": 0, "graph_node_id": 0, "event_id": NO_OBJECT, "event_sync_id": 0}
 """Column of a recording -> the number that stands for an id that is not known."""
 _NARROW = ("i4", "u2", "i2", "u1", "i1")
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from collector.formats.free_numbers import FreeNumbers
 from collector.recording.annotation_details import Details
-from collector.recording.capture import ASYNC_NOT_KNOWN
+from collector.recording.capture import ASYNC_NOT_KNOWN, NO_OBJECT
 from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND, DRIVER_DOMAIN, RUNTIME_DOMAIN
 from collector.recording.first_rows import first_rows, look_up
 from collector.recording.graph_paths import split_at_capture
@@ -36,8 +36,20 @@ _API = re.compile(r"cu(?:[A-Z]|da[A-Z])")
 _ORDINAL = re.compile(r"gpu:(\d{1,9})$", re.IGNORECASE)
 _LARGEST_U32 = (1 << 32) - 1
 _LARGEST_TIME = np.int64((1 << 63) - 1)
-_NOT_STATED = {("memcpys", "is_async"): ASYNC_NOT_KNOWN, ("memsets", "is_async"): ASYNC_NOT_KNOWN}
+_NOT_STATED = {
+    ("memcpys", "is_async"): ASYNC_NOT_KNOWN,
+    ("memsets", "is_async"): ASYNC_NOT_KNOWN,
+    ("synchronizations", "event_id"): NO_OBJECT,
+    ("cuda_events", "event_id"): NO_OBJECT,
+    ("devices", "gpu_instance_id"): NO_OBJECT,
+    ("devices", "compute_instance_id"): NO_OBJECT,
+}
 """Table and column -> the value of rows of which a file does not state it, where that is not 0."""
+
+
+def not_stated(table: str, column: str) -> int:
+    """The value of a column in rows of which a file does not state it."""
+    return _NOT_STATED.get((table, column), 0)
 
 
 def is_api_name(name: str) -> bool:
@@ -90,7 +102,7 @@ class CaptureBuilder:
         rows = len(next(iter(held.values()), ()))
         if rows:
             missing = {
-                name: np.full(rows, _NOT_STATED.get((table, name), 0), dtype)
+                name: np.full(rows, not_stated(table, name), dtype)
                 for name, dtype in SCHEMA[table].items()
                 if name not in held
             }

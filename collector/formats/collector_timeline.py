@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from collector.formats.capture_builder import with_stated_ledger
+from collector.formats.capture_builder import not_stated, with_stated_ledger
 from collector.formats.chrome_dialects import is_cut_timeline, stated_base
 from collector.formats.chrome_events import NO_BASE, ChromeEvents, has_time, possible_base, text
 from collector.formats.drawn_metadata import StatedProcess, inputs_of, provenance, whole_number
@@ -223,12 +223,12 @@ class CollectorTrace(StepSource):
 
 
 def _add_objects(built: CaptureBuilder, drawn: TimelineColumns, objects: Mapping[str, list[dict[str, Any]]]) -> None:
-    """Add the tables that the metadata has row by row; what is no number is 0, and what is no text empty."""
+    """Add the tables that the metadata has row by row; what is no number is not stated, and what is no text empty."""
     for table, rows in objects.items():
         columns = {
             column: built.name_ids([text(row.get(text_column(column), "")) for row in rows])
             if text_column(column)
-            else np.array([whole_number(row.get(column)) for row in rows], np.int64)
+            else np.array([whole_number(row.get(column, not_stated(table, column))) for row in rows], np.int64)
             for column in SCHEMA[table]
         }
         if table == "collectives":

@@ -17,6 +17,7 @@ import numpy as np
 from collector.formats.capture_builder import CaptureBuilder
 from collector.formats.kept_texts import KeptTexts
 from collector.recording.api_functions import plain_api_name
+from collector.recording.capture import NO_OBJECT
 from collector.recording.cupti_enums import DEGREE_WHOLE_GRAPH, MEMORY_KINDS, OVERHEAD_KINDS
 from collector.recording.distinct import distinct_values
 from collector.recording.first_rows import first_rows, look_up
@@ -113,8 +114,6 @@ _DEVICE = {
 }
 _OVERHEAD_KINDS = (0, 0, *(number for number in OVERHEAD_KINDS if number))
 """CUPTI's overhead kind for each number of Nsight Systems, from 0: undefined, unknown, then CUPTI's kinds in order."""
-_NO_EVENT = (1 << 32) - 1
-"""CUPTI's number of no event."""
 _THREAD_OBJECT = 2
 """``CUpti_ActivityObjectKind`` of a thread."""
 _PUSH_POP_RANGE = 59
@@ -188,7 +187,7 @@ class NsysColumns:
         self._graph_ids = ProcessNumbers((self._process(rows), _graphs(rows)) for rows in self._work.values())
         of_events = (self._events, self._work["synchronizations"])
         self._event_ids = {
-            own: ProcessNumbers(((self._process(rows), rows[theirs]) for rows in of_events), shared=(0, _NO_EVENT))
+            own: ProcessNumbers(((self._process(rows), rows[theirs]) for rows in of_events), shared=(0, NO_OBJECT))
             for theirs, own in _EVENT.items()
         }
         epochs = database.table("TARGET_INFO_SESSION_START_TIME", "utcEpochNs")["utcEpochNs"].tolist()
@@ -272,7 +271,7 @@ class NsysColumns:
 
     def _add_work(self) -> None:
         for table, rows in self._work.items():
-            columns = {own: rows[theirs] for theirs, own in _WORK[table].columns.items()}
+            columns = {own: rows[theirs] for theirs, own in _WORK[table].columns.items() if theirs not in _EVENT}
             columns |= {"context_id": self._context(rows), "correlation_id": self._correlation(rows)}
             if table == "synchronizations":
                 columns |= self._events_of(rows)
@@ -297,8 +296,12 @@ class NsysColumns:
             self._built.add(table, **self._times(rows), **columns)
 
     def _events_of(self, rows: NsysTable) -> dict[str, Numbers]:
-        """The event of each row, and the recording of it."""
-        return {own: self._event_ids[own].of(self._process(rows), rows[theirs]) for theirs, own in _EVENT.items()}
+        """The event of each row, and the recording of it, where the export has these columns."""
+        return {
+            own: self._event_ids[own].of(self._process(rows), rows[theirs])
+            for theirs, own in _EVENT.items()
+            if theirs in rows
+        }
 
     def _add_events(self) -> None:
         rows = self._events

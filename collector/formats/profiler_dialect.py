@@ -12,6 +12,7 @@ from collector.formats.chrome_events import LARGEST_ID, per_place
 from collector.formats.free_numbers import FreeNumbers
 from collector.formats.torch_op_details import ARGUMENTS as OP_ARGUMENTS
 from collector.formats.torch_op_details import SEQUENCE, OpDetails, op_details
+from collector.recording.capture import NO_OBJECT
 from collector.recording.distinct import distinct_codes
 
 if TYPE_CHECKING:
@@ -76,8 +77,6 @@ _SYNC_TYPES = {"Event Sync": 1, "Stream Wait Event": 2, "Stream Sync": 3, "Conte
 """Kineto's name of a ``CUpti_ActivitySynchronizationType`` -> its number."""
 _DIGITS = re.compile(r"[0-9]{1,19}")
 _NEGATIVE = re.compile(r"-[1-9][0-9]{0,9}")
-_NO_STREAM = LARGEST_ID
-"""CUPTI's number of no stream."""
 
 
 class Names(NamedTuple):
@@ -166,7 +165,7 @@ class ProfilerDialect:
     def stated_streams(self, argument: str, rows: Numbers) -> Numbers:
         """The numbers of streams that events state; a negative one, which Kineto writes for no stream, is CUPTI's."""
         is_none = self.found.signed_integers(argument, rows) < 0
-        return np.where(is_none, _NO_STREAM, self.found.integers(argument, rows))
+        return np.where(is_none, NO_OBJECT, self.found.integers(argument, rows))
 
     def gpu_rows(self, rows: Numbers) -> tuple[Names, Numbers]:
         """The names and the numbers of the rows of GPUs on which ranges are that are no work."""

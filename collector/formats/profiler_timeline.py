@@ -39,6 +39,7 @@ from collector.formats.profiler_dialect import (
 from collector.formats.profiler_hosts import HostTracks
 from collector.formats.step import RecordingSource
 from collector.formats.timed_spans import count_other_phases, timed_spans
+from collector.recording.capture import NO_OBJECT
 from collector.recording.cupti_enums import ALLOCATION, RELEASE
 from collector.recording.distinct import distinct_codes, distinct_values
 from collector.recording.possible_times import is_wall_time
@@ -343,7 +344,8 @@ class ProfilerTrace(RecordingSource):
         dialect, found = self._dialect, self._dialect.found
         waits = self._spans_of(SYNC)
         rows = self._rows[waits]
-        events, recorded_by = np.maximum(found.integers("wait_on_cuda_event_id", rows), 0), dialect.recorded_by(rows)
+        events, recorded_by = found.integers("wait_on_cuda_event_id", rows), dialect.recorded_by(rows)
+        events = np.where(events < 0, NO_OBJECT, events)
         built.add(
             "synchronizations",
             **self._times(waits),

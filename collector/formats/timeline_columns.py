@@ -14,7 +14,7 @@ from collector.formats.chrome_events import per_place, text
 from collector.formats.kind_numbers import copy_kind_number, memory_kind_number
 from collector.formats.profiler_dialect import launch_shapes
 from collector.formats.timeline_side_rows import SideRows, graph_device, side_table
-from collector.recording.capture import ASYNC_NOT_KNOWN
+from collector.recording.capture import ASYNC_NOT_KNOWN, NO_OBJECT
 from collector.recording.collective_rows import matching_rows
 from collector.recording.cupti_enums import LAUNCH_TYPES
 from collector.recording.schema import SCHEMA
@@ -206,6 +206,9 @@ class TimelineColumns:
         """The columns that are no argument of the same name."""
         if category == "kernel":
             return self._kernel_columns(built, rows)
+        if category == "sync":
+            events = self._found.integers("event_id", rows)
+            return {"event_id": np.where(events < 0, NO_OBJECT, events)}
         source, target = (self._memory_kinds(side, rows) for side in ("from", "to"))
         columns: dict[str, Column] = {"num_bytes": partial(self._count, "bytes", rows)}
         if category in ("memcpy", "memset"):

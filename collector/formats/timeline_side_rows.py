@@ -10,6 +10,7 @@ import numpy as np
 
 from collector.formats.chrome_events import LARGEST_ID, per_place, text
 from collector.formats.kind_numbers import memory_kind_number
+from collector.recording.capture import NO_OBJECT
 from collector.recording.cupti_enums import (
     GRAPH_DEGREES,
     JIT_ENTRY_TYPES,
@@ -42,8 +43,6 @@ _OBJECTS = ("process", "thread", "device", "context", "stream")
 """The arguments of an overhead, by ``CUpti_ActivityObjectKind`` - 1: a stream has a context and a device as well."""
 _TEXTS = {"domain_name_id": "domain", "category_name_id": "category", "payload_text_id": "payload"}
 """Columns of texts about an NVTX range -> arguments of its slice."""
-_NO_OBJECT = (1 << 32) - 1
-"""CUPTI's number of no stream and of no event."""
 
 
 def side_table(device: str) -> str:
@@ -111,9 +110,9 @@ class SideRows:
     def _waits(self, rows: Numbers, _: CaptureBuilder) -> dict[str, Column]:
         return {
             "sync_type": self._named({name: number for number, name in enumerate(SYNC_TYPES)}, rows),
-            "event_id": self._stated("event", rows),
+            "event_id": self._stated("event", rows, NO_OBJECT),
             "event_sync_id": self._stated("event_sync", rows, largest=_COUNT),
-            "stream_id": self._stated("stream", rows, _NO_OBJECT),
+            "stream_id": self._stated("stream", rows, NO_OBJECT),
             "context_id": self._stated("context", rows),
             "return_value": self._stated("return_value", rows),
         }

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 ASYNC_NOT_KNOWN = 255
 """``is_async`` of copies and memsets in files that do not state it."""
+NO_OBJECT = (1 << 32) - 1
+"""CUPTI's number of no stream, no event and no instance of a GPU, where 0 is the number of one."""
 
 
 class Instant(NamedTuple):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collector.recording.annotation_details import Details
+from collector.recording.capture import NO_OBJECT
 from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND
 from collector.recording.ledger import PEER_COPIES
 from collector.recording.process_numbers import ProcessNumbers
@@ -44,8 +45,6 @@ _KINDS = {
 """Kind of ids -> the columns that hold them. A stream's id is unique within its context, a node's within its graph."""
 _FROM_ZERO = ("device_id", "context_id", "process_id", "thread_id")
 """Columns in which 0 is an id; in all others it means none."""
-_NO_OBJECT = (1 << 32) - 1
-"""CUPTI's number of no device and of no event."""
 _BY_NUMBER = {"devices": "device", "thread_names": "thread", "thread_devices": "thread"}
 """Key of the environment whose value is a mapping of ids -> their kind."""
 
@@ -188,7 +187,7 @@ def _unique(kind: str, parts: Sequence[_Part]) -> ProcessNumbers:
     """The new ids of a kind."""
     ids = [(np.full(len(own), part.place, np.int64), own) for part in parts for own in part.ids(kind)]
     is_from_zero = any(column in _FROM_ZERO for column in _KINDS[kind])
-    return ProcessNumbers(ids, shared=(_NO_OBJECT,) if is_from_zero else (0, _NO_OBJECT))
+    return ProcessNumbers(ids, shared=(NO_OBJECT,) if is_from_zero else (0, NO_OBJECT))
 
 
 def _environment(

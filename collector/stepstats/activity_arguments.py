@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from collector.protos import Activity
-from collector.recording.capture import ASYNC_NOT_KNOWN
+from collector.recording.capture import ASYNC_NOT_KNOWN, NO_OBJECT
 from collector.recording.cupti_enums import (
     GRAPH_DEGREES,
     JIT_ENTRY_TYPES,
@@ -26,8 +26,6 @@ _EVENT, _STREAM_WAITS_FOR_EVENT, _STREAM, _CONTEXT = 1, 2, 3, 4
 """``CUpti_ActivitySynchronizationType``."""
 _OF_PROCESS, _OF_THREAD, _OF_DEVICE, _OF_CONTEXT, _OF_STREAM = 1, 2, 3, 4, 5
 """``CUpti_ActivityObjectKind``."""
-_NONE = 2**32 - 1
-"""CUPTI's value for no event or no stream."""
 
 
 def arguments_of(columns: Activity, texts: Sequence[str] = ()) -> list[Argument]:
@@ -120,7 +118,7 @@ def _of_graph_launch(columns: Activity, texts: Sequence[str]) -> list[Argument]:
 
 
 def _of_nvtx_range(columns: Activity) -> list[Argument]:
-    ends_elsewhere = columns.end_thread_id not in (0, columns.thread_id)
+    ends_elsewhere = columns.end_thread_id != columns.thread_id
     return [
         ("kind", name_in(NVTX_RANGE_KINDS, columns.range_kind)),
         ("thread", columns.thread_id),
@@ -160,10 +158,10 @@ def _of_wait(columns: Activity) -> list[Argument]:
         arguments.append(("waited_for", f"stream {columns.stream_id}"))
     elif columns.sync_type == _CONTEXT:
         arguments.append(("waited_for", f"context {columns.context_id}"))
-    if columns.event_id != _NONE:
-        arguments += _given(columns, event="event_id")
+    if columns.event_id != NO_OBJECT:
+        arguments.append(("event", columns.event_id))
     arguments += _given(columns, event_sync="event_sync_id")
-    if columns.stream_id != _NONE:
+    if columns.stream_id != NO_OBJECT:
         arguments.append(("stream", columns.stream_id))
     return [*arguments, ("context", columns.context_id), *_given(columns, "return_value")]
 

@@ -84,7 +84,7 @@ class Writer {
     if (type == kStream) own_text("waited_for", numbered_by("stream ", Field::kStreamId));
     if (type == kContext) own_text("waited_for", numbered_by("context ", Field::kContextId));
     constexpr int64_t kNone = UINT32_MAX;  // CUPTI's value for no event or no stream
-    if (activity_[Field::kEventId] != kNone) add_number_if_any("event", Field::kEventId);
+    if (activity_[Field::kEventId] != kNone) add_number("event", Field::kEventId);
     add_number_if_any("event_sync", Field::kEventSyncId);
     if (activity_[Field::kStreamId] != kNone) add_number("stream", Field::kStreamId);
     add_number("context", Field::kContextId);
@@ -125,9 +125,8 @@ class Writer {
   void add_nvtx_range() {
     add_text("kind", stepstats::nvtx_range_kind_text(activity_[Field::kRangeKind]));
     add_number("thread", Field::kThreadId);
-    if (activity_[Field::kEndThreadId] != activity_[Field::kThreadId]) {
-      add_number_if_any("end_thread", Field::kEndThreadId);
-    }
+    // 0: the range was still open.
+    if (activity_[Field::kEndThreadId] != activity_[Field::kThreadId]) add_number("end_thread", Field::kEndThreadId);
     add_range();
   }
   // What a program states of its range.

@@ -176,6 +176,25 @@ def test_nodes_of_one_graph_have_the_op_of_their_own_capture(build, tmp_path, su
     assert collector.analysis.ops(found)["self_ns"].tolist() == collector.analysis.ops(recording)["self_ns"].tolist()
 
 
+@pytest.mark.parametrize("suffixes", [(suffix,) for suffix in WHOLE] + [("json", "pb"), ("pb", "json")])
+def test_an_object_that_is_not_there_is_not_the_first_one(build, tmp_path, suffixes):
+    """Events and streams have numbers from 0 on, and a range that is still open has no thread that ended it."""
+    none = 2**32 - 1
+    for at, (sync_type, stream, event) in enumerate([(4, none, none), (3, 7, none), (1, none, 5), (2, 0, 0)]):
+        place = {"sync_type": sync_type, "stream_id": stream, "event_id": event, "context_id": 1}
+        build._add("synchronizations", 1000 * at, 500, place)
+    for at, end_thread in enumerate([0, 11, 12]):
+        build._add("nvtx_ranges", 1000 * at, 500, {"name": "data", "thread_id": 11, "end_thread_id": end_thread})
+    build.raw("devices", device_id=0, name_id=build.text("H100"), gpu_instance_id=none, compute_instance_id=0)
+    build.kernel("gemm", 7000)
+    build.recording().save(tmp_path / "step.gpurec")
+    found = converted(collector.load(tmp_path / "step.gpurec"), tmp_path, *suffixes).recording
+    waits = [(row.sync_type, row.stream_id, row.event_id) for row in found.synchronizations]
+    assert sorted(waits) == [(1, none, 5), (2, 0, 0), (3, 7, none), (4, none, none)]
+    assert found.nvtx_ranges["end_thread_id"].tolist() == [0, 11, 12]
+    assert (found.devices["gpu_instance_id"][0], found.devices["compute_instance_id"][0]) == (none, 0)
+
+
 def starts_of_annotations(recording):
     """Of each kernel the time at which its annotation began, as ns from the window's begin."""
     links = dict(

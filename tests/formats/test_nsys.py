@@ -334,6 +334,16 @@ def test_records_of_cuda_events_and_the_waits_for_them(export, tmp_path):
     assert "rows_without_columns" not in given.recording.environment
 
 
+def test_waits_have_no_event_where_the_export_does_not_state_it(export):
+    waits = "start INTEGER, end INTEGER, contextId INTEGER, streamId INTEGER, correlationId INTEGER, syncType INTEGER"
+    path = export({
+        "StringIds": strings("k"),
+        "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": (waits, [(3_000, 9_500, 1, 7, 13, 3)]),
+    })  # fmt: skip
+    (wait,) = collector.load(path).recording.synchronizations
+    assert (wait.event_id, wait.event_sync_id) == (2**32 - 1, 0)
+
+
 def test_an_arrow_leads_from_the_work_before_a_record_of_an_event_to_the_wait_for_it(export):
     events = "timestamp INTEGER, deviceId INTEGER, contextId INTEGER, streamId INTEGER, correlationId INTEGER, "
     events += "eventId INTEGER, eventSyncId INTEGER"

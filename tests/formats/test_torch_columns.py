@@ -208,6 +208,8 @@ def test_waits_without_a_stream_have_none(tmp_path):
         3: NO_STREAM,
         5: 1,
     }
+    assert waits.where(correlation_id=2).event_id.tolist() == [6]
+    assert waits.where(sync_type=4).event_id.tolist() == waits.where(sync_type=3).event_id.tolist() == [2**32 - 1]
     assert step.recording.cuda_events.stream_id.tolist() == [NO_STREAM]
     drawn = json.loads(collector.chrome_trace(step))["traceEvents"]
     assert [each["args"].get("stream") for each in drawn if each.get("ph") == "X"] == [None, None, 1]

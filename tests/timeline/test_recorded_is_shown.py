@@ -38,8 +38,9 @@ def recording(build, start_ns):
     )
     build.memcpy(9000, 1024, is_async=1).memset(12_000, 512, value=255, stream_id=9)
     build.call("cudaStreamSynchronize", 20_000, 5000, correlation_id=4, return_value=700)
-    build.raw("synchronizations", **at(20_100, 4000, sync_type=3, stream_id=7, context_id=1, correlation_id=4))
     none = 2**32 - 1
+    on_stream = {"stream_id": 7, "context_id": 1, "correlation_id": 4, "event_id": none}
+    build.raw("synchronizations", **at(20_100, 4000, sync_type=3, **on_stream))
     build.raw("synchronizations", **at(30_000, 10, sync_type=1, stream_id=none, context_id=1, event_id=12))
     build.raw("synchronizations", **at(31_000, 10, sync_type=4, stream_id=none, context_id=2, event_id=none))
     build.raw("overheads", **at(40_000, 700, overhead_kind=1 << 16, object_kind=2, process_id=5, thread_id=6))
