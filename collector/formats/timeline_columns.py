@@ -19,6 +19,7 @@ from collector.recording.collective_rows import matching_rows
 from collector.recording.cupti_enums import LAUNCH_TYPES
 from collector.recording.schema import SCHEMA
 from collector.runtime.extension import convert_extension
+from collector.stepstats.labels import implied_op
 from collector.timeline.op_arguments import ARGUMENTS as DETAIL_ARGUMENTS
 from collector.timeline.op_arguments import SHAPES, TYPES, VALUES, details_of
 
@@ -275,15 +276,27 @@ class TimelineColumns:
     # --- what the host did
 
     def _details(self, rows: Numbers) -> tuple[list[Details], Numbers]:
-        """The distinct details of ops, and the place of each op's among them."""
+        """The distinct details of ops, and the place of each op's among them.
+
+        A slice of an annotation without an op states that of its label, which follows from its name.
+        """
         distinct, places = self._found.distinct_values(_OF_ANNOTATIONS, rows)
+        names, name_index = self._found.names(rows)
+        implied = [implied_op(name) for name in names]
+        numbers = {op: number for number, op in enumerate(dict.fromkeys(implied))}
+        of_names = np.array([numbers[op] for op in implied], np.int64)
+        of_details = np.array([numbers.get(text(op), -1) for op, *_ in distinct], np.int64)
+        is_implied = of_names[name_index] == of_details[places]
+        kinds, places = np.unique(2 * places + is_implied, return_inverse=True)
         details = []
-        for each in distinct:
-            stated = dict(zip(_OF_ANNOTATIONS, each, strict=True))
+        for place, without_op in (divmod(kind, 2) for kind in kinds.tolist()):
+            stated = dict(zip(_OF_ANNOTATIONS, distinct[place], strict=True))
+            if without_op:
+                del stated["op"]
             if not self._is_profile and stated[TYPES] is None and stated[VALUES] is None:
                 del stated[SHAPES]
             details.append(details_of(stated))
-        return details, places
+        return details, places.reshape(-1)
 
     def _add_host(self, built: CaptureBuilder, categories: list[str], index: Numbers) -> None:
         """Add the slices of all other devices; ``index`` is -1 for those of streams."""

@@ -57,7 +57,12 @@ def op_of(path: str) -> str:
 def op_label(path: str, op: str = "", inputs: Sequence[str] = ()) -> str:
     """``path = Op(input, …)``, from which TensorFlow's timeline takes the op and its arrows."""
     listed = [name for name in inputs if not any(mark in name for mark in _NOT_IN_LABELS)]
-    return f"{path} = {op or path.rstrip('/').rpartition('/')[2] or path}({', '.join(listed)})"
+    return f"{path} = {op or implied_op(path)}({', '.join(listed)})"
+
+
+def implied_op(path: str) -> str:
+    """The op in the label of an annotation that states none: the last name in its path."""
+    return path.rstrip("/").rpartition("/")[2] or path
 
 
 def kernel_label(whole_name: str, registers: int, shared_bytes: int, grid: Sequence[int], block: Sequence[int]) -> str:

@@ -9,6 +9,8 @@ import pytest
 
 import collector
 from collector.analysis.questions import QUESTIONS
+from collector.recording.annotation_details import Details
+from collector.recording.recording import Recording
 from collector.recording.schema import SCHEMA
 
 SUFFIXES = ("gpurec", "pb", "json", "xplane.pb")
@@ -193,6 +195,27 @@ def test_an_object_that_is_not_there_is_not_the_first_one(build, tmp_path, suffi
     assert sorted(waits) == [(1, none, 5), (2, 0, 0), (3, 7, none), (4, none, none)]
     assert found.nvtx_ranges["end_thread_id"].tolist() == [0, 11, 12]
     assert (found.devices["gpu_instance_id"][0], found.devices["compute_instance_id"][0]) == (none, 0)
+
+
+@pytest.mark.parametrize("suffixes", [(first, *second) for first in WHOLE for second in [(), ("json",)]])
+def test_an_annotation_has_the_op_that_was_stated_alone(build, tmp_path, suffixes):
+    """The label of its slice has an op in any case, as TensorFlow's tools take it from there."""
+    given = {
+        "net/relu": Details(),
+        "net/conv": Details(op="Conv2D", inputs=("net/relu",)),
+        "net/pool": Details(flops=7),
+        "net/": Details(),
+        "relu": Details(op="Relu"),
+    }
+    for number, (path, details) in enumerate(given.items(), start=1):
+        build.annotation(path, 1000 * number, 500, number)
+        build.rows["annotations"][-1]["details_id"] = number if details != Details() else 0
+    capture = build.kernel("gemm", 7000).capture()
+    capture["details"] = list(given.values())
+    Recording.from_capture(capture).save(tmp_path / "step.gpurec")
+    found = converted(collector.load(tmp_path / "step.gpurec"), tmp_path, *suffixes).recording
+    of_rows = [found.details[number - 1] if number else Details() for number in found.annotations.details_id.tolist()]
+    assert dict(zip(found.annotations.names(), of_rows, strict=True)) == given
 
 
 def starts_of_annotations(recording):
