@@ -33,6 +33,7 @@ class LabelledColumns(TypedDict):
     devices: list[tuple[str, str, str, bool, bool]]
     thread_names: dict[int, str]
     untimed: int
+    unlabelled: int
 
 @final
 class AnnotationStack:

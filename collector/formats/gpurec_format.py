@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from collector.errors import UnknownFormatError
@@ -43,7 +44,8 @@ def _write(step: Writable, path: Path) -> None:
     recording = step.recording
     if not step.is_recording and not any(len(getattr(recording, table)) for table in SCHEMA):
         raise UnknownFormatError(f"{path}: the step holds nothing that a recording has columns for")
-    save_recording(recording, path, step.common_prefix, step.origin)
+    origin = replace(step.origin, unread=recording.ledger.unread)
+    save_recording(recording, path, step.common_prefix, origin)
 
 
 FORMAT = Format(

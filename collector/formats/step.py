@@ -488,7 +488,7 @@ class Step(TracedStep):
 
     def with_recording(self, recording: Recording) -> Step:
         """See `TracedStep`; the losses that the file states remain."""
-        stated = Counter(self.ledger.unread) - self._missing()
+        stated = Counter(self.recording.ledger.unread) - self._missing()
         return Step(
             RecordingSource(
                 recording, self.common_prefix, unread=stated, counts_cut_files=self._source.counts_cut_files
@@ -514,7 +514,10 @@ class Step(TracedStep):
             recording = self._source.recording()
         except InvalidFileError as error:  # damage that only reading the columns shows
             raise error.of_file(self.path) from error
-        unread = self.unread if self._source.is_recording else Ledger.of(self.provenance).unread
+        if self._source.is_recording:
+            unread = self.unread
+        else:  # of which the columns may have parts that cannot be read
+            unread = Counter(Ledger.of(self.provenance).unread) + Counter(recording.ledger.unread)
         return recording.restated(ledger=replace(recording.ledger, unread=dict(unread))) if unread else recording
 
     @property

@@ -1,14 +1,15 @@
 """Recordings made from StepStats of other programs: the content of device names, node names and labels, as columns.
 
 GPU work becomes kernels, copies and memsets, each once; the host's nodes become API calls, where they are called like
-one, and annotations. What neither is (steps of a merged trace, other processes, nodes without a time) is counted in the
-ledger as ``nodes_without_columns``. A label states shared memory as one number; the part of it that the label does not
-state as static is taken for dynamic.
+one, and annotations. What neither is (steps of a merged trace, other processes) is counted in the ledger as
+``nodes_without_columns``. Nodes without a possible time are a loss. A label states shared memory as one number; the
+part of it that the label does not state as static is taken for dynamic.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from collector.recording.recording import Recording
 from collector.runtime.extension import convert_extension
 from collector.stepstats.device_prefixes import task_numbers
 from collector.stepstats.environment_texts import environment_of
+from collector.stepstats.node_times import UNTIMED_NODES
 from collector.stepstats.stated_window import in_window, window_of
 from collector.stepstats.to_recording import has_recording, recording_of
 from collector.stepstats.wire import provenance_of
@@ -43,20 +45,34 @@ def recording_of_message(data: bytes, *, is_run_metadata: bool) -> Recording:
     """The recording of a step in wire bytes that protobuf parses; one of ours is restored as it was written."""
     if is_run_metadata and has_recording(data):
         return recording_of(data)
-    found = convert_extension.labelled_columns(data, is_run_metadata=is_run_metadata)
-    tasks = np.array(task_numbers(name for name, *_ in found["devices"]), np.int64)[found["columns"]["device"]]
-    order, bounds = grouped_rows(tasks, int(tasks.max(initial=0)) + 1)
-    capture = joined_captures([_Labelled(found, rows).capture() for rows in np.split(order, bounds[1:-1])])
+    capture, num_untimed = labelled_capture(data, is_run_metadata=is_run_metadata)
     provenance = provenance_of(data) if is_run_metadata else None
     if provenance is not None:
         stated = environment_of(provenance.environment, provenance.json_environment)
         own = {**capture["environment"], "simulated": provenance.simulated}
         capture["environment"] = {**stated, "source": provenance.source, **own}
         capture["counters"] = {**provenance.ledger, **capture["counters"]}
-    without_columns = capture["counters"].pop("nodes_without_columns", 0) + found["untimed"]
+    return with_untimed(in_window(Recording.from_capture(capture), window_of(provenance)), num_untimed)
+
+
+def labelled_capture(data: bytes, *, is_run_metadata: bool) -> tuple[Capture, int]:
+    """The content of names and labels as a capture, and the number of nodes without a possible time."""
+    found = convert_extension.labelled_columns(data, is_run_metadata=is_run_metadata)
+    tasks = np.array(task_numbers(name for name, *_ in found["devices"]), np.int64)[found["columns"]["device"]]
+    order, bounds = grouped_rows(tasks, int(tasks.max(initial=0)) + 1)
+    capture = joined_captures([_Labelled(found, rows).capture() for rows in np.split(order, bounds[1:-1])])
+    without_columns = capture["counters"].pop("nodes_without_columns", 0) + found["unlabelled"]
     if without_columns:
         capture["counters"]["nodes_without_columns"] = without_columns
-    return in_window(Recording.from_capture(capture), window_of(provenance))
+    return capture, found["untimed"]
+
+
+def with_untimed(recording: Recording, num_untimed: int) -> Recording:
+    """The recording with a ledger that states this number of nodes without a possible time as a loss."""
+    if not num_untimed:
+        return recording
+    unread = {**recording.ledger.unread, UNTIMED_NODES: num_untimed}
+    return recording.restated(ledger=replace(recording.ledger, unread=unread))
 
 
 class _Labelled:

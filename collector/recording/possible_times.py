@@ -8,8 +8,8 @@ LARGEST_TIME_NS = 1 << 53
 """Viewers store times in doubles, in which every nanosecond is exact up to here, i.e. 104 days."""
 FAR_NS = LARGEST_TIME_NS // 4
 """A start further than this (26 days) from the median of a step is damaged, and so is a longer duration. All starts
-within it are within `LARGEST_TIME_NS` of each other. native/draw/selection.h has the same number, and applies it to the
-nodes of a step (`collector.stepstats.node_times`)."""
+within it are within `LARGEST_TIME_NS` of each other. native/stepstats/possible_times.h has the same number, and applies
+it to the nodes of a step (`collector.stepstats.node_times`)."""
 _EARLIEST_WALL_NS = 10**18
 """September 2001, before any GPU could be traced."""
 

@@ -77,6 +77,7 @@ py::dict labelled_columns(const py::bytes& message, bool is_run_metadata) {
   answer["texts"] = texts;
   answer["devices"] = devices;
   answer["untimed"] = found.num_untimed;
+  answer["unlabelled"] = found.num_unlabelled;
   return answer;
 }
 
@@ -90,8 +91,9 @@ void bind_nodes(py::module_& module) {
       "3 numbers\nof 32 and 64 bits, 4 text, 5 bytes, 6 a message.");
   module.def("labelled_columns", &labelled_columns, py::arg("message"), py::kw_only(), py::arg("is_run_metadata"),
              "What names and labels of nodes say: int64 `columns` by name, with `texts`, `thread_names`, `devices` as "
-             "(name, unit,\nstream, whether a GPU did it, whether it is a host's or a GPU's) and the number of "
-             "`untimed` nodes.\n\n"
+             "(name, unit,\nstream, whether a GPU did it, whether it is a host's or a GPU's) and the numbers "
+             "of\n`untimed` nodes, which have no possible time, and `unlabelled` ones, whose content is in their "
+             "columns alone.\n\n"
              "A text is its place in `texts`; what a node does not say is -1. Raises WireError(what, position).");
 }
 

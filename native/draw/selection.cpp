@@ -14,43 +14,10 @@ using stepstats::Node;
 using stepstats::Span;
 using stepstats::StepStats;
 
-namespace {
-
-constexpr size_t kSamples = 1001;
-
-}  // namespace
-
 Selection::Selection(const StepStats& step, const DrawingOptions& options, Links* links)
-    : step_(step), options_(options), groups_(make_groups(step, options.keep_device)) {
-  find_middle();
+    : step_(step), options_(options), groups_(make_groups(step, options.keep_device)), times_(step, groups_) {
   survey_nodes(options.arrows && !selects() ? links : nullptr);
   if (selects()) apply_limit();
-}
-
-// The median of a sample of all starts, which tolerates nodes without a time and times that wrapped around.
-void Selection::find_middle() {
-  uint64_t num_nodes = 0;
-  for (const Group& group : groups_) {
-    for (const Device* device : group.parts) num_nodes += device->num_nodes;
-  }
-  const uint64_t stride = (num_nodes + kSamples - 1) / kSamples;
-  std::vector<int64_t> starts;
-  uint64_t number = 0;
-  Node node;
-  for (const Group& group : groups_) {
-    for (const Device* device : group.parts) {
-      step_.for_each_message(*device, [&](std::string_view message) {
-        if (number++ % stride != 0) return;
-        step_.read_node(message, node);
-        const Span span = span_of(node);
-        if (span.valid()) starts.push_back(span.start_ns);
-      });
-    }
-  }
-  if (starts.empty()) return;
-  const auto middle = starts.begin() + static_cast<std::ptrdiff_t>(starts.size() / 2);
-  std::nth_element(starts.begin(), middle, starts.end());
-  middle_ns_ = std::clamp(*middle, INT64_MIN + 4 * kFarNs, INT64_MAX - 4 * kFarNs);
 }
 
 // The nodes at which arrows from calls may end.

@@ -14,14 +14,13 @@
 #include "stepstats/activity.h"
 #include "stepstats/groups.h"
 #include "stepstats/name_table.h"
+#include "stepstats/possible_times.h"
 #include "stepstats/step_stats.h"
 
 namespace collector::draw {
 
-// Viewers store µs in doubles, in which every ns is exact up to here, i.e. 104 days.
-constexpr int64_t kLargestTimeNs = int64_t{1} << 53;
-// Starts at a larger distance from the median are not part of the step. All other starts lie within kLargestTimeNs.
-constexpr int64_t kFarNs = kLargestTimeNs / 4;
+using stepstats::kFarNs;
+using stepstats::kLargestTimeNs;
 
 class Selection {
  public:
@@ -63,12 +62,12 @@ class Selection {
     }
     return since_origin_ns < 0 ? INT64_MIN : INT64_MAX;
   }
-  bool is_plausible(int64_t wall_ns) const { return wall_ns >= middle_ns_ - kFarNs && wall_ns <= middle_ns_ + kFarNs; }
+  bool is_plausible(int64_t wall_ns) const { return times_.is_plausible(wall_ns); }
   bool can_draw_at(int64_t wall_ns) const { return is_plausible(wall_ns) && shifted(wall_ns) >= base_floor_ns_; }
 
   // Whether the span can be drawn. Shifts the span.
   bool can_draw(stepstats::Span& span) const {
-    if (!span.valid() || span.duration_ns > kFarNs || !is_plausible(span.start_ns)) return false;
+    if (!times_.has(span)) return false;
     span.start_ns = shifted(span.start_ns);
     return span.start_ns >= base_floor_ns_ &&
            (!options_.base_ns || span.end_ns() - *options_.base_ns <= kLargestTimeNs);
@@ -94,7 +93,6 @@ class Selection {
 
  private:
   size_t num_activities() const;
-  void find_middle();
   void survey_nodes(Links* links);
   static bool note_process(stepstats::Group& group, const stepstats::Node& node);
   // Calls visit(group) for all groups, in the order in which launches and waits must be added.
@@ -133,7 +131,7 @@ class Selection {
   const DrawingOptions& options_;
   Summary summary_;
   std::vector<stepstats::Group> groups_;
-  int64_t middle_ns_ = 0;
+  stepstats::PossibleTimes times_;
   int64_t base_floor_ns_ = INT64_MIN;
   bool has_memory_ = false;
   bool has_allocator_memory_ = false;

@@ -7,6 +7,7 @@
 
 #include "stepstats/activity.h"
 #include "stepstats/groups.h"
+#include "stepstats/possible_times.h"
 
 namespace collector::stepstats {
 namespace {
@@ -186,6 +187,8 @@ LabelledGpuWork read_gpu_label(std::string_view name, std::string_view label) {
 LabelledActivities read_labelled_activities(const StepStats& step) {
   LabelledActivities found;
   Reader reader(found);
+  const std::vector<Group> groups = make_groups(step, nullptr);
+  const PossibleTimes times(step, groups);
   const auto read_group = [&](const Group& group, const auto& is_repeated) {
     found.devices.push_back({group.device, group.name});
     for (const Device* const device : group.parts) {
@@ -194,16 +197,18 @@ LabelledActivities read_labelled_activities(const StepStats& step) {
         const Span span = span_of(node);
         const bool is_labelled = !is_beside_calls(kind_of(node.activity));
         node.activity = {};  // only labels are read here
-        if (is_repeated(span)) return;
-        if (!span.valid() || !is_labelled) {
+        if (!times.has(span)) {
           ++found.num_untimed;
+        } else if (is_repeated(span)) {
           return;
+        } else if (!is_labelled) {
+          ++found.num_unlabelled;
+        } else {
+          reader.read(node, span, group.name);
         }
-        reader.read(node, span, group.name);
       });
     }
   };
-  const std::vector<Group> groups = make_groups(step, nullptr);
   std::vector<const Group*> copies;
   for (const Group& group : groups) {
     if (group.name.on_gpu && !group.takes_arrows) {
@@ -212,11 +217,10 @@ LabelledActivities read_labelled_activities(const StepStats& step) {
       read_group(group, [](const Span&) { return false; });
     }
   }
-  // The copies under `memcpy` are those under the streams, except in files that have them only there. Those without a
-  // time were counted under the streams.
+  // The copies under `memcpy` are those under the streams, except in files that have them only there.
   for (const Group* const group : copies) {
     UnmatchedSpans under_streams = spans_of_unit(found, group->name.unit);
-    read_group(*group, [&](const Span& span) { return !span.valid() || under_streams.take(span); });
+    read_group(*group, [&](const Span& span) { return under_streams.take(span); });
   }
   return found;
 }

@@ -55,7 +55,8 @@ struct LabelledActivities {
   NameTable texts;
   std::vector<ReadDevice> devices;
   std::vector<ThreadName> thread_names;  // of all devices
-  uint64_t num_untimed = 0;
+  uint64_t num_untimed = 0;              // nodes without a possible time
+  uint64_t num_unlabelled = 0;           // nodes whose content is in their columns alone
 };
 
 // The contents of the name and label of a node of a GPU.

@@ -225,7 +225,8 @@ def test_hosts_rows_are_calls_and_annotations_and_all_else_is_counted(tmp_path):
     assert found.annotations.names() == ["layer/conv"]
     assert found.api_calls.recorded_names() == ["cudaLaunchKernel"]
     assert found.launch_rows(found.kernels.correlation_id).tolist() == [0]
-    assert found.ledger.source_counters["nodes_without_columns"] == 2
+    assert found.ledger.source_counters["nodes_without_columns"] == 1
+    assert found.ledger.unread == {"nodes without a possible time": 1}
     assert found.details[int(found.annotations.details_id[0]) - 1].op == "Conv2D"
 
 
