@@ -19,6 +19,7 @@ from collector.formats.chrome_events import NO_BASE, ChromeEvents, has_time, pos
 from collector.formats.drawn_metadata import StatedProcess, inputs_of, provenance, whole_number
 from collector.formats.profiler_dialect import SOURCE
 from collector.formats.step import RecordingSource, StepSource
+from collector.formats.stepstats_columns import labelled_capture, with_untimed
 from collector.formats.timeline_columns import STREAM, Place, TimelineColumns
 from collector.protos import Activity
 from collector.protos.run_metadata_pb2 import RunMetadata
@@ -56,6 +57,8 @@ _DETAIL_WORDS = {
     "occupancy_percent": "occ_pct",
 }
 """An argument's name -> its word in a label; others are the same in both."""
+_NO_NAME = "(no name)"
+"""The name of a slice whose node has none."""
 _NO_DETAILS = ("kernel", "op", "inputs", "bytes", "from", "to", "correlation", "waited_ns")
 
 
@@ -86,8 +89,6 @@ class CollectorTrace(StepSource):
     traces were drawn from StepStats, such as TensorFlow's, and become StepStats again.
     """
 
-    has_more_columns = True
-
     def __init__(self, found: ChromeEvents) -> None:
         """Read places and times of all slices; columns and messages are made of them when they are asked for."""
         self._found = found
@@ -107,6 +108,11 @@ class CollectorTrace(StepSource):
         return bool(self._provenance.ledger) and not any(
             _OF_A_RANK.match(place.device) for place in self._used_places()
         )
+
+    @property
+    def has_more_columns(self) -> bool:  # type: ignore[override]  # a constant of other sources
+        """See `StepSource`."""
+        return any(stated.is_recorded for *_, stated in self._processes())
 
     def unread(self) -> Mapping[str, int]:
         """See `StepSource`."""
@@ -138,9 +144,16 @@ class CollectorTrace(StepSource):
 
     def message(self) -> RunMetadata:
         """See `StepSource`."""
+        metadata = RunMetadata(step_stats=self._step_stats(self._rows))
+        if self._provenance.ByteSize():
+            metadata.provenance.CopyFrom(self._provenance)
+        return metadata
+
+    def _step_stats(self, rows: Numbers) -> StepStats:
+        """The StepStats of some of the slices."""
         step = StepStats()
         devices: dict[str, DeviceStepStats] = {}
-        for place, each in self._slices():
+        for place, each in self._slices(rows):
             if place.device not in devices:
                 devices[place.device] = step.dev_stats.add(device=place.device)
             node = _node(each)
@@ -149,13 +162,10 @@ class CollectorTrace(StepSource):
                 devices[place.device].thread_names[node.thread_id] = text(place.row)
             devices[place.device].node_stats.append(node)
         _join_streams(step)
-        metadata = RunMetadata(step_stats=step)
-        if self._provenance.ByteSize():
-            metadata.provenance.CopyFrom(self._provenance)
-        return metadata
+        return step
 
-    def _slices(self) -> Iterator[tuple[Place, _Slice]]:
-        found, rows = self._found, self._rows
+    def _slices(self, rows: Numbers) -> Iterator[tuple[Place, _Slice]]:
+        found = self._found
         names, name_index = found.names(rows)
         categories, category_index = found.categories(rows)
         for name, category, track, start_ns, duration_ns, arguments in zip(
@@ -181,10 +191,11 @@ class CollectorTrace(StepSource):
         from collector.recording.recording import Recording
 
         about = self._provenance
-        capture = joined_captures([self._capture(*process) for process in self._processes()])
+        captures, untimed = zip(*(self._capture(*process) for process in self._processes()), strict=True)
+        capture = joined_captures(captures)
         capture["counters"] = {**capture["counters"], **about.ledger}
         # The trace may show a part of the recording, and does not show the rows that it set apart.
-        found = in_window(Recording.from_capture(capture), window_of(about))
+        found = with_untimed(in_window(Recording.from_capture(capture), window_of(about)), sum(untimed))
         return with_stated_ledger(found, about.ledger, is_whole=about.ledger.keys() >= set(LAUNCH_FIGURES))
 
     def _processes(self) -> Iterator[tuple[Numbers, list[Place | None], StatedProcess]]:
@@ -205,8 +216,15 @@ class CollectorTrace(StepSource):
             yield rows, places, stated
             stated = stated.without_objects()  # a trace that is not merged states those of its first process
 
-    def _capture(self, rows: Numbers, places: list[Place | None], stated: StatedProcess) -> Capture:
-        """The capture of one process."""
+    def _capture(self, rows: Numbers, places: list[Place | None], stated: StatedProcess) -> tuple[Capture, int]:
+        """The capture of one process, and the number of its slices without a possible time.
+
+        Slices that were drawn from StepStats of other programs have what their names and labels say.
+        """
+        if not stated.is_recorded:
+            capture, num_untimed = labelled_capture(self._step_stats(rows).SerializeToString(), is_run_metadata=False)
+            capture["environment"] = {**stated.environment, **capture["environment"]}
+            return capture, num_untimed
         environment, objects = dict(stated.environment), stated.objects
         names, devices = (_by_thread(environment.pop(f"thread_{what}", "")) for what in ("names", "devices"))
         contexts = {
@@ -219,7 +237,7 @@ class CollectorTrace(StepSource):
         _add_objects(built, columns, objects)
         by_thread = {"thread_names": names or columns.thread_names, "thread_devices": devices}
         environment |= {what: texts for what, texts in by_thread.items() if texts}
-        return built.capture({}, environment)
+        return built.capture({}, environment), 0
 
 
 def _add_objects(built: CaptureBuilder, drawn: TimelineColumns, objects: Mapping[str, list[dict[str, Any]]]) -> None:
@@ -296,17 +314,18 @@ def _device(process: str, stated: Any, *, is_merged: bool) -> str:
 
 
 def _node(each: _Slice) -> NodeExecStats:
-    name, arguments, start_ns, duration_ns = each.name, each.arguments, each.start_ns, each.duration_ns
+    arguments, start_ns, duration_ns = each.arguments, each.start_ns, each.duration_ns
+    name = "" if each.name == _NO_NAME else each.name
     op = text(arguments.get("op", ""))
     if each.category in _GPU_WORK:
         # A colon ends the op. What is drawn spells it as the host does, where it finds it there.
-        node_name = f"{op.replace('::', '.') or name}:{name}"
+        node_name = f"{op.replace('::', '.') or name}:{name}" if op or name else ""
         label = _work_label(name, arguments)
     else:
         node_name = name
         label = f"{name} = {op}({text(arguments.get('inputs', ''))})" if op else ""
     start_us, end_us = start_ns // 1000, (start_ns + duration_ns) // 1000
-    length_us = max(end_us - start_us, 1)
+    length_us = max(end_us - start_us, 1 if start_ns else 0)  # 0 nanoseconds are those that a node does not state
     node = NodeExecStats(
         node_name=node_name,
         timeline_label=label,

@@ -62,12 +62,15 @@ class StatedProcess(NamedTuple):
     environment: dict[str, Any]
     objects: Mapping[str, Rows]
     """Table of `OBJECT_TABLES` -> rows with wall times of the trace, and the correlation ids that its slices have."""
+    is_recorded: bool
+    """Whether its slices were drawn from a recording, which states a ledger, and not from StepStats."""
 
     @classmethod
     def of_trace(cls, found: ChromeEvents) -> StatedProcess:
         """The only process of a trace that is not merged, or the first one."""
         about = found.metadata.get("otherData", {})
-        return cls(_environment(about), {table: _rows(about, table) for table in OBJECT_TABLES})
+        objects = {table: _rows(about, table) for table in OBJECT_TABLES}
+        return cls(_environment(about), objects, bool(dict(_figures(about, "ledger"))))
 
     @classmethod
     def of_inputs(cls, inputs: Rows, prefixes: Collection[str]) -> StatedProcess:
@@ -82,7 +85,9 @@ class StatedProcess(NamedTuple):
         # Annotations are read as their source has them, those of all processes in one way.
         environment["source"] = sources.pop() if len(sources) == 1 else ""
         environment["simulated"] = any(each.get("simulated") is True for each in inputs)
-        return cls(environment, {table: _distinct(table, _moved(own, table)) for table in OBJECT_TABLES})
+        objects = {table: _distinct(table, _moved(own, table)) for table in OBJECT_TABLES}
+        perhaps_own = own or [each for each in inputs if not isinstance(each.get("device_prefix"), str)]
+        return cls(environment, objects, any(dict(_figures(each, "ledger")) for each in perhaps_own))
 
     def without_objects(self) -> StatedProcess:
         """Another process of the same trace, whose objects are not stated."""

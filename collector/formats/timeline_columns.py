@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collector.recording.annotation_details import Details
 
 STREAM = re.compile(r"(?P<gpu>.*)/stream:(?P<stream>.+)")
+_COPIES = re.compile(r"(?P<gpu>.*)/(?P<stream>memcpy)")
 _NUMBERED_STREAM = re.compile(r"(?P<stream>\d{1,9})(?:\.(?P<context>\d{1,9}))?")
 _THREAD = re.compile(r".*\bthread (\d{1,10})\b", re.DOTALL)
 """The name of a host's row. Its number comes last: threads may be called ``thread 0 (python)``."""
@@ -100,9 +101,13 @@ class TimelineColumns:
         self._tracks = found.track_numbers(rows)
         used, first = np.unique(self._tracks, return_index=True)
         self._places = {track: place for track in used[np.argsort(first)].tolist() if (place := places[track])}
-        self._streams = {
-            track: stream for track, place in self._places.items() if (stream := STREAM.fullmatch(place.device))
-        }
+        self._streams, copies = (
+            {track: named for track, place in self._places.items() if (named := kind.fullmatch(place.device))}
+            for kind in (STREAM, _COPIES)
+        )
+        gpus = {stream["gpu"] for stream in self._streams.values()}
+        # Where no stream of a GPU is drawn, its copies are drawn under ``memcpy`` alone.
+        self._streams |= {track: each for track, each in copies.items() if each["gpu"] not in gpus}
         self._threads = {name: int(thread) for thread, name in thread_names.items()}
         self.thread_names: dict[int, str] = {}
         """Thread id -> its name, of the threads with rows in tables."""
@@ -344,7 +349,7 @@ class TimelineColumns:
         others = np.flatnonzero(index == (categories.index("other") if "other" in categories else -2))
         self._add_other_ranges(built, others, thread_of)
         index[others] = -1
-        shown_twice = [track for track, place in self._places.items() if place.device.endswith("/memcpy")]
+        shown_twice = [track for track, place in self._places.items() if _COPIES.fullmatch(place.device)]
         built.without_columns += int(((index >= 0) & ~self._has_track(shown_twice)).sum())
 
     def _thread_of(self, place: Place) -> int | None:

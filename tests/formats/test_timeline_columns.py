@@ -9,6 +9,7 @@ from captures import START_NS
 
 from collector.analysis.questions import QUESTIONS
 from collector.formats.loading import load
+from collector.timeline.drawing import chrome_trace
 
 BASE_NS = 1_700_000_000_000_000_000
 ROWS = (
@@ -35,7 +36,8 @@ def timeline(tmp_path):
             about = {"ph": "X", "pid": pid, "tid": tid, "cat": category, "name": name, "args": arguments}
             events.append(about | {"ts": start, "dur": length})
         path = tmp_path / "step.json"
-        path.write_text(json.dumps({"traceEvents": events, "otherData": {"base_time_ns": str(BASE_NS)}}))
+        about = {"base_time_ns": str(BASE_NS), "ledger": {"kernels": 1}}  # which recordings have, and StepStats not
+        path.write_text(json.dumps({"traceEvents": events, "otherData": about}))
         return load(path)
 
     return write
@@ -92,7 +94,6 @@ def test_arguments_do_not_fill_columns_of_times_and_places(timeline, category):
     }
     step = timeline((1, 7, category, 'a"\n\0', 1, 2, hostile), (2, 5, category, "\ud800", 1, 2, hostile))
     recording = step.recording
-    assert step.run_metadata.step_stats.dev_stats
     for table in (recording.kernels, recording.memcpys, recording.memsets, recording.synchronizations):
         if not len(table):
             continue
@@ -101,6 +102,7 @@ def test_arguments_do_not_fill_columns_of_times_and_places(timeline, category):
         assert (row.stream_id, row.context_id) == (7, 0)
     in_tables = {"kernel": 1, "memcpy": 1, "memset": 1, "op": 1, "sync": 2}.get(category, 0)
     assert step.recording.ledger.source_counters.get("nodes_without_columns", 0) == 2 - in_tables
+    assert bool(step.run_metadata.step_stats.dev_stats) == bool(in_tables)
 
 
 def test_streams_keep_their_contexts(build, tmp_path):
@@ -156,6 +158,16 @@ def test_work_without_a_correlation_id_keeps_its_op(timeline):
     assert [recording.kernels[row].annotation for row in range(3)] == ["op0", "op1", "op2"]
     assert recording.memcpys[0].annotation == "op1"
     assert len(set(recording.kernels.correlation_id.tolist()) | set(recording.memcpys.correlation_id.tolist())) == 4
+
+
+def test_copies_are_read_where_the_streams_of_their_gpu_are_not_drawn(build, tmp_path):
+    build.kernel("gemm", 1000, 100).memcpy(2000, 300, correlation_id=2).memset(3000, 50, correlation_id=3)
+    path = tmp_path / "step.json"
+    chrome_trace(build.recording(), path, devices="memcpy")
+    recording = load(path).recording
+    assert (len(recording.kernels), len(recording.memcpys), len(recording.memsets)) == (0, 1, 1)
+    assert recording.memcpys["num_bytes"].tolist() == [4096]
+    assert "nodes_without_columns" not in recording.ledger.source_counters
 
 
 def test_slices_of_negative_length_are_stated(timeline, tmp_path):
