@@ -111,6 +111,7 @@ class MergedTrace:
         event_records: _EventRecords,
         op_details: _OpDetails,
         collectives: _OpDetails,
+        call_ops: _OpDetails,
         sampled: _Sampled,
     ) -> tuple[int, int]: ...
     def mark(self, time_ns: int, name: str, details: str = "") -> None: ...
@@ -234,6 +235,7 @@ def write_trace(
     event_records: _EventRecords,
     op_details: _OpDetails,
     collectives: _OpDetails,
+    call_ops: _OpDetails,
     sampled: _Sampled,
     describe: Callable[[dict[str, int]], str],
 ) -> dict[str, int]: ...

@@ -13,11 +13,12 @@ from collector.formats.free_numbers import FreeNumbers
 from collector.recording.annotation_details import Details
 from collector.recording.capture import ASYNC_NOT_KNOWN, NO_OBJECT
 from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND, DRIVER_DOMAIN, RUNTIME_DOMAIN
+from collector.recording.distinct import distinct_codes, distinct_values
 from collector.recording.first_rows import first_rows, look_up
 from collector.recording.graph_paths import split_at_capture
 from collector.recording.ledger import Ledger
 from collector.recording.recording import SET_APART, Recording
-from collector.recording.schema import ACTIVITY_TABLES, SCHEMA
+from collector.recording.schema import ACTIVITY_TABLES, LAUNCHED_TABLES, SCHEMA
 from collector.runtime.extension import convert_extension
 from collector.stepstats.stated_window import in_window
 
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 _API = re.compile(r"cu(?:[A-Z]|da[A-Z])")
 _ORDINAL = re.compile(r"gpu:(\d{1,9})$", re.IGNORECASE)
+_CAUSED = (*LAUNCHED_TABLES, "synchronizations", "memory_operations")
+"""The tables of what calls cause, by correlation id."""
 _LARGEST_U32 = (1 << 32) - 1
 _LARGEST_TIME = np.int64((1 << 63) - 1)
 _NOT_STATED = {
@@ -210,7 +213,7 @@ class CaptureBuilder:
                 ids = named.open_at(ops, op_index, *launches.found(correlation_ids)) + 1
                 without = (ids == 0) & np.array([*map(bool, ops)], bool)[op_index]
                 new_ids = np.zeros(len(ops), np.int64)
-                for place in np.unique(op_index[without]).tolist():
+                for place in distinct_values(op_index[without]).tolist():
                     new_ids[place] = without_row(ops[place])
                 ids[without] = new_ids[op_index[without]]
                 linked, first = np.unique(correlation_ids[ids > 0], return_index=True)
@@ -272,7 +275,7 @@ def _bounds(tables: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> tuple[int, 
 
 
 class _Launches(NamedTuple):
-    """The launches of a capture, each at the start of its first call, or of its work if it has no call."""
+    """The calls of a capture, each at its start, or at that of what it caused where it is not among the calls."""
 
     correlation_ids: Numbers
     """Sorted."""
@@ -282,9 +285,9 @@ class _Launches(NamedTuple):
 
     @classmethod
     def of(cls, tables: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> _Launches:
-        """Those of all calls and all GPU work."""
+        """Those of all calls, and of all other rows with times."""
         calls = tables["api_calls"]
-        rows = [calls, *(tables[name] for name in ACTIVITY_TABLES)]
+        rows = [calls, *(tables[name] for name in _CAUSED)]
         ids = np.concatenate([columns["correlation_id"] for columns in rows]).astype(np.int64)
         starts_ns = np.concatenate([columns["start_ns"] for columns in rows])
         threads = np.full(len(ids), -1, np.int64)
@@ -302,11 +305,11 @@ class _NamedAnnotations:
     """The annotations of a capture, which are found by name, thread and time."""
 
     def __init__(self, annotations: Mapping[str, npt.NDArray[Any]], strings: Sequence[str]) -> None:
-        name_ids, index = np.unique(annotations["name_id"], return_inverse=True)
+        name_ids, index = distinct_codes(annotations["name_id"])
         self._numbers: dict[str, int] = {}
         spellings = [_spelling(strings[name_id]) for name_id in name_ids.tolist()]
         numbers = [self._numbers.setdefault(spelling, len(self._numbers)) for spelling in spellings]
-        self._names = np.array(numbers, np.int64)[index.reshape(-1)]
+        self._names = np.array(numbers, np.int64)[index]
         self._threads = annotations["thread_id"].astype(np.int64)
         self._starts_ns, self._ends_ns = annotations["start_ns"], annotations["end_ns"]
 

@@ -323,7 +323,7 @@ def _node(each: _Slice) -> NodeExecStats:
         label = _work_label(name, arguments)
     else:
         node_name = name
-        label = f"{name} = {op}({text(arguments.get('inputs', ''))})" if op else ""
+        label = f"{name} = {op}({text(arguments.get('inputs', ''))})" if op and each.category == "op" else ""
     start_us, end_us = start_ns // 1000, (start_ns + duration_ns) // 1000
     length_us = max(end_us - start_us, 1 if start_ns else 0)  # 0 nanoseconds are those that a node does not state
     node = NodeExecStats(

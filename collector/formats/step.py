@@ -545,8 +545,12 @@ class Step(TracedStep):
         """See `TracedStep`."""
         from collector.stepstats.object_tables import object_rows
 
-        is_held = self.has_more_columns and self._source.is_one_process
-        return object_rows(self.recording) if is_held else {}
+        return object_rows(self.recording) if self.has_ids_of_columns else {}
+
+    @property
+    def has_ids_of_columns(self) -> bool:
+        """Whether the recording has more than the step's StepStats, and both have the same correlation ids."""
+        return self.has_more_columns and self._source.is_one_process
 
     def device_names(self) -> list[str]:
         """See `TracedStep`."""

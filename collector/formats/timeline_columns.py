@@ -17,6 +17,7 @@ from collector.formats.timeline_side_rows import SideRows, graph_device, side_ta
 from collector.recording.capture import ASYNC_NOT_KNOWN, NO_OBJECT
 from collector.recording.collective_rows import matching_rows
 from collector.recording.cupti_enums import LAUNCH_TYPES
+from collector.recording.distinct import distinct_codes
 from collector.recording.schema import SCHEMA
 from collector.runtime.extension import convert_extension
 from collector.stepstats.labels import implied_op
@@ -42,6 +43,8 @@ _LAST_NUMBER = re.compile(r".*(?<!\d)(\d{1,9})(?!\d)", re.DOTALL)
 _GPU_TABLES = {"kernel": "kernels", "memcpy": "memcpys", "memset": "memsets", "sync": "synchronizations"}
 _HOST_TABLES = {"op": "annotations", "api": "api_calls", "sync": "api_calls"}
 """Category of a slice -> the table that holds it."""
+_CALLS = ("api", "sync", "other")
+"""Categories of the slices of calls, and of what calls cause besides GPU work."""
 _PLACED = ("start_ns", "end_ns", "name_id", "device_id", "stream_id", "context_id", "correlation_id")
 """Columns that no argument of the same name fills."""
 _OF_COLLECTIVES = ("device_id", "stream_id", "start_ns", "correlation_id")
@@ -123,6 +126,8 @@ class TimelineColumns:
         on_stream = self._has_track(self._streams)
         categories, index = self._found.categories(self._rows)
         self._add_work(built, categories, np.where(on_stream, index, -1))
+        are_calls = np.array([*(category in _CALLS for category in categories), False], bool)
+        self._link_calls(built, self._rows[~on_stream & are_calls[index]])
         self._add_host(built, categories, np.where(on_stream, -1, index))
         return built
 
@@ -280,6 +285,13 @@ class TimelineColumns:
 
     # --- what the host did
 
+    def _link_calls(self, built: CaptureBuilder, rows: Numbers) -> None:
+        """Link the calls that launched no work, of which one slice each states the annotation."""
+        ops, op_index = self._texts("op", rows)
+        correlations = self._correlations(rows)
+        stated = np.flatnonzero((op_index >= 0) & (correlations > 0))
+        built.launched_under(correlations[stated], ops, op_index[stated])
+
     def _details(self, rows: Numbers) -> tuple[list[Details], Numbers]:
         """The distinct details of ops, and the place of each op's among them.
 
@@ -292,7 +304,7 @@ class TimelineColumns:
         of_names = np.array([numbers[op] for op in implied], np.int64)
         of_details = np.array([numbers.get(text(op), -1) for op, *_ in distinct], np.int64)
         is_implied = of_names[name_index] == of_details[places]
-        kinds, places = np.unique(2 * places + is_implied, return_inverse=True)
+        kinds, places = distinct_codes(2 * places + is_implied)
         details = []
         for place, without_op in (divmod(kind, 2) for kind in kinds.tolist()):
             stated = dict(zip(_OF_ANNOTATIONS, distinct[place], strict=True))
@@ -301,7 +313,7 @@ class TimelineColumns:
             if not self._is_profile and stated[TYPES] is None and stated[VALUES] is None:
                 del stated[SHAPES]
             details.append(details_of(stated))
-        return details, places.reshape(-1)
+        return details, places
 
     def _add_host(self, built: CaptureBuilder, categories: list[str], index: Numbers) -> None:
         """Add the slices of all other devices; ``index`` is -1 for those of streams."""

@@ -20,7 +20,7 @@ from collector.stepstats.object_tables import object_rows_of, strings_of
 from collector.stepstats.stated_window import KEY as WINDOW_KEY
 from collector.stepstats.stated_window import window_of, window_texts
 from collector.stepstats.wire import step_stats_of
-from collector.timeline.drawing import objects_of, op_details_of, recorded_by, remarks_of
+from collector.timeline.drawing import call_ops_of, objects_of, op_details_of, recorded_by, remarks_of
 from collector.timeline.object_labels import object_labels
 from collector.timeline.op_arguments import NOTHING
 
@@ -144,6 +144,7 @@ class _DrawnFile:
             event_records=shown.event_records,
             op_details=op_details_of(given, message, is_run_metadata),
             collectives=shown.collectives,
+            call_ops=call_ops_of(given, message, is_run_metadata),
             sampled=shown.counters,
         )
         return slices, untimed
@@ -175,6 +176,7 @@ class _DrawnFile:
             event_records=[],
             op_details=NOTHING,
             collectives=NOTHING,
+            call_ops=NOTHING,
             sampled=(),
         )
         if self._layout == "sequence":

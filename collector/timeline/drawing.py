@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast, overload
 from collector.errors import InvalidFileError, UnknownFormatError
 from collector.files.atomic_files import atomic_write, packed
 from collector.recording.possible_times import is_wall_time
+from collector.recording.schema import ACTIVITY_TABLES
 from collector.recording.step_origin import NO_ORIGIN
 from collector.runtime.extension import convert_extension
 from collector.stepstats.object_tables import object_rows, object_rows_of
@@ -24,7 +25,7 @@ from collector.text.quantities import time_text
 from collector.text.wording import counted
 from collector.timeline.drawn_files import CHROME, DRAWN_FILES, DrawnFile, Write, drawn_file
 from collector.timeline.object_labels import EventRecord, SampledCounter, object_labels
-from collector.timeline.op_arguments import NOTHING, OpDetails, op_details
+from collector.timeline.op_arguments import NOTHING, OpDetails, call_ops, op_details
 
 if TYPE_CHECKING:
     from collector.protos.run_metadata_pb2 import Provenance
@@ -97,6 +98,7 @@ class DrawingOptions:
     """In the form of `collector.timeline.object_labels.ObjectLabels`."""
     op_details: OpDetails = NOTHING
     collectives: OpDetails = NOTHING
+    call_ops: OpDetails = NOTHING
     """In the form of `collector.timeline.op_arguments`."""
     sampled: Sequence[SampledCounter] = ()
     """In the form of `collector.timeline.object_labels.ObjectLabels.counters`."""
@@ -217,6 +219,7 @@ def write_trace(step: Any, write: Write, view: View, drawn: DrawnFile = CHROME) 
         event_records=shown.event_records,
         op_details=op_details_of(step, data, whole),
         collectives=shown.collectives,
+        call_ops=call_ops_of(step, data, whole),
         sampled=shown.counters,
     )
 
@@ -269,6 +272,19 @@ def op_details_of(step: Any, data: bytes | bytearray | memoryview, whole: bool) 
 
         recording = annotations_of(data)
     return NOTHING if recording is None else op_details(recording)
+
+
+def call_ops_of(step: Any, data: bytes | bytearray | memoryview, whole: bool) -> OpDetails:
+    """The annotations of calls that launched no work; of messages if they are those of a recording."""
+    recording = _recording_of(step)
+    if recording is None and getattr(step, "has_ids_of_columns", False):
+        recording = step.recording
+    if recording is None and whole and (stated := provenance_of(data)) and stated.ledger.get("external_correlations"):
+        from collector.stepstats.to_recording import has_recording, read_recording
+
+        if has_recording(data):
+            recording = read_recording(data, ("annotations", "external_correlations", *ACTIVITY_TABLES)).recording
+    return NOTHING if recording is None else call_ops(recording)
 
 
 def _has_details(data: bytes | bytearray | memoryview) -> bool:

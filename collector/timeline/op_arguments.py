@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from collector.recording.annotation_details import Argument, Details, Frame
+from collector.recording.distinct import distinct_codes, distinct_values
+from collector.recording.schema import ACTIVITY_TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,6 +60,29 @@ def op_details(recording: Recording) -> OpDetails:
         (table.details_id[rows[is_first]].astype(np.int64) - 1).tolist(),
         texts,
     )
+
+
+def call_ops(recording: Recording) -> OpDetails:
+    """The annotations of calls that launched no work, as the argument ``op`` of their slices, for the extension.
+
+    Work on a GPU states that of its launch itself. Without an annotation the other rows with a call's correlation id
+    would belong to none: memory operations, waits, launches of whole graphs.
+
+    Returns:
+        Correlation ids in order, zeros, zeros, and which of the annotations each has; and of each its argument.
+    """
+    linked = distinct_values(recording.external_correlations.correlation_id)
+    stated = np.concatenate([getattr(recording, table).correlation_id for table in ACTIVITY_TABLES])
+    ids = linked[~np.isin(linked, stated)]
+    names = recording.annotation_ids(ids)
+    is_named = (names >= 0) & (ids > 0)
+    if not is_named.any():
+        return NOTHING
+    ids = ids[is_named]
+    used, places = distinct_codes(names[is_named])
+    none = [0] * len(ids)
+    texts = [[("op", recording.strings[name_id])] for name_id in used.tolist()]
+    return ids.tolist(), none, none, places.tolist(), texts
 
 
 def _texts(details: Details) -> list[tuple[str, str]]:

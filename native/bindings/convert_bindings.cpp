@@ -151,8 +151,8 @@ py::dict write_trace(const py::buffer& message, const py::function& write, bool 
                      const std::vector<std::tuple<std::string, std::string, std::optional<int64_t>>>& remarks,
                      const std::unordered_map<std::string, std::string>& labels,
                      const EventRecordArguments& event_records, const OpDetailArguments& op_details,
-                     const OpDetailArguments& collectives, const SampledArguments& sampled,
-                     const py::function& describe) {
+                     const OpDetailArguments& collectives, const OpDetailArguments& call_ops,
+                     const SampledArguments& sampled, const py::function& describe) {
   const MessageBytes bytes(message);
   DrawingOptions options;
   options.keep_device = predicate(keep_device);
@@ -171,6 +171,7 @@ py::dict write_trace(const py::buffer& message, const py::function& write, bool 
   options.event_records = to_event_records(event_records);
   options.op_details = to_op_details(op_details);
   options.collectives = to_op_details(collectives);
+  options.call_ops = to_op_details(call_ops);
   options.sampled = to_sampled(sampled);
 
   CallableOutput output(write);
@@ -225,16 +226,16 @@ PYBIND11_MODULE(_convert, module, pybind11::mod_gil_not_used()) {
       py::arg("writer"), py::arg("keep_device"), py::arg("keep_name"), py::arg("min_duration_ns"),
       py::arg("window_start_ns"), py::arg("window_end_ns"), py::arg("window_origin_ns"), py::arg("max_slices"),
       py::arg("arrows"), py::arg("counters"), py::arg("label"), py::arg("base_ns"), py::arg("remarks"),
-      py::arg("labels"), py::arg("event_records"), py::arg("op_details"), py::arg("collectives"), py::arg("sampled"),
-      py::arg("describe"),
+      py::arg("labels"), py::arg("event_records"), py::arg("op_details"), py::arg("collectives"), py::arg("call_ops"),
+      py::arg("sampled"), py::arg("describe"),
       "Draw a message by the writer of a name (see `trace_writers`); returns what was drawn and left out, by "
       "name.\n\n"
       "`write` is called with the file's bytes, piece by piece, as memoryviews valid during the call; "
       "`describe` once,\n"
       "with the figures that are returned, for the JSON object about the whole file. `base_ns` is the wall time of "
       "time 0,\nNone: the first start. `labels` are those of devices, `event_records` and `collectives` those of\n"
-      "`collector.timeline.object_labels`, and `op_details` those of `collector.timeline.op_arguments`. Raises "
-      "WireError(what, position).");
+      "`collector.timeline.object_labels`, and `op_details` and `call_ops` those of "
+      "`collector.timeline.op_arguments`.\nRaises WireError(what, position).");
   module.def(
       "node_links", &find_node_links, py::arg("step_stats"), py::arg("event_records"),
       "The arrows of a StepStats message: (device, node) of the source and (device, node) of the target, as indices.\n"

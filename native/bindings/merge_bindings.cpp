@@ -56,7 +56,8 @@ class MergedFile {
       int64_t shift_ns, int64_t added_to_correlations,
       const std::vector<std::tuple<std::string, std::string, std::optional<int64_t>>>& remarks,
       const std::unordered_map<std::string, std::string>& labels, const EventRecordArguments& event_records,
-      const OpDetailArguments& op_details, const OpDetailArguments& collectives, const SampledArguments& sampled) {
+      const OpDetailArguments& op_details, const OpDetailArguments& collectives, const OpDetailArguments& call_ops,
+      const SampledArguments& sampled) {
     const std::string_view bytes(message);
     DrawingOptions options;
     options.base_ns = base_ns;
@@ -67,6 +68,7 @@ class MergedFile {
     options.event_records = to_event_records(event_records);
     options.op_details = to_op_details(op_details);
     options.collectives = to_op_details(collectives);
+    options.call_ops = to_op_details(call_ops);
     options.sampled = to_sampled(sampled);
     const GilRelease no_gil;
     const MergedTrace::Drawn drawn =
@@ -174,14 +176,14 @@ void bind_merge(py::module_& module) {
       .def("add", &MergedFile::add, py::arg("message"), py::kw_only(), py::arg("is_run_metadata"), py::arg("owner"),
            py::arg("base_ns"), py::arg("start_ns"), py::arg("shift_ns"), py::arg("added_to_correlations"),
            py::arg("remarks"), py::arg("labels"), py::arg("event_records"), py::arg("op_details"),
-           py::arg("collectives"), py::arg("sampled"),
+           py::arg("collectives"), py::arg("call_ops"), py::arg("sampled"),
            "Draw a step that begins at `start_ns`, moved by `shift_ns`, on an axis that begins at `base_ns`.\n\n"
            "`added_to_correlations` keeps its correlation ids apart from those of other steps on the same tracks.\n"
            "Returns (nodes drawn, nodes without a possible time). `owner` is put before the names of its processes.\n"
            "`remarks` are marks of the step: (name, details, wall time or None for its end).\n"
            "`labels`, `event_records` and `collectives` are those of `collector.timeline.object_labels`, and "
            "`op_details`\n"
-           "those of `collector.timeline.op_arguments`.\n"
+           "and `call_ops` those of `collector.timeline.op_arguments`.\n"
            "Raises WireError(what, position).")
       .def("mark", &MergedFile::mark, py::arg("time_ns"), py::arg("name"), py::arg("details") = "",
            "An instant of the whole file, ns after its base.")

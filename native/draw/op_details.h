@@ -1,4 +1,4 @@
-// Further facts about ops and collectives, besides their names and times, as arguments of their slices.
+// Further facts about ops, collectives and calls, besides their names and times, as arguments of their slices.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +11,9 @@ namespace collector::draw {
 
 struct OpDetails {
   struct Run {
-    int64_t start_ns;  // wall time
+    int64_t start_ns;  // wall time; of calls, the correlation id
     int64_t duration_ns;
-    uint32_t thread_id;  // of collectives, the correlation id
+    uint32_t thread_id;  // of collectives, the correlation id; of calls 0
     uint32_t details;    // place among `arguments`
   };
   using Arguments = std::vector<std::pair<std::string, std::string>>;

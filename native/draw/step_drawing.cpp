@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "draw/backward_passes.h"
@@ -159,7 +160,8 @@ class StepDrawing {
   uint32_t tid_for(const Group& group, Rows& rows, const Interval& interval);
   Description& describe(const Node& node, bool on_gpu);
   std::string_view host_spelling_of(std::string_view op);
-  void add_own_arguments(const Node& node, const Span& span, const Rows& rows, Description& description) const;
+  void add_own_arguments(const Node& node, const Span& span, const Rows& rows, Description& description);
+  void add_call_op(const Node& node, Description& description);
   void draw_series(uint32_t pid, std::string_view name, std::string_view unit, const std::vector<Point>& points);
   void draw_memory();
   void draw_counters(const Group& group);
@@ -190,6 +192,7 @@ class StepDrawing {
   Rows* last_thread_ = nullptr;
   uint32_t last_thread_id_ = 0;
   RepeatedLabels labels_;
+  std::unordered_set<uint32_t> calls_with_op_;  // correlation ids of calls whose op a slice states
   std::optional<std::unordered_map<std::string, std::string_view>> names_with_colons_;  // by their form as `op`
 
   std::vector<std::vector<Interval>> busy_;  // of the streams of the current GPU
@@ -573,8 +576,7 @@ std::string_view StepDrawing::host_spelling_of(std::string_view op) {
   return spelled == names_with_colons_->end() ? op : spelled->second;
 }
 
-void StepDrawing::add_own_arguments(const Node& node, const Span& span, const Rows& rows,
-                                    Description& description) const {
+void StepDrawing::add_own_arguments(const Node& node, const Span& span, const Rows& rows, Description& description) {
   const auto add_number = [&description](std::string_view key, int64_t number) {
     if (description.has_own_keys && has_argument(description, key)) return;
     Argument& argument = description.arguments.emplace_back();  // in place, because every slice has one or two
@@ -599,6 +601,7 @@ void StepDrawing::add_own_arguments(const Node& node, const Span& span, const Ro
       for (const auto& [key, text] : *stated) description.arguments.push_back(written_argument(key, text));
     }
   }
+  add_call_op(node, description);
   if (description.activity.is_typed && description.activity.columns.kind() == TableKind::kApiCall) {
     const int64_t process_id = description.activity.columns[stepstats::ActivityField::kProcessId];
     if (process_id != rows.process_id) add_number(kProcess, process_id);
@@ -614,6 +617,17 @@ void StepDrawing::add_own_arguments(const Node& node, const Span& span, const Ro
   if (scheduled_ns > 0 && !__builtin_sub_overflow(span.start_ns, selection_.shifted(scheduled_ns), &waited_ns) &&
       waited_ns >= 0 && waited_ns <= kFarNs) {
     add_number(kWaited, waited_ns);
+  }
+}
+
+// The op of a call that launched no work, which would state it. Of the slices with the call's correlation id, as those
+// of a call of the runtime, of the driver's call inside it and of the wait that both are, the first one states it.
+void StepDrawing::add_call_op(const Node& node, Description& description) {
+  if (options_.call_ops.runs.empty() || node.correlation_id == 0) return;
+  const OpDetails::Arguments* const stated = options_.call_ops.of(node.correlation_id, 0, 0);
+  if (stated == nullptr || !calls_with_op_.insert(node.correlation_id).second) return;
+  for (const auto& [key, text] : *stated) {
+    if (!has_argument(description, key)) description.arguments.push_back({key, Argument::Kind::kText, 0, text});
   }
 }
 

@@ -56,6 +56,7 @@ struct DrawingOptions {
   OpDetails op_details;
   std::vector<SampledCounter> sampled;
   OpDetails collectives;  // of their kernels, by start and correlation id; without durations
+  OpDetails call_ops;     // of calls that launched no work, by correlation id; without durations and threads
 
   // The position of the drawing.
   std::optional<int64_t> base_ns;  // wall time of time 0; no value: the earliest start

@@ -38,9 +38,19 @@ def step(build, tmp_path):
     build.raw("synchronizations", start_ns=begin_ns + 60_100, end_ns=begin_ns + 64_000, **wait)
     pool = {"pool_type": 1, "pool_address": 0x7E00, "pool_bytes": 1 << 25, "pool_used_bytes": 1 << 20}
     for number, operation in enumerate((1, 2)):
+        build.call("cudaMalloc_v3020", 69_900 + 1000 * number, 500, correlation_id=4 + number, domain=2)
         place = {"address": 0x7F00, "num_bytes": 4096, "memory_kind": 3, "operation": operation, "context_id": 1}
-        build.raw("memory_operations", start_ns=begin_ns + 70_000 + number, **place, **pool)
-    build.raw("graph_launches", start_ns=begin_ns + 80_000, end_ns=begin_ns + 81_000, graph_id=4, context_id=1)
+        place["correlation_id"] = 4 + number
+        build.raw("memory_operations", start_ns=begin_ns + 70_000 + 1000 * number, **place, **pool)
+    build.annotation("weights", 69_000, 1_500, 2, 4).annotation("wait", 59_000, 9_000, 3, 7)
+    build.call("cudaEventSynchronize_v3020", 66_000, 500, correlation_id=7, domain=2)
+    wait = {"sync_type": 1, "stream_id": 2**32 - 1, "event_id": 2, "context_id": 1, "correlation_id": 7}
+    build.raw("synchronizations", start_ns=begin_ns + 66_050, end_ns=begin_ns + 66_400, **wait)
+    build.call("cudaGraphLaunch_v10000", 79_000, 500, correlation_id=8, domain=2).annotation(
+        "replay", 78_500, 1_500, 4, 8
+    )
+    graph = {"graph_id": 4, "context_id": 1, "correlation_id": 8}
+    build.raw("graph_launches", start_ns=begin_ns + 80_000, end_ns=begin_ns + 81_000, **graph)
     build.memset(90_000, 500, correlation_id=3, memory_kind=2, graph_id=5, graph_node_id=1 << 40)
     build.raw("devices", device_id=0, name_id=build.text("H100"))
     build.kernel("before the step", -500)
@@ -78,6 +88,34 @@ def test_every_question_has_one_answer_in_all_files(step, tmp_path, suffixes):
     assert told(found) == told(step)
     (note,) = QUESTIONS["code_loading"].ask(found).notes
     assert (UNKNOWN_APART in note) == ("json" in suffixes)
+
+
+@pytest.mark.parametrize("calls", [True, False])
+@pytest.mark.parametrize("suffixes", [(first, *second) for first in WHOLE for second in [(), ("json",)]])
+def test_a_call_that_launches_no_work_has_its_annotation(step, build, tmp_path, suffixes, calls):
+    """And with it what it did: memory operations, waits, launches of whole graphs."""
+    build.annotation("weights", 69_000, 1_900, 5)
+    if not calls:
+        build.rows["api_calls"] = []
+    build.recording().save(tmp_path / "step.gpurec")
+    step = collector.load(tmp_path / "step.gpurec")
+    found = converted(step, tmp_path, *suffixes).recording
+    for table in ("api_calls", "memory_operations", "synchronizations", "graph_launches", "kernels", "memcpys"):
+        expected = step.recording.annotations_of(getattr(step.recording, table))
+        assert found.annotations_of(getattr(found, table)) == expected
+        assert any(expected) or table in ("api_calls", "memcpys")
+    assert len(found.invalid.annotations) == len(step.recording.invalid.annotations)
+
+
+def test_calls_of_merged_steps_have_their_annotations(step, tmp_path):
+    """The steps of one process have correlation ids of their own."""
+    paths = [tmp_path / f"{number}.gpurec" for number in (1, 2)]
+    for path in paths:
+        step.save(path)
+    collector.merge(paths, tmp_path / "merged.json", layout="overlay")
+    found = collector.load(tmp_path / "merged.json").recording
+    assert sorted(found.annotations_of(found.memory_operations)) == ["", "", "weights", "weights"]
+    assert sorted(found.annotations_of(found.graph_launches)) == ["replay", "replay"]
 
 
 OF_PROFILES = (

@@ -153,6 +153,10 @@ class _Drawing:
         self.event_arrows: dict[int, int] = {}
         """The same for the waits of streams for events, whose arrows begin at calls."""
         self.event_arrows_of_source: dict[int, list[int]] = {}
+        self.call_ops = {
+            correlation_id: options.call_ops[4][place][0][1]
+            for correlation_id, place in zip(options.call_ops[0], options.call_ops[3], strict=True)
+        }
         self.event_records = [EventRecord(*record) for record in options.event_records]
         self.busy: list[list[list[int]]] = []
         self.copies: list[tuple[str, int, int, int]] = []
@@ -460,7 +464,8 @@ class _Drawing:
         look = f'"cat":"{activity.category}"' + (f',"cname":"{colour}"' if colour else "")
         # The name of the host's slice, e.g. `aten::copy_`, for the op `aten.copy_` of an activity.
         op = self.names_with_colons.get(activity.op, activity.op) if group.name.on_gpu else activity.op
-        args = _arguments(replace(activity, op=op), item, self.event_records)
+        call_op = self.call_ops.pop(item.node.correlation_id, "")
+        args = _arguments(replace(activity, op=op), item, self.event_records, call_op)
         yield (
             f'{{"ph":"X","name":{_json(activity.name or "(no name)")},{look},{place},'
             f'"ts":{_micros(start)},"dur":{_micros(item.duration)}{args}}}'
@@ -575,7 +580,7 @@ def _thread_name(group: Group, thread: int) -> str:
     return named[-1] if str(thread) in named[-1] else f"{named[-1]} (thread {thread})"
 
 
-def _arguments(activity: Activity, item: Drawable, event_records: Iterable[EventRecord]) -> str:
+def _arguments(activity: Activity, item: Drawable, event_records: Iterable[EventRecord], call_op: str) -> str:
     values: dict[str, str] = {}
     for key, text in (("kernel", activity.full_name), ("op", activity.op), ("inputs", activity.inputs)):
         if text:
@@ -592,6 +597,8 @@ def _arguments(activity: Activity, item: Drawable, event_records: Iterable[Event
         values.setdefault(_READABLE_KEYS.get(key, key), value)
     if item.node.correlation_id:
         values.setdefault("correlation", str(item.node.correlation_id))
+    if call_op:
+        values.setdefault("op", _json(call_op))
     if item.node.activity.kind == RecordedActivity.API_CALL:
         records = [record for record in event_records if record.correlation_id == item.node.correlation_id]
         if records:
