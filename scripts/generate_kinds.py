@@ -616,11 +616,6 @@ def texts_of(enum: dict[str, Any]) -> dict[int, str]:
     return {value: texts.get(entry, entry) for entry, value in enum["values"].items()}
 
 
-def unlisted_text(enum: dict[str, Any]) -> str:
-    """The display text of values that are not listed."""
-    return texts_of(enum)[enum["values"][enum["unlisted"]]] if "unlisted" in enum else "<unknown>"
-
-
 def activities(kinds: Kinds) -> str:
     """`native/kinds/generated/activities.h`."""
     lines = [
@@ -631,6 +626,8 @@ def activities(kinds: Kinds) -> str:
         "#pragma once",
         "",
         *(f"#include <{name}>" for name in ("cstdint", "string_view")),
+        "",
+        '#include "kinds/unlisted_text.h"',
         "",
         "namespace collector::stepstats {",
         "",
@@ -652,10 +649,12 @@ def activities(kinds: Kinds) -> str:
             continue
         lines += ["", f"constexpr std::string_view {enum['table'].lower().removesuffix('s')}_text(int64_t value) {{"]
         lines += ["  switch (value) {"]
-        unlisted = unlisted_text(enum)
-        listed = {value: text for value, text in texts_of(enum).items() if text != unlisted}
-        lines += [f"    case {value}: return {quoted(text)};" for value, text in listed.items()]
-        lines += [f"    default: return {quoted(unlisted)};", "  }", "}"]
+        texts = texts_of(enum)
+        others = "unlisted_text(value)"
+        if "unlisted" in enum:
+            others = quoted(texts.pop(enum["values"][enum["unlisted"]]))
+        lines += [f"    case {value}: return {quoted(text)};" for value, text in texts.items()]
+        lines += [f"    default: return {others};", "  }", "}"]
     return "\n".join([*lines, "", "}  // namespace collector::stepstats", ""])
 
 

@@ -12,7 +12,7 @@ from collector.analysis.device_times import ratio
 from collector.analysis.memory import LARGEST_BYTES
 from collector.recording.cupti_enums import JIT_ENTRY_TYPES, JIT_OPERATION_TYPES, LOADING_OVERHEADS, OVERHEAD_KINDS
 from collector.recording.intervals import Union
-from collector.stepstats.activity_arguments import name_in
+from collector.recording.kind_names import kind_name
 
 if TYPE_CHECKING:
     from collector.analysis.answer import Answer
@@ -58,7 +58,7 @@ def _part(recording: Recording) -> Part:
         own = np.flatnonzero((jit.jit_operation_type == kind[0]) & (jit.jit_entry_type == kind[1]))
         operation = JIT_OPERATION_TYPES[kind[0] if kind[0] < len(JIT_OPERATION_TYPES) else 0]
         num_bytes = int(np.minimum(jit.cache_bytes[own], LARGEST_BYTES).sum())  # larger: a damaged record
-        found.append(((operation, name_in(JIT_ENTRY_TYPES, kind[1])), "jit_operations", own, num_bytes))
+        found.append(((operation, kind_name(JIT_ENTRY_TYPES, kind[1])), "jit_operations", own, num_bytes))
     rows, evidence = [], []
     for key, name, own, num_bytes in found:
         if len(own):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collector.recording.cupti_enums import COPY_KINDS, MEMORY_KINDS
+from collector.recording.kind_names import kind_number
 
 _COPY_KINDS = {name: number for number, name in enumerate(COPY_KINDS)}
 _MEMORY_KINDS = {name.lower(): number for number, name in enumerate(MEMORY_KINDS)}
@@ -10,23 +11,27 @@ _MEMORY_KINDS = {name.lower(): number for number, name in enumerate(MEMORY_KINDS
 
 def copy_kind_number(name: str) -> int:
     """CUPTI's number of ``HtoD``; 0 for what is none of its kinds."""
-    return _COPY_KINDS.get(name, 0)
+    return _copy_kind(name) or 0
 
 
 def is_copy_kind(name: str) -> bool:
     """Whether a name is that of one of CUPTI's kinds of copies."""
-    return name in _COPY_KINDS
+    return _copy_kind(name) is not None
 
 
 def memory_kind_number(name: str) -> int:
     """CUPTI's number of ``Pageable`` or ``device static``; 0 for what is none of its kinds."""
-    return _MEMORY_KINDS.get(_plain(name), 0)
+    return _memory_kind(name) or 0
 
 
 def is_memory_kind(name: str) -> bool:
     """Whether a name, such as ``pinned`` or ``device_static``, is that of one of CUPTI's kinds of memory."""
-    return _plain(name) in _MEMORY_KINDS
+    return _memory_kind(name) is not None
 
 
-def _plain(name: str) -> str:
-    return name.lower().replace(" ", "").replace("_", "")
+def _copy_kind(name: str) -> int | None:
+    return kind_number(_COPY_KINDS, name.replace("_", " "))
+
+
+def _memory_kind(name: str) -> int | None:
+    return kind_number(_MEMORY_KINDS, name.lower().replace(" ", "").replace("_", ""))

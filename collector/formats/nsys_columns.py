@@ -18,7 +18,7 @@ from collector.formats.capture_builder import CaptureBuilder
 from collector.formats.kept_texts import KeptTexts
 from collector.recording.api_functions import plain_api_name
 from collector.recording.capture import NO_OBJECT
-from collector.recording.cupti_enums import DEGREE_WHOLE_GRAPH, MEMORY_KINDS, OVERHEAD_KINDS
+from collector.recording.cupti_enums import COPY_KINDS, DEGREE_WHOLE_GRAPH, MEMORY_KINDS, OVERHEAD_KINDS
 from collector.recording.distinct import distinct_values
 from collector.recording.first_rows import first_rows, look_up
 from collector.recording.nesting import NestedRanges
@@ -28,7 +28,7 @@ from collector.recording.row_arguments import RowArguments
 from collector.recording.schema import LAUNCHED_TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -114,6 +114,10 @@ _DEVICE = {
 }
 _OVERHEAD_KINDS = (0, 0, *(number for number in OVERHEAD_KINDS if number))
 """CUPTI's overhead kind for each number of Nsight Systems, from 0: undefined, unknown, then CUPTI's kinds in order."""
+_COPY_KINDS = (*range(len(COPY_KINDS)), 1, 2, 8)
+"""CUPTI's copy kinds in the same way: its own, then migrations of managed memory, which get that of their direction."""
+_MEMORY_KINDS = (*range(1, len(MEMORY_KINDS)), 0)
+"""CUPTI's kinds of memory in the same way: in the export the last number is unknown."""
 _THREAD_OBJECT = 2
 """``CUpti_ActivityObjectKind`` of a thread."""
 _PUSH_POP_RANGE = 59
@@ -282,11 +286,12 @@ class NsysColumns:
                 columns["name_id"] = self._built.name_ids(names)[index]
                 columns["launch_type"] = np.maximum(rows["launchType"] - 1, 0)
             elif table == "memcpys":
-                columns["copy_kind"] = _copy_kinds(rows["copyKind"])
-                columns |= {"src_kind": _memory_kinds(rows, "srcKind"), "dst_kind": _memory_kinds(rows, "dstKind")}
+                columns["copy_kind"] = self._kinds(rows, "copyKind", _COPY_KINDS)
+                columns["src_kind"] = self._kinds(rows, "srcKind", _MEMORY_KINDS)
+                columns["dst_kind"] = self._kinds(rows, "dstKind", _MEMORY_KINDS)
                 columns |= {own: self._context(rows, theirs) for theirs, own in _CONTEXTS.items()}
             elif table == "memsets":
-                columns["memory_kind"] = _memory_kinds(rows, "memKind")
+                columns["memory_kind"] = self._kinds(rows, "memKind", _MEMORY_KINDS)
             elif table == "graph_launches":
                 columns["end_device_id"] = columns["device_id"]
                 columns["graph_degree"] = np.full(len(rows), DEGREE_WHOLE_GRAPH, np.int64)
@@ -294,6 +299,18 @@ class NsysColumns:
                 rows.others["graphId"] = KeptTexts(self._database.room)
                 rows.others["graphId"].add([graph or None for graph in captured])
             self._built.add(table, **self._times(rows), **columns)
+
+    def _kinds(self, rows: NsysTable, column: str, known: Sequence[int]) -> Numbers:
+        """CUPTI's numbers of kinds, by those of the export; a number that has none there is kept as text."""
+        if column not in rows:
+            return np.zeros(len(rows), np.int64)
+        theirs = rows[column]
+        is_known = (theirs >= 0) & (theirs < len(known))
+        if not is_known.all():
+            rows.others[column] = KeptTexts(self._database.room)
+            numbers = zip(theirs.tolist(), is_known.tolist(), strict=True)
+            rows.others[column].add([None if has_number else number for number, has_number in numbers])
+        return np.array(known, np.int64)[np.where(is_known, theirs, 0)] * is_known
 
     def _events_of(self, rows: NsysTable) -> dict[str, Numbers]:
         """The event of each row, and the recording of it, where the export has these columns."""
@@ -327,13 +344,11 @@ class NsysColumns:
 
     def _add_overheads(self) -> None:
         rows = self._overheads
-        theirs = rows["overheadType"]
-        is_known = (theirs >= 0) & (theirs < len(_OVERHEAD_KINDS))
         self._built.add(
             "overheads",
             **self._times(rows),
             **self._threads(rows),
-            overhead_kind=np.array(_OVERHEAD_KINDS)[np.where(is_known, theirs, 0)],
+            overhead_kind=self._kinds(rows, "overheadType", _OVERHEAD_KINDS),
             object_kind=np.full(len(rows), _THREAD_OBJECT, np.int64),
             correlation_id=self._correlation(rows),
         )
@@ -435,17 +450,3 @@ def _graphs(rows: NsysTable) -> Numbers:
     """The executable graph of each row; the launched one where only that is stated."""
     executable, launched = (rows[column] for column in _GRAPH_IDS)
     return np.where(executable == 0, launched, executable)
-
-
-def _copy_kinds(theirs: Numbers) -> Numbers:
-    """CUPTI's copy kinds; migrations of managed memory get the kind of their direction."""
-    return np.select(
-        [theirs == 11, theirs == 12, theirs == 13], [1, 2, 8], np.where((theirs >= 0) & (theirs <= 10), theirs, 0)
-    )
-
-
-def _memory_kinds(rows: NsysTable, column: str) -> Numbers:
-    """CUPTI's memory kinds, in which 0 is unknown; in the export the last number is unknown."""
-    theirs = rows[column]
-    is_known = (theirs >= 0) & (theirs < len(MEMORY_KINDS) - 1) & (column in rows)
-    return np.where(is_known, theirs + 1, 0)

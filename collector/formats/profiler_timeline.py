@@ -73,8 +73,8 @@ _KINDS_OF = {
     **{table: (kind,) for kind, table in _TABLES.items()},
 }
 """Table -> the kinds of events that are its rows."""
-_MEMORIES = re.compile(r"\(([A-Za-z ]+?)(?: -> ([A-Za-z ]+))?\)")
-_COPY_KIND = re.compile(r"\b(HtoD|DtoH|DtoD|PtoP|HtoH|HtoA|AtoH|AtoA|AtoD|DtoA)\b")
+_MEMORIES = re.compile(r"\(([A-Za-z0-9 ]+?)(?: -> ([A-Za-z0-9 ]+))?\)")
+_COPY_KIND = re.compile(r"\b(HtoD|DtoH|DtoD|PtoP|HtoH|HtoA|AtoH|AtoA|AtoD|DtoA|kind [0-9]+)\b")
 _LARGEST = (1 << 63) - 1
 _LISTED_ARGUMENTS = 100
 """The number of names of arguments that a recording lists at most."""

@@ -19,6 +19,7 @@ from collector.recording.annotation_details import Details
 from collector.recording.cupti_enums import COPY_KINDS, MEMORY_KINDS
 from collector.recording.distinct import grouped_rows
 from collector.recording.joined_captures import joined_captures
+from collector.recording.kind_names import kind_number
 from collector.recording.recording import Recording
 from collector.runtime.extension import convert_extension
 from collector.stepstats.device_prefixes import task_numbers
@@ -199,6 +200,6 @@ class _Labelled:
     def _number_of(self, column: str, kinds: tuple[str, ...], rows: npt.NDArray[Any]) -> Numbers:
         """The numbers of kinds, 0 for one that is not known."""
         known = {kind: number for number, kind in enumerate(kinds)}
-        numbers = np.array([0, *(known.get(text, 0) for text in self._texts)], np.int64)
+        numbers = np.array([0, *(kind_number(known, text) or 0 for text in self._texts)], np.int64)
         chosen: Numbers = numbers[self._found[column][rows] + 1]
         return chosen

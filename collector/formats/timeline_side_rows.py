@@ -20,6 +20,7 @@ from collector.recording.cupti_enums import (
     OVERHEAD_KINDS,
     SYNC_TYPES,
 )
+from collector.recording.kind_names import kind_number
 from collector.stepstats.labels import HOST_DEVICE
 from collector.timeline.op_arguments import SHAPES
 
@@ -73,13 +74,16 @@ class SideRows:
         return self.numbers("graph_degree", dict(zip(GRAPH_DEGREES, range(len(GRAPH_DEGREES)), strict=True)), rows)
 
     def numbers(self, argument: str, number_of: Mapping[str, int], rows: Numbers) -> Numbers:
-        """The numbers of texts that an argument has; 0 for other texts."""
+        """The numbers of kinds that an argument names; 0 for other texts."""
         values, places = self._found.values(argument, rows)
-        return per_place(values, lambda value: number_of.get(text(value), 0), 0)[places]
+        return per_place(values, lambda value: kind_number(number_of, text(value)) or 0, 0)[places]
 
-    def _named(self, number_of: Mapping[str, int], rows: Numbers) -> Numbers:
+    def _named(self, column: str, number_of: Mapping[str, int], rows: Numbers) -> Numbers:
+        """A kind that is the name of its slice; where it has no name, the argument of its column has the number."""
         names, index = self._found.names(rows)
-        return per_place(names, lambda name: number_of.get(name, 0), 0)[index]
+        named = per_place(names, lambda name: number_of.get(name, 0), 0)[index]
+        stated = self._found.integers(column, rows)
+        return np.where(stated < 0, named, stated)
 
     def _stated(self, argument: str, rows: Numbers, missing: int = 0, largest: int = LARGEST_ID) -> Numbers:
         values = self._found.integers(argument, rows, largest)
@@ -109,7 +113,7 @@ class SideRows:
 
     def _waits(self, rows: Numbers, _: CaptureBuilder) -> dict[str, Column]:
         return {
-            "sync_type": self._named({name: number for number, name in enumerate(SYNC_TYPES)}, rows),
+            "sync_type": self._named("sync_type", {name: number for number, name in enumerate(SYNC_TYPES)}, rows),
             "event_id": self._stated("event", rows, NO_OBJECT),
             "event_sync_id": self._stated("event_sync", rows, largest=_COUNT),
             "stream_id": self._stated("stream", rows, NO_OBJECT),
@@ -122,7 +126,9 @@ class SideRows:
         for number, argument in enumerate(_OBJECTS, start=1):
             objects[self._found.has(argument, rows)] = number
         return {
-            "overhead_kind": self._named({name: number for number, name in OVERHEAD_KINDS.items()}, rows),
+            "overhead_kind": self._named(
+                "overhead_kind", {name: number for number, name in OVERHEAD_KINDS.items()}, rows
+            ),
             "object_kind": objects,
             **{f"{argument}_id": partial(self._stated, argument, rows) for argument in _OBJECTS},
         }
@@ -130,7 +136,9 @@ class SideRows:
     def _jit_operations(self, rows: Numbers, _: CaptureBuilder) -> dict[str, Column]:
         entries = {name: number for number, name in enumerate(JIT_ENTRY_TYPES)}
         return {
-            "jit_operation_type": self._named({name: number for number, name in enumerate(JIT_OPERATION_TYPES)}, rows),
+            "jit_operation_type": self._named(
+                "jit_operation_type", {name: number for number, name in enumerate(JIT_OPERATION_TYPES)}, rows
+            ),
             "jit_entry_type": self.numbers("code", entries, rows),
             "device_id": self._stated("device", rows),
             "process_id": self._stated("process", rows),
@@ -143,7 +151,9 @@ class SideRows:
         kinds, kind_places = self._found.values("memory", rows)
         addresses, pools = (self._addresses(argument, rows) for argument in ("address", "pool"))
         return {
-            "operation": self._named({name: number for number, name in enumerate(MEMORY_OPERATIONS)}, rows),
+            "operation": self._named(
+                "operation", {name: number for number, name in enumerate(MEMORY_OPERATIONS)}, rows
+            ),
             "memory_kind": per_place(kinds, lambda kind: memory_kind_number(text(kind)), 0)[kind_places],
             "address": addresses,
             "num_bytes": self._stated("bytes", rows, largest=_COUNT),

@@ -260,7 +260,7 @@ def _context(stated: Any) -> int:
 def _copy_name(name: str, words: Words) -> str:
     """The name of a copy, whose kind is part of its own name in XProf's profiles."""
     kind = _COPY.match(name)
-    stated = f"{kind[1]}to{kind[2]}" if kind else words.get("kind", "unknown")
+    stated = f"{kind[1]}to{kind[2]}" if kind else words.get("kind", "unknown").replace("_", " ")
     sides = [words.get(key, "unknown").replace("_", " ").capitalize() for key in ("kind_src", "kind_dst")]
     return f"Memcpy {stated} ({' -> '.join(sides)})"
 

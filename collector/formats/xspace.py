@@ -24,10 +24,10 @@ from collector.formats.stated_origin import stated_origin
 from collector.formats.xplane import Plane
 from collector.protos import Activity
 from collector.protos.xplane_pb2 import XLine, XPlane, XSpace, XStat
-from collector.recording.cupti_enums import COPY_KINDS, MEMORY_KINDS
+from collector.recording.kind_names import copy_kind_name, memory_kind_name
 from collector.recording.ledger import Ledger
 from collector.runtime.extension import convert_extension
-from collector.stepstats.activity_arguments import arguments_of, name_in
+from collector.stepstats.activity_arguments import arguments_of
 from collector.stepstats.device_prefixes import common_prefix, split_prefix, task_numbers
 from collector.stepstats.labels import recorded_op
 from collector.stepstats.node_times import NodeTimes, node_times, step_bounds
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 _GPU_DEVICE = re.compile(r"(?P<prefix>.*?)/(?:device:)?gpu:(?P<ordinal>\d+)(?:/(?P<row>.+))?", re.IGNORECASE)
 _DETAIL = re.compile(r" ([a-z_]+):([\w,.]+)(?=$| )")
-_COPY = re.compile(r"MEMCPY(\w+|<unknown>)|Memcpy(\w+)")
+_COPY = re.compile(r"MEMCPY(kind \d+|\w+|<unknown>)|Memcpy(\w+)")
 _NUM_BYTES = re.compile(r"\b(?:bytes|size):(\d+)\b|\b(\d+) bytes\b")
 
 _ALL_STREAMS = "stream:all"
@@ -420,7 +420,7 @@ def _add_stream(
             found = _NUM_BYTES.search(label)
             size = f" size:{found[1] or found[2]}" if found else ""
             word = "memcpy_details" if copy else "memset_details"
-            stats.append(built.text(word, f"kind:{kind or 'device'}{size}"))
+            stats.append(built.text(word, f"kind:{_word(kind or 'device')}{size}"))
             line.contents[name] = None
         else:
             name = _DETAIL.sub("", label).strip() or activity or op
@@ -458,12 +458,12 @@ def _add_columns(
     else:
         shown = ("is_async",)
         is_copy = columns.kind == Activity.MEMCPY
-        kind = name_in(COPY_KINDS, columns.copy_kind) if is_copy else "device"
+        kind = copy_kind_name(columns.copy_kind)
         size = f" size:{columns.num_bytes}" if columns.num_bytes else ""
         word = "memcpy_details" if is_copy else "memset_details"
         kinds = (columns.src_kind, columns.dst_kind) if is_copy else (columns.memory_kind,)
-        memory = [name_in(MEMORY_KINDS, each).lower() for each in kinds]
-        stated = f"{kind} kind_src:{memory[0]} kind_dst:{memory[1]}" if is_copy else memory[0]
+        memory = [_word(memory_kind_name(each).lower()) for each in kinds]
+        stated = f"{_word(kind)} kind_src:{memory[0]} kind_dst:{memory[1]}" if is_copy else memory[0]
         is_known = "is_async" in arguments
         target = f" dest:{columns.dst_device_id}" if is_copy and (is_known or "to_device" in arguments) else ""
         waited = f" async:{columns.is_async}" if is_known else ""
@@ -473,6 +473,11 @@ def _add_columns(
     if columns.context_id:
         stats.append(built.text("context_id", f"$${columns.context_id}"))  # as XLA writes it
     return name, content
+
+
+def _word(kind: str) -> str:
+    """A kind as a word of details, which ends at a space."""
+    return kind.replace(" ", "_")
 
 
 def _stats_of(built: Plane, arguments: Mapping[str, int | str]) -> list[XStat]:

@@ -14,11 +14,10 @@ import numpy as np
 
 from collector.merging.clocks import COLLECTIVE, collective_moments, in_order, shared_collective_name
 from collector.recording.collective_rows import collective_rows
-from collector.recording.cupti_enums import COPY_KINDS, MEMORY_KINDS
 from collector.recording.kernel_names import demangle
+from collector.recording.kind_names import copy_kind_name, memory_kind_name
 from collector.recording.recording import Recording
 from collector.recording.schema import ACTIVITY_TABLES
-from collector.stepstats.activity_arguments import name_in
 from collector.stepstats.labels import copy_label, memset_label
 from collector.stepstats.to_recording import has_recording
 
@@ -173,13 +172,14 @@ def _add(found: Found, recording: Recording, table: Table, names: Iterable[str])
 
 
 def _copy_name(copy: Any) -> str:
-    source, target = (name_in(MEMORY_KINDS, kind) for kind in (copy.src_kind, copy.dst_kind))
-    kind = name_in(COPY_KINDS, copy.copy_kind)
-    return copy_label(kind, copy.num_bytes, source, target, copy.src_device_id, copy.dst_device_id)
+    source, target = memory_kind_name(copy.src_kind), memory_kind_name(copy.dst_kind)
+    return copy_label(
+        copy_kind_name(copy.copy_kind), copy.num_bytes, source, target, copy.src_device_id, copy.dst_device_id
+    )
 
 
 def _memset_name(memset: Any) -> str:
-    return memset_label(memset.num_bytes, name_in(MEMORY_KINDS, memset.memory_kind))
+    return memset_label(memset.num_bytes, memory_kind_name(memset.memory_kind))
 
 
 def _sizes(sizes: list[int]) -> str:

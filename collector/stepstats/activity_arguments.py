@@ -12,13 +12,17 @@ from collector.recording.capture import ASYNC_NOT_KNOWN, NO_OBJECT
 from collector.recording.cupti_enums import (
     GRAPH_DEGREES,
     JIT_ENTRY_TYPES,
+    JIT_OPERATION_TYPES,
     LAUNCH_TYPES,
-    MEMORY_KINDS,
+    MEMORY_OPERATIONS,
     NVTX_RANGE_KINDS,
+    OVERHEAD_KINDS,
+    SYNC_TYPES,
 )
+from collector.recording.kind_names import kind_name, memory_kind_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
 
 Argument: TypeAlias = "tuple[str, int | str]"
 
@@ -52,11 +56,6 @@ def arguments_of(columns: Activity, texts: Sequence[str] = ()) -> list[Argument]
     return make(columns) if make else []
 
 
-def name_in(names: tuple[str, ...], value: int) -> str:
-    """The name of a value of an enumeration."""
-    return names[value] if value < len(names) else "<unknown>"
-
-
 def _of_kernel(columns: Activity) -> list[Argument]:
     arguments: list[Argument] = []
     if columns.grid_x or columns.block_x or columns.registers_per_thread:  # else a file of another program states none
@@ -70,7 +69,7 @@ def _of_kernel(columns: Activity) -> list[Argument]:
     if columns.cluster_x * columns.cluster_y * columns.cluster_z > 1:  # a cluster of one block is the normal case
         arguments.append(("cluster", f"{columns.cluster_x},{columns.cluster_y},{columns.cluster_z}"))
     if columns.launch_type:
-        arguments.append(("launch_type", name_in(LAUNCH_TYPES, columns.launch_type)))
+        arguments.append(("launch_type", kind_name(LAUNCH_TYPES, columns.launch_type)))
     return [*arguments, *_given(columns, "priority"), *_of_graph(columns)]
 
 
@@ -102,7 +101,7 @@ def _of_graph(columns: Activity) -> list[Argument]:
 
 
 def _degree(columns: Activity) -> list[Argument]:
-    degree = name_in(GRAPH_DEGREES, columns.graph_degree)
+    degree = kind_name(GRAPH_DEGREES, columns.graph_degree)
     return [("graph_degree", degree)] if degree else []
 
 
@@ -120,7 +119,7 @@ def _of_graph_launch(columns: Activity, texts: Sequence[str]) -> list[Argument]:
 def _of_nvtx_range(columns: Activity) -> list[Argument]:
     ends_elsewhere = columns.end_thread_id != columns.thread_id
     return [
-        ("kind", name_in(NVTX_RANGE_KINDS, columns.range_kind)),
+        ("kind", kind_name(NVTX_RANGE_KINDS, columns.range_kind)),
         ("thread", columns.thread_id),
         *([("end_thread", columns.end_thread_id)] if ends_elsewhere else []),
     ]
@@ -163,7 +162,12 @@ def _of_wait(columns: Activity) -> list[Argument]:
     arguments += _given(columns, event_sync="event_sync_id")
     if columns.stream_id != NO_OBJECT:
         arguments.append(("stream", columns.stream_id))
-    return [*arguments, ("context", columns.context_id), *_given(columns, "return_value")]
+    return [
+        *arguments,
+        ("context", columns.context_id),
+        *_given(columns, "return_value"),
+        *_without_name(columns, "sync_type", range(len(SYNC_TYPES))),
+    ]
 
 
 def _of_overhead(columns: Activity) -> list[Argument]:
@@ -175,19 +179,23 @@ def _of_overhead(columns: Activity) -> list[Argument]:
         ("context", columns.context_id, kind >= _OF_CONTEXT),
         ("stream", columns.stream_id, kind >= _OF_STREAM),
     ]
-    return [(key, value) for key, value, is_there in arguments if is_there]
+    return [
+        *((key, value) for key, value, is_there in arguments if is_there),
+        *_without_name(columns, "overhead_kind", OVERHEAD_KINDS),
+    ]
 
 
 def _of_jit_operation(columns: Activity) -> list[Argument]:
     return [
-        ("code", name_in(JIT_ENTRY_TYPES, columns.jit_entry_type)),
+        ("code", kind_name(JIT_ENTRY_TYPES, columns.jit_entry_type)),
         ("device", columns.device_id),
         *_given(columns, bytes="cache_bytes", jit="jit_id", process="process_id", thread="thread_id"),
+        *_without_name(columns, "jit_operation_type", range(len(JIT_OPERATION_TYPES))),
     ]
 
 
 def _of_memory_operation(columns: Activity) -> list[Argument]:
-    memory = name_in(MEMORY_KINDS, columns.memory_kind)
+    memory = memory_kind_name(columns.memory_kind)
     address = hex(columns.address)
     return [
         *_given(columns, bytes="num_bytes"),
@@ -197,7 +205,13 @@ def _of_memory_operation(columns: Activity) -> list[Argument]:
         *_given(columns, "is_async", "pool_type", context="context_id", stream="stream_id"),
         *([("pool", hex(columns.pool_address))] if columns.pool_address else []),
         *_given(columns, "pool_bytes", "pool_used_bytes"),
+        *_without_name(columns, "operation", range(len(MEMORY_OPERATIONS))),
     ]
+
+
+def _without_name(columns: Activity, column: str, named: Container[int]) -> list[Argument]:
+    """The kind of a row whose slice has the name of any kind, because a newer CUPTI added this one."""
+    return [] if getattr(columns, column) in named else [(column, getattr(columns, column))]
 
 
 def _given(columns: Activity, *same: str, **keys: str) -> list[Argument]:

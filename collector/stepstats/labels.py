@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from collector.recording.cupti_enums import COPY_KINDS, MEMORY_KINDS
+from collector.recording.kind_names import kind_number
 from collector.runtime.extension import convert_extension
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def gpu_work(names: Sequence[str], labels: Sequence[str]) -> list[LabelledWork]:
     """The work of GPU nodes, parsed from their names and labels."""
     work = []
     for kind, num_bytes, copied, source, target, *rest in convert_extension.gpu_labels(list(names), list(labels)):
-        kinds = (_NUMBERS.get(text, 0) for text in (copied, source, target))
+        kinds = (kind_number(_NUMBERS, text) or 0 for text in (copied, source, target))
         work.append(LabelledWork._make((kind, num_bytes, *kinds, *rest)))
     return work
 

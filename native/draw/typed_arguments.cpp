@@ -89,6 +89,7 @@ class Writer {
     if (activity_[Field::kStreamId] != kNone) add_number("stream", Field::kStreamId);
     add_number("context", Field::kContextId);
     add_number_if_any("return_value", Field::kReturnValue);
+    add_kind_without_name("sync_type", Field::kSyncType, stepstats::sync_type_text);
   }
   void add_overhead() {
     enum Object { kProcess = 1, kThread = 2, kDevice = 3, kContext = 4, kStream = 5 };
@@ -98,6 +99,7 @@ class Writer {
     if (object >= kDevice) add_number("device", Field::kDeviceId);
     if (object >= kContext) add_number("context", Field::kContextId);
     if (object >= kStream) add_number("stream", Field::kStreamId);
+    add_kind_without_name("overhead_kind", Field::kOverheadKind, stepstats::overhead_kind_text);
   }
   void add_jit_operation() {
     add_text("code", stepstats::jit_entry_type_text(activity_[Field::kJitEntryType]));
@@ -106,6 +108,7 @@ class Writer {
     add_number_if_any("jit", Field::kJitId);
     add_number_if_any("process", Field::kProcessId);
     add_number_if_any("thread", Field::kThreadId);
+    add_kind_without_name("jit_operation_type", Field::kJitOperationType, stepstats::jit_operation_type_text);
   }
   void add_memory_operation() {
     add_number_if_any("bytes", Field::kNumBytes);
@@ -121,6 +124,7 @@ class Writer {
     }
     add_number_if_any("pool_bytes", Field::kPoolBytes);
     add_number_if_any("pool_used_bytes", Field::kPoolUsedBytes);
+    add_kind_without_name("operation", Field::kOperation, stepstats::memory_operation_text);
   }
   void add_nvtx_range() {
     add_text("kind", stepstats::nvtx_range_kind_text(activity_[Field::kRangeKind]));
@@ -154,6 +158,10 @@ class Writer {
   void add_call() { add_number_if_any("return_value", Field::kReturnValue); }
 
  private:
+  // The kind of a row whose slice has the name of any kind, because a newer CUPTI added this one.
+  void add_kind_without_name(std::string_view key, Field field, std::string_view (*text_of)(int64_t)) {
+    if (text_of(activity_[field]) == text_of(0)) add_number_if_any(key, field);
+  }
   void add_async() {
     constexpr int64_t kNotKnown = UINT8_MAX;  // in files of other programs
     if (activity_[Field::kIsAsync] != kNotKnown) add_number("is_async", Field::kIsAsync);

@@ -578,6 +578,28 @@ def test_copies_between_kinds_of_memory(export):
     assert table.dst_kind.tolist() == [3, 2, 0]
 
 
+def test_numbers_of_kinds_without_a_known_meaning_are_kept_as_text(export):
+    """Numbers of Nsight Systems that CUPTI's numbers have no equivalent for: a newer version added them."""
+    times = "start INTEGER, end INTEGER, correlationId INTEGER, globalPid INTEGER"
+    recording = collector.load(export({
+        "StringIds": strings(),
+        "CUPTI_ACTIVITY_KIND_MEMCPY": (
+            f"{times}, copyKind INTEGER, srcKind INTEGER, dstKind INTEGER",
+            [(1, 2, 1, 0, 13, 7, 0), (3, 4, 2, 0, 99, 8, 42)],
+        ),
+        "CUPTI_ACTIVITY_KIND_MEMSET": (f"{times}, memKind INTEGER", [(5, 6, 3, 0, 9), (7, 8, 4, 0, 2)]),
+        "CUPTI_ACTIVITY_KIND_OVERHEAD": (
+            "start INTEGER, end INTEGER, globalTid INTEGER, correlationId INTEGER, overheadType INTEGER",
+            [(9, 10, 7, 0, 77), (11, 12, 7, 0, 2)],
+        ),
+    })).recording  # fmt: skip
+    kept = {table: [recording.arguments.of_row(table, row) for row in (0, 1)] for table in ("memcpys", "memsets")}
+    assert kept["memcpys"] == [{}, {"copyKind": "99", "srcKind": "8", "dstKind": "42"}]
+    assert kept["memsets"] == [{"memKind": "9"}, {}]
+    assert [recording.arguments.of_row("overheads", row) for row in (0, 1)] == [{"overheadType": "77"}, {}]
+    assert recording.overheads.overhead_kind.tolist() == [0, 1]
+
+
 # --- damaged and hostile ones
 
 

@@ -13,35 +13,9 @@ from reference.any_recording import recordings
 from support.properties import examples
 
 from collector.formats.loading import load
-from collector.recording.cupti_enums import (
-    COPY_KINDS,
-    GRAPH_DEGREES,
-    JIT_ENTRY_TYPES,
-    JIT_OPERATION_TYPES,
-    LAUNCH_TYPES,
-    MEMORY_KINDS,
-    MEMORY_OPERATIONS,
-    NVTX_RANGE_KINDS,
-    OVERHEAD_KINDS,
-    SYNC_TYPES,
-)
 from collector.timeline import chrome_trace
 
 _OF_GRAPHS = ("graph_id", "graph_node_id", "graph_degree")
-_ENUMS = {
-    "copy_kind": len(COPY_KINDS),
-    "src_kind": len(MEMORY_KINDS),
-    "dst_kind": len(MEMORY_KINDS),
-    "memory_kind": len(MEMORY_KINDS),
-    "sync_type": len(SYNC_TYPES),
-    "operation": len(MEMORY_OPERATIONS),
-    "jit_operation_type": len(JIT_OPERATION_TYPES),
-    "jit_entry_type": len(JIT_ENTRY_TYPES),
-    "range_kind": len(NVTX_RANGE_KINDS),
-    "launch_type": len(LAUNCH_TYPES),
-    "graph_degree": len(GRAPH_DEGREES),
-}
-"""Column -> the number of its values that have a name; all others are drawn without it."""
 SHOWN = {
     "kernels": (
         "device_id", "stream_id", "context_id", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z",
@@ -79,8 +53,8 @@ _NAMED = ("annotations", "nvtx_ranges", "other_ranges")
 
 
 def shown(recording, table):
-    """The rows of a table with the columns that slices state; values without a text or JSON number, and impossible
-    shapes and sizes, are 0."""
+    """The rows of a table with the columns that slices state; values without a JSON number, and impossible shapes and
+    sizes, are 0."""
     rows, found = getattr(recording, table), Counter()
     offset_ns = recording.clock.offset_ns
     names = rows.recorded_names() if table in _NAMED else [""] * len(rows)
@@ -91,12 +65,8 @@ def shown(recording, table):
             value = getattr(row, column)
             if column[:-1] in ("grid_", "block_") and min(getattr(row, f"{column[:-1]}{axis}") for axis in "xyz") < 0:
                 value = 0
-            if column in _ENUMS and value >= _ENUMS[column]:
-                value = 0
             if column.endswith("_shared_bytes"):
                 value = max(value, 0)
-            if column == "overhead_kind" and value not in OVERHEAD_KINDS:
-                value = 0
             if value >= _LARGEST.get(column, 1 << 64):
                 value = 0
             values.append(value)

@@ -9,9 +9,9 @@ from enum import IntEnum
 from typing import Any
 
 from collector.protos import Activity as RecordedActivity
-from collector.recording.cupti_enums import COPY_KINDS, MEMORY_KINDS
 from collector.recording.kernel_names import demangle
-from collector.stepstats.activity_arguments import arguments_of, name_in
+from collector.recording.kind_names import copy_kind_name, memory_kind_name
+from collector.stepstats.activity_arguments import arguments_of
 from collector.stepstats.labels import parse_op_label
 from collector.timeline.tensorflow_rules import is_tracer_device
 
@@ -251,16 +251,16 @@ def _gpu_columns(node: Any, name: str, op: str, kernel_names: Sequence[str]) -> 
         return Activity(name, "kernel", "" if whole == name else whole, op, details=details)
     num_bytes = columns.num_bytes if columns.num_bytes else -1
     if columns.kind == RecordedActivity.MEMSET:
-        memory = name_in(MEMORY_KINDS, columns.memory_kind)
+        memory = memory_kind_name(columns.memory_kind)
         return Activity(name, "memset", op=op, num_bytes=num_bytes, target=memory, details=details)
     return Activity(
         name,
         "memcpy",
         op=op,
         num_bytes=num_bytes,
-        copy_kind=name_in(COPY_KINDS, columns.copy_kind),
-        source=name_in(MEMORY_KINDS, columns.src_kind),
-        target=name_in(MEMORY_KINDS, columns.dst_kind),
+        copy_kind=copy_kind_name(columns.copy_kind),
+        source=memory_kind_name(columns.src_kind),
+        target=memory_kind_name(columns.dst_kind),
         details=details,
     )
 

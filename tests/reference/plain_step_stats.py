@@ -18,10 +18,8 @@ from collector.recording.annotation_details import Details, resolve
 from collector.recording.api_functions import plain_api_name
 from collector.recording.cupti_enums import (
     ANNOTATION_EXTERNAL_KIND,
-    COPY_KINDS,
     DEVICE_MEMORY,
     JIT_OPERATION_TYPES,
-    MEMORY_KINDS,
     MEMORY_OPERATIONS,
     OVERHEAD_KINDS,
     RELEASE,
@@ -29,6 +27,7 @@ from collector.recording.cupti_enums import (
 )
 from collector.recording.graph_paths import path_with_capture
 from collector.recording.kernel_names import demangle, short_name
+from collector.recording.kind_names import copy_kind_name, memory_kind_name
 from collector.recording.schema import ACTIVITY_KINDS, ACTIVITY_TABLES
 from collector.stepstats.labels import copy_label, kernel_label, memset_label, node_name, op_label, op_of
 from collector.stepstats.typed_columns import NODE_COLUMNS, field_of, kind_of
@@ -264,14 +263,10 @@ def _named(recording: Recording, table: str, row: Any) -> tuple[str, str]:
         grid, block = (row.grid_x, row.grid_y, row.grid_z), (row.block_x, row.block_y, row.block_z)
         return short_name(name), kernel_label(demangle(name), row.registers_per_thread, shared, grid, block)
     if table == "memcpys":
-        kind = _text(COPY_KINDS, row.copy_kind)
-        ends = _text(MEMORY_KINDS, row.src_kind), _text(MEMORY_KINDS, row.dst_kind)
+        kind = copy_kind_name(row.copy_kind)
+        ends = memory_kind_name(row.src_kind), memory_kind_name(row.dst_kind)
         return f"MEMCPY{kind}", copy_label(kind, row.num_bytes, *ends, row.src_device_id, row.dst_device_id)
-    return "MEMSET", memset_label(row.num_bytes, _text(MEMORY_KINDS, row.memory_kind))
-
-
-def _text(texts: tuple[str, ...], value: int) -> str:
-    return texts[value] if value < len(texts) else "<unknown>"
+    return "MEMSET", memset_label(row.num_bytes, memory_kind_name(row.memory_kind))
 
 
 def _untyped(nodes: list[NodeExecStats]) -> list[NodeExecStats]:

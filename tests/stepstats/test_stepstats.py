@@ -103,8 +103,8 @@ def test_any_part_of_a_launch_shape_is_stated(build, tmp_path, stated):
         ),
         (
             {"copy_kind": 99, "src_kind": 99, "dst_kind": 0},
-            "MEMCPY<unknown>",
-            "MEMCPY<unknown> 4096 bytes (<unknown> to Unknown)",
+            "MEMCPYkind 99",
+            "MEMCPYkind 99 4096 bytes (kind 99 to Unknown)",
         ),
     ],
 )

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "kinds/unlisted_text.h"
+
 namespace collector::stepstats {
 
 // Activity.Kind: the table of an activity.
@@ -189,6 +191,7 @@ inline constexpr ActivityColumn kActivityColumns[] = {
 
 constexpr std::string_view copy_kind_text(int64_t value) {
   switch (value) {
+    case 0: return "<unknown>";
     case 1: return "HtoD";
     case 2: return "DtoH";
     case 3: return "HtoA";
@@ -199,7 +202,7 @@ constexpr std::string_view copy_kind_text(int64_t value) {
     case 8: return "DtoD";
     case 9: return "HtoH";
     case 10: return "PtoP";
-    default: return "<unknown>";
+    default: return unlisted_text(value);
   }
 }
 
@@ -213,7 +216,7 @@ constexpr std::string_view memory_kind_text(int64_t value) {
     case 5: return "Managed";
     case 6: return "DeviceStatic";
     case 7: return "ManagedStatic";
-    default: return "<unknown>";
+    default: return unlisted_text(value);
   }
 }
 
@@ -222,7 +225,7 @@ constexpr std::string_view launch_type_text(int64_t value) {
     case 0: return "regular";
     case 1: return "cooperative";
     case 2: return "cooperative multi-device";
-    default: return "<unknown>";
+    default: return unlisted_text(value);
   }
 }
 
@@ -270,9 +273,10 @@ constexpr std::string_view jit_operation_type_text(int64_t value) {
 
 constexpr std::string_view jit_entry_type_text(int64_t value) {
   switch (value) {
+    case 0: return "<unknown>";
     case 1: return "PTX to cubin";
     case 2: return "NVVM IR to PTX";
-    default: return "<unknown>";
+    default: return unlisted_text(value);
   }
 }
 
@@ -283,7 +287,7 @@ constexpr std::string_view graph_degree_text(int64_t value) {
     case 2: return "rekeyed";
     case 3: return "launch";
     case 4: return "whole graph";
-    default: return "<unknown>";
+    default: return unlisted_text(value);
   }
 }
 
@@ -297,15 +301,16 @@ constexpr std::string_view graph_change_text(int64_t value) {
     case 5: return "destroyed";
     case 6: return "graph updated";
     case 7: return "parameters set";
-    default: return "<unknown>";
+    default: return unlisted_text(value);
   }
 }
 
 constexpr std::string_view nvtx_range_kind_text(int64_t value) {
   switch (value) {
+    case 0: return "Range";
     case 1: return "Start/End Range";
     case 2: return "Mark";
-    default: return "Range";
+    default: return unlisted_text(value);
   }
 }
 
