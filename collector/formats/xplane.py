@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO
@@ -12,6 +13,8 @@ from collector.stepstats.varint import field_head
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+PROCESSES = "line_processes"
+"""The stat of a plane that states the process of the calls on its lines, by the lines' numbers, as JSON."""
 _LARGEST = (1 << 64) - 1
 _PICOSECONDS = 1000
 _NO_STREAM = 1_000_000_000
@@ -26,6 +29,8 @@ class Line:
     name: str
     contents: dict[str, None] = field(default_factory=dict)
     """The kinds of work on a stream, in order of appearance."""
+    process: int = 0
+    """The process of the calls on a thread; 0: not known."""
     pieces: list[tuple[int, int]] = field(default_factory=list)
     """Position in the spool and length in bytes."""
 
@@ -107,6 +112,9 @@ class Plane:
 
     def write(self, file: BinaryIO) -> None:
         """The plane as a field of XSpace."""
+        processes = {line.number: line.process for line in self.lines.values() if line.process}
+        if processes:
+            self.plane.stats.add(metadata_id=self.stat(PROCESSES), str_value=json.dumps(processes))
         rest = self.plane.SerializeToString(deterministic=True)
         starts = []
         for line in self.lines.values():

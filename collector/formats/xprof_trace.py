@@ -14,7 +14,7 @@ import numpy as np
 
 from collector.formats.capture_builder import device_ids, is_api_name
 from collector.formats.chrome_dialects import XPROF_GPU
-from collector.formats.chrome_events import per_place, text
+from collector.formats.chrome_events import LARGEST_ID, per_place, text
 from collector.formats.free_numbers import FreeNumbers
 from collector.formats.profiler_dialect import (
     CALL,
@@ -37,7 +37,7 @@ from collector.formats.xprof_details import TABLES, num_bytes_in, number_in, sha
 from collector.recording.capture import ASYNC_NOT_KNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     import numpy.typing as npt
 
@@ -111,10 +111,18 @@ class XprofDialect(ProfilerDialect):
     def _process_numbers(self) -> list[int]:
         """The process of each track: profiles of ours have the threads of several processes in one plane."""
         owners = (found[0] if (found := _OWNER.match(thread)) else "" for thread in self._track_threads)
-        tracks = list(zip(super()._process_numbers, owners, strict=True))
+        tracks = list(zip(super()._process_numbers, owners, self._stated_processes(), strict=True))
         numbers = FreeNumbers()
-        number_of = {process: numbers.take(process[0]) for process in dict.fromkeys(tracks)}
+        processes = sorted(dict.fromkeys(tracks), key=lambda process: not process[2])  # the stated ones come first
+        number_of = {process: numbers.take(process[2] or process[0]) for process in processes}
         return [number_of[process] for process in tracks]
+
+    def _stated_processes(self) -> Iterator[int]:
+        """The process that profiles of ours state of each track; 0 where it is not known."""
+        threads = self.found.described_threads
+        for track in self.found.tracks:
+            stated = threads.get(track, {}).get("process") if all(isinstance(part, int) for part in track) else None
+            yield stated if type(stated) is int and 0 < stated <= LARGEST_ID else 0
 
     @cached_property
     def _track_devices(self) -> Numbers:

@@ -1,9 +1,10 @@
 """Steps as XSpace (``.xplane.pb``), the format of XProf and TensorBoard's profiler.
 
-Each GPU is a plane with one line for each stream; kernels carry their launch shape as XProf's stat ``kernel_details``
-and the op they were launched for as ``tf_op``. The host is a plane with one line for each thread, and one line with the
-time of each step. GPU work in a step names the step as its cause; from this XProf derives the steps of each GPU and its
-table of step times. The tools require a file in a folder of its own: ``LOGDIR/plugins/profile/RUN/HOST.xplane.pb``.
+Each GPU is a plane with one line for each stream and for each row beside the streams; kernels carry their launch shape
+as XProf's stat ``kernel_details`` and the op they were launched for as ``tf_op``. The host is a plane with one line for
+each thread, and one line with the time of each step. GPU work in a step names the step as its cause; from this XProf
+derives the steps of each GPU and its table of step times. The tools require a file in a folder of its own:
+``LOGDIR/plugins/profile/RUN/HOST.xplane.pb``.
 
 Events wait in a temporary file until all steps are there, so that memory is bounded by the largest step.
 """
@@ -21,7 +22,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from collector.formats.stated_origin import stated_origin
-from collector.formats.xplane import Plane
+from collector.formats.xplane import Line, Plane
 from collector.protos import Activity
 from collector.protos.xplane_pb2 import XLine, XPlane, XSpace, XStat
 from collector.recording.kind_names import copy_kind_name, memory_kind_name
@@ -52,6 +53,8 @@ _COPY = re.compile(r"MEMCPY(kind \d+|\w+|<unknown>)|Memcpy(\w+)")
 _NUM_BYTES = re.compile(r"\b(?:bytes|size):(\d+)\b|\b(\d+) bytes\b")
 
 _ALL_STREAMS = "stream:all"
+_SIDE_ROWS = ("annotations", "graphs")
+"""Rows of a GPU beside its streams: ranges of other programs' traces, and launches of graphs."""
 _TASK = re.compile(r"/task:(\d+)/")
 _STEPS_DEVICE = re.compile(r"Steps/(?:(rank \d+)|steps)|(?:(rank \d+) )?Steps")
 """The device of a merged trace that says when steps were; of which rank, where there are several. The second form is
@@ -198,10 +201,13 @@ class XSpaceWriter:
             if gpu is None or row is None:  # the host, or TensorFlow's ops placed on a GPU: the time the host took
                 whose = owner or (split_prefix(device.device)[0].strip("/") if any(tasks) else "")
                 drawn, without = _add_threads(self._host, whose, device, place, part)
-            elif (gpu["prefix"], gpu["ordinal"]) not in with_streams or _is_stream(row):
-                whose = owner or (gpu["prefix"].strip("/") if several else "")
+            elif row in _SIDE_ROWS or _is_stream(row) or (gpu["prefix"], gpu["ordinal"]) not in with_streams:
+                plane = self._gpu(int(gpu["ordinal"]), owner or (gpu["prefix"].strip("/") if several else ""))
                 known = activities.get((gpu["prefix"], gpu["ordinal"]), {}).get(row, [])
-                drawn, without = _add_stream(self._gpu(int(gpu["ordinal"]), whose), row, device, place, known, part)
+                if row in _SIDE_ROWS:
+                    drawn, without = _add_side_row(plane, row, device, place, part)
+                else:
+                    drawn, without = _add_stream(plane, row, device, place, known, part)
             else:
                 continue
             slices += drawn
@@ -508,25 +514,64 @@ def _kernel_details(details: dict[str, str]) -> str:
     )
 
 
-def _add_threads(host: Plane, owner: str, device: DeviceStepStats, place: int, part: _Part) -> tuple[int, int]:
-    """Add a line for each thread; return the numbers of nodes drawn and of nodes without a possible time."""
+def _add_side_row(built: Plane, row: str, device: DeviceStepStats, place: int, part: _Part) -> tuple[int, int]:
+    """Add a line for each thread of a row beside the streams; return what `_add_threads` returns.
+
+    The events have neither a correlation id nor a step: XProf would add them to the times of the GPU's work.
+    """
     lines: dict[int, XLine] = {}
     timed, left_out = _timed(device, place, part)
-    side = _SIDE_DEVICE.search(device.device)
     for node, times, columns, index in timed:
-        stats = [host.text("timeline_label", node.timeline_label)] if node.timeline_label else []
-        if columns.kind in _KINDS:
-            stats.append(host.text("collector_activity", _KINDS[columns.kind]))
-        stats += _stats_of(host, dict(arguments_of(columns, part.texts)))
+        stats = _row_stats(built, node, columns, (place, index), part)
+        built.put(lines.setdefault(node.thread_id, XLine()), node.node_name or "unknown", times, stats)
+    for thread, events in lines.items():
+        built.keep(built.line(row, thread, device.thread_names.get(thread) or row, -1), events)
+    return len(timed), left_out
+
+
+def _add_threads(host: Plane, owner: str, device: DeviceStepStats, place: int, part: _Part) -> tuple[int, int]:
+    """Add a line for each thread; return the numbers of nodes drawn and of nodes without a possible time.
+
+    Calls of another process on a thread of the same number have a line of their own.
+    """
+    lines: dict[str | int, tuple[Line, XLine]] = {}
+    timed, left_out = _timed(device, place, part)
+    side = _SIDE_DEVICE.search(device.device)
+
+    def line_of(row: str | int, name: str) -> tuple[Line, XLine]:
+        if row not in lines:
+            title = f"{owner} {name}".lstrip()
+            lines[row] = host.line(f"{owner} {device.device}", row, title, len(host.lines) + 1), XLine()
+        return lines[row]
+
+    for node, times, columns, index in timed:
+        stats = _row_stats(host, node, columns, (place, index), part)
         event = part.event_records.get(node.correlation_id)
-        if event is not None and columns.kind == Activity.API_CALL:
+        is_call = columns.kind == Activity.API_CALL
+        if event is not None and is_call:
             stats += [host.number("event", event["event_id"]), host.number("stream", event["stream_id"])]
         if node.correlation_id:
             stats.append(_correlation(host, node, part, place))
-        stats += _flow(host, part, (place, index))
-        host.put(lines.setdefault(node.thread_id, XLine()), node.node_name or "unknown", times, stats)
-    for thread, events in lines.items():
+        thread = node.thread_id
         name = device.thread_names.get(thread) or (side[1] if side else f"{device.device} thread {thread}")
-        line = host.line(f"{owner} {device.device}", thread, f"{owner} {name}".lstrip(), len(host.lines) + 1)
+        line, events = line_of(thread, name)
+        if is_call and columns.process_id:
+            if line.process not in (0, columns.process_id):
+                other = f"of process {columns.process_id}"
+                line, events = line_of(f"{thread} {other}", f"{name} {other}")
+            line.process = columns.process_id
+        host.put(events, node.node_name or "unknown", times, stats)
+    for line, events in lines.values():
         host.keep(line, events)
     return len(timed), left_out
+
+
+def _row_stats(
+    built: Plane, node: NodeExecStats, columns: Activity, place: tuple[int, int], part: _Part
+) -> list[XStat]:
+    """The stats of a row that is no work on a stream."""
+    stats = [built.text("timeline_label", node.timeline_label)] if node.timeline_label else []
+    if columns.kind in _KINDS:
+        stats.append(built.text("collector_activity", _KINDS[columns.kind]))
+    stats += _stats_of(built, dict(arguments_of(columns, part.texts)))
+    return stats + _flow(built, part, place)

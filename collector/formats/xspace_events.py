@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from google.protobuf.message import DecodeError
 
 from collector.formats.chrome_events import LARGEST_ID, ChromeEvents, value_of
+from collector.formats.xplane import PROCESSES
 from collector.protos.xplane_pb2 import XPlane
 from collector.recording.possible_times import is_wall_time
 from collector.stepstats.salvage import WireError, fields
@@ -74,9 +75,13 @@ class _DrawnEvents:
             stated = about.get(_PROFILE_START, 0)
             start_ns = start_ns or (stated if isinstance(stated, int) else 0)
             self._stated = self._stated or str(about.get(_STATED, ""))
+            processes = value_of(str(about.get(PROCESSES, "")))
+            processes = processes if isinstance(processes, dict) else {}
             yield _written(_name("process_name", plane.name, pid=process))
             for thread, line in enumerate(plane.lines, start=1):
-                yield _written(_name("thread_name", line.display_name or line.name, pid=process, tid=thread))
+                named = _name("thread_name", line.display_name or line.name, pid=process, tid=thread)
+                named["args"]["process"] = processes.get(str(line.id))
+                yield _written(named)
                 is_absolute |= is_wall_time(line.timestamp_ns)
                 place = {"pid": process, "tid": thread}
                 yield b"".join(_written(self._event(plane, line, event, texts) | place) for event in line.events)

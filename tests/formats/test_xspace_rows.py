@@ -1,0 +1,131 @@
+"""XSpace profiles: rows of a GPU beside its streams, and the processes of calls, come back."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import collector
+from collector.formats.step import RecordingSource, Step
+from collector.protos.xplane_pb2 import XSpace
+
+EPOCH_NS = 1_700_000_000_000_000_000
+
+
+@pytest.fixture
+def converted(tmp_path):
+    """The recording of a step that was written as XSpace, and the profile."""
+
+    def convert(step):
+        step.save(tmp_path / "step.xplane.pb")
+        space = XSpace.FromString((tmp_path / "step.xplane.pb").read_bytes())
+        return collector.load(tmp_path / "step.xplane.pb").recording, space
+
+    return convert
+
+
+def events_of(space, plane_name):
+    """Line -> the names of its events, and those of their stats."""
+    plane = next(plane for plane in space.planes if plane.name == plane_name)
+    return {
+        line.name: [
+            (
+                plane.event_metadata[event.metadata_id].name,
+                {plane.stat_metadata[stat.metadata_id].name for stat in event.stats},
+            )
+            for event in line.events
+        ]
+        for line in plane.lines
+    }
+
+
+def a_profile(tmp_path):
+    """A trace of PyTorch with annotations on two streams of two GPUs, and a kernel of each."""
+    events = []
+    for gpu in (0, 1):
+        for stream in (7, 20):
+            place = {"ph": "X", "pid": gpu, "tid": stream, "args": {"device": gpu, "stream": stream, "correlation": 3}}
+            events.append({**place, "cat": "kernel", "name": "k", "ts": 10 * stream, "dur": 5})
+            events.append({**place, "cat": "gpu_user_annotation", "name": f"step {gpu}", "ts": 10 * stream, "dur": 8})
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps({"traceEvents": events, "baseTimeNanoseconds": EPOCH_NS, "schemaVersion": 1}))
+    return path
+
+
+def ranges_of(recording):
+    strings = recording.strings
+    offset_ns = recording.clock.offset_ns
+    return sorted(
+        (strings[row.device_name_id], strings[row.thread_name_id], strings[row.name_id], row.start_ns + offset_ns)
+        for row in recording.other_ranges
+        if strings[row.device_name_id].startswith("/gpu")
+    )
+
+
+def test_annotations_of_a_gpu_with_streams_come_back(converted, tmp_path):
+    step = collector.load(a_profile(tmp_path))
+    found, space = converted(step)
+    assert ranges_of(found) == ranges_of(step.recording)
+    assert len(found.kernels) == 4
+    rows = ["Stream #20(Compute)", "Stream #7(Compute)", "annotations of stream 20", "annotations of stream 7"]
+    assert sorted(events_of(space, "/device:GPU:1")) == rows
+
+
+def test_xprof_takes_no_annotation_for_work_of_the_gpu(converted, tmp_path):
+    """XProf adds events with a correlation id and a step to the times of the step."""
+    _, space = converted(collector.load(a_profile(tmp_path)))
+    ((name, stats),) = events_of(space, "/device:GPU:0")["annotations of stream 7"]
+    assert name == "step 0"
+    assert not stats & {"correlation_id", "_c", "_ct", "kernel_details", "memset_details"}
+
+
+@pytest.mark.parametrize("has_streams", [False, True])
+def test_launches_of_graphs_are_rows_of_their_gpu(build, start_ns, converted, has_streams):
+    if has_streams:
+        build.kernel("k", 100, 50)
+    build.raw("graph_launches", start_ns=start_ns, end_ns=start_ns + 500, graph_id=4, stream_id=7, correlation_id=2)
+    found, space = converted(Step(RecordingSource(build.recording())))
+    assert (len(found.kernels), len(found.memsets)) == (has_streams, 0)
+    assert [row[:3] for row in ranges_of(found)] == [("/gpu:0/annotations", "graphs", "graph 4")]
+    ((name, stats),) = events_of(space, "/device:GPU:0")["graphs"]
+    assert (name, "correlation_id" in stats) == ("graph 4", False)
+
+
+def test_calls_of_several_processes_come_back_with_their_process(build, converted, tmp_path):
+    for process, thread in ((100, 11), (200, 12)):
+        build.call("cudaLaunchKernel", thread, process_id=process, thread_id=thread, correlation_id=thread)
+        build.call("cuInit", 100 + thread, process_id=process, thread_id=thread)
+        build.raw("annotations", start_ns=EPOCH_NS, end_ns=EPOCH_NS + 9, thread_id=thread, name_id=build.text("a"))
+    recording = build.recording()
+    found, space = converted(Step(RecordingSource(recording)))
+    assert processes_of(found) == processes_of(recording)
+    assert len(events_of(space, "/host:CPU")) == 3  # the annotations of a thread are on its line; steps have one
+    found.save(tmp_path / "again.xplane.pb")
+    assert processes_of(collector.load(tmp_path / "again.xplane.pb").recording) == processes_of(recording)
+
+
+def processes_of(recording):
+    offset_ns = recording.clock.offset_ns
+    names = recording.api_calls.recorded_names()
+    return sorted(
+        (name, row.start_ns + offset_ns, row.process_id) for name, row in zip(names, recording.api_calls, strict=True)
+    )
+
+
+def test_calls_of_two_processes_on_one_thread_id_are_on_two_lines(build, converted):
+    build.call("cuInit", 10, process_id=100, thread_id=11).call("cuInit", 900, process_id=200, thread_id=11)
+    recording = build.recording()
+    found, space = converted(Step(RecordingSource(recording)))
+    assert processes_of(found) == processes_of(recording)
+    assert sorted(events_of(space, "/host:CPU")) == ["Steps", "thread 11", "thread 11 of process 200"]
+
+
+def test_ranks_of_a_merged_profile_may_have_the_same_process_id(build, tmp_path):
+    build.call("cuInit", 10, process_id=100, thread_id=11)
+    for rank in (0, 1):
+        Step(RecordingSource(build.recording()), rank=rank).save(tmp_path / f"rank{rank}.pb")
+    collector.merge([tmp_path / "rank0.pb", tmp_path / "rank1.pb"], tmp_path / "all.xplane.pb")
+    processes = collector.load(tmp_path / "all.xplane.pb").recording.api_calls.process_id.tolist()
+    assert processes[0] == 100
+    assert len(set(processes)) == 2
