@@ -66,6 +66,7 @@ class StepsWriter(Protocol):
         number: int,
         shift_ns: int,
         owner: str,
+        run: str,
         together: bool,
         objects: Mapping[str, Sequence[ObjectRow]] | None,
         texts: Sequence[str],

@@ -49,10 +49,12 @@ _STREAM = re.compile(r"Stream #([0-9]{1,9})\b")
 _COPY = re.compile(r"Memcpy([HDAP])2([HDAP])")
 _PYTHON_FUNCTION = "$"
 """Prefix of the names of functions that the Python tracer recorded."""
-_OTHER_ROW = re.compile(r"(?:(?:rank|process) \d+ )?(?:step \d+ )?(?:Steps|waits|overheads|jit|memory|nvtx)")
+_OF_STEP = r"(?:(?:(?:run \S+ )?rank|process) \d+ )?(?:step \d+ )?"
+"""The run, rank or process and the step of a merged profile before the name of a thread."""
+_OTHER_ROW = re.compile(_OF_STEP + "(?:Steps|waits|overheads|jit|memory|nvtx)")
 """Threads of the host, in our own profiles, that hold neither calls nor annotations; of several ranks, or of several
 steps that begin together, each has such threads."""
-_OWNER = re.compile(r"job:[^/]+/replica:\d+/task:\d+ |(?:(?:rank|process) \d+ )?(?:step \d+ )?")
+_OWNER = re.compile(r"job:[^/]+/replica:\d+/task:\d+ |" + _OF_STEP)
 """What the threads of the host of our own profiles have before their names, if they are of several processes."""
 _OPS = ("tf_op", "level 0", "hlo_op", "annotation")
 """Arguments that name the op, the first that is there counts."""

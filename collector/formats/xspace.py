@@ -55,8 +55,8 @@ _NUM_BYTES = re.compile(r"\b(?:bytes|size):(\d+)\b|\b(\d+) bytes\b")
 _ALL_STREAMS = "stream:all"
 _SIDE_ROWS = ("annotations", "graphs")
 """Rows of a GPU beside its streams: ranges of other programs' traces, and launches of graphs."""
-_TASK = re.compile(r"/task:(\d+)/")
-_STEPS_DEVICE = re.compile(r"Steps/(?:(rank \d+)|steps)|(?:(rank \d+) )?Steps")
+_TASK = re.compile(r"/job:([^/]+)/replica:\d+/task:(\d+)/")
+_STEPS_DEVICE = re.compile(r"Steps/(?:((?:run \S+ )?rank \d+)|steps)|(?:(rank \d+) )?Steps")
 """The device of a merged trace that says when steps were; of which rank, where there are several. The second form is
 that of older traces."""
 _STEP_NAME = re.compile(r"step (\d{1,18})")
@@ -126,7 +126,7 @@ class XSpaceWriter:
         self._gpus: dict[tuple[str, int], Plane] = {}
         self._host = self._plane("/host:CPU")
         self._steps: dict[tuple[str, int, int], list[int]] = {}
-        """Owner, number and place among its like of a step -> number as cause, first start, last end."""
+        """Run or owner, number and place among its like of a step -> number as cause, first start, last end."""
         self._like: Counter[tuple[str, int]] = Counter()
         self._tasks = 0
         self._flows = 0
@@ -148,6 +148,7 @@ class XSpaceWriter:
         number: int = 0,
         shift_ns: int = 0,
         owner: str = "",
+        run: str = "",
         together: bool = True,
         objects: Mapping[str, Sequence[ObjectRow]] | None = None,
         texts: Sequence[str] = (),
@@ -159,7 +160,8 @@ class XSpaceWriter:
             number: of the step. What was read from a merged trace has steps of its own.
             shift_ns: added to its times.
             owner: put after the names of its GPUs and before those of its threads; each has planes of its own.
-            together: the step of this number is one for all owners.
+            run: of several runs, the one that it is of.
+            together: the step of this number is one for all owners of the run.
             objects: the rows of `collector.stepstats.object_tables`, where they were recorded.
             texts: the strings of the step's recording, if it has one.
         """
@@ -168,9 +170,10 @@ class XSpaceWriter:
         first_ns, last_ns = step_bounds(times) or (self.origin_ns, self.origin_ns)
         marked_steps = _marked_steps(step, times)
         marks = marked_steps or {"": [(first_ns, last_ns, number)]}
+        group = run if together else None
         causes = {
             rank: [
-                (start_ns, self._step(owner or rank, marked, start_ns + shift_ns, end_ns + shift_ns, together))
+                (start_ns, self._step(owner or rank, group, marked, start_ns + shift_ns, end_ns + shift_ns))
                 for start_ns, end_ns, marked in own
             ]
             for rank, own in marks.items()
@@ -280,10 +283,10 @@ class XSpaceWriter:
             self._gpus[owner, ordinal] = self._plane(f"/device:GPU:{ordinal} {owner}".rstrip())
         return self._gpus[owner, ordinal]
 
-    def _step(self, owner: str, number: int, first_ns: int, last_ns: int, together: bool) -> int:
-        """The number by which a step is named as a cause."""
+    def _step(self, owner: str, run: str | None, number: int, first_ns: int, last_ns: int) -> int:
+        """The number by which a step is named as a cause: one of all owners in a run; of each owner if that is None."""
         self._like[owner, number] += 1
-        key = ("" if together else owner, number, self._like[owner, number])
+        key = (owner if run is None else run, number, self._like[owner, number])
         self.end_ns = max(self.end_ns, last_ns)
         step = self._steps.setdefault(key, [len(self._steps) + 1, first_ns, last_ns])
         step[1:] = min(step[1], first_ns), max(step[2], last_ns)
@@ -397,7 +400,8 @@ def _add_stream(
     """Add the events of one line of a GPU; return the numbers of nodes drawn and of nodes without a possible time."""
     number = re.fullmatch(r"stream:(\d{1,9})", row)
     task = _TASK.search(device.device)
-    rank = f"rank {task[1]}" if task else ""
+    of_run = f"run {task[1]} rank {task[2]}" if task else ""
+    rank = of_run if of_run in part.causes or task is None else f"rank {task[2]}"
     line = built.line("", row, f"Stream #{row.removeprefix('stream:')}", int(number[1]) if number else -1)
     events = XLine()
     timed, left_out = _timed(device, place, part, known)

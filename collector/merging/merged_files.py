@@ -41,8 +41,10 @@ class Placed:
     """A step with its position on the common time axis."""
 
     number: int
+    run: str
+    """Empty if there are not several runs."""
     rank: str
-    """``rank 3``; empty if there is only one rank."""
+    """``rank 3``, of several runs ``run tuesday rank 3``; empty if there is only one rank."""
     owner: str
     """Prefix of its processes' names, which distinguishes them from those of other steps."""
     base_ns: int
@@ -180,12 +182,13 @@ class _DrawnFile:
             sampled=(),
         )
         if self._layout == "sequence":
-            first: dict[int, int] = {}
+            first: dict[str, int] = {}
             for step in self._steps:
                 start_ns = step.own_start_ns + step.shift_ns
-                first[step.number] = min(first.get(step.number, start_ns), start_ns)
-            for number, start_ns in sorted(first.items(), key=lambda pair: pair[1]):
-                self._trace.mark(start_ns - base_ns, f"step {number}")
+                name = f"run {step.run} step {step.number}" if step.run else f"step {step.number}"
+                first[name] = min(first.get(name, start_ns), start_ns)
+            for name, start_ns in sorted(first.items(), key=lambda pair: pair[1]):
+                self._trace.mark(start_ns - base_ns, name)
 
 
 def _stated(step: Placed, provenance: Provenance | None, tables: Mapping[str, list[ObjectRow]]) -> dict[str, Any]:
@@ -232,14 +235,17 @@ class _WrittenFile:
     def add(
         self, message: bytes, step: Placed, *, is_run_metadata: bool, provenance: Provenance | None, given: Any
     ) -> tuple[int, int]:
+        # The names of planes do not contain the rank that a device's name states.
+        owner = step.owner if step.owner.startswith(step.rank) else f"{step.rank} {step.owner}".strip()
         for loss in Ledger.of(provenance).losses() if provenance is not None else ():
-            self._writer.warn(f"{step.owner}: {loss}" if step.owner else loss)
+            self._writer.warn(f"{owner}: {loss}" if owner else loss)
         self._inputs.add(_window(provenance))
         return self._writer.add(
             step_stats_of(message, is_run_metadata),
             number=step.number,
             shift_ns=step.shift_ns,
-            owner=step.owner or step.rank,  # plane names do not contain the rank of a device's name
+            owner=owner,
+            run=step.run,
             together=self._together,
             objects=object_rows_of(message) if is_run_metadata else {},
             texts=strings_of(message) if is_run_metadata else [],

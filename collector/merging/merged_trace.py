@@ -24,7 +24,7 @@ from collector.files.atomic_files import atomic_write, check_writable
 from collector.files.path_kinds import mode_at
 from collector.formats.loading import load
 from collector.formats.registry import merged_format
-from collector.formats.step import Step, TracedStep
+from collector.formats.step import RecordingSource, Step, TracedStep
 from collector.merging.clocks import COLLECTIVE, ClockOffset, Markers, collective_moments, estimate_offsets, joined
 from collector.merging.merged_files import MergedFile, Placed, merged_file
 from collector.merging.rank_numbers import rank_number, step_number, tasks_of
@@ -39,6 +39,10 @@ from collector.timeline.drawing import wire_of
 Progress = Callable[[str, int, int], None]
 """Called with the current activity, the number of finished inputs, and the number of inputs."""
 
+_Process = tuple[bool, str, int, str]
+"""Whether it has a rank, its run, its rank and its name."""
+_Offsets = Mapping[str, Mapping[int, ClockOffset]]
+"""Run -> rank -> the offset of its clock."""
 _UNTIMED = "inputs without a timed node"
 _LONGEST_NS = 1 << 53
 """The largest time that a viewer's number represents exactly: 104 days."""
@@ -72,6 +76,8 @@ class MergedInput:
     """Reason -> number of missing or repaired parts of the input, and of files that it was made of."""
     simulated: bool = False
     """Whether the input states that its GPU was simulated, so that its times are made up."""
+    run: str = ""
+    """The run of a dataset that its step is of; empty for other inputs."""
 
 
 @dataclass(frozen=True)
@@ -81,9 +87,9 @@ class MergeReport:
     output: Path
     layout: str
     inputs: tuple[MergedInput, ...]
-    """In the order of drawing: by rank and time, followed by inputs without any time."""
-    clock_offsets: Mapping[int, ClockOffset]
-    """By rank; empty if no offsets were requested."""
+    """In the order of drawing: by run, rank and time, followed by inputs without any time."""
+    clock_offsets: Mapping[int | tuple[str, int], ClockOffset]
+    """By rank, or by run and rank if the inputs are of several runs; empty if no offsets were requested."""
     base_ns: int
     """Wall time of the trace's time 0."""
 
@@ -92,10 +98,15 @@ class MergeReport:
         inputs = [{**asdict(each), "name": Path(each.name).name} for each in self.inputs]
         for each in inputs:
             del each["warning"]  # it contains the folder's name
+            if not each["run"]:
+                del each["run"]
         unread: Counter[str] = Counter()
         for merged in self.inputs:
             unread.update(merged.unread)
-        clocks = {str(rank): asdict(offset) for rank, offset in self.clock_offsets.items()}
+        clocks = {
+            str(rank) if isinstance(rank, int) else _label_of(*rank): asdict(offset)
+            for rank, offset in self.clock_offsets.items()
+        }
         # Times are text, because JSON readers store numbers in doubles.
         about = {
             "base_time_ns": str(self.base_ns),
@@ -113,6 +124,13 @@ class _Source:
 
     given: Any
     name: str
+    is_of_several_runs: bool = False
+    """Whether other inputs are steps of another run."""
+
+    @property
+    def run(self) -> str:
+        """The run of a dataset that a step is of; empty for anything else."""
+        return self.given.run if isinstance(self.given, Step) else ""
 
     @property
     def is_file(self) -> bool:
@@ -124,6 +142,8 @@ class _Source:
         if self.is_file and stat.S_ISFIFO(mode_at(self.given)):
             raise InvalidFileError(f"{self.name}: a pipe can be read only once", "Write it to a file first")
         given = load(self.given) if self.is_file else self.given
+        if self.is_of_several_runs and self.run:
+            given = _in_job(given)
         skipped = given.skipped if isinstance(given, Step) else {}
         message, whole = wire_of(given)
         return _Read(
@@ -157,6 +177,16 @@ class _Read(NamedTuple):
         return RankMoments({}, collective_moments(step, number, pattern))
 
 
+def _in_job(step: Step) -> Step:
+    """A step of a run whose devices state the run and the rank, as those of a job of TensorFlow."""
+    prefix = f"/job:{step.run}/replica:0/task:{step.rank or 0}"
+    return Step(RecordingSource(step.recording, prefix), rank=step.rank, run=step.run)
+
+
+def _label_of(run: str, rank: int) -> str:
+    return f"run {run} rank {rank}" if run else f"rank {rank}"
+
+
 @dataclass
 class _Found:
     """An input after the first reading."""
@@ -188,14 +218,16 @@ class _Found:
         return self.bounds_ns[1] if self.bounds_ns else 0
 
     @property
-    def process(self) -> tuple[bool, int, str]:
+    def process(self) -> _Process:
         """The values that are equal for all steps of a process; in the order of drawing."""
-        return self.rank is not None, self.rank or 0, self.process_name
+        return self.rank is not None, self.source.run, self.rank or 0, self.process_name
 
     @property
     def label(self) -> str:
         """The name of its process among several."""
-        return self.process_name if self.rank is None else f"rank {self.rank}"
+        if self.rank is None:
+            return self.process_name
+        return _label_of(self.source.run if self.source.is_of_several_runs else "", self.rank)
 
 
 @dataclass
@@ -217,15 +249,16 @@ def merge(
     """Draw several steps into one trace.
 
     Each rank's devices are separate processes, with ``rank N`` before the name if there are several ranks. The steps of
-    one rank follow each other on the same tracks; the process "steps" marks the begin and end of each step.
+    one rank follow each other on the same tracks; the process "steps" marks the begin and end of each step. Each run of
+    a dataset has ranks, steps and clocks of its own; with several runs, ``RUN N`` is before the name of a process.
 
     Args:
         inputs: files (in any format that `collector.load` reads), or StepStats, RunMetadata, recordings and sessions.
         output: ``.json``, ``.pftrace`` (both also with ``.gz``) or ``.xplane.pb``; written completely or not at all.
         layout: ``sequence`` keeps the steps at their times; ``overlay`` moves all steps to the same start, each with
             processes of its own, to compare them.
-        clock_offsets: rank -> ns that its clock is ahead, or ``estimate``: derive the offsets from the ends of
-            collectives that the ranks ran together. None: the clocks are assumed to agree.
+        clock_offsets: rank (of each run) -> ns that its clock is ahead, or ``estimate``: derive the offsets from the
+            ends of collectives that the ranks of a run ran together. None: the clocks are assumed to agree.
         marker: regular expression for the names of nodes that ranks run together, for the estimate.
         progress: called after each input.
 
@@ -247,6 +280,9 @@ def merge(
     check_writable(target, *(source.given for source in sources if source.is_file))
     if not sources:
         raise CollectorError("nothing to merge", "Name at least one file")
+    is_of_several_runs = len({source.run for source in sources}) > 1
+    for source in sources:
+        source.is_of_several_runs = is_of_several_runs
     report_progress = progress or (lambda _what, _done, _of: None)
     pattern = _pattern(marker) if clock_offsets == "estimate" else None
     found, markers = _survey(sources, pattern, report_progress)
@@ -264,11 +300,17 @@ def merge(
                 skipped=each.skipped,
                 warning=each.warning,
                 unread=each.skipped,
+                run=each.source.run,
             )
             for each in found
             if each.bounds_ns is None
         ]
-        report = MergeReport(target, layout, (*drawn, *empty), offsets, steps[0].base_ns)
+        clocks = {
+            (run, rank) if is_of_several_runs else rank: offset
+            for run, own in offsets.items()
+            for rank, offset in own.items()
+        }
+        report = MergeReport(target, layout, (*drawn, *empty), clocks, steps[0].base_ns)
         trace.finish(report.metadata())
     return report
 
@@ -286,10 +328,10 @@ def _name(given: Any, at: int) -> str:
 
 def _survey(
     sources: Sequence[_Source], pattern: re.Pattern[str] | None, report_progress: Progress
-) -> tuple[list[_Found], dict[int, Markers]]:
-    """The time of each input, and the markers of its rank."""
+) -> tuple[list[_Found], dict[str, dict[int, Markers]]]:
+    """The time of each input, and the markers of the ranks of each run."""
     found: list[_Found] = []
-    moments: list[tuple[int, RankMoments]] = []
+    moments: dict[str, list[tuple[int, RankMoments]]] = defaultdict(list)
     for at, source in enumerate(sources):
         report_progress(f"reading {source.name}", at, len(sources))
         read = source.read()
@@ -298,13 +340,13 @@ def _survey(
             read.skipped[_UNTIMED] = 1
         devices = convert_extension.devices(read.message, is_run_metadata=read.is_run_metadata)
         tasks = tasks_of(device.decode(errors="replace") for device in devices)
-        rank = rank_number(tasks, read.stated_rank, source.name)
+        rank = read.stated_rank if source.run else rank_number(tasks, read.stated_rank, source.name)
         number = step_number(source.name)
         ids = convert_extension.correlation_ids(read.message, is_run_metadata=read.is_run_metadata)
         of, notes = (source, rank, read.process_name, bool(tasks)), (read.skipped, read.warning)
         found.append(_Found(*of, devices, number, bounds, ids, *notes))
         if pattern is not None and rank is not None:
-            moments.append((rank, read.moments(number or 0, pattern)))
+            moments[source.run].append((rank, read.moments(number or 0, pattern)))
     if all(each.bounds_ns is None for each in found):
         reasons = "".join(f" ({reason}: {count})" for reason, count in found[0].skipped.items() if reason != _UNTIMED)
         raise InvalidFileError(
@@ -312,50 +354,69 @@ def _survey(
         )
     report_progress("reading", len(sources), len(sources))
     is_asked = pattern is not None and pattern.pattern != COLLECTIVE.pattern
-    if pattern is not None and is_asked and moments and not any(each.stated or each.named for _, each in moments):
+    all_moments = [each for of_run in moments.values() for _, each in of_run]
+    if pattern is not None and is_asked and moments and not any(each.stated or each.named for each in all_moments):
         raise CollectorError(
             f"nothing in the inputs matches the marker {pattern.pattern!r}",
             "Without a marker, the collectives (all-reduce, ...) relate the clocks",
         )
+    return found, {run: _markers_of(own) for run, own in moments.items()}
+
+
+def _markers_of(moments: Sequence[tuple[int, RankMoments]]) -> dict[int, Markers]:
+    """The markers of each rank of a run."""
     markers: dict[int, Markers] = defaultdict(dict)
     for (rank, _), own in zip(moments, comparable([each for _, each in moments])[0], strict=True):
         for key, rows in own.items():
             markers[rank][key] = joined(markers[rank].get(key), rows)
-    return found, markers
+    return markers
 
 
 def _offsets(
-    asked: Mapping[int, int] | Literal["estimate"] | None, markers: Mapping[int, Markers], found: Sequence[_Found]
-) -> dict[int, ClockOffset]:
+    asked: Mapping[int, int] | Literal["estimate"] | None,
+    markers: Mapping[str, Mapping[int, Markers]],
+    found: Sequence[_Found],
+) -> dict[str, dict[int, ClockOffset]]:
+    """The offsets of the ranks of each run."""
     if asked is None:
         return {}
-    ranks = {each.rank for each in found if each.rank is not None}
+    ranks_of: dict[str, set[int]] = defaultdict(set)
+    for each in found:
+        if each.rank is not None:
+            ranks_of[each.source.run].add(each.rank)
     if asked == "estimate":
-        return estimate_offsets({rank: markers.get(rank, {}) for rank in ranks})
+        return {
+            run: estimate_offsets({rank: markers.get(run, {}).get(rank, {}) for rank in ranks})
+            for run, ranks in sorted(ranks_of.items())
+        }
+    ranks = set().union(*ranks_of.values())
     unknown = sorted(set(asked) - ranks)
     if unknown:
         there = f"there are {', '.join(map(str, sorted(ranks)))}" if ranks else "none of them has a rank"
         raise CollectorError(f"a clock offset is given for rank {unknown[0]}, of which there is no input: {there}")
-    return {rank: ClockOffset(offset_ns, None, 0, "given") for rank, offset_ns in sorted(asked.items())}
+    given = {rank: ClockOffset(offset_ns, None, 0, "given") for rank, offset_ns in sorted(asked.items())}
+    return {
+        run: {rank: offset for rank, offset in given.items() if rank in own} for run, own in sorted(ranks_of.items())
+    }
 
 
-def _place(found: Sequence[_Found], offsets: Mapping[int, ClockOffset], layout: str) -> list[_Placed]:
-    """The position of each step on the common axis, in the order of drawing: by rank and time."""
+def _place(found: Sequence[_Found], offsets: _Offsets, layout: str) -> list[_Placed]:
+    """The position of each step on the common axis, in the order of drawing: by run, rank and time."""
     timed = [each for each in found if each.bounds_ns is not None]
     corrected = {id(each): each.start_ns - _offset(each, offsets) for each in timed}
     base_ns = min(corrected.values())
     timed.sort(key=lambda each: (each.process, corrected[id(each)]))
-    counted: Counter[tuple[bool, int, str]] = Counter()
+    counted: Counter[_Process] = Counter()
     numbers = {}
     for each in timed:
         numbers[id(each)] = counted[each.process] if each.number is None else each.number
         counted[each.process] += 1
-    like: Counter[tuple[tuple[bool, int, str], int]] = Counter()
-    together: dict[int, tuple[int, int]] = {}  # a step on all ranks; a rank's second step of one number is separate
-    first: dict[tuple[int, int], int] = {}  # step -> its start on the rank that was first
+    like: Counter[tuple[_Process, int]] = Counter()
+    together: dict[int, tuple[str, int, int]] = {}  # on all ranks of a run; a rank's second step of one number is apart
+    first: dict[tuple[str, int, int], int] = {}  # step -> its start on the rank that was first
     for each in timed:
         number = numbers[id(each)]
-        step = together[id(each)] = number, like[each.process, number]
+        step = together[id(each)] = each.source.run, number, like[each.process, number]
         like[each.process, number] += 1
         first[step] = min(first.get(step, corrected[id(each)]), corrected[id(each)])
     several = len({each.process for each in timed}) > 1
@@ -382,7 +443,8 @@ def _place(found: Sequence[_Found], offsets: Mapping[int, ClockOffset], layout: 
         owner = f"{named} step {number}".strip() if layout == "overlay" else named
         length_ns = each.end_ns - each.start_ns
         times = (base_ns, shift_ns, added_to_ids, each.start_ns, length_ns)
-        placed.append(_Placed(number, rank, owner, *times, each.devices, each))
+        run = each.source.run if each.source.is_of_several_runs else ""
+        placed.append(_Placed(number, run, rank, owner, *times, each.devices, each))
     return placed
 
 
@@ -391,7 +453,7 @@ def _added_to_correlations(found: Sequence[_Found]) -> list[int]:
 
     Steps of one process have different ids. Files of several runs, or of processes that nothing names, may share some.
     """
-    used: dict[tuple[bool, int, str], list[tuple[int, int]]] = defaultdict(list)
+    used: dict[_Process, list[tuple[int, int]]] = defaultdict(list)
     added = []
     for each in found:
         least, greatest = each.correlation_ids or (0, 0)
@@ -404,8 +466,8 @@ def _added_to_correlations(found: Sequence[_Found]) -> list[int]:
     return added
 
 
-def _offset(each: _Found, offsets: Mapping[int, ClockOffset]) -> int:
-    known = offsets.get(each.rank) if each.rank is not None else None
+def _offset(each: _Found, offsets: _Offsets) -> int:
+    known = offsets.get(each.source.run, {}).get(each.rank) if each.rank is not None else None
     return known.offset_ns if known else 0
 
 
@@ -440,4 +502,5 @@ def _draw(trace: MergedFile, step: _Placed, at: int, of: int, report_progress: P
         ledger=dict(provenance.ledger) if provenance else {},
         unread=dict(unread),
         simulated=provenance is not None and provenance.simulated,
+        run=found.source.run,
     )

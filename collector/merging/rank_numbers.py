@@ -15,26 +15,26 @@ _NO_RANK = re.compile(r"^process$|\bstep$")
 _RANK_IN_DEVICE = re.compile(r"^/job:([^/]+)/replica:\d+/task:(\d+)")
 
 
-def tasks_of(devices: Iterable[str]) -> set[int]:
-    """The ranks that device names state, except the one local task that every machine of its own has.
+def tasks_of(devices: Iterable[str]) -> set[tuple[str, int]]:
+    """The jobs and ranks that device names state, except the one local task that every machine of its own has.
 
     A task may also be a process or a step, in what was read from a merged trace.
     """
     found = (_RANK_IN_DEVICE.match(device) for device in devices)
     ranks = (task for task in found if task and not _NO_RANK.search(task[1]))
-    return {int(task[2]) for task in ranks if task[1] != "localhost" or int(task[2])}
+    return {(task[1], int(task[2])) for task in ranks if task[1] != "localhost" or int(task[2])}
 
 
-def rank_number(tasks: set[int], stated: int | None, file_name: str) -> int | None:
+def rank_number(tasks: set[tuple[str, int]], stated: int | None, file_name: str) -> int | None:
     """The rank of a step; None if nothing states it, or if the step is of several ranks.
 
     Args:
-        tasks: the ranks that its devices state.
+        tasks: the jobs and ranks that its devices state.
         stated: the rank that its file states.
         file_name: the name of its file, ``""`` where it has none.
     """
     if len(tasks) == 1:
-        return min(tasks)
+        return min(tasks)[1]
     if tasks:
         return None  # one file of several ranks, which its devices already name
     if stated is not None:

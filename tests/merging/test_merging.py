@@ -386,3 +386,11 @@ def test_a_merged_trace_that_is_read_back_keeps_its_steps_in_xspace(write, tmp_p
         [host] = [plane for plane in space.planes if plane.name == "/host:CPU"]
         [steps] = host.lines
         assert [(event.offset_ps, event.duration_ps) for event in steps.events] == [(0, 350_000), (3_000_000, 350_000)]
+
+
+def test_overlaid_ranks_that_the_devices_name_have_planes_of_their_own(write, tmp_path):
+    paths = [write(f"{rank}.pb", step(prefix=f"/job:worker/replica:0/task:{rank}")) for rank in (0, 3)]
+    report = collector.merge(paths, tmp_path / "all.xplane.pb", layout="overlay")
+    space = XSpace.FromString(report.output.read_bytes())
+    names = [plane.name for plane in space.planes if "GPU" in plane.name]
+    assert names == ["/device:GPU:0 rank 0 step 0", "/device:GPU:0 rank 3 step 0"]
