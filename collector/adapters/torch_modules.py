@@ -7,6 +7,7 @@ themselves, so that they are saved, scripted, copied and compiled as without nam
 from __future__ import annotations
 
 import bisect
+import sys
 import threading
 import warnings
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary, ref
 
+from collector.adapters.entered_calls import calls
 from collector.adapters.installed_hooks import InstalledHooks
 from collector.tracing.annotate import annotate, is_recording
 
@@ -111,7 +113,7 @@ def _give(names: _Names, model: torch.nn.Module, root: str) -> None:
                 break
         local = path[len(outer) :].lstrip(".").replace(".", "/") if path else root
         name = _Name(names, annotate(local), f"{root}/{path.replace('.', '/')}" if path else root)
-        others = tuple(each for each in _given.get(module, ()) if each.names is not names)
+        others = _without(names, module)
         _given[module] = (name, *others) if names.of_all else (*others, name)
         key = id(module._forward_pre_hooks)
         _originals[key] = ref(module, partial(_forget_original, key))
@@ -127,11 +129,16 @@ def _take_back(names: _Names) -> None:
         module = reference()
         if module is None:
             continue
-        others = tuple(each for each in _given.get(module, ()) if each.names is not names)
+        others = _without(names, module)
         if others:
             _given[module] = others
         else:
             _given.pop(module, None)
+
+
+def _without(names: _Names, module: torch.nn.Module) -> tuple[_Name, ...]:
+    """The names of a module besides the one that is among these."""
+    return tuple(each for each in _given.get(module, ()) if each.names is not names)
 
 
 def _is_called(module: torch.nn.Module) -> bool:
@@ -168,7 +175,6 @@ class _Hooks:
         self._of_all: list[_Names] = []
         """Their names for every module that is called; the first ones are given."""
         self._remove: list[Callable[[], object]] = []
-        self._here = _Here()
 
     def installed_for(self, names: _Names) -> InstalledHooks:
         """Install them, if that was not done for other names."""
@@ -194,30 +200,30 @@ class _Hooks:
         import torch
         from torch.nn.modules import module as modules
 
-        is_compiling, here, graph = torch.compiler.is_compiling, self._here, _BackwardNames()
+        is_compiling, graph = torch.compiler.is_compiling, _BackwardNames()
 
         def before(module: torch.nn.Module, inputs: Any) -> None:
             if is_compiling() or not is_recording():
                 return
             try:
                 given = _names_of(module) or self._named_now(module)
+                frame = sys._getframe(1)
+                calls.end_unfinished(frame.f_back)
                 if given:
                     name = given[-1]
                     if name.names.backward:
                         graph.enter(name.path)
-                    name.annotation.__enter__()
-                    here.entered.append((id(module), name))
+                    at_end = partial(graph.leave, name.path) if name.names.backward else None
+                    calls.enter(module, name.annotation, frame, at_end)
             except Exception:  # of code of the module itself, such as its __eq__ or __getattr__
                 return
 
         def after(module: torch.nn.Module, inputs: Any, output: Any) -> None:
-            if is_compiling() or not here.entered:
-                return
-            here.leave(id(module), output, graph)
+            if not is_compiling():
+                calls.leave(module, output)
 
-        # Of hooks that are called for the compiled object, too, of which PyTorch warns: these give it a name.
-        warnings.filterwarnings("ignore", r"Using `torch\.compile\(module\)` when there are global hooks", UserWarning)
         return [
+            _ignore_warning_of_hooks(),
             modules.register_module_forward_pre_hook(before).remove,
             modules.register_module_forward_hook(after, always_call=True).remove,
         ]
@@ -230,24 +236,20 @@ class _Hooks:
         return _given[module]
 
 
-class _Here(threading.local):
-    """The modules that a thread has entered."""
+def _ignore_warning_of_hooks() -> Callable[[], None]:
+    """Filter PyTorch's warning that hooks are called for a compiled object, too; return what removes the filter.
 
-    def __init__(self) -> None:
-        self.entered: list[tuple[int, _Name]] = []
-        """With the ids of the modules: the hooks keep no module alive."""
+    Our hooks give the object a name.
+    """
+    text = r"Using `torch\.compile\(module\)` when there are global hooks"
+    warnings.filterwarnings("ignore", text, UserWarning)
+    added = warnings.filters[0]
 
-    def leave(self, module_id: int, output: Any, graph: _BackwardNames) -> None:
-        """A module returned or raised. Those inside it whose end was not seen end, too."""
-        entered = self.entered
-        if entered[-1][0] != module_id and all(each != module_id for each, _ in entered):
-            return  # it began before the trace
-        inner_id = None
-        while inner_id != module_id:
-            inner_id, name = entered.pop()
-            name.annotation.__exit__(None, None, None)
-            if name.names.backward:
-                graph.leave(name.path, output)
+    def remove() -> None:
+        with suppress(ValueError):  # the program has reset the filters
+            warnings.filters.remove(added)  # type: ignore[attr-defined]  # a list, in all versions
+
+    return remove
 
 
 class _BackwardNames:

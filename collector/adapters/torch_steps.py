@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
+import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
+from collector.adapters.entered_calls import calls
 from collector.adapters.installed_hooks import InstalledHooks
 from collector.errors import UnavailableError
 from collector.tracing import nvtx
@@ -25,17 +26,13 @@ def annotate_torch_steps() -> InstalledHooks:
     from torch.optim import optimizer
     from torch.utils.data import dataloader
 
-    steps: WeakKeyDictionary[Any, annotate] = WeakKeyDictionary()
-
     def before(stepping: Any, args: Any, kwargs: Any) -> None:
-        after(stepping, args, kwargs)  # a step that raised was not left
-        steps[stepping] = annotate(f"{type(stepping).__name__}.step")
-        steps[stepping].__enter__()
+        frame = sys._getframe(1)
+        calls.end_unfinished(frame.f_back)  # a step that raised was not left
+        calls.enter(stepping, annotate(f"{type(stepping).__name__}.step"), frame)
 
     def after(stepping: Any, args: Any, kwargs: Any) -> None:
-        annotation = steps.pop(stepping, None)
-        if annotation is not None:
-            annotation.__exit__(None, None, None)
+        calls.leave(stepping)
 
     iterators = dataloader._BaseDataLoaderIter
     fetch = iterators.__next__

@@ -15,13 +15,25 @@ from collector.tracing.resumed_bodies import wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from types import TracebackType
+    from types import FrameType, TracebackType
 
     from collector._convert import AnnotationStack
     from collector.recording.annotation_details import Details
     from collector.sources import Source
 
     Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+_at_failed_blocks: list[Callable[[FrameType], None]] = []
+
+
+def at_failed_blocks(end_inside: Callable[[FrameType], None]) -> None:
+    """Have a function called when an error leaves the block of an annotation, before the annotation is left.
+
+    Args:
+        end_inside: leaves annotations inside the block whose end nothing else reports; called with the block's frame.
+    """
+    _at_failed_blocks.append(end_inside)
 
 
 class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):`
@@ -114,6 +126,9 @@ class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):
     def __exit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        if exc_type is not None:
+            for end_inside in _at_failed_blocks:
+                end_inside(sys._getframe(1))
         stack = self._stack  # of the entry: the session may have ended, and another may have begun, since then
         if stack is not None:
             stack.leave(self)

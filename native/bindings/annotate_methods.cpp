@@ -144,9 +144,9 @@ PyObject* enter(PyObject* /*function*/, PyObject* const* arguments, size_t count
   return self;
 }
 
-// annotate.__exit__(self, type, value, traceback).
+// annotate.__exit__(self, type, value, traceback) of a block that no error leaves.
 PyObject* exit(PyObject* /*function*/, PyObject* const* arguments, size_t count, PyObject* keywords) {
-  if (is_usual(arguments, count, keywords, 4)) {
+  if (is_usual(arguments, count, keywords, 4) && arguments[1] == Py_None) {
     const py::object stack = slot_of(arguments[0], stack_offset);
     if (stack.is_none()) Py_RETURN_NONE;
     if (stack && is_annotation_stack(stack.ptr())) {

@@ -53,6 +53,27 @@ def test_a_module_that_raises_is_left(seen):
     assert seen["failing"] == [*FORWARD[:2], "after:after", *FORWARD]
 
 
+def test_passes_after_an_interrupted_one_have_their_names(seen):
+    """PyTorch calls no hook of a module that Ctrl-C leaves."""
+    whole = ["Interrupted/part:forward", "Interrupted/other:forward", "Interrupted/other/backward:backward"]
+    *same, annotated, still_entered = seen["interrupted"]
+    assert same == [whole] * 3
+    assert annotated == ["after:after", *(f"step/{name}" for name in whole[:2]), "after:after"]
+    assert still_entered == 0
+
+
+def test_a_module_that_goes_on_after_an_interrupted_part_names_its_other_parts(seen):
+    assert seen["interrupted_inside"] == ["Interrupted/other:forward", "Interrupted/other/backward:backward"]
+
+
+def test_a_pass_after_a_failed_step_of_an_optimizer_has_its_names(seen):
+    assert seen["failed_step"] == ["Block:forward"] * 2
+
+
+def test_the_filter_of_pytorchs_warning_is_removed_with_the_names(seen):
+    assert seen["filters"] == [1, 1, True]
+
+
 def test_the_backward_pass_of_an_earlier_trace_has_its_names(seen):
     assert seen["two_traces"] == [FORWARD, BACKWARD]
 

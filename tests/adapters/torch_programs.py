@@ -14,6 +14,7 @@ import threading
 import time
 import warnings
 import weakref
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import torch
@@ -22,6 +23,7 @@ from torch.nn.modules import module as modules
 import collector
 from collector import adapters, analysis
 from collector.adapters import torch_modules
+from collector.adapters.entered_calls import calls
 from collector.recording.counter_rows import counters_over_time
 from collector.testing import SimulatedGpu
 
@@ -129,6 +131,101 @@ def failing() -> list[str]:
             gpu.launch("after")
         net(torch.ones(2, 4))
     return names(step)
+
+
+class Interrupted(torch.nn.Module):
+    """Its part is interrupted as by Ctrl-C, for which PyTorch calls no hook; ``is_caught``: it goes on itself."""
+
+    def __init__(self, is_caught: bool) -> None:
+        super().__init__()
+        self.part, self.other = Block(), Block()
+        self.is_caught, self.is_interrupted = is_caught, True
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        handle = self.part.linear.register_forward_pre_hook(self.interrupt)
+        try:
+            self.part(x)
+        except KeyboardInterrupt:
+            if not self.is_caught:
+                raise
+        finally:
+            handle.remove()
+        return self.other(x)
+
+    def interrupt(self, *_: object) -> None:
+        if self.is_interrupted:
+            raise KeyboardInterrupt
+
+
+def interrupted() -> list[Any]:
+    """Passes after an interrupted one: on the same line, in a function of their own, and inside a user's annotation."""
+    net, found = Interrupted(is_caught=False), []
+    adapters.annotate_modules(net)
+
+    def step(depth: int) -> None:
+        if depth:
+            step(depth - 1)
+        else:
+            net(torch.ones(2, 4)).sum().backward()
+
+    for depth in (0, 1, 5):
+        with collector.trace() as traced:
+            for net.is_interrupted in (True, False):
+                with suppress(KeyboardInterrupt):
+                    step(depth)
+        found.append(names(traced))
+    with collector.trace() as traced:
+        for net.is_interrupted in (True, False, True):
+            try:
+                with collector.annotate("step"):
+                    net(torch.ones(2, 4))
+            except KeyboardInterrupt:
+                gpu.launch("after")
+    return [*found, names(traced), len(calls.entered)]
+
+
+class FailingSGD(torch.optim.SGD):
+    def step(self, closure: Any = None) -> None:
+        raise RuntimeError("on purpose")
+
+
+def failed_step() -> list[str]:
+    """A pass after a step of an optimizer that raised, in and outside of a user's annotation."""
+    net = Block()
+    adapters.annotate_modules(net)
+    optimizer = FailingSGD(net.parameters(), lr=0.1)
+    with adapters.annotate_torch_steps(), collector.trace() as step:
+        for annotation in (nullcontext(), collector.annotate("update")):
+            with suppress(RuntimeError), annotation:
+                optimizer.step()
+            net(torch.ones(2, 4))
+    return names(step)
+
+
+def interrupted_inside() -> list[str]:
+    """A module that goes on after its part was interrupted."""
+    net = Interrupted(is_caught=True)
+    adapters.annotate_modules(net)
+    with collector.trace() as step:
+        net(torch.ones(2, 4)).sum().backward()
+    return names(step)
+
+
+def filters() -> list[int]:
+    """Filters of warnings that names add while there are any."""
+    before = list(warnings.filters)
+    with adapters.annotate_modules(Net()):
+        pass
+    first = adapters.annotate_modules(Net())
+    with adapters.annotate_all_modules():
+        during = len(warnings.filters) - len(before)
+    still = len(warnings.filters) - len(before)
+    with warnings.catch_warnings():
+        warnings.resetwarnings()
+        first.remove()  # a filter that is gone is no error
+    first = adapters.annotate_modules(Net())
+    first.remove()
+    return [during, still, warnings.filters == before]
 
 
 def two_traces() -> list[list[str]]:
@@ -423,8 +520,9 @@ def memory() -> Any:
 
 
 SCENARIOS = (
-    removed, named, inside_an_annotation, all_modules, failing, two_traces, untouched, replicated, renamed, part_first,
-    forgotten, odd, scripted, compiled, compiled_names, training, ops, memory,
+    filters, removed, named, inside_an_annotation, all_modules, failing, interrupted, interrupted_inside, failed_step,
+    two_traces, untouched, replicated, renamed, part_first, forgotten, odd, scripted, compiled, compiled_names,
+    training, ops, memory,
 )  # fmt: skip
 
 if __name__ == "__main__":
