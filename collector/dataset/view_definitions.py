@@ -21,7 +21,7 @@ from collector.dataset.dataset_tables import ENUMS
 from collector.dataset.step_facts import FACTS
 from collector.dataset.view_files import DIALECTS, view_texts
 from collector.errors import CollectorError
-from collector.merging.clocks import COLLECTIVE, ONE_WAY, PAIR, SAME_LENGTH
+from collector.merging.clocks import CHANCE, COLLECTIVE, ONE_WAY, PAIR, RESOLUTION_NS, SAME_LENGTH
 from collector.recording.cupti_enums import DEGREE_WHOLE_GRAPH
 from collector.runtime.optional_packages import optional_package
 
@@ -491,8 +491,8 @@ def _arrivals() -> Any:
     """The collectives of each rank, numbered by step, name and what else tells them apart, as in the native answer.
 
     Kernels are collectives by their name or op, see `collector.merging.clocks.COLLECTIVE`, or because their step states
-    them. What is stated of them counts if no rank of the run has collectives without any that is stated. ``as_many``:
-    all ranks that have such a collective have as many of it.
+    them. What is stated of them counts if no rank of the run has collectives without any that is stated. ``most``: the
+    largest number of such collectives that a rank has; ``as_many``: all ranks that have it have as many of it.
     """
     ibis = optional_package("ibis")
     kernels = base_table("kernels")
@@ -523,8 +523,8 @@ def _arrivals() -> Any:
     )
     rows = rows.mutate(number=rows.ordinal.count().over(_among(rows, [*_COLLECTIVE_KEY, "rank"])))
     of_key = _among(rows, _COLLECTIVE_KEY)
-    as_many = rows.number.min().over(of_key) == rows.number.max().over(of_key)
-    return _without(rows.mutate(as_many=as_many), "number")
+    most = rows.number.max().over(of_key)
+    return _without(rows.mutate(most=most, as_many=rows.number.min().over(of_key) == most), "number")
 
 
 def _stated_collectives() -> Any:
@@ -584,57 +584,122 @@ def _clocks() -> Any:
     """The offset of each rank's clock from that of the rank ``reference``, by the ends of their collectives.
 
     A collective ends on all ranks at nearly the same time. The offset is the lower median of the differences from the
-    lowest rank with which a rank ran collectives; it counts where it is larger than the differences are apart, of at
-    least three collectives, and else the clock is believed. That rank's own offset is added. The offsets of ranks with
-    the same ``reference`` are known to each other. Of collectives that some ranks have more of, ordinals do not tell
-    the pairs, so they do not count.
+    lowest rank with which a rank ran collectives; that rank's own offset is added. The offsets of ranks with the same
+    ``reference`` are known to each other. Of collectives that some ranks have more of, ordinals do not tell the pairs,
+    so they do not count.
+
+    An offset counts where `collector.merging.clocks.estimate_offsets` determines it as well: the differences of some
+    pairs are closer together than by chance, or the offset is larger than the differences are apart and puts at most
+    half of the pairs in an impossible order. Of any other rank the clock is ``none``, and nothing is known.
     """
     ibis = optional_package("ibis")
     keys = ["run", "rank"]
     every_arrival = _arrivals()
-    arrivals = every_arrival.filter(every_arrival.as_many)
-    arrivals = arrivals.mutate(first_rank=arrivals["rank"].min().over(_among(arrivals, _COLLECTIVE)))
+    # Both would be more if the ends of all pairs were compared, as in Python: then an offset would count less often.
+    every_arrival = every_arrival.mutate(
+        of_rank=every_arrival.count().over(_among(every_arrival, keys)),
+        differences=every_arrival.most.sum().over(_among(every_arrival, keys)),
+        has_all_pairs=every_arrival.as_many.cast("int64").min().over(_among(every_arrival, keys)),
+    )
+    of_collective = _among(every_arrival, _COLLECTIVE)
+    every_arrival = every_arrival.mutate(
+        first_rank=every_arrival["rank"].min().over(of_collective), ranks=every_arrival.count().over(of_collective)
+    )
+    arrivals = every_arrival.filter(every_arrival.as_many & (every_arrival.ranks > 1))
     # The rank of reference is the first one of each collective that it has in common with a rank.
+    is_first = arrivals["rank"] == arrivals.first_rank
+    of_collective = _among(arrivals, _COLLECTIVE)
     arrivals = arrivals.mutate(
         compared_with=arrivals.first_rank.min().over(_among(arrivals, keys)),
-        apart_ns=arrivals.end_ns
-        - (arrivals["rank"] == arrivals.first_rank)
-        .ifelse(arrivals.end_ns, None)
-        .max()
-        .over(_among(arrivals, _COLLECTIVE)),
+        first_start_ns=is_first.ifelse(arrivals.start_ns, None).max().over(of_collective),
+        first_end_ns=is_first.ifelse(arrivals.end_ns, None).max().over(of_collective),
     )
+    arrivals = arrivals.mutate(apart_ns=arrivals.end_ns - arrivals.first_end_ns)
     pairs = arrivals.filter(arrivals.first_rank == arrivals.compared_with)
     pairs = _with_lower_median(pairs, keys, "apart_ns", "median_ns")
     pairs = pairs.mutate(away_ns=(pairs.apart_ns - pairs.median_ns).abs())
     pairs = _with_lower_median(pairs, keys, "away_ns", "error_ns")
-    found = pairs.group_by([*keys, "compared_with", "median_ns", "error_ns"]).aggregate(
-        collectives=pairs.count(), most_ns=pairs.away_ns.max()
+    pairs = _with_chance(pairs, keys)
+    starts_late = pairs.first_end_ns < pairs.start_ns - pairs.median_ns
+    ends_early = pairs.end_ns - pairs.median_ns < pairs.first_start_ns
+    found = pairs.group_by([*keys, "compared_with", "median_ns", "error_ns", "has_all_pairs"]).aggregate(
+        collectives=pairs.count(),
+        most_ns=pairs.away_ns.max(),
+        out_of_order=(starts_late | ends_early).cast("int64").sum(),
+        dense_error_ns=pairs.dense_error_ns.max(),
     )
-    found = _beside(every_arrival.select(*keys).distinct(), found, keys)
-    is_known = (found.collectives >= _FEWEST_COLLECTIVES) & (found.median_ns.abs() > found.most_ns)
+    every_rank = every_arrival.select(*keys).distinct()
+    every_rank = every_rank.mutate(lowest=every_rank["rank"].min().over(_among(every_rank, ["run"])))
+    found = _beside(every_rank, found, keys)
+    compared_with = found.compared_with.coalesce(found["rank"])
+    is_reference = (found["rank"] == found.lowest) | (
+        (found.collectives > 0) & (compared_with == found["rank"])
+    ).coalesce(ibis.literal(value=False))
+    is_counted = (
+        (found.has_all_pairs > 0)
+        & (found.median_ns.abs() > found.most_ns)
+        & (found.out_of_order * 2 <= found.collectives)
+    )
     none = ibis.literal(0, "int64")
     found = found.select(
         *keys,
         collectives=found.collectives.coalesce(none),
-        compared_with=found.compared_with.coalesce(found["rank"]),
-        offset_ns=is_known.ifelse(found.median_ns, none),
-        error_ns=is_known.ifelse(found.error_ns, none),
-        is_known=is_known.coalesce(ibis.literal(value=False)),
+        compared_with=compared_with,
+        offset_ns=is_reference.ifelse(none, found.median_ns),
+        error_ns=is_reference.ifelse(none, found.dense_error_ns.coalesce(found.error_ns)),
+        is_reference=is_reference,
+        is_known=is_reference | (found.dense_error_ns.notnull() | is_counted).coalesce(ibis.literal(value=False)),
     )
     other = found.select(**{f"other_{name}": found[name] for name in found.columns})
     found = found.inner_join(other, [found.run == other.other_run, found.compared_with == other.other_rank])
-    is_first = found.other_compared_with == found.other_rank
+    is_known = found.is_known & found.other_is_known
     return found.select(
         *keys,
         "collectives",
-        reference=found.other_compared_with,
-        clock_offset_ns=found.offset_ns + found.other_offset_ns,
-        clock_error_ns=found.error_ns + found.other_error_ns,
-        clock=(found.is_known & (is_first | found.other_is_known)).ifelse("estimated", "believed"),
+        reference=is_known.ifelse(found.other_compared_with, None),
+        clock_offset_ns=is_known.ifelse(found.offset_ns + found.other_offset_ns, None),
+        clock_error_ns=is_known.ifelse(found.error_ns + found.other_error_ns, None),
+        clock=found.is_reference.ifelse("reference", is_known.ifelse("estimated", "none")),
     )
 
 
-_FEWEST_COLLECTIVES = 3
+def _with_chance(pairs: Any, keys: list[str]) -> Any:
+    """Pairs with ``dense_error_ns``: half of those that are closer together than by chance are within it of the median.
+
+    It is in one of the pairs of a rank; NULL in all others, and in all of them where none are so close together. The
+    test is that of `collector.merging.clocks`, for intervals around the median, which are not shorter than the
+    shortest ones there, and with one sixteenth of the pairs less, because not every number of pairs is tried there.
+    """
+    ibis = optional_package("ibis")
+    in_order = {
+        "group_by": [pairs[key] for key in keys],
+        "order_by": [pairs.away_ns, *(pairs[key] for key in _OF_ONE)],
+    }
+    so_far = ibis.window(**in_order, preceding=None, following=0)
+    of_key = _among(pairs, [*_COLLECTIVE_KEY, "rank"])
+    pairs = pairs.mutate(
+        nearest=ibis.row_number().over(ibis.window(**in_order)) + 1,
+        width_ns=pairs.apart_ns.max().over(so_far) - pairs.apart_ns.min().over(so_far),
+        range_ns=pairs.end_ns.max().over(of_key)
+        - pairs.end_ns.min().over(of_key)
+        + pairs.first_end_ns.max().over(of_key)
+        - pairs.first_end_ns.min().over(of_key),
+    )
+    range_ns = ibis.greatest(pairs.range_ns.max().over(_among(pairs, keys)), ibis.literal(RESOLUTION_NS, "int64"))
+    count = ((pairs.nearest + 1) * 15 // 16).cast("float64")
+    width_ns = ibis.greatest(pairs.width_ns, ibis.literal(RESOLUTION_NS, "int64")).cast("float64")
+    expected = width_ns * 2.0 * pairs.differences.cast("float64") / range_ns.cast("float64")
+    of_rank = pairs.of_rank.cast("float64")
+    # At most so many numbers are tried: each below 16, and above each is a sixteenth less than the one before.
+    tried = ibis.least(of_rank, 16.0 + 16.0 * ibis.greatest(of_rank / 16.0, ibis.literal(1.0, "float64")).ln())
+    least = (pairs.differences.cast("float64") * tried / CHANCE).ln()
+    likelihood = count * (count / expected).ln() - (count - expected)
+    is_dense = (pairs.nearest > 1) & (count > expected) & (likelihood > least)
+    pairs = pairs.mutate(likelihood=is_dense.ifelse(likelihood, None))
+    pairs = pairs.mutate(greatest=pairs.likelihood.max().over(_among(pairs, keys)))
+    is_best = pairs.likelihood == pairs.greatest
+    pairs = pairs.mutate(best=is_best.ifelse(pairs.nearest, None).max().over(_among(pairs, keys)))
+    return pairs.mutate(dense_error_ns=(pairs.nearest == (pairs.best + 1) // 2).ifelse(pairs.away_ns, None))
 
 
 def _ranks() -> Any:
@@ -645,10 +710,12 @@ def _ranks() -> Any:
     ones. Ordinals tell the same only if all ranks have as many, if those with one ordinal ran at once on all ranks (a
     collective ends after its last rank has begun), and if their ends are nearer to each other than to those of the
     ordinals beside them. Of others, and of those whose ranks have clocks without a common reference, nothing but the
-    number of ranks is known.
+    number of ranks is known. Ranks whose clock is not known are left out.
     """
     ibis = optional_package("ibis")
-    clocks = _clocks().select("reference", "clock_offset_ns", "clock_error_ns", of_run="run", of_rank="rank")
+    clocks = _clocks()
+    clocks = clocks.filter(clocks.clock != "none")
+    clocks = clocks.select("reference", "clock_offset_ns", "clock_error_ns", of_run="run", of_rank="rank")
     rows = _arrivals()
     rows = rows.inner_join(clocks, [rows.run == clocks.of_run, rows["rank"] == clocks.of_rank])
     rows = rows.select(

@@ -42,7 +42,7 @@ RESOLUTION_NS = 1000
 """Smaller differences count as equal: GPUs do not leave a collective closer together than this."""
 _MOST_DIFFERENCES = 1_000_000
 """Above this many differences only a sample is clustered; the offset found is then applied to all."""
-_CHANCE = 0.001
+CHANCE = 0.001
 """A cluster that would arise by chance with a higher probability than this is discarded."""
 _DETAIL = re.compile(r" ([a-z_]+):([\w,.]+)(?=$| )")
 _TELLING = ("collective", "group", "seq", "dtype", "grid", "block")
@@ -256,7 +256,7 @@ def _crowd(shared: _Shared, elapsed_ns: int) -> tuple[float, float] | None:
     range_ns = max(int(differences[-1] - differences[0]), elapsed_ns, RESOLUTION_NS)
     counts = _counts(min(possible, total))
     best: tuple[float, float, float] | None = None
-    least = math.log(total * max(len(counts), 1) / _CHANCE)  # the number of intervals tried
+    least = math.log(total * max(len(counts), 1) / CHANCE)  # the number of intervals tried
     for count in counts:
         widths = np.maximum(differences[count - 1 :] - differences[: total - count + 1], RESOLUTION_NS)
         shortest = int(widths.min())

@@ -13,9 +13,12 @@ from sql_engines import duckdb_view
 from collector.analysis import ranks
 from collector.dataset import Dataset, DatasetWriter
 from collector.errors import CollectorError
-from collector.merging.clocks import shared_collective_name
+from collector.merging.clocks import estimate_offsets, shared_collective_name
+from collector.merging.stated_collectives import comparable, moments_of_step
 
 NAME = "ncclDevKernel_AllReduce_Sum_f32"
+COUNT = 20
+"""Collectives of a rank that relate clocks which agree; of fewer, equal ends may be chance."""
 FIGURES = ("ranks", "straggler", "skew_ns", "cost_ns", "transfer_ns")
 DETAILS = {
     "collective": "collective",
@@ -64,12 +67,10 @@ def compared(dataset):
     The native answer takes the offsets of the clocks from the view, because the two estimate them differently.
     """
     rows = {(row["step"], told(row), row["ordinal"]): row for row in duckdb_view(dataset, "answer_ranks")}
-    offsets = {key.rank: 0 for key in dataset.keys}
-    offsets |= {row["rank"]: row["clock_offset_ns"] for row in duckdb_view(dataset, "clocks")}
-    native = {
-        (row["step"], row["name"], row["ordinal"]): {name: row[name] for name in FIGURES}
-        for row in ranks(dataset, by="collective", clock_offsets=offsets)
-    }
+    clocks = duckdb_view(dataset, "clocks")
+    offsets = {row["rank"]: row["clock_offset_ns"] for row in clocks if row["clock"] != "none"}
+    answer = ranks(dataset, by="collective", clock_offsets=offsets) if len(offsets) > 1 else ()
+    native = {(row["step"], row["name"], row["ordinal"]): {name: row[name] for name in FIGURES} for row in answer}
     for key, row in rows.items():
         figures = {name: row[name] for name in FIGURES}
         if row["pairing"] == "by ordinal":
@@ -89,11 +90,11 @@ def costs(dataset):
 
 
 def groups_of_two(late_rank=3, ahead=(0, 0, 0, 0), **stated):
-    """Four ranks that run six collectives at the same times in the groups of ranks 0 and 1, and of 2 and 3."""
+    """Four ranks that run collectives at the same times in the groups of ranks 0 and 1, and of 2 and 3."""
     builders = []
     for rank in range(4):
         build = CaptureBuilder()
-        for number in range(6):
+        for number in range(COUNT):
             base = 10_000 * (number + 1) + 77 * number**2
             start = base + 400 * (rank == late_rank)
             end = base + (1000 if rank < 2 else 1300)
@@ -106,8 +107,8 @@ def groups_of_two(late_rank=3, ahead=(0, 0, 0, 0), **stated):
 @pytest.mark.medium
 def test_groups_that_run_the_same_at_the_same_time_do_not_wait_for_each_other(tmp_path):
     dataset = dataset_of(tmp_path, groups_of_two(elements=64))
-    expected = [("dp0", number, 2, "by ordinal", 0, 0) for number in range(6)]
-    expected += [("dp1", number, 2, "by ordinal", 3, 400) for number in range(6)]
+    expected = [("dp0", number, 2, "by ordinal", 0, 0) for number in range(COUNT)]
+    expected += [("dp1", number, 2, "by ordinal", 3, 400) for number in range(COUNT)]
     assert costs(dataset) == expected
     assert set(compared(dataset).values()) == {"by ordinal"}
 
@@ -119,10 +120,10 @@ def test_clocks_of_groups_are_compared_within_them(tmp_path):
     names = ("rank", "reference", "collectives", "clock_offset_ns", "clock")
     clocks = sorted(tuple(row[name] for name in names) for row in duckdb_view(dataset, "clocks"))
     assert clocks == [
-        (0, 0, 6, 0, "believed"),
-        (1, 0, 6, 7_000, "estimated"),
-        (2, 2, 6, 0, "believed"),
-        (3, 2, 6, -40_000, "estimated"),
+        (0, 0, COUNT, 0, "reference"),
+        (1, 0, COUNT, 7_000, "estimated"),
+        (2, 2, COUNT, 0, "reference"),
+        (3, 2, COUNT, -40_000, "estimated"),
     ]
     assert {(row[0], row[5]) for row in costs(dataset)} == {("dp0", 0), ("dp1", 400)}
 
@@ -139,6 +140,43 @@ def grid(ahead, pairs):
                     builders[rank], start, end, ahead=ahead[rank], correlation_id=9 * place + number, group=str(pair)
                 )
     return builders
+
+
+def states(dataset):
+    """Rank -> the state of its clock in SQL, and in Python's estimate."""
+    in_sql = {row["rank"]: row["clock"] for row in duckdb_view(dataset, "clocks")}
+    moments = [moments_of_step(step, 0) for step in dataset]
+    markers = dict(zip((key.rank for key in dataset.keys), comparable(moments)[0], strict=True))
+    in_python = {rank: offset.source for rank, offset in estimate_offsets(markers).items()}
+    return {rank: (state, in_python[rank]) for rank, state in in_sql.items()}
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize(
+    ("pauses", "scatter", "ahead", "state"),
+    [
+        ([10_000] * 6, 0, 0, "none"),  # equal ends of so few collectives at regular intervals may be chance
+        ([10_000] * 20, 0, 0, "estimated"),
+        ([10_000 + 777 * number**2 for number in range(20)], 900, 40, "estimated"),
+        ([10_000 + 777 * number**2 for number in range(20)], 9_000, 0, "none"),
+        ([10_000] * 6, 0, 7_000, "estimated"),
+        ([10_000], 0, 0, "none"),
+        ([10_000], 0, 300, "estimated"),
+    ],
+)
+def test_a_clock_is_determined_where_python_determines_it(tmp_path, pauses, scatter, ahead, state):
+    builders = [CaptureBuilder(), CaptureBuilder()]
+    for rank, build in enumerate(builders):
+        now = 0
+        for number, pause in enumerate(pauses):
+            now += pause
+            away = rank * scatter * (number * 7919 % 201 - 100) // 100
+            collective(build, now - 2_000 - scatter, now + away, ahead=rank * ahead, correlation_id=number)
+    dataset = dataset_of(tmp_path, builders)
+    assert states(dataset) == {0: ("reference", "reference"), 1: (state, state)}
+    assert bool(duckdb_view(dataset, "answer_ranks")) == (state != "none")
+    clocks = {row["rank"]: row for row in duckdb_view(dataset, "clocks")}
+    assert (clocks[1]["clock_offset_ns"] is None) == (clocks[1]["reference"] is None) == (state == "none")
 
 
 @pytest.mark.medium
@@ -164,7 +202,7 @@ def test_what_a_rank_does_not_state_tells_no_collectives_apart(tmp_path):
     builders = groups_of_two(elements=64)
     builders[3].rows["collectives"].clear()
     dataset = dataset_of(tmp_path, builders)
-    assert {row[:3] for row in costs(dataset)} == {(None, number, 4) for number in range(6)}
+    assert {row[:3] for row in costs(dataset)} == {(None, number, 4) for number in range(COUNT)}
     compared(dataset)
 
 
@@ -173,6 +211,8 @@ def test_details_tell_collectives_apart_as_in_python(tmp_path):
     builders = []
     for rank in range(2):
         build = CaptureBuilder()
+        for moment in ("wall_start_ns", "wall_stop_ns"):
+            build.clock[moment] += 5_000 * rank
         shift = 30 * rank
         collective(build, 1000 + shift, 2000, correlation_id=0, collective="allreduce", group="a", elements=64)
         collective(build, 1001 + shift, 2001, correlation_id=2, collective="allreduce", group="a", elements=65)
@@ -199,9 +239,9 @@ def test_details_tell_collectives_apart_as_in_python(tmp_path):
 @pytest.mark.medium
 def test_ends_that_are_nearer_to_another_ordinal_pair_nothing(tmp_path):
     builders = [CaptureBuilder(), CaptureBuilder()]
-    for build, times in zip(builders, ([(0, 20), (20, 110)], [(10, 109), (109, 900)]), strict=True):
+    for ahead, times in enumerate(([(0, 20), (20, 110)], [(10, 109), (109, 900)])):
         for start, end in times:
-            collective(build, start, end)
+            collective(builders[ahead], start, end, ahead=50_000 * ahead)
     assert {row[3] for row in costs(dataset_of(tmp_path, builders))} == {"unknown"}
 
 
@@ -244,7 +284,11 @@ def test_figures_are_those_of_python_for_any_groups(tmp_path_factory):
                 if rank != missing:
                     start = now + late[rank]
                     collective(builders[rank], start, now + 1000, ahead=ahead[rank], correlation_id=number, **stated)
-        compared(dataset_of(tmp_path_factory.mktemp("runs"), builders))
+        dataset = dataset_of(tmp_path_factory.mktemp("runs"), builders)
+        compared(dataset)
+        references = {row["rank"]: row["reference"] for row in duckdb_view(dataset, "clocks")}
+        for rank, (in_sql, in_python) in states(dataset).items():
+            assert in_sql == "none" or references[rank] != dataset.keys[0].rank or in_python != "none", rank
 
     check()
 
