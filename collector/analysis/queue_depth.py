@@ -37,9 +37,7 @@ QUESTIONS = {
         _DEFINITION,
         (
             *STREAM_COLUMNS,
-            Column(
-                "activities", "count", "Kernels, copies, memsets and whole graphs that followed a recorded call."
-            ),
+            Column("activities", "count", "Kernels, copies, memsets and whole graphs that followed a recorded call."),
             Column("window_ns", "ns", "Time from the first of their calls to the last of their starts."),
             Column("empty_ns", "ns", "Part of this time in which nothing was queued."),
             Column("empty_share", "share", "empty_ns divided by window_ns."),

@@ -677,6 +677,7 @@ def _with_chance(pairs: Any, keys: list[str]) -> Any:
     }
     so_far = ibis.window(**in_order, preceding=None, following=0)
     of_key = _among(pairs, [*_COLLECTIVE_KEY, "rank"])
+    of_step = _among(pairs, [*keys, "step"])
     pairs = pairs.mutate(
         nearest=ibis.row_number().over(ibis.window(**in_order)) + 1,
         width_ns=pairs.apart_ns.max().over(so_far) - pairs.apart_ns.min().over(so_far),
@@ -684,8 +685,16 @@ def _with_chance(pairs: Any, keys: list[str]) -> Any:
         - pairs.end_ns.min().over(of_key)
         + pairs.first_end_ns.max().over(of_key)
         - pairs.first_end_ns.min().over(of_key),
+        elapsed_ns=ibis.greatest(
+            pairs.end_ns.max().over(of_step) - pairs.end_ns.min().over(of_step),
+            pairs.first_end_ns.max().over(of_step) - pairs.first_end_ns.min().over(of_step),
+        ),
     )
-    range_ns = ibis.greatest(pairs.range_ns.max().over(_among(pairs, keys)), ibis.literal(RESOLUTION_NS, "int64"))
+    range_ns = ibis.greatest(
+        pairs.range_ns.max().over(_among(pairs, keys)),
+        pairs.elapsed_ns.max().over(_among(pairs, keys)),
+        ibis.literal(RESOLUTION_NS, "int64"),
+    )
     count = ((pairs.nearest + 1) * 15 // 16).cast("float64")
     width_ns = ibis.greatest(pairs.width_ns, ibis.literal(RESOLUTION_NS, "int64")).cast("float64")
     expected = width_ns * 2.0 * pairs.differences.cast("float64") / range_ns.cast("float64")

@@ -180,6 +180,20 @@ def test_a_clock_is_determined_where_python_determines_it(tmp_path, pauses, scat
 
 
 @pytest.mark.medium
+@pytest.mark.parametrize("ahead", [0, 300, 100_000])
+def test_clocks_of_collectives_with_sequence_numbers_are_determined(tmp_path, ahead):
+    """Each name occurs once then; the time of the step tells how far ends would be apart by chance."""
+    builders = [CaptureBuilder(), CaptureBuilder()]
+    for rank, build in enumerate(builders):
+        for number in range(20):
+            now = 20_000 * (number + 1) + 31 * number**2 + rank * (number * 7919 % 400)
+            stated = {"collective": "allreduce", "group": "g", "seq": number + 1}
+            collective(build, now - 5_000, now, ahead=rank * ahead, correlation_id=number, **stated)
+    dataset = dataset_of(tmp_path, builders)
+    assert states(dataset) == {0: ("reference", "reference"), 1: ("estimated", "estimated")}
+
+
+@pytest.mark.medium
 def test_a_clock_is_compared_through_another_rank(tmp_path):
     """Rank 3 has no collective in common with rank 0, but both have some with rank 1."""
     dataset = dataset_of(tmp_path, grid((0, 7_000, -9_000, 30_000), [(0, 1), (0, 2), (1, 3), (2, 3)]))

@@ -690,6 +690,7 @@ WITH "t18" AS (
           "t36"."nearest",
           "t36"."width_ns",
           "t36"."range_ns",
+          "t36"."elapsed_ns",
           "t36"."likelihood",
           "t36"."greatest",
           "t36"."best",
@@ -735,6 +736,7 @@ WITH "t18" AS (
             "t35"."nearest",
             "t35"."width_ns",
             "t35"."range_ns",
+            "t35"."elapsed_ns",
             "t35"."likelihood",
             "t35"."greatest",
             "t35"."best",
@@ -782,6 +784,7 @@ WITH "t18" AS (
               "t34"."nearest",
               "t34"."width_ns",
               "t34"."range_ns",
+              "t34"."elapsed_ns",
               "t34"."likelihood",
               "t34"."greatest",
               MAX(
@@ -825,6 +828,7 @@ WITH "t18" AS (
                 "t33"."nearest",
                 "t33"."width_ns",
                 "t33"."range_ns",
+                "t33"."elapsed_ns",
                 "t33"."likelihood",
                 MAX("t33"."likelihood") OVER (
                   PARTITION BY "t33"."run", "t33"."rank"
@@ -865,6 +869,7 @@ WITH "t18" AS (
                   "t32"."nearest",
                   "t32"."width_ns",
                   "t32"."range_ns",
+                  "t32"."elapsed_ns",
                   CASE
                     WHEN (
                       "t32"."nearest" > 1
@@ -881,6 +886,10 @@ WITH "t18" AS (
                           CAST(GREATEST("t32"."width_ns", 1000) AS DOUBLE PRECISION) * 2.0 * CAST("t32"."differences" AS DOUBLE PRECISION)
                         ) / CAST(GREATEST(
                           MAX("t32"."range_ns") OVER (
+                            PARTITION BY "t32"."run", "t32"."rank"
+                            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                          ),
+                          MAX("t32"."elapsed_ns") OVER (
                             PARTITION BY "t32"."run", "t32"."rank"
                             ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
                           ),
@@ -912,6 +921,10 @@ WITH "t18" AS (
                                   PARTITION BY "t32"."run", "t32"."rank"
                                   ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
                                 ),
+                                MAX("t32"."elapsed_ns") OVER (
+                                  PARTITION BY "t32"."run", "t32"."rank"
+                                  ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                                ),
                                 1000
                               ) AS DOUBLE PRECISION)
                             )
@@ -928,6 +941,10 @@ WITH "t18" AS (
                               CAST(GREATEST("t32"."width_ns", 1000) AS DOUBLE PRECISION) * 2.0 * CAST("t32"."differences" AS DOUBLE PRECISION)
                             ) / CAST(GREATEST(
                               MAX("t32"."range_ns") OVER (
+                                PARTITION BY "t32"."run", "t32"."rank"
+                                ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                              ),
+                              MAX("t32"."elapsed_ns") OVER (
                                 PARTITION BY "t32"."run", "t32"."rank"
                                 ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
                               ),
@@ -968,6 +985,10 @@ WITH "t18" AS (
                               PARTITION BY "t32"."run", "t32"."rank"
                               ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
                             ),
+                            MAX("t32"."elapsed_ns") OVER (
+                              PARTITION BY "t32"."run", "t32"."rank"
+                              ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                            ),
                             1000
                           ) AS DOUBLE PRECISION)
                         )
@@ -984,6 +1005,10 @@ WITH "t18" AS (
                           CAST(GREATEST("t32"."width_ns", 1000) AS DOUBLE PRECISION) * 2.0 * CAST("t32"."differences" AS DOUBLE PRECISION)
                         ) / CAST(GREATEST(
                           MAX("t32"."range_ns") OVER (
+                            PARTITION BY "t32"."run", "t32"."rank"
+                            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                          ),
+                          MAX("t32"."elapsed_ns") OVER (
                             PARTITION BY "t32"."run", "t32"."rank"
                             ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
                           ),
@@ -1057,7 +1082,23 @@ WITH "t18" AS (
                     ) - MIN("t31"."first_end_ns") OVER (
                       PARTITION BY "t31"."run", "t31"."step", "t31"."name", "t31"."demangled_name", "t31"."grid", "t31"."block", "t31"."collective", "t31"."group_name", "t31"."sequence", "t31"."type_name", "t31"."num_in_elements", "t31"."rank"
                       ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                    ) AS "range_ns"
+                    ) AS "range_ns",
+                    GREATEST(
+                      MAX("t31"."end_ns") OVER (
+                        PARTITION BY "t31"."run", "t31"."rank", "t31"."step"
+                        ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                      ) - MIN("t31"."end_ns") OVER (
+                        PARTITION BY "t31"."run", "t31"."rank", "t31"."step"
+                        ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                      ),
+                      MAX("t31"."first_end_ns") OVER (
+                        PARTITION BY "t31"."run", "t31"."rank", "t31"."step"
+                        ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                      ) - MIN("t31"."first_end_ns") OVER (
+                        PARTITION BY "t31"."run", "t31"."rank", "t31"."step"
+                        ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                      )
+                    ) AS "elapsed_ns"
                   FROM (
                     SELECT
                       "t30"."run",

@@ -653,6 +653,7 @@ WITH `t16` AS (
           `t37`.`nearest`,
           `t37`.`width_ns`,
           `t37`.`range_ns`,
+          `t37`.`elapsed_ns`,
           `t37`.`likelihood`,
           `t37`.`greatest`,
           `t37`.`best`,
@@ -700,6 +701,7 @@ WITH `t16` AS (
             `t36`.`nearest`,
             `t36`.`width_ns`,
             `t36`.`range_ns`,
+            `t36`.`elapsed_ns`,
             `t36`.`likelihood`,
             `t36`.`greatest`,
             MAX(IF(`t36`.`likelihood` = `t36`.`greatest`, `t36`.`nearest`, NULL)) OVER (
@@ -741,6 +743,7 @@ WITH `t16` AS (
               `t35`.`nearest`,
               `t35`.`width_ns`,
               `t35`.`range_ns`,
+              `t35`.`elapsed_ns`,
               `t35`.`likelihood`,
               MAX(`t35`.`likelihood`) OVER (
                 PARTITION BY `t35`.`run`, `t35`.`rank`
@@ -781,6 +784,7 @@ WITH `t16` AS (
                 `t34`.`nearest`,
                 `t34`.`width_ns`,
                 `t34`.`range_ns`,
+                `t34`.`elapsed_ns`,
                 IF(
                   (
                     `t34`.`nearest` > 1
@@ -797,6 +801,10 @@ WITH `t16` AS (
                         CAST(GREATEST(`t34`.`width_ns`, 1000) AS DOUBLE) * 2.0 * CAST(`t34`.`differences` AS DOUBLE)
                       ) / CAST(GREATEST(
                         MAX(`t34`.`range_ns`) OVER (
+                          PARTITION BY `t34`.`run`, `t34`.`rank`
+                          ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                        ),
+                        MAX(`t34`.`elapsed_ns`) OVER (
                           PARTITION BY `t34`.`run`, `t34`.`rank`
                           ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
                         ),
@@ -828,6 +836,10 @@ WITH `t16` AS (
                                 PARTITION BY `t34`.`run`, `t34`.`rank`
                                 ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
                               ),
+                              MAX(`t34`.`elapsed_ns`) OVER (
+                                PARTITION BY `t34`.`run`, `t34`.`rank`
+                                ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                              ),
                               1000
                             ) AS DOUBLE)
                           )
@@ -844,6 +856,10 @@ WITH `t16` AS (
                             CAST(GREATEST(`t34`.`width_ns`, 1000) AS DOUBLE) * 2.0 * CAST(`t34`.`differences` AS DOUBLE)
                           ) / CAST(GREATEST(
                             MAX(`t34`.`range_ns`) OVER (
+                              PARTITION BY `t34`.`run`, `t34`.`rank`
+                              ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                            ),
+                            MAX(`t34`.`elapsed_ns`) OVER (
                               PARTITION BY `t34`.`run`, `t34`.`rank`
                               ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
                             ),
@@ -884,6 +900,10 @@ WITH `t16` AS (
                             PARTITION BY `t34`.`run`, `t34`.`rank`
                             ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
                           ),
+                          MAX(`t34`.`elapsed_ns`) OVER (
+                            PARTITION BY `t34`.`run`, `t34`.`rank`
+                            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                          ),
                           1000
                         ) AS DOUBLE)
                       )
@@ -900,6 +920,10 @@ WITH `t16` AS (
                         CAST(GREATEST(`t34`.`width_ns`, 1000) AS DOUBLE) * 2.0 * CAST(`t34`.`differences` AS DOUBLE)
                       ) / CAST(GREATEST(
                         MAX(`t34`.`range_ns`) OVER (
+                          PARTITION BY `t34`.`run`, `t34`.`rank`
+                          ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                        ),
+                        MAX(`t34`.`elapsed_ns`) OVER (
                           PARTITION BY `t34`.`run`, `t34`.`rank`
                           ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
                         ),
@@ -972,7 +996,23 @@ WITH `t16` AS (
                   ) - MIN(`t33`.`first_end_ns`) OVER (
                     PARTITION BY `t33`.`run`, `t33`.`step`, `t33`.`name`, `t33`.`demangled_name`, `t33`.`grid`, `t33`.`block`, `t33`.`collective`, `t33`.`group_name`, `t33`.`sequence`, `t33`.`type_name`, `t33`.`num_in_elements`, `t33`.`rank`
                     ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                  ) AS `range_ns`
+                  ) AS `range_ns`,
+                  GREATEST(
+                    MAX(`t33`.`end_ns`) OVER (
+                      PARTITION BY `t33`.`run`, `t33`.`rank`, `t33`.`step`
+                      ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                    ) - MIN(`t33`.`end_ns`) OVER (
+                      PARTITION BY `t33`.`run`, `t33`.`rank`, `t33`.`step`
+                      ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                    ),
+                    MAX(`t33`.`first_end_ns`) OVER (
+                      PARTITION BY `t33`.`run`, `t33`.`rank`, `t33`.`step`
+                      ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                    ) - MIN(`t33`.`first_end_ns`) OVER (
+                      PARTITION BY `t33`.`run`, `t33`.`rank`, `t33`.`step`
+                      ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                    )
+                  ) AS `elapsed_ns`
                 FROM (
                   SELECT
                     `t32`.`run`,

@@ -653,6 +653,7 @@ WITH `t18` AS (
           `t35`.`nearest`,
           `t35`.`width_ns`,
           `t35`.`range_ns`,
+          `t35`.`elapsed_ns`,
           `t35`.`likelihood`,
           `t35`.`greatest`,
           `t35`.`best`,
@@ -700,6 +701,7 @@ WITH `t18` AS (
             `t34`.`nearest`,
             `t34`.`width_ns`,
             `t34`.`range_ns`,
+            `t34`.`elapsed_ns`,
             `t34`.`likelihood`,
             `t34`.`greatest`,
             MAX(IF(`t34`.`likelihood` = `t34`.`greatest`, `t34`.`nearest`, NULL)) OVER (
@@ -741,6 +743,7 @@ WITH `t18` AS (
               `t33`.`nearest`,
               `t33`.`width_ns`,
               `t33`.`range_ns`,
+              `t33`.`elapsed_ns`,
               `t33`.`likelihood`,
               MAX(`t33`.`likelihood`) OVER (
                 PARTITION BY `t33`.`run`, `t33`.`rank`
@@ -781,6 +784,7 @@ WITH `t18` AS (
                 `t32`.`nearest`,
                 `t32`.`width_ns`,
                 `t32`.`range_ns`,
+                `t32`.`elapsed_ns`,
                 IF(
                   (
                     `t32`.`nearest` > 1
@@ -797,6 +801,10 @@ WITH `t18` AS (
                         CAST(GREATEST(`t32`.`width_ns`, 1000) AS DOUBLE) * 2.0 * CAST(`t32`.`differences` AS DOUBLE)
                       ) / CAST(GREATEST(
                         MAX(`t32`.`range_ns`) OVER (
+                          PARTITION BY `t32`.`run`, `t32`.`rank`
+                          ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                        ),
+                        MAX(`t32`.`elapsed_ns`) OVER (
                           PARTITION BY `t32`.`run`, `t32`.`rank`
                           ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
                         ),
@@ -828,6 +836,10 @@ WITH `t18` AS (
                                 PARTITION BY `t32`.`run`, `t32`.`rank`
                                 ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
                               ),
+                              MAX(`t32`.`elapsed_ns`) OVER (
+                                PARTITION BY `t32`.`run`, `t32`.`rank`
+                                ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                              ),
                               1000
                             ) AS DOUBLE)
                           )
@@ -844,6 +856,10 @@ WITH `t18` AS (
                             CAST(GREATEST(`t32`.`width_ns`, 1000) AS DOUBLE) * 2.0 * CAST(`t32`.`differences` AS DOUBLE)
                           ) / CAST(GREATEST(
                             MAX(`t32`.`range_ns`) OVER (
+                              PARTITION BY `t32`.`run`, `t32`.`rank`
+                              ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                            ),
+                            MAX(`t32`.`elapsed_ns`) OVER (
                               PARTITION BY `t32`.`run`, `t32`.`rank`
                               ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
                             ),
@@ -884,6 +900,10 @@ WITH `t18` AS (
                             PARTITION BY `t32`.`run`, `t32`.`rank`
                             ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
                           ),
+                          MAX(`t32`.`elapsed_ns`) OVER (
+                            PARTITION BY `t32`.`run`, `t32`.`rank`
+                            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                          ),
                           1000
                         ) AS DOUBLE)
                       )
@@ -900,6 +920,10 @@ WITH `t18` AS (
                         CAST(GREATEST(`t32`.`width_ns`, 1000) AS DOUBLE) * 2.0 * CAST(`t32`.`differences` AS DOUBLE)
                       ) / CAST(GREATEST(
                         MAX(`t32`.`range_ns`) OVER (
+                          PARTITION BY `t32`.`run`, `t32`.`rank`
+                          ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                        ),
+                        MAX(`t32`.`elapsed_ns`) OVER (
                           PARTITION BY `t32`.`run`, `t32`.`rank`
                           ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
                         ),
@@ -972,7 +996,23 @@ WITH `t18` AS (
                   ) - MIN(`t31`.`first_end_ns`) OVER (
                     PARTITION BY `t31`.`run`, `t31`.`step`, `t31`.`name`, `t31`.`demangled_name`, `t31`.`grid`, `t31`.`block`, `t31`.`collective`, `t31`.`group_name`, `t31`.`sequence`, `t31`.`type_name`, `t31`.`num_in_elements`, `t31`.`rank`
                     ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                  ) AS `range_ns`
+                  ) AS `range_ns`,
+                  GREATEST(
+                    MAX(`t31`.`end_ns`) OVER (
+                      PARTITION BY `t31`.`run`, `t31`.`rank`, `t31`.`step`
+                      ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                    ) - MIN(`t31`.`end_ns`) OVER (
+                      PARTITION BY `t31`.`run`, `t31`.`rank`, `t31`.`step`
+                      ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                    ),
+                    MAX(`t31`.`first_end_ns`) OVER (
+                      PARTITION BY `t31`.`run`, `t31`.`rank`, `t31`.`step`
+                      ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                    ) - MIN(`t31`.`first_end_ns`) OVER (
+                      PARTITION BY `t31`.`run`, `t31`.`rank`, `t31`.`step`
+                      ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                    )
+                  ) AS `elapsed_ns`
                 FROM (
                   SELECT
                     `t30`.`run`,
