@@ -154,7 +154,7 @@ def _stop(process: AttachedProcess, state: ProcessState, output: Path | None, *,
 
 def _record(process: AttachedProcess, seconds: float, output: Path | None, *, quiet: bool) -> None:
     """A recording of its own, or a part of the one that is open. A signal that ends programs ends the wait."""
-    from collector.launching.attached_process import NotListeningError, SharedRecording
+    from collector.launching.attached_process import SharedRecording
     from collector.launching.child_program import stop_raises
 
     recording = SharedRecording(process)
@@ -165,16 +165,8 @@ def _record(process: AttachedProcess, seconds: float, output: Path | None, *, qu
                 _tell(recording.trouble)
                 _write_journal(recording.journal, output, quiet=quiet)
                 return
-            try:
-                end = process.cut()
-            except NotListeningError as error:
-                if output is None:
-                    raise
-                _tell(f"{error}: its records up to half a second before are used")
-                step = recording.part_until_end()
-                step.save(output)
-                _finish(step, output, quiet=quiet)
-                return
+            end = recording.end()
+            _tell(recording.trouble)
             _dump(end, recording.begin, output, quiet=quiet)
     except BaseException:
         if recording.is_left:
@@ -214,7 +206,7 @@ def _write_journal(journal: Path, output: Path | None, *, quiet: bool, is_of_run
 
 
 def _dump(end: Cut, begin: Cut | None, output: Path | None, *, quiet: bool) -> None:
-    """Write the closed segments of a recording that goes on, or the part of them since ``begin``."""
+    """Write the closed segments of a recording, or the part of them since ``begin``."""
     from collector.files.new_folders import new_folder
     from collector.formats.loading import load
     from collector.launching.attached_process import copied_segments, part_between

@@ -158,12 +158,13 @@ class AttachedProcess:
 
 @dataclass(frozen=True)
 class Cut:
-    """An instant of a recording of which all finished work is in closed segments."""
+    """An instant of a recording of which all finished work is in closed segments, or its end."""
 
     journal: Path
     segment: int
     """The first one that is not closed."""
-    cupti_ns: int
+    cupti_ns: int | None
+    """None: the end of a recording that has ended."""
 
 
 class SharedRecording:
@@ -195,11 +196,13 @@ class SharedRecording:
             elif self._is_locked(state.journal):
                 if self._process.status().journal == state.journal:
                     try:
-                        self.journal, self.begin = state.journal, self._process.cut()
-                        return self
+                        self.begin = self._process.cut()
                     except BaseException:
                         self._unlock()
                         raise
+                    self.journal = self.begin.journal
+                    if self.journal == state.journal:
+                        return self
                 self._unlock()
             elif self._process.status().journal == state.journal:
                 raise _unreachable(state.journal, "it is not there")
@@ -230,21 +233,49 @@ class SharedRecording:
         if not (self.journal / _OF_RECORD).exists():
             return False
         self._has_ended = True
-        try:
-            _, self.trouble = self._process.stop()
-        except NotListeningError as error:
-            self.trouble = f"{error}: its records up to half a second before are used"
+        cause = self._cause_of_end()  # the recording of another program is not ended
+        if not cause:
+            try:
+                _, self.trouble = self._process.stop()
+            except CollectorError:
+                cause = self._cause_of_end()
+                if not cause:
+                    raise
+        if cause:
+            self.trouble = cause + _USED_BEFORE_END
         return True
 
-    def part_until_end(self) -> Step:
-        """The records since the begin, of a process that has ended.
+    def end(self) -> Cut:
+        """The present instant, or the end of the recording if it has ended: `trouble` is then the reason.
 
         Raises:
-            collector.InvalidFileError: it cannot be read.
+            collector.CollectorError: the recording continues, but cannot be read now; or its records are removed.
         """
-        if self.begin is None:
-            return read_segments(self.journal)
-        return read_segments(self.journal, (self.begin.cupti_ns - session_start_ns(self.journal), None))
+        cause = ""
+        try:
+            present = self._process.cut()
+            if present.journal == self.journal:
+                return present
+        except CollectorError:
+            cause = self._cause_of_end()
+            if not cause:
+                raise
+        cause = cause or self._cause_of_end()
+        try:
+            last = max(map(segment_number, segments_of(self.journal)), default=0)
+        except OSError as error:  # a flight recorder removes its own, and `collector run` those of a program
+            raise CollectorError(f"{cause}, and its records are removed already") from error
+        self.trouble = cause + _USED_BEFORE_END
+        return Cut(self.journal, last + 1, None)
+
+    def _cause_of_end(self) -> str:
+        """The reason why the process records nothing more into the journal; ``""`` while it does."""
+        try:
+            if self._process.status().journal == self.journal:
+                return ""
+        except NotListeningError as error:
+            return error.cause
+        return f"process {self._process.process_id} has executed another program or ended the recording"
 
     def _is_begun(self) -> bool:
         """Begin a recording; return False if another user has done so meanwhile."""
@@ -297,6 +328,7 @@ def _unreachable(journal: Path, reason: str) -> CollectorError:
     )
 
 
+_USED_BEFORE_END = ": its records up to half a second before are used"
 _OF_RECORD = "ends-with-record"
 """A file in a journal that is to be ended by the last `collector attach record` that uses it."""
 _MOST_ATTEMPTS = 10
@@ -408,7 +440,8 @@ def copied_segments(cut: Cut, folder: Path) -> Path:
 def part_between(journal: Path, begin: Cut, end: Cut) -> Step:
     """The part of a journal between two instants. Raises `collector.InvalidFileError` if it cannot be read."""
     start_ns = session_start_ns(journal)
-    return read_segments(journal, (begin.cupti_ns - start_ns, end.cupti_ns - start_ns))
+    begin_ns, end_ns = (None if each.cupti_ns is None else each.cupti_ns - start_ns for each in (begin, end))
+    return read_segments(journal, (begin_ns, end_ns))
 
 
 def remove_journal(journal: Path) -> None:

@@ -34,6 +34,7 @@ from collector.launching.attached_process import (
     listen_remotely,
 )
 from collector.recording.recording import Recording
+from tests.support.signal_actions import restore_default
 
 pytestmark = [pytest.mark.simulator, pytest.mark.slow]
 
@@ -504,6 +505,84 @@ def test_a_process_that_ends_meanwhile(tmp_path, capsys):
     assert step.ledger.interrupted == 1
 
 
+LAUNCHING = """
+import ctypes, os, sys, threading, time
+name, executed = sys.argv[1], sys.argv[2:]
+if not os.environ.get("COLLECTOR_RUN_FOLDER"):
+    import collector
+driver = ctypes.CDLL(os.environ["COLLECTOR_LIBCUDA"])
+assert driver.cuInit(0) == 0
+context, function = ctypes.c_void_p(), ctypes.c_char_p()
+driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+driver.cuModuleGetFunction(ctypes.byref(function), None, name.encode())
+def launch():
+    driver.cuCtxSetCurrent(context)
+    while True:
+        driver.cuLaunchKernel(function, 8, 1, 1, 64, 1, 1, 0, None, None, None)
+        driver.cuCtxSynchronize()
+        time.sleep(0.002)
+threading.Thread(target=launch, daemon=True).start()
+print(os.getpid(), flush=True)
+os.read(0, 1)
+if executed:
+    os.execv(sys.executable, [sys.executable, __file__, *executed])
+"""
+"""A program that is launched with the names of kernels: it executes itself with the next one for each byte of input."""
+
+
+@pytest.mark.parametrize("is_run", [True, False], ids=["collector run", "collector.listen"])
+@pytest.mark.parametrize("has_output", [True, False], ids=["file", "journal"])
+def test_a_process_that_executes_another_program(tmp_path, is_run, has_output):
+    """The recording of the first program is used: nothing is taken from the second one, which has the same number."""
+    (tmp_path / "program.py").write_text(LAUNCHING)
+    program = [sys.executable, str(tmp_path / "program.py"), "first", "second"]
+    by = [sys.executable, "-m", "collector", "run", "-q", "--listen", "-o", str(tmp_path / "run.gpurec"), "--"]
+    pipe = subprocess.PIPE
+    own = tmp_path / "own"
+    own.mkdir()
+    with subprocess.Popen(
+        [*(by if is_run else []), *program],
+        env=simulator_environment() | {"COLLECTOR_LISTEN": "1", "TMPDIR": str(own)},
+        stdin=pipe,
+        stdout=pipe,
+        text=True,
+    ) as running:
+        assert running.stdin is not None
+        assert running.stdout is not None
+        process = AttachedProcess(int(running.stdout.readline()))
+        output = ["-o", str(tmp_path / "out.gpurec")] if has_output else []
+        with subprocess.Popen(
+            [*ATTACH, str(process.process_id), "record", "60s", "-q", *output],
+            cwd=tmp_path,
+            stderr=pipe,
+            text=True,
+            preexec_fn=lambda: restore_default(signal.SIGINT),
+        ) as record:
+            while not is_joined(process, 1):
+                time.sleep(0.01)
+            time.sleep(1.5)  # until the records have reached the journal
+            running.stdin.write("1")
+            running.stdin.flush()
+            running.stdout.readline()
+            if is_run:
+                while process.status().state != "run":
+                    time.sleep(0.01)
+            record.send_signal(signal.SIGINT)
+            _, errors = record.communicate()
+            assert record.returncode == 0, errors
+        assert process.status().state == ("run" if is_run else "idle")
+        running.communicate()
+    assert running.returncode == 0
+    assert "executed another program or ended the recording: its records up to half a second before are used" in errors
+    written = Path(errors.splitlines()[-1].removeprefix("collector: what was recorded is in "))
+    step = collector.load(written)
+    assert kernels(step.recording) == {"first"}
+    assert step.ledger.interrupted == 1
+    assert (written == tmp_path / "out.gpurec") == has_output
+    if has_output:
+        assert list(own.iterdir()) == []
+
+
 def test_a_recording_that_is_open_at_the_end_is_whole():
     with listening_program() as child:
         journal = AttachedProcess(child.pid).start()
@@ -563,6 +642,38 @@ def test_a_recorder_is_dumped_from_outside(tmp_path):
         assert attach(child.pid, "stop") == 2
     assert collector.load(tmp_path / "dump.gpurec").ledger.losses() == []
     assert len(collector.load(tmp_path / "part.gpurec").kernels) > 0
+
+
+def test_a_recorder_that_is_stopped_meanwhile(tmp_path):
+    """It removes its records, and the command says so."""
+    before = f"""
+recorder = collector.record(folder={str(tmp_path / "own")!r}, strict=True)
+def wait():
+    sys.stdin.readline()
+    recorder.stop()
+    print("stopped", flush=True)
+    sys.stdin.read()
+"""
+    with listening_program(before) as child:
+        with subprocess.Popen(
+            [*ATTACH, str(child.pid), "record", "60s", "-o", str(tmp_path / "part.gpurec")],
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: restore_default(signal.SIGINT),
+        ) as record:
+            while not is_joined(AttachedProcess(child.pid), 1):
+                time.sleep(0.01)
+            time.sleep(SOME_LAUNCHES_S)
+            child.stdin.write("\n")
+            child.stdin.flush()
+            assert child.stdout.readline() == "stopped\n"
+            record.send_signal(signal.SIGINT)
+            _, errors = record.communicate()
+        assert record.returncode == 2
+        assert errors == (
+            f"collector: process {child.pid} has executed another program or ended the recording, and its records are "
+            "removed already\n"
+        )
 
 
 def test_a_fork_does_not_listen_and_takes_nothing_from_the_parent():
