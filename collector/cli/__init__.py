@@ -13,6 +13,7 @@ standard error and exit status 2.
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
 import os
 import pkgutil
@@ -33,6 +34,8 @@ EXIT_TROUBLE = 2
 _EXIT_INTERRUPTED = 130
 _EXIT_UNREAD = 141
 """Exit status if the reader of the output left before its end; shells show it for programs that SIGPIPE ended."""
+_OF_WRITING = (errno.EAGAIN, errno.EBADF, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC, errno.EPERM)
+"""Errors of the system call `write`."""
 _WITHOUT_PROJECT = ("info", "completion")
 """Commands for which faulty options of the project are a warning: one explains faults, one runs in each new shell."""
 _EXAMPLES = """\
@@ -84,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         if not _has_working_directory() and isinstance(error, FileNotFoundError):
             terminal.report("the working directory has been deleted. Change to another one")
-        elif error.filename is None and not _can_write_output():
+        elif error.filename is None and error.errno in _OF_WRITING and not _can_write_output():
             terminal.discard_output()
             from collector.files.atomic_files import output_error
 

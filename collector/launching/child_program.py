@@ -18,19 +18,25 @@ from collector.errors import CollectorError
 from collector.files.path_kinds import is_regular_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-_FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
-"""The terminal sends them to the child as well."""
+_NOT_PASSED_ON = {
+    signal.SIGKILL,
+    signal.SIGSTOP,
+    signal.SIGCHLD,
+    *(signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU),  # they stop us
+    *(signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP, signal.SIGSYS, signal.SIGABRT),
+}
+_FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT, signal.SIGWINCH, signal.SIGCONT)
+"""If the kernel sends them for the terminal, it sends them to the child as well."""
 _SET_CHILD_SUBREAPER = 36
 """PR_SET_CHILD_SUBREAPER of prctl."""
 _GRACE_S = 1.0
 """The time that other processes have to end after the program, as its helper processes do."""
-_STOPPING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+_STOPPING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGALRM)
 """They interrupt the work that follows the program, as Ctrl-C does."""
 _OF_PROGRAMS = (signal.SIGUSR1, signal.SIGUSR2)
 """They have a meaning for the program only."""
-_FORWARDED = (signal.SIGTERM, signal.SIGHUP, *_OF_PROGRAMS)
 
 
 def command_of(words: Sequence[str]) -> list[str]:
@@ -59,21 +65,48 @@ def run_child(command: Sequence[str], environment: Mapping[str, str], *, waits_f
         collector.CollectorError: it cannot be started.
     """
     ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # processes that lose their parent become our children
-    child: list[subprocess.Popen[bytes]] = []
-    with _passed_on(child):
+    are_children_ignored = signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN
+    if are_children_ignored:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # else the kernel keeps no exit status for us
+    passed_on = [each for each in signal.valid_signals() - _NOT_PASSED_ON if signal.getsignal(each) != signal.SIG_IGN]
+    # They wait until they are asked for: a handler would not learn who has sent them.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [*passed_on, signal.SIGCHLD])
+
+    def restore_signals() -> None:
+        for each in passed_on:
+            if callable(signal.getsignal(each)):
+                signal.signal(each, signal.SIG_DFL)  # the handlers of this program end with it
+        if are_children_ignored:
+            signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    try:
         try:
             # Files that the caller opened for it stay open. Those that Python opens are closed in any program.
-            child.append(subprocess.Popen(command, env=dict(environment), close_fds=False))
+            child = subprocess.Popen(command, env=dict(environment), close_fds=False, preexec_fn=restore_signals)
         except OSError as error:
             raise CollectorError(
                 f"cannot run {command[0]}: {error.strerror or error}",
                 "Name a program of the PATH, or the path of one; a Python script ends in .py",
             ) from error
-        ended, status = 0, 0
-        while ended != child[0].pid:
-            ended, status = os.waitpid(-1, 0)
-        child[0].returncode = os.waitstatus_to_exitcode(status)
-    return ChildEnd(child[0].returncode, _wait_for_the_rest(None if waits_for_all else _GRACE_S))
+        child.returncode = _status_at_end(child.pid, passed_on)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return ChildEnd(child.returncode, _wait_for_the_rest(None if waits_for_all else _GRACE_S))
+
+
+def _status_at_end(child: int, passed_on: Collection[int]) -> int:
+    """Pass signals on to a child until it ends; return its status. They and SIGCHLD are blocked."""
+    while True:
+        received = signal.sigwaitinfo([*passed_on, signal.SIGCHLD])
+        number, is_sent_by_process = received.si_signo, received.si_code <= 0
+        if number == signal.SIGCHLD:
+            while (ended := os.waitpid(-1, os.WNOHANG)) != (0, 0):
+                if ended[0] == child:
+                    return os.waitstatus_to_exitcode(ended[1])
+        elif is_sent_by_process or number not in _FROM_TERMINAL:
+            with contextlib.suppress(PermissionError):  # of another user, such as that of sudo
+                os.kill(child, number)
 
 
 def _wait_for_the_rest(timeout_s: float | None) -> bool:
@@ -93,47 +126,27 @@ def _wait_for_the_rest(timeout_s: float | None) -> bool:
 
 
 @contextmanager
-def _passed_on(child: Sequence[subprocess.Popen[bytes]]) -> Iterator[None]:
-    """Pass signals on to the child. Handlers are set before it is started, as programs inherit only ignored signals."""
-
-    def forward(number: int, _: Any) -> None:
-        for each in child:  # not by the object, which would wait for the child itself
-            if each.returncode is None:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(each.pid, number)
-
-    handlers = dict.fromkeys(_FROM_TERMINAL, _do_nothing) | dict.fromkeys(_FORWARDED, forward)
-    with _handled(handlers):
-        yield
-
-
-@contextmanager
 def stop_raises() -> Iterator[None]:
     """Let the signals that end a program raise KeyboardInterrupt in the block; ignore those for the program only."""
 
     def stop(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    with _handled(dict.fromkeys(_STOPPING, stop) | dict.fromkeys(_OF_PROGRAMS, _do_nothing)):
-        yield
-
-
-def _do_nothing(*_: Any) -> None:
-    """Not SIG_IGN, which programs inherit."""
-
-
-@contextmanager
-def _handled(handlers: Mapping[signal.Signals, Callable[..., None]]) -> Iterator[None]:
-    """Handle signals in the block, but not those that are ignored: under nohup, or in the background of a script."""
+    handlers: dict[signal.Signals, Callable[..., None]] = dict.fromkeys(_STOPPING, stop)
+    handlers |= dict.fromkeys(_OF_PROGRAMS, _do_nothing)
     before = {}
     for number, handler in handlers.items():
-        if signal.getsignal(number) != signal.SIG_IGN:
+        if signal.getsignal(number) != signal.SIG_IGN:  # under nohup, or in the background of a script
             before[number] = signal.signal(number, handler)
     try:
         yield
     finally:
         for number, original in before.items():
             signal.signal(number, original)
+
+
+def _do_nothing(*_: Any) -> None:
+    """Not SIG_IGN, which programs inherit."""
 
 
 def exit_as(status: int) -> int:

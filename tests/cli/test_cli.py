@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import gzip
 import json
 import re
@@ -363,6 +364,18 @@ def test_a_full_output_is_one_line_and_status_2(words, unbuffered, step_file, mo
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
     assert done.stderr.startswith("collector: cannot write standard output: No space left on device")
+
+
+def test_an_error_that_is_not_of_writing_writes_nothing(monkeypatch, capsys):
+    """Standard output may be that of a program, which another program reads."""
+
+    def fail(_: object) -> int:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(info, "run", fail)
+    with pytest.raises(OSError, match="Too many open files"):
+        main(["info"])
+    assert capsys.readouterr().out == ""
 
 
 def test_a_reader_of_help_that_has_seen_enough_is_no_trouble():

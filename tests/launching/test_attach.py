@@ -290,7 +290,7 @@ def test_records_that_overlap(process, folder, tmp_path, first_s):
     assert min(first_kernels, second_kernels) > 0
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=str)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM], ids=str)
 def test_a_record_that_is_ended_writes_what_it_has(process, folder, tmp_path, number):
     command = [*ATTACH, str(process.process_id), "record", "60s", "-q", "-o", str(tmp_path / "out.gpurec")]
     with subprocess.Popen(command, preexec_fn=lambda: signal.signal(number, signal.SIG_DFL)) as child:

@@ -208,7 +208,20 @@ def test_a_process_without_records_that_runs_on_is_named(tmp_path):
     assert " is still running, and has written no records so far\n" in done.stderr
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2], ids=str)
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGTERM,
+        signal.SIGHUP,
+        signal.SIGINT,
+        signal.SIGQUIT,
+        signal.SIGALRM,
+        signal.SIGUSR1,
+        signal.SIGUSR2,
+        signal.SIGRTMIN,
+    ],
+    ids=str,
+)
 def test_signals_reach_the_program(tmp_path, number):
     with subprocess.Popen(
         [*RUN, "-q", "-o", "out.json", launching_program(), "wait"],
@@ -227,23 +240,108 @@ def test_signals_reach_the_program(tmp_path, number):
     assert kernel_names(tmp_path / "out.json") == ["work"] * 100
 
 
-def test_the_interrupt_of_a_terminal_is_the_programs_to_answer(tmp_path):
-    """The whole group gets it; a program that handles it ends as it likes, and its trace is written."""
-    program = (
-        "import signal, sys; signal.signal(signal.SIGINT, lambda *_: sys.exit(9)); print('ready', flush=True);"
-        " signal.pause()"
-    )
+COUNTING_SIGNALS = """
+import os, signal, sys, time
+number, got = int(sys.argv[1]), []
+signal.signal(number, lambda *_: got.append(number))
+print("ready", flush=True)
+while not got:
+    time.sleep(0.05)
+time.sleep(0.5)
+sys.exit(len(got))
+"""
+"""A program whose exit status is the number of times that it got a signal."""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGQUIT, signal.SIGWINCH, signal.SIGCONT], ids=str)
+def test_a_signal_to_the_command_alone_reaches_the_program_once(tmp_path, number):
     with subprocess.Popen(
-        [*RUN, "-q", "--", sys.executable, "-c", program],
+        [*RUN, "-q", "--", sys.executable, "-c", COUNTING_SIGNALS, str(int(number))],
         env=simulator_environment(),
         cwd=tmp_path,
         stdout=subprocess.PIPE,
-        start_new_session=True,
+        preexec_fn=lambda: restore_default(number),
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
-        os.killpg(process.pid, signal.SIGINT)
-        assert process.wait() == 9
+        process.send_signal(number)
+        assert process.wait() == 1
+
+
+@pytest.mark.parametrize(("number", "key"), [(signal.SIGINT, b"\x03"), (signal.SIGQUIT, b"\x1c")], ids=str)
+def test_the_interrupt_of_a_terminal_is_the_programs_to_answer(tmp_path, number, key):
+    """The program and the command get it; a program that handles it ends as it likes, and its trace is written."""
+    ours, theirs = pty.openpty()
+
+    def begin() -> None:
+        _take_terminal(theirs)
+        restore_default(number)
+
+    with subprocess.Popen(
+        [*RUN, "-q", "--", sys.executable, "-c", COUNTING_SIGNALS, str(int(number))],
+        env=simulator_environment(),
+        cwd=tmp_path,
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+        preexec_fn=begin,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        os.write(ours, key)
+        assert process.wait() == 1
+    os.close(theirs)
+    os.close(ours)
+
+
+STATE_OF_SIGNALS = (
+    "import signal; print(signal.pthread_sigmask(signal.SIG_BLOCK, []),"
+    " [line for line in open('/proc/self/status') if line.startswith(('SigBlk', 'SigIgn'))])"
+)
+
+
+@pytest.mark.parametrize("blocked", [[], [signal.SIGTERM, signal.SIGCHLD, signal.SIGUSR1]], ids=["", "blocked"])
+@pytest.mark.parametrize(
+    "ignored", [[], [signal.SIGCHLD], [signal.SIGHUP, signal.SIGINT, signal.SIGALRM]], ids=["", "children", "stops"]
+)
+def test_ignored_and_blocked_signals_are_those_of_the_caller(tmp_path, blocked, ignored):
+    def begin() -> None:
+        for number in {signal.SIGCHLD, signal.SIGHUP, signal.SIGINT, signal.SIGALRM}.difference(ignored):
+            restore_default(number)
+        for number in ignored:
+            signal.signal(number, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+
+    program = [sys.executable, "-c", STATE_OF_SIGNALS]
+    alone, under_the_command = (
+        subprocess.run(words, env=simulator_environment(), cwd=tmp_path, capture_output=True, preexec_fn=begin)
+        for words in (program, [*RUN, "-q", "--", *program])
+    )
+    assert b"SigIgn" in alone.stdout
+    assert under_the_command.stdout == alone.stdout
+
+
+def test_the_status_of_a_program_whose_caller_ignores_its_children(tmp_path):
+    """The kernel then keeps no exit status of them."""
+    done = subprocess.run(
+        [*RUN, "-q", "-o", "out.json", launching_program()],
+        env=simulator_environment(),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (7, "", "collector: the trace is in out.json\n")
+    assert kernel_names(tmp_path / "out.json") == ["work"] * 100
+
+
+def test_a_shell_in_the_command_decides_about_broken_pipes(tmp_path):
+    """Whether the caller ignores SIGPIPE and SIGXFSZ is lost when Python starts."""
+    program = ["sh", "-c", 'trap \'\' PIPE XFSZ; exec "$0" -c "$1"', sys.executable, STATE_OF_SIGNALS]
+    alone = subprocess.run(program, env=simulator_environment(), capture_output=True, text=True)
+    done = run("-q", "--", *program, cwd=tmp_path)
+    assert "SigIgn" in done.stdout
+    assert done.stdout == alone.stdout
 
 
 PYTHON = """
@@ -526,7 +624,9 @@ def test_a_message_that_cannot_be_written_changes_no_status(tmp_path):
         assert done.returncode == status
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT], ids=str)
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGALRM], ids=str
+)
 def test_a_signal_while_the_trace_is_written_keeps_the_records(tmp_path, number):
     """The trace goes into a pipe that nobody empties."""
     os.mkfifo(tmp_path / "out.json")
