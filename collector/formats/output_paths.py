@@ -10,10 +10,12 @@ import fcntl
 import os
 import re
 import socket
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from collector.errors import OutputError
 from collector.files.atomic_files import check_folder, check_writable, output_error
@@ -165,19 +167,26 @@ class FolderLock:
     """While it is held, no other process chooses a name and writes a file in a folder, if the file system can tell.
 
     Without it, processes that end together would all find that a name is free. The wait ends after `_LONGEST_WAIT_S`: a
-    process that was killed may have left the lock to a child that it forked. An object rather than a generator, because
-    its destruction unlocks also where a Ctrl-C left the block in the call of its end.
+    process that was killed may have left the lock to a child that it forked. A thread that holds the lock does not wait
+    for itself, as it would in a signal handler that saves a trace. An object rather than a generator, because its
+    destruction unlocks also where a Ctrl-C left the block in the call of its end.
     """
 
     def __init__(self, folder: Path) -> None:
         """Nothing is locked yet."""
         self._folder = folder
         self._number = -1
+        self._held: _HeldLock | None = None
 
     def __enter__(self) -> FolderLock:
         with contextlib.suppress(OSError):  # such as a network file system without locks
             self._number = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)
-            _wait_for_lock(self._number)
+            folder = os.fstat(self._number)
+            held = _HeldLock(folder.st_dev, folder.st_ino, os.getpid(), threading.get_ident())
+            if held not in _held_locks:
+                self._held = held
+                _held_locks.add(held)
+                _wait_for_lock(self._number)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -192,6 +201,22 @@ class FolderLock:
                 fcntl.flock(self._number, fcntl.LOCK_UN)  # closing would leave the lock to a child forked meanwhile
             number, self._number = self._number, -1
             os.close(number)
+        if self._held is not None:  # not before: a signal handler would wait for this thread
+            _held_locks.discard(self._held)
+            self._held = None
+
+
+class _HeldLock(NamedTuple):
+    """The lock of a folder that a thread holds or waits for."""
+
+    device: int
+    inode: int
+    process_id: int
+    """A forked child does not hold the lock of its parent."""
+    thread_id: int
+
+
+_held_locks: set[_HeldLock] = set()
 
 
 def _wait_for_lock(number: int) -> None:
