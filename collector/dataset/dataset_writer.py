@@ -103,7 +103,7 @@ class DatasetWriter:
         known: Known | None = None,
     ) -> None:
         optional_package("pyarrow.parquet")
-        self._folder = filled_path(expanded(folder), rank)
+        self._folder = filled_path(expanded(folder), rank).absolute()
         self._run = check_run(run or run_of_this_process())
         self._rank = rank
         self._label = label

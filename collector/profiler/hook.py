@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from collector.errors import CollectorError, OutputError, SessionActiveError
+from collector.files.working_directory import WorkingDirectory
 from collector.formats.output_paths import filled_path, rank_of_this_process
 from collector.profiler.context import TracedStep, _trace, write_or_warn
 from collector.runtime.optional_packages import optional_package
@@ -76,6 +77,7 @@ class ProfilerHook:
         if output is not None:
             optional_package("pyarrow.parquet")
         self._folder = Path(output_dir)
+        self._directory = WorkingDirectory()
         self._dataset = None if output is None else Path(output)
         self._show_dataflow = show_dataflow
         self._show_memory = show_memory
@@ -189,7 +191,7 @@ class ProfilerHook:
         if self._dataset is not None:
             self._add_to_dataset(step, session, text)
         try:
-            path = filled_path(self._folder / f"timeline-{step}.json", None, step)
+            path = filled_path(self._directory.anchored(self._folder) / f"timeline-{step}.json", None, step)
         except OutputError as error:
             log.warning("no timeline of step %d: %s", step, error)
             return None
@@ -207,7 +209,7 @@ class ProfilerHook:
 
         assert self._dataset is not None
         try:
-            with DatasetWriter(self._dataset, rank=rank_of_this_process(None) or 0) as writer:
+            with DatasetWriter(self._directory.anchored(self._dataset), rank=rank_of_this_process(None) or 0) as writer:
                 events = trace_events(ChromeEvents([timeline.encode()]))
                 writer.write(session.recording, step=step, copied={TRACE_EVENTS.name: events})
         except (CollectorError, OSError) as error:

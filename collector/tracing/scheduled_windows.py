@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from collector.files.new_folders import new_folder
+from collector.files.working_directory import WorkingDirectory
 from collector.formats.output_paths import (
     FolderLock,
     file_of_this_process,
@@ -123,7 +124,7 @@ class MergedWindows:
 
     def __init__(self, path: Path, rank: int | None) -> None:
         """Nothing is made yet. ``rank``: what the program gave; None: the environment decides."""
-        self._path, self._rank = path, rank
+        self._asked, self._rank, self._directory = path, rank, WorkingDirectory()
         self._folder: Path | None = None
         self._files: list[Path] = []
 
@@ -134,6 +135,10 @@ class MergedWindows:
         file = self._folder / f"step{number}.pb"
         step.save(file)
         self._files.append(file)
+
+    @property
+    def _path(self) -> Path:
+        return self._directory.anchored(self._asked)
 
     def _parent(self) -> Path:
         """The folder of the file, which is made if its name has placeholders."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from collector.errors import CollectorError, NotTracedError, OutputError, SessionActiveError
 from collector.files.atomic_files import check_writable
+from collector.files.working_directory import WorkingDirectory
 from collector.formats.conversion import Conversion
 from collector.formats.output_paths import (
     FolderLock,
@@ -84,7 +85,12 @@ class Session(TracedStep):
         self.options = options
         """The options of the session."""
         self.path: Path | None = None
-        """The path of the last step's file: the given path, or that of this rank or process."""
+        """The path of the last step's file: the given path, or that of this rank or process.
+
+        It is absolute where the program has changed its working directory during the step.
+        """
+        self._directory = WorkingDirectory()
+        """The one in which the last step or schedule began: of the relative paths among the options."""
         self.unavailable: str | None = None
         """The reason why the last step was not traced: cause and remedy in one line. None if it was traced."""
         self._use: session_slot.Use | None = None  # the use that traces
@@ -183,6 +189,7 @@ class Session(TracedStep):
         if self._windows is not None:
             raise SessionActiveError("this session follows its schedule already", "Leave its block first")
         self._told.clear()
+        self._directory = WorkingDirectory()
         self._windows = ScheduledWindows(schedule, self, self.options.path, self.options.rank)
         _following.add(self)
         try:
@@ -321,12 +328,14 @@ class Session(TracedStep):
 
     def _find_path(self) -> Path | None:
         """Set `path`; warn once if it differs from the given path."""
-        self.path = asked = self.options.path
+        asked = self.options.path
+        self.path = None
         if asked is not None:
             try:
-                self.path, reason = file_of_this_process(asked, self.options.rank, self._number)
+                place = self._directory.anchored(asked)
+                self.path, reason = file_of_this_process(place, self.options.rank, self._number)
             except OutputError as error:
-                self.path, self._writable = None, False
+                self._writable = False
                 self._trouble(error, f"the trace will not be saved: {error}")
             else:
                 if reason:
@@ -355,6 +364,8 @@ class Session(TracedStep):
             return
         self._use = use
         self._number += 1
+        if self._windows is None:
+            self._directory = WorkingDirectory()
         self._forget_results()
         self._check_path()
         self._start(use)
@@ -393,7 +404,7 @@ class Session(TracedStep):
         # The annotations of a window are sent to the recording already, and its journal is that of the recording.
         is_window = isinstance(use.source, RecordedWindow)
         if options.journal is not None and not is_window:
-            use.journal = StepJournal(use.source, options.journal.absolute(), is_result=options.stream)
+            use.journal = StepJournal(use.source, options.journal, is_result=options.stream)
         if missing := self._missing_budget(use.source):
             self._trouble(missing, f"the step has no budget of its own: {missing}")
         _start_sampler(use, options)
@@ -487,7 +498,7 @@ class Session(TracedStep):
         use.source = None
         if use.journal.is_removed():
             raise NotTracedError(f"its journal {use.journal.path} was removed before the step ended")
-        self._streamed = use.journal.path
+        self._streamed = use.journal.path.absolute()  # it is read later
         return unseen
 
     def _save_at_end(self) -> bool:
@@ -507,7 +518,7 @@ class Session(TracedStep):
                 return False
             return is_in_dataset
         try:
-            with FolderLock(self.path.parent):
+            with FolderLock(self._directory.anchored(self.path).parent):
                 path = self._find_path()  # again, because another process may have created the file meanwhile
                 if path is not None and self._streamed is not None:
                     Conversion(self._streamed, path).wait()
@@ -529,7 +540,7 @@ class Session(TracedStep):
             from collector.dataset.dataset_writer import DatasetWriter
 
             with DatasetWriter(
-                self.options.dataset,
+                self._directory.anchored(self.options.dataset),
                 rank=rank_of_this_process(self.options.rank) or 0,
                 label=without_surrogates(self.options.label),
             ) as writer:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from collector.errors import OutputError
 from collector.files.atomic_files import check_writable
 from collector.files.path_kinds import exists, is_folder
+from collector.files.working_directory import WorkingDirectory
 from collector.formats.output_paths import file_of_this_process
 
 if TYPE_CHECKING:
@@ -50,11 +51,16 @@ class StepJournal:
     """The journal that a source writes during a step."""
 
     def __init__(self, source: Any, path: Path, *, is_result: bool) -> None:
-        """``path``: absolute, and made already if it could be; ``is_result``: it is the only result, and is kept."""
+        """``path``: made already if it could be; ``is_result``: it is the only result, and is kept."""
         self._source = source
-        self.path = path
+        self._path, self._directory = path, WorkingDirectory()
         self._was_made = exists(path)
         self._is_result = is_result
+
+    @property
+    def path(self) -> Path:
+        """The path, also after the program has changed its working directory."""
+        return self._directory.anchored(self._path)
 
     def end(self, *, keep: bool) -> str:
         """Remove the journal, unless it is the result, or ``keep`` is set and it has records.

@@ -102,7 +102,8 @@ def trace(
             existing file is replaced (for a link, the file that it points to); ``~`` is the home folder. Of several
             ranks or processes, each writes its own file: `Session.path`. ``{rank}``, ``{pid}``, ``{host}``, ``{step}``
             (the use of this session, counted from 0; with a schedule, the first step of the window) and
-            ``{env:VARIABLE}`` are filled in, in all paths.
+            ``{env:VARIABLE}`` are filled in, in all paths. Relative paths are those of the working directory in which
+            the step, or the schedule, begins.
         strict: raise a `collector.CollectorError` instead of warning.
         source: ``auto``, ``native``, ``cupti-python``, or a `collector.sources.Source`.
         synchronize: wait at the end for unfinished work of the devices, so that the trace contains it.

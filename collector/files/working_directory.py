@@ -1,0 +1,26 @@
+"""The working directory in which relative paths were given, which a program may change before they are used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class WorkingDirectory:
+    """The working directory at the time of this object."""
+
+    def __init__(self) -> None:
+        """Note it; one that has been deleted is none."""
+        self._path = _present()
+
+    def anchored(self, path: Path) -> Path:
+        """The file that ``path`` names in this directory: ``path`` itself, unless another one is the present one."""
+        if path.is_absolute() or self._path is None or self._path == _present():
+            return path
+        return self._path / path
+
+
+def _present() -> Path | None:
+    try:
+        return Path.cwd()
+    except OSError:
+        return None

@@ -1,0 +1,158 @@
+"""Relative paths are those of the working directory in which a step begins, whatever the program changes later."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import collector
+from collector.dataset.dataset import Dataset
+from collector.dataset.dataset_writer import DatasetWriter
+from collector.profiler.hook import ProfilerHook
+from collector.testing import SimulatedGpu
+
+pytestmark = pytest.mark.simulator
+
+
+@pytest.fixture
+def gpu():
+    with SimulatedGpu() as found:
+        yield found
+
+
+@pytest.fixture
+def elsewhere(tmp_path, monkeypatch):
+    """Changes to another folder; the program begins in `tmp_path`."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    return lambda: monkeypatch.chdir(folder)
+
+
+def files_in(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+def test_the_file_of_a_step(gpu, tmp_path, elsewhere):
+    with collector.trace("step.json", journal="step.journal", strict=True) as step:
+        gpu.launch("kernel")
+        assert step.path == Path("step.json")
+        elsewhere()
+    assert files_in(tmp_path) == ["step.json"]
+    assert step.path == tmp_path / "step.json"
+
+
+def test_a_session_that_is_used_again(gpu, tmp_path, elsewhere):
+    """Each use begins anew."""
+    session = collector.trace("step{step}.json", strict=True)
+    with session:
+        gpu.launch("kernel")
+    assert session.path == Path("step0.json")
+    elsewhere()
+    with session:
+        gpu.launch("kernel")
+    assert session.path == Path("step1.json")
+    assert files_in(tmp_path) == ["elsewhere/step1.json", "step0.json"]
+
+
+def test_a_journal_that_is_the_result(gpu, tmp_path, elsewhere):
+    with collector.trace("step.json", journal="run.journal", stream=True, strict=True) as step:
+        gpu.launch("kernel")
+        elsewhere()
+    assert files_in(tmp_path) == ["run.journal/000001.journal", "step.json"]
+    assert len(step.recording.kernels) == 1
+
+
+def test_a_journal_that_is_read_later(gpu, elsewhere):
+    with collector.trace(journal="run.journal", stream=True, strict=True) as step:
+        gpu.launch("kernel")
+    elsewhere()
+    assert len(step.recording.kernels) == 1
+
+
+def test_a_journal_that_stays(gpu, tmp_path, elsewhere, monkeypatch):
+    def refuse(*_: object) -> None:
+        raise OSError("no")
+
+    monkeypatch.setattr(collector.Session, "save", refuse)
+
+    def trace() -> None:
+        with collector.trace("step.json", journal="step.journal"):
+            gpu.launch("kernel")
+            elsewhere()
+
+    with pytest.warns(collector.CollectorWarning) as warned:
+        trace()
+    assert str(warned[-1].message) == f"the records are in the journal {tmp_path / 'step.journal'}"
+    assert files_in(tmp_path) == ["step.journal"]
+
+
+@pytest.mark.parametrize("name", ["windows.json", "window{step}.json"])
+def test_the_windows_of_a_schedule(gpu, tmp_path, elsewhere, name):
+    """They belong together, and so do their files."""
+    with collector.trace(name, schedule=collector.every(steps=2), strict=True) as session:
+        for number in range(5):
+            gpu.launch("kernel")
+            session.step()
+            if number == 1:
+                elsewhere()
+    assert files_in(tmp_path)
+    assert not any(file.startswith("elsewhere") for file in files_in(tmp_path))
+
+
+def test_a_dataset(gpu, tmp_path, elsewhere):
+    pytest.importorskip("pyarrow")
+    with collector.trace(dataset="runs", strict=True):
+        gpu.launch("kernel")
+        elsewhere()
+    assert len(Dataset(tmp_path / "runs")) == 1
+    assert not any(file.startswith("elsewhere") for file in files_in(tmp_path))
+
+
+def test_a_writer_of_a_dataset(gpu, tmp_path, elsewhere):
+    pytest.importorskip("pyarrow")
+    with collector.trace(strict=True) as step:
+        gpu.launch("kernel")
+    with DatasetWriter("runs") as writer:
+        elsewhere()
+        writer.write(step.recording)
+    assert len(Dataset(tmp_path / "runs")) == 1
+
+
+def test_the_dumps_of_a_recorder(gpu, tmp_path, elsewhere):
+    recorder = collector.record(folder="dumps", strict=True)
+    elsewhere()
+    gpu.launch("kernel")
+    dump = recorder.dump()
+    recorder.stop()
+    assert dump is not None
+    assert dump.wait().parent == tmp_path / "dumps"
+
+
+def test_the_files_of_a_profiler_hook(gpu, tmp_path, elsewhere):
+    pytest.importorskip("pyarrow")
+    (tmp_path / "timelines").mkdir()
+    hook = ProfilerHook(save_steps=1, output_dir="timelines", output="runs")
+    elsewhere()
+    written = []
+    for number in range(2):
+        hook.before_step(number)
+        gpu.launch("kernel")
+        written.append(hook.after_step(number))
+    assert written == [None, tmp_path / "timelines" / "timeline-1.json"]
+    assert {file.partition("/")[0] for file in files_in(tmp_path)} == {"timelines", "runs"}
+
+
+def test_a_working_directory_that_is_deleted(gpu, tmp_path, monkeypatch):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    session = collector.trace("step.json")
+    session.start()
+    gpu.launch("kernel")
+    gone.rmdir()
+    with pytest.warns(collector.CollectorWarning, match=r"the trace is not saved: .*gone"):
+        session.stop()
+    assert len(session.recording.kernels) == 1
+    monkeypatch.chdir(tmp_path)
