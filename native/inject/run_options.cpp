@@ -153,7 +153,7 @@ std::string new_journal(const std::string& folder) {
   const std::string stem = folder + "/" + host + "-" + std::to_string(::getpid());
   std::string path = stem + ".journal";
   for (int number = 2; ::access(path.c_str(), F_OK) == 0; ++number) {
-    path = stem + "-" + std::to_string(number) + ".journal";
+    path = stem + "." + std::to_string(number) + ".journal";
   }
   return path;
 }

@@ -41,8 +41,8 @@ RunOptions run_options();
 // The ranges that COLLECTOR_RUN_RANGE names. Throws std::invalid_argument for an impossible value.
 capture::CaptureRangeOptions range_options();
 
-// The name of a journal that does not exist in the folder yet: HOST-PID.journal, or HOST-PID-2.journal if the process
-// has run another program before.
+// The name of a journal that does not exist in the folder yet: HOST-PID.journal, or HOST-PID.2.journal if the process
+// has run another program before. A host may end in a number behind a dash: only a dot separates that of the journal.
 std::string new_journal(const std::string& folder);
 
 }  // namespace collector::inject

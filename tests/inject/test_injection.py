@@ -128,7 +128,7 @@ def test_a_child_that_is_executed_has_a_journal_of_its_own(folder):
 def test_a_program_that_executes_another_leaves_two_journals(folder):
     assert run(folder, "exec").returncode == 7
     first, second = sorted(folder.iterdir(), key=lambda path: len(path.name))
-    assert second.stem == f"{first.stem}-2"
+    assert second.stem == f"{first.stem}.2"
     assert collector.load(first).ledger.losses() == [NOT_ENDED]
     assert kernels(collector.load(second).recording) == {"child_work": 30}
 

@@ -7,6 +7,7 @@ import os
 import pty
 import select
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -21,6 +22,7 @@ from injected_programs import (
 )
 
 import collector
+from collector.launching.process_journals import traced_processes
 from collector.recording.counter_rows import counters_over_time
 from collector.runtime.extension import capture_library
 from tests.support.signal_actions import restore_default
@@ -445,6 +447,19 @@ def test_a_child_is_a_process_of_its_own_in_the_trace(tmp_path):
     assert "(2 processes)" in done.stderr
     names = processes_of(tmp_path / "out.json")
     assert len({name.partition(" GPU")[0] for name in names if name.startswith("process ") and "GPU" in name}) == 2
+
+
+def test_the_host_of_a_process_that_executes_another_program(tmp_path):
+    """Also where the number of the process is that of its second journal, as in a container."""
+    with subprocess.Popen([launching_program(), "exec"], env=injected_environment(tmp_path, WAIT_MS="1500")) as process:
+        process.wait()
+    stem = f"{socket.gethostname()}-{process.pid}"
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"{stem}.2.journal", f"{stem}.journal"]
+    (tmp_path / f"{stem}.2.journal").rename(tmp_path / f"node-1-{process.pid}.{process.pid}.journal")
+    (tmp_path / f"{stem}.journal").rename(tmp_path / f"node-1-{process.pid}.journal")
+    found, _, lost = traced_processes(tmp_path)
+    assert {each.identity.host for each in found} == {"node-1"}
+    assert len(found) + len(lost) == 2
 
 
 def test_eight_ranks_are_one_aligned_trace(tmp_path):
