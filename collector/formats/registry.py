@@ -4,13 +4,13 @@ To add a format that is read, or written from columns or StepStats: one module i
 `collector.formats.file_format.Format` called ``FORMAT``, and its name in `_MODULES`. A format that is drawn slice by
 slice needs no module here: it is a TraceWriter in ``native/write`` and a line in `collector.timeline.drawn_files`.
 
-Modules of formats are imported to list the formats, so they import readers and writers only when these are used.
+Modules of formats are imported with this one, so they import readers and writers only when these are used. An import on
+demand could be interrupted by a signal handler or a finalizer that traces, which would find a format without content.
 """
 
 from __future__ import annotations
 
 import importlib
-from functools import cache
 from typing import TYPE_CHECKING
 
 from collector.errors import InvalidFileError, UnknownFormatError
@@ -47,11 +47,9 @@ _MODULES = (
 """In the order in which texts list them, and in which a file is tested for them; drawn files come before them."""
 
 
-@cache
 def formats() -> tuple[Format, ...]:
     """All formats: drawn files, then those of `_MODULES`."""
-    modules = (importlib.import_module(f"collector.formats.{module}") for module in _MODULES)
-    return tuple(_of_drawn(drawn) for drawn in DRAWN_FILES) + tuple(module.FORMAT for module in modules)
+    return _FORMATS
 
 
 def _of_drawn(drawn: DrawnFile) -> Format:
@@ -68,6 +66,12 @@ def _of_drawn(drawn: DrawnFile) -> Format:
         write=draw,
         drawn=drawn,
     )
+
+
+_FORMATS = (
+    *(_of_drawn(each) for each in DRAWN_FILES),
+    *(importlib.import_module(f"collector.formats.{each}").FORMAT for each in _MODULES),
+)
 
 
 # --- reading

@@ -18,6 +18,7 @@ from collector.text.surrogates import without_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import FrameType
 
     from collector.options import Source, TraceOptions
     from collector.recording.capture import Instant
@@ -55,6 +56,10 @@ class Background(Protocol):
 
     def source_changes(self) -> contextlib.AbstractContextManager[None]:
         """The block begins or ends a recording of the whole process: your session ends before, and goes on after it."""
+
+
+_OF_BEGIN_AND_END = ("begin_use", "end_use")
+"""The methods of `collector.tracing.session.Session` that begin and end a use, which they call ``use``."""
 
 
 class Use:
@@ -113,7 +118,19 @@ class Use:
             return True
         if self.has_begun and not self.is_ending:
             return False
-        return self.thread_id == threading.get_ident() or self.thread_id not in sys._current_frames()
+        if self.thread_id == threading.get_ident():
+            return not self._is_interrupted
+        return self.thread_id not in sys._current_frames()
+
+    @property
+    def _is_interrupted(self) -> bool:
+        """Whether this thread is beginning or ending it, and runs a signal handler or a finalizer meanwhile."""
+        frame: FrameType | None = sys._getframe()
+        while frame is not None:
+            if frame.f_code.co_name in _OF_BEGIN_AND_END and frame.f_locals.get("use") is self:
+                return True
+            frame = frame.f_back
+        return False
 
 
 @uncompiled

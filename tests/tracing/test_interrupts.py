@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import gc
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -18,6 +19,7 @@ import pytest
 
 import collector
 from collector import _native
+from collector.sources.native import NativeSource
 from collector.testing import SimulatedGpu
 from collector.tracing.annotate import annotate, send_annotations_to
 
@@ -354,3 +356,64 @@ def test_threads_annotate_while_sessions_begin_and_end(gpu):
         thread.join()
     gc.collect()
     assert errors == []
+
+
+DURING_IMPORTS = """
+import sys
+import collector
+from collector.testing import SimulatedGpu
+
+modules = []
+
+def trace_in_module(frame, event, _):
+    if event == "call" and frame.f_code.co_name == "<module>" and frame.f_globals["__name__"].startswith(sys.argv[1]):
+        modules.append(frame.f_globals["__name__"])
+        if len(modules) == 1:
+            with trace("inner.json"):
+                gpu.launch("inner")
+
+trace = collector.trace
+with SimulatedGpu() as gpu:
+    sys.setprofile(trace_in_module)
+    with trace("outer.json") as step:
+        gpu.launch("outer")
+    sys.setprofile(None)
+print(len(modules))
+assert step.unavailable is None
+assert step.recording.kernels.names() == ["outer"]
+"""
+
+
+@pytest.mark.parametrize("modules", ["collector.formats.", "collector.recording.", "collector.timeline."])
+def test_a_trace_in_the_middle_of_an_import_of_ours(tmp_path: Path, modules: str) -> None:
+    """As a signal handler or a finalizer begins one: it finds modules that are imported only in part."""
+    program = [sys.executable, "-W", "ignore", "-c", DURING_IMPORTS, modules]
+    done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "outer.json").exists()
+    assert (int(done.stdout) > 0) == (modules != "collector.formats.")
+
+
+@pytest.mark.parametrize("moment", ["start", "stop"])
+def test_a_trace_in_the_middle_of_the_begin_or_end_of_another(gpu, monkeypatch, moment):
+    """As a signal handler begins one: the other one is not abandoned, and goes on after it."""
+    interrupted = getattr(NativeSource, moment)
+
+    def interrupt(*given: Any, **options: Any) -> object:
+        result = interrupted(*given, **options)
+        monkeypatch.setattr(NativeSource, moment, interrupted)
+        with collector.trace() as inner:
+            pass
+        refused.append(inner.unavailable)
+        return result
+
+    refused: list[str | None] = []
+    monkeypatch.setattr(NativeSource, moment, interrupt)
+    with (
+        pytest.warns(collector.CollectorWarning, match="this step is not traced: another session is already tracing"),
+        collector.trace() as step,
+    ):
+        gpu.launch("a")
+    assert len(refused) == 1
+    assert step.unavailable is None
+    assert step.kernels.names() == ["a"]
