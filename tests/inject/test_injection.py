@@ -274,7 +274,8 @@ print(len(empty.recording.kernels), len(empty.recording.api_calls), empty.ledger
     assert ledger == "True 8 8 []"
     assert details.startswith("[8] another session is already tracing in this process")
     assert calls == "{'cuLaunchKernel': 8, 'cuCtxSynchronize': 3}"
-    assert empty == "0 0 []"
+    nothing = "nothing was recorded: no activity of the enabled kinds happened in this process"
+    assert empty == f"0 0 ['{nothing}']"
     assert done.stderr.count("CollectorWarning") == 1  # of the second one
     (recording,) = recordings(folder)
     assert kernels(recording) == {"work": 10, "before": 3, "inside": 5, "inside_outer": 3, "after": 5}
