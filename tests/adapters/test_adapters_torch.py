@@ -135,6 +135,30 @@ def test_batches_and_steps_of_optimizers_have_names_until_the_hooks_are_removed(
     assert is_as_before
 
 
+def test_a_program_and_a_library_that_name_steps_name_them_once(seen):
+    with_both, with_one, with_none, is_as_before, below_another_wrapper, again = seen["training_named_twice"]
+    assert with_both == with_one == again == ["DataLoader.next", "SGD.step", "DataLoader.next"]
+    assert with_none == below_another_wrapper == []
+    assert is_as_before
+
+
+def test_a_step_that_raised_ends_with_the_next_step_or_batch_or_the_hooks(seen):
+    kernels, paths, inside = seen["failing_steps"]
+    assert kernels == [
+        "after_batch:after_batch",
+        "Adam.step:other",
+        "after_step:after_step",
+        "after_hooks:after_hooks",
+    ]
+    assert paths == ["SGD.step", "DataLoader.next", "SGD.step", "Adam.step", "SGD.step"]
+    assert inside == ["SGD.step/Adam.step:inner", "SGD.step:outer"]
+
+
+def test_a_compiled_step_is_the_same_with_hooks(seen):
+    without, with_hooks = seen["compiled_step"]
+    assert without == with_hooks == 1
+
+
 def test_ops_have_names_shapes_and_links_to_their_backward_passes(seen):
     if isinstance(seen["ops"], str):  # this build emits no ranges
         assert "without CUDA" in seen["ops"]

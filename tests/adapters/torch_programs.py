@@ -474,9 +474,99 @@ def training() -> list[Any]:
             optimizer.step()
         hooks.remove()
         optimizer.step()
-    annotations = step.recording.annotations
-    paths = [step.recording.strings[each] for each in annotations.name_id.tolist()]
-    return [paths, type(iter(loader)).__next__ is before]
+    return [paths_of(step), type(iter(loader)).__next__ is before]
+
+
+def paths_of(step: collector.Session) -> list[str]:
+    """The path of each annotation in the order of time."""
+    return [step.recording.strings[each] for each in step.recording.annotations.name_id.tolist()]
+
+
+def training_named_twice() -> list[Any]:
+    """Hooks of a program and of a library; with both, with those of the library, with none, then another wrapper."""
+    net = Block()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    loader = torch.utils.data.DataLoader(torch.ones(2, 4), batch_size=2)
+    iterators = torch.utils.data.dataloader._BaseDataLoaderIter
+    before = iterators.__next__
+    found: list[Any] = []
+
+    def train() -> None:
+        with collector.trace() as step:
+            for batch in loader:
+                net(batch).sum().backward()
+                optimizer.step()
+        found.append(paths_of(step))
+
+    of_program, of_library = adapters.annotate_torch_steps(), adapters.annotate_torch_steps()
+    train()
+    of_program.remove()
+    of_program.remove()
+    train()
+    of_library.remove()
+    train()
+    found.append(iterators.__next__ is before)
+    with adapters.annotate_torch_steps():
+        named = iterators.__next__
+        iterators.__next__ = lambda self: named(self)  # of a tool that came later
+    train()
+    with adapters.annotate_torch_steps():
+        train()
+    iterators.__next__ = before
+    return found
+
+
+def failing_steps() -> list[Any]:
+    """Steps that raise: the next batch, the next step and the end of the hooks end their names."""
+    parameter = torch.nn.Parameter(torch.ones(1))
+    parameter.grad = torch.ones(1)
+    optimizer, other = torch.optim.SGD([parameter], lr=0.1), torch.optim.Adam([parameter])
+    loader = torch.utils.data.DataLoader(torch.ones(1, 1))
+
+    def closure() -> float:
+        raise RuntimeError("out of memory")
+
+    def fail() -> None:
+        with suppress(RuntimeError):
+            optimizer.step(closure)
+
+    def step_inside() -> float:
+        other.step(lambda: gpu.launch("inner") or 0.0)
+        next(iter(loader))
+        gpu.launch("outer")
+        return 0.0
+
+    hooks = adapters.annotate_torch_steps()
+    with collector.trace() as step:
+        fail()
+        next(iter(loader))
+        gpu.launch("after_batch")
+        fail()
+        other.step(lambda: gpu.launch("other") or 0.0)
+        gpu.launch("after_step")
+        fail()
+        hooks.remove()
+        gpu.launch("after_hooks")
+    with adapters.annotate_torch_steps(), collector.trace() as nested:
+        optimizer.step(step_inside)
+    return [names(step), paths_of(step), names(nested)]
+
+
+def compiled_step() -> list[Any]:
+    """A step of an optimizer that is compiled: the number of graphs without hooks and with them, traced."""
+    parameter = torch.nn.Parameter(torch.ones(1))
+    optimizer = torch.optim.SGD([parameter], lr=0.1)
+    counts = []
+    for hooks in (nullcontext(), adapters.annotate_torch_steps()):
+        torch._dynamo.reset()
+        graphs: list[Any] = []
+        run = torch.compile(optimizer.step, backend=lambda graph, _, graphs=graphs: graphs.append(graph) or graph)
+        parameter.grad = torch.ones(1)
+        with hooks, collector.trace():
+            run()
+            run()
+        counts.append(len(graphs))
+    return counts
 
 
 def ops() -> Any:
@@ -522,7 +612,7 @@ def memory() -> Any:
 SCENARIOS = (
     filters, removed, named, inside_an_annotation, all_modules, failing, interrupted, interrupted_inside, failed_step,
     two_traces, untouched, replicated, renamed, part_first, forgotten, odd, scripted, compiled, compiled_names,
-    training, ops, memory,
+    training, training_named_twice, failing_steps, compiled_step, ops, memory,
 )  # fmt: skip
 
 if __name__ == "__main__":
