@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary, ref
 
 from collector.tracing.annotate import annotate
 
@@ -12,13 +13,17 @@ if TYPE_CHECKING:
 
 _STEPS = {"train": "fit/step", "test": "evaluate/step", "predict": "predict/step"}
 
+_namers: WeakKeyDictionary[Any, ref[Any]] = WeakKeyDictionary()
+"""Model -> the callback that names the steps of its run. A callback keeps its model alive."""
+
 
 def keras_names() -> Any:
     """A callback for ``fit``, ``evaluate`` and ``predict`` that names steps and, where Python calls them, layers.
 
     A step is ``fit/step``, ``evaluate/step`` or ``predict/step``. A layer is named by the path of layer names inside
     the step. With the PyTorch backend and with ``run_eagerly=True`` Python calls the layers in each step; in a compiled
-    TensorFlow or JAX step it calls them only while the step is compiled.
+    TensorFlow or JAX step it calls them only while the step is compiled. Of several of these callbacks in one run the
+    last one names the steps.
     """
     import keras
 
@@ -35,6 +40,7 @@ def keras_names() -> Any:
             if self._open or self._outer in ("", kind):  # else the evaluation of an epoch of `fit`
                 self._finish()  # a run that failed has not ended
                 self._outer = kind
+                _namers[self.model] = ref(self)
                 self._name_layers()
 
         def _end(self, kind: str) -> None:
@@ -43,6 +49,8 @@ def keras_names() -> Any:
 
         def _finish(self) -> None:
             self._outer = ""
+            if _namers.get(self.model) == ref(self):
+                del _namers[self.model]
             while self._open:
                 self._open.pop().__exit__(None, None, None)
             while self._calls:
@@ -58,6 +66,9 @@ def keras_names() -> Any:
                     self._calls.append((layer, named))
 
         def _enter(self, kind: str) -> None:
+            namer = _namers.get(self.model)
+            if namer is not None and namer() is not self:
+                return
             annotation = annotate(_STEPS[kind])
             self._open.append(annotation)
             annotation.__enter__()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from array import array
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from collector.adapters.installed_hooks import InstalledHooks
+from collector.adapters.installed_hooks import InstalledHooks, SharedHooks
 from collector.tracing.stated_counters import state_counters
 
 if TYPE_CHECKING:
@@ -44,22 +45,65 @@ def record_torch_memory(*, max_entries: int = 100_000) -> InstalledHooks:
 
     Args:
         max_entries: the number of allocations and releases that PyTorch keeps. If a trace has more, its counters begin
-            later.
+            later. Of several calls the largest number counts; a call that raises it begins the history anew.
 
     Returns:
-        The hooks, which can be removed; this ends the history.
+        The hooks, which can be removed. They are those of the whole process, also if several calls install them, and
+        the removal of the last ones ends the history.
     """
+    hooks = _hooks.installed()
+    try:
+        _history.keep(max_entries)
+    except BaseException:
+        hooks.remove()
+        raise
+    return hooks
+
+
+class _History:
+    """The history that PyTorch writes; a process has one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._max_entries = 0
+        """0: there is none."""
+        self._since_ns = 0
+
+    def keep(self, max_entries: int) -> None:
+        """Let PyTorch keep at least this many entries of each device."""
+        with self._lock:
+            if max_entries <= self._max_entries:
+                return
+            if self._max_entries:  # PyTorch would append to entries that it has begun to overwrite
+                _set_history(enabled=None)
+            _set_history(enabled="all", context=None, stacks="python", max_entries=max_entries)
+            self._max_entries, self._since_ns = max_entries, time.time_ns()
+
+    def end(self) -> None:
+        """Let PyTorch write no history."""
+        with self._lock:
+            if self._max_entries:
+                _set_history(enabled=None)
+            self._max_entries = 0
+
+    def series(self) -> list[MemorySeries]:
+        """The counters up to now."""
+        import torch
+        from torch.cuda import memory
+
+        if not torch.cuda.is_initialized():
+            return []
+        return memory_series(memory._snapshot(), self._since_ns, self._max_entries)
+
+
+def _set_history(**options: Any) -> None:
     from torch.cuda import memory
 
-    memory._record_memory_history(enabled="all", context=None, stacks="python", max_entries=max_entries)
-    since_ns = time.time_ns()
+    memory._record_memory_history(**options)
 
-    def state() -> list[MemorySeries]:
-        import torch
 
-        return memory_series(memory._snapshot(), since_ns, max_entries) if torch.cuda.is_initialized() else []
-
-    return InstalledHooks([lambda: memory._record_memory_history(enabled=None), state_counters(state)])
+_history = _History()
+_hooks = SharedHooks(lambda: [_history.end, state_counters(_history.series)])
 
 
 def memory_series(snapshot: Mapping[str, Any], since_ns: int, max_entries: int) -> list[MemorySeries]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from collector.adapters.installed_hooks import InstalledHooks
+from collector.adapters.installed_hooks import InstalledHooks, SharedHooks
 from collector.tracing.annotate import annotate, is_recording
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _LIMIT = 2**63
 
@@ -18,20 +21,25 @@ def annotate_triton_launches() -> InstalledHooks:
     as ``flops8`` and ``flops16`` are added up, and ``bytes`` is used as it is.
 
     Returns:
-        The hooks, which can be removed.
+        The hooks, which can be removed. They are those of the whole process, also if several calls install them.
     """
+    return _hooks.installed()
+
+
+def _install() -> list[Callable[[], object]]:
     from triton import knobs
 
     hooks = _LaunchHooks()
     runtime = knobs.runtime
     runtime.launch_enter_hook.add(hooks.enter)
     runtime.launch_exit_hook.add(hooks.leave)
-    return InstalledHooks(
-        [
-            lambda: runtime.launch_enter_hook.remove(hooks.enter),
-            lambda: runtime.launch_exit_hook.remove(hooks.leave),
-        ]
-    )
+    return [
+        lambda: runtime.launch_enter_hook.remove(hooks.enter),
+        lambda: runtime.launch_exit_hook.remove(hooks.leave),
+    ]
+
+
+_hooks = SharedHooks(_install)
 
 
 class _LaunchHooks:

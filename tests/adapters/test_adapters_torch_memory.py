@@ -87,11 +87,13 @@ class Memory(ModuleType):
     def __init__(self) -> None:
         super().__init__("torch.cuda.memory")
         self.enabled: list[Any] = []
+        self.max_entries: list[int] = []
         self.entries: list[dict[str, Any]] = []
         self.held: list[int] = []
 
     def _record_memory_history(self, enabled: str | None, **options: Any) -> None:
         self.enabled.append(enabled)
+        self.max_entries.append(options.get("max_entries", 0))
 
     def allocate(self, size: int) -> None:
         self.held.append(size)
@@ -132,6 +134,43 @@ def test_traces_have_the_counters_until_the_hooks_are_removed(memory: Memory, tm
     assert counted(after) == {}
     shown = json.loads((tmp_path / "step.json").read_text())["traceEvents"]
     assert {event["name"] for event in shown if event["ph"] == "C"} >= {ALLOCATED, RESERVED}
+
+
+@pytest.mark.simulator
+def test_a_program_and_a_library_that_ask_for_the_counters_get_them_once(memory: Memory) -> None:
+    def trace() -> dict[tuple[int, str, str], list[int]]:
+        with collector.trace(strict=True) as step:
+            gpu.launch("gemm")
+            memory.allocate(1000)
+            gpu.launch("gemm")
+        return counted(step)
+
+    with SimulatedGpu(real_time=True) as gpu:
+        of_program, of_library = adapters.record_torch_memory(), adapters.record_torch_memory(max_entries=1000)
+        both = trace()
+        of_program.remove()
+        one = trace()
+        of_library.remove()
+        none = trace()
+    assert both == {(0, ALLOCATED, "bytes"): [0, 1000], (0, RESERVED, "bytes"): [1 << 20]}
+    assert one == {(0, ALLOCATED, "bytes"): [1000, 2000], (0, RESERVED, "bytes"): [1 << 20]}
+    assert none == {}
+    assert memory.enabled == ["all", None]
+
+
+@pytest.mark.simulator
+def test_a_call_that_asks_for_more_entries_begins_the_history_anew(memory: Memory) -> None:
+    with SimulatedGpu(real_time=True) as gpu, adapters.record_torch_memory(max_entries=2):
+        for size in (1, 2, 3):
+            memory.allocate(size)
+        with adapters.record_torch_memory(max_entries=10):
+            memory.entries.clear()
+            with collector.trace(strict=True) as step:
+                gpu.launch("gemm")
+                memory.allocate(1000)
+                gpu.launch("gemm")
+    assert (memory.enabled, memory.max_entries) == (["all", None, "all", None], [2, 0, 10, 0])
+    assert counted(step) == {(0, ALLOCATED, "bytes"): [6, 1006], (0, RESERVED, "bytes"): [1 << 20]}
 
 
 @pytest.mark.simulator

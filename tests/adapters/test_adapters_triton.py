@@ -90,3 +90,10 @@ def test_metadata_is_not_computed_while_nothing_is_traced_and_hooks_go_away():
         hooks.remove()
     assert calls == []
     assert knobs.runtime.launch_enter_hook.calls == knobs.runtime.launch_exit_hook.calls == []
+
+
+def test_a_program_and_a_library_that_name_launches_name_them_once(source):
+    with adapters.annotate_triton_launches():
+        assert launch(source, {"flops": 8}) == 1
+    assert launch(source, {"flops": 8}) == 1
+    assert noted(source) == [("kernel", Details(8, 0))] * 2

@@ -93,3 +93,30 @@ def test_a_run_after_one_that_failed_has_its_own_names(names: Any, following: st
     own = ["fit/step/block", "evaluate/step/block"] if following == "fit" else ["evaluate/step/block"]
     assert step.recording.kernels.annotations() == ["fit/step/block", *own, ""]
     assert "call" not in vars(model.layer)
+
+
+def test_two_callbacks_of_a_fit_name_it_once(names: Any) -> None:
+    other = adapters.keras_names()
+    with SimulatedGpu() as gpu, collector.trace(strict=True) as step:
+        model = Model(gpu, names)
+        other.model = model
+
+        class Both:
+            def __getattr__(self, method: str) -> Any:
+                def call(*arguments: Any) -> None:
+                    for callback in (names, other):
+                        getattr(callback, method)(*arguments)
+
+                return call
+
+        model.callback = Both()
+        model.fit(epochs=1)
+        model.layer.call()
+        model.callback = names
+        model.fit(epochs=1)
+    epoch = ["fit/step/block", "evaluate/step/block"]
+    assert step.recording.kernels.annotations() == [*epoch, "", *epoch]
+    assert (
+        step.recording.annotations.names() == ["fit/step", "fit/step/block", "evaluate/step", "evaluate/step/block"] * 2
+    )
+    assert "call" not in vars(model.layer)
