@@ -58,7 +58,8 @@ class View:
     arrows: bool = True
     """Draw an arrow from each call to each activity that it launched, and from the reason of each wait to the wait."""
     counters: bool = True
-    """Draw memory per allocator, bytes in flight per kind of copy, busy streams, and figures that were sampled."""
+    """Draw memory per allocator, bytes in flight per kind of copy, busy streams of GPUs of which several streams are
+    drawn, and figures that were sampled."""
     label: str = ""
     """Text shown beside each process, such as a rank or a step."""
     extent: Extent | None = None
@@ -94,6 +95,8 @@ class DrawingOptions:
     remarks: Sequence[tuple[str, str, int | None]]
     """(name, details, wall time or None for the end) of the losses."""
     labels: Mapping[str, str] = field(default_factory=dict)
+    thread_processes: Mapping[int, int] = field(default_factory=dict)
+    """Thread -> process, of threads whose calls the message may lack."""
     event_records: Sequence[EventRecord] = ()
     """In the form of `collector.timeline.object_labels.ObjectLabels`."""
     op_details: OpDetails = NOTHING
@@ -216,6 +219,7 @@ def write_trace(step: Any, write: Write, view: View, drawn: DrawnFile = CHROME) 
         label=view.label,
         remarks=remarks_of(provenance, None if part is None else part.base_ns + part.end_ns),
         labels=shown.labels,
+        thread_processes={} if part is None else part.thread_processes,
         event_records=shown.event_records,
         op_details=op_details_of(step, data, whole),
         collectives=shown.collectives,

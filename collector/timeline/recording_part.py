@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from collector.recording.first_rows import distinct_rows
 from collector.recording.possible_times import FAR_NS
 from collector.recording.schema import ACTIVITY_TABLES, SCHEMA
 from collector.stepstats.host_devices import HostDevices
@@ -62,6 +63,8 @@ class RecordingPart:
     """The part of a recording that is drawn, and the figures of the whole."""
 
     recording: Recording
+    thread_processes: Mapping[int, int]
+    """Thread -> process, as the first calls of the whole state them."""
     base_ns: int
     """Wall time of the first start."""
     end_ns: int
@@ -144,6 +147,7 @@ def part_of(
     part = recording.part(masks)
     return RecordingPart(
         recording=part,
+        thread_processes=_thread_processes(recording.api_calls),
         base_ns=base_ns,
         end_ns=last_ns - first_ns,
         cut=num_slices - _num_slices({name: getattr(part, name) for name in _SLICES}),
@@ -152,6 +156,11 @@ def part_of(
         longest_left_out_ns=longest_ns,
         filtered=num_slices - passing if times_decide else None,
     )
+
+
+def _thread_processes(calls: Table) -> dict[int, int]:
+    first, _ = distinct_rows([calls.thread_id])
+    return dict(zip(calls.thread_id[first].tolist(), calls.process_id[first].tolist(), strict=True))
 
 
 def _ends(table: Table) -> npt.NDArray[np.int64]:

@@ -150,6 +150,7 @@ py::dict write_trace(const py::buffer& message, const py::function& write, bool 
                      std::optional<int64_t> base_ns,
                      const std::vector<std::tuple<std::string, std::string, std::optional<int64_t>>>& remarks,
                      const std::unordered_map<std::string, std::string>& labels,
+                     const std::unordered_map<uint32_t, uint32_t>& thread_processes,
                      const EventRecordArguments& event_records, const OpDetailArguments& op_details,
                      const OpDetailArguments& collectives, const OpDetailArguments& call_ops,
                      const SampledArguments& sampled, const py::function& describe) {
@@ -168,6 +169,7 @@ py::dict write_trace(const py::buffer& message, const py::function& write, bool 
   options.base_ns = base_ns;
   for (const auto& [name, details, wall_ns] : remarks) options.remarks.push_back({name, details, wall_ns});
   options.labels = labels;
+  options.thread_processes = thread_processes;
   options.event_records = to_event_records(event_records);
   options.op_details = to_op_details(op_details);
   options.collectives = to_op_details(collectives);
@@ -226,8 +228,8 @@ PYBIND11_MODULE(_convert, module, pybind11::mod_gil_not_used()) {
       py::arg("writer"), py::arg("keep_device"), py::arg("keep_name"), py::arg("min_duration_ns"),
       py::arg("window_start_ns"), py::arg("window_end_ns"), py::arg("window_origin_ns"), py::arg("max_slices"),
       py::arg("arrows"), py::arg("counters"), py::arg("label"), py::arg("base_ns"), py::arg("remarks"),
-      py::arg("labels"), py::arg("event_records"), py::arg("op_details"), py::arg("collectives"), py::arg("call_ops"),
-      py::arg("sampled"), py::arg("describe"),
+      py::arg("labels"), py::arg("thread_processes"), py::arg("event_records"), py::arg("op_details"),
+      py::arg("collectives"), py::arg("call_ops"), py::arg("sampled"), py::arg("describe"),
       "Draw a message by the writer of a name (see `trace_writers`); returns what was drawn and left out, by "
       "name.\n\n"
       "`write` is called with the file's bytes, piece by piece, as memoryviews valid during the call; "

@@ -500,7 +500,8 @@ StepDrawing::Rows& StepDrawing::thread_of(const Group& group, uint32_t thread_id
   if (rows.name.empty()) {
     rows.nests = true;
     rows.os_thread_id = thread_id;
-    rows.process_id = process_of(group, thread_id);
+    const auto stated = options_.thread_processes.find(thread_id);
+    rows.process_id = stated == options_.thread_processes.end() ? process_of(group, thread_id) : stated->second;
     const std::string number = std::to_string(thread_id);
     const auto named = thread_names_.find(thread_id);
     if (named == thread_names_.end()) {
@@ -680,7 +681,10 @@ void StepDrawing::draw_memory() {
 
 // Draws the counters of the group's GPU. The group must be the last one of that GPU.
 void StepDrawing::draw_counters(const Group& group) {
-  const std::vector<Point> busy = busy_.size() > 1 ? count_busy(busy_) : std::vector<Point>();
+  // Streams without a drawn slice do not count: the part of a recording that is drawn may lack them.
+  const auto is_drawn = [](const std::vector<Interval>& stream) { return !stream.empty(); };
+  const bool are_several = std::count_if(busy_.begin(), busy_.end(), is_drawn) > 1;
+  const std::vector<Point> busy = are_several ? count_busy(busy_) : std::vector<Point>();
   busy_.clear();
   std::vector<Copy> copies;
   copies.swap(copies_);

@@ -52,6 +52,7 @@ struct DrawingOptions {
   std::vector<Remark> remarks;
   // Labels by device without prefix: that of "/gpu:0" belongs to its process, that of "/gpu:0/stream:9" to its track.
   std::unordered_map<std::string, std::string> labels;
+  std::unordered_map<uint32_t, uint32_t> thread_processes;  // of threads whose calls the step may lack
   std::vector<EventRecord> event_records;
   OpDetails op_details;
   std::vector<SampledCounter> sampled;

@@ -515,7 +515,7 @@ class _Drawing:
                 yield f'{{"ph":"C","name":{_json(name)},"pid":{pid},"ts":{_micros(at)},"args":{{"{unit}":{held}}}}}'
 
     def _counters(self, group: Group) -> Iterator[str]:
-        busy = count_busy(self.busy) if len(self.busy) > 1 else []
+        busy = count_busy(self.busy) if sum(map(bool, self.busy)) > 1 else []
         kinds: dict[str, list[tuple[int, int]]] = {}
         for kind, start, end, num_bytes in self.copies:
             kinds.setdefault(kind, []).extend([(start, num_bytes), (end, -num_bytes)])

@@ -105,3 +105,15 @@ def test_losses_of_the_whole_are_those_of_its_part(build):
     assert about["ledger"] == recording.ledger.as_dict()
     assert about["losses"] == recording.ledger.losses() != []
     assert shown(chrome_trace(recording, **view)) == shown(chrome_trace(serialized(recording), **view))
+
+
+def test_a_thread_has_the_process_that_its_calls_outside_the_part_state(build):
+    build.call("cudaMalloc", 10, process_id=42).annotation("later", 5000, 900, 3)
+    for number in range(10):
+        build.call("cudaMalloc", 100 + number, thread_id=12, process_id=43)
+    recording = build.recording()
+    texts = [chrome_trace(step, window_ns=(4000, None)) for step in (recording, serialized(recording))]
+    for text in texts:
+        (thread,) = (event for event in json.loads(text)["traceEvents"] if event["name"] == "thread_name")
+        assert thread["args"] == {"name": "thread 11", "device": "/cpu:0", "process": 42}
+    assert texts[0] == texts[1]
