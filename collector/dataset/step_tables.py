@@ -22,6 +22,7 @@ from collector.recording.nesting import NestedRanges
 from collector.recording.recording import are_names_alone
 from collector.recording.run_label import RunLabel
 from collector.recording.schema import ACTIVITY_TABLES
+from collector.recording.stream_names import FIRST_CONTEXTS
 from collector.runtime.optional_packages import optional_package
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 ENVIRONMENT = (
     *("source", "simulated", "cuda_version", "driver_version", "cupti_api_version", "devices", "thread_names"),
+    FIRST_CONTEXTS,
     *RunLabel._fields,
 )
 """The keys of a recording's environment that a dataset keeps: no host, user or path."""

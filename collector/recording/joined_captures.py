@@ -17,7 +17,12 @@ from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND
 from collector.recording.ledger import PEER_COPIES
 from collector.recording.process_numbers import ProcessNumbers
 from collector.recording.schema import SCHEMA
-from collector.recording.stream_names import device_labels, named_places
+from collector.recording.stream_names import (
+    device_labels,
+    named_places,
+    stated_first_contexts,
+    with_first_contexts,
+)
 from collector.recording.text_columns import text_column
 
 if TYPE_CHECKING:
@@ -112,7 +117,6 @@ class _Part:
         self.details = [
             each if isinstance(each, Details) else Details.from_fields(each) for each in capture.get("details", ())
         ]
-        self.environment = capture["environment"]
         self.tables: dict[str, Columns] = {}
         moved_ns = _offset_ns(capture["clock"]) - offset_ns
         for name, schema in SCHEMA.items():
@@ -124,6 +128,9 @@ class _Part:
                     times_ns = columns[column]
                     columns[column] = np.where(times_ns == 0, 0, times_ns + moved_ns)
             self.tables[name] = columns
+        self.environment = with_first_contexts(
+            capture["environment"], stated_first_contexts(capture["environment"]), self.tables
+        )
 
     def ids(self, kind: str) -> Iterator[Numbers]:
         """The ids of a kind, in parts."""
@@ -134,12 +141,21 @@ class _Part:
         for key, of_key in _BY_NUMBER.items():
             if of_key == kind:
                 yield np.array(list(self.by_number(key)), np.uint64)
+        if kind == "context":
+            yield np.array(list(stated_first_contexts(self.environment).values()), np.uint64)
 
     def by_number(self, key: str) -> dict[int, str]:
         """A value of the environment that is a mapping of ids; files have text for numbers."""
         value = self.environment.get(key)
         given = value if isinstance(value, dict) else {}
         return {int(number): text for number, text in given.items() if str(number).isdecimal()}
+
+    def first_contexts(self, numbers: Mapping[str, ProcessNumbers]) -> Iterator[tuple[tuple[int, int], int]]:
+        """The lowest contexts that the environment states, by device and stream, with the new ids."""
+        for (device, stream), context in stated_first_contexts(self.environment).items():
+            (new_device,) = self.of(numbers["device"], np.array([device], np.uint64)).tolist()
+            (new_context,) = self.of(numbers["context"], np.array([context], np.uint64)).tolist()
+            yield (new_device, stream), new_context
 
     def renumbered(
         self, name: str, numbers: Mapping[str, ProcessNumbers], texts: npt.NDArray[np.uint32], num_details: int
@@ -210,13 +226,17 @@ def _environment(
     devices: dict[int, str] = {}
     streams: dict[tuple[int, int], str] = {}
     for part in parts:
-        of_devices, of_streams = named_places(part.environment.get("device_labels"), part.tables)
+        of_devices, of_streams = named_places(part.environment, part.tables)
         new = part.of(numbers["device"], np.array(list(of_devices), np.uint64)).tolist()
         devices |= dict(zip(new, of_devices.values(), strict=True))
         contexts = part.of(numbers["context"], np.array([context for context, _ in of_streams], np.uint64)).tolist()
         streams |= {
             (context, stream): label for context, ((_, stream), label) in zip(contexts, of_streams.items(), strict=True)
         }
-    if labels := device_labels(tables, devices, {}, streams):
+    first: dict[tuple[int, int], int] = {}
+    for part in parts:
+        for place, context in part.first_contexts(numbers):
+            first[place] = min(context, first.get(place, context))
+    if labels := device_labels(tables, devices, {}, streams, first):
         joined["device_labels"] = labels
-    return joined
+    return with_first_contexts(joined, first)

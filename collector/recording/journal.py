@@ -33,7 +33,7 @@ from collector.recording.packed_rows import unpack_rows
 from collector.recording.recording import Recording
 from collector.recording.schema import ACTIVITY_TABLES, LAUNCHED_TABLES, SCHEMA
 from collector.recording.shed_kinds import BUDGET, HIGHEST, LAST, SHED, calls_end_ns, in_part
-from collector.recording.stream_names import device_labels
+from collector.recording.stream_names import device_labels, first_contexts, with_first_contexts
 from collector.recording.text_columns import text_column
 from collector.recording.unfinished_work import NOT_AWAITED
 
@@ -100,18 +100,24 @@ def load_journal(name: Path, data: bytes) -> Recording:
     return load_files([(name, data)], name)
 
 
-def load_files(files: Iterable[tuple[Path, Buffer]], name: Path, window_ns: WindowNs = (None, None)) -> Recording:
+def load_files(
+    files: Iterable[tuple[Path, Buffer]],
+    name: Path,
+    window_ns: WindowNs = (None, None),
+    places: Iterable[tuple[int, int, int]] = (),
+) -> Recording:
     """Read the complete parts of the segments of one journal, or of a journal that is one file.
 
     Args:
         files: the names and contents of segments, in order.
         name: of the journal, for errors.
         window_ns: the part that is kept. Other rows are dropped block by block, so that they are never all in memory.
+        places: device, stream and context of the activities in further segments, which are not read.
 
     Raises:
         collector.InvalidFileError: no file is of a known version and has a complete beginning.
     """
-    journal, capture = _read_files(files, name, window_ns)
+    journal, capture = _read_files(files, name, window_ns, places)
     try:
         if (spans := journal.capture_ranges()) is not None:
             _keep_ranges(capture, spans)
@@ -143,9 +149,13 @@ def load_ranges(files: Iterable[tuple[Path, Buffer]], name: Path) -> list[Record
 
 
 def _read_files(
-    files: Iterable[tuple[Path, Buffer]], name: Path, window_ns: WindowNs = (None, None)
+    files: Iterable[tuple[Path, Buffer]],
+    name: Path,
+    window_ns: WindowNs = (None, None),
+    places: Iterable[tuple[int, int, int]] = (),
 ) -> tuple[_Journal, Capture]:
     journal = _Journal(window_ns)
+    journal.places.update(places)
     bytes_cut, problem = 0, InvalidFileError(f"{name}: there is no segment of a journal in this folder")
     for path, data in files:
         if not data and journal.num_files:  # a segment that was being begun when the program ended
@@ -278,6 +288,25 @@ def span_of(data: Buffer) -> SegmentSpan:
     is_closed = bool(numbers.get("segment.closed") or numbers.get("journal.ended"))
     first, final = numbers.get("segment.first_ns", 0), numbers.get("segment.last_ns", 0)
     return SegmentSpan(session_start_ns, first, final, is_closed and "segment.last_ns" in numbers, before)
+
+
+def places_of(data: Buffer) -> set[tuple[int, int, int]]:
+    """Device, stream and context of the activities in a segment, whose rows are not read."""
+    places, at = set[tuple[int, int, int]](), HEAD_BYTES
+    with contextlib.suppress(*DAMAGE):
+        while at < len(data):
+            end = _Journal.end_of_frame(data, at)
+            at += _FRAME.size
+            while at < end:
+                kind, _, num_bytes = _BLOCK.unpack_from(data, at)
+                at += _BLOCK.size
+                if _BLOCK_KINDS[kind - 1] in ("rows", "packed_rows"):
+                    reader = _Reader(data, at, min(at + num_bytes, end))
+                    if reader.text() in ACTIVITY_TABLES:
+                        device, context, stream = reader.take(_KEY)
+                        places.add((device, stream, context))
+                at += num_bytes
+    return places
 
 
 class Extent(NamedTuple):
@@ -469,6 +498,8 @@ class _Journal:
         """Rows of segments that are missing or damaged."""
         self._calls_before: Callable[[], Any] | None = None
         """Reads the last calls that are not kept."""
+        self.places = set[tuple[int, int, int]]()
+        """Device, stream and context of all activities, also of those that are not kept."""
         self._has_own_calls = False
         """Whether calls of the driver by the collector itself were recorded."""
 
@@ -522,7 +553,7 @@ class _Journal:
         if self._flags_of_frame(data, HEAD_BYTES) & _BROKE_OFF:
             self.numbers[BROKE_OFF] = 1
         if follows and self._flags_of_frame(data, at) & _RETOLD:
-            return self._end_of_frame(data, at)
+            return self.end_of_frame(data, at)
         return at
 
     @staticmethod
@@ -530,7 +561,8 @@ class _Journal:
         return int(_FRAME.unpack_from(data, at)[1]) if at + _FRAME.size <= len(data) else 0
 
     @staticmethod
-    def _end_of_frame(data: Buffer, at: int) -> int:
+    def end_of_frame(data: Buffer, at: int) -> int:
+        """The byte behind the frame at byte ``at``."""
         mark, _, num_bytes = _FRAME.unpack_from(data, at)
         end = at + _FRAME.size + int(num_bytes)
         if mark != _FRAME_MARK:
@@ -546,7 +578,7 @@ class _Journal:
         """
         self._kept_rows = kept_rows
         self._is_retold = bool(self._flags_of_frame(data, at) & _RETOLD)
-        end = self._end_of_frame(data, at)
+        end = self.end_of_frame(data, at)
         at += _FRAME.size
         additions: list[Callable[[], object]] = [self._forget_texts] if self._is_retold else []
         while at < end:
@@ -629,6 +661,9 @@ class _Journal:
 
         def note() -> None:
             self._num_rows[table] += 0 if is_retold else count
+            if table in ACTIVITY_TABLES:
+                device, context, stream = key
+                self.places.add((device, stream, context))
 
         if self._kept_rows is not None and table not in self._kept_rows:
             if table == "api_calls":
@@ -863,9 +898,10 @@ class _Journal:
             if name.startswith("nvtx.stream.")
             for context, _, stream in [name.removeprefix("nvtx.stream.").partition(".")]
         }
-        if labels := device_labels(tables, self._names("nvtx.device"), self._names("nvtx.context"), streams):
+        first = first_contexts(self.places)
+        if labels := device_labels(tables, self._names("nvtx.device"), self._names("nvtx.context"), streams, first):
             found["device_labels"] = labels
-        return found
+        return with_first_contexts(found, first)
 
     def _names(self, room: str) -> dict[int, str]:
         """The texts of numbered objects."""

@@ -17,6 +17,7 @@ from collector.recording.journal import (
     extent_of,
     load_files,
     load_ranges,
+    places_of,
     process_of,
     span_of,
 )
@@ -52,12 +53,17 @@ def is_closed(segment: Path) -> bool:
 def load_segments(folder: Path, window_ns: WindowNs = (None, None)) -> Recording:
     """Read a journal that is a folder of segments, or a part of it.
 
-    One segment is in memory at a time besides the rows that are kept; segments without rows of the window are not read.
+    One segment is in memory at a time besides the rows that are kept. Of segments without rows of the window only the
+    streams are read, from which the streams of the window have their names.
 
     Raises:
         collector.InvalidFileError: there is no segment, or one that is not readable.
     """
-    return load_files(_contents(_in_window(segments_of(folder), window_ns), with_empty=True), folder, window_ns)
+    segments = segments_of(folder)
+    kept = _in_window(segments, window_ns)
+    others = _contents([path for path in segments if path not in kept])
+    places = {place for _, data in others for place in places_of(data)}
+    return load_files(_contents(kept, with_empty=True), folder, window_ns, places)
 
 
 def load_journal_file(path: Path, window_ns: WindowNs) -> Recording:

@@ -38,6 +38,13 @@ from collector.recording.schema import (
     TablesOfRecording,
 )
 from collector.recording.shed_kinds import calls_end_ns
+from collector.recording.stream_names import (
+    FIRST_CONTEXTS,
+    first_contexts,
+    stated_first_contexts,
+    stream_places,
+    with_first_contexts,
+)
 from collector.recording.table import Table
 from collector.recording.text_columns import text_column
 from collector.recording.unfinished_work import timeless_rows
@@ -227,6 +234,8 @@ class Recording(TablesOfRecording):
         environment = {key: _by_number(key, value) for key, value in capture["environment"].items()}
         if isinstance(path := environment.get("cupti_path"), str):
             environment["cupti_path"] = portable(path)  # it is written into all outputs of the recording
+        if FIRST_CONTEXTS in environment:
+            environment = with_first_contexts(environment, stated_first_contexts(environment), _activities(kept))
         parts = (kept, invalid, early, late)
         return cls(parts, strings, clock, ledger, counters, environment, details, capture.get("arguments"))
 
@@ -282,6 +291,9 @@ class Recording(TablesOfRecording):
             around = self._row_index("annotations", "external_id").rows_of(np.concatenate(owners))
             rows["annotations"] = united(rows["annotations"], around, len(self.annotations))
         kept = Tables(**{item.name: self._chosen(item.name, rows) for item in fields(Tables)})
+        environment: Mapping[str, Any] = self.environment
+        if self.first_contexts:
+            environment = with_first_contexts(environment, self.first_contexts, _activities(kept))
         none = self._no_rows
         named = replace(none, annotations=_names_alone(self._annotations_apart[names]))
         cut = sum(map(len, self.parts)) - len(kept) - len(names)
@@ -300,11 +312,16 @@ class Recording(TablesOfRecording):
             clock or self.clock,
             ledger,
             counters,
-            self.environment,
+            environment,
             self.details,
             self.arguments.part(rows_in_parts),
             {name: self.counts_apart(name) for name in SCHEMA},
         )
+
+    @cached_property
+    def first_contexts(self) -> dict[tuple[int, int], int]:
+        """Device and stream -> lowest context, of the streams that several contexts use, here or in the whole."""
+        return first_contexts(stream_places(_activities(self._tables)), stated_first_contexts(self.environment))
 
     def _chosen(self, name: str, rows: Mapping[str, npt.NDArray[np.int64]]) -> Table:
         """The chosen rows of a table; all of them if none are named."""
@@ -495,6 +512,11 @@ def _overlaps(table: Table, start_ns: int | None, end_ns: int | None) -> npt.NDA
     if start_ns is not None:
         overlaps &= (ends > start_ns) | (is_moment & (ends == start_ns))
     return overlaps
+
+
+def _activities(tables: Tables) -> dict[str, dict[str, npt.NDArray[Any]]]:
+    """The columns of the tables of activities."""
+    return {name: getattr(tables, name).columns for name in ACTIVITY_TABLES}
 
 
 def _each(tables: Tables) -> list[Table]:

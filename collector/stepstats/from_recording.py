@@ -23,8 +23,9 @@ in a CUDA graph ``op`` is the path at the launch, ``<captured_at>``, and the pat
 they are known: ``step/<captured_at>/layer1/conv``. Readers split node names at ``:``, so ``:`` in an annotation becomes
 ``.``. ``shm`` is the sum of static and dynamic shared memory in bytes. A copy or memset of unknown size has no ``4096
 bytes``. The label of a copy between devices ends with `` gpu:0 to gpu:1``. If two contexts of a device use one stream
-number, ``stream:S`` belongs to the context with the lowest number, and ``stream:S.C`` to every other context C. API
-names lose their version: ``cudaMemcpy_v3020`` is ``cudaMemcpy``.
+number, ``stream:S`` belongs to the context with the lowest number, and ``stream:S.C`` to every other context C, also in
+a part of a recording that has no work of the lowest context. API names lose their version: ``cudaMemcpy_v3020`` is
+``cudaMemcpy``.
 
 ``all_start_micros`` is wall time; start and relative end are truncated to µs and no activity is shorter than 1 µs, as
 in TensorFlow; ``*_nanos`` are exact. ``scheduled_*`` and ``thread_id`` of a device's activity are those of the
@@ -119,6 +120,7 @@ def _encoded(recording: Recording, device_prefix: str, around: tuple[bytes, byte
         known_external_id=np.concatenate([table.external_id for table in known]),
         known_name_id=np.concatenate([table.name_id for table in known]),
         annotation_external_kind=ANNOTATION_EXTERNAL_KIND,
+        first_contexts=[(*key, context) for key, context in recording.first_contexts.items()],
         device_prefix=device_prefix,
         offset_ns=recording.clock.offset_ns,
         around=around,

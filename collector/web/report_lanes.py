@@ -218,7 +218,9 @@ def _devices(recording: Recording, work: Activities, names: _Names) -> Iterator[
     places = work.of_rows([*named, names_of_graphs])
     streams, stream_of = StreamNumbers.of(recording, work)
     numbers = {stream: number for number, stream in enumerate(streams)}
-    in_order = list(stream_devices({(each.device, each.stream, each.context) for each in streams}))
+    in_order = list(
+        stream_devices(((each.device, each.stream, each.context) for each in streams), recording.first_contexts)
+    )
     given = stream_names(recording)
     order, bounds = grouped_rows(stream_of, len(streams))
     for device, own in work.by_device():

@@ -98,6 +98,7 @@ py::bytes encode_step(const std::map<std::string, GivenTable>& tables, const std
                       const std::optional<GivenMessages>& memory, const GivenHostDevices& host_devices,
                       const std::map<std::string, Indices>& host_device_of, const py::array& known_external_id,
                       const py::array& known_name_id, int64_t annotation_external_kind,
+                      const std::vector<std::tuple<uint32_t, uint32_t, uint32_t>>& first_contexts,
                       const std::string& device_prefix, int64_t offset_ns,
                       const std::optional<std::pair<py::bytes, py::bytes>>& around) {
   Views views;
@@ -157,6 +158,7 @@ py::bytes encode_step(const std::map<std::string, GivenTable>& tables, const std
   step.known_external_id = views.column(known_external_id);
   step.known_name_id = views.column(known_name_id);
   step.annotation_external_kind = annotation_external_kind;
+  for (const auto& [device, stream, context] : first_contexts) step.first_contexts[{device, stream}] = context;
   step.device_prefix = device_prefix;
   step.offset_ns = offset_ns;
 
@@ -221,7 +223,8 @@ void bind_recording(py::module_& module) {
   module.def("encode_step", &encode_step, py::kw_only(), py::arg("tables"), py::arg("without_node"), py::arg("texts"),
              py::arg("annotation_op_ends"), py::arg("annotation_label"), py::arg("outputs"), py::arg("memory"),
              py::arg("host_devices"), py::arg("host_device_of"), py::arg("known_external_id"), py::arg("known_name_id"),
-             py::arg("annotation_external_kind"), py::arg("device_prefix"), py::arg("offset_ns"), py::arg("around"),
+             py::arg("annotation_external_kind"), py::arg("first_contexts"), py::arg("device_prefix"),
+             py::arg("offset_ns"), py::arg("around"),
              "The wire bytes of a recording as StepStats, or as RunMetadata where `around` has its provenance and "
              "capture.\n\nTables are (Activity.Kind, columns, [(field of Activity, column)]). Raises ValueError for "
              "columns that do not fit together.");

@@ -236,7 +236,7 @@ class GpuDevices final : public DeviceEncoder {
 
   void name_devices() {
     places_.resize(group_numbers_.size());
-    std::map<uint32_t, uint32_t> all_of;  // by device id: index into the heads
+    std::map<std::pair<uint32_t, uint32_t>, uint32_t> lowest_contexts = step_.first_contexts;
     std::vector<bool> has_copies(group_numbers_.size());
     for (size_t place = 0; place < order_.size(); ++place) {
       if (at(order_[place]).work != &kernels_) has_copies[groups_[place]] = true;
@@ -249,12 +249,11 @@ class GpuDevices final : public DeviceEncoder {
       heads_.emplace_back().name = unit + "/stream:all";
       bool any_copies = false;
       const auto first = next;
-      uint32_t last_stream = 0;
       for (; next != group_numbers_.end() && next->first.device_id == device; ++next) {
         const auto& [group, number] = *next;
         std::string name = unit + "/stream:" + std::to_string(group.stream_id);
-        if (next != first && group.stream_id == last_stream) name += "." + std::to_string(group.context_id);
-        last_stream = group.stream_id;
+        const uint32_t lowest = lowest_contexts.try_emplace({device, group.stream_id}, group.context_id).first->second;
+        if (group.context_id != lowest) name += "." + std::to_string(group.context_id);
         places_[number] = {all, static_cast<uint32_t>(heads_.size()), kNoNumber};
         heads_.emplace_back().name = std::move(name);
         any_copies = any_copies || has_copies[number];

@@ -3,8 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "stepstats/recorded_table.h"
@@ -55,6 +57,9 @@ struct RecordedStep {
   ColumnView known_external_id;
   ColumnView known_name_id;
   int64_t annotation_external_kind = 0;
+
+  // Device and stream -> the lowest context, whose stream has a name without the context. Others have their own lowest.
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> first_contexts;
 
   // The tables of rows that have no node, in the order in which they are written, with all their columns as fields.
   std::vector<RecordedTable> without_node;

@@ -314,6 +314,36 @@ def test_a_window_is_read_from_the_segments_that_have_it(gpu, tmp_path):
 
 
 @pytest.mark.medium
+@pytest.mark.parametrize("is_folder", [True, False])
+def test_a_part_names_streams_as_the_whole_journal(gpu, tmp_path, capsys, is_folder):
+    """The first context that uses stream 7 has work in segments that are not read."""
+    journal = tmp_path / "run.journal"
+    step = streamed(journal) if is_folder else collector.trace(journal=journal)
+    with step:
+        other = gpu.create_context()
+        for context in (None, other, other, other):
+            for number in range(200):
+                gpu.launch(f"kernel{number % 5}", stream=7, context=context)
+            gpu.synchronize()
+            gpu.advance(5_000_000_000)
+        path = journal if is_folder else tmp_path / "copy.journal"
+        for _ in range(0 if is_folder else 300):
+            shutil.copy(journal, path)
+            if len(collector.load(path).recording.kernels) == 800:
+                break
+            time.sleep(0.1)
+    part = collector.load(path, window=(9.0, 14.0))
+    assert set(part.kernels.context_id.tolist()) == {other}
+    main(["timeline", str(path), "-o", str(tmp_path / "part.json"), "--window", "9s..14s"])
+    part.save(tmp_path / "saved.json")
+    capsys.readouterr()
+    for drawn in ("part.json", "saved.json"):
+        events = json.loads((tmp_path / drawn).read_text())["traceEvents"]
+        names = {event["args"]["name"] for event in events if event["name"] == "thread_name"}
+        assert {name for name in names if name.startswith("stream")} == {f"stream 7.{other}"}
+
+
+@pytest.mark.medium
 @pytest.mark.parametrize("options", [[], ["--name", "kernel1"], ["--min-duration", "5us"], ["--no-counters"]], ids=str)
 @pytest.mark.parametrize("is_folder", [True, False])
 def test_the_timeline_of_a_window_is_the_same_from_its_part_of_the_journal(
