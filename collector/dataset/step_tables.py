@@ -22,7 +22,7 @@ from collector.recording.nesting import NestedRanges
 from collector.recording.recording import are_names_alone
 from collector.recording.run_label import RunLabel
 from collector.recording.schema import ACTIVITY_TABLES
-from collector.recording.stream_names import FIRST_CONTEXTS
+from collector.recording.stream_devices import FIRST_CONTEXTS
 from collector.runtime.optional_packages import optional_package
 
 if TYPE_CHECKING:

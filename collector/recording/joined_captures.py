@@ -17,12 +17,8 @@ from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND
 from collector.recording.ledger import PEER_COPIES
 from collector.recording.process_numbers import ProcessNumbers
 from collector.recording.schema import SCHEMA
-from collector.recording.stream_names import (
-    device_labels,
-    named_places,
-    stated_first_contexts,
-    with_first_contexts,
-)
+from collector.recording.stream_devices import stated_first_contexts, with_first_contexts
+from collector.recording.stream_names import device_labels, named_places
 from collector.recording.text_columns import text_column
 
 if TYPE_CHECKING:

@@ -33,7 +33,8 @@ from collector.recording.packed_rows import unpack_rows
 from collector.recording.recording import Recording
 from collector.recording.schema import ACTIVITY_TABLES, LAUNCHED_TABLES, SCHEMA
 from collector.recording.shed_kinds import BUDGET, HIGHEST, LAST, SHED, calls_end_ns, in_part
-from collector.recording.stream_names import device_labels, first_contexts, with_first_contexts
+from collector.recording.stream_devices import first_contexts, with_first_contexts
+from collector.recording.stream_names import device_labels
 from collector.recording.text_columns import text_column
 from collector.recording.unfinished_work import NOT_AWAITED
 

@@ -38,7 +38,7 @@ from collector.recording.schema import (
     TablesOfRecording,
 )
 from collector.recording.shed_kinds import calls_end_ns
-from collector.recording.stream_names import (
+from collector.recording.stream_devices import (
     FIRST_CONTEXTS,
     first_contexts,
     stated_first_contexts,

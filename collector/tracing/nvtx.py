@@ -131,14 +131,14 @@ def add_facts(capture: Capture, wanted: bool | tuple[str, ...] | None) -> str:
     if status["next_tool_trouble"]:
         environment["nvtx_next_tool"] = status["next_tool_trouble"]
     environment["thread_names"] = {**environment.get("thread_names", {}), **_own_threads(status["thread_names"])}
-    from collector.recording import stream_names  # not before: it needs numpy
+    from collector.recording import stream_devices, stream_names  # not before: they need numpy
 
     tables = capture["tables"]
     labels = stream_names.device_labels(tables, status["device_names"], status["context_names"], status["stream_names"])
     if labels:
         environment["device_labels"] = labels
-        first = stream_names.first_contexts(stream_names.stream_places(tables))
-        environment.update(stream_names.with_first_contexts({}, first))  # some rows of the tables may be set apart
+        first = stream_devices.first_contexts(stream_devices.stream_places(tables))
+        environment.update(stream_devices.with_first_contexts({}, first))  # some rows of the tables may be set apart
     if status["names_unknown"]:
         capture["counters"]["nvtx_names_unknown"] = status["names_unknown"]
     return "; ".join(filter(None, [_missed(capture), _absent_domains(capture, status)]))

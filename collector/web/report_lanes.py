@@ -19,7 +19,8 @@ from collector.recording.kernel_names import short_name
 from collector.recording.kind_names import copy_kind_name
 from collector.recording.nesting import NestedRanges
 from collector.recording.schema import ACTIVITY_TABLES
-from collector.recording.stream_names import stream_devices, stream_names
+from collector.recording.stream_devices import stream_devices
+from collector.recording.stream_names import stream_names
 from collector.text.natural_order import natural_order
 from collector.web.byte_planes import byte_planes, least_width
 

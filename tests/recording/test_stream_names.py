@@ -11,7 +11,8 @@ from collector import analysis
 from collector.dataset import Dataset, DatasetWriter
 from collector.recording.joined_captures import joined_captures
 from collector.recording.recording import Recording
-from collector.recording.stream_names import FIRST_CONTEXTS, stream_names
+from collector.recording.stream_devices import FIRST_CONTEXTS
+from collector.recording.stream_names import stream_names
 from collector.stepstats.from_recording import step_stats
 from collector.web.report_lanes import lanes_of
 
