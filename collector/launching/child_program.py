@@ -31,6 +31,8 @@ _FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT, signal.SIGWINCH, signal.SIGCONT
 """If the kernel sends them for the terminal, it sends them to the child as well."""
 _SET_CHILD_SUBREAPER = 36
 """PR_SET_CHILD_SUBREAPER of prctl."""
+_PERIOD_S = 0.2
+"""The longest time until the end of a program is seen, if another thread of this process got the signal of it."""
 _GRACE_S = 1.0
 """The time that other processes have to end after the program, as its helper processes do."""
 _STOPPING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGALRM)
@@ -71,6 +73,16 @@ def run_child(command: Sequence[str], environment: Mapping[str, str], *, waits_f
     passed_on = [each for each in signal.valid_signals() - _NOT_PASSED_ON if signal.getsignal(each) != signal.SIG_IGN]
     # They wait until they are asked for: a handler would not learn who has sent them.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [*passed_on, signal.SIGCHLD])
+    # Where this process has other threads, the kernel may give a signal to one of them, which does not block it.
+    handlers = {each: handler for each in passed_on if (handler := signal.getsignal(each)) is not None}
+    child: subprocess.Popen[bytes] | None = None
+    early: list[int] = []
+
+    def handle(number: int, _: Any) -> None:
+        if child is None:
+            early.append(number)
+        else:
+            _pass_on(child.pid, number, is_sent_by_process=False)
 
     def restore_signals() -> None:
         for each in passed_on:
@@ -81,6 +93,8 @@ def run_child(command: Sequence[str], environment: Mapping[str, str], *, waits_f
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     try:
+        for each in handlers:
+            signal.signal(each, handle)
         try:
             # Files that the caller opened for it stay open. Those that Python opens are closed in any program.
             child = subprocess.Popen(command, env=dict(environment), close_fds=False, preexec_fn=restore_signals)
@@ -89,24 +103,34 @@ def run_child(command: Sequence[str], environment: Mapping[str, str], *, waits_f
                 f"cannot run {command[0]}: {error.strerror or error}",
                 "Name a program of the PATH, or the path of one; a Python script ends in .py",
             ) from error
+        for number in early:
+            _pass_on(child.pid, number, is_sent_by_process=False)
         child.returncode = _status_at_end(child.pid, passed_on)
     finally:
+        for each, handler in handlers.items():
+            signal.signal(each, handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return ChildEnd(child.returncode, _wait_for_the_rest(None if waits_for_all else _GRACE_S))
 
 
 def _status_at_end(child: int, passed_on: Collection[int]) -> int:
-    """Pass signals on to a child until it ends; return its status. They and SIGCHLD are blocked."""
+    """Pass signals on to a child until it ends; return its status. They and SIGCHLD are blocked in this thread."""
     while True:
-        received = signal.sigwaitinfo([*passed_on, signal.SIGCHLD])
-        number, is_sent_by_process = received.si_signo, received.si_code <= 0
-        if number == signal.SIGCHLD:
-            while (ended := os.waitpid(-1, os.WNOHANG)) != (0, 0):
-                if ended[0] == child:
-                    return os.waitstatus_to_exitcode(ended[1])
-        elif is_sent_by_process or number not in _FROM_TERMINAL:
-            with contextlib.suppress(PermissionError):  # of another user, such as that of sudo
-                os.kill(child, number)
+        received = signal.sigtimedwait([*passed_on, signal.SIGCHLD], _PERIOD_S)
+        if received is not None and received.si_signo != signal.SIGCHLD:
+            _pass_on(child, received.si_signo, is_sent_by_process=received.si_code <= 0)
+            continue
+        while (ended := os.waitpid(-1, os.WNOHANG)) != (0, 0):
+            if ended[0] == child:
+                return os.waitstatus_to_exitcode(ended[1])
+
+
+def _pass_on(child: int, number: int, *, is_sent_by_process: bool) -> None:
+    """Send a signal to a child, unless the terminal may have sent it to the child as well."""
+    if is_sent_by_process or number not in _FROM_TERMINAL:
+        # The program may be of another user, such as that of sudo, or have ended.
+        with contextlib.suppress(PermissionError, ProcessLookupError):
+            os.kill(child, number)
 
 
 def _wait_for_the_rest(timeout_s: float | None) -> bool:

@@ -302,6 +302,28 @@ STATE_OF_SIGNALS = (
 )
 
 
+@pytest.mark.parametrize(
+    ("program", "status"),
+    [("exit 5", 5), ("trap 'exit 9' TERM; kill -TERM $PPID; while :; do sleep 0.1; done", 9)],
+    ids=["end", "TERM"],
+)
+def test_signals_that_another_thread_of_the_command_gets_count_too(program, status):
+    """While the command does not wait for signals, the kernel gives them to any thread that does not block them."""
+    command = f"""
+import os, subprocess, threading, time
+from collector.launching.child_program import run_child
+start = subprocess.Popen.__init__
+def start_slowly(*words, **options):
+    start(*words, **options)
+    time.sleep(0.5)
+subprocess.Popen.__init__ = start_slowly
+threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
+print(run_child(["sh", "-c", {program!r}], os.environ).status)
+"""
+    done = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, timeout=300, check=False)
+    assert (done.stdout.strip(), done.returncode) == (str(status), 0), done.stderr
+
+
 @pytest.mark.parametrize("blocked", [[], [signal.SIGTERM, signal.SIGCHLD, signal.SIGUSR1]], ids=["", "blocked"])
 @pytest.mark.parametrize(
     "ignored", [[], [signal.SIGCHLD], [signal.SIGHUP, signal.SIGINT, signal.SIGALRM]], ids=["", "children", "stops"]
