@@ -386,13 +386,17 @@ def test_a_folder_whose_name_is_not_utf8_is_refused(files, tmp_path, capsys, kin
     )
 
 
-def test_a_dataset_below_a_folder_whose_name_is_not_utf8_is_refused_by_sql(example, tmp_path, monkeypatch, capsys):
+def test_a_dataset_below_a_folder_whose_name_is_not_utf8_is_refused(example, tmp_path, monkeypatch, capsys):
     (tmp_path / NOT_UTF8).mkdir()
+    example.save(tmp_path / "step.gpurec")
+    assert main(["export", str(tmp_path / "step.gpurec"), "--to", "parquet", str(tmp_path / "runs")]) == 0
+    (tmp_path / "runs").rename(tmp_path / NOT_UTF8 / "runs")
     monkeypatch.chdir(tmp_path / NOT_UTF8)
-    example.save("step.gpurec")
-    assert main(["export", "step.gpurec", "--to", "parquet", "runs"]) == 0
-    assert main(["sql", "runs", "select 1"]) == 2
-    assert "its path is not UTF-8" in capsys.readouterr().err
+    capsys.readouterr()
+    for command in (["sql", "runs", "select 1"], ["export", "../step.gpurec", "--to", "parquet", "others"]):
+        assert main(command) == 2
+        assert "its path is not UTF-8" in capsys.readouterr().err
+    assert not Path("others").exists()
 
 
 def test_a_query_that_is_not_utf8_is_refused(files, capsys):
