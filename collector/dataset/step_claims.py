@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from collector.dataset.dataset_folder import Part, first_step_of, link_exclusively, path_of, tables, temporary_path
 from collector.dataset.dataset_tables import RANKS, RUNS, STEPS
+from collector.files.locked_files import close_locked
 from collector.runtime.optional_packages import optional_package
 
 if TYPE_CHECKING:
@@ -146,10 +147,8 @@ class AliveWriter:
     def release(self) -> None:
         """Unlock the file."""
         if self._number >= 0:
-            with contextlib.suppress(OSError):
-                fcntl.flock(self._number, fcntl.LOCK_UN)  # closing would leave the lock to a child forked meanwhile
             number, self._number = self._number, -1
-            os.close(number)
+            close_locked(number)
 
 
 def is_locked(path: Path) -> bool:

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from collector.errors import OutputError
 from collector.files.atomic_files import check_folder, check_writable, output_error
+from collector.files.locked_files import close_locked
 from collector.formats.registry import suffix_of
 from collector.runtime.launcher_ranks import RANK_VARIABLES, has_other_ranks, launched_rank, launched_world_size
 
@@ -197,10 +198,8 @@ class FolderLock:
 
     def _unlock(self) -> None:
         if self._number >= 0:
-            with contextlib.suppress(OSError):
-                fcntl.flock(self._number, fcntl.LOCK_UN)  # closing would leave the lock to a child forked meanwhile
             number, self._number = self._number, -1
-            os.close(number)
+            close_locked(number)
         if self._held is not None:  # not before: a signal handler would wait for this thread
             _held_locks.discard(self._held)
             self._held = None

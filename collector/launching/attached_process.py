@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from collector.errors import CollectorError, OutputError
 from collector.files.atomic_files import expanded
 from collector.files.linked_files import link_or_copy
+from collector.files.locked_files import close_locked
 from collector.formats.journal_format import read_segments
 from collector.formats.output_paths import ProcessIdentity, filled_path
 from collector.recording.journal_segments import segment_number, segments_of, session_start_ns
@@ -311,14 +312,8 @@ class SharedRecording:
 
     def _unlock(self) -> None:
         if self._lock >= 0:
-            _close_lock(self._lock)
+            close_locked(self._lock)
             self._lock = -1
-
-
-def _close_lock(number: int) -> None:
-    with suppress(OSError):
-        fcntl.flock(number, fcntl.LOCK_UN)  # closing would leave the lock to a child forked meanwhile
-    os.close(number)
 
 
 def _unreachable(journal: Path, reason: str) -> CollectorError:
@@ -346,7 +341,7 @@ def check_unused(journal: Path) -> None:
                 "Wait for its end, or interrupt it",
             ) from None
         finally:
-            _close_lock(number)
+            close_locked(number)
 
 
 def output_of_process(output: str, process_id: int) -> Path:
