@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from collector.dataset.dataset_folder import Part, first_step_of, link_exclusively, path_of, tables, temporary_path
 from collector.dataset.dataset_tables import RANKS, RUNS, STEPS
-from collector.files.locked_files import close_locked
+from collector.files.locked_files import unlock
 from collector.runtime.optional_packages import optional_package
 
 if TYPE_CHECKING:
@@ -147,8 +147,9 @@ class AliveWriter:
     def release(self) -> None:
         """Unlock the file."""
         if self._number >= 0:
+            unlock(self._number)
             number, self._number = self._number, -1
-            close_locked(number)
+            os.close(number)
 
 
 def is_locked(path: Path) -> bool:
@@ -164,6 +165,7 @@ def is_locked(path: Path) -> bool:
     except OSError:
         return False
     finally:
+        unlock(number)
         os.close(number)
     return False
 

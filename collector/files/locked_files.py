@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import os
 
 
-def close_locked(number: int) -> None:
-    """Unlock and close a file. Closing alone would leave the lock to a child that was forked meanwhile."""
+def unlock(number: int) -> None:
+    """Unlock a file that is about to be closed: closing alone leaves the lock to a child that was forked meanwhile.
+
+    The owner forgets the descriptor after this call and before it closes it. A Ctrl-C in between then leaves no lock,
+    which others would wait for, and no second close, which would close a file of the program.
+    """
     with contextlib.suppress(OSError):
         fcntl.flock(number, fcntl.LOCK_UN)
-    os.close(number)

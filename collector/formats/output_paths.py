@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from collector.errors import OutputError
 from collector.files.atomic_files import check_folder, check_writable, output_error
-from collector.files.locked_files import close_locked
+from collector.files.locked_files import unlock
 from collector.formats.registry import suffix_of
 from collector.runtime.launcher_ranks import RANK_VARIABLES, has_other_ranks, launched_rank, launched_world_size
 
@@ -173,11 +173,12 @@ class FolderLock:
     destruction unlocks also where a Ctrl-C left the block in the call of its end.
     """
 
+    _number = -1
+    _held: _HeldLock | None = None
+
     def __init__(self, folder: Path) -> None:
         """Nothing is locked yet."""
         self._folder = folder
-        self._number = -1
-        self._held: _HeldLock | None = None
 
     def __enter__(self) -> FolderLock:
         with contextlib.suppress(OSError):  # such as a network file system without locks
@@ -198,8 +199,9 @@ class FolderLock:
 
     def _unlock(self) -> None:
         if self._number >= 0:
+            unlock(self._number)
             number, self._number = self._number, -1
-            close_locked(number)
+            os.close(number)
         if self._held is not None:  # not before: a signal handler would wait for this thread
             _held_locks.discard(self._held)
             self._held = None

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from collector.errors import CollectorError, OutputError
 from collector.files.atomic_files import expanded
 from collector.files.linked_files import link_or_copy
-from collector.files.locked_files import close_locked
+from collector.files.locked_files import unlock
 from collector.formats.journal_format import read_segments
 from collector.formats.output_paths import ProcessIdentity, filled_path
 from collector.recording.journal_segments import segment_number, segments_of, session_start_ns
@@ -312,8 +312,9 @@ class SharedRecording:
 
     def _unlock(self) -> None:
         if self._lock >= 0:
-            close_locked(self._lock)
-            self._lock = -1
+            unlock(self._lock)
+            number, self._lock = self._lock, -1
+            os.close(number)
 
 
 def _unreachable(journal: Path, reason: str) -> CollectorError:
@@ -341,7 +342,8 @@ def check_unused(journal: Path) -> None:
                 "Wait for its end, or interrupt it",
             ) from None
         finally:
-            close_locked(number)
+            unlock(number)
+            os.close(number)
 
 
 def output_of_process(output: str, process_id: int) -> Path:

@@ -29,6 +29,7 @@ OURS = frozenset(
     for name in (
         "tracing/annotate.py",
         "files/atomic_files.py",
+        "files/locked_files.py",
         "formats/output_paths.py",
         "tracing/session_slot.py",
         "tracing/session.py",
@@ -159,6 +160,7 @@ def healthy(gpu: SimulatedGpu, folder: Path, where: str) -> None:
 
 def sweep(gpu: SimulatedGpu, folder: Path, run: Callable[[], None], points: int | None) -> None:
     """Interrupt ``run`` at every line and call of ours, or at so many of them spread over all."""
+    assert [path for path in OURS if not Path(path).is_file()] == []
     run()
     whole = Interrupt()
     whole.run(run)
@@ -294,7 +296,7 @@ class Pause:
         self.at, self.count = at, 0
 
     def __call__(self, frame: FrameType, event: str, _: Any) -> Pause | None:
-        if frame.f_code.co_filename != str(PACKAGE / "annotate.py"):
+        if frame.f_code.co_filename != str(PACKAGE / "tracing/annotate.py"):
             return None
         if event in ("call", "line"):
             if self.count == self.at:
@@ -328,7 +330,9 @@ def test_a_session_may_end_in_another_thread_at_any_line_of_an_annotation():
         assert source.stack == [], at
         return pause.count
 
-    for at in range(paused(None)):
+    points = paused(None)
+    assert points > 20
+    for at in range(points):
         paused(at)
 
 
