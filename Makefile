@@ -89,7 +89,7 @@ test-spark: $(VENV)/.test ## The part of `test-sql` that CI runs: the views on S
 	$(call run_on_spark,-k small)
 
 test: $(VENV)/.test ## Set everything up, run all tests (PYTEST_ARGS adds options)
-	$(BIN)/pytest -n $(TEST_JOBS) --dist loadfile -m '' $(PYTEST_ARGS)
+	$(BIN)/pytest -n $(TEST_JOBS) --dist loadfile --no-loadscope-reorder -m '' $(PYTEST_ARGS)
 
 # --- environments
 

@@ -7,6 +7,7 @@ import importlib.util
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -32,6 +33,21 @@ def pytest_configure(config: pytest.Config) -> None:
         from properties import choose_examples
 
         choose_examples(slow=re.search(r"\bnot\b.*\bslow\b", config.option.markexpr) is None)
+
+
+_SECONDS = {"slow": 3.0, "medium": 0.3}
+"""Marker -> about how long a test with it takes."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let the workers of pytest-xdist begin with the longest files, so that none is left with one at the end."""
+    if not hasattr(config, "workerinput"):
+        return
+    seconds: Counter[Path] = Counter()
+    for item in items:
+        seconds[item.path] += max((_SECONDS.get(mark.name, 0.0) for mark in item.iter_markers()), default=0.0) or 0.03
+    items.sort(key=lambda item: -seconds[item.path])
 
 
 def pytest_collection_finish() -> None:
