@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collector.recording.step_origin import StepOrigin
     from collector.stepstats.object_tables import ObjectRow
     from collector.timeline.drawn_files import DrawnFile
+    from collector.timeline.op_arguments import OpDetails
 
 
 class Writable(Protocol):
@@ -70,6 +71,7 @@ class StepsWriter(Protocol):
         together: bool,
         objects: Mapping[str, Sequence[ObjectRow]] | None,
         texts: Sequence[str],
+        details: OpDetails,
     ) -> tuple[int, int]:
         """Add a step; see `collector.formats.xspace.XSpaceWriter.add`."""
         ...

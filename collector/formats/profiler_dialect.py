@@ -115,7 +115,7 @@ class LaunchShapes(NamedTuple):
 class ProfilerDialect:
     """PyTorch's profiler (Kineto), and any other program with timed events. Numbers that are not stated are -1."""
 
-    arguments_of: ClassVar[Mapping[int, frozenset[str]]] = {
+    arguments_of: Mapping[int, frozenset[str]] = {
         KERNEL: frozenset({
             *_OF_WORK, *COLLECTIVE_ARGUMENTS, "grid", "block", "registers per thread", "shared memory",
         }),
@@ -267,6 +267,11 @@ class ProfilerDialect:
     def thread_names(self) -> list[tuple[Any, Any, str]]:
         """Process, thread and name."""
         return self.found.thread_names
+
+    @cached_property
+    def host_rows(self) -> list[str]:
+        """Of each track of the host its device below that of its process, such as ``waits``; empty: it is a thread."""
+        return [""] * len(self.found.tracks)
 
 
 def launch_shapes(values: list[list[Any]], places: Numbers) -> LaunchShapes:

@@ -45,7 +45,8 @@ class HostTracks:
             key = process if isinstance(process, (int, str)) else str(process)
             if key not in named:
                 named[key] = _device(key, found.process_names, HOST_DEVICE not in named.values())
-            self.devices[track] = named[key]
+            row = dialect.host_rows[track]
+            self.devices[track] = f"{named[key]}/{row}" if row else named[key]
 
         self._with_columns = np.unique(found.track_numbers(with_columns)).tolist()
 

@@ -32,9 +32,14 @@ from collector.formats.profiler_dialect import (
     ProfilerDialect,
     launch_shapes,
 )
+from collector.formats.torch_op_details import OpDetails
 from collector.formats.xprof_details import ARGUMENTS as DETAILS
 from collector.formats.xprof_details import TABLES, num_bytes_in, number_in, shape_in, shared_bytes_in, work_details
 from collector.recording.capture import ASYNC_NOT_KNOWN
+from collector.recording.first_rows import distinct_rows
+from collector.stepstats.labels import implied_op
+from collector.timeline.op_arguments import ARGUMENTS as OP_ARGUMENTS
+from collector.timeline.op_arguments import details_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -43,18 +48,20 @@ if TYPE_CHECKING:
 
     from collector.formats.chrome_events import ChromeEvents, Numbers
     from collector.formats.xprof_details import Words
+    from collector.recording.annotation_details import Details
     from collector.recording.row_arguments import ArgumentColumn
 
 _STREAM = re.compile(r"Stream #([0-9]{1,9})\b")
 _COPY = re.compile(r"Memcpy([HDAP])2([HDAP])")
 _PYTHON_FUNCTION = "$"
 """Prefix of the names of functions that the Python tracer recorded."""
+_OF_TASK = r"job:[^/]+/replica:\d+/task:\d+ "
 _OF_STEP = r"(?:(?:(?:run \S+ )?rank|process) \d+ )?(?:step \d+ )?"
 """The run, rank or process and the step of a merged profile before the name of a thread."""
-_OTHER_ROW = re.compile(_OF_STEP + "(?:Steps|waits|overheads|jit|memory|nvtx)")
+_OTHER_ROW = re.compile(f"(?:{_OF_TASK})?" + _OF_STEP + "(Steps|waits|overheads|jit|memory|nvtx)")
 """Threads of the host, in our own profiles, that hold neither calls nor annotations; of several ranks, or of several
 steps that begin together, each has such threads."""
-_OWNER = re.compile(r"job:[^/]+/replica:\d+/task:\d+ |" + _OF_STEP)
+_OWNER = re.compile(f"{_OF_TASK}|{_OF_STEP}")
 """What the threads of the host of our own profiles have before their names, if they are of several processes."""
 _OPS = ("tf_op", "level 0", "hlo_op", "annotation")
 """Arguments that name the op, the first that is there counts."""
@@ -62,6 +69,8 @@ _ACTIVITY = "collector_activity"
 """The argument of host events of our own profiles that states the kind of each row."""
 _HOST_KINDS = {"annotation": OP, "api_call": CALL}
 """Its values for ops and calls; rows of all other kinds are ranges."""
+_LABEL = "timeline_label"
+"""The argument of host events of our own profiles that states the op type and the inputs."""
 
 _ENDS = {
     "from_device": "src_device_id",
@@ -82,7 +91,7 @@ _CONTEXT = re.compile(r"\$\$([0-9]{1,9})")
 class XprofDialect(ProfilerDialect):
     """XProf's traces."""
 
-    arguments_of: ClassVar[Mapping[int, frozenset[str]]] = {
+    arguments_of: Mapping[int, frozenset[str]] = {
         KERNEL: frozenset({*_OF_WORK, *DETAILS}),
         MEMCPY: frozenset({*_OF_WORK, *DETAILS, *_ENDS}),
         MEMSET: frozenset({*_OF_WORK, *DETAILS, _VALUE}),
@@ -100,6 +109,10 @@ class XprofDialect(ProfilerDialect):
         }
         numbers = device_ids(units.values())  # of several ranks each may have a GPU of the same number
         self._device_of = {pid: numbers[unit] for pid, unit in units.items()}
+        self._is_ours = found.argument_counts()[_ACTIVITY] > 0
+        if self._is_ours:
+            own = {OP: self.arguments_of[OP] | {_LABEL, *OP_ARGUMENTS}, CALL: self.arguments_of[CALL] | {_LABEL}}
+            self.arguments_of = {**self.arguments_of, **own}
 
     @cached_property
     def _track_threads(self) -> list[str]:
@@ -209,6 +222,22 @@ class XprofDialect(ProfilerDialect):
         # Where GPU work says nothing of its op, it has none: calls of the host hold no ops of other rows.
         return Names(texts, index)
 
+    def op_details(self, rows: Numbers) -> OpDetails:
+        """See `ProfilerDialect`. Only our own profiles state any."""
+        if not self._is_ours:
+            return super().op_details(rows)
+        names, of_names = self.found.names(rows)
+        stated, of_stated = self.found.distinct_values((_LABEL, *OP_ARGUMENTS), rows)
+        first, places = distinct_rows([of_names, of_stated])
+        pairs = zip(of_names[first].tolist(), of_stated[first].tolist(), strict=True)
+        return OpDetails([_details(names[name], *stated[place]) for name, place in pairs], places)
+
+    @cached_property
+    def host_rows(self) -> list[str]:
+        """See `ProfilerDialect`."""
+        rows = map(_OTHER_ROW.fullmatch, self._track_threads)
+        return [found[1].lower() if found else "" for found in rows]
+
     def figures(self, figure: str, rows: Numbers) -> Numbers:
         """See `ProfilerDialect`."""
         if figure in _FIGURES:
@@ -260,6 +289,14 @@ def _op(stated: str) -> str:
     """``layer/conv`` of ``layer/conv:Conv2D#shape=(2)#``; ``ProfilerStep#3`` is a name."""
     path = stated.partition("#")[0] if stated.endswith("#") else stated
     return path.rpartition(":")[0] or path
+
+
+def _details(name: str, label: Any, *given: Any) -> Details:
+    """The details of an annotation. A label states the name as the op type where the annotation has none."""
+    stated = text(label).removeprefix(f"{name} = ") if isinstance(label, str) else ""
+    op, _, inputs = stated.removesuffix(")").rpartition("(")  # which no input of a label has in its name
+    known = dict(zip(OP_ARGUMENTS, given, strict=True))
+    return details_of({**known, "op": "" if op == implied_op(name) else op, "inputs": inputs})
 
 
 def _context(stated: Any) -> int:

@@ -36,8 +36,10 @@ from collector.stepstats.object_tables import object_rows_of_capture
 from collector.stepstats.shared_activities import activities_of_parts
 from collector.stepstats.stated_window import KEY as WINDOW_KEY
 from collector.stepstats.stated_window import window_of, window_texts
+from collector.stepstats.to_recording import annotations_of
 from collector.text.wording import counted
 from collector.timeline.object_labels import context_label, event_records, stream_label
+from collector.timeline.op_arguments import NOTHING, OpDetails, op_details
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -104,6 +106,8 @@ class _Part:
     """The strings of the step's recording."""
     flows: dict[tuple[int, int], int]
     """Indices of a device and of a node at an end of an arrow -> the value of XProf's stat ``flow``."""
+    details: dict[tuple[int, int, int], list[tuple[str, str]]]
+    """Start on its own clock, duration and thread of an annotation -> its further stats."""
 
     def cause(self, rank: str, start_ns: int) -> int:
         """The step in which something began."""
@@ -152,6 +156,7 @@ class XSpaceWriter:
         together: bool = True,
         objects: Mapping[str, Sequence[ObjectRow]] | None = None,
         texts: Sequence[str] = (),
+        details: OpDetails = NOTHING,
     ) -> tuple[int, int]:
         """Add a step, or what one rank did in a step: how many nodes are drawn, and how many have no possible time.
 
@@ -164,6 +169,7 @@ class XSpaceWriter:
             together: the step of this number is one for all owners of the run.
             objects: the rows of `collector.stepstats.object_tables`, where they were recorded.
             texts: the strings of the step's recording, if it has one.
+            details: what the recording states of its annotations; see `collector.timeline.op_arguments.op_details`.
         """
         objects = objects or {}
         times = node_times(step)
@@ -187,6 +193,10 @@ class XSpaceWriter:
             {row["correlation_id"]: row for row in objects.get("cuda_events", ())},
             texts,
             self._flows_of(step, objects),
+            {
+                (start, length, thread): details[4][place]
+                for start, length, thread, place in zip(*details[:4], strict=True)
+            },
         )
         gpus = [_GPU_DEVICE.fullmatch(device.device) for device in step.dev_stats]
         with_streams = {(gpu["prefix"], gpu["ordinal"]) for gpu in gpus if gpu and _is_stream(gpu["row"] or "")}
@@ -324,8 +334,10 @@ def xspace(
     step = run_metadata.step_stats
     bounds = step_bounds(node_times(step))
     file = BytesIO()
+    has_details = len(run_metadata.capture.details) > 0
+    details = op_details(annotations_of(run_metadata.SerializeToString())) if has_details else NOTHING
     with XSpaceWriter(bounds[0] if bounds else 0) as writer:
-        writer.add(step, number=number, objects=objects, texts=run_metadata.capture.strings)
+        writer.add(step, number=number, objects=objects, texts=run_metadata.capture.strings, details=details)
         ledger = Ledger.of(run_metadata.provenance)
         for loss in ledger.losses():
             writer.warn(loss)
@@ -550,6 +562,9 @@ def _add_threads(host: Plane, owner: str, device: DeviceStepStats, place: int, p
 
     for node, times, columns, index in timed:
         stats = _row_stats(host, node, columns, (place, index), part)
+        if columns.kind == Activity.ANNOTATION:
+            own = part.details.get((times[0] - part.shift_ns, times[1], node.thread_id), [])
+            stats += [host.text(key, value) for key, value in own]
         event = part.event_records.get(node.correlation_id)
         is_call = columns.kind == Activity.API_CALL
         if event is not None and is_call:

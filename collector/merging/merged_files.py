@@ -249,6 +249,7 @@ class _WrittenFile:
             together=self._together,
             objects=object_rows_of(message) if is_run_metadata else {},
             texts=strings_of(message) if is_run_metadata else [],
+            details=op_details_of(given, message, is_run_metadata),
         )
 
     def finish(self, about: dict[str, Any]) -> None:

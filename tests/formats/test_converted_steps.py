@@ -235,7 +235,9 @@ def test_an_object_that_is_not_there_is_not_the_first_one(build, tmp_path, suffi
     assert (found.devices["gpu_instance_id"][0], found.devices["compute_instance_id"][0]) == (none, 0)
 
 
-@pytest.mark.parametrize("suffixes", [(first, *second) for first in WHOLE for second in [(), ("json",)]])
+@pytest.mark.parametrize(
+    "suffixes", [(first, *second) for first in [*WHOLE, "xplane.pb"] for second in [(), ("json",)]]
+)
 def test_an_annotation_has_the_op_that_was_stated_alone(build, tmp_path, suffixes):
     """The label of its slice has an op in any case, as TensorFlow's tools take it from there."""
     given = {

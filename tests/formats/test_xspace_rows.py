@@ -8,7 +8,10 @@ import pytest
 
 import collector
 from collector.formats.step import RecordingSource, Step
+from collector.profiler import ProfileOptionBuilder, Profiler
 from collector.protos.xplane_pb2 import XSpace
+from collector.recording.annotation_details import Argument, Details, Frame
+from collector.recording.recording import Recording
 
 EPOCH_NS = 1_700_000_000_000_000_000
 
@@ -53,13 +56,13 @@ def a_profile(tmp_path):
     return path
 
 
-def ranges_of(recording):
+def ranges_of(recording, device="/gpu"):
     strings = recording.strings
     offset_ns = recording.clock.offset_ns
     return sorted(
         (strings[row.device_name_id], strings[row.thread_name_id], strings[row.name_id], row.start_ns + offset_ns)
         for row in recording.other_ranges
-        if strings[row.device_name_id].startswith("/gpu")
+        if strings[row.device_name_id].startswith(device)
     )
 
 
@@ -129,3 +132,66 @@ def test_ranks_of_a_merged_profile_may_have_the_same_process_id(build, tmp_path)
     processes = collector.load(tmp_path / "all.xplane.pb").recording.api_calls.process_id.tolist()
     assert processes[0] == 100
     assert len(set(processes)) == 2
+
+
+def test_rows_of_the_host_that_are_no_threads_have_devices_of_their_own(build, converted, start_ns, tmp_path):
+    """The profiler would take them for ops of the host, and count the time of calls twice."""
+    build.annotation("train", 1000, 9000, 1)
+    build.call("cudaDeviceSynchronize", 1000, 8000, thread_id=11, correlation_id=3)
+    build.raw("synchronizations", start_ns=start_ns + 1000, end_ns=start_ns + 9000, sync_type=4, correlation_id=3)
+    build.raw("overheads", start_ns=start_ns + 2000, end_ns=start_ns + 3000, overhead_kind=1 << 16, thread_id=11)
+    build.raw("nvtx_ranges", start_ns=start_ns + 2000, end_ns=start_ns + 3000, name_id=build.text("data"), thread_id=11)
+    step = Step(RecordingSource(build.recording()))
+    found, _ = converted(step)
+    assert [row[:3] for row in ranges_of(found, "/cpu")] == [
+        ("/cpu:0/nvtx", "nvtx", "data"),
+        ("/cpu:0/overheads", "overheads", "Buffer Flush"),
+        ("/cpu:0/steps", "Steps", "train"),
+        ("/cpu:0/waits", "waits", "Context Synchronize"),
+    ]
+    assert profiled_times(collector.load(tmp_path / "step.xplane.pb")) == profiled_times(step) == (9, 0)
+
+
+def profiled_times(step):
+    """Micros of the host and of GPUs in a profile."""
+    profiler = Profiler()
+    profiler.add_recorded_step(1, step)
+    options = ProfileOptionBuilder(ProfileOptionBuilder.time_and_memory(min_bytes=0)).with_empty_output().build()
+    root = profiler.profile_name_scope(options)
+    return root.total_cpu_exec_micros, root.total_accelerator_exec_micros
+
+
+DETAILS = [
+    Details(
+        flops=7, num_bytes=1 << 40, op="Conv(2)", inputs=("net/a", "net/b"), stack=(Frame("net.py", 3, "conv", 1),)
+    ),
+    Details(arguments=(Argument((2, 3), "float", ""), Argument((), "Scalar", "0.5"), Argument(((1,), (2, 2)), "list"))),
+    Details(op="Add\nMul"),
+]
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_the_details_of_annotations_come_back(build, tmp_path, ranks):
+    for number in (1, 2, 3):
+        build.annotation(f"net/\n {number}", 1000 * number, 500, number)
+        build.rows["annotations"][-1]["details_id"] = number
+    build.annotation("net/outer", 1000, 5000, 4)
+    capture = build.capture()
+    capture["details"] = DETAILS
+    files = [tmp_path / f"rank{rank}.gpurec" for rank in range(ranks)]
+    for file in files:
+        Recording.from_capture(capture).save(file)
+    profile = tmp_path / "all.xplane.pb"
+    if ranks == 1:
+        collector.load(files[0]).save(profile)
+    else:
+        collector.merge(files, profile)
+    step = collector.load(profile)
+    table = step.recording.annotations
+    given = [step.recording.details[number - 1] if number else Details() for number in table.details_id.tolist()]
+    assert sorted(zip(table.names(), given, strict=True)) == sorted(
+        [(f"net/\n {number}", details) for number, details in enumerate(DETAILS, start=1)] * ranks
+        + [("net/outer", Details())] * ranks
+    )
+    known = {"flops", "num_bytes", "shapes", "types", "values", "stack", "timeline_label"}
+    assert known.isdisjoint(step.recording.environment.get("arguments_without_columns", {}))
