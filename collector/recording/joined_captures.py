@@ -1,7 +1,8 @@
-"""Captures of several processes as one, in which no id of one process is an id of another.
+"""Captures as one, in which no id of a launch in one capture is an id of a launch in another.
 
 The reader of a file of several processes makes a capture of each, as of a file of its own, and joins them here.
-Whatever then matches rows by their ids, such as launches and their work, stays within a process.
+Whatever then matches rows by their ids, such as launches and their work, stays within a process. The captures of
+several sessions of one process are joined here, too: they share devices and threads, but no launches.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 from collector.recording.annotation_details import Details
 from collector.recording.capture import NO_OBJECT
 from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND
+from collector.recording.distinct import distinct_values
 from collector.recording.ledger import PEER_COPIES
 from collector.recording.process_numbers import ProcessNumbers
 from collector.recording.schema import SCHEMA
@@ -44,24 +46,28 @@ _KINDS = {
     "op": ("op_sequence",),
 }
 """Kind of ids -> the columns that hold them. A stream's id is unique within its context, a node's within its graph."""
+_OF_A_PROCESS = ("device", "context", "process", "thread", "graph", "event", "event record")
+"""Kinds whose ids mean the same in all captures of one process."""
 _FROM_ZERO = ("device_id", "context_id", "process_id", "thread_id")
 """Columns in which 0 is an id; in all others it means none."""
 _BY_NUMBER = {"devices": "device", "thread_names": "thread", "thread_devices": "thread"}
 """Key of the environment whose value is a mapping of ids -> their kind."""
 
 
-def joined_captures(captures: Sequence[Capture]) -> Capture:
+def joined_captures(captures: Sequence[Capture], *, one_process: bool = False) -> Capture:
     """The rows of all captures as one capture; ids that an earlier one also uses get new numbers.
 
     Args:
-        captures: one of each process, at least one.
+        captures: at least one.
+        one_process: whether they are of one process, one after the other; otherwise each is of another process.
     """
     if len(captures) == 1:
         return captures[0]
     clocks = [capture["clock"] for capture in captures if _has_times(capture)] or [captures[0]["clock"]]
     offset_ns = min(map(_offset_ns, clocks))  # the least one, so that no time becomes negative
     parts = [_Part(place, capture, offset_ns) for place, capture in enumerate(captures)]
-    numbers = {kind: _unique(kind, parts) for kind in _KINDS}
+    shared = _OF_A_PROCESS if one_process else ()
+    numbers = {kind: _unique(kind, parts, is_shared=kind in shared) for kind in _KINDS}
     strings: dict[str, int] = {"": 0}
     details: list[Details] = []
     tables: dict[str, list[Columns]] = {name: [] for name in SCHEMA}
@@ -195,9 +201,11 @@ def _kind_of(table: str, column: str) -> str:
     return next((kind for kind, columns in _KINDS.items() if column in columns), "")
 
 
-def _unique(kind: str, parts: Sequence[_Part]) -> ProcessNumbers:
-    """The new ids of a kind."""
+def _unique(kind: str, parts: Sequence[_Part], *, is_shared: bool) -> ProcessNumbers:
+    """The new ids of a kind; those of a shared kind stay."""
     ids = [(np.full(len(own), part.place, np.int64), own) for part in parts for own in part.ids(kind)]
+    if is_shared:
+        return ProcessNumbers(ids, shared=distinct_values(np.concatenate([own for _, own in ids])).tolist())
     is_from_zero = any(column in _FROM_ZERO for column in _KINDS[kind])
     return ProcessNumbers(ids, shared=(NO_OBJECT,) if is_from_zero else (0, NO_OBJECT))
 

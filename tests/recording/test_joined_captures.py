@@ -88,6 +88,22 @@ def test_one_process_is_left_as_it_is(build):
     assert joined_captures([capture]) is capture
 
 
+def test_captures_of_one_process_share_its_devices_and_threads_but_no_launches(build):
+    captures = []
+    for name in ("first", "second"):
+        made = type(build)()
+        made.call("cudaLaunchKernel", 5, correlation_id=4, thread_id=11)
+        made.kernel(name, 10, context_id=1, stream_id=7, device_id=0, correlation_id=4)
+        captures.append(made.capture())
+    joined = Recording.from_capture(joined_captures(captures, one_process=True))
+    kernels = joined.kernels
+    assert sorted(kernels.names()) == ["first", "second"]
+    assert set(zip(kernels.device_id.tolist(), kernels.context_id.tolist(), strict=True)) == {(0, 1)}
+    assert set(joined.api_calls.thread_id.tolist()) == {11}
+    assert len(set(kernels.correlation_id.tolist())) == 2
+    assert set(kernels.correlation_id.tolist()) == set(joined.api_calls.correlation_id.tolist())
+
+
 def test_names_follow_their_devices_streams_and_threads(build):
     captures = []
     for name in ("first", "second"):

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from collector.errors import CollectorError
-from collector.formats.registry import output_of
-from collector.recording.step_origin import NO_ORIGIN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from collector.protos import RunMetadata
     from collector.recording.recording import Recording
 
 SUFFIX = ".trace.json"
@@ -37,60 +33,6 @@ def safe_name(nodeid: str) -> str:
     return f"{name[:_LONGEST].rstrip('-.')}-{digest}"
 
 
-class TestTrace:
-    """All recordings of one test as one trace; can be written by `collector.formats.registry`."""
-
-    __test__ = False
-    is_recording = True
-    origin = NO_ORIGIN
-    common_prefix = ""
-
-    def __init__(self, recordings: Sequence[Recording]) -> None:
-        """``recordings`` in order of time; at least one."""
-        self._recordings = recordings
-
-    @property
-    def recording(self) -> Recording:
-        """The longest recording, for the format that contains only one."""
-        return max(self._recordings, key=lambda recording: len(recording.kernels))
-
-    @cached_property
-    def run_metadata(self) -> RunMetadata:
-        """The recordings' device nodes, one recording after the other."""
-        from collector.stepstats.from_recording import run_metadata
-
-        first, *others = (run_metadata(recording) for recording in self._recordings)
-        devices = {device.device: device for device in first.step_stats.dev_stats}
-        for other in others:
-            for device in other.step_stats.dev_stats:
-                if device.device in devices:
-                    devices[device.device].MergeFrom(device)
-                    devices[device.device].device = device.device
-                else:
-                    devices[device.device] = first.step_stats.dev_stats.add()
-                    devices[device.device].CopyFrom(device)
-            for name, figure in other.provenance.ledger.items():
-                first.provenance.ledger[name] += figure
-            first.provenance.window_end_nanos = other.provenance.window_end_nanos
-        return first
-
-    def serialized(self) -> bytes:
-        """`run_metadata` in protobuf's wire format."""
-        from collector.stepstats.from_recording import serialized
-
-        if len(self._recordings) == 1:
-            return serialized(self._recordings[0])
-        return bytes(self.run_metadata.SerializeToString(deterministic=True))
-
-    def save(self, path: Path) -> None:
-        """Write the trace completely or not at all.
-
-        Raises:
-            collector.CollectorError: it cannot be written.
-        """
-        output_of(path)(self, path)
-
-
 def writable_folder(folder: Path) -> str | None:
     """Create ``folder`` and return the error of that or of writing into it; None if there is no error."""
     try:
@@ -106,9 +48,17 @@ def writable_folder(folder: Path) -> str | None:
 
 
 def save_trace(recordings: Sequence[Recording], path: Path) -> str | None:
-    """Write a test's trace to ``path``; return the error without the path, which differs, or None."""
+    """Write a test's trace, its recordings in order of time, to ``path``.
+
+    Returns:
+        The error without the path, which differs, or None.
+    """
+    from collector.recording.joined_captures import joined_captures
+    from collector.recording.recording import Recording
+
+    captures = [recording.to_capture() for recording in recordings]
     try:
-        TestTrace(recordings).save(path)
+        Recording.from_capture(joined_captures(captures, one_process=True)).save(path)
     except (CollectorError, OSError) as error:
         return _cause_of(error)
     return None

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from plugin_runs import INI, report_of, run
 
+import collector
 from collector.testing.plugin import run_report as report_module
 
 pytestmark = pytest.mark.simulator
@@ -122,6 +123,38 @@ def test_steps(simulated_gpu, gpu_trace):
     (path,) = (pytester.path / "traces").iterdir()
     text = path.read_text()
     assert all(name in text for name in ("first", "second", "third", "stream:9"))
+
+
+@pytest.mark.medium
+def test_the_trace_of_a_test_with_fixtures_has_the_names_of_every_phase(pytester):
+    """Each phase numbers its own names: the setup has fewer than the call, whose names differ from those of both."""
+    source = """
+import collector
+import pytest
+
+@pytest.fixture
+def weights(simulated_gpu):
+    with collector.annotate("load"):
+        simulated_gpu.launch("fill")
+    yield
+    simulated_gpu.launch("check")
+
+def test_step(simulated_gpu, weights):
+    for op in ("forward", "backward"):
+        with collector.annotate(op):
+            simulated_gpu.launch(f"{op}_kernel")
+"""
+    run(pytester, source, "--gpu-trace=traces", "--gpu-trace-keep=always", "--gpu-simulate").assert_outcomes(passed=1)
+    (path,) = (pytester.path / "traces").iterdir()
+    kernels = collector.load(path).recording.kernels
+    assert list(zip(kernels.names(), kernels.annotations(), strict=True)) == [
+        ("fill", "load"), ("forward_kernel", "forward"), ("backward_kernel", "backward"), ("check", ""),
+    ]  # fmt: skip
+    assert set(kernels.stream_id.tolist()) == {7}
+    events = json.loads(path.read_text())["traceEvents"]
+    assert not [
+        event for event in events if event.get("args", {}).get("kernel", event.get("name")) != event.get("name")
+    ]
 
 
 @pytest.mark.medium
