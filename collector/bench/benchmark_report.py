@@ -46,6 +46,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from collector.bench import report_fields
 from collector.bench.benchmark_errors import BenchmarkError
+from collector.bench.benchmark_titles import benchmark_title
 from collector.bench.design import Design
 from collector.bench.environment import without_places
 from collector.bench.result import Result
@@ -138,8 +139,7 @@ class Comparison:
     @property
     def title(self) -> str:
         """``saxpy[n=256]``."""
-        values = ",".join(f"{axis}={value}" for axis, value in self.parameters.items())
-        return f"{self.name}[{values}]" if values else self.name
+        return benchmark_title(self.name, self.parameters)
 
     @property
     def is_reported(self) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from collector.bench.benchmark_errors import ArmError
 from collector.bench.benchmark_report import Arm, Comparison, Report
+from collector.bench.benchmark_titles import stored_parameters
 from collector.bench.checks import Check
 from collector.bench.cuda_gpu import find_gpu
 from collector.bench.design import Cache, Clock, Design
@@ -95,7 +96,8 @@ def compare(
         flops: floating point operations of one call.
         bytes: the minimum number of bytes that one call reads and writes.
         name: the name of the comparison.
-        parameters: axis -> value, for a benchmark that is run over axes.
+        parameters: axis -> value, for a benchmark that is run over axes. The report has functions, classes and modules
+            by name, and the text of other values that are no numbers.
         gpu: the card; None: the current CUDA device or, with a clock of the host, none if the machine has none.
         clock: ``cupti``: time in which the call's own activities ran. ``wall``: host time until the GPU is idle.
             ``cpu``: processor time of this process until then. Both time several calls together if the clock does
@@ -149,7 +151,7 @@ def compare(
         arms={arm: _arm(found, arm) for arm in found.arms},
         reference=next(iter(found.arms)),
         name=name,
-        parameters=dict(parameters or {}),
+        parameters=stored_parameters(parameters or {}),
         design=asdict(design),
         flops=flops,
         bytes=bytes,
@@ -194,7 +196,7 @@ def _same_work(
             result = call()
             gpu.synchronize()
             difference = check(result if not usable else reference, result)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             failures[name] = failure_of(name, error)
             continue
         if difference is not None:

@@ -12,15 +12,18 @@ import contextlib
 import importlib.util
 import inspect
 import itertools
+import os
 import re
 import stat
 import sys
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, overload
 
 from collector.bench.benchmark_errors import BenchmarkError
+from collector.bench.benchmark_titles import benchmark_title
 from collector.files.path_kinds import readable_mode
 from collector.text.wording import counted
 
@@ -69,8 +72,7 @@ class Instance:
     @property
     def title(self) -> str:
         """``saxpy[n=256]``."""
-        values = ",".join(f"{axis}={value}" for axis, value in self.parameters.items())
-        return f"{self.benchmark.name}[{values}]" if values else self.benchmark.name
+        return benchmark_title(self.benchmark.name, self.parameters)
 
     @contextlib.contextmanager
     def prepared(self) -> Iterator[Case]:
@@ -84,7 +86,7 @@ class Instance:
             made = self.benchmark.function(**self.parameters)
             is_generator = inspect.isgenerator(made)
             given = next(made, None) if is_generator else made
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise BenchmarkError(f"benchmark {self.title} raised {type(error).__name__}: {error}") from error
         try:
             if isinstance(given, Mapping):
@@ -132,23 +134,38 @@ def discover(paths: Sequence[Path], pattern: str = "") -> list[Instance]:
     """Return the benchmarks in files, and in ``bench_*.py`` below folders, whose title matches ``pattern`` (search).
 
     Raises:
-        BenchmarkError: a file is missing or cannot be imported, there are no benchmarks, or the pattern is no regex.
+        BenchmarkError: a file is missing or cannot be imported, there are no benchmarks, two have the same title, or
+            the pattern is no regex.
     """
     try:
         wanted = re.compile(pattern)
     except re.error as error:
         raise BenchmarkError(f"-k {pattern!r} is not a regular expression: {error}") from error
-    found = [instance for file in benchmark_files(paths) for each in _benchmarks(file) for instance in _instances(each)]
-    chosen = [instance for instance in found if wanted.search(instance.title)]
+    found = [
+        (file, instance)
+        for file in benchmark_files(paths)
+        for each in _benchmarks(file)
+        for instance in _instances(each)
+    ]
+    chosen = [(file, instance) for file, instance in found if wanted.search(instance.title)]
     if not found:
         raise BenchmarkError(f"no benchmarks in {', '.join(map(str, paths))}", "Mark functions with @bench.benchmark")
     if not chosen:
         raise BenchmarkError(f"none of {counted('{} benchmark[|s]', len(found))} matches {pattern!r}")
-    return chosen
+    places: dict[str, Path] = {}
+    for file, instance in chosen:
+        if instance.title in places:
+            where = dict.fromkeys(map(str, (places[instance.title], file)))
+            raise BenchmarkError(
+                f"two benchmarks have the title {instance.title}: in {' and '.join(where)}",
+                "Give them different names, or values of axes with different texts",
+            )
+        places[instance.title] = file
+    return [instance for _, instance in chosen]
 
 
 def benchmark_files(paths: Sequence[Path]) -> list[Path]:
-    """Return the given files, and the ``bench_*.py`` below given folders.
+    """Return the given files, and the ``bench_*.py`` below given folders, each file once.
 
     Raises:
         BenchmarkError: one is missing, or neither a file nor a folder.
@@ -165,11 +182,12 @@ def benchmark_files(paths: Sequence[Path]) -> list[Path]:
             files.append(path)
         else:
             raise BenchmarkError(f"{path} is neither a file nor a folder")
-    return files
+    return list({file.resolve(): file for file in reversed(files)}.values())[::-1]
 
 
 def _benchmarks(file: Path) -> list[Benchmark]:
-    name = f"_collector_bench_{abs(hash(file.resolve())):x}_{file.stem}"
+    # The same in every process, because the text of an axis' value may contain it.
+    name = f"_collector_bench_{zlib.crc32(os.fsencode(file.resolve())):x}_{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise BenchmarkError(f"{file} is not a Python file")
@@ -179,11 +197,12 @@ def _benchmarks(file: Path) -> list[Benchmark]:
     try:
         # Bypasses the bytecode cache, which mistakes a file edited within the same second for the old one.
         exec(compile(file.read_bytes(), file, "exec"), vars(module))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise BenchmarkError(f"cannot import {file}: {type(error).__name__}: {error}") from error
     finally:
         sys.path.pop(0)
-    return [value for value in vars(module).values() if isinstance(value, Benchmark)]
+    found = (value for value in vars(module).values() if isinstance(value, Benchmark))
+    return list({id(each): each for each in found}.values())  # a benchmark may have several names in its module
 
 
 def _instances(found: Benchmark) -> list[Instance]:

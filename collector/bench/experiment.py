@@ -284,7 +284,7 @@ class _Experiment:
         """Remove the arm if the block raises."""
         try:
             yield
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self.failures[name] = failure_of(name, error)
 
     def batch(self, count: int) -> list[_Round]:
@@ -543,7 +543,7 @@ def _returned_ns(value: Any) -> float:
     return float(value)
 
 
-def failure_of(name: str, error: Exception) -> ArmError:
+def failure_of(name: str, error: Exception | SystemExit) -> ArmError:
     """The error of the arm that raised ``error``; lack of memory has its own cause."""
     # torch says "out of memory", CuPy's error is named OutOfMemoryError, CUDA's is CUDA_ERROR_OUT_OF_MEMORY.
     text = f"{type(error).__name__} {error}"

@@ -293,6 +293,94 @@ def test_what_cannot_be_found_is_reported(text, pattern, message, tmp_path):
         discover([file], pattern)
 
 
+ONE_ARM = """
+from collector import bench
+
+@bench.benchmark
+def copy():
+    return {"a": lambda: 1}
+"""
+
+
+def test_two_benchmarks_of_one_title_are_refused(tmp_path):
+    """In a report, each would count as a run of the other."""
+    for name in ("bench_one.py", "bench_two.py"):
+        (tmp_path / name).write_text(ONE_ARM)
+    with pytest.raises(bench.BenchmarkError, match=r"have the title copy: in .*bench_one.py and .*bench_two.py"):
+        discover([tmp_path])
+    one = tmp_path / "bench_one.py"
+    one.write_text(ONE_ARM.replace("@bench.benchmark", "@bench.benchmark\n@bench.parametrize('n', [1, 2, '1'])"))
+    with pytest.raises(bench.BenchmarkError, match=r"have the title copy\[n=1\]: in [^ ]*bench_one.py\."):
+        discover([one])
+
+
+def test_a_benchmark_that_is_given_twice_is_found_once(tmp_path):
+    file = tmp_path / "bench_one.py"
+    file.write_text(ONE_ARM + "another_name = copy\n")
+    assert [each.title for each in discover([tmp_path, file])] == ["copy"]
+
+
+VALUES = """
+import enum
+import numpy as np
+from collector import bench
+
+class Kind(enum.IntEnum):
+    FIRST = 1
+
+def relu(): pass
+class Plain: pass
+
+@bench.benchmark
+@bench.parametrize("value", [(1, 2), relu, Plain, enum, Plain(), np.int64(7), np.float32("inf"), None, Kind.FIRST])
+def of(value):
+    return {"a": lambda: 5.0, "b": lambda: 5.0}
+"""
+
+
+def test_a_title_is_the_same_in_another_process_and_in_a_stored_report(tmp_path):
+    file = tmp_path / "bench_it.py"
+    file.write_text(VALUES)
+    found = discover([file])
+    module, kind = found[0].benchmark.function.__module__, found[-1].parameters["value"]
+    texts = ["(1, 2)", "relu", "Plain", "enum", f"<{module}.Plain object>", "7", "inf", "None", str(kind)]
+    assert [each.title for each in found] == [f"of[value={text}]" for text in texts]
+    listing = (
+        "from collector.bench.discovery import *; print(*(e.title for e in discover([Path(sys.argv[1])])), sep=';')"
+    )
+    done = subprocess.run([sys.executable, "-c", listing, file], capture_output=True, text=True, check=True)
+    assert done.stdout.strip().split(";") == [each.title for each in found]
+    made = joined(
+        [
+            bench.compare({"a": lambda: 5.0}, clock="returned", max_rounds=30, name="of", parameters=each.parameters)
+            for each in found
+        ]
+    )
+    made.save(tmp_path / "r.json")
+    titles = [each.title for each in found]
+    assert [each.title for each in made.comparisons] == titles
+    assert [each.title for each in Report.load(tmp_path / "r.json").comparisons] == titles
+
+
+@pytest.mark.parametrize("where", ["file", "function", "arm", "arm of a check"])
+def test_a_benchmark_that_exits_does_not_end_the_command(where, tmp_path):
+    file = tmp_path / "bench_it.py"
+    if where == "file":
+        file.write_text("raise SystemExit(0)")
+        with pytest.raises(bench.BenchmarkError, match=r"cannot import .*bench_it.py: SystemExit: 0"):
+            discover([file])
+    elif where == "function":
+        file.write_text(ONE_ARM.replace("return {", "raise SystemExit(0)  # {"))
+        (instance,) = discover([file])
+        with pytest.raises(bench.BenchmarkError, match="benchmark copy raised SystemExit: 0"), instance.prepared():
+            pass
+    else:
+        check = bench.allclose() if where == "arm of a check" else None
+        arms = {"stays": lambda: 5.0, "exits": lambda: sys.exit(0)}
+        report = bench.compare(arms, check=check, clock="returned", max_rounds=30)
+        assert report.comparison.failures == {"exits": "arm 'exits': it raised SystemExit: 0"}
+
+
 def test_a_missing_file_is_reported(tmp_path):
     with pytest.raises(bench.BenchmarkError, match="No such file or directory"):
         discover([tmp_path / "bench_missing.py"])

@@ -1,0 +1,41 @@
+"""The values of a benchmark's axes as a report stores them, and the title made of them, by which baselines are found.
+
+A title must be the same in every process, and in a report before and after it was stored.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
+
+
+def stored_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return axis -> value as in a stored report: a text, a finite number, a truth value or None.
+
+    A function, a class or a module has its name; any other object has its text, without the address of its memory.
+    """
+    return {axis: _stored(value) for axis, value in parameters.items()}
+
+
+def benchmark_title(name: str, parameters: Mapping[str, Any]) -> str:
+    """``saxpy[n=256]``."""
+    values = ",".join(f"{axis}={value}" for axis, value in stored_parameters(parameters).items())
+    return f"{name}[{values}]" if values else name
+
+
+def _stored(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    # Of these types alone: JSON and the text of a number that is the member of an enumeration differ.
+    if type(value) in (type(None), bool, int, str) or (type(value) is float and math.isfinite(value)):
+        return value
+    name = getattr(value, "__name__", None)
+    return name if isinstance(name, str) else _ADDRESS.sub("", str(value))
