@@ -300,11 +300,12 @@ def _measure_in_processes(arguments: argparse.Namespace, runs: int) -> tuple[Rep
                 env=surroundings,
             )
             messages = (done.stderr or "").strip().splitlines()
-            if file.exists():
-                reports.append(Report.load(file))
-            elif not messages:
+            report = Report.load(file) if file.exists() else None
+            if report is not None:
+                reports.append(report)
+            if not messages and (report is None or (done.returncode != 0 and not report.failures)):
                 messages = [f"run {index + 1} ended with status {done.returncode}"]
-            if done.returncode != 0:
+            if done.returncode != 0 or report is None:
                 troubles |= dict.fromkeys(line.removeprefix("collector: ") for line in messages)
     return runs_joined(reports) if reports else None, list(troubles)
 

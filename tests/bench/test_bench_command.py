@@ -278,6 +278,32 @@ def test_what_cannot_be_measured_is_named_and_the_rest_reported(runs, bench_file
     assert printed.err == "collector: worse: benchmark worse raised OSError: no disk\n"
 
 
+WORSE = """
+from collector import bench
+
+@bench.benchmark(clock="returned", max_rounds=30)
+def good():
+    return {"a": lambda: 5.0}
+
+@bench.benchmark
+def worse():
+    raise OSError("no disk")
+"""
+
+
+@pytest.mark.slow
+def test_a_run_that_could_not_measure_everything_is_status_1_at_a_terminal_too(tmp_path, capfd, monkeypatch):
+    """There the processes of the runs write to standard error themselves."""
+    file = tmp_path / "bench_it.py"
+    file.write_text(WORSE)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert main(["bench", str(file), "--runs", "2"]) == 1
+    printed = capfd.readouterr()
+    assert "in 2 runs" in printed.out
+    assert printed.err.count("collector: worse: benchmark worse raised OSError: no disk\n") == 2
+    assert "collector: run 1 ended with status 1\ncollector: run 2 ended with status 1\n" in printed.err
+
+
 BAD_OPTION = """
 @bench.benchmark
 def nan():
