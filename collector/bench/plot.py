@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -107,19 +107,30 @@ def _numeric_axes(family: list[Comparison]) -> list[str]:
     values: dict[str, set[float]] = {}
     for each in family:
         for axis, value in each.parameters.items():
-            if isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0:
+            if _has_logarithm(value):
                 values.setdefault(axis, set()).add(value)
     return [axis for axis, found in values.items() if len(found) > 1]
+
+
+def _has_logarithm(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
 
 
 def _scaling(family: list[Comparison], axis: str) -> str:
     """Median over the axis, both logarithmic; one line for each arm and each setting of the other axes."""
     lines: dict[str, list[tuple[float, float]]] = {}
+    left_out: dict[str, None] = {}
     for each in family:
+        if axis not in each.parameters:
+            continue
+        at = each.parameters[axis]
+        if not _has_logarithm(at):
+            left_out[str(at)] = None
+            continue
         others = ",".join(f"{name}={value}" for name, value in each.parameters.items() if name != axis)
         for name in each.arms:
             label = f"{name} [{others}]" if others else name
-            lines.setdefault(label, []).append((float(each.parameters[axis]), each.interval(name).estimate))
+            lines.setdefault(label, []).append((float(at), each.interval(name).estimate))
     points = [point for line in lines.values() for point in line]
     bounds = [(min(map(math.log, column)), max(map(math.log, column))) for column in zip(*points, strict=True)]
     height = 340
@@ -145,4 +156,8 @@ def _scaling(family: list[Comparison], axis: str) -> str:
     for value in (min(point[1] for point in points), max(point[1] for point in points)):
         y = place((points[0][0], value))[1]
         marks.append(f'<text x="62" y="{y + 4}" text-anchor="end">{time_text(value)}</text>')
-    return "".join([*marks, "</svg>"])
+    marks.append("</svg>")
+    if left_out:
+        note = f"without {axis} = {', '.join(left_out)}: a logarithmic axis has positive numbers only"
+        marks.append(f"<p>{html.escape(note)}</p>")
+    return "".join(marks)

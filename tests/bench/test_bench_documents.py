@@ -114,6 +114,31 @@ def test_every_text_of_a_plot_is_escaped():
     assert "&lt;b&gt;" in page(made)
 
 
+def over(axis, values):
+    """A benchmark over an axis; a value of None: of no axis."""
+    each = [report(parameters={} if value is None else {axis: value}).comparison for value in values]
+    return Report(each, CARD)
+
+
+@pytest.mark.parametrize(
+    ("values", "drawn", "left_out"),
+    [
+        ([0, 4, 8], 4, "0"),
+        ([4, 8, "all", -1], 4, "all, -1"),
+        ([4, 8, True, ""], 4, "True, "),
+        ([None, 4, 8], 4, ""),
+        ([0, 4], 0, ""),
+        ([4, 8, 16], 6, ""),
+    ],
+    ids=["zero", "text", "truth", "elsewhere", "one", "all"],
+)
+def test_a_plot_over_an_axis_names_the_values_that_it_cannot_show(values, drawn, left_out):
+    text = page(over("n", values))
+    assert text.count('r="4"') == drawn
+    assert ("without n = " in text) == bool(left_out)
+    assert f"without n = {left_out}: " in text or not left_out
+
+
 @settings(deadline=None, max_examples=examples(15), suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(names, min_size=1, max_size=4, unique=True))
 def test_every_row_of_a_markdown_table_has_as_many_cells(arms):
