@@ -69,6 +69,7 @@ def gpu_benchmark(request: pytest.FixtureRequest) -> Callable[..., Report]:
 
     def measure(arms: Callable[[], Any] | Mapping[str, Callable[[], Any]], **options: Any) -> Report:
         from collector.bench.comparing import compare
+        from collector.errors import CollectorError
         from collector.text.node_ids import node_id
 
         nonlocal calls
@@ -79,13 +80,22 @@ def gpu_benchmark(request: pytest.FixtureRequest) -> Callable[..., Report]:
             pytest.fail("\n".join(report.failures.values()), pytrace=False)
         test = f"{node_id(request.node)}{f'-{calls}' if calls > 1 else ''}"
         _hold_against_baseline(report, request.node, test)
-        saved = request.config.getoption("--gpu-benchmark-save")
-        if saved:
-            Path(saved).mkdir(parents=True, exist_ok=True)
-            _save(report, request.node, test, Path(saved))
+        folder = _folder(request.config, "--gpu-benchmark-save")
+        if folder is not None:
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                _save(report, request.node, test, folder)
+            except (CollectorError, OSError) as error:
+                pytest.fail(f"the report of {test} cannot be stored: {error}", pytrace=False)
         return report
 
     return measure
+
+
+def _folder(config: pytest.Config, option: str) -> Path | None:
+    """The folder that an option names, whatever folder a test works in now."""
+    given = config.getoption(option)
+    return Path(config.invocation_params.dir, given) if given else None
 
 
 def _save(report: Report, item: pytest.Item, test: str, folder: Path) -> None:
@@ -127,8 +137,10 @@ def _digest(test: str) -> str:
 
 def _note(item: pytest.Item, section: str, file: Path, lines: list[str]) -> None:
     """Add lines about a test's file to a section of the terminal summary."""
+    here = item.config.invocation_params.dir
+    shown = file.relative_to(here) if file.is_relative_to(here) else file
     if lines:
-        item.stash.setdefault(_NOTES, {}).setdefault(section, []).extend(f"{file}: {line}" for line in lines)
+        item.stash.setdefault(_NOTES, {}).setdefault(section, []).extend(f"{shown}: {line}" for line in lines)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -155,12 +167,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def _hold_against_baseline(report: Report, item: pytest.Item, test: str) -> None:
-    folder = item.config.getoption("--gpu-benchmark-baseline")
-    if not folder:
+    folder = _folder(item.config, "--gpu-benchmark-baseline")
+    if folder is None:
         return
     from collector.bench.baseline import not_compared, regressions
 
-    file, before = _stored(Path(folder), test)
+    file, before = _stored(folder, test)
     if before is None:
         _note(item, _NOT_COMPARED, file, ["there is no report"])
         return

@@ -435,6 +435,26 @@ def test_the_fixture_holds_tests_against_stored_baselines(tmp_path):
         assert printed.count("test_kernel.json") == 1
 
 
+@pytest.mark.slow
+def test_folders_of_reports_are_those_where_pytest_began(tmp_path):
+    (tmp_path / "test_it.py").write_text("""
+def test_moves(gpu_benchmark, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    gpu_benchmark(lambda: 5.0, clock="returned", max_rounds=30)
+""")
+    status, printed = run_pytest(tmp_path, "--gpu-benchmark-save=base")
+    assert status == 0, printed
+    assert [path.name for path in (tmp_path / "base").iterdir()] == ["test_it.py_test_moves.json"]
+    status, printed = run_pytest(tmp_path, "--gpu-benchmark-baseline=base")
+    assert status == 0
+    assert "not compared" not in printed
+    status, printed = run_pytest(tmp_path, "--gpu-benchmark-save=test_it.py/base")
+    assert status == 1
+    assert "the report of test_it.py::test_moves cannot be stored: " in printed
+    assert "Traceback" not in printed
+    assert "pathlib" not in printed
+
+
 ARMS_FILE = """
 import os
 from collector import bench
