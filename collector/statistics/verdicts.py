@@ -309,6 +309,7 @@ def independent_ratio(
         (numerator, denominator),
         of_medians,
         n_resamples=_RESAMPLES,
+        batch=max(1, _RESAMPLED_AT_ONCE // max(len(numerator), len(denominator))),
         confidence_level=confidence,
         method="percentile",
         vectorized=True,

@@ -7,6 +7,7 @@ import pytest
 
 pytest.importorskip("scipy")
 
+import scipy.stats
 from scipy.stats import binom
 
 from collector.statistics.verdicts import (
@@ -126,3 +127,19 @@ def test_runs_without_common_rounds_are_compared_by_bootstrap():
     assert slower.p_value < 1e-6
     with pytest.raises(ValueError, match="two samples"):
         independent_ratio([[1.0]], before)
+
+
+def test_the_samples_of_many_runs_are_not_resampled_all_at_once(monkeypatch):
+    bootstrap, held = scipy.stats.bootstrap, []
+
+    def counting(data, statistic, *, n_resamples, batch=None, **options):
+        held.append((batch or n_resamples) * max(map(len, data)))
+        return bootstrap(data, statistic, n_resamples=20, batch=batch, **options)
+
+    monkeypatch.setattr(scipy.stats, "bootstrap", counting)
+    runs = np.random.default_rng(1).normal(1000, 10, (50, 2000))
+    bootstrapped_median(runs.ravel())
+    independent_ratio(runs, runs[:1])
+    independent_ratio(runs[:1], runs)
+    assert len(held) == 3
+    assert max(held) <= 1 << 21
