@@ -95,7 +95,7 @@ class RunReport:
             entry = self.tests[nodeid] = TestEntry(nodeid)
         if outcome == "failed":
             entry.outcome = "failed" if when == "call" else "crashed" if when not in PHASES else "error"
-        elif outcome in ("skipped", "xfailed", "xpassed"):
+        elif outcome in ("skipped", "xfailed", "xpassed") and entry.outcome not in ("failed", "error"):
             entry.outcome = outcome
         if "figures" in entries:
             entry.phases[when] = {name: entries[name] for name in ("figures", "losses", "kernels")}

@@ -69,13 +69,11 @@ class RunReporting:
         written = {self._options.folder, self._options.pages, self._options.dataset} - {None}
         if self._nowhere & written:  # the reason was reported at the beginning
             entries.pop("problems", None)
-        outcome = report.outcome
-        if hasattr(report, "wasxfail") and report.when == "call":
-            outcome = "xpassed" if report.passed else "xfailed"  # type: ignore[assignment]
-        if str(outcome) == LEFT:
+        outcome = _outcome(report)
+        if outcome == LEFT:
             return
         entry = self._run.add(report.nodeid, str(report.when), outcome, entries)
-        if report.skipped and isinstance(report.longrepr, tuple):
+        if outcome == entry.outcome == "skipped" and isinstance(report.longrepr, tuple):
             entry.skipped_because = str(report.longrepr[2]).removeprefix("Skipped: ")
         if "sticky" in entries:
             self._left.add(_worker_of(report))
@@ -150,6 +148,15 @@ class RunReporting:
         if self._options.simulate:
             return Found((SIMULATED,) * self._options.simulate, simulated=True)
         return find_devices(simulated=False)
+
+
+def _outcome(report: pytest.TestReport) -> str:
+    """The outcome of a phase of a test as pytest counts it."""
+    if hasattr(report, "context") and not report.failed:  # of a subtest, which leaves the test's own outcome alone
+        return "passed"
+    if hasattr(report, "wasxfail") and (report.skipped or report.when == "call"):
+        return "xpassed" if report.passed else "xfailed"
+    return str(report.outcome)
 
 
 def _worker_of(report: pytest.TestReport) -> str:

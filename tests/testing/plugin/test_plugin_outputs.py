@@ -87,6 +87,75 @@ def test_the_report_follows_its_schema(pytester):
 
 
 @pytest.mark.medium
+def test_outcomes_are_those_of_pytest_whatever_phase_has_them(pytester):
+    source = """
+import pytest
+
+@pytest.fixture
+def refuses(simulated_gpu):
+    simulated_gpu.launch("sgemm")
+    pytest.xfail("not yet")
+
+@pytest.fixture
+def skips_at_the_end():
+    yield
+    pytest.skip("late")
+
+@pytest.fixture
+def raises_at_the_end():
+    yield
+    raise ValueError
+
+@pytest.mark.xfail(run=False, reason="hangs")
+def test_not_run(simulated_gpu): pass
+
+def test_refused(refuses): pass
+
+def test_fails(simulated_gpu, skips_at_the_end):
+    assert False
+
+@pytest.mark.xfail(strict=True)
+def test_unexpected(simulated_gpu, raises_at_the_end): pass
+
+def test_skips(simulated_gpu):
+    pytest.skip("now")
+"""
+    run(pytester, source, "--gpu-report=out.json", "--gpu-simulate")
+    _, tests = report_of(pytester)
+    assert {name: (test["outcome"], test["skipped_because"]) for name, test in tests.items()} == {
+        "test_not_run": ("xfailed", None),
+        "test_refused": ("xfailed", None),
+        "test_fails": ("failed", None),
+        "test_unexpected": ("failed", None),
+        "test_skips": ("skipped", "now"),
+    }
+
+
+@pytest.mark.medium
+@pytest.mark.skipif(not hasattr(pytest, "Subtests"), reason="subtests are a part of pytest 9")
+def test_a_subtest_that_is_skipped_skips_no_test(pytester):
+    source = """
+import pytest
+
+@pytest.mark.parametrize("outcome", ["skip", "xfail", "fail"])
+def test_parts(simulated_gpu, subtests, outcome):
+    for part in range(2):
+        with subtests.test(part=part):
+            simulated_gpu.launch("sgemm")
+            if part:
+                getattr(pytest, outcome)("a part")
+"""
+    run(pytester, source, "--gpu-report=out.json", "--gpu-simulate")
+    _, tests = report_of(pytester)
+    assert {name: (test["outcome"], test["skipped_because"]) for name, test in tests.items()} == {
+        "test_parts[skip]": ("passed", None),
+        "test_parts[xfail]": ("passed", None),
+        "test_parts[fail]": ("failed", None),
+    }
+    assert {test["phases"]["call"]["figures"]["kernels"] for test in tests.values()} == {2}
+
+
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("keep", "kept"),
     [
