@@ -79,13 +79,11 @@ class Instance:
         """Run the function up to its case and, if it is a generator, to its end afterwards.
 
         Raises:
-            BenchmarkError: the function raises, or returns no `case`.
+            BenchmarkError: the function raises, or returns no `case` or several.
         """
-        made: Any = None
         try:
             made = self.benchmark.function(**self.parameters)
-            is_generator = inspect.isgenerator(made)
-            given = next(made, None) if is_generator else made
+            given = next(made, None) if inspect.isgenerator(made) else made
         except (Exception, SystemExit) as error:
             raise BenchmarkError(f"benchmark {self.title} raised {type(error).__name__}: {error}") from error
         try:
@@ -96,9 +94,30 @@ class Instance:
                     f"benchmark {self.title} gives {type(given).__name__} instead of arms", "Return bench.case({...})"
                 )
             yield replace(given, options={**self.benchmark.options, **given.options})
-        finally:
-            if is_generator:
-                made.close()
+        except BaseException:
+            with contextlib.suppress(BenchmarkError):  # the first error is the cause
+                self._finish(made)
+            raise
+        self._finish(made)
+
+    def _finish(self, made: object) -> None:
+        """Run the function from its case to its end, if it is the generator ``made``.
+
+        Raises:
+            BenchmarkError: the function raises, or yields again.
+        """
+        if not inspect.isgenerator(made):
+            return
+        try:
+            next(made)
+        except StopIteration:
+            return
+        except (Exception, SystemExit) as error:
+            raise BenchmarkError(
+                f"benchmark {self.title} raised {type(error).__name__} after its case: {error}"
+            ) from error
+        made.close()
+        raise BenchmarkError(f"benchmark {self.title} yields more than one case", "Use bench.parametrize for several")
 
 
 @overload

@@ -242,7 +242,7 @@ def _measure_here(instances: Sequence[Instance], arguments: argparse.Namespace) 
     with _progress(shown=not arguments.quiet, of=len(instances)) as show_progress:
         for index, instance in enumerate(instances):
             try:
-                reports.append(_measure(instance, options, partial(show_progress, index, instance)))
+                _measure(instance, options, partial(show_progress, index, instance), reports.append)
             except CollectorError as error:
                 troubles.append(f"{instance.title}: {error}")
             except Exception as error:  # e.g. an invalid option, or a card that a kernel left unusable
@@ -310,13 +310,21 @@ def _measure_in_processes(arguments: argparse.Namespace, runs: int) -> tuple[Rep
     return runs_joined(reports) if reports else None, list(troubles)
 
 
-def _measure(instance: Instance, options: dict[str, Any], progress: Callable[[int, float], None]) -> Report:
+def _measure(
+    instance: Instance,
+    options: dict[str, Any],
+    progress: Callable[[int, float], None],
+    measured: Callable[[Report], None],
+) -> None:
+    """Measure one benchmark and pass on its report, which it keeps if it then fails to release its inputs."""
     from collector.bench.comparing import compare
 
     with instance.prepared() as case:
         chosen = {**case.options, **options}
-        return compare(
-            case.arms, name=instance.benchmark.name, parameters=instance.parameters, progress=progress, **chosen
+        measured(
+            compare(
+                case.arms, name=instance.benchmark.name, parameters=instance.parameters, progress=progress, **chosen
+            )
         )
 
 

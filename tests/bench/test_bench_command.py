@@ -291,6 +291,16 @@ def worse():
 """
 
 
+def test_a_benchmark_that_cannot_release_its_inputs_keeps_its_figures(tmp_path, capsys):
+    file = tmp_path / "bench_it.py"
+    text = WORSE.partition("@bench.benchmark\n")[0].rstrip().replace("return {", "yield {")
+    file.write_text(f"{text}\n    raise OSError('busy')\n")
+    assert main(["bench", str(file)]) == 1
+    printed = capsys.readouterr()
+    assert "30 rounds" in printed.out
+    assert printed.err == "collector: good: benchmark good raised OSError after its case: busy\n"
+
+
 @pytest.mark.slow
 def test_a_run_that_could_not_measure_everything_is_status_1_at_a_terminal_too(tmp_path, capfd, monkeypatch):
     """There the processes of the runs write to standard error themselves."""

@@ -320,6 +320,41 @@ def test_a_benchmark_that_is_given_twice_is_found_once(tmp_path):
     assert [each.title for each in discover([tmp_path, file])] == ["copy"]
 
 
+@pytest.mark.parametrize("ends", ["well", "with an error"])
+def test_a_benchmark_continues_after_its_case_has_been_measured(ends, tmp_path):
+    file = tmp_path / "bench_it.py"
+    file.write_text(
+        ONE_ARM.replace("return {", "steps.append('made'); yield {") + "    steps.append('released')\nsteps = []\n"
+    )
+    (instance,) = discover([file])
+    steps = instance.benchmark.function.__globals__["steps"]
+    if ends == "well":
+        with instance.prepared():
+            assert steps == ["made"]
+    else:
+        with pytest.raises(KeyError), instance.prepared():
+            raise KeyError
+    assert steps == ["made", "released"]
+
+
+@pytest.mark.parametrize(
+    ("end", "message"),
+    [
+        ("raise OSError('busy')", "benchmark copy raised OSError after its case: busy"),
+        ("yield {}", "benchmark copy yields more than one case"),
+    ],
+    ids=["raises", "yields"],
+)
+def test_an_end_of_a_benchmark_that_fails_is_reported_unless_the_case_did(end, message, tmp_path):
+    file = tmp_path / "bench_it.py"
+    file.write_text(ONE_ARM.replace("return {", "yield {") + f"    {end}\n")
+    (instance,) = discover([file])
+    with pytest.raises(bench.BenchmarkError, match=message), instance.prepared():
+        pass
+    with pytest.raises(KeyError), instance.prepared():
+        raise KeyError
+
+
 VALUES = """
 import enum
 import numpy as np
