@@ -124,6 +124,8 @@ def compare(
     for what, value in (("flops", flops), ("bytes", bytes)):
         if value is not None and not 0 < value < math.inf:
             raise ValueError(f"{what} is {value}: a positive number is needed")
+    if graph_calls and any(isinstance(arm, Rotating) for arm in arms.values()):
+        raise ValueError("a graph repeats the inputs of its capture: graph_calls cannot be used with rotating inputs")
     design = Design(
         clock=clock,
         cache=cache,

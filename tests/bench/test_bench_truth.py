@@ -312,6 +312,12 @@ def test_inputs_rotate_once_a_round():
     assert seen[1:7] == [1, 2, 3, 1, 2, 3]
 
 
+def test_rotating_inputs_are_refused_in_a_graph():
+    """It is captured once, with the first of them."""
+    with bench.SimulatedCard(seed=1) as card, pytest.raises(ValueError, match="a graph repeats the inputs"):
+        bench.compare({"r": bench.rotating(card.kernel("k", 1_000), [()])}, gpu=card, graph_calls=10)
+
+
 @pytest.mark.medium
 def test_the_wall_clock_needs_no_gpu(monkeypatch):
     monkeypatch.setattr("collector.bench.comparing.find_gpu", unavailable)
