@@ -46,7 +46,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from collector.bench import report_fields
 from collector.bench.benchmark_errors import BenchmarkError
-from collector.bench.benchmark_titles import benchmark_title
+from collector.bench.benchmark_titles import axis_columns, benchmark_title
 from collector.bench.design import Design
 from collector.bench.environment import without_places
 from collector.bench.result import Result
@@ -310,20 +310,26 @@ class Report:
     def to_pandas(self) -> pd.DataFrame:
         """One row for each kept sample: benchmark, every axis, arm, round, time_ns; see `read_pandas` for files.
 
-        Samples in a unit other than ns have a column named after their unit.
+        Samples in a unit other than ns have a column named after their unit. An axis with the name of another column
+        has the column ``axis NAME``.
 
         Raises:
             collector.MissingDependencyError: pandas is not installed.
         """
+        columns = [(each, "time_ns" if each.unit == "ns" else each.unit) for each in self.comparisons]
+        named = axis_columns(
+            [axis for each in self.comparisons for axis in each.parameters],
+            {"benchmark", "arm", "round", *(column for _, column in columns)},
+        )
         rows = [
             {
                 "benchmark": each.name,
-                **each.parameters,
+                **{named[axis]: value for axis, value in each.parameters.items()},
                 "arm": name,
                 "round": index,
-                "time_ns" if each.unit == "ns" else each.unit: taken,
+                column: taken,
             }
-            for each in self.comparisons
+            for each, column in columns
             for name, arm in each.arms.items()
             for index, taken in enumerate(arm.times_ns)
         ]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
 _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
 
@@ -29,6 +29,11 @@ def benchmark_title(name: str, parameters: Mapping[str, Any]) -> str:
     """``saxpy[n=256]``."""
     values = ",".join(f"{axis}={value}" for axis, value in stored_parameters(parameters).items())
     return f"{name}[{values}]" if values else name
+
+
+def axis_columns(axes: Iterable[str], others: Collection[str]) -> dict[str, str]:
+    """Return axis -> the name of its column in a table that has ``others``, too: one of these becomes ``axis arm``."""
+    return {axis: f"axis {axis}" if axis in others else axis for axis in axes}
 
 
 def _stored(value: Any) -> Any:

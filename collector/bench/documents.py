@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from collector.bench.benchmark_titles import axis_columns
 from collector.bench.report_tables import (
     changes,
     failure_text,
@@ -65,8 +66,9 @@ def as_csv(report: Report) -> str:
     Figures are not rounded, in ``unit``; shares and ratios are numbers. The row of an arm that could not be measured
     contains the reason.
     """
-    axes = list(dict.fromkeys(axis for each in report.comparisons for axis in each.parameters))
-    named = {axis: f"axis {axis}" if axis in ("benchmark", *_FIGURES) else axis for axis in axes}
+    named = axis_columns(
+        dict.fromkeys(axis for each in report.comparisons for axis in each.parameters), ("benchmark", *_FIGURES)
+    )
     rows = [
         {"benchmark": each.name, **{named[axis]: value for axis, value in each.parameters.items()}, **row}
         for index, each in enumerate(report.comparisons)

@@ -145,6 +145,16 @@ def test_samples_as_a_data_frame():
     assert frame.groupby(["n", "arm"]).time_ns.median().loc[(256, "a")] == pytest.approx(10_000, rel=0.01)
 
 
+def test_axes_are_columns_beside_those_of_the_samples():
+    pytest.importorskip("pandas")
+    axes = {"arm": "x", "round": "y", "time_ns": "z", "bytes": 1}
+    frame = report(comparison(parameters=axes), comparison(name="memory", unit="bytes")).to_pandas()
+    assert set(frame.arm) == {"a", "b<2>"}
+    first = frame[frame.benchmark == "saxpy"]
+    assert [set(first[f"axis {axis}"]) for axis in axes] == [{value} for value in axes.values()]
+    assert first.time_ns.median() == pytest.approx(10_000, rel=0.01)
+
+
 def test_a_stored_report_is_a_data_frame_in_one_call(tmp_path):
     pytest.importorskip("pandas")
     stored = report(comparison(), comparison(name="memory", unit="bytes"))
