@@ -296,7 +296,9 @@ class _Experiment:
         tracing = partial(trace, kinds=_KINDS, strict=True, buffer_bytes=_BUFFER_BYTES, max_buffers=_MAX_BUFFERS)
         with tracing() if traced else contextlib.nullcontext() as step:
             begun, self.state_before = time.monotonic(), self.gpu.state()
-            while len(rounds) < count and time.monotonic() - begun <= self.design.max_seconds * _BATCH_SHARE:
+            while not rounds or (
+                len(rounds) < count and time.monotonic() - begun <= self.design.max_seconds * _BATCH_SHARE
+            ):
                 rounds.append(self.round())
             if traced:
                 probes = self.probe()

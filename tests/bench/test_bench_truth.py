@@ -318,6 +318,12 @@ def test_rotating_inputs_are_refused_in_a_graph():
         bench.compare({"r": bench.rotating(card.kernel("k", 1_000), [()])}, gpu=card, graph_calls=10)
 
 
+def test_time_for_less_than_a_round_is_time_for_one():
+    report = bench.compare({"a": lambda: 5.0}, clock="returned", max_seconds=1e-9)
+    assert report.comparison.rounds == 1
+    assert report.comparison.stopped_by == "time"
+
+
 @pytest.mark.medium
 def test_the_wall_clock_needs_no_gpu(monkeypatch):
     monkeypatch.setattr("collector.bench.comparing.find_gpu", unavailable)
