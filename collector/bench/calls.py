@@ -1,11 +1,14 @@
 """The GPU work of one call of an arm, from a recording: exactly the activities launched inside that call.
 
 Each call has its own annotation, so that its kernels, copies and memsets are found by CUPTI's external correlation, and
-not by their time.
+not by their time. An annotation names the launches of its own thread. A call may launch from other threads, as a
+backward pass of PyTorch does: these launches are found by their times, because calls follow one another and each waits
+until the GPU is idle.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,13 +19,14 @@ from collector.recording.intervals import covered_by_group
 from collector.recording.kernel_names import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy.typing as npt
 
     from collector.recording.recording import Recording
 
 _PREFIX = "bench-call-"
+_CALL = re.compile(rf"{_PREFIX}(\d+)(?:/|$)")
 
 
 def call_name(index: int) -> str:
@@ -47,6 +51,7 @@ class CallActivity:
     launches: int
     """API calls that launched its kernels; the launch of a graph of many kernels counts once."""
     synchronizations: int
+    """Waits of the thread that made the call."""
 
 
 NOTHING = CallActivity(0, 0, (), {}, 0, 0, 0, 0)
@@ -58,9 +63,16 @@ def activities_of_calls(recording: Recording, count: int) -> list[CallActivity]:
     kernels, memcpys, memsets = recording.kernels, recording.memcpys, recording.memsets
     call_of_string = _call_of_string(recording.strings)
 
-    def calls_of(correlation_ids: npt.NDArray[np.uint32]) -> npt.NDArray[np.int64]:
-        """For each correlation id the number of the call around it, -1 outside all calls."""
+    call_at = _call_at(recording, call_of_string)
+
+    def annotated(correlation_ids: npt.NDArray[np.uint32]) -> npt.NDArray[np.int64]:
+        """For each correlation id the number of the call whose thread made it, -1 for others."""
         return call_of_string[recording.annotation_ids(correlation_ids)]
+
+    def calls_of(correlation_ids: npt.NDArray[np.uint32]) -> npt.NDArray[np.int64]:
+        """For each correlation id of a launch the number of the call around it, -1 outside all calls."""
+        calls = annotated(correlation_ids)
+        return np.where(calls < 0, call_at(recording.launch_rows(correlation_ids)), calls)
 
     kernel_calls = calls_of(kernels.correlation_id)
     parts = [
@@ -75,7 +87,7 @@ def activities_of_calls(recording: Recording, count: int) -> list[CallActivity]:
     sets = np.bincount(parts[2][0][parts[2][0] >= 0], minlength=count)
     of_launches = calls_of(distinct_values(kernels.correlation_id))
     launches = np.bincount(of_launches[of_launches >= 0], minlength=count)
-    waits = calls_of(recording.synchronizations.correlation_id)
+    waits = annotated(recording.synchronizations.correlation_id)  # by time, the harness' own wait is too close
     synchronizations = np.bincount(waits[waits >= 0], minlength=count)
     durations, name_ids = kernels.duration_ns, kernels.name_id
     result = []
@@ -104,9 +116,36 @@ def _call_of_string(strings: Sequence[str]) -> npt.NDArray[np.int64]:
     """For each string the number of the call whose annotation it is or begins with; -1 for others, and at the end."""
     found = np.full(len(strings) + 1, -1, np.int64)  # the last one means no annotation
     for index, text in enumerate(strings):
-        if text.startswith(_PREFIX):
-            found[index] = int(text.split("/", 1)[0][len(_PREFIX) :])
+        if number := _CALL.match(text):
+            found[index] = int(number[1])
     return found
+
+
+def _call_at(
+    recording: Recording, call_of_string: npt.NDArray[np.int64]
+) -> Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]]:
+    """A function that returns the number of the call during which each of some API calls began; -1 outside all calls.
+
+    It takes rows in ``api_calls``; -1 means none.
+    """
+    annotations = recording.annotations
+    numbers = call_of_string[annotations.name_id]
+    own = np.flatnonzero(numbers >= 0)
+    own = own[np.argsort(annotations.start_ns[own], kind="stable")]
+    starts, ends, numbers = annotations.start_ns[own], annotations.end_ns[own], numbers[own]
+    # Of annotations inside a call, which share its number, the end is no later than the call's.
+    ends = np.maximum.accumulate(ends) if len(ends) else ends
+    began = recording.api_calls.start_ns
+
+    def call_at(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        if not len(own) or not len(began):
+            return np.full(len(rows), -1, np.int64)
+        times = began[np.maximum(rows, 0)]
+        last = np.searchsorted(starts, times, side="right") - 1
+        is_inside = (rows >= 0) & (last >= 0) & (times < ends[last])
+        return np.where(is_inside, numbers[last], -1)
+
+    return call_at
 
 
 def _by_call(calls: npt.NDArray[np.int64], starts: npt.NDArray[np.int64], count: int) -> list[npt.NDArray[np.int64]]:

@@ -449,6 +449,7 @@ def test_overlapping_activities_of_a_call_are_counted_once():
         return {name: np.asarray(values.get(name, np.zeros(count)), dtype=kind) for name, kind in SCHEMA[table].items()}
 
     empty = {name: column(name, **{key: [] for key in columns}) for name, columns in SCHEMA.items()}
+    kernel = "bench-call-of-a-kernel"
     tables = {
         **empty,
         # Call 0: 100..200 and 150..300 overlap, 400..450 apart; call 1: 250..260 in between; the last outside any call.
@@ -472,7 +473,7 @@ def test_overlapping_activities_of_a_call_are_counted_once():
     recording = Recording.from_capture(
         {
             "tables": tables,
-            "strings": [call_name(0), f"{call_name(1)}/inner", "k"],
+            "strings": [call_name(0), f"{call_name(1)}/inner", kernel],
             "counters": {},
             "clock": {
                 "cupti_start_ns": 1,
@@ -485,5 +486,5 @@ def test_overlapping_activities_of_a_call_are_counted_once():
         }
     )
     first, second = activities_of_calls(recording, 2)
-    assert (first.busy_ns, first.span_ns, first.launches, first.kernel_ns) == (250, 350, 3, {"k": 300})
-    assert (second.busy_ns, second.span_ns, second.kernels) == (10, 10, ("k",))
+    assert (first.busy_ns, first.span_ns, first.launches, first.kernel_ns) == (250, 350, 3, {kernel: 300})
+    assert (second.busy_ns, second.span_ns, second.kernels) == (10, 10, (kernel,))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 
 import numpy as np
 import pytest
 
+import collector
 from collector import bench
 from collector.bench.benchmark_report import runs_joined
 from collector.bench.simulated_card import PowerCap, Throttling
@@ -322,6 +324,29 @@ def test_time_for_less_than_a_round_is_time_for_one():
     report = bench.compare({"a": lambda: 5.0}, clock="returned", max_seconds=1e-9)
     assert report.comparison.rounds == 1
     assert report.comparison.stopped_by == "time"
+
+
+def test_what_a_call_launches_from_other_threads_counts():
+    """As the backward pass of PyTorch, which has threads of its own."""
+    with bench.SimulatedCard(seed=1) as card:
+        forward, backward = card.kernel("forward", 10_000), card.kernel("backward", 20_000)
+
+        def here():
+            forward()
+            backward()
+
+        def elsewhere():
+            forward()
+            with collector.annotate("of the thread's own"):
+                thread = threading.Thread(target=backward)
+                thread.start()
+                thread.join()
+
+        comparison = bench.compare({"here": here, "elsewhere": elsewhere}, gpu=card, max_rounds=60).comparison
+    assert comparison.arms["elsewhere"].median_ns.estimate == pytest.approx(30_000, rel=0.02)
+    assert [arm.kernels for arm in comparison.arms.values()] == [("forward", "backward")] * 2
+    assert [(arm.launches, arm.synchronizations) for arm in comparison.arms.values()] == [(2, 0)] * 2
+    assert not [warning for warning in comparison.warnings if "CUDA events" in warning]
 
 
 @pytest.mark.medium
