@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collector.testing.plugin.devices import Found
 
 FORMAT = "collector-gpu-report"
-VERSION = 1
+VERSION = 2
 PHASES = ("setup", "call", "teardown")
 
 
@@ -29,8 +29,8 @@ class TestEntry:
     __test__ = False
 
     nodeid: str
-    outcome: str = "passed"
-    """passed, failed, error, skipped, xfailed, xpassed or crashed."""
+    outcome: str = "interrupted"
+    """passed, failed, error, skipped, xfailed, xpassed, crashed or, until its end is known, interrupted."""
     skipped_because: str | None = None
     phases: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Phase -> figures, losses and top kernels; only phases that were traced."""
@@ -89,13 +89,15 @@ class RunReport:
     """(test, error) for each test that left a process's CUDA context unusable."""
 
     def add(self, nodeid: str, when: str, outcome: str, entries: Mapping[str, Any]) -> TestEntry:
-        """Add one phase of one test: its pytest outcome and the entries from its process."""
+        """Add one phase of one test: its pytest outcome, which may be empty, and the entries from its process."""
         entry = self.tests.get(nodeid)
         if entry is None or when == "setup":  # of a test that runs again, the last run counts
             entry = self.tests[nodeid] = TestEntry(nodeid)
         if outcome == "failed":
             entry.outcome = "failed" if when == "call" else "crashed" if when not in PHASES else "error"
-        elif outcome in ("skipped", "xfailed", "xpassed") and entry.outcome not in ("failed", "error"):
+        elif outcome in ("skipped", "xfailed", "xpassed"):
+            entry.outcome = entry.outcome if entry.outcome in ("failed", "error") else outcome
+        elif outcome == "passed" and when != "setup" and entry.outcome == "interrupted":
             entry.outcome = outcome
         if "figures" in entries:
             entry.phases[when] = {name: entries[name] for name in ("figures", "losses", "kernels")}

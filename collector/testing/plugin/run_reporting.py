@@ -151,9 +151,9 @@ class RunReporting:
 
 
 def _outcome(report: pytest.TestReport) -> str:
-    """The outcome of a phase of a test as pytest counts it."""
-    if hasattr(report, "context") and not report.failed:  # of a subtest, which leaves the test's own outcome alone
-        return "passed"
+    """The outcome of a phase of a test as pytest counts it; empty: it leaves the test's outcome as it is."""
+    if hasattr(report, "context") and not report.failed:  # of a subtest
+        return ""
     if hasattr(report, "wasxfail") and (report.skipped or report.when == "call"):
         return "xpassed" if report.passed else "xfailed"
     return str(report.outcome)

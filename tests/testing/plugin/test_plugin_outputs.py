@@ -132,6 +132,36 @@ def test_skips(simulated_gpu):
 
 
 @pytest.mark.medium
+@pytest.mark.parametrize("where", ["setup", "call", "teardown"])
+def test_a_test_that_was_interrupted_is_not_reported_as_passed(pytester, where):
+    source = f"""
+import pytest
+
+def ends(phase):
+    if phase == {where!r}:
+        pytest.exit("enough")
+
+@pytest.fixture
+def parts(simulated_gpu):
+    ends("setup")
+    yield
+    ends("teardown")
+
+def test_before(simulated_gpu): pass
+
+def test_ends(parts):
+    ends("call")
+
+def test_after(simulated_gpu): pass
+"""
+    result = run(pytester, source, "--gpu-report=out.json", "--gpu-simulate")
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    _, tests = report_of(pytester)
+    of_the_call = {"setup": {}, "call": {"test_ends": "interrupted"}, "teardown": {"test_ends": "passed"}}
+    assert {name: test["outcome"] for name, test in tests.items()} == {"test_before": "passed", **of_the_call[where]}
+
+
+@pytest.mark.medium
 @pytest.mark.skipif(not hasattr(pytest, "Subtests"), reason="subtests are a part of pytest 9")
 def test_a_subtest_that_is_skipped_skips_no_test(pytester):
     source = """
