@@ -177,6 +177,7 @@ def _start(config: pytest.Config) -> None:
 
 
 def _runner(request: pytest.FixtureRequest) -> GpuRunner:
+    _start(request.config)  # a test may ask for its fixture by name (`request.getfixturevalue`), the first in the run
     runner: GpuRunner = request.config.pluginmanager.getplugin("collector-gpu-runner")
     return runner
 

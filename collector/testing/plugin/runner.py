@@ -554,11 +554,18 @@ class GpuRunner:
 
     # -- Fixtures
 
+    def _running_of(self, item: pytest.Item) -> Running:
+        """The state of the test, which is new if the test itself has started the plugin by its fixture's name."""
+        if _RUNNING not in item.stash:
+            running = item.stash[_RUNNING] = self._admit(item)
+            running.completed = True  # the hook around a call that has begun does not run, and its steps are judged
+        return item.stash[_RUNNING]
+
     def open_step(self, item: pytest.Item, limits: dict[str, object]) -> Step:
         """The step of ``gpu_trace(**limits)``."""
         from collector.testing.plugin.traced_step import Step
 
-        running = item.stash[_RUNNING]
+        running = self._running_of(item)
         try:
             parsed = parse_limits(limits)
         except LimitError as error:
@@ -589,7 +596,7 @@ class GpuRunner:
 
     def devices_of(self, item: pytest.Item) -> tuple[int, ...]:
         """The value of ``gpu_devices``."""
-        return tuple(range(item.stash[_RUNNING].markers.requirement.count))
+        return tuple(range(self._running_of(item).markers.requirement.count))
 
     @contextlib.contextmanager
     def simulated_gpu(self, node: pytest.Item | pytest.Collector) -> Iterator[SimulatedGpu]:

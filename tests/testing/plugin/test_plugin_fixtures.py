@@ -296,6 +296,50 @@ def test_limits_are_for_the_method_of_a_unittest(pytester, no_driver):
     assert tests["TestPlain::test_keeps"]["phases"]["call"]["figures"]["kernels"] == 12
 
 
+BY_NAME = """
+import pytest
+
+def launch(request, **limits):
+    gpu = request.getfixturevalue("simulated_gpu")
+    with request.getfixturevalue("gpu_trace")(**limits) as step:
+        gpu.launch("sgemm", count=2)
+    return step
+
+@pytest.fixture
+def step(request):
+    return launch(request, kernels=2)
+
+@pytest.mark.parametrize("lossy", [False, True])
+def test_in_the_call(request, lossy):
+    if lossy:
+        request.getfixturevalue("simulated_gpu").inject("dropped_record")
+    assert len(launch(request, kernels=2).kernels) == 2 - lossy
+
+def test_in_the_setup(step):
+    assert len(step.kernels) == 2
+
+def test_exceeded(request):
+    launch(request, kernels=1)
+
+def test_devices(request):
+    assert request.getfixturevalue("gpu_devices") == (0,)
+"""
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("first", ["test_in_the_call", "test_in_the_setup", "test_exceeded", "test_devices"])
+def test_a_fixture_that_is_looked_up_by_its_name_starts_the_plugin(pytester, no_driver, first):
+    result = run(pytester, BY_NAME, f"test_step.py::{first}", "test_step.py", "-rA", "--tb=short")
+    result.assert_outcomes(passed=4, failed=1, errors=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*ERROR at teardown of test_in_the_call[[]True[]]*",
+            "a step cannot be judged, because its trace is incomplete*",
+        ]
+    )
+    result.stdout.fnmatch_lines(["FAILED *test_exceeded - Failed: GPU limits exceeded in a step of*"])
+
+
 def test_paths_of_the_ini_file_are_relative_to_the_root_folder(pytester, monkeypatch):
     below = pytester.mkdir("below")
     monkeypatch.chdir(below)
