@@ -160,26 +160,24 @@ def discover(paths: Sequence[Path], pattern: str = "") -> list[Instance]:
         wanted = re.compile(pattern)
     except re.error as error:
         raise BenchmarkError(f"-k {pattern!r} is not a regular expression: {error}") from error
+    places = [(file, file.resolve()) for file in benchmark_files(paths)]  # a file may change the working directory
     found = [
-        (file, instance)
-        for file in benchmark_files(paths)
-        for each in _benchmarks(file)
-        for instance in _instances(each)
+        (file, instance) for file, place in places for each in _benchmarks(file, place) for instance in _instances(each)
     ]
     chosen = [(file, instance) for file, instance in found if wanted.search(instance.title)]
     if not found:
         raise BenchmarkError(f"no benchmarks in {', '.join(map(str, paths))}", "Mark functions with @bench.benchmark")
     if not chosen:
         raise BenchmarkError(f"none of {counted('{} benchmark[|s]', len(found))} matches {pattern!r}")
-    places: dict[str, Path] = {}
+    seen_in: dict[str, Path] = {}
     for file, instance in chosen:
-        if instance.title in places:
-            where = dict.fromkeys(map(str, (places[instance.title], file)))
+        if instance.title in seen_in:
+            where = dict.fromkeys(map(str, (seen_in[instance.title], file)))
             raise BenchmarkError(
                 f"two benchmarks have the title {instance.title}: in {' and '.join(where)}",
                 "Give them different names, or values of axes with different texts",
             )
-        places[instance.title] = file
+        seen_in[instance.title] = file
     return [instance for _, instance in chosen]
 
 
@@ -204,18 +202,19 @@ def benchmark_files(paths: Sequence[Path]) -> list[Path]:
     return list({file.resolve(): file for file in reversed(files)}.values())[::-1]
 
 
-def _benchmarks(file: Path) -> list[Benchmark]:
+def _benchmarks(file: Path, place: Path) -> list[Benchmark]:
+    """The benchmarks in ``file``, which is at ``place``."""
     # The same in every process, because the text of an axis' value may contain it.
-    name = f"_collector_bench_{zlib.crc32(os.fsencode(file.resolve())):x}_{file.stem}"
-    spec = importlib.util.spec_from_file_location(name, file)
+    name = f"_collector_bench_{zlib.crc32(os.fsencode(place)):x}_{file.stem}"
+    spec = importlib.util.spec_from_file_location(name, place)
     if spec is None or spec.loader is None:
         raise BenchmarkError(f"{file} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    sys.path.insert(0, str(file.resolve().parent))
+    sys.path.insert(0, str(place.parent))
     try:
         # Bypasses the bytecode cache, which mistakes a file edited within the same second for the old one.
-        exec(compile(file.read_bytes(), file, "exec"), vars(module))
+        exec(compile(place.read_bytes(), place, "exec"), vars(module))
     except (Exception, SystemExit) as error:
         raise BenchmarkError(f"cannot import {file}: {type(error).__name__}: {error}") from error
     finally:

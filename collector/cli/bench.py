@@ -57,6 +57,9 @@ _MEASURING = {
 """Options about measuring and about samples."""
 
 
+_OUTPUTS = ("json", "markdown", "csv", "html", "plot", "dataset")
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """See `collector.cli`."""
     parser.add_argument(
@@ -123,10 +126,14 @@ def run(arguments: argparse.Namespace) -> int:
     for path in (arguments.json, arguments.plot, arguments.html, arguments.markdown, arguments.csv):
         if path is not None:
             check_writable(path, *inputs)
+    here = Path.cwd()  # a benchmark may change the working directory
+    for name in _OUTPUTS:
+        if (path := getattr(arguments, name)) is not None:
+            setattr(arguments, name, path.absolute())
     instances = discover(given, arguments.pattern)
     runs = arguments.runs or (STORED_RUNS if arguments.json or before else 1)
     if runs > 1:
-        report, troubles = _measure_in_processes(arguments, runs)
+        report, troubles = _measure_in_processes(arguments, runs, here)
     else:
         report, troubles = _measure_here(instances, arguments)
     for trouble in troubles:
@@ -266,8 +273,11 @@ def _add_to_dataset(folder: Path, instance: Instance, recordings: Sequence[Recor
     return []
 
 
-def _measure_in_processes(arguments: argparse.Namespace, runs: int) -> tuple[Report | None, list[str]]:
-    """Several runs, each in a separate process, so that they contain the differences between processes."""
+def _measure_in_processes(arguments: argparse.Namespace, runs: int, here: Path) -> tuple[Report | None, list[str]]:
+    """Several runs, each in a separate process, so that they contain the differences between processes.
+
+    The processes begin in the folder ``here``.
+    """
     from collector.bench.benchmark_report import Report, runs_joined
 
     reports: list[Report] = []
@@ -297,6 +307,7 @@ def _measure_in_processes(arguments: argparse.Namespace, runs: int) -> tuple[Rep
                 stderr=None if bar else subprocess.PIPE,
                 text=True,
                 check=False,
+                cwd=here,
                 env=surroundings,
             )
             messages = (done.stderr or "").strip().splitlines()

@@ -301,6 +301,21 @@ def test_a_benchmark_that_cannot_release_its_inputs_keeps_its_figures(tmp_path, 
     assert printed.err == "collector: good: benchmark good raised OSError after its case: busy\n"
 
 
+@pytest.mark.parametrize("runs", ["1", pytest.param("2", marks=pytest.mark.slow)])
+def test_a_benchmark_may_change_the_working_directory(runs, tmp_path, monkeypatch, capsys):
+    moves = "import os, pathlib; os.chdir(pathlib.Path(__file__).parent / 'data')\n"
+    (tmp_path / "data").mkdir()
+    for name in ("first", "second"):
+        text = WORSE.partition("@bench.benchmark\n")[0].replace("good", name)
+        (tmp_path / f"bench_{name}.py").write_text(moves + text)
+    monkeypatch.chdir(tmp_path)
+    files = ["bench_first.py", "bench_second.py"]
+    assert main(["bench", *files, "--runs", runs, "--json", "r.json", "--csv", "r.csv"]) == 0
+    assert capsys.readouterr().err == ""
+    assert sorted(path.name for path in tmp_path.iterdir()) == [*files, "data", "r.csv", "r.json"]
+    assert not list((tmp_path / "data").iterdir())
+
+
 @pytest.mark.slow
 def test_a_run_that_could_not_measure_everything_is_status_1_at_a_terminal_too(tmp_path, capfd, monkeypatch):
     """There the processes of the runs write to standard error themselves."""
