@@ -12,7 +12,7 @@ import numpy as np
 from collector.analysis.answer import Column
 from collector.recording.first_rows import distinct_rows
 from collector.recording.graph_paths import path_with_capture
-from collector.recording.nesting import NestedRanges
+from collector.recording.nesting import nested_annotations
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -45,14 +45,7 @@ def annotation_paths(recording: Recording) -> tuple[list[str], Numbers]:
     if has_whole_paths(recording) or not len(table):
         ids, index = np.unique(table.name_id, return_inverse=True)
         return [names[name_id] for name_id in ids.tolist()], index.astype(np.int64)
-    has_length = np.flatnonzero(table.end_ns > table.start_ns)
-    nested = NestedRanges(
-        table.thread_id[has_length].astype(np.int64), table.start_ns[has_length], table.end_ns[has_length]
-    )
-    parents = np.full(len(table), -1, np.int64)
-    parents[has_length] = np.where(nested.parents >= 0, has_length[nested.parents], -1)
-    depths = np.zeros(len(table), np.int64)
-    depths[has_length] = nested.depths
+    parents, depths = nested_annotations(table)
     paths: dict[str, int] = {}
     index = np.full(len(table), -1, np.int64)
     by_depth = np.argsort(depths, kind="stable")

@@ -22,7 +22,7 @@ def between(step: Recording | TracedStep, start_ns: int, end_ns: int) -> Recordi
 
     Busy and idle time are those between the two times. A kernel, a copy or a call that runs beyond them counts with its
     whole duration; work that only touches the range does not count. The calls and annotations that launched the
-    activities of the part belong to it. Times in answers count from ``start_ns``.
+    activities of the part belong to it, with the annotations around these. Times in answers count from ``start_ns``.
 
     Args:
         step: a recording, a loaded step or an ended session.

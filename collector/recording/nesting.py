@@ -9,6 +9,8 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from collector.recording.table import Table
+
     Numbers = npt.NDArray[np.int64]
 
 
@@ -64,3 +66,16 @@ class NestedRanges:
             if not is_over.any():
                 return found
             found[is_over] = self.parents[found[is_over]]
+
+
+def nested_annotations(table: Table) -> tuple[Numbers, Numbers]:
+    """For each annotation of a table the row of its parent, or -1, and the number of annotations that enclose it.
+
+    Annotations without length enclose nothing and have no parent.
+    """
+    parents, depths = np.full(len(table), -1, np.int64), np.zeros(len(table), np.int64)
+    own = np.flatnonzero(table.end_ns > table.start_ns)
+    nested = NestedRanges(table.thread_id[own].astype(np.int64), table.start_ns[own], table.end_ns[own])
+    parents[own] = np.where(nested.parents >= 0, own[nested.parents], -1)
+    depths[own] = nested.depths
+    return parents, depths

@@ -13,7 +13,7 @@ import numpy as np
 from collector.recording.annotation_details import Details
 from collector.recording.annotation_numbers import ANNOTATION_BITS
 from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND, CUPTI_OVERHEADS
-from collector.recording.distinct import are_among
+from collector.recording.distinct import are_among, distinct_values
 from collector.recording.first_rows import first_rows, look_up
 from collector.recording.launch_annotations import LaunchAnnotations
 from collector.recording.ledger import (
@@ -24,6 +24,7 @@ from collector.recording.ledger import (
     reconcile,
     unrecorded_peer_copies,
 )
+from collector.recording.nesting import nested_annotations
 from collector.recording.possible_times import is_possible
 from collector.recording.row_arguments import RowArguments
 from collector.recording.row_index import RowIndex, united
@@ -242,10 +243,10 @@ class Recording(TablesOfRecording):
     def between(self, start_ns: int | None = None, end_ns: int | None = None, clock: Clock | None = None) -> Recording:
         """Return the part of the recording that overlaps a range of CUPTI's times; either end may be open.
 
-        The calls and annotations under which the rows of the part were launched are kept, whatever their times. Rows
-        that the recording sets apart are left out, except for the names of such annotations. The ledger counts the
-        launches of the part and keeps all other counts of the whole recording; ``source_counters["rows_cut"]`` is the
-        number of rows left out.
+        The calls and annotations under which the rows of the part were launched are kept, whatever their times, as are
+        the annotations around these. Rows that the recording sets apart are left out, except for the names of such
+        annotations. The ledger counts the launches of the part and keeps all other counts of the whole recording;
+        ``source_counters["rows_cut"]`` is the number of rows left out.
 
         Args:
             start_ns: begin of the range.
@@ -265,7 +266,7 @@ class Recording(TablesOfRecording):
         return self.part_of_rows({name: np.flatnonzero(mask) for name, mask in masks.items()})
 
     def part_of_rows(self, rows: Mapping[str, npt.NDArray[np.int64]], clock: Clock | None = None) -> Recording:
-        """Return some rows of each table with the calls and annotations that launched them.
+        """Return some rows of each table with the calls and annotations that launched them, and those around these.
 
         The time that this takes depends on the number of these rows alone, so that a recording can be divided into
         many parts. The ledger keeps the counts of the whole recording.
@@ -289,7 +290,7 @@ class Recording(TablesOfRecording):
         names = self._row_index("_annotations_apart", "external_id").rows_of(np.concatenate(owners))
         if "annotations" in rows:
             around = self._row_index("annotations", "external_id").rows_of(np.concatenate(owners))
-            rows["annotations"] = united(rows["annotations"], around, len(self.annotations))
+            rows["annotations"] = united(rows["annotations"], self._with_parents(around), len(self.annotations))
         kept = Tables(**{item.name: self._chosen(item.name, rows) for item in fields(Tables)})
         environment: Mapping[str, Any] = self.environment
         if self.first_contexts:
@@ -471,6 +472,19 @@ class Recording(TablesOfRecording):
     def annotations_of(self, table: Table) -> list[str]:
         """For each row of ``table`` the path of the annotation around its launch, or ``""``."""
         return table.launched_under(self._annotated).annotations()
+
+    def _with_parents(self, annotations: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """These rows of ``annotations``, and the rows of all annotations that enclose them, in no order."""
+        found = [annotations]
+        while len(found[-1]):
+            parents = self._annotation_parents[found[-1]]
+            found.append(distinct_values(parents[parents >= 0]))
+        return np.concatenate(found)
+
+    @cached_property
+    def _annotation_parents(self) -> npt.NDArray[np.int64]:
+        """For each annotation the row of the annotation that encloses it on its thread; -1: none does."""
+        return nested_annotations(self.annotations)[0]
 
     @cached_property
     def _annotations_apart(self) -> Table:

@@ -211,6 +211,23 @@ def running_ahead(steps, kernel_ns):
     return recorded_here(build)
 
 
+@pytest.mark.parametrize("source", ["native", "kineto"])
+def test_ops_of_marked_steps_inside_another_annotation_have_no_names_of_steps(source):
+    build = CaptureBuilder()
+    build.environment["source"] = source
+    around = ("epoch/", "epoch/ProfilerStep#{}/") if source == "native" else ("", "")
+    build.annotation("epoch", 0, 900_000, 1)
+    for number in range(3):
+        start = 10_000 + 100_000 * number
+        build.annotation(f"{around[0]}ProfilerStep#{number}", start, 90_000, 10 + number)
+        build.annotation(f"{around[1].format(number)}conv", start + 500, 500, 20 + number, 1 + number)
+        build.call("cudaLaunchKernel", start + 600, 100, correlation_id=1 + number)
+        build.kernel("gemm", start + 5_000, 1_000, correlation_id=1 + number)
+    recording = build.recording()
+    (row,) = analysis.compare(recording, recording)
+    assert (row["path"], row["count_now"], row["now_ns"]) == ("conv", 1, 1_000)
+
+
 def test_the_time_of_a_step_is_that_of_the_work_that_ran_in_it():
     step = running_ahead(10, 400)
     answer = analysis.compare(step, step, by="time")

@@ -475,6 +475,16 @@ def test_a_part_of_some_rows_takes_what_launched_them_however_few_they_are(build
     assert (len(rest.kernels), len(rest.api_calls), len(rest.annotations)) == (1, 200, 100)
 
 
+def test_a_part_has_the_annotations_around_those_that_launched_it(build, start_ns):
+    build.launch(1, 1200).kernel("gemm", 50_000, correlation_id=1)
+    build.annotation("model", 1000, 2000, 1).annotation("layer", 1050, 1900, 2).annotation("conv", 1100, 900, 3, 1)
+    build.annotation("loss", 1960, 100, 4).annotation("other thread", 1000, 2000, 5)
+    build.rows["annotations"][-1]["thread_id"] = 12
+    part = build.recording().between(start_ns + 50_000, start_ns + 60_000)
+    assert part.annotations.names() == ["model", "layer", "conv"]
+    assert [row["path"] for row in analysis.ops(part)] == ["model", "model/layer", "model/layer/conv"]
+
+
 def test_a_part_that_was_saved_says_what_was_cut(build, start_ns, tmp_path):
     part = build.kernel("a", 1000).kernel("b", 5000).recording().between(end_ns=start_ns + 3000)
     part.save(tmp_path / "part.gpurec")

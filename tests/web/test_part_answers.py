@@ -249,6 +249,19 @@ def test_what_was_launched_under_an_annotation_before_the_step_is_asked_by_annot
 
 
 @pytest.mark.medium
+@pytest.mark.parametrize("source", ["native", "chrome"])
+def test_what_was_launched_in_nested_annotations_before_a_part_has_their_path(build, tmp_path, source):
+    build.environment["source"] = source
+    build.call("cudaLaunchKernel", 120, 10, correlation_id=1).kernel("gemm", 500, 20, correlation_id=1)
+    build.annotation("model", 100, 200, 1).annotation("model/conv", 110, 50, 2, 1).annotation("loss", 310, 20, 3)
+    step = written(tmp_path / "step.html", build.recording())
+    held_to_python(tmp_path / "step.html", step, [(500, 520), (105, 600)])
+    [found, _] = of_parts(tmp_path / "step.html", [(500, 520), (105, 600)])
+    assert found["ops"]["values"][0] == ["model", "model/conv"]
+    assert found["annotation_times/name"]["totals"]["count"] == 2
+
+
+@pytest.mark.medium
 def test_of_more_annotations_than_fit_those_with_most_time_are_given(build, tmp_path):
     step = written(tmp_path / "step.html", many_annotations(build).recording())
     parts = [(0, 1_000_000), (0, 905_000), (100_000, 590_000)]

@@ -1,6 +1,6 @@
 // Annotations of a part of a step: their paths, the host's time in them, and GPU time by path (collector/analysis/ops.py).
 import { byCodePoints, figuresOf, groupedBy, longestFirst, ratio } from "./groups.js";
-import { activitiesOf } from "./rows.js";
+import { activitiesOf, parentsOf } from "./rows.js";
 
 /** @typedef {import("../provider.js").Answer} Answer */
 /** @typedef {import("./answers.js").Asked} Asked */
@@ -11,28 +11,22 @@ export const NO_ANNOTATION = "(no annotation)";
  * behind those of the table stand for names alone.
  * @param {Asked} asked @returns {Map<number, string>} */
 export function pathsOf({ info, rows, cut, answers }) {
-  const { code, thread, start, length } = rows.annotations;
+  const { code, start } = rows.annotations;
   const names = answers["annotation_times/name"]?.values[0] ?? [];
-  const nameOf = (/** @type {number} */ row) => String(names[code[row]]);
+  const parents = info.whole_paths ? null : parentsOf(rows.annotations);
   /** @type {Map<number, string>} */
-  const paths = new Map(cut.annotations.map((row) => [row, nameOf(row)]));
-  info.names.forEach((name, place) => paths.set(start.length + place, name));
-  if (info.whole_paths) return paths;
-  const end = (/** @type {number} */ row) => start[row] + length[row];
-  const nested = cut.annotations.filter((row) => length[row] > 0).sort((one, other) =>
-    thread[one] - thread[other] || start[one] - start[other] || end(other) - end(one) || one - other);
-  /** @type {number[]} */
-  let open = [];
-  nested.forEach((row, place) => {
-    if (place && thread[row] !== thread[nested[place - 1]]) open = [];
-    while (open.length && end(open[open.length - 1]) < end(row)) open.pop();
-    if (open.length) {
-      const outer = /** @type {string} */ (paths.get(open[open.length - 1]));
-      const name = nameOf(row);
-      paths.set(row, !outer || name.startsWith(`${outer}/`) ? name : `${outer}/${name}`);
+  const known = new Map();
+  for (const row of cut.annotations) {
+    const unknown = [];
+    for (let each = row; each >= 0 && !known.has(each); each = parents?.[each] ?? -1) unknown.push(each);
+    for (const each of unknown.reverse()) {
+      const name = String(names[code[each]]);
+      const outer = known.get(parents?.[each] ?? -1);
+      known.set(each, !outer || name.startsWith(`${outer}/`) ? name : `${outer}/${name}`);
     }
-    open.push(row);
-  });
+  }
+  const paths = new Map(cut.annotations.map((row) => [row, /** @type {string} */ (known.get(row))]));
+  info.names.forEach((name, place) => paths.set(start.length + place, name));
   return paths;
 }
 

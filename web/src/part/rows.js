@@ -1,5 +1,5 @@
-// The rows of a step (collector/web/part_rows.py), and the rows of a part of it: those that overlap the part, and the calls
-// and annotations that launched them, as `Recording.between` selects them.
+// The rows of a step (collector/web/part_rows.py), and the rows of a part of it: those that overlap the part, the calls and
+// annotations that launched them, and the annotations around these, as `Recording.between` selects them.
 import { columnsOf } from "../byte_planes.js";
 import { overlaps } from "../window.js";
 
@@ -48,6 +48,31 @@ export function activitiesOf({ rows: { work }, cut }) {
   return cut.work.filter((row) => work.work_class[row] !== GRAPH);
 }
 
+/** @type {WeakMap<Table, Int32Array>} */
+const knownParents = new WeakMap();
+
+/** For each annotation the row of the annotation that encloses it on its thread, -1: none (collector/recording/nesting.py).
+ * @param {Table} annotations */
+export function parentsOf(annotations) {
+  const known = knownParents.get(annotations);
+  if (known) return known;
+  const { thread, start, length } = annotations;
+  const end = (/** @type {number} */ row) => start[row] + length[row];
+  const parents = new Int32Array(start.length).fill(-1);
+  const nested = [...start.keys()].filter((row) => length[row] > 0).sort((one, other) =>
+    thread[one] - thread[other] || start[one] - start[other] || end(other) - end(one) || one - other);
+  /** @type {number[]} */
+  let open = [];
+  nested.forEach((row, place) => {
+    if (place && thread[row] !== thread[nested[place - 1]]) open = [];
+    while (open.length && end(open[open.length - 1]) < end(row)) open.pop();
+    if (open.length) parents[row] = open[open.length - 1];
+    open.push(row);
+  });
+  knownParents.set(annotations, parents);
+  return parents;
+}
+
 /** @param {Rows} rows @param {Part} part @returns {Cut} */
 export function cutTo(rows, part) {
   const { work, calls, graph_launches, annotations, externals } = rows;
@@ -69,7 +94,11 @@ export function cutTo(rows, part) {
   for (let row = 0; row < externals.owner.length; row++) if (isCaused[externals.correlation[row]]) owners.add(externals.owner[row]);
   const isOwner = new Uint8Array(annotations.start.length);
   for (const row of keptWork) if (work.captured[row]) owners.add(annotations.owner[work.captured[row] - 1]);
-  for (let row = 0; row < isOwner.length; row++) isOwner[row] = owners.has(annotations.owner[row]) ? 1 : 0;
+  const parents = parentsOf(annotations);
+  for (let row = 0; row < isOwner.length; row++) {
+    if (!owners.has(annotations.owner[row])) continue;
+    for (let each = row; each >= 0 && !isOwner[each]; each = parents[each]) isOwner[each] = 1;
+  }
   return {
     part, work: keptWork, calls: keptCalls, graph_launches: keptGraphs, annotations: overlapping(annotations, part, isOwner),
     overheads: overlapping(rows.overheads, part), memory: overlapping(rows.memory, part), isCaused,
