@@ -71,7 +71,11 @@ QUESTION = Question(
             "text",
             "Annotation that explains an outlier; a kernel, copy or whole graph outside of annotations; or (idle).",
         ),
-        Column("op_excess_ns", "ns", "GPU time of the op minus the median of its GPU times in the other steps."),
+        Column(
+            "op_excess_ns",
+            "ns",
+            "GPU time of the op minus the median of its GPU times in the steps that count in the medians.",
+        ),
         Column("op_z", "ratio", "Modified z-score of the GPU time of the op."),
     ),
     summed=("window_ns", "busy_ns", "activities"),
