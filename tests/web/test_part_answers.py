@@ -249,6 +249,16 @@ def test_what_was_launched_under_an_annotation_before_the_step_is_asked_by_annot
 
 
 @pytest.mark.medium
+def test_memory_that_is_released_when_a_step_of_a_part_begins_is_not_held_in_it(build, tmp_path):
+    build.kernel("gemm", 10, 20).annotation("step 1", 100, 100, 501).annotation("step 2", 200, 100, 502)
+    for at, operation, address, num_bytes in ((50, 1, 1, 1000), (100, 2, 1, 1000), (160, 1, 3, 500), (200, 2, 3, 500)):
+        moved = {"address": address, "num_bytes": num_bytes, "memory_kind": 3}
+        build.raw("memory_operations", start_ns=START_NS + at, operation=operation, **moved)
+    step = written(tmp_path / "step.html", build.recording())
+    held_to_python(tmp_path / "step.html", step, [(0, 400), (40, 300)])
+
+
+@pytest.mark.medium
 @pytest.mark.parametrize("source", ["native", "chrome"])
 def test_what_was_launched_in_nested_annotations_before_a_part_has_their_path(build, tmp_path, source):
     build.environment["source"] = source

@@ -33,11 +33,11 @@ function changesIn(asked) {
   return { steps, changes, held, paths, marks: new Set(marked.map((row) => /** @type {string} */ (paths.get(row)))) };
 }
 
-/** The largest amount held between two times, and the amount at the end; an amount holds from its time to the next.
+/** The largest amount held between two times, and the amount at the end; an amount holds from its time up to the next one.
  * @param {{time: number, held: number}[]} curve @param {number} start @param {number} end */
 function heldBetween(curve, start, end) {
   const [first, after] = [start, end].map((time) => countWhile(curve, (each) => each.time < time));
-  let most = Math.max(curve[first - 1]?.held ?? 0, 0);
+  let most = curve[first]?.time === start ? 0 : Math.max(curve[first - 1]?.held ?? 0, 0);
   for (let at = first; at < after; at++) if (curve[at + 1]?.time !== curve[at].time) most = Math.max(most, curve[at].held);
   return { high_water_bytes: most, end_bytes: curve[after - 1]?.held ?? 0 };
 }
