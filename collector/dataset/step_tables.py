@@ -18,7 +18,7 @@ from collector.recording.api_functions import plain_api_name
 from collector.recording.arrow import Texts
 from collector.recording.counter_rows import counters_over_time
 from collector.recording.kernel_names import demangle, short_name
-from collector.recording.nesting import NestedRanges
+from collector.recording.nesting import nested_annotations
 from collector.recording.recording import are_names_alone
 from collector.recording.run_label import RunLabel
 from collector.recording.schema import ACTIVITY_TABLES
@@ -221,12 +221,12 @@ def _process_ids(recording: Recording, rows: Table) -> npt.NDArray[np.int64] | p
 
 def _of_annotations(recording: Recording, rows: Table) -> dict[str, Values | pa.Array]:
     pa = optional_package("pyarrow")
-    nested = NestedRanges(rows.thread_id.astype(np.int64), rows.start_ns, rows.end_ns)
+    parents, _ = nested_annotations(rows)
     paths, index = annotation_paths(recording)
     details = [""] + [json.dumps(each) for each in recording.details]
     kept = len(recording.annotations)
     return {
-        "parent_id": pa.array(nested.parents, mask=(nested.parents < 0) | are_names_alone(rows)),
+        "parent_id": pa.array(parents, mask=(parents < 0) | are_names_alone(rows)),
         "path": Texts.of(index, lambda place: paths[place]),
         "details": Texts.of(rows.details_id, lambda number: details[number]),
         "is_in_step": np.arange(len(rows)) < kept,

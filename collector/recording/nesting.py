@@ -71,11 +71,17 @@ class NestedRanges:
 def nested_annotations(table: Table) -> tuple[Numbers, Numbers]:
     """For each annotation of a table the row of its parent, or -1, and the number of annotations that enclose it.
 
-    Annotations without length enclose nothing and have no parent.
+    An annotation without length encloses nothing; its parent is the innermost one that was open then.
     """
     parents, depths = np.full(len(table), -1, np.int64), np.zeros(len(table), np.int64)
-    own = np.flatnonzero(table.end_ns > table.start_ns)
-    nested = NestedRanges(table.thread_id[own].astype(np.int64), table.start_ns[own], table.end_ns[own])
-    parents[own] = np.where(nested.parents >= 0, own[nested.parents], -1)
-    depths[own] = nested.depths
+    threads = table.thread_id.astype(np.int64)
+    own, moments = np.flatnonzero(table.end_ns > table.start_ns), np.flatnonzero(table.end_ns == table.start_ns)
+    nested = NestedRanges(threads[own], table.start_ns[own], table.end_ns[own])
+    for rows, around in (
+        (own, nested.parents),
+        (moments, nested.innermost_open(threads[moments], table.start_ns[moments])),
+    ):
+        is_inside = around >= 0
+        parents[rows[is_inside]] = own[around[is_inside]]
+        depths[rows[is_inside]] = nested.depths[around[is_inside]] + 1
     return parents, depths

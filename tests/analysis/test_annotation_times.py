@@ -20,6 +20,25 @@ def test_times_of_the_host(build):
         annotation_times(build.recording(), by="thread")
 
 
+def test_annotations_without_length_have_those_around_them_in_their_path(build):
+    build.environment["source"] = "profiler"
+    build.annotation("outer", 100, 900, 1).annotation("inner", 200, 100, 2)
+    build.annotation("moment", 250, 0, 3).annotation("moment", 250, 0, 4).annotation("moment", 600, 0, 5)
+    build.annotation("moment", 50, 0, 6).annotation("moment", 1500, 0, 7).annotation("at once", 100, 0, 8)
+    build.annotation("other thread", 600, 0, 9)
+    build.rows["annotations"][-1]["thread_id"] = 12
+    answer = annotation_times(build.recording(), by="path")
+    assert {row["path"]: row["count"] for row in answer} == {
+        "outer": 1,
+        "outer/inner": 1,
+        "outer/inner/moment": 2,
+        "outer/moment": 1,
+        "moment": 2,
+        "outer/at once": 1,
+        "other thread": 1,
+    }
+
+
 @pytest.mark.medium
 def test_ranges_of_an_export_of_nsight_systems(load_trace):
     step = load_trace("nsys_ai/mfu_2gpu_after.sqlite.gz")

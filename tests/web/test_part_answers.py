@@ -263,10 +263,12 @@ def test_memory_that_is_released_when_a_step_of_a_part_begins_is_not_held_in_it(
 def test_what_was_launched_in_nested_annotations_before_a_part_has_their_path(build, tmp_path, source):
     build.environment["source"] = source
     build.call("cudaLaunchKernel", 120, 10, correlation_id=1).kernel("gemm", 500, 20, correlation_id=1)
+    build.call("cudaLaunchKernel", 170, 10, correlation_id=2).kernel("gemm", 600, 20, correlation_id=2)
     build.annotation("model", 100, 200, 1).annotation("model/conv", 110, 50, 2, 1).annotation("loss", 310, 20, 3)
+    build.annotation("model/moment", 170, 0, 4, 2).annotation("moment", 160, 0, 5)
     step = written(tmp_path / "step.html", build.recording())
-    held_to_python(tmp_path / "step.html", step, [(500, 520), (105, 600)])
-    [found, _] = of_parts(tmp_path / "step.html", [(500, 520), (105, 600)])
+    held_to_python(tmp_path / "step.html", step, [(500, 520), (600, 620), (105, 600), (170, 180)])
+    [found] = of_parts(tmp_path / "step.html", [(500, 520)])
     assert found["ops"]["values"][0] == ["model", "model/conv"]
     assert found["annotation_times/name"]["totals"]["count"] == 2
 

@@ -59,7 +59,7 @@ export function parentsOf(annotations) {
   const { thread, start, length } = annotations;
   const end = (/** @type {number} */ row) => start[row] + length[row];
   const parents = new Int32Array(start.length).fill(-1);
-  const nested = [...start.keys()].filter((row) => length[row] > 0).sort((one, other) =>
+  const nested = [...start.keys()].sort((one, other) =>
     thread[one] - thread[other] || start[one] - start[other] || end(other) - end(one) || one - other);
   /** @type {number[]} */
   let open = [];
@@ -67,7 +67,7 @@ export function parentsOf(annotations) {
     if (place && thread[row] !== thread[nested[place - 1]]) open = [];
     while (open.length && end(open[open.length - 1]) < end(row)) open.pop();
     if (open.length) parents[row] = open[open.length - 1];
-    open.push(row);
+    if (length[row] > 0) open.push(row);
   });
   knownParents.set(annotations, parents);
   return parents;
