@@ -16,7 +16,7 @@ from collector.analysis.asked import Part, Question, question_by, steps_in
 from collector.analysis.duration_groups import Keys
 from collector.analysis.memory import Lifetimes, allocating_paths, memory_places
 from collector.analysis.ranks import run_and_rank
-from collector.analysis.step_marks import MARK, mark_pattern, mark_rows, path_within
+from collector.analysis.step_marks import MARK, mark_pattern, path_within, step_rows
 from collector.recording.distinct import distinct_codes, grouped_rows
 from collector.recording.first_rows import distinct_rows
 
@@ -124,7 +124,7 @@ class _Steps(NamedTuple):
     def of(cls, recording: Recording, mark: re.Pattern[str]) -> _Steps:
         """Find the marks."""
         paths, index = annotation_paths(recording)
-        rows = mark_rows(recording, paths, index, mark)
+        rows = step_rows(recording, paths, index, mark)
         if not len(rows):
             clock = recording.clock
             return cls([""], np.array([clock.cupti_start_ns]), np.array([clock.cupti_stop_ns + 1]), frozenset())

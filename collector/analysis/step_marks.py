@@ -64,6 +64,16 @@ def mark_rows(recording: Recording, paths: list[str], index: Numbers, mark: re.P
     return outer if len(outer) > 1 else outer[:0]
 
 
+def step_rows(recording: Recording, paths: list[str], index: Numbers, mark: re.Pattern[str]) -> Numbers:
+    """The rows of `mark_rows` that overlap the window of the recording, if there are several.
+
+    A part of a recording also has the marks of earlier steps that launched its work.
+    """
+    rows, table, clock = mark_rows(recording, paths, index, mark), recording.all_annotations, recording.clock
+    rows = rows[(table.start_ns[rows] < clock.cupti_stop_ns) & (table.end_ns[rows] > clock.cupti_start_ns)]
+    return rows if len(rows) > 1 else rows[:0]
+
+
 def places_launched_in(recording: Recording, work: Activities, starts: Numbers, ends: Numbers) -> Numbers:
     """For each activity the index of the step in which it was launched; -1: of no step.
 
@@ -132,7 +142,7 @@ def split_at_marks(recording: Recording, mark: str = MARK) -> list[MarkedStep]:
     working.append(recording.graph_launches.device_id[whole_graph_rows(recording)])
     devices = {device for column in working for device in distinct_values(column).tolist()}
     paths, index = annotation_paths(recording)
-    rows = mark_rows(recording, paths, index, re.compile(mark, re.IGNORECASE))
+    rows = step_rows(recording, paths, index, re.compile(mark, re.IGNORECASE))
     if not len(rows):
 
         def whole() -> Recording:

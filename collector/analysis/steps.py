@@ -17,7 +17,7 @@ from collector.analysis.asked import Part, Question, steps_in
 from collector.analysis.evidence import Evidence
 from collector.analysis.process_rows import processes_of_calls
 from collector.analysis.ranks import run_and_rank
-from collector.analysis.step_marks import MARK, mark_pattern, mark_rows, path_within, places_launched_in
+from collector.analysis.step_marks import MARK, mark_pattern, path_within, places_launched_in, step_rows
 from collector.analysis.whole_graphs import graph_labels
 from collector.recording.distinct import distinct_codes, grouped_rows
 from collector.recording.kernel_names import short_name
@@ -196,7 +196,7 @@ def _steps_of(recording: Recording, number: int, mark: re.Pattern[str], *, is_fi
     """The steps in the recording of this number, which is the first one of its run and rank or not."""
     work = Activities.with_graphs(recording)
     paths, index = annotation_paths(recording)
-    marks = mark_rows(recording, paths, index, mark)
+    marks = step_rows(recording, paths, index, mark)
     ops = cache(lambda: _ops(recording, work, {paths[index[row]] for row in marks.tolist()}))
     annotations = recording.all_annotations
     if len(marks):

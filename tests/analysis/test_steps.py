@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from collector.analysis import steps
+from collector.analysis import between, steps
 from collector.analysis.steps import modified_z
 from collector.formats.step import RecordingSource, Step
 
@@ -116,6 +116,20 @@ def test_one_recording_is_cut_by_the_annotations_that_mark_steps(build):
     assert (answer["op"][4], answer["activities"].tolist()) == ("aten::mm", [1] * 6)
     assert [rows["kernels"].tolist() for rows in answer.evidence] == [[number] for number in range(6)]
     assert answer["busy_ns"].tolist() == [0] * 6
+
+
+@pytest.mark.parametrize("source", ["native", "profiler"])
+def test_a_part_has_no_steps_that_lie_outside_of_it_although_they_launched_its_work(build, source):
+    build.environment["source"] = source
+    for number in range(4):
+        build.annotation(f"step {number}", 1000 * number, 1000, 500 + number, number + 1)
+        build.call("cudaLaunchKernel", 1000 * number + 10, 20, correlation_id=number + 1)
+        build.kernel("gemm", 1000 * number + 1100, 300, correlation_id=number + 1)
+    recording = build.recording()
+    answer = steps(between(recording, 2000, 4000))
+    assert (answer["name"].tolist(), answer["busy_ns"].tolist()) == (["step 2", "step 3"], [300, 300])
+    assert steps(between(recording, 2000, 3000))["name"].tolist() == [""]
+    assert {row["name"] for row in steps(recording)} == {f"step {number}" for number in range(4)}
 
 
 def test_the_first_marked_step_of_each_recording_is_apart(build):

@@ -249,6 +249,21 @@ def test_what_was_launched_under_an_annotation_before_the_step_is_asked_by_annot
 
 
 @pytest.mark.medium
+def test_memory_of_a_part_grows_in_the_steps_that_overlap_it(build, tmp_path):
+    for number in range(3):
+        build.annotation(f"step {number}", 100 * number, 100, 500 + number, 1 + number)
+        build.call("cudaLaunchKernel", 100 * number + 10, 20, correlation_id=1 + number)
+        build.kernel("gemm", 100 * number + 110, 20, correlation_id=1 + number)
+        moved = {"address": number, "num_bytes": 64, "memory_kind": 3, "operation": 1}
+        build.raw("memory_operations", start_ns=START_NS + 100 * number + 50, **moved)
+    step = written(tmp_path / "step.html", build.recording())
+    parts = [(100, 300), (100, 200), (0, 300)]
+    held_to_python(tmp_path / "step.html", step, parts)
+    names = [found["memory_growth/step"]["values"][1] for found in of_parts(tmp_path / "step.html", parts)]
+    assert names == [["step 1", "step 2"], [""], ["step 0", "step 1", "step 2"]]
+
+
+@pytest.mark.medium
 def test_memory_that_is_released_when_a_step_of_a_part_begins_is_not_held_in_it(build, tmp_path):
     build.kernel("gemm", 10, 20).annotation("step 1", 100, 100, 501).annotation("step 2", 200, 100, 502)
     for at, operation, address, num_bytes in ((50, 1, 1, 1000), (100, 2, 1, 1000), (160, 1, 3, 500), (200, 2, 3, 500)):

@@ -1,7 +1,7 @@
 // Memory that the marked steps of a part of a step allocated and kept (collector/analysis/memory_growth.py).
 import { byCodePoints, countWhile, groupedBy } from "./groups.js";
 import { allocationsIn, keysOf } from "./memory.js";
-import { marksOf, NO_ANNOTATION, pathsOf, pathWithin } from "./ops.js";
+import { NO_ANNOTATION, pathsOf, pathWithin, stepsOf } from "./ops.js";
 
 /** @typedef {import("./answers.js").Asked} Asked */
 /** @typedef {{time: number, bytes: number, isRelease: boolean, place: number, by: number, step: number}} Change `by`: the
@@ -13,7 +13,7 @@ const BEFORE = "(allocated before the recording)";
 function changesIn(asked) {
   const { rows: { annotations, memory }, cut, answers } = asked;
   const paths = pathsOf(asked);
-  const marked = marksOf(asked, paths);
+  const marked = stepsOf(asked, paths);
   const names = answers["annotation_times/name"]?.values[0] ?? [];
   const steps = marked.length
     ? marked.map((row) => ({ name: String(names[annotations.code[row]]), start: annotations.start[row],

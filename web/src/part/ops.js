@@ -1,4 +1,5 @@
 // Annotations of a part of a step: their paths, the host's time in them, and GPU time by path (collector/analysis/ops.py).
+import { overlaps } from "../window.js";
 import { byCodePoints, figuresOf, groupedBy, longestFirst, ratio } from "./groups.js";
 import { activitiesOf, parentsOf } from "./rows.js";
 
@@ -57,6 +58,14 @@ export function marksOf({ rows: { annotations: { thread, start, length } } }, pa
     return isOuter;
   });
   return outer.length > 1 ? outer : [];
+}
+
+/** The rows of the marks that overlap the part, if there are several.
+ * @param {Asked} asked @param {Map<number, string>} paths */
+export function stepsOf(asked, paths) {
+  const { rows: { annotations: { start, length } }, cut: { part } } = asked;
+  const found = marksOf(asked, paths).filter((row) => overlaps(start[row], start[row] + length[row], part));
+  return found.length > 1 ? found : [];
 }
 
 /** The part of a path inside the mark of its step; outside of steps the whole path. @param {string} path @param {Set<string>} marks */
