@@ -20,7 +20,7 @@ from collector.analysis.idle import CAUSES, idle
 from collector.analysis.kernels import KEYS as KERNELS_BY
 from collector.analysis.kernels import kernels
 from collector.analysis.ops import ops
-from collector.analysis.step_marks import path_within, split_at_marks
+from collector.analysis.step_marks import cut_steps, path_within, split_at_marks
 from collector.analysis.whole_graphs import whole_graphs
 from collector.errors import MissingDependencyError
 from collector.runtime.optional_packages import optional_package
@@ -297,6 +297,8 @@ def _comparison(sides: tuple[_Side, _Side], by: str, false_discoveries: float, l
         losses=tuple(_losses("before", sides[0].recordings) + _losses("now", sides[1].recordings)),
         notes=(
             *notes,
+            *_of_steps("before", sides[0]),
+            *_of_steps("now", sides[1]),
             *_of_graphs("before", sides[0].recordings, family),
             *_of_graphs("now", sides[1].recordings, family),
         ),
@@ -360,6 +362,11 @@ def _losses(side: str, recordings: Sequence[Recording]) -> list[str]:
         for number, recording in enumerate(recordings)
         for loss in recording.ledger.losses()
     ]
+
+
+def _of_steps(name: str, side: _Side) -> list[str]:
+    recordings = [recording for recording, steps in zip(side.recordings, side.runs, strict=True) for _ in range(steps)]
+    return [f"{name}: {note}" for note in cut_steps(zip(recordings, side.windows, strict=True))]
 
 
 def _of_graphs(side: str, recordings: Sequence[Recording], family: _Family) -> list[str]:

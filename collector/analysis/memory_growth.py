@@ -16,7 +16,7 @@ from collector.analysis.asked import Part, Question, question_by, steps_in
 from collector.analysis.duration_groups import Keys
 from collector.analysis.memory import Lifetimes, allocating_paths, memory_places
 from collector.analysis.ranks import run_and_rank
-from collector.analysis.step_marks import MARK, mark_pattern, path_within, step_rows
+from collector.analysis.step_marks import MARK, cut_steps, mark_pattern, path_within, step_rows
 from collector.recording.distinct import distinct_codes, grouped_rows
 from collector.recording.first_rows import distinct_rows
 
@@ -212,7 +212,8 @@ def _by_step(recording: Recording, mark: re.Pattern[str]) -> Part:
                 (step, name, *places[number], *counts, *sums, sums[0] - sums[1], int(most[step]), int(at_end[step]))
             )
             evidence.append({"memory_operations": np.unique(row[own][is_known])})
-    return Part(rows, steps.windows(), evidence, losses)
+    windows = steps.windows()
+    return Part(rows, windows, evidence, losses, cut_steps((recording, window) for window in windows))
 
 
 def _held_between(times: Numbers, held: Numbers, starts: Numbers, ends: Numbers) -> tuple[Numbers, Numbers]:
@@ -231,7 +232,7 @@ def _by_op(
     recordings: Sequence[Recording], groups: Sequence[tuple[str, int]], mark: re.Pattern[str], *, first_apart: bool
 ) -> Part:
     losses: list[str] = []
-    windows: list[Window] = []
+    windows: list[tuple[Recording, Window]] = []
     found: dict[tuple[Any, ...], _Growth] = {}
     compared = 0
     is_alone = len(recordings) == 1
@@ -247,7 +248,7 @@ def _by_op(
         first = int(first_apart and has_others and (group not in begun or bool(steps.marks)))
         begun.add(group)
         compared += len(steps.names) - first
-        windows += steps.windows()[first:]
+        windows += [(recording, window) for window in steps.windows()[first:]]
         paths, path_of_row = allocating_paths(recording)
         inner = [*(path_within(path, steps.marks) or NO_ANNOTATION for path in paths), BEFORE]
         path_of_change = np.where(
@@ -260,7 +261,8 @@ def _by_op(
     rows = [_row(key, growth, compared) for key, growth in found.items()]
     evidence = [{"memory_operations": np.unique(np.concatenate(growth.rows))} for growth in found.values()]
     part = Part.ordered(rows, evidence, lambda row: (-row[4], *row[:4]))
-    return Part(part.rows, windows, part.evidence if is_alone else (), losses)
+    evidence_of_one = part.evidence if is_alone else ()
+    return Part(part.rows, [window for _, window in windows], evidence_of_one, losses, cut_steps(windows))
 
 
 @dataclass

@@ -15,9 +15,10 @@ from collector.analysis.answer import Window
 from collector.recording.distinct import distinct_values, grouped_rows
 from collector.recording.row_index import numbers_in
 from collector.recording.schema import ACTIVITY_TABLES, LAUNCHED_TABLES, Tables
+from collector.text.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Set
+    from collections.abc import Callable, Iterable, Mapping, Set
 
     import numpy.typing as npt
 
@@ -72,6 +73,16 @@ def step_rows(recording: Recording, paths: list[str], index: Numbers, mark: re.P
     rows, table, clock = mark_rows(recording, paths, index, mark), recording.all_annotations, recording.clock
     rows = rows[(table.start_ns[rows] < clock.cupti_stop_ns) & (table.end_ns[rows] > clock.cupti_start_ns)]
     return rows if len(rows) > 1 else rows[:0]
+
+
+def cut_steps(steps: Iterable[tuple[Recording, Window]]) -> tuple[str, ...]:
+    """A note with the number of steps that reach beyond the windows of their recordings; empty: none does."""
+    number = sum(
+        step.start_ns < recording.clock.cupti_start_ns or step.end_ns > recording.clock.cupti_stop_ns
+        for recording, step in steps
+    )
+    text = "{:,} step[|s] reach[es|] beyond the recording, or the part of it: only what happened inside counts."
+    return (counted(text, number),) if number else ()
 
 
 def places_launched_in(recording: Recording, work: Activities, starts: Numbers, ends: Numbers) -> Numbers:

@@ -17,7 +17,7 @@ from collector.analysis.asked import Part, Question, steps_in
 from collector.analysis.evidence import Evidence
 from collector.analysis.process_rows import processes_of_calls
 from collector.analysis.ranks import run_and_rank
-from collector.analysis.step_marks import MARK, mark_pattern, path_within, places_launched_in, step_rows
+from collector.analysis.step_marks import MARK, cut_steps, mark_pattern, path_within, places_launched_in, step_rows
 from collector.analysis.whole_graphs import graph_labels
 from collector.recording.distinct import distinct_codes, grouped_rows
 from collector.recording.kernel_names import short_name
@@ -154,6 +154,7 @@ def _part(
     processes = max((int(processes_of_calls(recording).max(initial=0)) + 1 for recording in recordings), default=1)
     is_marked = any(step.name for step in found)
     notes = [_SEVERAL_PROCESSES.format(processes)] if processes > 1 and is_marked else []
+    notes += cut_steps((recordings[step.recording], step.window) for step in found)
     return Part(rows, [step.window for step in found], evidence, notes=notes)
 
 

@@ -228,6 +228,16 @@ def test_ops_of_marked_steps_inside_another_annotation_have_no_names_of_steps(so
     assert (row["path"], row["count_now"], row["now_ns"]) == ("conv", 1, 1_000)
 
 
+def test_steps_that_reach_beyond_a_part_are_stated():
+    recording = marked("ProfilerStep", [1000, 1010, 1020, 1030])
+    first = analysis.steps(recording).windows[0]
+    began = first.start_ns - recording.clock.cupti_start_ns
+    part = analysis.between(recording, began + 1, recording.clock.window_ns)
+    note = "now: 1 step reaches beyond the recording, or the part of it: only what happened inside counts."
+    assert note in analysis.compare(recording, part, by="time").notes
+    assert note not in analysis.compare(recording, recording, by="time").notes
+
+
 def test_the_time_of_a_step_is_that_of_the_work_that_ran_in_it():
     step = running_ahead(10, 400)
     answer = analysis.compare(step, step, by="time")

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from collector.analysis import memory, memory_growth
+from collector.analysis import between, memory, memory_growth
 from collector.analysis.annotation_paths import NO_ANNOTATION
 from collector.analysis.memory_growth import BEFORE
 from collector.formats.step import RecordingSource, Step
@@ -252,6 +252,18 @@ def test_memory_that_is_released_when_a_step_begins_is_not_held_in_it(build):
     for at, num_bytes, address in ((50, 1000, 1), (100, -1000, 1), (150, 10, 2), (160, 500, 3), (200, -500, 3)):
         operation(build, at, num_bytes, address)
     assert memory_growth(build.recording())["high_water_bytes"].tolist() == [510, 10]
+
+
+def test_steps_that_reach_beyond_a_part_are_stated(build):
+    for number in range(4):
+        build.annotation(f"step {number}", 100 * number, 100, 500 + number)
+        operation(build, 100 * number + 10, 64, number)
+    part = between(build.recording(), 150, 400)
+    (note,) = memory_growth(part).notes
+    assert note == "1 step reaches beyond the recording, or the part of it: only what happened inside counts."
+    assert memory_growth(part)["growth_bytes"].tolist() == [0, 64, 64]
+    assert memory_growth(part, by="op", first_apart=False).notes == (note,)
+    assert memory_growth(part, by="op").notes == ()  # the first step is left out
 
 
 def test_growth_is_that_of_a_slow_count(build):

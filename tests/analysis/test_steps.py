@@ -129,6 +129,10 @@ def test_a_part_has_no_steps_that_lie_outside_of_it_although_they_launched_its_w
     answer = steps(between(recording, 2000, 4000))
     assert (answer["name"].tolist(), answer["busy_ns"].tolist()) == (["step 2", "step 3"], [300, 300])
     assert steps(between(recording, 2000, 3000))["name"].tolist() == [""]
+    assert answer.notes == steps(recording).notes == ()
+    note = "{} beyond the recording, or the part of it: only what happened inside counts."
+    for bounds, cut in (((2001, 4000), "1 step reaches"), ((1500, 3999), "2 steps reach"), ((2001, 3000), None)):
+        assert steps(between(recording, *bounds)).notes == ((note.format(cut),) if cut else ())
     assert {row["name"] for row in steps(recording)} == {f"step {number}" for number in range(4)}
 
 
