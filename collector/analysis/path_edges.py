@@ -80,11 +80,12 @@ class PathEdges:
 
     @cached_property
     def graphs(self) -> Numbers:
-        """Correlation id of the graph launch of which each activity is a node; -1: it is not a node."""
+        """Correlation id of the graph launch of which each activity is a node; -1: it is none, or of an unknown one."""
         is_graph_call = _of_calls(self._recording, lambda name: name.endswith("GraphLaunch"))
         is_node = self.work.column("graph_id") != 0
         is_node |= (self.launches >= 0) & np.append(is_graph_call, False)[self.launches]
-        return np.where(is_node, self.work.correlation_id.astype(np.int64), NONE)
+        ids = self.work.correlation_id.astype(np.int64)
+        return np.where(is_node & (ids != 0), ids, NONE)
 
     @cached_property
     def _by_context(self) -> dict[tuple[int, ...], list[int]]:

@@ -224,6 +224,11 @@ def test_what_a_path_is_not_counted_by(example):
         critical_path(example, by="colour")
 
 
+def test_nodes_of_unknown_launches_do_not_wait_for_each_other(build):
+    build.kernel("first", 100, 100, graph_id=3, stream_id=7).kernel("other", 500, 100, graph_id=4, stream_id=8)
+    assert by_kind(build.recording()) == {"compute": 100, "unknown": 400}
+
+
 def test_each_process_has_a_path(build):
     """Neither waits for the other: not at the end of a step, and not on all streams of a device."""
     for process, start in ((41, 0), (42, 300)):
