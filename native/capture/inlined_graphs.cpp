@@ -1,6 +1,5 @@
 #include "capture/inlined_graphs.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "capture/graph_node_ids.h"
@@ -8,8 +7,8 @@
 namespace collector::capture {
 
 InlinedGraphs::Graph* InlinedGraphs::find(uint32_t id) {
-  const auto found = std::find_if(graphs_.rbegin(), graphs_.rend(), [&](const Graph& graph) { return graph.id == id; });
-  return found == graphs_.rend() ? nullptr : &*found;
+  const auto found = places_.find(id);
+  return found == places_.end() ? nullptr : &graphs_[found->second];
 }
 
 uint64_t InlinedGraphs::present(uint64_t node) const {
@@ -30,6 +29,7 @@ void InlinedGraphs::node_copied(uint64_t node, uint64_t original) {
   Graph* graph = find(id);
   const bool is_new = graph == nullptr;
   if (is_new) {
+    places_.emplace(id, graphs_.size());
     graphs_.emplace_back().id = id;
     graph = &graphs_.back();
   }
@@ -47,6 +47,7 @@ void InlinedGraphs::instantiation_starting() {
   is_certain_ = true;
   destroyed_ = 0;
   moved_.clear();
+  gone_.clear();
   num_unconfirmed_ = 0;
   for (Graph& graph : graphs_) {
     graph.nodes.clear();
@@ -70,10 +71,7 @@ void InlinedGraphs::node_created(uint64_t node) {
 void InlinedGraphs::node_destroyed(uint64_t node) {
   if (!is_instantiating_) return;
   destroyed_ = node;
-  Graph* const graph = find(graph_of(node));
-  if (graph == nullptr) return;
-  const auto is_it = [&](uint64_t each) { return present(each) == node; };
-  graph->nodes.erase(std::remove_if(graph->nodes.begin(), graph->nodes.end(), is_it), graph->nodes.end());
+  gone_.insert(node);
 }
 
 void InlinedGraphs::graph_destroyed(uint32_t id) {
@@ -93,6 +91,7 @@ void InlinedGraphs::graph_destroyed(uint32_t id) {
 
 void InlinedGraphs::move(Graph& graph, Graph& into) {
   for (const uint64_t node : graph.nodes) {
+    if (gone_.count(present(node)) != 0) continue;
     moved_[node] = node_at(into.id, into.num_places++);
     into.nodes.push_back(node);
   }

@@ -17,6 +17,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace collector::capture {
@@ -48,7 +50,7 @@ class InlinedGraphs {
   struct Graph {
     uint32_t id = 0;
     std::vector<uint64_t> originals;  // by place: of the copied nodes
-    std::vector<uint64_t> nodes;      // during an instantiation: those that are left or were moved here, in order
+    std::vector<uint64_t> nodes;      // during an instantiation: those that were there or were moved here, in order
     uint32_t num_places = 0;          // that were taken
     uint64_t container = 0;           // the node that stands for the graph; 0: none is known
     bool is_moved = false;
@@ -61,13 +63,15 @@ class InlinedGraphs {
   void move(Graph& graph, Graph& into);
 
   std::vector<Graph> graphs_;
-  std::vector<uint32_t> open_;  // graphs whose container is not known yet, from outer to inner ones
+  std::unordered_map<uint32_t, size_t> places_;  // in graphs_, by id
+  std::vector<uint32_t> open_;                   // graphs whose container is not known yet, from outer to inner ones
   size_t num_nodes_ = 0;
   bool is_too_large_ = false;
   bool is_instantiating_ = false;
   bool is_certain_ = true;
   uint64_t destroyed_ = 0;              // the node of the last callback, if it was destroyed
   std::map<uint64_t, uint64_t> moved_;  // node -> its present id
+  std::unordered_set<uint64_t> gone_;   // present ids of nodes that were destroyed
   size_t num_unconfirmed_ = 0;          // bodies that were moved since the driver added a node
 };
 

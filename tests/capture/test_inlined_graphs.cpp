@@ -179,6 +179,25 @@ TEST_CASE("Callbacks outside an instantiation, and those of an earlier one, have
   CHECK(instantiated(graphs, 11).empty());
 }
 
+TEST_CASE("The time grows with the number of child graphs, not with its square") {
+  constexpr uint32_t kChildren = 60'000;  // whose square takes minutes
+  constexpr uint32_t kParent = 1;
+  InlinedGraphs graphs;
+  graphs.node_copied(node(kParent, 0), node(2, 0));  // a kernel
+  for (uint32_t child = 1; child <= kChildren; ++child) {
+    copy_nodes(graphs, 10 + child, 5, 0, 1);
+    graphs.node_copied(node(kParent, child), node(2, child));
+  }
+  graphs.instantiation_starting();
+  for (uint32_t child = 1; child <= kChildren; ++child) {
+    graphs.node_destroyed(node(kParent, child));
+    graphs.graph_destroyed(10 + child);
+  }
+  const Nodes found = instantiated(graphs, kParent);
+  CHECK(found.size() == kChildren);
+  CHECK(found.at(node(kParent, 2 * kChildren)) == node(5, 0));
+}
+
 TEST_CASE("Copies are noted up to a limit") {
   InlinedGraphs graphs;
   for (uint32_t graph = 1; graph <= InlinedGraphs::kMostNodes; ++graph) graphs.node_copied(node(1, graph), 0);
