@@ -121,6 +121,7 @@ void Journal::retell(const store::Store& store, const ToldAnnotations& annotatio
 void Journal::append(const store::Store& store, const AnnotationChanges& annotations,
                      const std::map<std::string, int64_t>& numbers) {
   write_frame([&] {
+    written_ns_ = library_->clock().now().value_or(INT64_MAX);
     put_text_block(Block::kStrings, store.strings.texts(), strings_written_);
     strings_written_ = store.strings.texts().size();
     put_new_callback_names(store.rows.of<store::ApiCallRow>());
@@ -228,7 +229,9 @@ void Journal::note_times(const Row* rows, size_t count) {
     std::memcpy(&end_ns, at + columns[1].offset, sizeof(end_ns));
     if (start_ns > 0 && (first_ns_ == 0 || start_ns < first_ns_)) first_ns_ = start_ns;
     last_ns_ = std::max({last_ns_, start_ns, end_ns});
-    if (!std::is_same_v<Row, store::AnnotationRow>) decoded_ns_ = std::max(decoded_ns_, start_ns);
+    if (!std::is_same_v<Row, store::AnnotationRow> && start_ns <= written_ns_) {
+      decoded_ns_ = std::max(decoded_ns_, start_ns);
+    }
   }
 }
 

@@ -72,7 +72,8 @@ class Journal {
   // The earliest start and the latest end of these rows; 0 without rows.
   int64_t first_ns() const { return first_ns_; }
   int64_t last_ns() const { return last_ns_; }
-  // The latest start of those that are no annotations; 0 without rows.
+  // The latest start of those that are no annotations, and that had begun when they were written: a wrong time of CUPTI
+  // may lie in the future. 0 without rows.
   int64_t decoded_ns() const { return decoded_ns_; }
 
  private:
@@ -135,6 +136,7 @@ class Journal {
   int64_t first_ns_ = 0;
   int64_t last_ns_ = 0;
   int64_t decoded_ns_ = 0;
+  int64_t written_ns_ = INT64_MAX;  // on CUPTI's clock, when the frame's rows are written
   std::map<std::pair<std::string_view, store::StreamKey>, size_t> rows_written_;
   size_t strings_written_ = 0;
   std::array<std::bitset<cupti::kCallbackIds>, 2> known_callbacks_;  // by index_of: named already

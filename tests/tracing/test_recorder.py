@@ -219,6 +219,24 @@ def test_names_that_a_segment_cannot_tell_again_are_a_loss(gpu, tmp_path):
     assert len(recording.ledger.losses()) == 1
 
 
+def test_a_time_in_the_future_costs_no_name(gpu, tmp_path):
+    """A segment tells the annotations again that launches to come may be in, by the times of those decoded so far."""
+    with collector.record(keep="64KB", folder=tmp_path, strict=True) as recorder:
+        gpu.inject("shifted_timestamps")  # by an hour
+        gpu.launch("shifted")
+        gpu.synchronize()
+        for number in range(3):
+            with collector.annotate(f"step {number}"):
+                gpu.launch("kernel")
+        recorder._source.cut()  # before the launches are decoded
+        gpu.synchronize()
+        for _ in range(20):
+            recorder._source.cut()
+        recording = Recording.load(recorder.dump().journal)
+    assert recording.kernels.annotations() == ["step 0", "step 1", "step 2"]
+    assert recording.ledger.correlations_unmatched == 0
+
+
 @pytest.mark.medium
 def test_a_ring_whose_records_are_all_too_old_does_not_say_that_nothing_happened(gpu, tmp_path):
     with collector.record(keep="1s", folder=tmp_path, strict=True) as recorder:
