@@ -47,6 +47,12 @@ void JournalFlusher::count_dropped(const cupti::Library& library) {
   take_num_dropped(library);
 }
 
+void JournalFlusher::count_dropped_unless_flushing(const cupti::Library& library) {
+  if (!mutex_.try_lock()) return;
+  const threads::MutexLock lock(mutex_, std::adopt_lock);
+  take_num_dropped(library);
+}
+
 void JournalFlusher::take_num_dropped(const cupti::Library& library) {
   records_dropped_.fetch_add(library.activity_api().take_num_dropped(), std::memory_order_acq_rel);
 }

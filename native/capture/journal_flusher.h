@@ -51,6 +51,8 @@ class JournalFlusher {
   void forbid_at_exit() EXCLUDES(mutex_);
   // Takes the number of dropped records from CUPTI, as each flush does.
   void count_dropped(const cupti::Library& library) EXCLUDES(mutex_);
+  // The same, unless a flush is running, which takes it.
+  void count_dropped_unless_flushing(const cupti::Library& library) EXCLUDES(mutex_);
   // Writes the last frame: the session has ended, and all its rows are written.
   void finish(const std::map<std::string, std::string>& texts, const std::map<std::string, int64_t>& numbers);
   // Ends writing. The file stays.

@@ -570,8 +570,8 @@ std::optional<JournalMark> Session::mark(Completeness wanted, bool synchronize, 
   const BufferPool* const pool = pools_.current();
   mark.held = pool->held(number_.load(std::memory_order_relaxed));
   mark.has_calls = subscription_.has_calls();
-  if (wanted == Completeness::kAsIs) {
-    flusher_.count_dropped(library());
+  if (wanted == Completeness::kAsIs) {  // a step of the program begins, which does not wait
+    flusher_.count_dropped_unless_flushing(library());
     mark.losses = decode_thread_.losses();
     return mark;
   }

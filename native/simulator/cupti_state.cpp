@@ -1,5 +1,7 @@
 // The state that CUPTI's control calls change: kinds, attributes, the subscription, the timestamp callback.
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "simulator/simulator.h"
 
@@ -58,6 +60,9 @@ Result Simulator::flush(bool forced) {
   const bool requests_next = has_enabled() && faults.strikes(Fault::kEarlyRequest);
   buffers.flush(forced ? all_buffers() : complete_buffers(), forced, requests_next);
   if (int64_t duration_ns = 0; faults.strikes(Fault::kFlushOverhead, &duration_ns)) overheads_of_flush(duration_ns);
+  if (faults.strikes(Fault::kHeldFlush)) {
+    while (faults.armed(Fault::kHeldFlush)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
   return Result::kSuccess;
 }
 

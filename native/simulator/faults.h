@@ -42,6 +42,7 @@ enum class Fault : size_t {
   kFlushOverhead,
   kEarlyRequest,
   kFailedKernel,
+  kHeldFlush,
   kCount,
 };
 
@@ -93,6 +94,7 @@ inline constexpr FaultRow kFaults[] = {
     {"failed_kernel", "code", 700, false,
      "a kernel fails: all calls after its launch return this code, and the records that CUPTI then holds have no "
      "times"},
+    {"held_flush", "", 0, true, "a flush returns only once the faults are cleared"},
 };
 inline constexpr size_t kFaultCount = static_cast<size_t>(Fault::kCount);
 static_assert(sizeof(kFaults) / sizeof(kFaults[0]) == kFaultCount);

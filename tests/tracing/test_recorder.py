@@ -341,6 +341,17 @@ def test_without_calls_the_start_decides_what_is_of_a_trace(gpu, tmp_path):
     assert set(names[:-1]) == {"before"}
 
 
+def test_a_trace_does_not_wait_for_a_flush_of_the_recording(gpu, tmp_path):
+    with collector.record(folder=tmp_path, strict=True):
+        gpu.inject("held_flush")
+        while not {row.name: row.struck for row in gpu.faults()}["held_flush"]:  # the recording's own, twice a second
+            time.sleep(0.01)
+        with collector.trace(strict=True) as step:
+            gpu.clear_faults()
+            gpu.launch("inside")
+    assert [kernel.name for kernel in step.kernels] == ["inside"]
+
+
 def test_steps_of_a_profiler_hook_are_windows_of_the_recording(gpu, tmp_path):
     schedule = collector.schedule(wait=1, warmup=1, active=1, repeat=2)
     with collector.record(folder=tmp_path / "dumps", strict=True) as recorder:

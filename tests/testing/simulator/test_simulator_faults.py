@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import threading
+import time
 from collections.abc import Callable
 
 import pytest
@@ -263,6 +265,22 @@ def test_flush_overhead() -> None:
         assert (flush.overhead_kind, request.overhead_kind) == (65536, 458752)
         assert flush.end - flush.start == request.end - request.start == 500
         assert request.start == flush.end
+
+
+def test_held_flush() -> None:
+    with SimulatedGpu() as gpu:
+        client = CuptiClient().open(CONCURRENT_KERNEL)
+        gpu.launch("k")
+        gpu.synchronize()
+        gpu.inject("held_flush")
+        thread = threading.Thread(target=client.flush)
+        thread.start()
+        while not {row.name: row.struck for row in gpu.faults()}["held_flush"]:
+            time.sleep(0.001)
+        assert thread.is_alive()
+        gpu.clear_faults()
+        thread.join()
+        assert len(client.records(CONCURRENT_KERNEL)) == 1
 
 
 def test_unknown_kind_is_stepped_over() -> None:
