@@ -14,7 +14,7 @@ import json
 import os
 import struct
 from collections import Counter, defaultdict
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 MAGIC = b"GPUJRNL"
 """The first bytes of a journal; one byte with the version follows."""
-VERSION = 3
+VERSION = 4
 HEAD_BYTES = len(MAGIC) + 1
 
 _FRAME = struct.Struct("<IIQ")  # a mark, flags, bytes
@@ -478,7 +478,10 @@ class _Journal:
         """The numbers before the first kept byte of the last file."""
         self._layouts: dict[str, np.dtype[Any]] = {}
         self._callback_names: dict[tuple[int, int], str] = {}
-        self._strings: list[str] = []
+        self._strings = NumberedTexts()
+        self._strings.add(0, "")
+        self._first_string = 0
+        """The number of the first string that a segment tells again."""
         self._rows: dict[str, list[_Rows]] = defaultdict(list)
         self._annotation_texts = NumberedTexts()
         self._annotation_ends: list[tuple[int, int]] = []
@@ -548,13 +551,15 @@ class _Journal:
         self._missing = before - self._rows_before - self._num_rows
         self.num_files += 1
         self._last_segment = number
+        self._first_string = numbers.get("segment.first_string", 0)
         for name in ("segment.closed", _BUFFERS_HELD, "journal.ended", "clock.cupti_stop_ns", "clock.wall_stop_ns"):
             counters.pop(name, None)
         self.numbers |= numbers
         if self._flags_of_frame(data, HEAD_BYTES) & _BROKE_OFF:
             self.numbers[BROKE_OFF] = 1
         if follows and self._flags_of_frame(data, at) & _RETOLD:
-            return self.end_of_frame(data, at)
+            # Before version 4 the strings of the segment before go on.
+            return self._take_strings(data, at) if data[len(MAGIC)] >= 4 else self.end_of_frame(data, at)
         return at
 
     @staticmethod
@@ -572,6 +577,26 @@ class _Journal:
             raise ValueError("the frame is cut off")
         return end
 
+    def _take_strings(self, data: Buffer, at: int) -> int:
+        """Add only the strings of the frame at byte ``at``, which tells them again; return the start of the next."""
+        self._strings.count_from(self._first_string)
+        for kind, reader, count in self._blocks(data, at):
+            if kind == "strings":
+                self._read_strings(reader, count)()
+        return self.end_of_frame(data, at)
+
+    def _blocks(self, data: Buffer, at: int) -> Iterator[tuple[str, _Reader, int]]:
+        """The kinds, contents and counts of the blocks of the frame at byte ``at``."""
+        end = self.end_of_frame(data, at)
+        at += _FRAME.size
+        while at < end:
+            kind, count, num_bytes = _BLOCK.unpack_from(data, at)
+            at += _BLOCK.size
+            if at + num_bytes > end or not 1 <= kind <= len(_BLOCK_KINDS):
+                raise ValueError(f"no block at byte {at - _BLOCK.size}")
+            yield _BLOCK_KINDS[kind - 1], _Reader(data, at, at + num_bytes), count
+            at += num_bytes
+
     def take_frame(self, data: Buffer, at: int, kept_rows: Container[str] | None = None) -> int:
         """Add the frame at byte ``at``; return the start of the next. A damaged frame raises and adds nothing.
 
@@ -579,25 +604,18 @@ class _Journal:
         """
         self._kept_rows = kept_rows
         self._is_retold = bool(self._flags_of_frame(data, at) & _RETOLD)
-        end = self.end_of_frame(data, at)
-        at += _FRAME.size
         additions: list[Callable[[], object]] = [self._forget_texts] if self._is_retold else []
-        while at < end:
-            kind, count, num_bytes = _BLOCK.unpack_from(data, at)
-            at += _BLOCK.size
-            if at + num_bytes > end or not 1 <= kind <= len(_BLOCK_KINDS):
-                raise ValueError(f"no block at byte {at - _BLOCK.size}")
-            reader = _Reader(data, at, at + num_bytes)
-            additions.append(getattr(self, f"_read_{_BLOCK_KINDS[kind - 1]}")(reader, count))
-            at += num_bytes
+        for kind, reader, count in self._blocks(data, at):
+            additions.append(getattr(self, f"_read_{kind}")(reader, count))
         for add in additions:
             add()
-        return end
+        return self.end_of_frame(data, at)
 
     def _forget_texts(self) -> None:
-        """All texts are told again; since version 3 those of annotations have numbers, which stay."""
-        self._strings, self._details = [], []
-        self._annotation_texts.count_from_start()
+        """All details are told again; texts have numbers, which stay."""
+        self._details = []
+        self._strings.count_from(self._first_string)
+        self._annotation_texts.count_from(0)
 
     def _read_texts(self, reader: _Reader, count: int) -> Callable[[], object]:
         found = {reader.text(): reader.text() for _ in range(count)}
@@ -624,7 +642,7 @@ class _Journal:
 
     def _read_strings(self, reader: _Reader, count: int) -> Callable[[], object]:
         found = [reader.text() for _ in range(count)]
-        return lambda: self._strings.extend(found)
+        return lambda: self._strings.append(found)
 
     def _read_annotation_paths(self, reader: _Reader, count: int) -> Callable[[], object]:
         found = [reader.text() for _ in range(count)]
@@ -726,7 +744,7 @@ class _Journal:
         has_ended = bool(self.numbers.get("journal.ended") or self.numbers.get("segment.closed"))
         tables = {table: self._columns(table) for table in SCHEMA if table in self._layouts}
         self._remove_own_calls(tables)
-        strings = [*self._strings]
+        strings = [*self._strings.texts]
         self._name_calls(tables["api_calls"], strings)
         clock = self._clock(tables, has_ended=has_ended)
         self._end_annotations(tables["annotations"], strings, clock["cupti_stop_ns"] if has_ended else 0)
@@ -926,9 +944,11 @@ class _Journal:
         if self._has_gap and table in _RETOLD_TABLES:
             columns = _latest(columns) if table == "annotations" else _distinct(columns)
         if table != "annotations":  # their names are in a list of their own
-            for column, indices in columns.items():
-                if text_column(column) and (indices >= len(self._strings)).any():
+            for column in filter(text_column, columns):
+                places = self._strings.places(columns[column])
+                if (places < 0).any():
                     raise ValueError(f"a text of {table}.{column} is missing")
+                columns[column] = places.astype("u4")
         return columns
 
     def _name_calls(self, calls: dict[str, npt.NDArray[Any]], strings: list[str]) -> None:

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+_MOST_IN_TABLE = 1 << 22
+"""Numbers below this are looked up in a table, and others searched for, which takes longer."""
+
 
 class NumberedTexts:
     """Each different text once, and its place among them by its numbers."""
@@ -36,16 +39,20 @@ class NumberedTexts:
             self.add(self._next, text)
             self._next += 1
 
-    def count_from_start(self) -> None:
-        """Let the next call of `append` begin with number 0 again."""
-        self._next = 0
+    def count_from(self, number: int) -> None:
+        """Let the next call of `append` begin with ``number``."""
+        self._next = number
 
     def places(self, numbers: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         """The places in ``texts`` of the texts with these numbers; -1: there is none."""
         known = np.array(self._numbers, "i8")
+        most = int(known.max(initial=-1))
+        if most < _MOST_IN_TABLE:
+            table = np.full(most + 2, -1, "i8")
+            table[known] = self._places  # of equal numbers the last one counts
+            found: npt.NDArray[np.int64] = table[np.minimum(numbers, most + 1)]  # the last is that of -1, too
+            return found
         order = np.argsort(known, kind="stable")
         last = np.searchsorted(known, numbers, side="right", sorter=order) - 1
-        if not len(known):
-            return last
         at = order[last]  # of the last number where `last` is -1
         return np.where((last >= 0) & (known[at] == numbers), np.array(self._places, "i8")[at], -1)

@@ -23,6 +23,12 @@
 extern "C" int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* until) __attribute__((weak));
 
 namespace collector::capture {
+namespace {
+
+// Of rows that are in the journal, and were removed.
+constexpr size_t kMostNameBytes = size_t{4} << 20;
+
+}  // namespace
 
 DecodeThread::DecodeThread(BufferPools& pools, AnnotationLog& annotations, GraphLog& graphs, RangeLog& ranges,
                            JournalFlusher& flusher, Budget& budget, LeaveOut leave_out)
@@ -338,6 +344,12 @@ void DecodeThread::write_journal(int64_t cpu_ns) {
   store_->clear_rows();  // also those that a broken journal does not have: nothing else reads them
   overheads_noted_ = 0;
   flusher_.forget_rows();
+  if (store_->strings.num_bytes() <= kMostNameBytes) return;
+  try {
+    flusher_.forget_names(*store_);
+  } catch (const std::bad_alloc&) {
+    flusher_.give_up("out of memory");
+  }
 }
 
 std::map<std::string, int64_t> DecodeThread::counters() const {

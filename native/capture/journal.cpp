@@ -105,8 +105,7 @@ void Journal::retell(const store::Store& store, const ToldAnnotations& annotatio
   rows.graphs.each_change([&](const store::GraphChangeRow& row) { changes.push_back(row); });
   write_frame(
       [&] {
-        put_text_block(Block::kStrings, store.strings.texts(), 0);
-        strings_written_ = store.strings.texts().size();
+        put_new_strings(store.strings);
         put_numbered_texts(annotations.paths);
         put_text_block(Block::kDetails, annotations.details, 0);
         put_retold(annotations.rows);
@@ -122,8 +121,7 @@ void Journal::append(const store::Store& store, const AnnotationChanges& annotat
                      const std::map<std::string, int64_t>& numbers) {
   write_frame([&] {
     written_ns_ = library_->clock().now().value_or(INT64_MAX);
-    put_text_block(Block::kStrings, store.strings.texts(), strings_written_);
-    strings_written_ = store.strings.texts().size();
+    put_new_strings(store.strings);
     put_new_callback_names(store.rows.of<store::ApiCallRow>());
     for (const auto& [key, stream] : store.streams()) {
       stream.rows.each([this, &place = key](const auto& rows) { put_rows(place, rows); });
@@ -325,6 +323,13 @@ void Journal::put_annotations(const AnnotationChanges& changes) {
   }
   end_block();
   put_text_block(Block::kDetails, changes.details, 0);
+}
+
+void Journal::put_new_strings(const store::StringTable& strings) {
+  if (strings.first() != first_string_) strings_written_ = 0;  // those before were forgotten
+  first_string_ = strings.first();
+  put_text_block(Block::kStrings, strings.texts(), strings_written_);
+  strings_written_ = strings.texts().size();
 }
 
 template <typename Texts>

@@ -94,6 +94,8 @@ class Journal {
   // The names of functions of which these are the first calls.
   void put_new_callback_names(const store::Chunks<store::ApiCallRow>& calls);
   void put_annotations(const AnnotationChanges& annotations);
+  // The texts of the store that the file does not have.
+  void put_new_strings(const store::StringTable& strings);
   template <typename Texts>
   void put_text_block(Block kind, const Texts& texts, size_t first);
   void put_numbered_texts(const std::vector<NumberedText>& texts);
@@ -138,7 +140,8 @@ class Journal {
   int64_t decoded_ns_ = 0;
   int64_t written_ns_ = INT64_MAX;  // on CUPTI's clock, when the frame's rows are written
   std::map<std::pair<std::string_view, store::StreamKey>, size_t> rows_written_;
-  size_t strings_written_ = 0;
+  uint32_t first_string_ = 0;                                        // of the store's texts
+  size_t strings_written_ = 0;                                       // of them
   std::array<std::bitset<cupti::kCallbackIds>, 2> known_callbacks_;  // by index_of: named already
 };
 

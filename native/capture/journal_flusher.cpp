@@ -102,19 +102,21 @@ void JournalFlusher::state(const std::map<std::string, std::string>& texts,
   journal_->state(texts, numbers);
 }
 
-void JournalFlusher::cut(const store::Store& store, AnnotationLog& annotations, size_t num_held) {
+void JournalFlusher::cut(store::Store& store, AnnotationLog& annotations, size_t num_held) {
   if (cupti::out_of_use()) return;  // a segment begins with names and times of libcupti
   journal_->cut(store, annotations, num_held);
   note_trouble();
 }
 
-void JournalFlusher::cut_if_due(const store::Store& store, AnnotationLog& annotations) {
+void JournalFlusher::cut_if_due(store::Store& store, AnnotationLog& annotations) {
   if (cupti::out_of_use()) return;  // a segment begins with names and times of libcupti
   journal_->cut_if_due(store, annotations);
   note_trouble();
 }
 
 void JournalFlusher::forget_rows() { journal_->forget_rows(); }
+
+void JournalFlusher::forget_names(store::Store& store) { journal_->forget_names(store); }
 
 void JournalFlusher::give_up(const std::string& why) {
   journal_->give_up(why);

@@ -74,12 +74,14 @@ class JournalFlusher {
   void append(const store::Store& store, AnnotationLog& annotations, const std::map<std::string, int64_t>& numbers);
   // The rows written so far have been removed from the store.
   void forget_rows();
+  // Removes the texts of the store, which has no rows.
+  void forget_names(store::Store& store);
   // States facts that were not known at the begin.
   void state(const std::map<std::string, std::string>& texts, const std::map<std::string, int64_t>& numbers);
   // Begins a new segment, now or if one is due. The store's rows are written and forgotten. `num_held`: of the buffers
   // that had not come back, whose rows are in a later one.
-  void cut(const store::Store& store, AnnotationLog& annotations, size_t num_held);
-  void cut_if_due(const store::Store& store, AnnotationLog& annotations);
+  void cut(store::Store& store, AnnotationLog& annotations, size_t num_held);
+  void cut_if_due(store::Store& store, AnnotationLog& annotations);
   // Ends the journal early: the frames already written stay, and trouble() contains the reason.
   void give_up(const std::string& why);
 

@@ -43,14 +43,18 @@
 // its begin ("segment.begin_ns"), for each table the number of rows in earlier segments ("segment.rows_before.TABLE")
 // and the counters up to then. What happened after the begin is in this segment or a later one. From the second segment
 // on the second frame has the flag kRetold: it tells again what earlier segments have told and later rows refer to: all
-// texts (strings and details, from number 0 on), annotations that are open or have just ended, with their paths,
-// changes of graphs that exist, with the annotations of their captures, contexts, streams and devices. A reader that
-// has read the segment before skips it. The last frame of a segment that was closed has the number "segment.closed" =
-// 1, the clocks of that time, the counters up to then, and the earliest start and the latest end of its rows of
-// activities
-// ("segment.first_ns", "segment.last_ns"). Counters are those of the session, not of the segment. Where CUPTI held
-// buffers back that had records by then, the frame of a segment that was closed on request has their number
-// ("segment.buffers_held"); the records are in a later segment.
+// details, from number 1 on, strings, from the number "segment.first_string" of the first frame on, annotations that
+// are open or have just ended, with their paths, changes of graphs that exist, with the annotations of their captures,
+// contexts, streams and devices. A reader that has read the segment before skips it, but for the strings. The last
+// frame of a segment that was closed has the number "segment.closed" = 1, the clocks of that time, the counters up to
+// then, and the earliest start and the latest end of its rows of activities ("segment.first_ns", "segment.last_ns").
+// Counters are those of the session, not of the segment. Where CUPTI held buffers back that had records by then, the
+// frame of a segment that was closed on request has their number ("segment.buffers_held"); the records are in a later
+// segment.
+//
+// Strings are numbered in the order in which they are added in a session, and number 0 is the empty text. The writer
+// forgets them where it forgets their rows: a string that is used again has another number then, and a segment has the
+// strings of its own rows. The next string is the empty text again, whose number there no row has.
 //
 // Annotation paths, and other texts of ranges, are numbered in the order in which they are added in a session. The
 // writer forgets texts, so that names which never repeat do not fill its memory: a text that is used again has another
@@ -67,8 +71,9 @@
 namespace collector::capture::journal_format {
 
 // The last byte is the version. Version 1 had no packed rows, flags and segments. Before version 3 annotation paths had
-// no numbers (kAnnotationPaths): they were counted from 0, and each segment told all of them again.
-inline constexpr std::string_view kMagic{"GPUJRNL\3", 8};
+// no numbers (kAnnotationPaths): they were counted from 0, and each segment told all of them again. Before version 4
+// each segment told all strings again, from number 0 on.
+inline constexpr std::string_view kMagic{"GPUJRNL\4", 8};
 inline constexpr uint32_t kFrame = 0x4d415246;
 inline constexpr int kAnnotationBits = 40;
 inline constexpr uint32_t kMostPackedRows = 4096;  // of a block

@@ -71,6 +71,7 @@ void JournalSegments::write_head() {
   all.insert(counters_.begin(), counters_.end());
   if (limits_.has_segments()) all["segment.number"] = segment_number();
   if (begin_ns_ != 0) all["segment.begin_ns"] = begin_ns_;
+  if (first_string_ != 0) all["segment.first_string"] = first_string_;
   for (const auto& [table, rows] : rows_before_) all["segment.rows_before." + table] = static_cast<int64_t>(rows);
   file_->begin(*library_, texts_, all);
   head_bytes_ = file_->num_bytes();
@@ -108,6 +109,18 @@ void JournalSegments::forget_rows() {
   if (file_) file_->forget_rows();
 }
 
+void JournalSegments::forget_names(store::Store& store) {
+  std::deque<store::DeviceRow> devices;
+  devices.swap(retold_.devices);  // without memory there are none: their names are gone
+  std::vector<std::string> names;
+  names.reserve(devices.size());
+  for (const store::DeviceRow& row : devices) names.push_back(store.strings[row.name_id]);
+  store.strings.forget();
+  auto name = names.begin();
+  for (store::DeviceRow& row : devices) row.name_id = store.strings.intern(*name++);
+  devices.swap(retold_.devices);
+}
+
 void JournalSegments::state(const std::map<std::string, std::string>& texts,
                             const std::map<std::string, int64_t>& numbers) {
   for (const auto& [name, text] : texts) texts_[name] = text;
@@ -115,7 +128,7 @@ void JournalSegments::state(const std::map<std::string, std::string>& texts,
   if (file_) file_->state(texts, numbers);
 }
 
-void JournalSegments::cut_if_due(const store::Store& store, AnnotationLog& annotations) {
+void JournalSegments::cut_if_due(store::Store& store, AnnotationLog& annotations) {
   if (!limits_.has_segments() || !file_ || !trouble().empty()) return;
   const bool has_rows = !file_->num_rows().empty();
   const bool is_full = limits_.segment_bytes != 0 && file_->num_bytes() - head_bytes_ >= limits_.segment_bytes;
@@ -127,7 +140,7 @@ void JournalSegments::cut_if_due(const store::Store& store, AnnotationLog& annot
   }
 }
 
-void JournalSegments::cut(const store::Store& store, AnnotationLog& annotations, size_t num_held) {
+void JournalSegments::cut(store::Store& store, AnnotationLog& annotations, size_t num_held) {
   if (!limits_.has_segments() || !file_ || !trouble().empty()) return;
   // A segment has the texts of its rows, and no others: the next one begins with a part of the session's texts.
   annotations.begin_part();
@@ -154,6 +167,8 @@ void JournalSegments::cut(const store::Store& store, AnnotationLog& annotations,
   closed_.push_back({segment_number(), file_->num_bytes(), clock_ns(CLOCK_MONOTONIC), !file_->num_rows().empty(),
                      has_work_of_gpu(*file_), file_->has_ends()});
   open(segment_number() + 1, std::move(next));
+  forget_names(store);
+  first_string_ = store.strings.first();
   write_head();
   file_->retell(store, told, retold_);
   head_bytes_ = file_->num_bytes();

@@ -44,15 +44,17 @@ class JournalSegments {
 
   // The rows written so far have been removed from the store.
   void forget_rows();
+  // Removes the texts of the store, which has no rows; those of rows that are told again come back.
+  void forget_names(store::Store& store);
 
   // States facts that were not known at the begin.
   void state(const std::map<std::string, std::string>& texts, const std::map<std::string, int64_t>& numbers);
 
   // Begins a new segment if the present one has reached a limit; removes the segments beyond the limits.
-  void cut_if_due(const store::Store& store, AnnotationLog& annotations);
+  void cut_if_due(store::Store& store, AnnotationLog& annotations);
   // Begins a new segment, if the journal has segments. `num_held`: of the buffers whose rows are in a later segment
   // although they are older, as far as it is known.
-  void cut(const store::Store& store, AnnotationLog& annotations, size_t num_held = 0);
+  void cut(store::Store& store, AnnotationLog& annotations, size_t num_held = 0);
 
   // Writes the last frame.
   void finish(const std::map<std::string, std::string>& texts, std::map<std::string, int64_t> numbers);
@@ -101,7 +103,8 @@ class JournalSegments {
   std::atomic<uint32_t> number_{0};
   uint64_t head_bytes_ = 0;  // of the segment: what it began with
   int64_t opened_ns_ = 0;
-  int64_t begin_ns_ = 0;  // on CUPTI's clock, of a later segment
+  int64_t begin_ns_ = 0;       // on CUPTI's clock, of a later segment
+  uint32_t first_string_ = 0;  // of the segment
   std::deque<Closed> closed_;
   std::map<std::string, uint64_t> rows_before_;
   int64_t decoded_ns_ = 0;  // the latest start of a decoded row, in any segment

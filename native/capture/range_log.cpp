@@ -1,8 +1,17 @@
 #include "capture/range_log.h"
 
+#include <array>
+
 #include "capture/annotations.h"
 
 namespace collector::capture {
+namespace {
+
+std::array<uint32_t*, 4> texts_of(store::NvtxRangeRow& row) {
+  return {&row.name_id, &row.domain_name_id, &row.category_name_id, &row.payload_text_id};
+}
+
+}  // namespace
 
 void RangeLog::begin(bool forget) {
   const threads::MutexLock lock(mutex_);
@@ -12,6 +21,7 @@ void RangeLog::begin(bool forget) {
   text_ids_.clear();
   texts_.clear();
   shared_ids_.clear();
+  first_shared_ = 0;
   num_rows_ = 0;
   lost_.store(0, std::memory_order_relaxed);
   suspended_.store(0, std::memory_order_relaxed);
@@ -82,11 +92,35 @@ bool RangeLog::end(uint64_t id, int64_t end_ns, uint32_t thread_id) {
   return true;
 }
 
+void RangeLog::forget_texts() {
+  std::deque<std::string> before;
+  before.swap(texts_);
+  text_ids_.clear();
+  bool is_replaced = false;
+  const auto keep = [&](store::NvtxRangeRow& row) REQUIRES(mutex_) {
+    for (uint32_t* const text : texts_of(row)) *text = text_id(before[*text], is_replaced);
+  };
+  try {
+    for (auto& [id, row] : open_) keep(row);
+    for (store::NvtxRangeRow& row : ended_) keep(row);
+  } catch (...) {  // no memory
+    lost_.fetch_add(open_.size() + ended_.size(), std::memory_order_relaxed);
+    open_.clear();
+    ended_.clear();
+    throw;
+  }
+}
+
 size_t RangeLog::move_to(store::Store& store, int64_t last_ns) {
   std::vector<store::NvtxRangeRow> rows;
   std::vector<const std::string*> new_texts;
   {
     const threads::MutexLock lock(mutex_);
+    if (store.strings.first() != first_shared_) {
+      first_shared_ = store.strings.first();
+      shared_ids_.clear();
+      forget_texts();
+    }
     if (last_ns != 0) {
       for (auto& [id, row] : open_) {
         row.end_ns = last_ns;
@@ -103,9 +137,7 @@ size_t RangeLog::move_to(store::Store& store, int64_t last_ns) {
     for (const std::string* const text : new_texts) shared_ids_.push_back(store.strings.intern(*text));
     for (; moved < rows.size(); ++moved) {
       store::NvtxRangeRow& row = rows[moved];
-      for (uint32_t* const text : {&row.name_id, &row.domain_name_id, &row.category_name_id, &row.payload_text_id}) {
-        *text = shared_ids_[*text];
-      }
+      for (uint32_t* const text : texts_of(row)) *text = shared_ids_[*text];
       store.append<store::NvtxRangeRow>() = row;
     }
   } catch (...) {  // no memory

@@ -21,8 +21,8 @@ namespace collector::capture {
 // Thread-safe. The lock is never held around a CUPTI call.
 class RangeLog {
  public:
-  // Numbers of texts and of rows that a session can keep; beyond the first, texts are replaced by kManyNames, beyond
-  // the second, ranges are not kept. Both are counted.
+  // Numbers of texts and of rows that a session can keep, or a part of it whose texts the store forgets; beyond the
+  // first, texts are replaced by kManyNames, beyond the second, ranges are not kept. Both are counted.
   static constexpr size_t kMostTexts = size_t{1} << 17;
   static constexpr size_t kMostRows = size_t{1} << 22;
 
@@ -56,6 +56,8 @@ class RangeLog {
   // `is_replaced` becomes true if there are too many texts for this one.
   uint32_t text_id(std::string_view text, bool& is_replaced) REQUIRES(mutex_);
   bool is_full() REQUIRES(mutex_);
+  // Keeps the texts of the ranges that are not moved yet, and no others.
+  void forget_texts() REQUIRES(mutex_);
 
   threads::Mutex mutex_;
   uint64_t last_id_ GUARDED_BY(mutex_) = 0;
@@ -67,6 +69,7 @@ class RangeLog {
   std::unordered_map<std::string_view, uint32_t> text_ids_ GUARDED_BY(mutex_);
   // Of the thread that moves the rows: the store's numbers of texts_.
   std::vector<uint32_t> shared_ids_;
+  uint32_t first_shared_ = 0;  // StringTable::first of them
   std::atomic<uint64_t> lost_{0};
   std::atomic<uint64_t> suspended_{0};
   std::atomic<uint64_t> without_texts_{0};

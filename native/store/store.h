@@ -68,8 +68,8 @@ class Store {
   // CUPTI completes its buffers in any order, and so do the per-thread buffers.
   void sort();
 
-  // Removes all rows and streams: a program may create new streams for each step. Names stay, because later rows refer
-  // to them.
+  // Removes all rows and streams: a program may create new streams for each step. Names stay, because those of kernels
+  // come again.
   void clear_rows();
 
   // Removes all rows, streams and names.

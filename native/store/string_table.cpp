@@ -3,11 +3,18 @@
 #include <cstring>
 
 namespace collector::store {
+namespace {
+
+// The memory of a text beside its characters, roughly.
+constexpr size_t kBytesBeside = 96;
+
+}  // namespace
 
 uint32_t StringTable::intern(std::string_view text) {
   if (const auto found = ids_.find(text); found != ids_.end()) return found->second;
-  const auto id = static_cast<uint32_t>(texts_.size());
+  const auto id = first_ + static_cast<uint32_t>(texts_.size());
   ids_.emplace(texts_.emplace_back(text), id);
+  num_bytes_ += kBytesBeside + text.size();
   return id;
 }
 
@@ -19,14 +26,23 @@ uint32_t StringTable::confirm_address(const char* text) {
     return line.id;
   }
   const uint32_t id = intern(text);
-  line = {text, texts_[id].c_str(), id, buffer_};
+  line = {text, (*this)[id].c_str(), id, buffer_};
   return id;
+}
+
+void StringTable::forget() {
+  const uint32_t next = first_ + static_cast<uint32_t>(texts_.size());
+  if (next > kMostForgotten) return;
+  clear();
+  first_ = next;  // of a place that no row refers to: the empty text stays number 0
 }
 
 void StringTable::clear() {
   ids_ = {};
   texts_ = {};
   cache_.assign(kCacheLines, CacheLine{});
+  first_ = 0;
+  num_bytes_ = 0;
   intern({});
 }
 

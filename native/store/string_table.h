@@ -1,4 +1,7 @@
 // Strings by number: each text is stored once, and rows hold its number. The empty text is number 0.
+//
+// A session that removes its rows forgets their texts, too. Numbers go on: a text that comes again has another one
+// then.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +31,17 @@ class StringTable {
   // From here on, addresses may hold other texts.
   void next_buffer() { ++buffer_; }
 
+  // The texts from number first() on.
   const std::deque<std::string>& texts() const { return texts_; }
+  uint32_t first() const { return first_; }
+  const std::string& operator[](uint32_t number) const { return texts_[number == 0 ? 0 : number - first_]; }
+  // The memory that the texts take, roughly.
+  size_t num_bytes() const { return num_bytes_; }
+
+  // Removes all texts, whose numbers no row has any more; later ones have higher numbers. Has no effect once the
+  // numbers run out.
+  void forget();
+  // Removes all texts; numbers begin at 0.
   void clear();
 
  private:
@@ -45,12 +58,17 @@ class StringTable {
     return (address >> 3 ^ address >> 15) % kCacheLines;
   }
 
+  // The highest numbers are kept for the texts of one part of a session.
+  static constexpr uint32_t kMostForgotten = UINT32_MAX - (uint32_t{1} << 24);
+
   uint32_t confirm_address(const char* text);
 
   std::deque<std::string> texts_;  // a deque never moves its strings: the map's keys and the cache point into it
   std::unordered_map<std::string_view, uint32_t> ids_;
   std::vector<CacheLine> cache_ = std::vector<CacheLine>(kCacheLines);
   uint32_t buffer_ = 1;
+  uint32_t first_ = 0;
+  size_t num_bytes_ = 0;
 };
 
 }  // namespace collector::store

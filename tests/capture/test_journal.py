@@ -549,6 +549,6 @@ def test_buffers_of_a_session_with_a_journal_are_small(gpu, tmp_path, buffer_byt
 @pytest.mark.medium
 def test_one_of_another_version(small):
     data, path = small
-    path.write_bytes(data[:7] + b"\x04" + data[8:])
-    with pytest.raises(InvalidFileError, match="a journal of version 4, this program reads version 3"):
+    path.write_bytes(data[:7] + b"\x05" + data[8:])
+    with pytest.raises(InvalidFileError, match="a journal of version 5, this program reads version 4"):
         collector.load(path)

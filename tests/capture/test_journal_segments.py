@@ -454,6 +454,22 @@ def test_segments_of_version_2_are_read(tmp_path, missing):
     assert len(set(recording.strings)) == len(recording.strings)
 
 
+@pytest.mark.parametrize("missing", [None, "000005"])
+def test_segments_of_version_3_are_read(tmp_path, missing):
+    """Each of them tells all strings again, and counts them from 0. The first three had been removed."""
+    journal = tmp_path / "run.journal"
+    shutil.copytree(Path(__file__).parent.parent / "data/journals/v3", journal)
+    parts = [4, 5, 6]
+    if missing:
+        (journal / f"{missing}.journal").unlink()
+        parts.remove(5)
+    recording = Recording.load(journal)
+    assert recording.nvtx_ranges.names() == [f"mark {10 * part + number}" for part in parts for number in range(10)]
+    assert [kernel.name for kernel in recording.kernels] == [f"kernel {k.grid_x - 1}" for k in recording.kernels]
+    assert len(recording.kernels) == 10 * len(parts)
+    assert len(set(recording.strings)) == len(recording.strings)
+
+
 def test_a_view_of_a_profile_is_not_written_over_a_segment(gpu, tmp_path, capsys):
     journal = tmp_path / "step.journal"
     with collector.trace(journal=journal, stream=True):

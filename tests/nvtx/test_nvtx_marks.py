@@ -14,7 +14,10 @@ from kept_tables import assert_kept
 import collector
 from collector import _native
 from collector.recording.cupti_enums import NVTX_RANGE_KINDS
+from collector.recording.journal_segments import segments_of
+from collector.recording.recording import Recording
 from collector.testing import SimulatedGpu
+from collector.tracing.recorder import Keep
 from tests.support.nvtx_copy import NvtxCopy, attributes
 
 pytestmark = pytest.mark.simulator
@@ -202,3 +205,85 @@ def test_they_have_a_track_of_their_own(gpu: SimulatedGpu, nvtx: NvtxCopy) -> No
         nvtx.RangeEnd(started)
     (device,) = [device for device in step.step_stats.dev_stats if device.device == "/cpu:0/nvtx"]
     assert [node.node_name for node in device.node_stats] == ["epoch"]
+
+
+def numbered(nvtx: NvtxCopy, kind: str, number: int) -> Any:
+    """A mark or the begin of a range whose payload is the number in its name."""
+    said = attributes(b"%s %d" % (kind.encode(), number), payload_type=INT64, payload=number)
+    return nvtx.RangeStartEx(said) if kind == "range" else nvtx.MarkEx(said)
+
+
+def assert_numbered(recording: Recording) -> None:
+    """Each row has the name of its own number, and each kernel that of its grid."""
+    table = recording.nvtx_ranges
+    kinds = ["range" if NVTX_RANGE_KINDS[kind] != "Mark" else "mark" for kind in table.range_kind.tolist()]
+    payloads = table.texts("payload_text_id")
+    assert table.names() == [f"{kind} {number}" for kind, number in zip(kinds, payloads, strict=True)]
+    assert [kernel.name for kernel in recording.kernels] == [f"kernel {k.grid_x}" for k in recording.kernels]
+    assert len(set(recording.strings)) == len(recording.strings)
+
+
+@pytest.mark.parametrize("missing", [None, 0, 7])
+def test_segments_have_the_names_of_their_rows(
+    gpu: SimulatedGpu, nvtx: NvtxCopy, tmp_path: Path, missing: int | None
+) -> None:
+    with collector.record(keep="64MB", folder=tmp_path, strict=True) as recorder:
+        before = numbered(nvtx, "range", 0)
+        for piece in range(1, 16):
+            for number in range(20):
+                numbered(nvtx, "mark", 20 * piece + number)
+                gpu.launch(f"kernel {1 + number % 7}", grid=(1 + number % 7, 1, 1))
+            after = numbered(nvtx, "range", piece)  # open in two segments
+            gpu.synchronize()
+            nvtx.RangeEnd(before)
+            before = after
+            recorder._source.cut()  # type: ignore[union-attr]
+        dump = recorder.dump()
+    assert dump is not None
+    segments = segments_of(dump.journal)
+    assert len(segments) >= 15
+    for segment in segments:
+        assert_numbered(Recording.load(segment))
+    if missing is not None:
+        segments[missing].unlink()
+    recording = Recording.load(dump.journal)
+    assert_numbered(recording)
+    assert (len(recording.nvtx_ranges) == 300 + 15) == (missing is None)
+    assert (len(recording.kernels) == 300) == (missing is None)
+
+
+def test_marks_whose_names_never_repeat_fit_into_a_ring(gpu: SimulatedGpu, nvtx: NvtxCopy, tmp_path: Path) -> None:
+    with collector.record(keep="64KB", folder=tmp_path, strict=True) as recorder:
+        for number in range(6000):
+            numbered(nvtx, "mark", number)
+            if number % 200 == 199:
+                gpu.launch("kernel 1")
+                gpu.synchronize()
+                recorder._source.cut()  # type: ignore[union-attr]
+        dump = recorder.dump()
+    assert dump is not None
+    recording = Recording.load(dump.journal)
+    assert_numbered(recording)
+    names = recording.nvtx_ranges.names()
+    assert names == [f"mark {number}" for number in range(6000 - len(names), 6000)]
+    assert len(names) >= 200
+    assert recording.ledger.losses() == []
+
+
+@pytest.mark.medium
+def test_a_recording_on_disk_has_more_names_than_fit_into_memory(
+    gpu: SimulatedGpu, nvtx: NvtxCopy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The journal is one file, as those of `collector run`."""
+    monkeypatch.setattr(Keep, "limits", lambda _: {})
+    with collector.record(folder=tmp_path, strict=True) as recorder:
+        for number in range(140_000):
+            nvtx.MarkA(b"mark %d" % number)
+            if number % 20_000 == 0:
+                gpu.launch("kernel 1")
+                gpu.synchronize()
+                recorder._source.cut()  # type: ignore[union-attr]
+        recorder._source.cut()  # type: ignore[union-attr]
+        recording = Recording.load(next(tmp_path.glob(".collector-ring-*/ring.journal")))
+    assert recording.nvtx_ranges.names() == [f"mark {number}" for number in range(140_000)]
+    assert {kernel.name for kernel in recording.kernels} == {"kernel 1"}

@@ -27,7 +27,7 @@ def test_texts_without_numbers_are_counted():
     found.append(["a", "b"])
     found.append(["a"])
     assert found.places(np.array([0, 1, 2, 3])).tolist() == [0, 1, 0, -1]
-    found.count_from_start()
+    found.count_from(0)
     found.append(["a", "b", "a", "c"])
     assert found.places(np.array([3])).tolist() == [2]
     assert found.texts == ["a", "b", "c"]

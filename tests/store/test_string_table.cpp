@@ -50,3 +50,32 @@ TEST_CASE("no address is the empty text, and a cleared table begins anew") {
   CHECK(table.intern("other") == 1);
   CHECK(table.intern_address(text) == 2);
 }
+
+TEST_CASE("a text that was forgotten gets another number, and the empty text keeps 0") {
+  StringTable table;
+  const char kernel[] = "kernel";
+  const uint32_t before = table.intern_address(kernel);
+  table.intern("mark");
+  table.forget();
+  CHECK(table.first() == 3);
+  const uint32_t after = table.intern_address(kernel);
+  CHECK(after > table.first());
+  CHECK(after != before);
+  CHECK(table[after] == "kernel");
+  CHECK(table.texts()[after - table.first()] == "kernel");
+  CHECK(table.intern_address(kernel) == after);
+  CHECK(table.intern("") == 0);
+  CHECK(table.intern_address(nullptr) == 0);
+  CHECK(table[0].empty());
+  table.clear();
+  CHECK(table.intern("kernel") == 1);
+}
+
+TEST_CASE("the memory of texts ends when they are forgotten") {
+  StringTable table;
+  const size_t none = table.num_bytes();
+  table.intern(std::string(1000, 'a'));
+  CHECK(table.num_bytes() >= none + 1000);
+  table.forget();
+  CHECK(table.num_bytes() == none);
+}
