@@ -41,6 +41,8 @@ class Part(NamedTuple):
     """The number of the first annotation that began in this part."""
     is_continued: bool
     """Whether there is a later part, which may have the activities of launches of this one."""
+    has_calls_before: bool = False
+    """Whether earlier parts have API calls."""
 
 
 class _Details(TypedDict, total=False):

@@ -544,7 +544,7 @@ class _Journal:
                 begin_ns = numbers.get("segment.begin_ns", numbers["clock.cupti_start_ns"])
                 # Since version 3 a segment tells again the annotations that its rows need, as far as they fit into it.
                 first_annotation = 1 if data[len(MAGIC)] >= 3 else before["annotations"] + 1
-                self._first_part = Part(begin_ns, first_annotation, is_continued=False)
+                self._first_part = Part(begin_ns, first_annotation, False, has_calls_before=before["api_calls"] > 0)
         follows = self.num_files > 0 and number == self._last_segment + 1 and bool(counters.get("segment.closed"))
         if self.num_files and not follows:
             self._has_gap = True
@@ -781,12 +781,15 @@ class _Journal:
     def _part(self) -> Part | None:
         """The place of what was read in the session; None: it is the whole."""
         begin_ns, end_ns = self.window_bounds()
-        first_annotation = 1
+        first_annotation, has_calls_before = 1, False
         if self._first_part is not None:
+            has_calls_before = self._first_part.has_calls_before
             first_annotation = self._first_part.first_annotation
             begin_ns = self._first_part.begin_ns if begin_ns is None else begin_ns
         is_continued = end_ns is not None or bool(self.numbers.get("segment.closed"))
-        return Part(begin_ns, first_annotation, is_continued) if begin_ns is not None or is_continued else None
+        if begin_ns is None and not is_continued:
+            return None
+        return Part(begin_ns, first_annotation, is_continued, has_calls_before)
 
     def window(
         self, before: Mapping[str, int], start: Instant, stop: Instant, own_calls: tuple[int, int], buffers_held: int

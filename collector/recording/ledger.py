@@ -416,6 +416,8 @@ def reconcile(
     """
     fates = LaunchFates.of(activities, api_calls, strings)
     orphans = without_launch(kernels, api_calls, calls_end_ns)
+    if part is not None and part.has_calls_before and not len(api_calls["correlation_id"]):
+        orphans[:] = True
     without, cut = fates.without_activity, 0
     if part is not None:
         is_cut, is_cut_off = np.full(len(orphans), part.is_continued), np.full(len(without), part.is_continued)

@@ -19,6 +19,7 @@ import collector
 from collector.errors import CollectorWarning, NotTracedError, OutputError, SessionActiveError, UnknownFormatError
 from collector.launching.process_journals import traced_processes
 from collector.profiler import ProfilerHook
+from collector.recording.journal_segments import segments_of
 from collector.recording.recording import Recording
 from collector.testing import SimulatedGpu
 from collector.tracing.annotate import is_recording
@@ -196,11 +197,31 @@ def test_annotations_whose_names_never_repeat_fit_into_a_ring(gpu, tmp_path):
     assert len(recording.ledger.losses()) == (unmatched > 0)
     named = [kernel for kernel in recording.kernels if kernel.annotation]
     # The link of the first call to its annotation may be in the segment before, which was removed.
-    assert len(named) + 1 >= len(recording.kernels) - recording.ledger.launches_cut - unmatched > 0
+    assert len(named) + 1 >= len(recording.kernels) - recording.ledger.launches_cut - unmatched
+    assert len(recording.kernels) > 0
     assert [kernel.annotation for kernel in named] == [
         f"training/step {kernel.grid_x - 1} of the loop" for kernel in named
     ]
     assert len(set(recording.strings)) == len(recording.strings)
+
+
+def test_kernels_whose_calls_were_all_removed_are_cut(gpu, tmp_path):
+    with collector.record(folder=tmp_path, strict=True) as recorder:
+        gpu.launch("before")
+        gpu.synchronize()
+        recorder._source.cut()
+        gpu.inject("lost_api_record", count=-1)  # as if they were in the segment before
+        for _ in range(3):
+            gpu.launch("kernel")
+        gpu.advance(1_000_000)
+        gpu.clear_faults()
+        dump = recorder.dump()
+    first, *_ = segments_of(dump.journal)
+    first.unlink()
+    recording = Recording.load(dump.journal)
+    assert (len(recording.kernels), len(recording.api_calls)) == (3, 0)
+    assert recording.ledger.launches_cut == 3
+    assert recording.ledger.losses() == []
 
 
 def test_names_that_a_segment_cannot_tell_again_are_a_loss(gpu, tmp_path):
