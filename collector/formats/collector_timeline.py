@@ -45,7 +45,8 @@ _DEVICE_IN_PROCESS = re.compile(r"(?:rank \d{1,7} )?(?:.*\()?(?P<device>/.*?)\)?
 """The parts of a process's name in traces whose rows do not state their devices."""
 _LANE = re.compile(r" lane [0-9]{1,9}$")
 """The end of the names of further rows of a thread or stream, for slices that overlap."""
-_OF_A_RANK = re.compile(r"/job:|Steps\b")
+_STEPS = re.compile(r"Steps\b")
+"""The device of a merged trace that shows when steps were."""
 _GPU_WORK = ("kernel", "memcpy", "memset")
 _KINDS = {"other": Activity.OTHER_RANGE, "overhead": Activity.OVERHEAD}
 """Category of a slice that its node's name and label do not tell -> the kind of activity that is drawn so."""
@@ -96,6 +97,8 @@ class CollectorTrace(StepSource):
         self._base_ns = base_time_ns(found)
         self._places = _places(found)
         self._rows = _slice_rows(found, self._places)
+        if self.is_recording:
+            self.device_prefix = self._prefixes()[0]
 
     @property
     def is_empty(self) -> bool:
@@ -104,10 +107,13 @@ class CollectorTrace(StepSource):
 
     @cached_property
     def is_recording(self) -> bool:  # type: ignore[override]  # a constant of other sources
-        """See `StepSource`. The devices of a recording have no prefix, and a recording has no devices of steps."""
-        return bool(self._provenance.ledger) and not any(
-            _OF_A_RANK.match(place.device) for place in self._used_places()
-        )
+        """See `StepSource`. A recording is that of one process and has no devices of steps."""
+        is_of_steps = any(_STEPS.match(place.device) for place in self._used_places())
+        return bool(self._provenance.ledger) and len(self._prefixes()) == 1 and not is_of_steps
+
+    def _prefixes(self) -> list[str]:
+        """The different prefixes of devices; an empty one of devices that have none."""
+        return list(dict.fromkeys(split_prefix(place.device)[0] for place in self._used_places())) or [""]
 
     @property
     def has_more_columns(self) -> bool:  # type: ignore[override]  # a constant of other sources
@@ -120,12 +126,12 @@ class CollectorTrace(StepSource):
 
     def wire(self, origin: StepOrigin) -> tuple[bytes, bool] | None:
         """See `StepSource`."""
-        return RecordingSource(self._recording).wire(origin) if self.is_recording else None
+        return RecordingSource(self._recording, self.device_prefix).wire(origin) if self.is_recording else None
 
     def run_metadata(self, origin: StepOrigin) -> RunMetadata:
         """See `StepSource`."""
         if self.is_recording:
-            return RecordingSource(self._recording).run_metadata(origin)
+            return RecordingSource(self._recording, self.device_prefix).run_metadata(origin)
         return super().run_metadata(origin)
 
     def device_names(self) -> list[str]:
@@ -203,7 +209,7 @@ class CollectorTrace(StepSource):
         places, inputs = self._places, inputs_of(self._found)
         prefixes = [split_prefix("" if place is None else place.device)[0] for place in places]
         tasks = np.array(task_numbers("" if place is None else place.device for place in places), np.int64)
-        if tasks.any():
+        if any(prefixes):
             places = [place and place._replace(device=split_prefix(place.device)[1]) for place in places]
         order, bounds = grouped_rows(tasks[self._found.track_numbers(self._rows)], int(tasks.max(initial=0)) + 1)
         stated = StatedProcess.of_trace(self._found)

@@ -31,22 +31,25 @@ DRAWN = ("json", "json.gz", "xplane.pb")
 
 
 def steps(max_rows=4):
-    """Recordings, and what is stated of their steps."""
+    """Recordings, what is stated of their steps, and the prefix of the names of their devices."""
     ranks = st.one_of(st.none(), st.integers(0, 1 << 20))
-    return st.builds(lambda recording, rank, size: (recording, rank, size), recordings(max_rows), ranks, ranks)
+    return st.tuples(recordings(max_rows), ranks, ranks, st.sampled_from(["", "/job:worker/replica:0/task:3"]))
 
 
 def converted(given, folder, suffix):
-    recording, rank, world_size = given
+    recording, rank, world_size, prefix = given
     if suffix == "pickle":
-        return Step(RecordingSource(pickle.loads(pickle.dumps(recording))), rank=rank, world_size=world_size or None)
-    Step(RecordingSource(recording), rank=rank, world_size=world_size or None).save(folder / f"step.{suffix}")
+        recording = pickle.loads(pickle.dumps(recording))
+    step = Step(RecordingSource(recording, prefix), rank=rank, world_size=world_size or None)
+    if suffix == "pickle":
+        return step
+    step.save(folder / f"step.{suffix}")
     return load(folder / f"step.{suffix}")
 
 
 def assert_stated_alike(found, given):
     """What is stated of a step besides its rows."""
-    recording, rank, world_size = given
+    recording, rank, world_size, _ = given
     assert (found.rank, found.world_size) == (rank, world_size or None)
     assert found.recording.clock.window_ns == recording.clock.window_ns
     assert set(recording.ledger.losses()) <= set(found.recording.ledger.losses())

@@ -9,6 +9,7 @@ import pytest
 
 import collector
 from collector.analysis.questions import QUESTIONS
+from collector.formats.step import RecordingSource, Step
 from collector.recording.annotation_details import Details
 from collector.recording.recording import Recording
 from collector.recording.schema import SCHEMA
@@ -116,6 +117,30 @@ def test_calls_of_merged_steps_have_their_annotations(step, tmp_path):
     found = collector.load(tmp_path / "merged.json").recording
     assert sorted(found.annotations_of(found.memory_operations)) == ["", "", "weights", "weights"]
     assert sorted(found.annotations_of(found.graph_launches)) == ["replay", "replay"]
+
+
+PREFIX = "/job:worker/replica:0/task:3"
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("then", ["", *WHOLE])
+@pytest.mark.parametrize("first", WHOLE)
+def test_a_step_of_a_rank_is_its_recording_in_all_files(step, tmp_path, first, then):
+    ranked = Step(RecordingSource(step.recording, PREFIX))
+    found = converted(ranked, tmp_path, *filter(None, (first, then)))
+    assert told(found) == told(step)
+    assert found.common_prefix == PREFIX
+    assert all(device.device.startswith(PREFIX) for device in found.step_stats.dev_stats)
+
+
+@pytest.mark.parametrize("layout", ["sequence", "overlay"])
+def test_a_merged_file_of_one_rank_has_its_rows(step, tmp_path, layout):
+    Step(RecordingSource(step.recording, PREFIX)).save(tmp_path / "one.gpurec")
+    collector.merge([tmp_path / "one.gpurec"], tmp_path / "merged.json", layout=layout)
+    found = collector.load(tmp_path / "merged.json").recording
+    assert {name: len(getattr(found, name)) for name in SCHEMA} == {
+        name: len(getattr(step.recording, name)) for name in SCHEMA
+    }
 
 
 OF_PROFILES = (

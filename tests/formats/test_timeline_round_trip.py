@@ -9,10 +9,12 @@ import pytest
 pytest.importorskip("hypothesis")
 
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from reference.any_recording import recordings
 from support.properties import examples
 
 from collector.formats.loading import load
+from collector.formats.step import RecordingSource, Step
 from collector.timeline import chrome_trace
 
 _OF_GRAPHS = ("graph_id", "graph_node_id", "graph_degree")
@@ -76,10 +78,10 @@ def shown(recording, table):
 
 @pytest.mark.medium
 @settings(max_examples=examples(300))
-@given(recording=recordings(4))
-def test_rows_come_back_from_their_slices(tmp_path_factory, recording):
+@given(recording=recordings(4), prefix=st.sampled_from(["", "/job:worker/replica:0/task:3"]))
+def test_rows_come_back_from_their_slices(tmp_path_factory, recording, prefix):
     path = tmp_path_factory.mktemp("drawn") / "step.json"
-    chrome_trace(recording, path)
+    chrome_trace(Step(RecordingSource(recording, prefix)), path)
     found = load(path).recording
     for table in SHOWN:
         assert shown(found, table) == shown(recording, table), table
