@@ -86,6 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
     """See `collector.cli`."""
     from collector.merging.clocks import COLLECTIVE
     from collector.merging.merged_trace import merge
+    from collector.merging.rank_numbers import step_number
 
     offsets = offsets_by_rank(arguments.clock_offset)
     inputs = files_of(arguments.inputs)
@@ -106,6 +107,8 @@ def run(arguments: argparse.Namespace) -> int:
             progress=report_progress,
         )
     for each in report.inputs:
+        if (named := step_number(each.name)) is not None and each.slices and each.step != named:
+            terminal.report(f"{each.name}: drawn as step {each.step}, because another file is step {named} as well")
         if each.warning:
             terminal.report(each.warning)
         elif each.skipped:

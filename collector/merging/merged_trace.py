@@ -14,8 +14,9 @@ import os
 import re
 import stat
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -57,7 +58,8 @@ class MergedInput:
     rank: int | None
     """From the devices' names, else from the trace's metadata, else from the file's name; None if unknown."""
     step: int
-    """From the file's name, else counted within the rank in the order of time, from 0."""
+    """From the file's name, else counted within the rank in the order of time, from 0, except numbers that names state.
+    Of overlaid steps of a rank whose names state one number, only the first one has it."""
     start_ns: int
     """First start, in ns of the rank's own clock."""
     end_ns: int
@@ -406,24 +408,18 @@ def _place(found: Sequence[_Found], offsets: _Offsets, layout: str) -> list[_Pla
     corrected = {id(each): each.start_ns - _offset(each, offsets) for each in timed}
     base_ns = min(corrected.values())
     timed.sort(key=lambda each: (each.process, corrected[id(each)]))
-    counted: Counter[_Process] = Counter()
-    numbers = {}
-    for each in timed:
-        numbers[id(each)] = counted[each.process] if each.number is None else each.number
-        counted[each.process] += 1
+    numbers = _numbers(timed, are_apart=layout == "overlay")
     like: Counter[tuple[_Process, int]] = Counter()
     together: dict[int, tuple[str, int, int]] = {}  # on all ranks of a run; a rank's second step of one number is apart
     first: dict[tuple[str, int, int], int] = {}  # step -> its start on the rank that was first
-    for each in timed:
-        number = numbers[id(each)]
+    for each, number in zip(timed, numbers, strict=True):
         step = together[id(each)] = each.source.run, number, like[each.process, number]
         like[each.process, number] += 1
         first[step] = min(first.get(step, corrected[id(each)]), corrected[id(each)])
     several = len({each.process for each in timed}) > 1
     added = _added_to_correlations(timed) if layout == "sequence" else [0] * len(timed)
     placed = []
-    for each, added_to_ids in zip(timed, added, strict=True):
-        number = numbers[id(each)]
+    for each, number, added_to_ids in zip(timed, numbers, added, strict=True):
         start_ns = corrected[id(each)]
         if layout == "overlay":
             begin_ns = first[together[id(each)]]
@@ -446,6 +442,31 @@ def _place(found: Sequence[_Found], offsets: _Offsets, layout: str) -> list[_Pla
         run = each.source.run if each.source.is_of_several_runs else ""
         placed.append(_Placed(number, run, rank, owner, *times, each.devices, each))
     return placed
+
+
+def _numbers(found: Sequence[_Found], *, are_apart: bool) -> list[int]:
+    """The number of each step: that of its file's name, else the next one of its process that no name states.
+
+    Args:
+        found: the inputs, those of a process in the order of time.
+        are_apart: no two steps of a process have one number, because the names of what is drawn have it; of those whose
+            names state one number, the first one keeps it, and the others get numbers that no name states.
+    """
+    taken = {(each.process, each.number) for each in found}
+    greatest = max((each.number for each in found if each.number is not None), default=-1)
+    unnamed: dict[_Process, Iterator[int]] = defaultdict(count)
+    further: dict[_Process, Iterator[int]] = defaultdict(lambda: count(greatest + 1))
+    named: set[tuple[_Process, int]] = set()
+    numbers = []
+    for each in found:
+        number = each.number
+        if number is None or (are_apart and (each.process, number) in named):
+            free = unnamed if number is None else further
+            number = next(other for other in free[each.process] if (each.process, other) not in taken)
+            taken.add((each.process, number))
+        named.add((each.process, number))
+        numbers.append(number)
+    return numbers
 
 
 def _added_to_correlations(found: Sequence[_Found]) -> list[int]:

@@ -77,6 +77,20 @@ def test_steps_with_the_same_ids(build, tmp_path, names, figure):
     assert +figure(collector.load(merged).recording) == _sum(figure, recordings)
 
 
+@pytest.mark.parametrize("names", [("step_1", "step_1"), ("step_0", "other"), ("rank2_step_1", "rank2_step_1")])
+@pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.__name__)
+def test_overlaid_steps_of_one_number_have_processes_of_their_own(build, tmp_path, names, figure):
+    recordings = _job(build)
+    for folder in ("first", "second"):
+        (tmp_path / folder).mkdir()
+    paths = [tmp_path / "first" / f"{names[0]}.gpurec", tmp_path / "second" / f"{names[1]}.gpurec"]
+    for recording, path in zip(recordings, paths, strict=True):
+        recording.save(path)
+    report = collector.merge(paths, tmp_path / "all.json", layout="overlay")
+    assert len({each.step for each in report.inputs}) == 2
+    assert +figure(collector.load(report.output).recording) == _sum(figure, recordings)
+
+
 def test_processes_without_ranks(build, tmp_path):
     """Those that a journal states, as in the file of `collector run`."""
     recordings = _job(build)

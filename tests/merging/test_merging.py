@@ -103,6 +103,30 @@ def test_steps_of_clocks_far_apart_and_of_one_number_are_overlaid_too(write, tmp
     assert begins == {"rank0_step1": 0, "rank1_step1": 700, "rank2_step1": 0, "again_rank0_step1": 0}
 
 
+def test_steps_without_a_number_get_those_that_no_name_states(write, tmp_path):
+    paths = [write(f"{name}.pb", step(1000 * place)) for place, name in enumerate(["a", "step1", "b", "step2", "c"])]
+    for layout in ("sequence", "overlay"):
+        report = collector.merge(paths, tmp_path / "all.json", layout=layout)
+        assert [(Path(each.name).stem, each.step) for each in report.inputs] == [
+            ("a", 0), ("step1", 1), ("b", 3), ("step2", 2), ("c", 4),
+        ]  # fmt: skip
+
+
+def test_the_command_tells_which_step_of_a_number_is_which(write, tmp_path, capsys):
+    for place, folder in enumerate(("before", "now")):
+        (tmp_path / folder).mkdir()
+        for number in (1, 2):
+            write(f"{folder}/step_{number}.pb", step(1000 * place + 100 * number))
+    paths = [str(tmp_path / folder) for folder in ("before", "now")]
+    assert main(["merge", *paths, "-o", str(tmp_path / "all.json"), "--overlay"]) == 0
+    reported = capsys.readouterr().err
+    for number, other in ((1, 3), (2, 4)):
+        assert f"now/step_{number}.pb: drawn as step {other}, because another file is step {number} as well" in reported
+    assert "before" not in reported
+    assert main(["merge", *paths, "-o", str(tmp_path / "all.json")]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_steps_that_overlap_in_time_never_share_a_track(write, tmp_path):
     paths = [write(f"part{number}.pb", step(60 * number)) for number in range(3)]
     slices, _, _ = drawn(collector.merge(paths, tmp_path / "all.json").output)
