@@ -98,7 +98,9 @@ class _DrawnEvents:
         try:
             for item in fields(memoryview(data)):
                 position = item.start
-                if item.number == _PLANES:
+                if not item.whole:  # what is left of a plane may be a message, whose names are missing
+                    self.cut_at = position
+                elif item.number == _PLANES:
                     yield XPlane.FromString(bytes(item.payload))
                 elif item.number in (_ERRORS, _WARNINGS):
                     self._warnings.append(shown_warning(bytes(item.payload).decode(errors="replace")))
