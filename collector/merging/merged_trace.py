@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
+from zlib import crc32
 
 from collector.errors import CollectorError, InvalidFileError
 from collector.files.atomic_files import atomic_write, check_writable
@@ -206,6 +207,8 @@ class _Found:
     """First start and last end on the rank's own clock; None if no node has a possible time."""
     correlation_ids: tuple[int, int] | None
     """The least and the greatest; None if no node has one."""
+    checksum: int
+    """That of the message, which the second reading must find again."""
     skipped: Mapping[str, int]
     warning: str
 
@@ -270,7 +273,7 @@ def merge(
         collector.OutputError: the output cannot be written.
         ValueError: ``layout`` or ``clock_offsets`` has another value.
         collector.CollectorError: there are no inputs, an offset is given for a missing rank, the marker is no regular
-            expression or matches nothing, or steps are too far apart for one axis.
+            expression or matches nothing, steps are too far apart for one axis, or a file changed meanwhile.
     """
     if layout not in ("sequence", "overlay"):
         raise ValueError(f"layout={layout!r}: sequence or overlay")
@@ -346,7 +349,7 @@ def _survey(
         number = step_number(source.name)
         ids = convert_extension.correlation_ids(read.message, is_run_metadata=read.is_run_metadata)
         of, notes = (source, rank, read.process_name, bool(tasks)), (read.skipped, read.warning)
-        found.append(_Found(*of, devices, number, bounds, ids, *notes))
+        found.append(_Found(*of, devices, number, bounds, ids, crc32(read.message), *notes))
         if pattern is not None and rank is not None:
             moments[source.run].append((rank, read.moments(number or 0, pattern)))
     if all(each.bounds_ns is None for each in found):
@@ -496,6 +499,8 @@ def _draw(trace: MergedFile, step: _Placed, at: int, of: int, report_progress: P
     found = step.found
     report_progress(f"drawing {found.source.name}", at, of)
     read = found.source.read()
+    if found.source.is_file and crc32(read.message) != found.checksum:  # its position would be that of another content
+        raise CollectorError(f"{found.source.name} changed while it was read", "Merge again, or merge a copy of it")
     provenance = provenance_of(read.message) if read.is_run_metadata else None
     try:
         slices, untimed = trace.add(

@@ -279,6 +279,20 @@ def test_an_input_without_times_is_named_and_the_others_are_drawn(write, tmp_pat
     assert report.inputs[1].skipped == {"inputs without a timed node": 1}
 
 
+@pytest.mark.parametrize("suffix", ["json", "pftrace", "xplane.pb"])
+@pytest.mark.parametrize("later", [{"kernels": 5}, {"start_ns": -5000}, {"prefix": "/job:worker/replica:0/task:7"}])
+def test_an_input_that_changes_meanwhile_is_named_and_nothing_is_written(write, tmp_path, suffix, later):
+    paths = [write("step1.pb", step()), write("step2.pb", step(1000))]
+
+    def change(what, *_):
+        if what.startswith("drawing"):
+            write("step2.pb", step(**later))
+
+    with pytest.raises(CollectorError, match=r"step2.pb changed while it was read\. Merge again"):
+        collector.merge(paths, tmp_path / f"all.{suffix}", progress=change)
+    assert sorted(tmp_path.iterdir()) == paths
+
+
 def test_same_inputs_same_bytes(write, tmp_path):
     paths = [write(f"step{number}.pb", step(1000 * number)) for number in range(3)]
     for suffix in ("json", "json.gz", "pftrace", "pftrace.gz", "xplane.pb"):
