@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,7 @@ from collector.dataset.step_claims import AliveWriter, StepClaims
 from collector.dataset.step_facts import step_facts
 from collector.dataset.step_tables import args_table, counters_table, step_tables, steps_row
 from collector.errors import OutputError
-from collector.files.atomic_files import expanded
+from collector.files.atomic_files import expanded, output_error
 from collector.formats.output_paths import filled_path
 from collector.recording.run_label import RunLabel
 from collector.runtime.launcher_ranks import launched_world_size
@@ -35,7 +35,7 @@ from collector.runtime.optional_packages import optional_package
 from collector.text.surrogates import without_surrogates
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from types import TracebackType
 
     import pyarrow as pa
@@ -154,6 +154,10 @@ class DatasetWriter:
         Raises:
             OutputError: the rank has a step of this number or a later one already, or a file cannot be written.
         """
+        with self._as_output_error():
+            return self._write(recording, step, name, copied or {})
+
+    def _write(self, recording: Recording, step: int | None, name: str, copied: Mapping[str, pa.Table]) -> int:
         number = self._next_step if step is None else step
         if number <= self._last_step:
             raise OutputError(
@@ -170,7 +174,7 @@ class DatasetWriter:
             found[ARGS.name] = args
         if (counters := counters_table(recording, number, self._base_ns)) is not None:
             found[COUNTERS.name] = counters
-        for table, rows in (copied or {}).items():
+        for table, rows in copied.items():
             if rows.num_rows:
                 steps = np.full(rows.num_rows, number, np.int64)
                 found[table] = table_of(tables()[table], {**_columns(rows), STEP.name: steps})
@@ -192,6 +196,12 @@ class DatasetWriter:
         Raises:
             OutputError: another process has added a step of a number that was given, or a file cannot be written.
         """
+        with ExitStack() as undo, self._as_output_error():
+            undo.callback(self.abort)
+            self._finish()
+            undo.pop_all()
+
+    def _finish(self) -> None:
         self._write_pending()
         part, self._part = self._part, None
         writers, self._writers = self._writers, {}
@@ -209,8 +219,17 @@ class DatasetWriter:
         self._part, self._pending, self._num_pending = None, {}, 0
         writers, self._writers = self._writers, {}
         for writer, _ in writers.values():
-            writer.close()
+            with suppress(OSError):  # where a file cannot be written, neither can its end
+                writer.close()
         self._discard({name: temporary for name, (_, temporary) in writers.items()})
+
+    @contextmanager
+    def _as_output_error(self) -> Iterator[None]:
+        """Raise the system's errors about files of the dataset as `OutputError`."""
+        try:
+            yield
+        except OSError as error:
+            raise output_error(f"cannot write the dataset {self._folder}", error) from error
 
     def _discard(self, files: Mapping[str, Path]) -> None:
         for temporary in files.values():
@@ -320,7 +339,10 @@ class DatasetWriter:
             rows = parts[0] if len(parts) == 1 else pa.concat_tables(parts).unify_dictionaries()
             if name not in self._writers:
                 temporary = temporary_path(self._path(name, self._part.first_step), self._token)
-                self._writers[name] = _opened(temporary, name), temporary
+                with ExitStack() as undo:
+                    undo.callback(temporary.unlink, missing_ok=True)
+                    self._writers[name] = _opened(temporary, name), temporary
+                    undo.pop_all()
                 if name == STEPS.name:
                     self._alive = AliveWriter(temporary)
             writer, _ = self._writers[name]

@@ -32,7 +32,8 @@ def output_error(failed: str, error: OSError) -> OutputError:
         failed: the failure, such as "cannot write step.json".
         error: of the system.
     """
-    return OutputError(f"{failed}: {error.strerror or error}", _REMEDIES.get(error.errno or 0, ""))
+    number = error.errno or 0  # Arrow's text about it is longer than that of the system
+    return OutputError(f"{failed}: {os.strerror(number) if number else error}", _REMEDIES.get(number, ""))
 
 
 def expanded(path: str | os.PathLike[str]) -> Path:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collector.errors import InvalidFileError
+from collector.files.atomic_files import output_error
 from collector.formats.kept_texts import KeptTexts, TextRoom
 
 if TYPE_CHECKING:
@@ -55,10 +56,7 @@ def opened(content: FileContent) -> Iterator[NsysDatabase]:
     with contextlib.ExitStack() as stack:
         path = content.plain_file
         if path is None:
-            file = stack.enter_context(tempfile.NamedTemporaryFile(suffix=".sqlite"))
-            file.writelines(content.pieces())
-            file.flush()
-            path = Path(file.name)
+            path = Path(stack.enter_context(_unpacked(content)))
         num_bytes = path.stat().st_size
         try:
             connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
@@ -68,6 +66,24 @@ def opened(content: FileContent) -> Iterator[NsysDatabase]:
             yield NsysDatabase(connection, content, num_bytes)
         except _damage() as error:
             raise content.error(f"this is an SQLite database that is damaged ({_reason(error)})") from error
+
+
+@contextlib.contextmanager
+def _unpacked(content: FileContent) -> Iterator[str]:
+    """The name of a temporary file with the bytes of a packed database.
+
+    Raises:
+        collector.OutputError: it cannot be written.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            file = stack.enter_context(tempfile.NamedTemporaryFile(suffix=".sqlite"))
+            file.writelines(content.pieces())
+            file.flush()
+        except OSError as error:
+            stack.pop_all()
+            raise output_error(f"cannot unpack {content.name} into the folder of temporary files", error) from error
+        yield file.name
 
 
 def _damage() -> tuple[type[Exception], ...]:

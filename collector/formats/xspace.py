@@ -11,6 +11,7 @@ Events wait in a temporary file until all steps are there, so that memory is bou
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import tempfile
@@ -143,7 +144,8 @@ class XSpaceWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._spool.close()
+        with contextlib.suppress(OSError):  # there is no room for its last bytes, which nobody needs any more
+            self._spool.close()
 
     def add(
         self,

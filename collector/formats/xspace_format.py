@@ -75,9 +75,8 @@ def _read(content: FileContent) -> Step:
 def _write(step: Writable, path: Path) -> None:
     from collector.formats.xspace import xspace
 
-    data = xspace(step.run_metadata).SerializeToString(deterministic=True)
-    with atomic_write(path) as file:
-        file.write(data)
+    with atomic_write(path) as file:  # with the temporary file that the events wait in
+        file.write(xspace(step.run_metadata).SerializeToString(deterministic=True))
 
 
 def _steps_writer(origin_ns: int) -> AbstractContextManager[StepsWriter]:
