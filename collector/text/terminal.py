@@ -58,8 +58,11 @@ def replace_closed_streams() -> None:
 
 
 def escape_unknown_characters() -> None:
-    """Let standard output escape characters that its encoding lacks, such as ``µ`` in ASCII, as standard error does."""
-    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+    """Let standard output escape characters that its encoding lacks, such as ``µ`` in ASCII, as standard error does.
+
+    Python opens it with ``surrogateescape`` in the C locale, and with ``strict`` in others.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors in ("strict", "surrogateescape"):
         sys.stdout.reconfigure(errors="backslashreplace")
 
 

@@ -106,13 +106,17 @@ def test_views_of_the_profiler(files, capsys, view):
         ),
     ],
 )
-def test_an_output_of_another_encoding_gets_escapes(files, command):
-    """Such as a terminal of the C locale, or a pipe on a machine whose encoding is Latin-1."""
+@pytest.mark.parametrize(
+    "environment",
+    [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0"}],
+    ids=["another encoding", "the C locale"],
+)
+def test_an_output_of_another_encoding_gets_escapes(files, command, environment):
+    """Such as a pipe on a machine whose encoding is Latin-1, or a terminal of the C locale without Python's UTF-8 mode."""
     name, *options = command
     program = [sys.executable, "-m", "collector", name, *map(str, files), *options]
-    done = subprocess.run(
-        program, env=os.environ | {"PYTHONIOENCODING": "ascii"}, capture_output=True, text=True, encoding="ascii"
-    )
+    inherited = {key: value for key, value in os.environ.items() if key != "PYTHONIOENCODING"}
+    done = subprocess.run(program, env=inherited | environment, capture_output=True, text=True, encoding="ascii")
     assert done.returncode in (0, 3), done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout
