@@ -139,6 +139,7 @@ build/lint/compile_commands.json: CMakeLists.txt $(VENV)/.dev
 
 lint: $(VENV)/.dev build/lint/compile_commands.json ## ruff, mypy --strict, clang-format, clang-tidy
 	$(BIN)/ruff check $(PY)
+	$(BIN)/ruff check --preview --select PLW1514 collector  # text of files has a stated encoding
 	$(BIN)/ruff format --check $(PY)
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run -Werror $(CPP)

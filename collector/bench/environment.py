@@ -97,14 +97,10 @@ def _libraries() -> dict[str, str]:
 def _git_revision() -> str:
     """The working directory's commit, with ``+`` if files differ from it; empty outside a repository."""
     try:
-        commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, timeout=10, check=True)
-        changed = subprocess.run(
-            ["git", "status", "--porcelain", "--untracked-files=no"],
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=True,
+        commit, changed = (
+            subprocess.run(["git", *command], capture_output=True, timeout=10, check=True).stdout.strip()
+            for command in (["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no"])
         )
     except (OSError, subprocess.SubprocessError):
         return ""
-    return commit.stdout.strip() + ("+" if changed.stdout.strip() else "")
+    return commit.decode() + ("+" if changed else "")

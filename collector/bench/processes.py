@@ -241,7 +241,7 @@ def _run(arm: str, program: Process, timeout: float) -> dict[str, Any]:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
+            encoding="locale",
             errors="replace",
             start_new_session=True,
         )

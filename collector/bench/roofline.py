@@ -90,7 +90,8 @@ def matrix_product_rate(gpu: Gpu, size: int = _SIZE, repeats: int = 10) -> tuple
             command,
             env=os.environ | {"PYTHONPATH": python_path()},
             capture_output=True,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             timeout=_PRODUCT_SECONDS,
             check=True,
         )

@@ -102,7 +102,7 @@ class StepClaims:
         temporary = temporary_path(path)
         with contextlib.ExitStack() as undo:
             undo.callback(temporary.unlink, missing_ok=True)
-            temporary.write_text(str(steps.stop))
+            temporary.write_text(str(steps.stop), "ascii")
             is_held = link_exclusively(temporary, path)
             if is_held:
                 undo.callback(path.unlink, missing_ok=True)
@@ -119,7 +119,7 @@ class StepClaims:
         for name in _names_in(self._of_steps):
             if claim := _CLAIM_NAME.fullmatch(name):
                 with contextlib.suppress(FileNotFoundError):  # it was given up meanwhile
-                    found[int(claim[1])] = range(int(claim[1]), int((self._of_steps / name).read_text()))
+                    found[int(claim[1])] = range(int(claim[1]), int((self._of_steps / name).read_text("ascii")))
         return found
 
     def _written(self) -> list[int]:

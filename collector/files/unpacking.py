@@ -155,11 +155,12 @@ def memory_at_hand() -> int | None:
     """Bytes that this process can still allocate, by the machine's memory and its control group's; None: unknown."""
     free = []
     with contextlib.suppress(OSError, ValueError, LookupError):
-        free.append(_figures(Path("/proc/meminfo").read_text())["MemAvailable:"] << 10)
+        free.append(_figures(Path("/proc/meminfo").read_text("ascii"))["MemAvailable:"] << 10)
     with contextlib.suppress(OSError, ValueError, LookupError):
-        cache = _figures((_GROUP / "memory.stat").read_text())
-        used = int((_GROUP / "memory.current").read_text()) - cache["active_file"] - cache["inactive_file"]
-        free.append(max(int((_GROUP / "memory.max").read_text()) - used, 0))  # "max" is no number and means no limit
+        cache = _figures((_GROUP / "memory.stat").read_text("ascii"))
+        used = int((_GROUP / "memory.current").read_text("ascii")) - cache["active_file"] - cache["inactive_file"]
+        limit = int((_GROUP / "memory.max").read_text("ascii"))  # "max" is no number and means no limit
+        free.append(max(limit - used, 0))
     return min(free, default=None)
 
 

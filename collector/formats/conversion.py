@@ -69,7 +69,7 @@ class Conversion:
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.PIPE,
                     pass_fds=told,
-                    text=True,
+                    encoding="locale",
                     errors="replace",
                 )
             except OSError as error:

@@ -381,7 +381,7 @@ def listen_remotely(process_id: int) -> bool:
         return False
     folder = tempfile.mkdtemp(prefix="collector-attach-")
     program = Path(folder, "listen.py")
-    program.write_text(_REMOTE_PROGRAM.format(folders=[folder for folder in sys.path if folder]))
+    program.write_text(_REMOTE_PROGRAM.format(folders=[folder for folder in sys.path if folder]), encoding="utf-8")
     try:
         remote_exec(process_id, os.fspath(program))
     except (OSError, RuntimeError, ValueError) as error:
@@ -397,7 +397,7 @@ def listen_remotely(process_id: int) -> bool:
             return True
         time.sleep(0.05)
     late = Path(folder, "late.py")
-    late.write_text(_LATE_PROGRAM.format(folder=folder))
+    late.write_text(_LATE_PROGRAM.format(folder=folder), encoding="utf-8")
     late.replace(program)
     raise CollectorError(f"process {process_id} did not begin to listen: it does not run Python code now", _PREPARE)
 

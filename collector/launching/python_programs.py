@@ -29,7 +29,7 @@ def unnamed_programs(folder: Path, processes: Iterable[TracedProcess]) -> list[s
             continue
         path = folder / f"{process.identity.host}-{process.identity.process_id}.python"
         try:
-            lines = path.read_text(errors="replace").splitlines()
+            lines = path.read_text("utf-8", errors="replace").splitlines()
         except OSError:
             lines = [_WITHOUT_SITE]
         for reason in dict.fromkeys(filter(None, lines)):

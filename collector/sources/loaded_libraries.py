@@ -99,7 +99,7 @@ def _device_count(cuda: ctypes.CDLL) -> int:
 def _mapped(library: str) -> str:
     """The path of a library mapped by this process whose file name begins with ``library``; "" if there is none."""
     with contextlib.suppress(OSError):
-        for line in Path("/proc/self/maps").read_text().splitlines():
+        for line in os.fsdecode(Path("/proc/self/maps").read_bytes()).split("\n"):
             path = line.partition("/")[2]
             if path.rpartition("/")[2].startswith(library):
                 return "/" + path

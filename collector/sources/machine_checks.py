@@ -273,6 +273,6 @@ def cuda_text(version: int | None) -> str:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(errors="replace")
+        return path.read_text("utf-8", errors="replace")
     except OSError:
         return ""

@@ -262,7 +262,7 @@ def thread_names() -> dict[int, str]:
     with contextlib.suppress(OSError):
         for task in Path("/proc/self/task").iterdir():
             with contextlib.suppress(OSError):
-                names[int(task.name)] = (task / "comm").read_text(errors="replace").strip()
+                names[int(task.name)] = (task / "comm").read_text("utf-8", errors="replace").strip()
     names.update({thread.native_id: thread.name for thread in threading.enumerate() if thread.native_id is not None})
     return {number: without_surrogates(name) for number, name in sorted(names.items())}
 

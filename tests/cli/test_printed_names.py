@@ -112,7 +112,7 @@ def test_views_of_the_profiler(files, capsys, view):
     ids=["another encoding", "the C locale"],
 )
 def test_an_output_of_another_encoding_gets_escapes(files, command, environment):
-    """Such as a pipe on a machine whose encoding is Latin-1, or a terminal of the C locale without Python's UTF-8 mode."""
+    """Such as a pipe on a machine with Latin-1, or a terminal of the C locale without Python's UTF-8 mode."""
     name, *options = command
     program = [sys.executable, "-m", "collector", name, *map(str, files), *options]
     inherited = {key: value for key, value in os.environ.items() if key != "PYTHONIOENCODING"}

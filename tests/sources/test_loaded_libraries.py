@@ -41,7 +41,10 @@ def test_without_a_driver_there_is_nothing_to_tell(monkeypatch):
 
 
 ASK_A_MAPPED_LIBCUPTI = """
-import ctypes, sys
+import ctypes, mmap, sys
+with open(sys.argv[1] + "-caf\\udce9", "w+b") as file:  # a name that is not UTF-8
+    file.truncate(mmap.PAGESIZE)
+    mapped = mmap.mmap(file.fileno(), 0)
 from collector.sources.loaded_libraries import library_versions
 from collector.testing import SimulatedGpu
 with SimulatedGpu(cuda="13.0"):

@@ -406,6 +406,35 @@ def run_python(program: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+WITH_ENCODING_WARNINGS = """
+import sys
+import collector
+from collector.testing import SimulatedGpu
+
+with SimulatedGpu(real_time=True) as gpu:
+    with collector.trace("step.json", journal="step.journal", strict=True) as step:
+        gpu.launch("add")
+    with collector.record(keep="1s", folder="records", strict=True) as recorder:
+        gpu.launch("add")
+        dump = recorder.dump("dump.json")
+    dump.wait()
+print(step.kernels.names(), dump.path.name)
+"""
+
+
+@pytest.mark.medium
+def test_a_program_that_takes_a_default_encoding_for_an_error_is_traced(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-X", "warn_default_encoding", "-W", "error", "-c", WITH_ENCODING_WARNINGS],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("['add']")
+
+
 IMPORTS = """
 import sys, tempfile
 import collector

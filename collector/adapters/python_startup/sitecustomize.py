@@ -71,8 +71,9 @@ def _state(trouble):
     """Leave a line for ``collector run`` beside the journal of this process; an empty one: all is well so far."""
     try:
         name = "%s-%d.python" % (os.uname()[1].replace("/", "-"), os.getpid())
-        with open(os.path.join(os.environ["COLLECTOR_RUN_FOLDER"], name), "a") as file:
-            file.write(trouble + "\n")
+        line = trouble + "\n"
+        with open(os.path.join(os.environ["COLLECTOR_RUN_FOLDER"], name), "ab") as file:
+            file.write(line if isinstance(line, bytes) else line.encode("utf-8", "backslashreplace"))
     except (KeyError, EnvironmentError):  # the command has ended, or the disk is full
         return
 

@@ -74,7 +74,7 @@ class Sharing:
     @contextlib.contextmanager
     def _claims(self) -> Iterator[list[Claim]]:
         """The claims of living processes; the block may change them."""
-        with self._file.open("a+") as file:
+        with self._file.open("a+", encoding="utf-8") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             file.seek(0)
             rows: list[dict[str, Any]] = json.loads(file.read() or "[]")
@@ -91,7 +91,7 @@ class Sharing:
 
 def _alive(process: int) -> bool:
     try:
-        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+        state = Path(f"/proc/{process}/stat").read_text("utf-8", errors="replace").rpartition(")")[2].split()[0]
     except OSError:
         return False
     return state not in "ZX"  # a dead worker whose parent has not waited for it yet

@@ -75,7 +75,7 @@ def _found(ask: Callable[[], list[dict[str, Any]]], *, simulated: bool) -> Found
 def _ask_elsewhere() -> list[dict[str, Any]]:
     program = [sys.executable, "-I", "-S", str(Path(driver.__file__))]
     try:
-        done = subprocess.run(program, capture_output=True, text=True, timeout=_PATIENCE_S, check=False)
+        done = subprocess.run(program, capture_output=True, encoding="utf-8", timeout=_PATIENCE_S, check=False)
         answer = json.loads(done.stdout)
     except subprocess.TimeoutExpired:
         raise driver.DriverError(f"the NVIDIA driver did not answer within {_PATIENCE_S} s") from None
