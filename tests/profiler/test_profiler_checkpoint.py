@@ -204,10 +204,24 @@ def test_numbers_in_the_keys_of_slices(number, stored):
     assert slices._signed(data, 0) == (number, len(data))
 
 
-@given(st.binary(max_size=40))
-def test_keys_of_slices_are_read_or_refused(key):
+KEYS = st.builds(
+    _slice_key,
+    st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=10),
+    st.lists(st.just((0, -1)) | st.tuples(st.integers(-8192, 8191), st.integers(0, 8191)), max_size=4),
+)
+
+
+@given(KEYS)
+def test_keys_of_slices_are_read(key):
+    assert _slice_key(*slices.decode(key)) == key
+
+
+@given(KEYS, st.integers(0), st.integers(0, 255))
+def test_damaged_keys_of_slices_are_read_or_refused(key, at, byte):
+    damaged = bytearray(key)
+    damaged[at % len(key)] = byte
     with contextlib.suppress(InvalidFileError):
-        name, extents = slices.decode(b"\0" + key)
+        name, extents = slices.decode(bytes(damaged))
         assert isinstance(name, str)
         assert all(len(extent) == 2 for extent in extents)
 
