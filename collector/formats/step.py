@@ -191,11 +191,13 @@ class TracedStep:
             max_size: bytes that the file may have.
 
         Raises:
-            TypeError: the size is no number.
+            TypeError: ``before`` is no step, or the size no number.
             collector.UnknownFormatError: the suffix is another one.
             collector.OutputError: the file cannot be written.
         """
         others = [before] if isinstance(before, TracedStep) else list(before)
+        if not all(isinstance(each, TracedStep) for each in others):
+            raise TypeError(f"before takes steps, not {before!r}: load a file first, by collector.load(path)")
         with written(Path(path).expanduser(), shown=sys.stderr.isatty()):
             later_function("report_of_step")(self, Path(path).expanduser(), others, title, max_size)
 

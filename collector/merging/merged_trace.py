@@ -268,6 +268,7 @@ def merge(
         progress: called after each input.
 
     Raises:
+        TypeError: ``inputs`` is a single input.
         collector.InvalidFileError: an input cannot be read, or all of them are empty.
         collector.UnknownFormatError: no format for several steps has the output's suffix.
         collector.OutputError: the output cannot be written.
@@ -275,6 +276,8 @@ def merge(
         collector.CollectorError: there are no inputs, an offset is given for a missing rank, the marker is no regular
             expression or matches nothing, steps are too far apart for one axis, or a file changed meanwhile.
     """
+    if isinstance(inputs, (str, bytes, os.PathLike)) or not isinstance(inputs, Iterable):
+        raise TypeError(f"merge takes several inputs, not one: write [{inputs!r}]")
     if layout not in ("sequence", "overlay"):
         raise ValueError(f"layout={layout!r}: sequence or overlay")
     if isinstance(clock_offsets, str) and clock_offsets != "estimate":

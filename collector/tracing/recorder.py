@@ -527,6 +527,8 @@ def record(
         TypeError: an option has the wrong type.
         ValueError: an option has an invalid value.
     """
+    if not isinstance(keep, str):
+        raise TypeError(f"keep takes text such as '30s' or '512MB', not {keep!r}")
     kept = Keep.of(keep)
     names = (kinds,) if isinstance(kinds, str) else tuple(kinds)
     limit = "" if budget is None else budget

@@ -273,6 +273,14 @@ def test_what_cannot_be_merged(write, tmp_path, inputs, output, error, says):
     assert not list(tmp_path.glob(".*"))
 
 
+@pytest.mark.parametrize("make", [str, Path, collector.load], ids=["str", "Path", "step"])
+def test_a_single_input_is_no_list_of_inputs(write, tmp_path, make):
+    path = write("step1.pb", step())
+    with pytest.raises(TypeError, match=r"merge takes several inputs, not one: write \["):
+        collector.merge(make(path), tmp_path / "a.json")
+    assert not (tmp_path / "a.json").exists()
+
+
 def test_an_input_without_times_is_named_and_the_others_are_drawn(write, tmp_path):
     report = collector.merge([write("step1.pb", step()), write("empty.pb", NO_NODES)], tmp_path / "all.json")
     assert [(Path(each.name).name, each.slices) for each in report.inputs] == [("step1.pb", 3), ("empty.pb", 0)]

@@ -59,6 +59,12 @@ def test_what_cannot_be_kept(text):
         Keep.of(text)
 
 
+@pytest.mark.parametrize("keep", [30, -5, None, b"30s"])
+def test_what_is_kept_is_text(keep):
+    with pytest.raises(TypeError, match="keep takes text such as '30s' or '512MB', not"):
+        collector.record(keep=keep)
+
+
 @pytest.mark.parametrize("hang", ["5s", True, []])
 def test_a_time_that_counts_as_a_hang_is_a_number(hang):
     with pytest.raises(TypeError, match="hang takes a number of seconds or None"):

@@ -519,3 +519,10 @@ def test_a_size_that_is_no_number_is_refused(size, build, tmp_path):
     step = collector.load(tmp_path / "step.gpurec")
     with pytest.raises(TypeError, match="max_size takes a number of bytes, not"):
         step.report(tmp_path / "page.html", max_size=size)
+
+
+@pytest.mark.parametrize("before", ["step.pb", ["step.pb"], [None]])
+def test_steps_before_are_steps(build, tmp_path, before):
+    with pytest.raises(TypeError, match=r"before takes steps, not .*: load a file first"):
+        Step(RecordingSource(build.recording())).report(tmp_path / "page.html", before=before)
+    assert not (tmp_path / "page.html").exists()
