@@ -1,7 +1,10 @@
 """Limits: their notation, their evaluation, and the messages of failures."""
 
+import re
+
 import pytest
 
+from collector.testing.plugin import _MARKERS
 from collector.testing.plugin.figures import NUMBERS, Figures, figures_of
 from collector.testing.plugin.limits import LIMITS, LimitError, judge, parse_limits, show
 from collector.testing.plugin.messages import columns, excess_message
@@ -53,6 +56,12 @@ def test_a_limit_that_cannot_be_is_refused_in_one_line(limits, message):
 
 def test_every_limit_has_a_figure_and_every_figure_but_frees_can_be_limited():
     assert {kind.figure for kind in LIMITS.values()} == set(NUMBERS) - {"frees"}
+
+
+def test_the_help_of_the_marker_names_every_limit():
+    (described,) = (each for each in _MARKERS if each.startswith("gpu_limits("))
+    names = described.rpartition(": ")[2].rstrip(".").split(", ")
+    assert [re.sub("=.*", "", name) for name in names] == list(LIMITS)
 
 
 def test_a_limit_that_is_just_reached_is_kept():
