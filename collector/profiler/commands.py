@@ -52,9 +52,6 @@ OPTIONS: dict[str, str] = {
 }
 """Option -> help. Regular expressions are separated by commas and must match whole names."""
 
-ADVICE_OPTIONS: dict[str, str] = {"explain": "the evidence for each piece of advice"}
-"""Option of ``advise`` -> help; thresholds are further options, see ``collector.profiler.advice.step_advice``."""
-
 _TRUE = ("true", "t", "yes", "y", "1")
 _FALSE = ("false", "f", "no", "n", "0")
 
@@ -170,11 +167,16 @@ def _truth(name: str, text: str) -> bool:
     raise OptionError(f"option -{name} is true or false, not {text!r}")
 
 
-def _advice_options(words: Iterable[str]) -> dict[str, str]:
+def advice_options() -> dict[str, str]:
+    """Option of ``advise`` -> help."""
     from collector.profiler.advice.step_advice import thresholds
 
+    return {"explain": "the evidence for each piece of advice", **thresholds()}
+
+
+def _advice_options(words: Iterable[str]) -> dict[str, str]:
     options = dict(_pairs(words, flags=("explain",)))
-    known = {**ADVICE_OPTIONS, **thresholds()}
+    known = advice_options()
     for name, text in options.items():
         if name not in known:
             raise OptionError(f"advise has no option -{name}", f"It has {', '.join('-' + word for word in known)}")
@@ -193,12 +195,14 @@ def help_text(words: Sequence[str] = ()) -> str:
         OptionError: there is no such command or option.
     """
     asked = [word.lstrip("-") for word in words]
-    every = {**COMMANDS, **OPTIONS}
-    for word in asked:
-        if word not in every:
-            raise OptionError(f"no help on {word!r}", "See help")
     if asked:
-        return "".join(f"{word}: {every[word]}\n" for word in asked)
+        of_advice = advice_options()
+        every = {**COMMANDS, **OPTIONS, **of_advice}
+        for word in asked:
+            if word not in every:
+                raise OptionError(f"no help on {word!r}", "See help")
+        thresholds = "".join(f"  -{name:<34}{text}\n" for name, text in of_advice.items())
+        return "".join(f"{word}: {every[word]}\n{thresholds if word == 'advise' else ''}" for word in asked)
     commands = "".join(f"  {name:<27}{text}\n" for name, text in COMMANDS.items())
     options = "".join(f"  -{name:<26}{text}\n" for name, text in OPTIONS.items())
     views = " | ".join(VIEWS)

@@ -156,7 +156,7 @@ def completions(text: str) -> tuple[str, list[str]]:
         begun = begun.rpartition(",")[2]
         return begun, [word for word in _VALUES[option] if word.startswith(begun)]
     if words[0] == "help":
-        known: Iterable[str] = (*commands.COMMANDS, *commands.OPTIONS)
+        known: Iterable[str] = (*commands.COMMANDS, *commands.OPTIONS, *commands.advice_options())
         return begun, [word for word in known if word.startswith(begun.lstrip("-"))]
-    known = commands.ADVICE_OPTIONS if words[0] == "advise" else commands.OPTIONS
+    known = commands.advice_options() if words[0] == "advise" else commands.OPTIONS
     return begun, [f"-{name}" for name in known if f"-{name}".startswith(begun)]

@@ -12,6 +12,7 @@ import pytest
 
 from collector.cli import main
 from collector.profiler import commands, prompt
+from collector.profiler.advice.step_advice import thresholds
 from collector.profiler.profile_options import Options
 from collector.profiler.profiler_errors import OptionError
 from collector.protos import RunMetadata
@@ -78,12 +79,24 @@ def test_trouble_is_one_line(line, message):
         ("scope -select micros,dev", "dev", "device"),
         ("op -order_by ", "", "occurrence"),
         ("help -sel", "-sel", "select"),
+        ("help launch", "launch", "launch_bound.idle_share"),
+        ("advise -launch_b", "-launch_b", "-launch_bound.idle_share"),
+        ("advise -explain -sm", "-sm", "-small_copies.count"),
         ("advise -e", "-e", "-explain"),
     ],
 )
 def test_completions(text, begun, expected):
     assert prompt.completions(text)[0] == begun
     assert expected in prompt.completions(text)[1]
+
+
+def test_help_explains_every_threshold():
+    sentence = "The GPU idles because the host launches too late. (default 0.2)"
+    assert commands.help_text(["-launch_bound.idle_share"]) == f"launch_bound.idle_share: {sentence}\n"
+    first, *options = commands.help_text(["advise"]).splitlines()
+    assert first.startswith("advise: findings")
+    assert [option.split()[0] for option in options] == ["-explain", *(f"-{name}" for name in thresholds())]
+    assert any(option.startswith("  -launch_bound.idle_share ") and option.endswith(sentence) for option in options)
 
 
 def test_one_shot(step, tmp_path, capsys):
