@@ -384,6 +384,18 @@ def test_a_reader_of_help_that_has_seen_enough_is_no_trouble():
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_the_sketch_of_a_subcommand_is_one(root, load_module, step_file, tmp_path, capsys):
+    page = (root / "docs/architecture.md").read_text(encoding="utf-8")
+    (sketch,) = re.findall(r"<!-- not run: a sketch -->\n```python\n(.*?)```", page, re.DOTALL)
+    path = tmp_path / "count.py"
+    path.write_text(sketch)
+    command, parser = load_module(path), argparse.ArgumentParser()
+    command.add_arguments(parser)
+    assert command.run(parser.parse_args([str(step_file)])) == 0
+    assert capsys.readouterr().out == f"{len(collector.load(step_file).kernels)}\n"
+    assert re.findall(r"^ *import (\S+)", sketch, re.MULTILINE) == ["argparse"]  # no room imports the package itself
+
+
 def test_an_interrupt_ends_quietly(monkeypatch):
     def interrupt(arguments):
         raise KeyboardInterrupt
