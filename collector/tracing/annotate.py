@@ -15,6 +15,7 @@ from collector.tracing.resumed_bodies import wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from inspect import Signature
     from types import FrameType, TracebackType
 
     from collector._convert import AnnotationStack
@@ -34,6 +35,21 @@ def at_failed_blocks(end_inside: Callable[[FrameType], None]) -> None:
         end_inside: leaves annotations inside the block whose end nothing else reports; called with the block's frame.
     """
     _at_failed_blocks.append(end_inside)
+
+
+class _DeclaredSignature:
+    """The signature of a class that `help` and notebooks show, where its ``__init__`` takes any keywords."""
+
+    def __init__(self, declared: Callable[..., None]) -> None:
+        self._declared = declared
+
+    def __get__(self, instance: object, owner: type) -> Signature:
+        if instance is not None:  # which has a signature of its own if it can be called
+            raise AttributeError("__signature__")
+        from inspect import signature  # slower to import than the rest of the tracing API
+
+        declared = signature(self._declared)
+        return declared.replace(parameters=tuple(declared.parameters.values())[1:])
 
 
 class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):`
@@ -84,21 +100,21 @@ class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):
     # After the first trace has begun, ``native/bindings/annotate_methods.cpp`` does the usual cases of these methods.
     # torch.compile always reads the code here.
 
-    if TYPE_CHECKING:
+    def __init__(
+        self,
+        name: str,
+        *,
+        flops: float | None = None,
+        bytes: float | None = None,  # noqa: A002 - the word that people look for
+        op: str | None = None,
+        inputs: Iterable[str] | None = None,
+        stack: bool = False,
+    ) -> None:
+        """Store the op's name and details; see the class."""
 
-        def __init__(
-            self,
-            name: str,
-            *,
-            flops: float | None = None,
-            bytes: float | None = None,  # noqa: A002 - the word that people look for
-            op: str | None = None,
-            inputs: Iterable[str] | None = None,
-            stack: bool = False,
-        ) -> None:
-            """Store the op's name and details; see the class."""
+    if not TYPE_CHECKING:
+        __signature__ = _DeclaredSignature(__init__)
 
-    else:
         # This also runs while nothing is traced: five keywords with defaults would cost a fifth of its time.
         def __init__(self, name, **noted):  # noqa: ANN001, ANN003, ANN204
             """Store the op's name and details; see the class."""

@@ -707,3 +707,8 @@ def test_an_interrupted_entry_is_left_again():
         send_annotations_to(None)
     assert source.launched == [("kernel", "b")]
     assert source.stack == []
+
+
+def test_the_declared_signature_is_shown():
+    assert list(inspect.signature(collector.annotate).parameters) == ["name", "flops", "bytes", "op", "inputs", "stack"]
+    assert list(inspect.signature(collector.annotate("op")).parameters) == ["function"]
