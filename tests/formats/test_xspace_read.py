@@ -305,7 +305,9 @@ def test_correlation_ids_beyond_32_bits_still_link(write):
 @pytest.mark.medium
 def test_a_profile_that_is_cut_off_anywhere_says_so(write):
     """Part of a plane may be a message as well, in which names are missing."""
-    path = write(plane("/host:CPU", ("thread", [("cudaLaunchKernel", 0, 10, {"correlation_id": 1})])), gpu(("k", 5000, 9, {})))
+    path = write(
+        plane("/host:CPU", ("thread", [("cudaLaunchKernel", 0, 10, {"correlation_id": 1})])), gpu(("k", 5000, 9, {}))
+    )
     data = path.read_bytes()
     planes = [len(XSpace(planes=XSpace.FromString(data).planes[:count]).SerializeToString()) for count in range(3)]
     for end in range(1, len(data)):
