@@ -56,9 +56,12 @@ def save_trace(recordings: Sequence[Recording], path: Path) -> str | None:
     from collector.recording.joined_captures import joined_captures
     from collector.recording.recording import Recording
 
-    captures = [recording.to_capture() for recording in recordings]
+    recording = recordings[0]
+    if len(recordings) > 1:
+        captures = [each.to_capture() for each in recordings]
+        recording = Recording.from_capture(joined_captures(captures, one_process=True))
     try:
-        Recording.from_capture(joined_captures(captures, one_process=True)).save(path)
+        recording.save(path)
     except (CollectorError, OSError) as error:
         return _cause_of(error)
     return None
