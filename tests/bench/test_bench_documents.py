@@ -120,6 +120,7 @@ def over(axis, values):
     return Report(each, CARD)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("values", "drawn", "left_out"),
     [

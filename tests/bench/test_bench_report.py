@@ -145,6 +145,7 @@ def test_samples_as_a_data_frame():
     assert frame.groupby(["n", "arm"]).time_ns.median().loc[(256, "a")] == pytest.approx(10_000, rel=0.01)
 
 
+@pytest.mark.medium
 def test_axes_are_columns_beside_those_of_the_samples():
     pytest.importorskip("pandas")
     axes = {"arm": "x", "round": "y", "time_ns": "z", "bytes": 1}
@@ -383,6 +384,7 @@ def of(value):
 """
 
 
+@pytest.mark.medium
 def test_a_title_is_the_same_in_another_process_and_in_a_stored_report(tmp_path):
     file = tmp_path / "bench_it.py"
     file.write_text(VALUES)

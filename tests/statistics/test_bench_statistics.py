@@ -129,6 +129,7 @@ def test_runs_without_common_rounds_are_compared_by_bootstrap():
         independent_ratio([[1.0]], before)
 
 
+@pytest.mark.medium
 def test_the_samples_of_many_runs_are_not_resampled_all_at_once(monkeypatch):
     bootstrap, held = scipy.stats.bootstrap, []
 
