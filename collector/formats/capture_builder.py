@@ -252,6 +252,20 @@ def with_stated_ledger(recording: Recording, figures: Mapping[str, int], *, is_w
     return recording.restated(ledger=Ledger.from_dict({**counted, **recording.counters, **rows, **apart}))
 
 
+def rows_without_columns(figures: Mapping[str, int], recording: Recording, tables: Iterable[str]) -> dict[str, int]:
+    """The loss of the rows that a file's figures count, and that a recording made of the file does not have.
+
+    Args:
+        figures: those of the ledger that the file states.
+        recording: made of the file.
+        tables: that may lack rows.
+    """
+    missing = {
+        table: number for table in tables if (number := figures.get(table, 0) - len(getattr(recording, table))) > 0
+    }
+    return {f"rows without columns ({', '.join(missing)})": sum(missing.values())} if missing else {}
+
+
 def _held(values: Numbers, dtype: Any) -> npt.NDArray[Any]:
     """Numbers as a column of a table has them. One of zeros alone takes no memory, as nothing is written to it."""
     if not values.any():

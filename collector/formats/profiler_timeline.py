@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from collector.formats.capture_builder import with_stated_ledger
+from collector.formats.capture_builder import rows_without_columns, with_stated_ledger
 from collector.formats.chrome_events import NO_BASE, ChromeEvents, has_time, per_place, possible_base, text
 from collector.formats.kind_numbers import copy_kind_number, memory_kind_number
 from collector.formats.profiler_devices import add_devices
@@ -214,15 +214,8 @@ class ProfilerTrace(RecordingSource):
 
         A profile shows waits, memory and launches of graphs as ranges, and leaves some objects out.
         """
-        missing = {
-            table: number
-            for table in SCHEMA
-            if table not in _LINKS
-            and (number := self._figures.get(table, 0) - len(getattr(self._recording, table))) > 0
-        }
-        if not missing:
-            return self._unread
-        return {**self._unread, f"rows without columns ({', '.join(missing)})": sum(missing.values())}
+        tables = (table for table in SCHEMA if table not in _LINKS)
+        return {**self._unread, **rows_without_columns(self._figures, self._recording, tables)}
 
     @cached_property
     def _recording(self) -> Recording:  # type: ignore[override]  # made when it is asked for

@@ -14,15 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from collector.formats.capture_builder import CaptureBuilder, device_ids
+from collector.formats.capture_builder import CaptureBuilder, device_ids, rows_without_columns
+from collector.formats.timeline_side_rows import side_table
 from collector.recording.annotation_details import Details
 from collector.recording.cupti_enums import COPY_KINDS, MEMORY_KINDS
 from collector.recording.distinct import grouped_rows
 from collector.recording.joined_captures import joined_captures
 from collector.recording.kind_names import kind_number
 from collector.recording.recording import Recording
+from collector.recording.schema import SCHEMA
 from collector.runtime.extension import convert_extension
-from collector.stepstats.device_prefixes import task_numbers
+from collector.stepstats.device_prefixes import split_prefix, task_numbers
 from collector.stepstats.environment_texts import environment_of
 from collector.stepstats.node_times import UNTIMED_NODES
 from collector.stepstats.stated_window import in_window, window_of
@@ -30,6 +32,8 @@ from collector.stepstats.to_recording import has_recording, recording_of
 from collector.stepstats.wire import provenance_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy.typing as npt
 
     from collector._convert import LabelledColumns
@@ -38,6 +42,9 @@ if TYPE_CHECKING:
 
 _KERNEL, _MEMCPY, _MEMSET, _OP, _API, _WAIT = range(6)
 """Categories of the extension's ``labelled_columns``."""
+_LABELLED = ("kernels", "memcpys", "memsets", "api_calls", "annotations", "external_correlations")
+_WITHOUT_LABELS = [table for table in SCHEMA if table not in _LABELLED]
+"""The tables whose rows names and labels do not state."""
 _STREAM = re.compile(r"(\d{1,9})(?:\.(\d{1,9}))?$")
 _SHAPE = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "static_shared_bytes")
 
@@ -53,7 +60,9 @@ def recording_of_message(data: bytes, *, is_run_metadata: bool) -> Recording:
         own = {**capture["environment"], "simulated": provenance.simulated}
         capture["environment"] = {**stated, "source": provenance.source, **own}
         capture["counters"] = {**provenance.ledger, **capture["counters"]}
-    return with_untimed(in_window(Recording.from_capture(capture), window_of(provenance)), num_untimed)
+    found = in_window(Recording.from_capture(capture), window_of(provenance))
+    missing = {} if provenance is None else rows_without_columns(provenance.ledger, found, _WITHOUT_LABELS)
+    return _with_losses(found, {UNTIMED_NODES: num_untimed, **missing})
 
 
 def labelled_capture(data: bytes, *, is_run_metadata: bool) -> tuple[Capture, int]:
@@ -70,9 +79,13 @@ def labelled_capture(data: bytes, *, is_run_metadata: bool) -> tuple[Capture, in
 
 def with_untimed(recording: Recording, num_untimed: int) -> Recording:
     """The recording with a ledger that states this number of nodes without a possible time as a loss."""
-    if not num_untimed:
+    return _with_losses(recording, {UNTIMED_NODES: num_untimed})
+
+
+def _with_losses(recording: Recording, losses: Mapping[str, int]) -> Recording:
+    unread = {**recording.ledger.unread, **{reason: count for reason, count in losses.items() if count}}
+    if unread == recording.ledger.unread:
         return recording
-    unread = {**recording.ledger.unread, UNTIMED_NODES: num_untimed}
     return recording.restated(ledger=replace(recording.ledger, unread=unread))
 
 
@@ -87,7 +100,8 @@ class _Labelled:
         devices = found["devices"]
         rows = self._found["device"]
         self._on_gpu = np.array([on_gpu for *_, on_gpu, _ in devices], bool)[rows]
-        self._is_host = np.array([is_host for *_, is_host in devices], bool)[rows] & ~self._on_gpu
+        of_host = [is_host and not side_table(split_prefix(name)[1]) for name, *_, is_host in devices]
+        self._is_host = np.array(of_host, bool)[rows] & ~self._on_gpu
         units = device_ids([unit for _, unit, _, on_gpu, _ in devices if on_gpu])
         streams = [_STREAM.match(stream) for _, _, stream, *_ in devices]
         self._device_id = np.array([units.get(unit, 0) for _, unit, *_ in devices], np.int64)[rows]

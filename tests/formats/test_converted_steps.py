@@ -143,6 +143,27 @@ def test_a_merged_file_of_one_rank_has_its_rows(step, tmp_path, layout):
     }
 
 
+@pytest.mark.parametrize("suffix", ["pb", "pbtxt"])
+def test_a_message_of_several_processes_states_the_rows_that_it_does_not_have(step, tmp_path, suffix):
+    """Names and labels say what calls and ops were, but not what a wait waited for; a wait is no op."""
+    paths = [tmp_path / f"rank{rank}.gpurec" for rank in range(2)]
+    for path in paths:
+        step.save(path)
+    collector.merge(paths, tmp_path / "merged.json")
+    merged = collector.load(tmp_path / "merged.json").recording
+    found = converted(collector.load(tmp_path / "merged.json"), tmp_path, suffix).recording
+    for table in ("kernels", "memcpys", "memsets", "api_calls", "annotations"):
+        rows, expected = getattr(found, table), getattr(merged, table)
+        assert len(rows) == len(expected)
+        if table in ("kernels", "annotations"):
+            assert sorted(rows.recorded_names()) == sorted(expected.recorded_names())
+    missing = ("synchronizations", "memory_operations", "graph_launches", "devices")
+    (loss,) = (line for line in found.ledger.losses() if line.startswith("rows without columns"))
+    assert loss.partition("(")[2].partition(")")[0].split(", ") == [table for table in SCHEMA if table in missing]
+    assert loss.endswith(f": {2 * sum(len(getattr(step.recording, table)) for table in missing)}")
+    assert not any("without columns" in line for line in merged.ledger.losses())
+
+
 OF_PROFILES = (
     "devices",
     "concurrency",
