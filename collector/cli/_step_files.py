@@ -67,6 +67,23 @@ def files_of(given: Iterable[Path]) -> list[Path]:
     return [file for path in given for file in (step_files(str(path)) if is_folder(path) else [path])]
 
 
+def without_repeats(files: Iterable[Path]) -> list[Path]:
+    """Each file once, for a file that is made of all of them; repeated ones are named on standard error."""
+    found: dict[object, Path] = {}
+    for path in files:
+        try:
+            status = path.stat()
+        except (OSError, ValueError):  # which is reported when it is read
+            key: object = path
+        else:
+            key = status.st_dev, status.st_ino
+        if key in found:
+            other = "" if found[key] == path else f", as {found[key]}"
+            terminal.report(f"{path} is given more than once{other}: it is read once")
+        found.setdefault(key, path)
+    return list(found.values())
+
+
 def step_files(given: str) -> list[Path]:
     """A file, the files that a pattern finds, or all traces in a folder and in the folders below it.
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from collector.cli._foreign_parquet import report_foreign_parquet
 from collector.cli._path_arguments import check_names
-from collector.cli._step_files import add_step_files, files_of
+from collector.cli._step_files import add_step_files, files_of, without_repeats
 from collector.errors import OutputError
 from collector.files.atomic_files import output_error
 from collector.formats.output_paths import check_variables
@@ -68,7 +68,8 @@ def run(arguments: argparse.Namespace) -> int:
     check_variables(folder)
     optional_package("pyarrow.parquet")
     report_foreign_parquet(arguments.inputs)
-    inputs = [file for given in arguments.inputs for file in ([given] if is_dataset(given) else files_of([given]))]
+    each_of = ([given] if is_dataset(given) else files_of([given]) for given in arguments.inputs)
+    inputs = without_repeats(file for files in each_of for file in files)
     if kind == "duckdb":
         optional_package("duckdb")
     if kind == "parquet":

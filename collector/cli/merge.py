@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from collector.cli._clock_arguments import add_clock_offset, offsets_by_rank
 from collector.cli._path_arguments import path_argument
 from collector.cli._project_options import leave_out
-from collector.cli._step_files import files_of
+from collector.cli._step_files import files_of, without_repeats
 from collector.errors import CollectorError
 from collector.files.written_files import written
 from collector.text import terminal
@@ -89,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
     from collector.merging.rank_numbers import step_number
 
     offsets = offsets_by_rank(arguments.clock_offset)
-    inputs = files_of(arguments.inputs)
+    inputs = without_repeats(files_of(arguments.inputs))
     if not arguments.align:
         leave_out(arguments, "marker")
     if arguments.marker and not arguments.align:

@@ -52,6 +52,24 @@ def test_a_report_and_a_merged_trace_take_folders(nested, tmp_path, capsys):
     assert "m.json: 2 inputs" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("command", ["merge", "export"])
+def test_a_file_that_is_given_twice_is_in_the_output_once(command, nested, tmp_path, capsys):
+    """As a part of a folder, by another name, and through a link."""
+    path, link = nested / "a" / "step_1.pb", tmp_path / "link.pb"
+    link.symlink_to(path)
+    inputs = [str(each) for each in (nested, path, link, nested / "b" / ".." / "b" / "deeper" / "step_2.gpurec")]
+    if command == "merge":
+        assert main(["merge", *inputs, "-o", str(tmp_path / "m.json")]) == 0
+    else:
+        pytest.importorskip("pyarrow")
+        assert main(["export", "--to", "parquet", str(tmp_path / "runs.parquet"), *inputs]) == 0
+    printed, reported = capsys.readouterr()
+    assert ("m.json: 2 inputs" if command == "merge" else "2 steps added") in printed
+    assert f"{path} is given more than once: it is read once" in reported
+    assert f"{link} is given more than once, as {path}: it is read once" in reported
+    assert reported.count("more than once") == 3
+
+
 def test_sql_reads_the_traces_below_a_folder(nested, capsys):
     pytest.importorskip("duckdb")
     assert main(["sql", str(nested), QUERY, "--csv"]) == 0
