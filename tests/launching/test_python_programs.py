@@ -181,6 +181,18 @@ def test_an_interpreter_that_cannot_import_the_collector_is_named(tmp_path):
     assert note.endswith("cannot import collector: install cupti-collector there")
 
 
+def test_a_reason_that_the_locale_cannot_encode_is_told(tmp_path):
+    """The program must not see an error, and Python's own text files cannot have the path."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "caf\xe9"], check=True)
+    (tmp_path / "program.py").write_text(PROGRAM + "launch(b'work')" + FACTS)
+    python = tmp_path / "caf\xe9" / "bin" / "python"
+    done = run(tmp_path, "-q", "-o", "out.gpurec", "--", python, "program.py", LC_ALL="C", PYTHONUTF8="0")
+    assert done.returncode == 0
+    note, _ = done.stderr.splitlines()
+    assert "no names of Python: " in note
+    assert note.endswith("cannot import collector: install cupti-collector there")
+
+
 def test_another_installation_of_the_collector_is_named(tmp_path):
     """Its annotations go to its own library, and the recording is in that of the command."""
     site = tmp_path / "site"
