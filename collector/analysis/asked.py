@@ -179,7 +179,7 @@ def question_by(questions: Mapping[str, Question], by: str, counted: str) -> Que
     Raises:
         ValueError: there is no such question.
     """
-    if by not in questions:
+    if by not in list(questions):  # a list is equal to none, and cannot be a key
         raise ValueError(f"by={by!r}: {counted} counted by {', '.join(questions)}")
     return questions[by]
 

@@ -246,8 +246,8 @@ def comparisons(
     least_effect: float = LEAST_EFFECT,
 ) -> list[Answer]:
     """Several comparisons of the same steps, which are cut out of their recordings once; see `compare`."""
-    if unknown := set(by) - set(BY):
-        raise ValueError(f"by={min(unknown)!r}: steps are compared by {', '.join(BY)}")
+    if unknown := [each for each in by if each not in BY]:
+        raise ValueError(f"by={unknown[0]!r}: steps are compared by {', '.join(BY)}")
     if not 0 < false_discoveries < 1:
         raise ValueError(f"false_discoveries={false_discoveries!r}: the rate lies between 0 and 1")
     sides = _Side.of(before), _Side.of(now)

@@ -300,7 +300,12 @@ def test_losses_of_both_sides_are_named():
 
 
 @pytest.mark.parametrize(
-    ("before", "by", "says"), [([], "op", "no steps"), (None, "weather", "compared by step, time")]
+    ("before", "by", "says"),
+    [
+        ([], "op", "no steps"),
+        (None, "weather", "by='weather': steps are compared by step, time"),
+        (None, ["op"], r"by=\['op'\]: steps are compared by step, time"),
+    ],
 )
 def test_what_cannot_be_compared(before, by, says):
     with pytest.raises(ValueError, match=says):

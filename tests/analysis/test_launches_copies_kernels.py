@@ -127,6 +127,8 @@ def test_kernels_by_op_shape_stream_and_whole_name(build):
 def test_what_kernels_cannot_be_counted_by(example):
     with pytest.raises(ValueError, match="by='colour': kernels are counted by name, whole_name, op, shape, stream"):
         kernels(example, by="colour")
+    with pytest.raises(ValueError, match=r"by=\['op'\]: kernels are counted by name,"):
+        kernels(example, by=["op"])
 
 
 def test_the_kernels_that_a_row_is_made_of(build):
