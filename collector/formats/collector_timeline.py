@@ -21,6 +21,7 @@ from collector.formats.profiler_dialect import SOURCE
 from collector.formats.step import RecordingSource, StepSource
 from collector.formats.stepstats_columns import labelled_capture, with_untimed
 from collector.formats.timeline_columns import STREAM, Place, TimelineColumns
+from collector.formats.timeline_side_rows import side_table
 from collector.protos import Activity
 from collector.protos.run_metadata_pb2 import RunMetadata
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
@@ -58,6 +59,8 @@ _DETAIL_WORDS = {
     "occupancy_percent": "occ_pct",
 }
 """An argument's name -> its word in a label; others are the same in both."""
+_WITHOUT_ARGUMENTS = "arguments of waits, memory operations and the like of a converted merged trace"
+"""The reason for slices whose arguments a message made of this trace does not have."""
 _NO_NAME = "(no name)"
 """The name of a slice whose node has none."""
 _NO_DETAILS = ("kernel", "op", "inputs", "bytes", "from", "to", "correlation", "waited_ns")
@@ -155,14 +158,28 @@ class CollectorTrace(StepSource):
             metadata.provenance.CopyFrom(self._provenance)
         return metadata
 
+    def lost_in_messages(self) -> Mapping[str, int]:
+        """See `StepSource`. A label states the name of a wait, a memory operation and the like, and nothing else."""
+        if self.is_recording or not self.has_more_columns:
+            return {}
+        of_tracks = [place is not None and side_table(split_prefix(place.device)[1]) != "" for place in self._places]
+        num_rows = int(np.array(of_tracks, bool)[self._found.track_numbers(self._rows)].sum())
+        num_rows -= self._provenance.unread.get(_WITHOUT_ARGUMENTS, 0)  # of a trace that is converted again
+        return {_WITHOUT_ARGUMENTS: num_rows} if num_rows > 0 else {}
+
     def _step_stats(self, rows: Numbers) -> StepStats:
         """The StepStats of some of the slices."""
         step = StepStats()
         devices: dict[str, DeviceStepStats] = {}
+        names = {place.device for place in self._places if place is not None}
+        graphs = {name for name in names if side_table(split_prefix(name)[1]) == "graph_launches"}
         for place, each in self._slices(rows):
             if place.device not in devices:
                 devices[place.device] = step.dev_stats.add(device=place.device)
             node = _node(each)
+            if place.device in graphs and each.category == "other":  # the others are nodes of graphs
+                node.activity.kind = Activity.GRAPH_LAUNCH
+                node.activity.graph_id = _id(each.arguments.get("graph")) or 0
             if place.thread_id is not None:
                 node.thread_id = place.thread_id
                 devices[place.device].thread_names[node.thread_id] = text(place.row)

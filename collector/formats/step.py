@@ -233,7 +233,7 @@ class StepSource:
     def run_metadata(self, origin: StepOrigin) -> RunMetadata:
         """The step as a message that may be changed, with what is stated of it besides in its provenance."""
         message = self.message()
-        for reason, count in origin.unread.items():
+        for reason, count in (*origin.unread.items(), *self.lost_in_messages().items()):
             message.provenance.unread[reason] += count  # so that whatever is made of the step says it, too
         if origin.rank is not None:
             message.provenance.rank = origin.rank
@@ -259,6 +259,10 @@ class StepSource:
 
     def unread(self) -> Mapping[str, int]:
         """Reason -> count: losses from when the file was made, which it states besides its message or recording."""
+        return {}
+
+    def lost_in_messages(self) -> Mapping[str, int]:
+        """Reason -> count: what the columns have, and a message made of the same file does not."""
         return {}
 
     def device_names(self) -> list[str]:
@@ -510,8 +514,6 @@ class Step(TracedStep):
 
         Its ledger states the parts of the file that could not be read, so that every answer does.
         """
-        from collector.recording.ledger import Ledger
-
         try:
             recording = self._source.recording()
         except InvalidFileError as error:  # damage that only reading the columns shows
@@ -519,7 +521,7 @@ class Step(TracedStep):
         if self._source.is_recording:
             unread = self.unread
         else:  # of which the columns may have parts that cannot be read
-            unread = Counter(Ledger.of(self.provenance).unread) + Counter(recording.ledger.unread)
+            unread = Counter(self.ledger.unread) + Counter(recording.ledger.unread)
         return recording.restated(ledger=replace(recording.ledger, unread=dict(unread))) if unread else recording
 
     @property
@@ -572,7 +574,8 @@ class Step(TracedStep):
             return replace(self.recording.ledger, unread=dict(self.unread))
         from collector.recording.ledger import Ledger
 
-        return Ledger.of(self.provenance)
+        stated = Ledger.of(self.provenance)
+        return replace(stated, unread=dict(Counter(stated.unread) - Counter(self._source.lost_in_messages())))
 
     @property
     def provenance(self) -> Provenance:

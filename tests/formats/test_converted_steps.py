@@ -143,6 +143,26 @@ def test_a_merged_file_of_one_rank_has_its_rows(step, tmp_path, layout):
     }
 
 
+@pytest.mark.parametrize("suffixes", [("json",), ("pb",), ("json", "json"), ("json", "pb")])
+def test_a_merged_trace_that_is_converted_states_the_arguments_that_it_does_not_have(step, tmp_path, suffixes):
+    for rank in range(2):
+        step.save(tmp_path / f"rank{rank}.gpurec")
+    collector.merge([tmp_path / f"rank{rank}.gpurec" for rank in range(2)], tmp_path / "merged.json")
+    merged = collector.load(tmp_path / "merged.json")
+    found = converted(merged, tmp_path, *suffixes)
+    recorded = merged.recording
+    rows = sum(len(getattr(recorded, table)) for table in ("synchronizations", "memory_operations", "graph_launches"))
+    lost = "arguments of waits, memory operations and the like of a converted merged trace"
+    (loss,) = (line for line in found.recording.ledger.losses() if line.startswith(lost))
+    assert loss.endswith(f": {rows}")
+    if suffixes[-1] == "json":
+        for table in ("kernels", "synchronizations", "memory_operations", "graph_launches"):
+            assert len(getattr(found.recording, table)) == len(getattr(recorded, table))
+        assert found.recording.graph_launches.graph_id.tolist() == recorded.graph_launches.graph_id.tolist()
+    for whole in (merged, merged.recording, converted(merged, tmp_path, "gpurec")):
+        assert not any(line.startswith(lost) for line in whole.ledger.losses())
+
+
 @pytest.mark.parametrize("suffix", ["pb", "pbtxt"])
 def test_a_message_of_several_processes_states_the_rows_that_it_does_not_have(step, tmp_path, suffix):
     """Names and labels say what calls and ops were, but not what a wait waited for; a wait is no op."""
