@@ -51,7 +51,8 @@ if TYPE_CHECKING:
     from collector.recording.annotation_details import Details
     from collector.recording.row_arguments import ArgumentColumn
 
-_STREAM = re.compile(r"Stream #([0-9]{1,9})\b")
+_STREAM = re.compile(r"Stream #(?:([0-9]{1,9})|memcpy)\b")
+"""Copies whose stream a step of TensorFlow does not state are a row of their own in our profiles."""
 _COPY = re.compile(r"Memcpy([HDAP])2([HDAP])")
 _PYTHON_FUNCTION = "$"
 """Prefix of the names of functions that the Python tracer recorded."""
@@ -149,8 +150,8 @@ class XprofDialect(ProfilerDialect):
 
     @cached_property
     def _track_streams(self) -> Numbers:
-        """The stream of each track, -1 for what is none."""
-        return per_place(self._track_threads, lambda name: int(found[1]) if (found := _STREAM.match(name)) else -1)
+        """The stream of each track, 0 for an unknown one, -1 for what is none."""
+        return per_place(self._track_threads, lambda name: int(found[1] or 0) if (found := _STREAM.match(name)) else -1)
 
     def kinds(self, rows: Numbers) -> npt.NDArray[np.integer]:
         """See `ProfilerDialect`."""

@@ -56,6 +56,7 @@ _COPY = re.compile(r"MEMCPY(kind \d+|\w+|<unknown>)|Memcpy(\w+)")
 _NUM_BYTES = re.compile(r"\b(?:bytes|size):(\d+)\b|\b(\d+) bytes\b")
 
 _ALL_STREAMS = "stream:all"
+_COPIES = "memcpy"
 _SIDE_ROWS = ("annotations", "graphs")
 """Rows of a GPU beside its streams: ranges of other programs' traces, and launches of graphs."""
 _TASK = re.compile(r"/job:([^/]+)/replica:\d+/task:(\d+)/")
@@ -174,6 +175,7 @@ class XSpaceWriter:
             details: what the recording states of its annotations; see `collector.timeline.op_arguments.op_details`.
         """
         objects = objects or {}
+        step, copies_alone = _with_copies_once(step)
         times = node_times(step)
         first_ns, last_ns = step_bounds(times) or (self.origin_ns, self.origin_ns)
         marked_steps = _marked_steps(step, times)
@@ -216,7 +218,12 @@ class XSpaceWriter:
             if gpu is None or row is None:  # the host, or TensorFlow's ops placed on a GPU: the time the host took
                 whose = owner or (split_prefix(device.device)[0].strip("/") if any(tasks) else "")
                 drawn, without = _add_threads(self._host, whose, device, place, part)
-            elif row in _SIDE_ROWS or _is_stream(row) or (gpu["prefix"], gpu["ordinal"]) not in with_streams:
+            elif (
+                row in _SIDE_ROWS
+                or _is_stream(row)
+                or (gpu["prefix"], gpu["ordinal"]) not in with_streams
+                or device.device in copies_alone
+            ):
                 plane = self._gpu(int(gpu["ordinal"]), owner or (gpu["prefix"].strip("/") if several else ""))
                 known = activities.get((gpu["prefix"], gpu["ordinal"]), {}).get(row, [])
                 if row in _SIDE_ROWS:
@@ -367,6 +374,43 @@ def _describe_device(built: Plane, row: ObjectRow) -> None:
         built.plane.stats.append(built.number(stat, row[column]))
 
 
+def _with_copies_once(step: StepStats) -> tuple[StepStats, set[str]]:
+    """The step without the copies of rows of copies that streams show, and the names of rows that have others.
+
+    TensorFlow's files may have copies in such a row alone.
+    """
+    gpus = [_GPU_DEVICE.fullmatch(device.device) for device in step.dev_stats]
+    copies: dict[tuple[str, str], Counter[tuple[str | int, ...]]] = {}
+    for device, gpu in zip(step.dev_stats, gpus, strict=True):
+        if gpu and gpu["row"] == _COPIES:
+            copies.setdefault((gpu["prefix"], gpu["ordinal"]), Counter()).update(map(_node_key, device.node_stats))
+    for device, gpu in zip(step.dev_stats, gpus, strict=True):
+        if gpu and _is_stream(gpu["row"] or "") and (own := copies.get((gpu["prefix"], gpu["ordinal"]))):
+            own.subtract(key for key in map(_node_key, device.node_stats) if key in own)
+    if not any(count > 0 for own in copies.values() for count in own.values()):
+        return step, set()
+    reduced = type(step)()
+    alone = set()
+    for device, gpu in zip(step.dev_stats, gpus, strict=True):
+        own = copies[gpu["prefix"], gpu["ordinal"]] if gpu and gpu["row"] == _COPIES else None
+        if own is None:
+            reduced.dev_stats.append(device)
+            continue
+        rest = reduced.dev_stats.add(device=device.device)
+        for node in device.node_stats:
+            if own[key := _node_key(node)] > 0:
+                own[key] -= 1
+                rest.node_stats.append(node)
+        if rest.node_stats:
+            alone.add(device.device)
+    return reduced, alone
+
+
+def _node_key(node: NodeExecStats) -> tuple[str | int, ...]:
+    times = (node.all_start_micros, node.all_start_nanos, node.all_end_rel_micros, node.all_end_rel_nanos)
+    return node.node_name, node.timeline_label, *times
+
+
 def _is_stream(row: str) -> bool:
     return row.startswith("stream:") and row != _ALL_STREAMS
 
@@ -437,7 +481,7 @@ def _add_stream(
             line.contents[content] = None
             built.put(events, name, times, stats)
             continue
-        copy = _COPY.match(activity) or _COPY.match(label)
+        copy = _COPY.match(activity or op) or _COPY.match(label)
         if activity.startswith("MEMSET") or copy:
             kind = (copy[1] or copy[2]) if copy else ""
             name = f"Memcpy{kind.replace('to', '2')}" if copy else "Memset"

@@ -37,6 +37,14 @@ def test_copies_that_are_under_memcpy_alone_are_copies(tmp_path):
     assert (row["compute_ns"], row["copy_ns"]) == (10_000, 6_000)
 
 
+def test_copies_that_are_under_memcpy_alone_are_in_a_profile(tmp_path):
+    devices = {f"{GPU}/stream:all": KERNELS, f"{GPU}/stream:7": [*KERNELS, COPIES[0]], f"{GPU}/memcpy": COPIES}
+    step_of(tmp_path, devices).save(tmp_path / "step.xplane.pb")
+    found = collector.load(tmp_path / "step.xplane.pb").recording
+    assert [each.name for each in found.kernels] == ["MatMul"]
+    assert sorted(found.memcpys.duration_ns.tolist()) == [1000, 5000]
+
+
 def test_copies_that_are_in_both_places_count_once(tmp_path):
     twice = [("MEMCPYDtoH", 1030, 5)] * 2  # of one time, on two streams
     devices = {f"{GPU}/stream:7": [*KERNELS, *COPIES], f"{GPU}/stream:8": [COPIES[1]]}
