@@ -173,7 +173,7 @@ def test_sums_are_not_asked_together_with_a_recording(model):
     [
         ["timeline", "FILE", "-o", "out.json"],
         ["timeline", "FILE", "-o", "out.pftrace"],
-        ["merge", "FILE", "FILE", "-o", "out.json"],
+        ["merge", "FILE", "-o", "out.json"],
         ["report", "FILE", "-o", "out.html"],
         ["compare", "FILE", "FILE"],
         ["stats", "FILE", "--question", "idle"],
