@@ -201,9 +201,7 @@ def test_a_process_traces_again_after_real_signals(gpu, tmp_path, step):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", collector.CollectorWarning)
             step()
-            began = time.perf_counter()
-            step()
-            whole = time.perf_counter() - began
+            whole = min(seconds_of(step) for _ in range(10))  # else a step that the machine held up counts
             for part in range(300):
                 try:
                     try:
@@ -217,6 +215,12 @@ def test_a_process_traces_again_after_real_signals(gpu, tmp_path, step):
     finally:
         signal.signal(signal.SIGALRM, before)
     assert interrupted > 100
+
+
+def seconds_of(function: Callable[[], None]) -> float:
+    began = time.perf_counter()
+    function()
+    return time.perf_counter() - began
 
 
 def _interrupt(*_: object) -> None:
