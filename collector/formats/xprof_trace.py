@@ -162,7 +162,7 @@ class XprofDialect(ProfilerDialect):
         is_cleared = has_cleared | _are(names, lambda name: name.startswith("Memset"))[index]
         is_copy = has_copied | _are(names, lambda name: name.startswith("Memcpy"))[index]
         work = np.where(is_cleared, MEMSET, np.where(is_copy, MEMCPY, KERNEL))
-        is_other_row = _are(self._track_threads, _OTHER_ROW.fullmatch)[tracks]
+        is_other_row = _are(self.host_rows, bool)[tracks]
         is_function = _are(names, lambda name: name.startswith(_PYTHON_FUNCTION))[index]
         is_call = found.has("correlation_id", rows) | _are(names, is_api_name)[index]
         # Waits and operations on memory have the correlation id of their call.

@@ -230,16 +230,21 @@ def test_kernels_whose_calls_were_all_removed_are_cut(gpu, tmp_path):
     assert recording.ledger.losses() == []
 
 
+def decoded_in_a_later_segment(recorder, gpu):
+    """The dump of a ring that closes its segment before the launches so far are decoded, and many more after that."""
+    recorder._source.cut()
+    gpu.synchronize()
+    for _ in range(20):
+        recorder._source.cut()
+    return Recording.load(recorder.dump().journal)
+
+
 def test_names_that_a_segment_cannot_tell_again_are_a_loss(gpu, tmp_path):
     with collector.record(keep="256KB", folder=tmp_path, strict=True) as recorder, collector.annotate("training"):
         for number in range(200):
             with collector.annotate(f"step {number} " + "of the loop " * 100):
                 gpu.launch("kernel")
-        recorder._source.cut()  # before the launches are decoded
-        gpu.synchronize()
-        for _ in range(20):
-            recorder._source.cut()
-        recording = Recording.load(recorder.dump().journal)
+        recording = decoded_in_a_later_segment(recorder, gpu)
     unnamed = sum(not kernel.annotation for kernel in recording.kernels)
     unmatched = recording.ledger.correlations_unmatched
     assert 0 < unmatched <= unnamed <= unmatched + recording.ledger.launches_cut
@@ -255,11 +260,7 @@ def test_a_time_in_the_future_costs_no_name(gpu, tmp_path):
         for number in range(3):
             with collector.annotate(f"step {number}"):
                 gpu.launch("kernel")
-        recorder._source.cut()  # before the launches are decoded
-        gpu.synchronize()
-        for _ in range(20):
-            recorder._source.cut()
-        recording = Recording.load(recorder.dump().journal)
+        recording = decoded_in_a_later_segment(recorder, gpu)
     assert recording.kernels.annotations() == ["step 0", "step 1", "step 2"]
     assert recording.ledger.correlations_unmatched == 0
 
