@@ -28,6 +28,7 @@ constexpr const char* kRangesRecorded = "capture_ranges_recorded";
 constexpr int64_t kLongestSettling = 5'000 * kMillisecond;  // of the work of a range that has ended
 constexpr int64_t kIdleWait = 100 * kMillisecond;        // CUPTI may deliver buffers shortly after a flush has returned
 constexpr int64_t kUnfinishedWait = 500 * kMillisecond;  // for work that is running when the journal is cut
+constexpr int64_t kLongestPause = 5 * kMillisecond;      // between two flushes, whose overheads a journal keeps
 // Of a session with a journal. CUPTI keeps a buffer as long as a record in it is unfinished, so that of a GPU that
 // always has work only full buffers come back: the larger they are, the more is missing in the journal of a killed
 // program.
@@ -432,23 +433,23 @@ bool Session::synchronize_contexts() const {
   return are_done;
 }
 
-template <typename AreMissing>
-void Session::flush(uint32_t forced, int64_t deadline_ns, int64_t patience_ns, AreMissing are_missing) {
-  const BufferPool* const pool = pools_.current();
+template <typename CountMissing>
+void Session::flush(uint32_t forced, int64_t deadline_ns, int64_t patience_ns, CountMissing count_missing) {
   library().cupti().ActivityFlushAll(forced);
-  uint64_t completed = pool->completed();
+  int64_t least_missing = count_missing();
   int64_t quiet_since = clock_ns(CLOCK_MONOTONIC);
-  for (int64_t pause = kMillisecond / 50; are_missing(); pause = std::min(2 * pause, kMillisecond)) {
+  for (int64_t pause = kMillisecond / 50; least_missing > 0; pause = std::min(2 * pause, kLongestPause)) {
     const int64_t now = clock_ns(CLOCK_MONOTONIC);
-    if (pool->completed() != completed) {
-      completed = pool->completed();
-      quiet_since = now;
-    }
     if (now > deadline_ns || now - quiet_since > patience_ns)
       return;  // CUPTI holds buffers back, e.g. of a running kernel or an idle thread
     sleep_ns(pause);
     // A buffer with an unfinished record comes back when the record is finished and it is full, or is flushed again.
     if (forced == 0) library().cupti().ActivityFlushAll(forced);
+    // Buffers that are requested and come back meanwhile are no progress: each flush fills one with its own overheads.
+    if (const int64_t missing = count_missing(); missing < least_missing) {
+      least_missing = missing;
+      quiet_since = clock_ns(CLOCK_MONOTONIC);
+    }
   }
 }
 
@@ -456,19 +457,19 @@ void Session::flush_finished(int64_t deadline_ns, int64_t patience_ns) {
   const BufferPool* const pool = pools_.current();
   const uint32_t session = number_.load(std::memory_order_relaxed);
   flush(0, deadline_ns, patience_ns,
-        [=, requested = pool->requested()] { return pool->outstanding(session, requested) > 0; });
+        [=, requested = pool->requested()] { return pool->outstanding(session, requested); });
 }
 
 // A forced flush also ends the records of unfinished work of other subscribers, who get no other record of it.
 void Session::flush_rest(int64_t deadline_ns) {
-  const auto are_missing = [pool = pools_.current(), session = number_.load(std::memory_order_relaxed)] {
-    return pool->outstanding(session) > 0;
+  const auto count_missing = [pool = pools_.current(), session = number_.load(std::memory_order_relaxed)] {
+    return pool->outstanding(session);
   };
   if (library().activity_api().subscriber() != nullptr) {
     flush_finished(deadline_ns, kIdleWait);
-    if (!are_missing()) return;
+    if (count_missing() == 0) return;
   }
-  flush(1, deadline_ns, kIdleWait, are_missing);
+  flush(1, deadline_ns, kIdleWait, count_missing);
 }
 
 std::optional<Capture> Session::stop(bool synchronize, int64_t timeout_ns, Holder holder) {
@@ -581,7 +582,7 @@ std::optional<JournalMark> Session::mark(Completeness wanted, bool synchronize, 
   } else {
     const auto is_out = [pool](const HeldBuffer& buffer) { return pool->is_out(buffer); };
     flush(0, deadline, wanted == Completeness::kCut ? kUnfinishedWait : kIdleWait,
-          [&] { return std::any_of(mark.held.begin(), mark.held.end(), is_out); });
+          [&]() -> int64_t { return std::count_if(mark.held.begin(), mark.held.end(), is_out); });
   }
   flusher_.count_dropped(library());
   mark.held = decode_thread_.bring_journal_up_to_date(mark.held, deadline, wanted >= Completeness::kCut);
@@ -643,10 +644,7 @@ void Session::close_capture_range_at(int64_t cupti_ns) {
   subscription_.disable(call_kinds());
   ranges.closed_ns = clock_ns(CLOCK_MONOTONIC);
   ranges.flushes = flusher_.flushes();
-  const BufferPool& pool = *pools_.current();
-  // A declined buffer never comes back, unless another one was handed out in its place.
-  const uint64_t declined = may_decline_.load(std::memory_order_relaxed) ? pool.declined() : 0;
-  ranges.buffers_requested = pool.requested() - declined;
+  ranges.buffers_requested = pools_.current()->requested();
   state_capture_ranges({{"range." + std::to_string(ranges.recorded) + ".end_ns", cupti_ns}});
 }
 
@@ -674,7 +672,8 @@ Session::Settling Session::settle_capture_range() {
   // What came back by a flush is decoded before the next one.
   const bool is_up_to_date = flusher_.flushes() >= ranges.flushes + 2;
   const bool is_complete =
-      watched && watched->outstanding == 0 && pools_.current()->completed() >= ranges.buffers_requested;
+      watched && watched->outstanding == 0 &&
+      pools_.current()->outstanding(number_.load(std::memory_order_relaxed), ranges.buffers_requested) == 0;
   const bool is_late = clock_ns(CLOCK_MONOTONIC) - ranges.closed_ns > kLongestSettling;
   if (!is_late && !(is_up_to_date && is_complete)) return Settling::kWaiting;
   subscription_.disable(ranges.work_kinds);

@@ -231,10 +231,10 @@ class Session {
   static void leave_at_exit();
   // Whether all work of the devices is done: no wait has failed.
   bool synchronize_contexts() const;
-  // Has CUPTI complete its buffers, and waits for those that are missing until the deadline at most, or until none has
-  // come back for `patience_ns`. Unless `forced`, CUPTI keeps the buffers in which a record is unfinished.
-  template <typename AreMissing>
-  void flush(uint32_t forced, int64_t deadline_ns, int64_t patience_ns, AreMissing are_missing) REQUIRES(control_);
+  // Has CUPTI complete its buffers, and waits for those that are missing until the deadline at most, or until none of
+  // them has come back for `patience_ns`. Unless `forced`, CUPTI keeps the buffers in which a record is unfinished.
+  template <typename CountMissing>
+  void flush(uint32_t forced, int64_t deadline_ns, int64_t patience_ns, CountMissing count_missing) REQUIRES(control_);
   // The same for the buffers that CUPTI has by now, without a forced flush.
   void flush_finished(int64_t deadline_ns, int64_t patience_ns) REQUIRES(control_);
   // The same for all buffers, also those with unfinished records.

@@ -149,6 +149,7 @@ AT_EDGES = {
     "launches_without_kernel",
     "kernels_without_launch",
     "invalid_timestamps",
+    "unfinished",
 }
 
 
