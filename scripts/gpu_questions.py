@@ -37,6 +37,7 @@ sys.path.insert(0, str(ROOT / "scripts" / "card"))
 
 import clock_questions  # noqa: E402
 import cost_questions  # noqa: E402
+import detach_questions  # noqa: E402
 import fault_questions  # noqa: E402
 import flush_questions  # noqa: E402
 import graph_questions  # noqa: E402
@@ -97,6 +98,7 @@ QUESTIONS: dict[str, Question] = {
     "call_costs": Question(
         "What the calls of an annotation cost", cost_questions.call_costs, 10, cost_questions.PARTS, False
     ),
+    "detach": Question("What a client leaves behind", detach_questions.detach, 30, detach_questions.PARTS, False),
     "graphs": Question("Callbacks and ids of CUDA graphs", graph_questions.graphs, 12, graph_questions.PARTS),
     "strides": Question("Sizes of records", record_questions.strides, 15),
     "kinds": Question(

@@ -436,7 +436,8 @@ PEERS = "--only 'kineto, CUDA' --only 'kineto, CPU + CUDA' --only 'proton, tree'
 SMALL = ("--simulated", "--launches", "1000", "--rounds", "2")
 ONCE = ("--simulated", "--launches", "1000", "--rounds", "1")
 FIRST_QUESTIONS = (
-    "machine", "flush", "peer_copies", "hang", "sticky", "clocks", "threads", "call_costs", "graphs", "strides",
+    "machine", "flush", "peer_copies", "hang", "sticky", "clocks", "threads", "call_costs", "detach", "graphs",
+    "strides",
 )  # fmt: skip
 """What the collector's design depends on and no documentation says."""
 STEPS: dict[str, tuple[Step, float]] = {

@@ -183,6 +183,15 @@ def test_the_calls_of_an_annotation_have_a_cost(ask):
 
 
 @pytest.mark.slow
+def test_sessions_that_detach_at_their_end_follow_one_another(ask):
+    answers, text = ask("detach")
+    assert text.count("cuptiFinalize returned {'0 (SUCCESS)': 30}") == 1
+    for part in ("again and again", "again and again, at the end of a call"):
+        assert answers["detach"][part] == {"cycles": 5, "incomplete": 0}
+    assert text.count("cuptiFinalize returned {'0 (SUCCESS)': 5}") == 2
+
+
+@pytest.mark.slow
 def test_every_libcupti_below_a_folder_is_tried(ask, tmp_path):
     folder = tmp_path / "libraries"
     (folder / "works").mkdir(parents=True)
@@ -311,10 +320,11 @@ def test_what_the_design_depends_on_is_asked_first(load_script):
         "clocks",
         "threads",
         "call_costs",
+        "detach",
         "graphs",
         "strides",
     ]
-    assert names[:10] == first == list(load_script("gpu_report").FIRST_QUESTIONS)
+    assert names[:11] == first == list(load_script("gpu_report").FIRST_QUESTIONS)
 
 
 def test_an_unknown_question_is_named(ask):
