@@ -196,13 +196,14 @@ void DecodeThread::drain() {
 }
 
 void DecodeThread::decode(const CompletedBuffer& buffer) {
+  const uint64_t of_flushes = decoder_->counts().of_flushes;
   try {
     decoder_->decode(buffer.data, buffer.valid);
   } catch (const std::bad_alloc&) {
     out_of_memory_bytes_ += buffer.valid;
   }
   if (budget_.is_set()) note_costs();
-  if (!flusher_.has_journal()) return;
+  if (!flusher_.has_journal() || decoder_->counts().of_flushes != of_flushes) return;
   name_devices();
   write_all_to_journal();
   cut_journal_if_due();
@@ -240,7 +241,8 @@ void DecodeThread::keep_budget() {
 // The program has initialised CUDA before it can cause a record. A killed program's journal needs the names before the
 // end. The calls appear in the trace; OwnCalls removes them.
 void DecodeThread::name_devices() {
-  if (has_named_devices_ || decoder_->counts().records == 0) return;
+  const DecodeCounts& counts = decoder_->counts();
+  if (has_named_devices_ || counts.records == counts.of_flushes) return;
   has_named_devices_ = true;
   calling_thread_id_ = static_cast<uint32_t>(::syscall(SYS_gettid));
   try {

@@ -30,6 +30,14 @@ Decoder::Decoder(const cupti::Library& library, store::Store& store, uint64_t fi
 }
 
 void Decoder::decode(uint8_t* data, size_t valid) {
+  if (is_of_flush(data, valid)) {
+    constexpr auto kOverhead = static_cast<uint32_t>(ActivityKind::kOverhead);
+    const size_t records = valid / strides_[kOverhead];
+    counts_.records += records;
+    counts_.of_flushes += records;
+    counts_.by_kind[kOverhead] += records;
+    return;
+  }
   if (const cupti::TickScale* const scale = library_.clock().scale()) {
     decode(data, valid, Ticks{*scale});
   } else {
@@ -68,6 +76,23 @@ void Decoder::decode(uint8_t* data, size_t valid, const Times& times) {
     at += bytes;
   }
   counts_.bytes_unparsed += valid - at;
+}
+
+bool Decoder::is_of_flush(const uint8_t* data, size_t valid) const {
+  constexpr auto kOverhead = static_cast<uint32_t>(ActivityKind::kOverhead);
+  const size_t stride = strides_[kOverhead];
+  if (stride == 0 || valid == 0 || valid % stride != 0) return false;
+  bool has_flush = false;
+  for (size_t at = 0; at < valid; at += stride) {
+    const auto& overhead = *reinterpret_cast<const cupti::Overhead*>(data + at);
+    if (overhead.kind != kOverhead) return false;
+    const auto kind = static_cast<cupti::OverheadKind>(overhead.overheadKind);
+    if (kind != cupti::OverheadKind::kCuptiBufferFlush && kind != cupti::OverheadKind::kActivityBufferRequest) {
+      return false;
+    }
+    has_flush = has_flush || kind == cupti::OverheadKind::kCuptiBufferFlush;
+  }
+  return has_flush;
 }
 
 bool Decoder::is_of_earlier_session(uint32_t kind, const uint8_t* record) const {

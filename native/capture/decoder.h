@@ -14,6 +14,7 @@ namespace collector::capture {
 struct DecodeCounts {
   uint64_t records = 0;         // all records that were stepped over
   uint64_t unknown_kinds = 0;   // ... of them, of kinds that were not enabled: stepped over, not kept
+  uint64_t of_flushes = 0;      // ... of them, overheads of flushes in buffers of their own: not kept
   uint64_t bytes_unparsed = 0;  // ends of buffers given up: the library could not step, or the record was truncated
   KindCounts by_kind{};         // of the records
 };
@@ -34,6 +35,9 @@ class Decoder {
  private:
   template <typename Times>
   void decode(uint8_t* data, size_t valid, const Times& times);
+  // Whether a buffer has nothing but overheads of a flush, as on an H100 after each flush of ours. They delay no thread
+  // of the program, and would fill the journal of one that does nothing.
+  bool is_of_flush(const uint8_t* data, size_t valid) const;
   bool is_of_earlier_session(uint32_t kind, const uint8_t* record) const;
   // The bytes from a record of unknown stride, at the start of `rest`, to the next; 0 ends the buffer.
   size_t ask_for_stride(uint8_t* rest, size_t num_bytes);

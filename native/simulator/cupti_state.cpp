@@ -59,7 +59,7 @@ Result Simulator::flush(bool forced) {
   complete_due(forced);
   const bool requests_next = has_enabled() && faults.strikes(Fault::kEarlyRequest);
   buffers.flush(forced ? all_buffers() : complete_buffers(), forced, requests_next);
-  if (int64_t duration_ns = 0; faults.strikes(Fault::kFlushOverhead, &duration_ns)) overheads_of_flush(duration_ns);
+  overheads_of_flush();
   if (faults.strikes(Fault::kHeldFlush)) {
     while (faults.armed(Fault::kHeldFlush)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }

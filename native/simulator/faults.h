@@ -39,7 +39,6 @@ enum class Fault : size_t {
   kPoolExhausted,
   kOtherDriverNumbers,
   kLostWhenDisabled,
-  kFlushOverhead,
   kEarlyRequest,
   kFailedKernel,
   kHeldFlush,
@@ -86,8 +85,6 @@ inline constexpr FaultRow kFaults[] = {
     {"other_driver_numbers", "difference", 100, true,
      "the driver's numbers of contexts and streams differ from CUPTI's"},
     {"lost_when_disabled", "", 0, true, "work that has not finished when its kind is disabled is not recorded"},
-    {"flush_overhead", "nanoseconds", 60'000, true,
-     "the next flush returns an overhead of this one and of a buffer request, as on a GPU"},
     {"early_request", "", 0, true,
      "a flush requests the next buffer of a thread when it returns the last one, while a kind is enabled, as a forced "
      "flush did on an H100"},

@@ -477,7 +477,8 @@ void Simulator::overhead(uint32_t overhead_kind, int64_t duration_ns) {
   write(record, buffer_of(here));
 }
 
-void Simulator::overheads_of_flush(int64_t duration_ns) {
+void Simulator::overheads_of_flush() {
+  constexpr int64_t kDuration = 60'000;
   constexpr uint32_t kBufferFlush = 65536;
   constexpr uint32_t kBufferRequest = 458752;
   if (!enabled(ActivityKind::kOverhead)) return;
@@ -488,8 +489,8 @@ void Simulator::overheads_of_flush(int64_t duration_ns) {
     row.object_kind = static_cast<uint8_t>(cupti::ObjectKind::kThread);
     row.process_id = static_cast<uint32_t>(pid);
     row.thread_id = worker_thread_id_.load(std::memory_order_relaxed);
-    row.start_ns = kind == kBufferFlush ? start : start + duration_ns;
-    row.end_ns = row.start_ns + duration_ns;
+    row.start_ns = kind == kBufferFlush ? start : start + kDuration;
+    row.end_ns = row.start_ns + kDuration;
     const auto record = record_of<cupti::Overhead>(row);
     buffers.append_late(&record, strides_[record.kind]);
   }

@@ -276,7 +276,7 @@ class Simulator {
   // A kernel has failed: nothing on the devices ends any more, and what the client does not have yet loses its times.
   void fail(uint32_t code);
   void forget_times(RecordBuffer& buffer);
-  void overheads_of_flush(int64_t duration_ns);
+  void overheads_of_flush();
   void work();
   void wake();
   int64_t& stream_tail(uint32_t context, uint32_t stream) REQUIRES(device_mutex_) { return tails_[{context, stream}]; }

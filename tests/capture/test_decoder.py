@@ -165,9 +165,13 @@ def synchronization(cuda: int) -> bytes:
     return record(length, *fields)
 
 
-def overhead(cuda: int, *, object_kind: int = 2) -> bytes:
+INSTRUMENTATION, BUFFER_FLUSH, BUFFER_REQUEST = 131072, 65536, 458752
+"""Kinds of overheads."""
+
+
+def overhead(cuda: int, *, kind: int = INSTRUMENTATION, object_kind: int = 2) -> bytes:
     length = strides(cuda)["overhead"]
-    fields = [(0, "I", 17), (4, "I", 65536), (8, "I", object_kind), (12, "I", 21), (16, "I", 22), (20, "I", 23)]
+    fields = [(0, "I", 17), (4, "I", kind), (8, "I", object_kind), (12, "I", 21), (16, "I", 22), (20, "I", 23)]
     fields += [(24, "Q", 50), (32, "Q", 60)]
     if cuda >= 12030:
         fields += [(40, "I", 14)]
@@ -342,6 +346,29 @@ def test_only_a_variable_s_name_is_followed(memory_kind: int, name: str) -> None
 def test_overhead_objects_are_told_apart(object_kind: int, expected: dict[str, int]) -> None:
     found = row(_native.decode_buffer(overhead(13050, object_kind=object_kind), 13050), "overheads")
     assert {name: found[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize("cuda", [12000, 12030, 13050])
+@pytest.mark.parametrize(
+    ("kinds", "kept"),
+    [
+        ((BUFFER_FLUSH, BUFFER_REQUEST), 0),
+        ((BUFFER_FLUSH, BUFFER_REQUEST) * 3, 0),
+        ((BUFFER_REQUEST,), 1),
+        ((BUFFER_FLUSH, INSTRUMENTATION), 2),
+    ],
+)
+def test_a_buffer_of_overheads_of_flushes_has_no_rows(cuda: int, kinds: tuple[int, ...], kept: int) -> None:
+    """On an H100 each flush fills one; a request delays the program's thread, and other overheads do."""
+    decoded = _native.decode_buffer(b"".join(overhead(cuda, kind=kind) for kind in kinds), cuda)
+    assert len(decoded["tables"]["overheads"]["start_ns"]) == kept
+    assert decoded["counters"]["records_decoded"] == len(kinds)
+    assert decoded["counters"]["bytes_unparsed"] == 0
+
+
+def test_a_flush_beside_work_is_kept() -> None:
+    buffer = kernel(13000, start=100, end=200) + overhead(13000, kind=BUFFER_FLUSH)
+    assert len(_native.decode_buffer(buffer, 13000)["tables"]["overheads"]["start_ns"]) == 1
 
 
 ADDED_BY_ATTRIBUTION = {

@@ -356,7 +356,6 @@ def test_buffers_that_come_after_the_flush_returned(gpu: SimulatedGpu) -> None:
 @pytest.mark.parametrize("streams", [False, True], ids=["in memory", "streamed"])
 def test_overheads_of_the_end_are_not_of_the_step(gpu: SimulatedGpu, tmp_path: Path, streams: bool) -> None:
     """On an H100 the flushes at the end of a session were overheads after it, which the ledger took for losses."""
-    gpu.inject("flush_overhead")
     with collector.trace(journal=tmp_path / "run.journal" if streams else None, stream=streams) as step:
         launch_some(gpu, 10)
         gpu.overhead(ACTIVITY_BUFFER_REQUEST, 1000)
