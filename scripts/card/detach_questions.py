@@ -29,6 +29,8 @@ KINDS = {
     "overheads": ("OVERHEAD",),
     "external ids": ("EXTERNAL_CORRELATION",),
     "kernels and runtime calls": ("CONCURRENT_KERNEL", "RUNTIME"),
+    "kernels and driver calls": ("CONCURRENT_KERNEL", "DRIVER"),
+    "everything but runtime calls": tuple(kind for kind in EVERYTHING if kind != "RUNTIME"),
     "everything but driver calls": tuple(kind for kind in EVERYTHING if kind != "DRIVER"),
     "everything": EVERYTHING,
 }

@@ -185,7 +185,7 @@ def test_the_calls_of_an_annotation_have_a_cost(ask):
 @pytest.mark.slow
 def test_sessions_that_detach_at_their_end_follow_one_another(ask):
     answers, text = ask("detach")
-    assert text.count("cuptiFinalize returned {'0 (SUCCESS)': 30}") == 1
+    assert text.count("cuptiFinalize returned {'0 (SUCCESS)': 36}") == 1
     for part in ("again and again", "again and again, at the end of a call"):
         assert answers["detach"][part] == {"cycles": 5, "incomplete": 0}
     assert text.count("cuptiFinalize returned {'0 (SUCCESS)': 5}") == 2
