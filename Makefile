@@ -125,7 +125,10 @@ $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	$(BIN)/$(PIP_INSTALL) $(BUILD_SETTINGS) -e '.[test,dev]'
 	@touch $@ $(VENV)/.installed $(VENV)/.test
 
+# With the bytecode that pip writes for packages which are not editable: tests start Python hundreds of times, also where
+# PYTHONDONTWRITEBYTECODE is set.
 environment: $(VENV)/.dev $(VENV)/.test ## Build the package and install all that tests and lint need
+	$(BIN)/python -m compileall -q -j $(JOBS) collector
 
 $(PROTOS)/.installed:
 	$(call create_venv,$(PROTOS))
@@ -167,7 +170,7 @@ protobuf-ends: .venv-protobuf-4.21.6/.installed .venv-protobuf-7/.installed buil
 # The package with the extensions that are built already: they depend on no version of protobuf.
 .PHONY: build/protobuf
 build/protobuf: $(VENV)/.test
-	@rm -rf $@ && mkdir -p $@ && cp -r collector $@/
+	@rm -rf $@ && mkdir -p $@ && cp -rp collector $@/
 	@cp $$($(BIN)/python -c 'import glob, sysconfig; print(*glob.glob(sysconfig.get_path("platlib") + "/collector/*.so"))') $@/collector/
 
 .venv-protobuf-%/.installed:
@@ -234,7 +237,7 @@ endef
 define overlay
 	$(call configure,build/$(1),$(2))
 	$(CMAKE) --build build/$(1) -j $(JOBS)
-	@rm -rf build/$(1)/site && mkdir build/$(1)/site && cp -r collector build/$(1)/site/
+	@rm -rf build/$(1)/site && mkdir build/$(1)/site && cp -rp collector build/$(1)/site/
 	@$(CMAKE) --install build/$(1) --prefix build/$(1)/site >/dev/null
 	@echo 'import sys; sys.meta_path[:] = [f for f in sys.meta_path if type(f).__name__ != "ScikitBuildRedirectingFinder"]' \
 	  >build/$(1)/site/sitecustomize.py
