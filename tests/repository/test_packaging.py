@@ -168,9 +168,10 @@ def test_the_capture_library_exports_its_own_symbols_alone_and_is_never_unmapped
 
 @pytest.mark.slow
 def test_wheel_works_in_an_environment_of_its_own(distributions: tuple[Path, Path], tmp_path: Path) -> None:
-    venv.create(tmp_path / "venv", with_pip=True)
+    venv.create(tmp_path / "venv", symlinks=True)
     python = tmp_path / "venv/bin/python"
-    installed = run(python, "-m", "pip", "install", "--quiet", distributions[1], cwd=tmp_path)
+    into = (sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-compile")
+    installed = run(*into, distributions[1], cwd=tmp_path)
     assert installed.returncode == 0, installed.stderr
     imported = run(python, "-W", "error", "-c", "import collector; print(collector.__file__)", cwd=tmp_path)
     assert imported.returncode == 0, imported.stderr
