@@ -64,14 +64,17 @@ def datafusion_rows(dataset: Dataset) -> Rows:
 
 def sorted_rows(rows: Iterable[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
     """Rows as tuples in the order of the names of their columns, sorted; figures with a fraction to nine digits."""
-    plain = [tuple(_plain(row[name]) for name in sorted(row)) for row in rows]
-    return sorted(plain, key=lambda row: [(value is not None, str(type(value)), value) for value in row])
+    # Rows can be hundreds of thousands. Equal ones have equal texts, and texts of any types can be sorted.
+    return sorted([tuple([_plain(row[name]) for name in sorted(row)]) for row in rows], key=repr)
+
+
+_PLAIN = {bool, int, str, type(None)}
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, bool) or value is None or isinstance(value, str):
+    if type(value) in _PLAIN:
         return value
-    return float(f"{value:.9g}") if isinstance(value, float) else int(value)
+    return float(f"{value:.9g}") + 0.0 if isinstance(value, float) else int(value)  # no zero has a sign
 
 
 def native_rows(dataset: Dataset, columns: Mapping[str, list[str]]) -> Rows:
@@ -82,12 +85,13 @@ def native_rows(dataset: Dataset, columns: Mapping[str, list[str]]) -> Rows:
         columns: of each view.
     """
     found: Rows = {}
+    recordings = [step.recording for step in dataset]
     for name, question in QUESTIONS.items():
         if question.of_ranks or name == "steps":
             continue
         rows = []
-        for key, step in zip(dataset.keys, dataset, strict=True):
-            rows += [{**key._asdict(), **row} for row in question.ask(step.recording)]
+        for key, recording in zip(dataset.keys, recordings, strict=True):
+            rows += [{**key._asdict(), **row} for row in question.ask(recording)]
         for view in {f"answer_{name}", f"computed_{name}"} & columns.keys():
             found[view] = sorted_rows({column: _known(row[column]) for column in columns[view]} for row in rows)
     return found
