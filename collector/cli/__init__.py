@@ -235,7 +235,10 @@ class _Version(argparse.Action):
 
 
 def command_parser(given: Sequence[str] = ()) -> _Parser:
-    """The parser of the command, with the one subcommand that ``given`` asks for, or with all of them."""
+    """The parser of the command, with the one subcommand that ``given`` asks for, or with all of them.
+
+    The version alone needs none of them.
+    """
     parser = _Parser(
         prog="collector",
         description="Trace the work of a GPU, and inspect traces.",
@@ -246,7 +249,7 @@ def command_parser(given: Sequence[str] = ()) -> _Parser:
     added = parser.add_subparsers(dest="subcommand", metavar="COMMAND", required=True, parser_class=_Parser)
     asked_for = next((word for word in given if not word.startswith("-")), None)
     names = subcommands()
-    for name in [asked_for] if asked_for in names else names:
+    for name in [] if list(given) == ["--version"] else [asked_for] if asked_for in names else names:
         module = _load(name)
         text = (module.__doc__ or "").strip()
         subparser = added.add_parser(
