@@ -444,7 +444,7 @@ STEPS: dict[str, tuple[Step, float]] = {
     "build": (build, 80),
     "peers": (
         benchmark(
-            "overhead", "What tracing costs, beside other collectors", *SMALL, result="peers", launches_alone=True,
+            "overhead", "What tracing costs, beside other collectors", *ONCE, result="peers", launches_alone=True,
             options=f"--launches 50000 --rounds 2 {OURS} {PEERS}",
         ), 120,
     ),
@@ -508,12 +508,12 @@ STEPS: dict[str, tuple[Step, float]] = {
             "nvtx", "What an NVTX range costs", "--turns", "2000", "--rounds", "2", takes_seconds=False, has_json=False,
         ), 30,
     ),
-    "sessions": (benchmark("sessions", "Starting, stopping, and what short sessions miss", *SMALL), 60),
+    "sessions": (benchmark("sessions", "Starting, stopping, and what short sessions miss", *ONCE), 60),
     "killed": (
         benchmark("killed", "What a killed program leaves", "--simulated", "--launches", "100000", "--rounds", "1"), 45,
     ),
-    "memory": (benchmark("memory", "Memory", *SMALL), 60),
-    "budget": (benchmark("budget", "What leaving out kinds of records saves", *SMALL), 60),
+    "memory": (benchmark("memory", "Memory", *ONCE), 60),
+    "budget": (benchmark("budget", "What leaving out kinds of records saves", *ONCE), 60),
     "decode": (
         benchmark(
             "decode", "Decoding and callbacks", "--seconds", "0.05", "--launches", "5000", takes_seconds=False
