@@ -164,8 +164,9 @@ PROTOBUF_TESTS := tests/stepstats/test_protos.py tests/stepstats/test_stepstats.
   $(patsubst %,tests/profiler/test_profiler_%.py,adapters bad_input checkpoint live_graph node_fields pprof programs questions recorded)
 
 protobuf-ends: .venv-protobuf-4.21.6/.installed .venv-protobuf-7/.installed build/protobuf ## Message tests with the oldest and newest protobuf
-	PYTHONSAFEPATH=1 PYTHONPATH=$(CURDIR)/build/protobuf .venv-protobuf-4.21.6/bin/pytest -q -p no:cacheprovider $(PROTOBUF_TESTS)
-	PYTHONSAFEPATH=1 PYTHONPATH=$(CURDIR)/build/protobuf .venv-protobuf-7/bin/pytest -q -p no:cacheprovider $(PROTOBUF_TESTS)
+	printf '%s\n' 4.21.6 7 | PYTHONSAFEPATH=1 PYTHONPATH=$(CURDIR)/build/protobuf xargs -P $(JOBS) -I VERSION sh -c \
+	  '.venv-protobuf-VERSION/bin/pytest -q -p no:cacheprovider $(PROTOBUF_TESTS) >build/protobuf/VERSION.log 2>&1; \
+	   status=$$?; echo "protobuf VERSION:"; cat build/protobuf/VERSION.log; exit $$status'
 
 # The package with the extensions that are built already: they depend on no version of protobuf.
 .PHONY: build/protobuf
@@ -173,9 +174,12 @@ build/protobuf: $(VENV)/.test
 	@rm -rf $@ && mkdir -p $@ && cp -rp collector $@/
 	@cp $$($(BIN)/python -c 'import glob, sysconfig; print(*glob.glob(sysconfig.get_path("platlib") + "/collector/*.so"))') $@/collector/
 
-.venv-protobuf-%/.installed:
-	$(call create_venv,.venv-protobuf-$*)
-	.venv-protobuf-$*/bin/$(PIP_INSTALL) 'protobuf==$(if $(findstring .,$*),$*,$*.*)' numpy rich hypothesis pytest pytest-timeout
+# Without a pip of its own, which takes longer than the packages.
+.venv-protobuf-%/.installed: | $(BIN)/python
+	@echo "creating .venv-protobuf-$*"
+	@$(BIN)/python -m venv --without-pip .venv-protobuf-$*
+	$(BIN)/python -m pip --python .venv-protobuf-$* install --quiet 'protobuf==$(if $(findstring .,$*),$*,$*.*)' \
+	  numpy rich hypothesis pytest pytest-timeout
 	@touch $@
 
 # What can only be seen beside the frameworks themselves; elsewhere these tests skip. TensorFlow and PyTorch want a venv each.
