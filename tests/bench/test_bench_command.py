@@ -5,9 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import re
-import subprocess
 import sys
 
 import numpy as np
@@ -17,9 +15,10 @@ from report_pages import page_of
 from collector.bench.benchmark_report import Report
 from collector.cli import main
 
-pytest.importorskip("scipy")
+pytest.importorskip("scipy.stats")  # imported before any run of pytest in this process, which drops its imports
 
 pytestmark = pytest.mark.simulator
+pytest_plugins = ["pytester"]
 
 FILE = """
 from collector import bench
@@ -418,30 +417,34 @@ def test_idle(gpu_benchmark):
 """
 
 
-def run_pytest(folder, *options, **variables):
-    """The exit status and the output of pytest with the fixture alone."""
-    command = [sys.executable, "-m", "pytest", "-p", "collector.bench.pytest_fixture", "-p", "no:cacheprovider", "-q"]
-    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "COLUMNS": "200", **variables}
-    done = subprocess.run(
-        [*command, *options], cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )  # fmt: skip
-    return done.returncode, done.stdout
+def run_pytest(pytester, *options, **variables):
+    """The exit status and the output of pytest with the fixture alone.
+
+    Without xdist it runs in this process: scipy's import takes most of the time of a run.
+    """
+    run = pytester.runpytest_subprocess if "xdist" in options else pytester.runpytest_inprocess
+    with pytest.MonkeyPatch.context() as environment:
+        for name, value in {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "COLUMNS": "200", **variables}.items():
+            environment.setenv(name, value)
+        quiet = ("-q", "-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning")
+        result = run("-p", "collector.bench.pytest_fixture", "-p", "no:cacheprovider", *quiet, *options)
+    return result.ret, result.stdout.str()
 
 
 @pytest.mark.slow
-def test_the_fixture_holds_tests_against_stored_baselines(tmp_path):
-    (tmp_path / "test_it.py").write_text(TEST_FILE)
+def test_the_fixture_holds_tests_against_stored_baselines(pytester):
+    (pytester.path / "test_it.py").write_text(TEST_FILE)
 
     def run(mean_ns, *options):
-        return run_pytest(tmp_path, *options, MEAN_NS=str(mean_ns))
+        return run_pytest(pytester, *options, MEAN_NS=str(mean_ns))
 
     status, printed = run(10_000, "--gpu-benchmark-save=base")
     assert status == 1
     assert "1 failed, 1 passed" in printed
     assert "arm 'idle': it launches nothing" in printed
-    assert [path.name for path in (tmp_path / "base").iterdir()] == ["test_it.py_test_kernel.json"]
+    assert [path.name for path in (pytester.path / "base").iterdir()] == ["test_it.py_test_kernel.json"]
     run(10_050, "--gpu-benchmark-save=base", "-k", "test_kernel")
-    assert len(Report.load(tmp_path / "base" / "test_it.py_test_kernel.json").comparison.run_rounds) == 2
+    assert len(Report.load(pytester.path / "base" / "test_it.py_test_kernel.json").comparison.run_rounds) == 2
     assert "1 failed, 1 passed" in run(10_100, "--gpu-benchmark-baseline=base")[1]
     status, printed = run(12_000, "--gpu-benchmark-baseline=base", "-k", "test_kernel")
     assert status == 1
@@ -461,19 +464,19 @@ def test_the_fixture_holds_tests_against_stored_baselines(tmp_path):
 
 
 @pytest.mark.slow
-def test_folders_of_reports_are_those_where_pytest_began(tmp_path):
-    (tmp_path / "test_it.py").write_text("""
+def test_folders_of_reports_are_those_where_pytest_began(pytester):
+    (pytester.path / "test_it.py").write_text("""
 def test_moves(gpu_benchmark, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     gpu_benchmark(lambda: 5.0, clock="returned", max_rounds=30)
 """)
-    status, printed = run_pytest(tmp_path, "--gpu-benchmark-save=base")
+    status, printed = run_pytest(pytester, "--gpu-benchmark-save=base")
     assert status == 0, printed
-    assert [path.name for path in (tmp_path / "base").iterdir()] == ["test_it.py_test_moves.json"]
-    status, printed = run_pytest(tmp_path, "--gpu-benchmark-baseline=base")
+    assert [path.name for path in (pytester.path / "base").iterdir()] == ["test_it.py_test_moves.json"]
+    status, printed = run_pytest(pytester, "--gpu-benchmark-baseline=base")
     assert status == 0
     assert "not compared" not in printed
-    status, printed = run_pytest(tmp_path, "--gpu-benchmark-save=test_it.py/base")
+    status, printed = run_pytest(pytester, "--gpu-benchmark-save=test_it.py/base")
     assert status == 1
     assert "the report of test_it.py::test_moves cannot be stored: " in printed
     assert "Traceback" not in printed
@@ -493,13 +496,13 @@ def test_arms(gpu_benchmark):
 
 
 @pytest.mark.slow
-def test_an_arm_without_a_baseline_is_named_and_enters_the_stored_report(tmp_path):
-    (tmp_path / "test_it.py").write_text(ARMS_FILE)
-    file = tmp_path / "base" / "test_it.py_test_arms.json"
+def test_an_arm_without_a_baseline_is_named_and_enters_the_stored_report(pytester):
+    (pytester.path / "test_it.py").write_text(ARMS_FILE)
+    file = pytester.path / "base" / "test_it.py_test_arms.json"
     place = "base/test_it.py_test_arms.json: test_arms"
 
     def run(option, arms, **variables):
-        status, printed = run_pytest(tmp_path, option, ARMS=arms, **variables)
+        status, printed = run_pytest(pytester, option, ARMS=arms, **variables)
         return status, [
             line for line in printed.splitlines() if line.startswith(("base/", "=")) and "passed" not in line
         ]
@@ -545,30 +548,30 @@ def test_mm(gpu_benchmark, shape):
 
 
 @pytest.mark.slow
-def test_tests_whose_ids_give_one_file_name_have_a_file_each(tmp_path):
-    (tmp_path / "a").mkdir()
-    (tmp_path / "a" / "test_b.py").write_text(NAMED_FILE.format(shapes=["1,2", "1_2"], mean_ns=5_000))
-    (tmp_path / "a_test_b.py").write_text(NAMED_FILE.format(shapes=["1,2"], mean_ns=20_000))
+def test_tests_whose_ids_give_one_file_name_have_a_file_each(pytester):
+    (pytester.path / "a").mkdir()
+    (pytester.path / "a" / "test_b.py").write_text(NAMED_FILE.format(shapes=["1,2", "1_2"], mean_ns=5_000))
+    (pytester.path / "a_test_b.py").write_text(NAMED_FILE.format(shapes=["1,2"], mean_ns=20_000))
     for runs in (1, 2):
-        status, printed = run_pytest(tmp_path, "a", "a_test_b.py", "--gpu-benchmark-save=base")
+        status, printed = run_pytest(pytester, "a", "a_test_b.py", "--gpu-benchmark-save=base")
         assert (status, "replaced" in printed) == (0, False)
-        found = {file.name: Report.load(file).comparison for file in (tmp_path / "base").iterdir()}
+        found = {file.name: Report.load(file).comparison for file in (pytester.path / "base").iterdir()}
         assert len(found) == 3
         assert "a_test_b.py_test_mm_1_2_.json" in found
         medians = sorted(round(each.arms["call"].median_ns.estimate, -3) for each in found.values())
         assert medians == [5_000, 5_000, 20_000]
         assert [len(each.runs("call")) for each in found.values()] == [runs] * 3
     for name in ("a/test_b.py", "a_test_b.py"):
-        assert run_pytest(tmp_path, name, "--gpu-benchmark-baseline=base")[0] == 0
-        status, printed = run_pytest(tmp_path, name, "--gpu-benchmark-baseline=base", SLOWER="1.2")
+        assert run_pytest(pytester, name, "--gpu-benchmark-baseline=base")[0] == 0
+        status, printed = run_pytest(pytester, name, "--gpu-benchmark-baseline=base", SLOWER="1.2")
         assert (status, "passed" in printed) == (1, False)
-    text = (tmp_path / "base" / "a_test_b.py_test_mm_1_2_.json").read_text()
+    text = (pytester.path / "base" / "a_test_b.py_test_mm_1_2_.json").read_text()
     assert "a/test_b.py" not in text
 
 
 @pytest.mark.medium
-def test_a_test_with_a_long_id_has_a_file_too(tmp_path):
-    (tmp_path / "test_b.py").write_text(NAMED_FILE.format(shapes=["x" * 300], mean_ns=5_000))
-    assert run_pytest(tmp_path, "--gpu-benchmark-save=base")[0] == 0
-    status, printed = run_pytest(tmp_path, "--gpu-benchmark-baseline=base")
+def test_a_test_with_a_long_id_has_a_file_too(pytester):
+    (pytester.path / "test_b.py").write_text(NAMED_FILE.format(shapes=["x" * 300], mean_ns=5_000))
+    assert run_pytest(pytester, "--gpu-benchmark-save=base")[0] == 0
+    status, printed = run_pytest(pytester, "--gpu-benchmark-baseline=base")
     assert (status, "not compared" in printed) == (0, False)
