@@ -8,6 +8,7 @@ import shutil
 import sys
 from typing import TYPE_CHECKING
 
+from collector.cli._completed_values import CompletedValues, complete_values
 from collector.text import terminal
 from collector.text.document_cells import markdown_text
 
@@ -17,13 +18,17 @@ if TYPE_CHECKING:
     from collector.analysis.answer import Answer
 
 _ROWS = 20
+_ALL = "all"
 _WIDTH = 100
 """Characters of a line if the width of the terminal is unknown."""
 
 
 def add_format_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of printed answers."""
-    parser.add_argument("--rows", type=_rows, metavar="N", help=f"number of rows of a table, or all ({_ROWS})")
+    rows = parser.add_argument(
+        "--rows", type=_rows, metavar="N", help=f"number of rows of a table, or {_ALL} ({_ROWS})"
+    )
+    complete_values(rows, CompletedValues(lambda: (_ALL,)))
     parser.add_argument(
         "--whole-names",
         action="store_true",
@@ -38,14 +43,14 @@ def add_format_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _rows(text: str) -> int:
-    if text == "all":
+    if text == _ALL:
         return sys.maxsize
     try:
         rows = int(text)
     except ValueError:
         rows = 0
     if rows < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is neither a number from 1 on nor 'all'")
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number from 1 on nor {_ALL!r}")
     return rows
 
 

@@ -12,11 +12,14 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from collector.cli._completed_values import completed_values
 from collector.cli._path_arguments import path_argument
 from collector.runtime.optional_packages import optional_package
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
+    from collector.cli._completed_values import CompletedValues
 
 _SHELLS = ("bash", "zsh", "tcsh")
 _FILES = ("FILE", "JSON", "PREFIX", "PROGRAM", "STEP", "BEFORE", "NOW", "ZIP")
@@ -64,6 +67,10 @@ def run(arguments: argparse.Namespace) -> int:
     shtab = optional_package("shtab")
     parser = command_parser()
     for action in _actions(parser):
+        completed = completed_values(action)
+        if completed is not None:
+            _offer(action, completed)
+            continue
         words = action.metavar if isinstance(action.metavar, str) else action.dest.upper()
         if action.type is path_argument or any(word in words for word in _FILES):  # folders are offered with files
             action.complete = shtab.FILE  # type: ignore[attr-defined]
@@ -73,6 +80,48 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.shell == "bash":
         print(_BASH)
     return 0
+
+
+def _offer(action: argparse.Action, completed: CompletedValues) -> None:
+    """Let the scripts offer the values of an argument."""
+    values = tuple(completed.values())
+    if completed.before_folder:
+        action.complete = _before_folder(values)  # type: ignore[attr-defined]
+    elif completed.separator:
+        action.complete = _listed(values, completed.separator)  # type: ignore[attr-defined]
+    else:
+        action.choices = values
+
+
+def _before_folder(values: Sequence[str]) -> dict[str, object]:
+    """The completion of two words: a value and a folder."""
+    words = " ".join(values)
+    function = f"_collector_dir_after_{'_'.join(values)}"
+    body = f"""
+# previous_word is that of the function _shtab_collector, which calls this one.
+{function}() {{
+  if [[ $previous_word == -* ]]; then
+    compgen -W "{words}" -- "$1"
+  else
+    compgen -d -- "$1"
+  fi
+}}
+"""
+    return {"bash": function, "zsh": f"({words}):DIR:_files -/", "tcsh": f"({words})", "preamble": {"bash": body}}
+
+
+def _listed(values: Sequence[str], separator: str) -> dict[str, object]:
+    """The completion of a word that may have several values."""
+    words = " ".join(values)
+    function = f"_collector_listed_{values[0]}"
+    body = f"""
+{function}() {{
+  local last="${{1##*{separator}}}"
+  compgen -P "${{1%"$last"}}" -W "{words}" -- "$last"
+}}
+"""
+    listed = f"_values -s {separator} value {words}"
+    return {"bash": function, "zsh": listed, "tcsh": f"({words})", "preamble": {"bash": body}}
 
 
 def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:

@@ -17,6 +17,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from collector.cli._completed_values import CompletedValues, complete_values
 from collector.cli._foreign_parquet import report_foreign_parquet
 from collector.cli._path_arguments import check_names
 from collector.cli._step_files import add_step_files, files_of, without_repeats
@@ -41,9 +42,10 @@ _TARGETS = ("parquet", "duckdb", "sqlite", "ndjson")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """See `collector.cli`."""
     add_step_files(parser)
-    parser.add_argument(
+    target = parser.add_argument(
         "--to", nargs=2, required=True, metavar=("KIND", "DIR"), help=f"{', '.join(_TARGETS)}; a folder"
     )
+    complete_values(target, CompletedValues(lambda: _TARGETS, before_folder=True))
     parser.add_argument(
         "--run",
         default="",

@@ -18,6 +18,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from collector.cli._completed_values import CompletedValues, complete_values
 from collector.cli._number_arguments import seconds_argument
 from collector.cli._project_options import settle
 from collector.cli._recorded_steps import print_recorded
@@ -45,6 +46,8 @@ _MOST_FILES = 8
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """See `collector.cli`."""
     from collector.formats.registry import suffixes_help, written_suffixes
+    from collector.launching.capture_range import PROFILER
+    from collector.options import KINDS, KINDS_ON_REQUEST
 
     parser.usage = "collector run [OPTIONS] [--] (PROGRAM | SCRIPT.py | -m MODULE) [ARGUMENT ...]"
     parser.add_argument(
@@ -54,30 +57,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"the file to write; its suffix is the format: {suffixes_help(written_suffixes())}; or the folder of a "
         "dataset, with a slash at its end. {rank}, {pid}, {host} and {env:VARIABLE} are filled in for each process",
     )
-    parser.add_argument("--kinds", metavar="KIND,...", help="the kinds of activity to record, as in collector.trace")
+    kinds = parser.add_argument(
+        "--kinds", metavar="KIND,...", help="the kinds of activity to record, as in collector.trace"
+    )
+    complete_values(kinds, CompletedValues(lambda: (*KINDS, *KINDS_ON_REQUEST), separator=","))
     parser.add_argument("--nvtx", action="store_true", help="record NVTX ranges as annotations")
-    parser.add_argument(
+    domains = parser.add_argument(
         "--nvtx-domains",
         metavar="DOMAIN,...",
         help="record only the NVTX ranges of these domains; default is the default domain",
     )
+    complete_values(domains, CompletedValues(lambda: ("default",)))
     parser.add_argument(
         "--delay", type=seconds_argument, default=0.0, metavar="S", help="begin S seconds after CUDA's initialisation"
     )
     parser.add_argument(
         "--duration", type=seconds_argument, default=0.0, metavar="S", help="end S seconds after the begin"
     )
-    parser.add_argument(
+    capture_range = parser.add_argument(
         "--capture-range",
         metavar="RANGE",
         help="record only the work between calls of cudaProfilerStart and cudaProfilerStop (cudaProfilerApi), or "
         "inside NVTX ranges of this name (nvtx:NAME, nvtx:NAME@DOMAIN; @* is any domain)",
     )
-    parser.add_argument(
+    complete_values(capture_range, CompletedValues(lambda: (PROFILER,)))
+    capture_range_end = parser.add_argument(
         "--capture-range-end",
         metavar="END",
         help="after a range: repeat (the default) records each further one, repeat:N the first N, stop the first alone",
     )
+    complete_values(capture_range_end, CompletedValues(lambda: ("repeat", "stop")))
     parser.add_argument(
         "--python",
         action="store_true",

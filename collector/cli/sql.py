@@ -15,6 +15,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from collector.cli._completed_values import CompletedValues, complete_values
 from collector.cli._foreign_parquet import report_foreign_parquet
 from collector.cli._printed_answers import add_format_arguments, print_answers
 from collector.cli._step_files import step_files
@@ -36,7 +37,7 @@ _TABLES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """See `collector.cli`."""
-    from collector.dataset.view_files import DIALECTS
+    from collector.dataset.view_files import DIALECTS, view_texts
 
     parser.add_argument(
         "words",
@@ -45,11 +46,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a dataset, a database of DuckDB, or files, folders and patterns of files of steps, and the query last",
     )
     parser.add_argument("--tables", action="store_true", help="list the tables and views with their columns")
-    parser.add_argument("--print", metavar="VIEW", dest="view", help="print the query of a view, and run nothing")
-    parser.add_argument(
+    view = parser.add_argument(
+        "--print", metavar="VIEW", dest="view", help="print the query of a view, and run nothing"
+    )
+    complete_values(view, CompletedValues(lambda: view_texts(DIALECTS[0])))
+    dialect = parser.add_argument(
         "--dialect",
         help=f"dialect of --print: {', '.join(DIALECTS)}; others if Ibis is installed (duckdb)",
     )
+    complete_values(dialect, CompletedValues(lambda: DIALECTS))
     add_format_arguments(parser)
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from collector.cli._clock_arguments import add_clock_offset, offsets_by_rank
+from collector.cli._completed_values import CompletedValues, complete_values
 from collector.cli._printed_answers import add_format_arguments, print_answers
 from collector.cli._project_options import is_of_project, leave_out, option_text
 from collector.cli._step_files import add_step_files, files_of, load_steps
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 
     from collector.analysis.answer import Answer
     from collector.formats.step import Step
+
+_WINDOWS = ("step", "span")
+"""Windows that have a name."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,13 +58,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the key by which the rows of a question are counted; without --question it selects the question: "
         + ", ".join(f"{by} {question}" for by, (question, _) in BY_ALONE.items()),
     )
-    parser.add_argument(
+    window = parser.add_argument(
         "--window",
         type=_window,
         metavar="FROM..TO",
         help="only activities that overlap this part of the step, counted from its begin, such as 20ms..35ms. "
         "Also step: the whole step; span: from the first to the last activity of each device (step)",
     )
+    complete_values(window, CompletedValues(lambda: _WINDOWS))
     group = parser.add_argument_group(
         "clocks of ranks",
         "For --question ranks the offsets of the ranks' clocks are estimated from the ends of collectives, unless they "
@@ -107,7 +112,7 @@ def _clock_options(arguments: argparse.Namespace, asked: list[tuple[str, str]]) 
 
 
 def _window(text: str) -> str | tuple[int | None, int | None]:
-    return text if text in ("step", "span") else time_window(text)
+    return text if text in _WINDOWS else time_window(text)
 
 
 def _part(step: Step, begin_ns: int | None, end_ns: int | None) -> Step:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_PROFILER = "cudaProfilerApi"
+PROFILER = "cudaProfilerApi"
 _NVTX = "nvtx:"
 _ANY = "*"
 _PLAIN_AT = re.compile(r"(?<!\\)@")
@@ -37,12 +37,12 @@ class CaptureRange:
         Raises:
             ValueError: it is none of these.
         """
-        if text == _PROFILER:
+        if text == PROFILER:
             return cls(text, most=most)
         found = re.split(_PLAIN_AT, text.removeprefix(_NVTX), maxsplit=1)
         name, domain = (part.replace(r"\@", "@") for part in (*found, "")[:2])
         if not text.startswith(_NVTX) or not name:
-            raise ValueError(f"{text!r} names no range: give {_PROFILER}, {_NVTX}NAME or {_NVTX}NAME@DOMAIN")
+            raise ValueError(f"{text!r} names no range: give {PROFILER}, {_NVTX}NAME or {_NVTX}NAME@DOMAIN")
         if "," in domain:
             raise ValueError(f"the domain {domain!r} cannot be named: it has a comma")
         return cls(text, name, domain, most)

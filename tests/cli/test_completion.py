@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from collector.cli import main, subcommands
+from collector.options import KINDS, KINDS_ON_REQUEST
 
 pytest.importorskip("shtab")
 
@@ -63,6 +64,42 @@ def test_bash_completes_a_value_after_an_equals_sign(capsys, tmp_path):
     assert completed(script, "collector stats --question=id", tmp_path, breaks="") == [
         f"--question={each}" for each in idle
     ]
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
+def test_bash_completes_values_that_are_no_choices_of_the_parser(capsys, tmp_path):
+    assert main(["completion", "bash"]) == 0
+    script = capsys.readouterr().out
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "spare.txt").touch()
+    kinds = ["duckdb", "ndjson", "parquet", "sqlite"]
+    assert completed(script, "collector export step.pb --to ", tmp_path) == kinds
+    assert completed(script, "collector export step.pb --to s", tmp_path) == ["sqlite"]
+    assert completed(script, "collector export step.pb --to parquet ", tmp_path) == ["runs"]
+    assert completed(script, "collector export --to parquet runs sp", tmp_path) == ["spare.txt"]
+    for words, values in {
+        "sql --dialect ": ["bigquery", "datafusion", "duckdb", "spark"],
+        "sql --dialect=s": ["spark"],
+        "sql --print answer_idle": ["answer_idle", "answer_idle_gaps", "answer_idle_ops"],
+        "stats --window ": ["span", "step"],
+        "stats --rows ": ["all"],
+        "run --capture-range ": ["cudaProfilerApi"],
+        "run --capture-range-end ": ["repeat", "stop"],
+        "run --nvtx-domains ": ["default"],
+        "run --kinds mems": ["memsets"],
+        "run --kinds kernels,mems": ["kernels,memsets"],
+        "run --kinds=kernels,mems": ["kernels,memsets"],
+    }.items():
+        assert completed(script, f"collector {words}", tmp_path) == values, words
+    assert set(KINDS) | set(KINDS_ON_REQUEST) == set(completed(script, "collector run --kinds ", tmp_path))
+
+
+def test_zsh_completes_two_values_of_one_option_and_lists(capsys):
+    assert main(["completion", "zsh"]) == 0
+    script = capsys.readouterr().out
+    assert ":(parquet duckdb sqlite ndjson):DIR:_files -/" in script
+    assert ":_values -s , value kernels memcpys " in script
+    assert ":(duckdb datafusion spark bigquery)" in script
 
 
 @pytest.mark.parametrize("shell", ["zsh", "tcsh"])
