@@ -15,6 +15,7 @@ from collector.recording.cupti_enums import GRAPH_DEGREES, GRAPH_INSTANTIATED
 from collector.recording.distinct import combination_codes, grouped_rows
 from collector.recording.intervals import covered_by_group
 from collector.recording.schema import LAUNCHED_TABLES
+from collector.text.wording import counted
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 QUESTION = Question(
     "graphs",
     "A launch of a CUDA graph lasts from the start of its first kernel, copy or memset on a device to the end of its "
-    "last one there, and is busy while at least one of them runs.",
+    "last one there, and is busy while at least one of them runs. Those whose launch is not known are not counted.",
     (
         Column("device_id", "number", "CUDA device ordinal."),
         Column("graph_id", "number", "Id of the executable graph."),
@@ -55,9 +56,13 @@ QUESTION = Question(
     ),
     summed=("launches", "total_ns"),
     tables=LAUNCHED_TABLES,
-    otherwise="No kernel, copy or memset belongs to a CUDA graph.",
+    otherwise="No kernel, copy or memset belongs to a known launch of a CUDA graph.",
 )
 _NOT_KNOWN = -1
+_UNKNOWN = (
+    "The launch[|es] of {:,} kernel[|s], cop[y|ies] or memset[|s] of CUDA graphs [is|are] not known (correlation id "
+    "0): [it is|they are] not counted."
+)
 
 
 def graphs(steps: Asked) -> Answer:
@@ -87,6 +92,9 @@ class _Launches(NamedTuple):
 def _part(recording: Recording) -> Part:
     nodes = Activities.of(recording)
     nodes = nodes.where(nodes.column("graph_id") != 0)
+    is_launched = nodes.correlation_id != 0
+    num_unknown = int((~is_launched).sum())
+    nodes = nodes.where(is_launched)
     launch_of = combination_codes([nodes.device_id, nodes.column("graph_id"), nodes.correlation_id])
     order, bounds = grouped_rows(launch_of, int(launch_of.max(initial=-1)) + 1)
     whole_rows = whole_graph_rows(recording)
@@ -122,7 +130,8 @@ def _part(recording: Recording) -> Part:
         whole = whole_rows[own[own >= num_traced] - num_traced]
         return {**found, "graph_launches": whole} if len(whole) else found
 
-    return Part(rows, (), Evidence(len(rows), evidence))
+    notes = (counted(_UNKNOWN, num_unknown),) if num_unknown else ()
+    return Part(rows, (), Evidence(len(rows), evidence), notes=notes)
 
 
 def _from_nodes(nodes: Activities, launch_of: Numbers, order: Numbers, bounds: Numbers) -> _Launches:

@@ -348,10 +348,16 @@ def _in_graphs(columns: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[np.bool_]
 
 
 def _launches(works: list[Columns]) -> Columns:
-    """One row for each launch on each device, from the activities of graphs that were recorded one by one."""
+    """One row for each launch on each device, from the activities of graphs that were recorded one by one.
+
+    Activities without a correlation id are left out: their launches are not known.
+    """
     if not works:
         return {column: np.zeros(0, dtype) for column, dtype in _LAUNCH.items()}
-    masks = [_in_graphs(columns) & is_possible(columns["start_ns"], columns["end_ns"]) for columns in works]
+    masks = [
+        _in_graphs(columns) & (columns["correlation_id"] != 0) & is_possible(columns["start_ns"], columns["end_ns"])
+        for columns in works
+    ]
 
     def joined(column: str) -> npt.NDArray[Any]:
         return np.concatenate([columns[column][mask] for columns, mask in zip(works, masks, strict=True)])

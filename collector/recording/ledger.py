@@ -426,6 +426,7 @@ def reconcile(
             # Correlation ids are in the order of the calls.
             is_cut |= kernels["correlation_id"] < later.min() if len(later) else True
             is_cut_off |= fates.launched_at < part.begin_ns
+        is_cut &= kernels["correlation_id"] != 0  # without an id, the call is in no part
         is_cut, is_cut_off = is_cut & orphans, is_cut_off & without
         cut = len(np.unique(kernels["correlation_id"][is_cut])) + int(is_cut_off.sum())
         orphans, without = orphans & ~is_cut, without & ~is_cut_off

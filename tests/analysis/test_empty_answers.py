@@ -70,7 +70,7 @@ def test_an_answer_has_rows_or_says_why_not(build, name, by, fill, source):
 @pytest.mark.parametrize(
     ("name", "fill", "source", "reason"),
     [
-        ("graphs", work_alone, "native", "No kernel, copy or memset belongs to a CUDA graph."),
+        ("graphs", work_alone, "native", "No kernel, copy or memset belongs to a known launch of a CUDA graph."),
         ("launches", work_alone, "native", "No call that launched them is in the recording."),
         ("idle_gaps", work_alone, "native", "No device was idle."),
         ("copies", work_alone, "profiler", "The file has no copies or memsets."),
@@ -145,7 +145,9 @@ def test_several_steps_and_no_step(build):
     build.environment["source"] = "native"
     recording = build.kernel("gemm", 10).recording()
     empty = Recording.from_capture(empty_capture())
-    assert QUESTIONS["graphs"].ask([empty, recording]).notes == ("No kernel, copy or memset belongs to a CUDA graph.",)
+    assert QUESTIONS["graphs"].ask([empty, recording]).notes == (
+        "No kernel, copy or memset belongs to a known launch of a CUDA graph.",
+    )
     assert QUESTIONS["kernels"].ask([empty, recording]).notes == ()
     assert QUESTIONS["kernels"].ask([]).notes == ("No step was given.",)
 
@@ -171,7 +173,7 @@ def test_the_command_says_it(build, tmp_path, capsys):
     path = tmp_path / "step.gpurec"
     build.kernel("gemm", 10).recording().save(path)
     assert main(["stats", str(path), "--question", "graphs"]) == 0
-    assert "No kernel, copy or memset belongs to a CUDA graph." in capsys.readouterr().out
+    assert "No kernel, copy or memset belongs to a known launch of a CUDA graph." in capsys.readouterr().out
     assert main(["stats", str(path), "--question", "graphs", "--json"]) == 0
     (told,) = json.loads(capsys.readouterr().out)
-    assert told["notes"] == ["No kernel, copy or memset belongs to a CUDA graph."]
+    assert told["notes"] == ["No kernel, copy or memset belongs to a known launch of a CUDA graph."]

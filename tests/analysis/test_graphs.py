@@ -60,6 +60,24 @@ def test_copies_and_memsets_belong_to_a_launch(build):
     assert (row["activities"], row["total_ns"], row["busy_share"]) == (2, 150, 100 / 150)
 
 
+def test_nodes_of_unknown_launches_are_not_counted_as_one_launch(build):
+    launched(build, 8, 1, (100, 150))
+    launched(build, 8, 0, (1000, 1050), (9000, 9050))
+    answer = graphs(build.recording())
+    assert [(row["launches"], row["activities"], row["total_ns"]) for row in answer] == [(1, 1, 50)]
+    assert answer.evidence[0]["kernels"].tolist() == [0]
+    assert "The launches of 2 kernels, copies or memsets of CUDA graphs are not known" in "".join(answer.notes)
+
+
+def test_nodes_of_unknown_launches_alone_are_explained(build):
+    answer = graphs(launched(build, 8, 0, (100, 150)).recording())
+    assert len(answer) == 0
+    assert answer.notes == (
+        "The launch of 1 kernel, copy or memset of CUDA graphs is not known (correlation id 0): it is not counted.",
+        "No kernel, copy or memset belongs to a known launch of a CUDA graph.",
+    )
+
+
 def test_a_step_without_graphs_has_no_rows(example):
     assert len(graphs(example)) == 0
 

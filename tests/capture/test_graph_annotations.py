@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from captures import CaptureBuilder
 from kept_tables import assert_equal, assert_kept
 
 import collector
@@ -62,6 +63,16 @@ def test_degree_captured(cuda: str, tmp_path: Path) -> None:
     assert_kept(step.recording, "kernels", tmp_path)
     assert_kept(step.recording, "graph_changes", tmp_path)
     assert_kept(step.recording, "graph_launches", tmp_path)
+
+
+def test_nodes_of_unknown_launches_are_no_launch() -> None:
+    build = CaptureBuilder()
+    for start, correlation in ((100, 1), (200, 1), (300, 0), (9000, 0)):
+        build.kernel("node", start, 50, graph_id=8, correlation_id=correlation)
+    capture = build.capture()
+    attribute_graphs(capture)
+    launches = capture["tables"]["graph_launches"]
+    assert [launches[column].tolist() for column in ("correlation_id", "num_nodes")] == [[1], [2]]
 
 
 @pytest.mark.parametrize("cuda", ["12.0", "13.0", "13.4"])

@@ -11,6 +11,7 @@ import pytest
 
 import collector
 from collector import analysis
+from collector.recording.capture import Part
 from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND
 from collector.recording.ledger import LAUNCH_FIGURES
 from collector.recording.recording import Recording
@@ -575,6 +576,17 @@ def test_a_launch_without_kernel_is_a_loss_of_the_part_that_has_it(build, start_
     for begin, end, lost, cut in ((0, 5000, 0, 1), (15_000, 30_000, 1, 0), (0, 30_000, 1, 0)):
         ledger = whole.between(start_ns + begin, start_ns + end).ledger
         assert (ledger.launches_without_kernel, ledger.launches_cut) == (lost, cut)
+
+
+def test_kernels_of_unknown_launches_are_not_one_launch_that_is_cut(build, start_ns):
+    build.launch(1, 1000).kernel("in", 2000, correlation_id=1)
+    build.kernel("of an unknown launch", 3000, correlation_id=0).kernel("of another one", 4000, correlation_id=0)
+    build.launch(2, 8000).kernel("later", 9500, correlation_id=2)
+    capture = build.capture()
+    parts = Part(start_ns + 500, 1, is_continued=False), Part(start_ns, 0, is_continued=True)
+    for part in ({}, *({"part": each} for each in parts)):
+        ledger = Recording.from_capture({**capture, **part}).ledger
+        assert (ledger.kernels_without_launch, ledger.launches_cut) == (2, 0), part
 
 
 def test_a_part_of_a_part_counts_its_own_launches(build, start_ns, tmp_path):
