@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from collector.checked_arguments import whole_number
 from collector.runtime.optional_packages import optional_package
 from collector.text.document_cells import csv_text, markdown_row
 from collector.text.html_tables import html_line, html_table
@@ -128,7 +129,13 @@ class Answer:
             color: whether to use terminal colours.
             losses: whether to list the losses below the table.
             whole_names: do not cut names, however wide the lines become, and show whole paths instead of a tree.
+
+        Raises:
+            ValueError: ``rows`` is below 0, or ``width`` below 1.
+            TypeError: one of them is no whole number.
         """
+        width = whole_number("width", width, least=1)
+        rows = None if rows is None else whole_number("rows", rows, least=0)
         shown = len(self) if rows is None else min(rows, len(self))
         parts = ["\n".join(styled(line, "bold", color=color) for line in folded(self.definition, width))]
         if shown:

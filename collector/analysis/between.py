@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, overload
 
 from collector.analysis.asked import recording_in
+from collector.checked_arguments import check_time
 from collector.recording.recording import Recording
 
 if TYPE_CHECKING:
@@ -33,8 +34,11 @@ def between(step: Recording | TracedStep, start_ns: int, end_ns: int) -> Recordi
         A recording of a recording; of a step a step with its path, its rank and its names of devices.
 
     Raises:
-        ValueError: the end is before the start.
+        ValueError: the end is before the start, or one of them is NaN.
+        TypeError: one of them is no number.
     """
+    for name, side in (("start_ns", start_ns), ("end_ns", end_ns)):
+        check_time(name, side)
     if end_ns < start_ns:
         raise ValueError(f"a part of a step does not end before it starts, as {start_ns} to {end_ns} ns does")
     recording = recording_in(step)

@@ -22,6 +22,7 @@ from collector.analysis.kernels import kernels
 from collector.analysis.ops import ops
 from collector.analysis.step_marks import cut_steps, path_within, split_at_marks
 from collector.analysis.whole_graphs import whole_graphs
+from collector.checked_arguments import real_number
 from collector.errors import MissingDependencyError
 from collector.runtime.optional_packages import optional_package
 from collector.statistics.changes import FALSE_DISCOVERIES, Change, changes, steps_suffice
@@ -231,7 +232,9 @@ def compare(
         least_effect: a change of less than this share of a step before is called small.
 
     Raises:
-        ValueError: steps cannot be compared by ``by``, one side has no steps, or ``false_discoveries`` is no share.
+        ValueError: steps cannot be compared by ``by``, one side has no steps, ``false_discoveries`` is no share, or
+            ``least_effect`` is below 0.
+        TypeError: ``false_discoveries`` or ``least_effect`` is no number.
     """
     (answer,) = comparisons(before, now, by=[by], false_discoveries=false_discoveries, least_effect=least_effect)
     return answer
@@ -248,8 +251,10 @@ def comparisons(
     """Several comparisons of the same steps, which are cut out of their recordings once; see `compare`."""
     if unknown := [each for each in by if each not in BY]:
         raise ValueError(f"by={unknown[0]!r}: steps are compared by {', '.join(BY)}")
-    if not 0 < false_discoveries < 1:
+    if not 0 < real_number("false_discoveries", false_discoveries) < 1:
         raise ValueError(f"false_discoveries={false_discoveries!r}: the rate lies between 0 and 1")
+    if not real_number("least_effect", least_effect) >= 0:
+        raise ValueError(f"least_effect={least_effect!r}: a share from 0 on is needed")
     sides = _Side.of(before), _Side.of(now)
     if not all(side.steps for side in sides):
         raise ValueError("there are no steps to compare")

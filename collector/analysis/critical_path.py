@@ -27,6 +27,7 @@ from collector.analysis.process_rows import has_several_processes, processes_of_
 from collector.analysis.shared_values import shared
 from collector.analysis.stream_numbers import STREAM_NAME, stream_name_keys
 from collector.analysis.whole_graphs import graph_labels
+from collector.checked_arguments import whole_number
 from collector.recording.api_functions import plain_api_name
 from collector.recording.distinct import distinct_values
 from collector.recording.kernel_names import short_name
@@ -110,9 +111,11 @@ def critical_path(steps: Asked, *, by: str = "kind", kernel_gap_ns: int = KERNEL
         kernel_gap_ns: the longest time between two activities of a stream that counts as ``kernel_gap``.
 
     Raises:
-        ValueError: ``by`` has another value.
+        ValueError: ``by`` has another value, or ``kernel_gap_ns`` is below 0.
+        TypeError: ``kernel_gap_ns`` is no whole number.
     """
     question = question_by(QUESTIONS, by, "a critical path is")
+    kernel_gap_ns = whole_number("kernel_gap_ns", kernel_gap_ns, least=0)
     return question.ask(steps, lambda recording: _part(recording, by, kernel_gap_ns))
 
 

@@ -21,6 +21,7 @@ from collector.analysis.evidence import activities_of, one_row_of_each
 from collector.analysis.host_waits import launches_by_thread, thread_waits, wait_rows
 from collector.analysis.process_rows import processes_beside, processes_of_overheads
 from collector.analysis.shared_values import is_sharing, shared
+from collector.checked_arguments import whole_number
 from collector.recording.cupti_enums import LOADING_OVERHEADS
 from collector.recording.distinct import descending_order
 from collector.recording.idle_causes import idle_times
@@ -120,8 +121,10 @@ def idle(steps: Asked, *, window: str = "step", kernel_gap_ns: int = KERNEL_GAP_
         kernel_gap_ns: the longest gap that is attributed to the time from one kernel to the next.
 
     Raises:
-        ValueError: there is no such window.
+        ValueError: there is no such window, or ``kernel_gap_ns`` is below 0.
+        TypeError: ``kernel_gap_ns`` is no whole number.
     """
+    kernel_gap_ns = whole_number("kernel_gap_ns", kernel_gap_ns, least=0)
 
     def ask(recording: Recording) -> Part:
         rows, windows, devices = [], [], []
@@ -146,6 +149,7 @@ def idle_gaps(steps: Asked, *, window: str = "step", kernel_gap_ns: int = KERNEL
 
     Arguments and errors are those of `idle`.
     """
+    kernel_gap_ns = whole_number("kernel_gap_ns", kernel_gap_ns, least=0)
 
     def ask(recording: Recording) -> Part:
         windows: list[Window] = []
@@ -175,6 +179,7 @@ def idle_ops(steps: Asked, *, window: str = "step", kernel_gap_ns: int = KERNEL_
 
     Arguments and errors are those of `idle`.
     """
+    kernel_gap_ns = whole_number("kernel_gap_ns", kernel_gap_ns, least=0)
 
     def ask(recording: Recording) -> Part:
         windows: list[Window] = []

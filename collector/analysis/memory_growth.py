@@ -17,6 +17,7 @@ from collector.analysis.duration_groups import Keys
 from collector.analysis.memory import Lifetimes, allocating_paths, memory_places
 from collector.analysis.ranks import run_and_rank
 from collector.analysis.step_marks import MARK, cut_steps, mark_pattern, path_within, step_rows
+from collector.options import switch
 from collector.recording.distinct import distinct_codes, grouped_rows
 from collector.recording.first_rows import distinct_rows
 
@@ -102,7 +103,7 @@ def memory_growth(steps: Asked, *, by: str = "step", first_apart: bool = True, m
         ValueError: ``by`` has another value, or the mark is no regular expression.
     """
     question = question_by(QUESTIONS, by, "growth of memory is")
-    pattern = mark_pattern(mark)
+    pattern, first_apart = mark_pattern(mark), switch("first_apart", first_apart)
     if by == "step":
         return question.ask(steps, lambda recording: _by_step(recording, pattern))
     groups = [run_and_rank(step) for step in steps_in(steps)]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question, question_by, steps_in
 from collector.errors import CollectorError
-from collector.merging.clocks import ClockOffset, Markers, estimate_offsets, joined
+from collector.merging.clocks import ClockOffset, ClockOffsets, Markers, checked_offsets, estimate_offsets, joined
 from collector.merging.collectives import Collective, matched_collectives
 from collector.merging.rank_numbers import rank_number, step_number, tasks_of
 from collector.merging.stated_collectives import comparable, moments_of_step
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 _STATED = "Collectives are those that the traces state, with their process groups, and other kernels named like one."
 _NAMED = "Collectives are told by the names of kernels and ops: the traces state no process groups."
 _NAMED_IN_SOME = "Collectives are told by the names of kernels and ops, because some of the traces do not state them."
-ClockOffsets: TypeAlias = "Mapping[int, int] | Literal['estimate'] | None"
 _DEFINITION = (
     "Ranks begin a collective together: those that arrive early wait for the last one, the straggler. Waits are "
     "counted where they are longer than the error of the clocks of both ranks."
@@ -83,9 +82,11 @@ def ranks(steps: Asked, *, by: str = "rank", clock_offsets: ClockOffsets = "esti
 
     Raises:
         collector.CollectorError: no run has two ranks whose clocks can be related; the message says why.
-        ValueError: ``by`` has another value.
+        ValueError: ``by`` or ``clock_offsets`` has another value.
+        TypeError: ``clock_offsets`` has a value of a wrong type.
     """
     question = question_by(QUESTIONS, by, "waits are")
+    clock_offsets = checked_offsets(clock_offsets)
     of_runs: dict[str, list[Recording | TracedStep]] = defaultdict(list)
     for step in steps_in(steps):
         of_runs[getattr(step, "run", "")].append(step)

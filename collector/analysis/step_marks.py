@@ -12,6 +12,7 @@ import numpy as np
 from collector.analysis.activities import whole_graph_rows
 from collector.analysis.annotation_paths import annotation_paths
 from collector.analysis.answer import Window
+from collector.checked_arguments import regular_expression
 from collector.recording.distinct import distinct_values, grouped_rows
 from collector.recording.row_index import numbers_in
 from collector.recording.schema import ACTIVITY_TABLES, LAUNCHED_TABLES, Tables
@@ -38,11 +39,9 @@ def mark_pattern(mark: str) -> re.Pattern[str]:
 
     Raises:
         ValueError: it is no regular expression.
+        TypeError: it is no text.
     """
-    try:
-        return re.compile(mark, re.IGNORECASE)
-    except re.error as error:
-        raise ValueError(f"the mark {mark!r} is no regular expression: {error}") from error
+    return regular_expression("mark", mark, re.IGNORECASE)
 
 
 def mark_rows(recording: Recording, paths: list[str], index: Numbers, mark: re.Pattern[str]) -> Numbers:

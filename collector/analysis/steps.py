@@ -19,6 +19,7 @@ from collector.analysis.process_rows import processes_of_calls
 from collector.analysis.ranks import run_and_rank
 from collector.analysis.step_marks import MARK, cut_steps, mark_pattern, path_within, places_launched_in, step_rows
 from collector.analysis.whole_graphs import graph_labels
+from collector.options import switch
 from collector.recording.distinct import distinct_codes, grouped_rows
 from collector.recording.kernel_names import short_name
 from collector.recording.kind_names import copy_kind_name
@@ -99,7 +100,7 @@ def steps(steps: Asked, *, first_apart: bool = True, mark: str = MARK) -> Answer
     Raises:
         ValueError: the mark is no regular expression.
     """
-    pattern = mark_pattern(mark)
+    pattern, first_apart = mark_pattern(mark), switch("first_apart", first_apart)
     groups = [run_and_rank(step) for step in steps_in(steps)]
     return QUESTION.ask_together(steps, lambda recordings: _part(recordings, groups, pattern, first_apart=first_apart))
 

@@ -14,15 +14,17 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from collector.checked_arguments import whole_number
 from collector.stepstats.node_times import NodeTimes, node_times
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
@@ -52,6 +54,29 @@ SAME_LENGTH = re.compile(r"all_?reduce|all_?gather|reduce_?scatter|broadcast", r
 ONE_WAY = frozenset({"send", "recv"})
 PAIR = "pair"
 """What stands for both of `ONE_WAY` in the name that two ranks share."""
+
+
+ClockOffsets: TypeAlias = "Mapping[int, int] | Literal['estimate'] | None"
+"""What a caller states of the ranks' clocks: the ns that each is ahead; to estimate them; None: they are equal."""
+
+
+def checked_offsets(given: ClockOffsets) -> ClockOffsets:
+    """The statement itself, with plain numbers.
+
+    Raises:
+        ValueError: a text other than ``estimate``.
+        TypeError: it is something else, or a rank or an offset is no whole number.
+    """
+    if given is None or (isinstance(given, str) and given == "estimate"):
+        return given
+    if isinstance(given, str):
+        raise ValueError(f"clock_offsets={given!r}: estimate, the offset of each rank, or None")
+    if not isinstance(given, Mapping):
+        raise TypeError(f"clock_offsets={given!r}: estimate, the offset of each rank such as {{1: -2500}}, or None")
+    return {
+        whole_number("a rank of clock_offsets", rank): whole_number(f"clock_offsets[{rank!r}]", offset_ns)
+        for rank, offset_ns in given.items()
+    }
 
 
 @dataclass(frozen=True)

@@ -21,13 +21,23 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 from zlib import crc32
 
+from collector.checked_arguments import function, regular_expression
 from collector.errors import CollectorError, InvalidFileError
 from collector.files.atomic_files import atomic_write, check_writable
 from collector.files.path_kinds import mode_at
 from collector.formats.loading import load
 from collector.formats.registry import merged_format
 from collector.formats.step import RecordingSource, Step, TracedStep
-from collector.merging.clocks import COLLECTIVE, ClockOffset, Markers, collective_moments, estimate_offsets, joined
+from collector.merging.clocks import (
+    COLLECTIVE,
+    ClockOffset,
+    ClockOffsets,
+    Markers,
+    checked_offsets,
+    collective_moments,
+    estimate_offsets,
+    joined,
+)
 from collector.merging.merged_files import MergedFile, Placed, merged_file
 from collector.merging.rank_numbers import rank_number, step_number, tasks_of
 from collector.merging.stated_collectives import RankMoments, comparable, moments_of, moments_of_step
@@ -247,7 +257,7 @@ def merge(
     output: str | os.PathLike[str],
     *,
     layout: Literal["sequence", "overlay"] = "sequence",
-    clock_offsets: Mapping[int, int] | Literal["estimate"] | None = None,
+    clock_offsets: ClockOffsets = None,
     marker: str = COLLECTIVE.pattern,
     progress: Progress | None = None,
 ) -> MergeReport:
@@ -268,7 +278,7 @@ def merge(
         progress: called after each input.
 
     Raises:
-        TypeError: ``inputs`` is a single input.
+        TypeError: ``inputs`` is a single input, or another argument has a wrong type.
         collector.InvalidFileError: an input cannot be read, or all of them are empty.
         collector.UnknownFormatError: no format for several steps has the output's suffix.
         collector.OutputError: the output cannot be written.
@@ -280,8 +290,10 @@ def merge(
         raise TypeError(f"merge takes several inputs, not one: write [{inputs!r}]")
     if layout not in ("sequence", "overlay"):
         raise ValueError(f"layout={layout!r}: sequence or overlay")
-    if isinstance(clock_offsets, str) and clock_offsets != "estimate":
-        raise ValueError(f"clock_offsets={clock_offsets!r}: estimate, the offset of each rank, or None")
+    clock_offsets = checked_offsets(clock_offsets)
+    pattern = _pattern(marker)
+    if progress is not None:
+        function("progress", progress)
     target = Path(output)
     merged_format(target)  # an unknown format is reported before anything is read
     sources = [_Source(given, _name(given, at)) for at, given in enumerate(inputs)]
@@ -292,8 +304,7 @@ def merge(
     for source in sources:
         source.is_of_several_runs = is_of_several_runs
     report_progress = progress or (lambda _what, _done, _of: None)
-    pattern = _pattern(marker) if clock_offsets == "estimate" else None
-    found, markers = _survey(sources, pattern, report_progress)
+    found, markers = _survey(sources, pattern if clock_offsets == "estimate" else None, report_progress)
     offsets = _offsets(clock_offsets, markers, found)
     steps = _place(found, offsets, layout)
     with atomic_write(target) as file, merged_file(file, target, steps, layout) as trace:
@@ -325,9 +336,9 @@ def merge(
 
 def _pattern(marker: str) -> re.Pattern[str]:
     try:
-        return re.compile(marker, re.IGNORECASE)
-    except re.error as error:
-        raise CollectorError(f"the marker {marker!r} is no regular expression: {error}") from error
+        return regular_expression("marker", marker, re.IGNORECASE)
+    except ValueError as error:
+        raise CollectorError(str(error)) from error
 
 
 def _name(given: Any, at: int) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from collector.checked_arguments import check_time
 from collector.recording.annotation_details import Details
 from collector.recording.annotation_numbers import ANNOTATION_BITS
 from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND, CUPTI_OVERHEADS
@@ -252,7 +253,16 @@ class Recording(TablesOfRecording):
             start_ns: begin of the range.
             end_ns: end of the range.
             clock: the window of the part; None: that of the recording.
+
+        Raises:
+            ValueError: the end is before the start, or one of them is NaN.
+            TypeError: one of them is no number.
         """
+        for name, side in (("start_ns", start_ns), ("end_ns", end_ns)):
+            if side is not None:
+                check_time(name, side)
+        if start_ns is not None and end_ns is not None and end_ns < start_ns:
+            raise ValueError(f"a part of a recording does not end before it starts, as {start_ns} to {end_ns} ns does")
         overlaps = {item.name: _overlaps(getattr(self, item.name), start_ns, end_ns) for item in fields(Tables)}
         part = self.part_of_rows({name: np.flatnonzero(mask) for name, mask in overlaps.items()}, clock)
         return self._with_own_ledger(part)

@@ -11,8 +11,10 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
+from collector.checked_arguments import regular_expression, text, time_range, whole_number
 from collector.errors import InvalidFileError, UnknownFormatError
 from collector.files.atomic_files import atomic_write, packed
+from collector.options import switch
 from collector.recording.possible_times import is_wall_time
 from collector.recording.schema import ACTIVITY_TABLES
 from collector.recording.step_origin import NO_ORIGIN
@@ -22,7 +24,7 @@ from collector.stepstats.stated_window import KEY as WINDOW_KEY
 from collector.stepstats.stated_window import window_of, window_texts
 from collector.stepstats.wire import fields_of, is_run_metadata, provenance_of, serialized_step
 from collector.text.quantities import time_text
-from collector.text.wording import counted
+from collector.text.wording import counted, suggestion
 from collector.timeline.drawn_files import CHROME, DRAWN_FILES, DrawnFile, Write, drawn_file
 from collector.timeline.object_labels import EventRecord, SampledCounter, object_labels
 from collector.timeline.op_arguments import NOTHING, OpDetails, call_ops, op_details
@@ -67,9 +69,17 @@ class View:
     given; None: the step is the whole."""
 
     def __post_init__(self) -> None:
-        """Refuse invalid values."""
-        if self.max_events is not None and self.max_events < 0:
-            raise ValueError(f"max_events is {self.max_events}: it must not be negative")
+        """Raise ValueError for impossible values, and TypeError for those of a wrong type."""
+        for name in ("devices", "names"):
+            if (expression := getattr(self, name)) is not None:
+                regular_expression(name, expression)
+        if self.max_events is not None:
+            object.__setattr__(self, "max_events", whole_number("max_events", self.max_events, least=0))
+        object.__setattr__(self, "min_duration_ns", whole_number("min_duration_ns", self.min_duration_ns, least=0))
+        object.__setattr__(self, "window_ns", time_range("window_ns", self.window_ns))
+        for name in ("arrows", "counters"):
+            object.__setattr__(self, name, switch(name, getattr(self, name)))
+        text("label", self.label)
 
     @property
     def selects(self) -> bool:
@@ -169,10 +179,10 @@ def chrome_trace(step: Any, path: str | os.PathLike[str] | None = None, **option
         collector.InvalidFileError: the bytes are not such a message; the error contains the position.
         collector.OutputError: the file cannot be written.
         collector.UnknownFormatError: ``path`` has none of these suffixes.
-        ValueError: ``max_events`` is below 0.
-        re.error: an option is no regular expression.
+        ValueError: an option has an impossible value, such as an invalid regular expression.
+        TypeError: an option has a value of a wrong type, or there is no such option; or ``step`` is no step.
     """
-    view = View(**options)
+    view = _view(options)
     if path is None:
         pieces: list[str] = []
         write_trace(step, lambda piece: pieces.append(str(piece, "utf-8")), view)
@@ -386,6 +396,15 @@ def wire_of(step: Any) -> tuple[bytes | bytearray | memoryview, bool]:
 def _int64(number: int) -> int:
     """The nearest 64-bit number; the times of a trace never exceed 64 bits."""
     return max(min(number, (1 << 63) - 1), -(1 << 63))
+
+
+def _view(options: Mapping[str, Any]) -> View:
+    known = [each.name for each in fields(View)]
+    for name in options:
+        if name not in known:
+            similar = suggestion(name, known) or "."
+            raise TypeError(f"there is no option {name!r}{similar} The options are {', '.join(known)}")
+    return View(**options)
 
 
 def _predicate(pattern: str | None) -> Callable[[str], bool] | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple, Protocol
 
+from collector.checked_arguments import text
 from collector.errors import InvalidFileError
 from collector.protos.types_pb2 import DataType
 from collector.runtime.extension import convert_extension
@@ -66,15 +67,16 @@ class Timeline:
                 extends them from the host's start to the last kernel's end.
 
         Raises:
+            TypeError: the step is no message, or ``op_time`` is no text.
             ValueError: an ``op_time`` other than ``schedule`` gives an op a duration beyond 64 bits.
             collector.InvalidFileError: the bytes are neither message.
         """
-        options = _Options(show_dataflow, show_memory, op_time)
-        text = None if self._earlier_calls else self._step.native_text(options, pretty=True)
-        if text is None:
-            text = self._converted(options).text(pretty=True)
+        options = _Options(show_dataflow, show_memory, text("op_time", op_time))
+        trace = None if self._earlier_calls else self._step.native_text(options, pretty=True)
+        if trace is None:
+            trace = self._converted(options).text(pretty=True)
         self._earlier_calls.append(options)
-        return text
+        return trace
 
     def analyze_step_stats(
         self, show_dataflow: bool = True, show_memory: bool = True, op_time: str = "schedule"
@@ -83,7 +85,7 @@ class Timeline:
 
         Arguments and errors are those of ``generate_chrome_trace_format``.
         """
-        options = _Options(show_dataflow, show_memory, op_time)
+        options = _Options(show_dataflow, show_memory, text("op_time", op_time))
         maximums = None if self._earlier_calls else self._step.native_maximums(options)
         if maximums is None:
             converter = self._converted(options)
@@ -110,7 +112,7 @@ class _Step:
             return None
         data, whole = wire
         try:
-            text: str | None = convert_extension.tensorflow_timeline(
+            trace: str | None = convert_extension.tensorflow_timeline(
                 data,
                 is_run_metadata=whole,
                 show_dataflow=bool(options.show_dataflow),
@@ -121,7 +123,7 @@ class _Step:
             )
         except convert_extension.WireError as error:
             raise _invalid(error, whole) from error
-        return text
+        return trace
 
     def native_maximums(self, options: _Options) -> dict[str, AllocationMaximum] | None:
         """The maximums from the extension; None if only Python can compute them."""
@@ -142,7 +144,7 @@ class _Step:
     def convert(self, calls: list[_Options]) -> CompatibleConverter:
         """The events of all calls, made in Python."""
         message = parse_step(self.given) if _is_bytes(self.given) else self.given
-        step_stats = getattr(message, "step_stats", message)
+        step_stats = _step_stats_in(message)
         converter = CompatibleConverter()
         for options in calls:
             converter.add(
@@ -157,7 +159,7 @@ class _Step:
         """Wire bytes, and whether they are a RunMetadata's; None if the step is no message."""
         if _is_bytes(self.given):
             return self.given, is_run_metadata(self.given)
-        step_stats = getattr(self.given, "step_stats", self.given)
+        step_stats = _step_stats_in(self.given)
         return (serialized_step(step_stats), False) if hasattr(step_stats, "SerializeToString") else None
 
 
@@ -167,8 +169,8 @@ class _NativeTrace:
     options: _Options
 
     def format_to_string(self, pretty: bool = False) -> str:
-        text = self.step.native_text(self.options, pretty=pretty)
-        return self.step.convert([self.options]).text(pretty) if text is None else text
+        trace = self.step.native_text(self.options, pretty=pretty)
+        return self.step.convert([self.options]).text(pretty) if trace is None else trace
 
 
 @dataclass(frozen=True)
@@ -177,6 +179,15 @@ class _ConvertedTrace:
 
     def format_to_string(self, pretty: bool = False) -> str:
         return self.converter.text(pretty)
+
+
+def _step_stats_in(given: Any) -> Any:
+    step_stats = getattr(given, "step_stats", given)
+    if not hasattr(step_stats, "dev_stats"):
+        raise TypeError(
+            f"a timeline is drawn of StepStats or RunMetadata, and not of {given!r}: see collector.load(path)"
+        )
+    return step_stats
 
 
 def _is_bytes(given: Any) -> bool:

@@ -440,3 +440,17 @@ def test_overlaid_ranks_that_the_devices_name_have_planes_of_their_own(write, tm
     space = XSpace.FromString(report.output.read_bytes())
     names = [plane.name for plane in space.planes if "GPU" in plane.name]
     assert names == ["/device:GPU:0 rank 0 step 0", "/device:GPU:0 rank 3 step 0"]
+
+
+def test_arguments_of_impossible_values_are_refused_before_anything_is_read(tmp_path):
+    for arguments, named in (
+        ({"clock_offsets": 3}, "clock_offsets=3: estimate, the offset of each rank such as "),
+        ({"clock_offsets": {0: "a"}}, r"clock_offsets\[0\] takes a whole number, not 'a'"),
+        ({"marker": 3}, "marker takes a regular expression as text, not 3"),
+        ({"marker": None}, "marker takes a regular expression as text, not None"),
+        ({"progress": 3}, "progress takes a function, not 3"),
+    ):
+        with pytest.raises(TypeError, match=named):
+            collector.merge([tmp_path / "missing.pb"], tmp_path / "all.json", **arguments)
+    with pytest.raises(collector.CollectorError, match=r"marker='\(' is no regular expression"):
+        collector.merge([tmp_path / "missing.pb"], tmp_path / "all.json", marker="(")

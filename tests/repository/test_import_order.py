@@ -12,7 +12,7 @@ import collector
 PACKAGE = Path(collector.__file__).parent
 
 ORDER = (
-    ("files", "text", "runtime", "protos", "errors", "version", "_convert", "_native"),
+    ("files", "text", "runtime", "protos", "errors", "checked_arguments", "version", "_convert", "_native"),
     ("recording", "options"),
     ("sources",),
     ("stepstats",),

@@ -184,7 +184,8 @@ views = st.fixed_dictionaries(
         "devices": st.sampled_from(["gpu", "stream:7", "^$"]),
         "names": st.sampled_from(["a|b", "MEM", "int"]),
         "min_duration_ns": st.integers(0, 30_000),
-        "window_ns": st.tuples(st.none() | st.integers(0, 40_000), st.none() | st.integers(10_000, 60_000)),
+        "window_ns": st.tuples(st.none() | st.integers(0, 40_000), st.none() | st.integers(40_000, 60_000))
+        | st.tuples(st.integers(0, 10_000), st.integers(10_000, 40_000)),
         "max_events": st.integers(0, 10),
         "arrows": st.booleans(),
         "counters": st.booleans(),
