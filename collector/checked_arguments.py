@@ -79,7 +79,7 @@ def regular_expression(name: str, value: Any, flags: int = 0) -> re.Pattern[str]
         ) from error
 
 
-def text(name: str, value: Any) -> str:
+def plain_text(name: str, value: Any) -> str:
     """The text itself.
 
     Raises:

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, overload
 
+from collector.checked_arguments import plain_text, whole_number
 from collector.dataset.dataset_arrow import arrow_schema
 from collector.dataset.dataset_folder import files_of, tables
 from collector.dataset.dataset_recording import recording_of
@@ -114,7 +115,15 @@ class Dataset(Sequence[Step]):
 
         Raises:
             KeyError: there is no such table.
+            TypeError: ``columns`` is a single name, or ``rank`` or ``step`` is no whole number.
         """
+        if name not in tables():
+            raise KeyError(f"there is no table {name!r}: choose from {', '.join(tables())}")
+        if isinstance(columns, str):
+            raise TypeError(f"columns takes several names, not one: write [{columns!r}]")
+        for argument, number in (("rank", rank), ("step", step)):
+            if number is not None:
+                whole_number(argument, number)
         pa, parquet = optional_package("pyarrow"), optional_package("pyarrow.parquet")
         table = tables()[name]
         run, rank = self.run if run is None else run, self.rank if rank is None else rank
@@ -145,7 +154,9 @@ class Dataset(Sequence[Step]):
         Raises:
             MissingDependencyError: duckdb is not installed.
             CollectorError: the query is wrong, or would write, or access files or the network.
+            TypeError: the query is no text.
         """
+        plain_text("query", query)
         answer: Answer = later_function("ask_dataset")(self, query)
         return answer
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collector.analysis.shared_values import shared_values
+from collector.checked_arguments import plain_text, whole_number
 from collector.dataset.dataset_arrow import arrow_schema, table_of
 from collector.dataset.dataset_folder import (
     Part,
@@ -29,6 +30,7 @@ from collector.dataset.step_tables import args_table, counters_table, step_table
 from collector.errors import OutputError
 from collector.files.atomic_files import expanded, output_error
 from collector.formats.output_paths import filled_path
+from collector.recording.recording import Recording
 from collector.recording.run_label import RunLabel
 from collector.runtime.launcher_ranks import launched_world_size
 from collector.runtime.optional_packages import optional_package
@@ -40,14 +42,14 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from collector.recording.recording import Recording
-
     Known = Mapping[str, Mapping[str, Any]]
 
 ROWS_OF_GROUP = 100_000
 """Steps are collected until a row group has this many rows; a larger step is a group of its own."""
 BYTES_OF_PART = 256 << 20
 """When the largest file of a part has this many bytes, the part is finished and the next one begins."""
+_LAST_NUMBER = (1 << 63) - 2
+"""The largest number of a step, after which there is one more."""
 _PATIENCE_S = 1.0
 """So long a writer waits for another one to finish with numbers that it needs."""
 _PAUSE_S = 0.005
@@ -91,6 +93,8 @@ class DatasetWriter:
         MissingDependencyError: pyarrow is not installed.
         InvalidFileError: the folder holds a dataset of another version.
         OutputError: the folder cannot be written, or the run cannot have this name.
+        ValueError: the rank is below 0.
+        TypeError: an argument has a wrong type.
     """
 
     def __init__(
@@ -102,6 +106,9 @@ class DatasetWriter:
         label: str = "",
         known: Known | None = None,
     ) -> None:
+        rank = whole_number("rank", rank, least=0)
+        for argument, value in (("run", run), ("label", label)):
+            plain_text(argument, value)
         optional_package("pyarrow.parquet")
         self._folder = filled_path(expanded(folder), rank).absolute()
         self._run = check_run(run or run_of_this_process())
@@ -153,7 +160,14 @@ class DatasetWriter:
 
         Raises:
             OutputError: the rank has a step of this number or a later one already, or a file cannot be written.
+            ValueError: the number is below 0 or has more than 64 bits.
+            TypeError: an argument has a wrong type.
         """
+        if not isinstance(recording, Recording):
+            raise TypeError(f"a dataset takes recordings, not {recording!r}: give step.recording")
+        if step is not None and (step := whole_number("step", step, least=0)) > _LAST_NUMBER:
+            raise ValueError(f"step is {step}: at most {_LAST_NUMBER} is possible")
+        plain_text("name", name)
         with self._as_output_error():
             return self._write(recording, step, name, copied or {})
 

@@ -12,12 +12,14 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from collector.checked_arguments import plain_text
 from collector.errors import InvalidFileError, NotTracedError
 from collector.files.written_files import written
 from collector.recording.step_origin import NO_ORIGIN, StepOrigin
@@ -191,13 +193,15 @@ class TracedStep:
             max_size: bytes that the file may have.
 
         Raises:
-            TypeError: ``before`` is no step, or the size no number.
+            TypeError: ``before`` is no step, the title no text, or the size no number.
+            ValueError: the size is NaN or below 0.
             collector.UnknownFormatError: the suffix is another one.
             collector.OutputError: the file cannot be written.
         """
-        others = [before] if isinstance(before, TracedStep) else list(before)
+        others = list(before) if isinstance(before, Iterable) else [before]
         if not all(isinstance(each, TracedStep) for each in others):
             raise TypeError(f"before takes steps, not {before!r}: load a file first, by collector.load(path)")
+        plain_text("title", title)
         with written(Path(path).expanduser(), shown=sys.stderr.isatty()):
             later_function("report_of_step")(self, Path(path).expanduser(), others, title, max_size)
 

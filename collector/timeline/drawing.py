@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
-from collector.checked_arguments import regular_expression, text, time_range, whole_number
+from collector.checked_arguments import plain_text, regular_expression, time_range, whole_number
 from collector.errors import InvalidFileError, UnknownFormatError
 from collector.files.atomic_files import atomic_write, packed
 from collector.options import switch
@@ -79,7 +79,7 @@ class View:
         object.__setattr__(self, "window_ns", time_range("window_ns", self.window_ns))
         for name in ("arrows", "counters"):
             object.__setattr__(self, name, switch(name, getattr(self, name)))
-        text("label", self.label)
+        plain_text("label", self.label)
 
     @property
     def selects(self) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple, Protocol
 
-from collector.checked_arguments import text
+from collector.checked_arguments import plain_text
 from collector.errors import InvalidFileError
 from collector.protos.types_pb2 import DataType
 from collector.runtime.extension import convert_extension
@@ -71,12 +71,12 @@ class Timeline:
             ValueError: an ``op_time`` other than ``schedule`` gives an op a duration beyond 64 bits.
             collector.InvalidFileError: the bytes are neither message.
         """
-        options = _Options(show_dataflow, show_memory, text("op_time", op_time))
-        trace = None if self._earlier_calls else self._step.native_text(options, pretty=True)
-        if trace is None:
-            trace = self._converted(options).text(pretty=True)
+        options = _Options(show_dataflow, show_memory, plain_text("op_time", op_time))
+        text = None if self._earlier_calls else self._step.native_text(options, pretty=True)
+        if text is None:
+            text = self._converted(options).text(pretty=True)
         self._earlier_calls.append(options)
-        return trace
+        return text
 
     def analyze_step_stats(
         self, show_dataflow: bool = True, show_memory: bool = True, op_time: str = "schedule"
@@ -85,7 +85,7 @@ class Timeline:
 
         Arguments and errors are those of ``generate_chrome_trace_format``.
         """
-        options = _Options(show_dataflow, show_memory, text("op_time", op_time))
+        options = _Options(show_dataflow, show_memory, plain_text("op_time", op_time))
         maximums = None if self._earlier_calls else self._step.native_maximums(options)
         if maximums is None:
             converter = self._converted(options)
@@ -112,7 +112,7 @@ class _Step:
             return None
         data, whole = wire
         try:
-            trace: str | None = convert_extension.tensorflow_timeline(
+            text: str | None = convert_extension.tensorflow_timeline(
                 data,
                 is_run_metadata=whole,
                 show_dataflow=bool(options.show_dataflow),
@@ -123,7 +123,7 @@ class _Step:
             )
         except convert_extension.WireError as error:
             raise _invalid(error, whole) from error
-        return trace
+        return text
 
     def native_maximums(self, options: _Options) -> dict[str, AllocationMaximum] | None:
         """The maximums from the extension; None if only Python can compute them."""
@@ -169,8 +169,8 @@ class _NativeTrace:
     options: _Options
 
     def format_to_string(self, pretty: bool = False) -> str:
-        trace = self.step.native_text(self.options, pretty=pretty)
-        return self.step.convert([self.options]).text(pretty) if trace is None else trace
+        text = self.step.native_text(self.options, pretty=pretty)
+        return self.step.convert([self.options]).text(pretty) if text is None else text
 
 
 @dataclass(frozen=True)

@@ -74,10 +74,13 @@ def write_report(
 
     Raises:
         TypeError: the size is no number.
+        ValueError: the size is NaN or below 0.
         collector.OutputError: the file cannot be written.
     """
     if not isinstance(max_size, Real) or isinstance(max_size, bool):
         raise TypeError(f"max_size takes a number of bytes, not {max_size!r}")
+    if not max_size >= 0:
+        raise ValueError(f"max_size is {max_size!r}: a number of bytes from 0 on is needed")
     together = [*before, *steps]
     data = [step_data(step, name) for name, step in together]
     title = title or _title([name for name, _ in before], [name for name, _ in steps])

@@ -294,3 +294,18 @@ def test_a_column_that_is_not_zero_from_the_second_row_on(build, tmp_path):
     kernels = collector.load(tmp_path / "a.pb").recording.kernels
     assert kernels.registers_per_thread.tolist() == [0, 0, 40, 0, 7]
     assert kernels.grid_y.tolist() == build.recording().kernels.grid_y.tolist()
+
+
+def test_a_report_of_impossible_arguments_writes_nothing(example, tmp_path):
+    step = Step(RecordingSource(example))
+    for arguments, kind, named in (
+        ({"before": 3}, TypeError, "before takes steps, not 3"),
+        ({"before": None}, TypeError, "before takes steps, not None"),
+        ({"title": 3}, TypeError, "title takes text, not 3"),
+        ({"max_size": "x"}, TypeError, "max_size takes a number of bytes, not 'x'"),
+        ({"max_size": -1}, ValueError, "max_size is -1: a number of bytes from 0 on is needed"),
+        ({"max_size": float("nan")}, ValueError, "max_size is nan: a number of bytes from 0 on is needed"),
+    ):
+        with pytest.raises(kind, match=named):
+            step.report(tmp_path / "step.html", **arguments)
+    assert not list(tmp_path.iterdir())
