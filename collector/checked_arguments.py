@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
+from collections.abc import Iterable, Mapping
 from numbers import Real
 from typing import Any
 
@@ -87,6 +88,29 @@ def plain_text(name: str, value: Any) -> str:
     """
     if not isinstance(value, str):
         raise TypeError(f"{name} takes text, not {value!r}")
+    return value
+
+
+def whole_numbers(name: str, value: Any) -> set[int]:
+    """Several numbers, such as those of steps.
+
+    Raises:
+        TypeError: they are not several whole numbers.
+        ValueError: one is negative.
+    """
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        raise TypeError(f"{name} takes several whole numbers, not {value!r}: write a list")
+    return {whole_number(name, each, least=0) for each in value}
+
+
+def mapping(name: str, value: Any) -> Mapping[str, Any]:
+    """Options by name.
+
+    Raises:
+        TypeError: it is no mapping.
+    """
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{name} takes a dict of options, not {value!r}")
     return value
 
 

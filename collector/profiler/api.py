@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from collector.checked_arguments import mapping, whole_number
 from collector.errors import OutputError
 from collector.formats.call_sums import CallSums
 from collector.profiler import oplog, persist
@@ -105,7 +106,13 @@ class Profiler:
         graph: AnyGraph | None = None,
         op_log: OpLogProto | Source | None = None,
     ) -> float:
-        """Adds a run of ``step``; the same step again is merged. Returns the share of nodes that have run, 0 … 1."""
+        """Adds a run of ``step``; the same step again is merged. Returns the share of nodes that have run, 0 … 1.
+
+        Raises:
+            TypeError: ``step`` is no whole number.
+            InvalidFileError: a file is not of the expected type.
+        """
+        step = whole_number("step", step)
         metadata = load(run_meta, RunMetadata)
         if graph is None:
             graph = self._live or (None if self.model.has_graph else default_graph(run_meta))
@@ -123,7 +130,9 @@ class Profiler:
 
         Raises:
             InvalidFileError: the file is no step.
+            TypeError: ``step`` is no whole number.
         """
+        step = whole_number("step", step)
         from collector.profiler.recorded_steps import add_step
         from collector.profiler.step_reader import read_step_or_sums
         from collector.profiler.summed_runs import add_sums
@@ -203,7 +212,12 @@ class Profiler:
 
         Args:
             options: checker name -> its options; None: all.
+
+        Raises:
+            TypeError: the options are no dict.
         """
+        if options is not None:
+            mapping("options", options)
         from collector.profiler.advice import tfprof_advice
 
         advice = tfprof_advice.advise(self.reporter, options)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+from collector.checked_arguments import mapping
 
 _EVERYTHING = [".*"]
 
@@ -35,7 +37,9 @@ class ProfileOptionBuilder:
     """
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
-        self._options: dict[str, Any] = copy.deepcopy(dict(_DEFAULTS if options is None else options))
+        self._options: dict[str, Any] = copy.deepcopy(
+            dict(_DEFAULTS if options is None else mapping("options", options))
+        )
 
     @staticmethod
     def trainable_variables_parameter() -> dict[str, Any]:
@@ -131,7 +135,7 @@ class ProfileOptionBuilder:
 
     def with_accounted_types(self, account_type_regexes: Sequence[str]) -> ProfileOptionBuilder:
         """Only nodes with one of these types count."""
-        return self._with(account_type_regexes=list(account_type_regexes))
+        return self._with(account_type_regexes=_texts("account_type_regexes", account_type_regexes))
 
     def with_node_names(
         self,
@@ -147,7 +151,7 @@ class ProfileOptionBuilder:
             "hide_name_regexes": hide_name_regexes,
             "trim_name_regexes": trim_name_regexes,
         }
-        return self._with(**{name: list(value) for name, value in given.items() if value is not None})
+        return self._with(**{name: _texts(name, value) for name, value in given.items() if value is not None})
 
     def account_displayed_op_only(self, is_true: bool) -> ProfileOptionBuilder:
         """Whether totals include only displayed nodes."""
@@ -179,8 +183,14 @@ class ProfileOptionBuilder:
 
     def select(self, attributes: Sequence[str]) -> ProfileOptionBuilder:
         """Show these attributes."""
-        return self._with(select=list(attributes))
+        return self._with(select=_texts("attributes", attributes))
 
     def with_step(self, step: int) -> ProfileOptionBuilder:
         """One step; -1 is the average of all."""
         return self._with(step=step)
+
+
+def _texts(name: str, value: Any) -> list[str]:
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise TypeError(f"{name} takes a list of texts, not {value!r}: write [{value!r}]")
+    return list(value)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from google.protobuf import text_format
 
+from collector.checked_arguments import function, whole_numbers
 from collector.errors import SessionActiveError
 from collector.profiler.api import Profiler
 from collector.profiler.profiler_errors import ProfilerError
@@ -88,6 +89,7 @@ class ProfileContext:
 
     Raises:
         ValueError: no folder, too many steps, or steps and a schedule; only if enabled.
+        TypeError: the steps are not several whole numbers, or the schedule or ``open_trace`` is no function.
     """
 
     def __init__(
@@ -101,7 +103,11 @@ class ProfileContext:
         schedule: Callable[[int], Any] | None = None,
         open_trace: Callable[[], TracedStep] = _trace,
     ) -> None:
-        self._trace_steps = None if trace_steps is None else set(trace_steps)
+        if enabled:
+            for name, value in (("schedule", schedule), ("open_trace", open_trace)):
+                if value is not None:
+                    function(name, value)
+        self._trace_steps = None if trace_steps is None else whole_numbers("trace_steps", trace_steps)
         self._schedule = schedule
         if enabled and schedule is not None and trace_steps is not None:
             raise ValueError("trace_steps and schedule are both given; give one")
@@ -110,7 +116,7 @@ class ProfileContext:
         if enabled and self._trace_steps is not None and len(self._trace_steps) > MAX_TRACED_STEPS:
             raise ValueError(f"{len(self._trace_steps)} steps to trace; at most {MAX_TRACED_STEPS} can be")
         self._folder = Path(profile_dir)
-        self._dump_steps = {100} if dump_steps is None else set(dump_steps)
+        self._dump_steps = {100} if dump_steps is None else whole_numbers("dump_steps", dump_steps)
         self._enabled = enabled
         self._debug = debug
         self._open_trace = open_trace
@@ -161,10 +167,11 @@ class ProfileContext:
 
         Raises:
             ValueError: the view does not exist.
+            TypeError: the steps are not several whole numbers.
         """
         if cmd not in VIEWS:
             raise ValueError(f"no view {cmd!r}; there are {', '.join(VIEWS)}")
-        self._automatic.append((cmd, options, set(profile_steps)))
+        self._automatic.append((cmd, options, whole_numbers("profile_steps", profile_steps)))
 
     def get_profiles(self, cmd: str) -> Mapping[int, Message]:
         """Step -> answer of ``cmd``.

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from collector.checked_arguments import function, real_number, whole_number
 from collector.errors import CollectorError, OutputError, SessionActiveError
 from collector.files.working_directory import WorkingDirectory
 from collector.formats.output_paths import filled_path, rank_of_this_process
@@ -49,7 +50,8 @@ class ProfilerHook:
         clock: seconds, increasing.
 
     Raises:
-        ValueError: none or several of ``save_steps``, ``save_secs`` and ``schedule``.
+        ValueError: none or several of ``save_steps``, ``save_secs`` and ``schedule``, or an impossible number.
+        TypeError: one of them has a wrong type, or ``open_trace`` is no function.
         collector.MissingDependencyError: ``output`` is given, and pyarrow is not installed.
     """
 
@@ -71,6 +73,13 @@ class ProfilerHook:
         if len(given) != 1:
             stated = f"{' and '.join(given)} are given" if given else "no interval is given"
             raise ValueError(f"{stated}; give one of save_steps, save_secs and schedule")
+        if save_steps is not None:
+            save_steps = whole_number("save_steps", save_steps, least=1)
+        if save_secs is not None and not real_number("save_secs", save_secs) >= 0:
+            raise ValueError(f"save_secs is {save_secs}: a number of seconds from 0 on is needed")
+        for name, value in (("schedule", schedule), ("open_trace", open_trace)):
+            if value is not None:
+                function(name, value)
         self._save_steps = save_steps
         self._save_secs = save_secs
         self._schedule = schedule

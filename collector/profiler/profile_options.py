@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from numbers import Real
 from typing import Any
 
+from collector.checked_arguments import mapping
 from collector.profiler.patterns import ANYTHING, Patterns
 from collector.profiler.profiler_errors import OptionError
 from collector.profiler.stats import Stats
@@ -93,19 +95,25 @@ class Options:
         """Converts the dict of ``ProfileOptionBuilder``. Absent lists are empty, so they match nothing.
 
         Raises:
-            OptionError: the output is invalid.
+            OptionError: the output is invalid, or a value has a wrong type.
+            TypeError: it is no dict.
         """
+        mapping("options", words)
         values: dict[str, Any] = {}
         for item in fields(cls):
             if item.name in ("output", "select"):
                 continue
             if item.name.endswith("_regexes"):
-                values[item.name] = tuple(words.get(item.name) or ())
+                values[item.name] = _texts(item.name, words.get(item.name) or ())
             else:
                 values[item.name] = words.get(item.name, item.default)
-        values["select"] = frozenset(words.get("select") or ())
-        dump = words.get("dump_to_file")
-        values["output"] = Output.parse(f"file:outfile={dump}" if dump else words.get("output") or "")
+            if type(item.default) is int:
+                _check_number(item.name, values[item.name])
+        values["select"] = frozenset(_texts("select", words.get("select") or ()))
+        dump, output = words.get("dump_to_file"), words.get("output") or ""
+        if not isinstance(output, str):
+            raise OptionError(f"output takes text, not {output!r}", f"Valid types: {','.join(OUTPUTS)}")
+        values["output"] = Output.parse(f"file:outfile={dump}" if dump else output)
         return cls(**values)
 
     @classmethod
@@ -125,6 +133,20 @@ class Options:
     def items(self) -> Iterable[tuple[str, Any]]:
         """(name, value) of every option, in listing order."""
         return ((item.name, getattr(self, item.name)) for item in fields(self))
+
+
+def _texts(name: str, value: Any) -> tuple[str, ...]:
+    if isinstance(value, (str, bytes)):
+        raise OptionError(f"{name} takes a list of texts, not one", f"Write [{value!r}]")
+    texts = tuple(value) if isinstance(value, Iterable) else (value,)
+    if not all(isinstance(each, str) for each in texts):
+        raise OptionError(f"{name} takes a list of texts, not {value!r}")
+    return texts
+
+
+def _check_number(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, Real) or value != value:
+        raise OptionError(f"{name} takes a number, not {value!r}")
 
 
 def _shown(value: Any) -> str:
