@@ -19,7 +19,6 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from collector.cli._number_arguments import whole_argument
 from collector.cli._path_arguments import check_names
 from collector.cli._recorded_steps import print_recorded
 from collector.cli._size_arguments import ring_size_argument
@@ -31,10 +30,12 @@ if TYPE_CHECKING:
     from collector.formats.step import Step
     from collector.launching.attached_process import AttachedProcess, Cut, ProcessState
 
+_LARGEST_PROCESS = (1 << 31) - 1
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """See `collector.cli`."""
-    parser.add_argument("process", type=whole_argument, metavar="PID", help="the number of the process")
+    parser.add_argument("process", type=_process, metavar="PID", help="the number of the process")
     parser.add_argument("action", choices=("status", "start", "stop", "dump", "record"), help="what is to be done")
     parser.add_argument("duration", nargs="?", type=_duration, metavar="TIME", help="of `record`: 5s, 500ms, 2min")
     parser.add_argument(
@@ -69,6 +70,18 @@ def _duration(text: str) -> float:
     if seconds == 0:
         raise argparse.ArgumentTypeError(f"{text!r} is no time in which anything can be recorded")
     return seconds
+
+
+def _process(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if not 1 <= number <= _LARGEST_PROCESS:  # 0 and less stand for several processes
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no number of a process: give a number from 1 to {_LARGEST_PROCESS}"
+        )
+    return number
 
 
 def run(arguments: argparse.Namespace) -> int:

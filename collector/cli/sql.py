@@ -60,13 +60,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """See `collector.cli`."""
-    if arguments.view:
+    if arguments.view is not None:
         from collector.dataset.view_definitions import view_text
 
         if arguments.words or arguments.tables:
             raise CollectorError(
                 "--print prints the query of a view and asks nothing: give no files, query or --tables"
             )
+        if arguments.dialect == "":
+            raise CollectorError("the name of the dialect is empty", "Is a variable of the shell not set?")
         terminal.write(view_text(arguments.view, arguments.dialect or "duckdb"))
         return 0
     if "dialect" in arguments.on_command_line:

@@ -202,6 +202,10 @@ def _regex(text: str) -> str:
 
 
 def _count(text: str) -> int:
-    if not text.isdecimal():
+    try:
+        number = int(text)
+    except ValueError:  # also of more digits than Python reads
+        number = -1
+    if number < 0:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of slices")
-    return int(text)
+    return number

@@ -307,6 +307,13 @@ def test_times_beyond_64_bits_filter_like_the_largest_there_are(number, each_bac
     assert json.loads(collector.chrome_trace(STEP, max_events=10**30))["otherData"]["drawn"]["slices"] == 40
 
 
+@pytest.mark.parametrize("number", ["-1", "²", "2.5", "9" * 5000])
+def test_a_number_of_slices_is_a_whole_number_of_at_most_4300_digits(number, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        main(["timeline", "step.pb", "-o", str(tmp_path / "out.json"), "--max-events", number])
+    assert f"--max-events: '{number}' is no number of slices" in capsys.readouterr().err
+
+
 def test_fewer_events_than_none_are_refused():
     with pytest.raises(ValueError, match="max_events is -1"):
         collector.chrome_trace(STEP, max_events=-1)

@@ -379,6 +379,10 @@ def test_sqlglot_parses_what_ibis_writes_in_other_dialects(dialect):
 def test_sql_prints_a_view(capsys):
     assert main(["sql", "--dialect", "bigquery", "--print", "answer_overlap"]) == 0
     assert "`step_overlap`" in capsys.readouterr().out
+    assert main(["sql", "--print", ""]) == 2
+    assert "there is no view ''" in capsys.readouterr().err
+    assert main(["sql", "--print", "answer_overlap", "--dialect", ""]) == 2
+    assert "the name of the dialect is empty" in capsys.readouterr().err
     assert main(["sql", "--print", "nonsense"]) == 2
     assert "there is no view 'nonsense'" in capsys.readouterr().err
 

@@ -17,6 +17,14 @@ def test_a_size_is_for_start_alone(capsys, words):
     assert f"`{words[0]}` has no --max-size. Give it to start" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("number", ["-1", "0", "2147483648", str(2**70), "9" * 5000, "x"])
+def test_a_process_has_a_number_that_a_process_can_have(capsys, number):
+    with pytest.raises(SystemExit) as end:
+        main(["attach", number, "status"])
+    assert end.value.code == 2
+    assert "is no number of a process: give a number from 1 to 2147483647" in capsys.readouterr().err
+
+
 def test_options_that_a_project_states_are_for_the_actions_that_use_them(tmp_path, monkeypatch, capsys):
     (tmp_path / "pyproject.toml").write_text('[tool.collector.attach]\nmax-size = "1MB"\noutput = "out.json"\n')
     monkeypatch.chdir(tmp_path)
