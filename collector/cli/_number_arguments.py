@@ -18,6 +18,14 @@ def seconds_argument(text: str) -> float:
     return seconds
 
 
+def number_in(text: str) -> int:
+    """The whole number in a text; -1 if there is none, or one of more digits than Python reads."""
+    try:
+        return int(text)
+    except ValueError:
+        return -1
+
+
 def whole_argument(text: str) -> int:
     """A whole number."""
     try:

@@ -19,6 +19,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from collector.cli._number_arguments import number_in
 from collector.cli._path_arguments import check_names
 from collector.cli._recorded_steps import print_recorded
 from collector.cli._size_arguments import ring_size_argument
@@ -73,10 +74,7 @@ def _duration(text: str) -> float:
 
 
 def _process(text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = 0
+    number = number_in(text)
     if not 1 <= number <= _LARGEST_PROCESS:  # 0 and less stand for several processes
         raise argparse.ArgumentTypeError(
             f"{text!r} is no number of a process: give a number from 1 to {_LARGEST_PROCESS}"

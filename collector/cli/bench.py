@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from collector.cli._number_arguments import seconds_argument, whole_argument
+from collector.cli._number_arguments import number_in, seconds_argument, whole_argument
 from collector.cli._path_arguments import check_names, path_argument
 from collector.cli._share_arguments import share
 from collector.errors import CollectorError
@@ -101,9 +101,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
+    number = number_in(text)
+    if number < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of runs")
-    return int(text)
+    return number
 
 
 def run(arguments: argparse.Namespace) -> int:

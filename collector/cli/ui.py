@@ -15,6 +15,7 @@ import signal
 from pathlib import Path
 from types import FrameType
 
+from collector.cli._number_arguments import number_in
 from collector.cli._path_arguments import path_argument
 
 _MOST_PORTS = 1 << 16
@@ -46,9 +47,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _port(text: str) -> int:
-    if not text.isdecimal() or int(text) >= _MOST_PORTS:
+    number = number_in(text)
+    if not 0 <= number < _MOST_PORTS:
         raise argparse.ArgumentTypeError(f"{text!r} is no port: give a number below {_MOST_PORTS}")
-    return int(text)
+    return number
 
 
 def run(arguments: argparse.Namespace) -> int:

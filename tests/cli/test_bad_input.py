@@ -308,10 +308,18 @@ def test_times_beyond_64_bits_filter_like_the_largest_there_are(number, each_bac
 
 
 @pytest.mark.parametrize("number", ["-1", "²", "2.5", "9" * 5000])
-def test_a_number_of_slices_is_a_whole_number_of_at_most_4300_digits(number, tmp_path, capsys):
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("timeline step.pb -o out.json --max-events", "is no number of slices"),
+        ("bench . --runs", "is no number of runs"),
+        ("ui . --port", "is no port"),
+    ],
+)
+def test_a_count_is_a_whole_number_of_at_most_4300_digits(words, says, number, capsys):
     with pytest.raises(SystemExit):
-        main(["timeline", "step.pb", "-o", str(tmp_path / "out.json"), "--max-events", number])
-    assert f"--max-events: '{number}' is no number of slices" in capsys.readouterr().err
+        main([*words.split(), number])
+    assert f"'{number}' {says}" in capsys.readouterr().err
 
 
 def test_fewer_events_than_none_are_refused():
