@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -49,6 +50,19 @@ def switch(name: str, value: Any) -> bool:
     if is_truth_value or (isinstance(value, int) and value in (0, 1)):
         return bool(value)
     raise TypeError(f"{name} takes True or False, not {value!r}")
+
+
+def kind_names(kinds: Any) -> tuple[str, ...]:
+    """The names of kinds, of which a single one may be given as it is.
+
+    Raises:
+        TypeError: one is no name.
+    """
+    names = (kinds,) if isinstance(kinds, str) or not isinstance(kinds, Iterable) else tuple(kinds)
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"kinds takes names, not {name!r}")
+    return names
 
 
 class Source(Protocol):

@@ -8,6 +8,7 @@ from array import array
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from collector.adapters.installed_hooks import InstalledHooks, SharedHooks
+from collector.checked_arguments import whole_number
 from collector.tracing.stated_counters import state_counters
 
 if TYPE_CHECKING:
@@ -50,7 +51,12 @@ def record_torch_memory(*, max_entries: int = 100_000) -> InstalledHooks:
     Returns:
         The hooks, which can be removed. They are those of the whole process, also if several calls install them, and
         the removal of the last ones ends the history.
+
+    Raises:
+        TypeError: ``max_entries`` is no whole number.
+        ValueError: it is below 1.
     """
+    max_entries = whole_number("max_entries", max_entries, least=1)
     hooks = _hooks.installed()
     try:
         _history.keep(max_entries)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from collector.errors import CollectorError, error_of_kind
 from collector.files.atomic_files import expanded
-from collector.options import KINDS, TraceOptions
+from collector.options import KINDS, TraceOptions, kind_names
 from collector.sources.native import extension_error, search_roots
 from collector.tracing.annotate import send_annotations_always
 from collector.tracing.caller_warnings import warn_caller
@@ -48,8 +48,9 @@ def listen(
 
     Raises:
         ValueError: an unknown kind, or an impossible budget.
+        TypeError: ``kinds`` are no names.
     """
-    names = (kinds,) if isinstance(kinds, str) else tuple(kinds)
+    names = kind_names(kinds)
     options = TraceOptions(kinds=names, budget="" if budget is None else budget)
     try:
         if (error := extension_error()) is not None:

@@ -30,7 +30,7 @@ from collector.files.path_kinds import is_folder
 from collector.formats.conversion import Conversion
 from collector.formats.output_paths import filled_path
 from collector.formats.registry import output_of
-from collector.options import KINDS, LEAST_RING_BYTES, TraceOptions
+from collector.options import KINDS, LEAST_RING_BYTES, TraceOptions, kind_names
 from collector.recording.journal import holds_records
 from collector.recording.journal_segments import is_closed, segment_number, segments_of
 from collector.sources.native import NativeSource
@@ -530,7 +530,7 @@ def record(
     if not isinstance(keep, str):
         raise TypeError(f"keep takes text such as '30s' or '512MB', not {keep!r}")
     kept = Keep.of(keep)
-    names = (kinds,) if isinstance(kinds, str) else tuple(kinds)
+    names = kind_names(kinds)
     limit = "" if budget is None else budget
     TraceOptions(kinds=names, budget=limit)
     if hang is not None and not (isinstance(hang, Real) and not isinstance(hang, bool)):

@@ -11,10 +11,11 @@
 from __future__ import annotations
 
 import enum
-import operator
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, SupportsIndex
+from typing import TYPE_CHECKING
+
+from collector.checked_arguments import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -131,7 +132,8 @@ def schedule(wait: int = 0, warmup: int = 0, active: int = 1, repeat: int = 0, *
         TypeError: a number is not whole.
         ValueError: a number is negative, or ``active`` is 0.
     """
-    return Schedule(*(_whole(number) for number in (wait, warmup, active, repeat, skip_first)))
+    given = {"wait": wait, "warmup": warmup, "active": active, "repeat": repeat, "skip_first": skip_first}
+    return Schedule(*(whole_number(name, number) for name, number in given.items()))
 
 
 def every(
@@ -154,16 +156,11 @@ def every(
         raise ValueError(f"{given}: give one")
     if seconds is not None:
         return SecondsSchedule(seconds, active, warmup)
-    wait = _whole(steps) - _whole(active) - _whole(warmup)
+    active, warmup = whole_number("active", active), whole_number("warmup", warmup)
+    wait = whole_number("steps", steps) - active - warmup
     if wait < 0:
         raise ValueError(f"every {steps} steps {active + warmup} are to be recorded: name more, or shorten the window")
     return Schedule(wait, warmup, active)
-
-
-def _whole(number: SupportsIndex | None) -> int:
-    if number is None or isinstance(number, bool):
-        raise TypeError(f"a number of steps is needed, not {number!r}")
-    return operator.index(number)
 
 
 def _check_count(name: str, number: object, *, least: int) -> None:

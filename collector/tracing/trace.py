@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from collector.files.atomic_files import expanded
 from collector.formats.registry import output_of
-from collector.options import KINDS, TraceOptions
+from collector.options import KINDS, TraceOptions, kind_names
 from collector.runtime.optional_packages import optional_package
 from collector.sources import SOURCE_NAMES
 from collector.tracing.nvtx import domain_names
@@ -160,7 +160,7 @@ def trace(
         strict=strict,
         source=source,
         synchronize=synchronize,
-        kinds=_names(kinds),
+        kinds=kind_names(kinds),
         buffer_bytes=buffer_bytes,
         max_buffers=max_buffers,
         timeout_ms=timeout_ms,
@@ -190,11 +190,3 @@ def trace(
     if options != TraceOptions():
         raise TypeError("a function and options cannot be combined: write @collector.trace(...) above the function")
     return Session(options)(function)
-
-
-def _names(kinds: str | Iterable[str]) -> tuple[str, ...]:
-    names = (kinds,) if isinstance(kinds, str) else tuple(kinds) if isinstance(kinds, Iterable) else (kinds,)
-    for name in names:
-        if not isinstance(name, str):
-            raise TypeError(f"kinds takes names, not {name!r}")
-    return names
