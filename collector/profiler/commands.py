@@ -105,7 +105,7 @@ def parse_options(words: Iterable[str], current: Options) -> Options:
     """
     changes = {name: _value(name, text) for name, text in _pairs(words, flags=("account_displayed_op_only",))}
     options = current.replace(**changes)
-    broken = Filters(options).broken
+    broken = Filters(options, is_logged=False).broken
     if broken:
         raise OptionError(f"not a regular expression: {broken[0]}")
     return options

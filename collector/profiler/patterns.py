@@ -19,10 +19,10 @@ class Patterns:
     """Full matches of any of several regular expressions. None matches nothing; ``[".*"]`` matches everything.
 
     An invalid expression matches nothing and is logged once, as in tfprof; ``broken`` lists invalid expressions for
-    callers that report them as errors.
+    callers that report them as errors, and that have them not logged.
     """
 
-    def __init__(self, expressions: Iterable[str]) -> None:
+    def __init__(self, expressions: Iterable[str], *, is_logged: bool = True) -> None:
         self.expressions = tuple(expressions)
         self.everything = self.expressions == (ANYTHING,)
         """Whether it is the default list, which also matches nodes without any text to match."""
@@ -34,7 +34,8 @@ class Patterns:
                 self._compiled.append(re.compile(expression))
             except re.error as error:
                 self.broken.append(f"{expression!r}: {error}")
-                log.error("not a regular expression: %r: %s", expression, error)
+                if is_logged:
+                    log.error("not a regular expression: %r: %s", expression, error)
         self._known: dict[str, bool] = {}
 
     def match(self, name: str) -> bool:

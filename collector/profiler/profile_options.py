@@ -162,13 +162,14 @@ def _shown(value: Any) -> str:
 class Filters:
     """The filters of the options, with their regular expressions compiled."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, *, is_logged: bool = True) -> None:
+        """Compile the expressions; log the invalid ones, unless the caller reports them."""
         self._options = options
-        self.account = Patterns(options.account_type_regexes)
-        self.start = Patterns(options.start_name_regexes)
-        self.trim = Patterns(options.trim_name_regexes)
-        self.show = Patterns(options.show_name_regexes)
-        self.hide = Patterns(options.hide_name_regexes)
+        self.account = Patterns(options.account_type_regexes, is_logged=is_logged)
+        self.start = Patterns(options.start_name_regexes, is_logged=is_logged)
+        self.trim = Patterns(options.trim_name_regexes, is_logged=is_logged)
+        self.show = Patterns(options.show_name_regexes, is_logged=is_logged)
+        self.hide = Patterns(options.hide_name_regexes, is_logged=is_logged)
 
     @property
     def broken(self) -> list[str]:

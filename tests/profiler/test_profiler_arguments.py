@@ -8,7 +8,16 @@ import math
 import pytest
 
 from collector.formats.step import RecordingSource, Step
-from collector.profiler import ProfileContext, ProfileOptionBuilder, Profiler, ProfilerHook, profile
+from collector.profiler import (
+    OptionError,
+    Options,
+    ProfileContext,
+    ProfileOptionBuilder,
+    Profiler,
+    ProfilerHook,
+    profile,
+)
+from collector.profiler.commands import parse_options
 
 NO_OUTPUT = ProfileOptionBuilder().with_empty_output().build()
 
@@ -37,6 +46,12 @@ def test_an_option_of_a_wrong_type_is_logged_and_answered_with_nothing(profiler,
     with caplog.at_level(logging.ERROR):
         assert not profiler.profile_name_scope({**NO_OUTPUT, option: value}).children
     assert [record.getMessage() for record in caplog.records] == [says]
+
+
+def test_an_invalid_expression_of_the_command_line_is_reported_once(caplog):
+    with pytest.raises(OptionError, match=r"not a regular expression: '\('"):
+        parse_options(["-show_name_regexes", "("], Options())
+    assert not caplog.records
 
 
 def test_options_are_a_dict(profiler):
