@@ -453,20 +453,13 @@ void Session::flush(uint32_t forced, int64_t deadline_ns, int64_t patience_ns, C
   }
 }
 
-void Session::flush_finished(int64_t deadline_ns, int64_t patience_ns) {
-  const BufferPool* const pool = pools_.current();
-  const uint32_t session = number_.load(std::memory_order_relaxed);
-  flush(0, deadline_ns, patience_ns,
-        [=, requested = pool->requested()] { return pool->outstanding(session, requested); });
-}
-
 // A forced flush also ends the records of unfinished work of other subscribers, who get no other record of it.
 void Session::flush_rest(int64_t deadline_ns) {
   const auto count_missing = [pool = pools_.current(), session = number_.load(std::memory_order_relaxed)] {
     return pool->outstanding(session);
   };
   if (library().activity_api().subscriber() != nullptr) {
-    flush_finished(deadline_ns, kIdleWait);
+    flush(0, deadline_ns, kIdleWait, count_missing);
     if (count_missing() == 0) return;
   }
   flush(1, deadline_ns, kIdleWait, count_missing);

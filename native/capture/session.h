@@ -235,8 +235,6 @@ class Session {
   // them has come back for `patience_ns`. Unless `forced`, CUPTI keeps the buffers in which a record is unfinished.
   template <typename CountMissing>
   void flush(uint32_t forced, int64_t deadline_ns, int64_t patience_ns, CountMissing count_missing) REQUIRES(control_);
-  // The same for the buffers that CUPTI has by now, without a forced flush.
-  void flush_finished(int64_t deadline_ns, int64_t patience_ns) REQUIRES(control_);
   // The same for all buffers, also those with unfinished records.
   void flush_rest(int64_t deadline_ns) REQUIRES(control_);
   void push(ThreadAnnotations& thread, Owner owner, const Place& place, uint32_t details_id,

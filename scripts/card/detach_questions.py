@@ -182,10 +182,11 @@ def _finalized_at_exit(card: Card) -> str:
     """Subscribe to all calls, and detach inside the first callback of a call's end, as Kineto does on request."""
     cupti = card.cupti
     results: list[int] = []
-    lock, is_detached = threading.Lock(), threading.Event()
+    lock, may_detach, is_detached = threading.Lock(), threading.Event(), threading.Event()
 
     def called(_domain: int, _callback_id: int, data: int) -> None:
-        if ctypes.c_uint32.from_address(data).value != API_EXIT or not lock.acquire(blocking=False):
+        is_exit = ctypes.c_uint32.from_address(data).value == API_EXIT
+        if not (may_detach.is_set() and is_exit and lock.acquire(blocking=False)):
             return
         cupti.unsubscribe()
         results.append(cupti.call("cuptiFinalize"))
@@ -194,6 +195,7 @@ def _finalized_at_exit(card: Card) -> str:
     subscriber = cupti.subscribe(called)
     for domain in (DRIVER_DOMAIN, RUNTIME_DOMAIN):
         cupti.must("cuptiEnableDomain", 1, subscriber, domain)
+    may_detach.set()
     card.cuda.synchronize()  # a call with an end, if no other thread makes one
     is_detached.wait(5)
     return cupti.name_of(results[0]) if results else "was not called"

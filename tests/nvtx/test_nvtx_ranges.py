@@ -173,9 +173,7 @@ def test_only_the_selected_domains_are_recorded(gpu, nvtx):
 def test_a_domain_that_was_chosen_and_never_made_is_named(gpu, nvtx):
     nvtx.DomainCreateA(b"one")
     with (
-        pytest.warns(
-            collector.CollectorWarning, match="no NVTX domain named 'typo' was seen; the program has: .*'one'"
-        ),
+        pytest.warns(collector.CollectorWarning, match="no NVTX domain named 'typo' was seen; the program has: '"),
         collector.trace(nvtx=["typo", "one", ""]) as step,
     ):
         gpu.launch("kernel")
