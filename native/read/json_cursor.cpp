@@ -137,13 +137,14 @@ bool JsonCursor::short_integer(int64_t& value) {
   const bool is_negative = peek() == '-';
   const char* at = at_ + (is_negative ? 1 : 0);
   const char* const begin = at;
-  int64_t number = 0;
-  while (at < end_ && at - begin <= kMostDigits && is_digit(*at)) number = number * 10 + (*at++ - '0');
+  uint64_t number = 0;  // has room for the digit that is one too many
+  while (at < end_ && at - begin <= kMostDigits && is_digit(*at))
+    number = number * 10 + static_cast<uint64_t>(*at++ - '0');
   const auto count = at - begin;
   if (count == 0 || count > kMostDigits || (*begin == '0' && count > 1)) return false;
   if (at == end_ || is_word_letter(*at)) return false;
   at_ = at;
-  value = is_negative ? -number : number;
+  value = is_negative ? -static_cast<int64_t>(number) : static_cast<int64_t>(number);
   return true;
 }
 
