@@ -26,6 +26,11 @@ def number_in(text: str) -> int:
         return -1
 
 
+def count_in(text: str) -> int:
+    """The number in a text of digits alone; -1 if it has anything else, or more digits than Python reads."""
+    return number_in(text) if text.isdecimal() else -1
+
+
 def whole_argument(text: str) -> int:
     """A whole number."""
     try:

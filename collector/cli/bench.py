@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from collector.cli._number_arguments import number_in, seconds_argument, whole_argument
+from collector.cli._number_arguments import count_in, seconds_argument, whole_argument
 from collector.cli._path_arguments import check_names, path_argument
 from collector.cli._share_arguments import share
 from collector.errors import CollectorError
@@ -101,7 +101,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _count(text: str) -> int:
-    number = number_in(text)
+    number = count_in(text)
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of runs")
     return number

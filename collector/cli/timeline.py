@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from collector.cli._number_arguments import number_in
+from collector.cli._number_arguments import count_in
 from collector.cli._path_arguments import path_argument
 from collector.cli._project_options import is_of_project, leave_out, option_text, settle
 from collector.cli._time_arguments import time_argument, time_window
@@ -203,7 +203,7 @@ def _regex(text: str) -> str:
 
 
 def _count(text: str) -> int:
-    number = number_in(text)
+    number = count_in(text)
     if number < 0:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of slices")
     return number

@@ -15,7 +15,7 @@ import signal
 from pathlib import Path
 from types import FrameType
 
-from collector.cli._number_arguments import number_in
+from collector.cli._number_arguments import count_in
 from collector.cli._path_arguments import path_argument
 
 _MOST_PORTS = 1 << 16
@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _port(text: str) -> int:
-    number = number_in(text)
+    number = count_in(text)
     if not 0 <= number < _MOST_PORTS:
         raise argparse.ArgumentTypeError(f"{text!r} is no port: give a number below {_MOST_PORTS}")
     return number

@@ -28,7 +28,7 @@ constexpr const char* kRangesRecorded = "capture_ranges_recorded";
 constexpr int64_t kLongestSettling = 5'000 * kMillisecond;  // of the work of a range that has ended
 constexpr int64_t kIdleWait = 100 * kMillisecond;        // CUPTI may deliver buffers shortly after a flush has returned
 constexpr int64_t kUnfinishedWait = 500 * kMillisecond;  // for work that is running when the journal is cut
-constexpr int64_t kLongestPause = 5 * kMillisecond;      // between two flushes, whose overheads a journal keeps
+constexpr int64_t kLongestPause = 5 * kMillisecond;      // between two flushes, of which each fills a buffer
 // Of a session with a journal. CUPTI keeps a buffer as long as a record in it is unfinished, so that of a GPU that
 // always has work only full buffers come back: the larger they are, the more is missing in the journal of a killed
 // program.

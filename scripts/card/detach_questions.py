@@ -37,7 +37,8 @@ KINDS = {
 """What a client enables, by the name in the table."""
 ROUNDS, BATCHES, LAUNCHES = 3, 5, 400
 CYCLES, GRAPH_NODES, OWN_LAUNCHES, OTHER_THREADS = 60, 5, 20, 4
-LIBRARY_BUFFER = 4 << 20
+LARGE_BUFFER = 4 << 20
+"""The bytes of a buffer that no batch of launches fills, because a new one is requested in Python."""
 BLOCK_X = 64
 """The place of blockX in the record of a kernel."""
 API_EXIT = 1
@@ -76,7 +77,7 @@ def _kinds_in_turn(notes: Notes, card: Card) -> None:
         random.shuffle(order)
         for name in order:
             before = measured()
-            cupti.collect(*KINDS[name], buffer_bytes=LIBRARY_BUFFER)
+            cupti.collect(*KINDS[name], buffer_bytes=LARGE_BUFFER)
             under = measured()
             cupti.end()
             after = measured()
@@ -155,7 +156,7 @@ def _again_and_again(notes: Notes, card: Card, *, at_exit: bool) -> None:
     missing = []
     try:
         for cycle in range(cycles):
-            cupti.collect(*EVERYTHING, buffer_bytes=LIBRARY_BUFFER)
+            cupti.collect(*EVERYTHING, buffer_bytes=LARGE_BUFFER)
             cuda.launch_numbered(range(1, OWN_LAUNCHES + 1), stream)
             cuda.launch_graph(graphs[0], stream)
             cuda.synchronize()

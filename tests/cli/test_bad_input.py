@@ -307,7 +307,7 @@ def test_times_beyond_64_bits_filter_like_the_largest_there_are(number, each_bac
     assert json.loads(collector.chrome_trace(STEP, max_events=10**30))["otherData"]["drawn"]["slices"] == 40
 
 
-@pytest.mark.parametrize("number", ["-1", "²", "2.5", "9" * 5000])
+@pytest.mark.parametrize("number", ["-1", "²", "2.5", "1_000", "+5", " 5", "9" * 5000])
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -316,7 +316,7 @@ def test_times_beyond_64_bits_filter_like_the_largest_there_are(number, each_bac
         ("ui . --port", "is no port"),
     ],
 )
-def test_a_count_is_a_whole_number_of_at_most_4300_digits(words, says, number, capsys):
+def test_a_count_is_of_digits_alone_and_of_at_most_4300(words, says, number, capsys):
     with pytest.raises(SystemExit):
         main([*words.split(), number])
     assert f"'{number}' {says}" in capsys.readouterr().err
