@@ -76,6 +76,11 @@ class MissingDependencyError(CollectorError, ImportError):
     """An optional package is required."""
 
 
+def in_words(error: Exception) -> str:
+    """An error as a part of a message; of an error that this package does not raise, its type as well."""
+    return str(error) if isinstance(error, CollectorError) else f"unexpected {type(error).__name__}: {error}"
+
+
 def not_installed(package: str, extra: str = "") -> tuple[str, str]:
     """Cause and remedy of the error that an optional package is not installed.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from collector.recording.run_label import RunLabel
 from collector.runtime.git_revision import git_revision
-from collector.tracing import session_slot
+from collector.runtime.process_threads import thread_names
 from collector.tracing.nvtx import add_facts
 from collector.tracing.stated_counters import StatedCounters
 
@@ -30,7 +30,7 @@ class FactsAtEnd(NamedTuple):
 
     def add_to(self, capture: Capture) -> str:
         """Add the facts to a capture that has its rows in memory."""
-        capture["environment"].setdefault("thread_names", session_slot.thread_names())
+        capture["environment"].setdefault("thread_names", thread_names())
         capture["environment"].update(self._label())
         StatedCounters.at_end(self.sampler).add_to(capture)
         unseen = add_facts(capture, self.options.nvtx)
@@ -44,7 +44,7 @@ class FactsAtEnd(NamedTuple):
         facts = cast(
             "Capture",
             {
-                "environment": {"source": source.name, "thread_names": session_slot.thread_names(), **self._label()},
+                "environment": {"source": source.name, "thread_names": thread_names(), **self._label()},
                 "counters": self._counters(),
                 "tables": {},
             },

@@ -33,6 +33,7 @@ from collector.formats.registry import output_of
 from collector.options import KINDS, LEAST_RING_BYTES, TraceOptions, kind_names
 from collector.recording.journal import holds_records
 from collector.recording.journal_segments import is_closed, segment_number, segments_of
+from collector.runtime.process_threads import thread_names
 from collector.sources.native import NativeSource
 from collector.text.durations import seconds_of
 from collector.text.sizes import bytes_of
@@ -250,7 +251,7 @@ class Recorder:
     def _dump(self, target: Path | None, reason: str, *, running: bool = False) -> Dump:
         """``running``: with the work that is not finished, which CUPTI then hands out without its end."""
         assert self._source is not None
-        threads = {f"thread.{number}": name for number, name in session_slot.thread_names().items()}
+        threads = {f"thread.{number}": name for number, name in thread_names().items()}
         self._source.note_facts(threads | self._nvtx_facts[0], self._nvtx_facts[1])
         if not is_folder(self._ring):
             raise OutputError(self._removal())

@@ -9,22 +9,18 @@ import sys
 import threading
 import time
 import weakref
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from collector.errors import NotTracedError, SessionActiveError
 from collector.runtime.uncompiled import uncompiled
-from collector.text.surrogates import without_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
 
-    from collector.options import Source, TraceOptions
-    from collector.recording.capture import Instant
+    from collector.options import TraceOptions
     from collector.recording.recording import Recording
-    from collector.tracing.counter_sampler import CounterSampler
-    from collector.tracing.step_journal import StepJournal
+    from collector.tracing.step_source import StepSource
 
 
 class OpenSession(Protocol):
@@ -76,16 +72,8 @@ class Use:
         self.has_begun = False
         """Whether the body was reached."""
         self.is_ending = False
-        self.source: Source | None = None
-        """The source that records, or that is about to start."""
-        self.journal: StepJournal | None = None
-        """The journal that the source writes."""
-        self.enabled: Instant | None = None
-        """The instant at which the source recorded everything; None: it is not known."""
-        self.begin: Instant | None = None
-        """The begin of the results, where the session began earlier to warm up."""
-        self.sampler: CounterSampler | None = None
-        """Samples figures of the GPUs."""
+        self.source: StepSource | None = None
+        """What records."""
         self.is_resumed = False
         """Whether its body runs in turns with other code of the thread: that of a coroutine or generator."""
         self.is_awaited = False
@@ -254,25 +242,3 @@ def _forget_in_child() -> None:
 
 atexit.register(_end_at_exit)
 os.register_at_fork(after_in_child=_forget_in_child)
-
-
-def thread_names() -> dict[int, str]:
-    """The names of this process's threads by system thread id: Python's for its own threads, else the kernel's."""
-    names: dict[int, str] = {}
-    with contextlib.suppress(OSError):
-        for task in Path("/proc/self/task").iterdir():
-            with contextlib.suppress(OSError):
-                names[int(task.name)] = (task / "comm").read_text("utf-8", errors="replace").strip()
-    names.update({thread.native_id: thread.name for thread in threading.enumerate() if thread.native_id is not None})
-    return {number: without_surrogates(name) for number, name in sorted(names.items())}
-
-
-def torch_profiler_is_idle() -> bool:
-    """Whether PyTorch is loaded and its profiler is not running.
-
-    Kineto subscribes to CUPTI at its first use and never unsubscribes (pytorch/pytorch#191944), so a held subscription
-    does not show whether it records.
-    """
-    torch = sys.modules.get("torch")
-    profiler = getattr(getattr(torch, "autograd", None), "profiler", None)
-    return profiler is not None and not getattr(profiler, "_is_profiler_enabled", True)

@@ -35,8 +35,11 @@ OURS = frozenset(
         "tracing/session.py",
         "tracing/facts_at_end.py",
         "tracing/step_journal.py",
+        "tracing/step_outputs.py",
+        "tracing/step_source.py",
         "tracing/traced_calls.py",
         "sources/native.py",
+        "runtime/process_threads.py",
         "runtime/uncompiled.py",
     )
 )
