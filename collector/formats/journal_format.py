@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
     from collector.formats.file_content import FileContent
     from collector.formats.step import Step
-    from collector.recording.journal import Extent, JournalProcess, WindowNs
+    from collector.recording.journal_contents import WindowNs
+    from collector.recording.journal_facts import Extent, JournalProcess
     from collector.recording.recording import Recording
 
 _MAGIC = b"GPUJRNL"
@@ -21,7 +22,7 @@ _DEVICE_PREFIX = re.compile(r"/job:[A-Za-z][A-Za-z0-9_.-]*/replica:0/task:(?P<ra
 
 def _read(content: FileContent) -> Step:
     from collector.recording.gpurec import load_recording
-    from collector.recording.journal import process_of
+    from collector.recording.journal_facts import process_of
 
     recording = load_recording(content.name, content.data)
     cut = recording.counters["journal_bytes_cut"]
@@ -38,7 +39,7 @@ def read_segments(folder: Path, window_ns: WindowNs = (None, None)) -> Step:
 
 def read_part(path: Path, window_ns: WindowNs) -> Step:
     """Read a part of a journal that is one file; the other rows are never in memory."""
-    from collector.recording.journal import process_of
+    from collector.recording.journal_facts import process_of
     from collector.recording.journal_segments import contents_of, load_journal_file
 
     return _step(load_journal_file(path, window_ns), path, process_of(contents_of(path)))

@@ -22,7 +22,7 @@ from collector.formats.registry import (
     readable_sentence,
     refuse_foreign,
 )
-from collector.recording.journal import holds_records
+from collector.recording.journal_frames import holds_records
 from collector.recording.journal_segments import is_journal, segments_of
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from collector.formats.call_sums import CallSums
     from collector.protos import Provenance, RunMetadata, StepStats
-    from collector.recording.journal import JournalProcess
+    from collector.recording.journal_facts import JournalProcess
     from collector.recording.ledger import Ledger
     from collector.recording.recording import Recording
     from collector.recording.table import Table

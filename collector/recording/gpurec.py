@@ -35,8 +35,9 @@ import numpy as np
 from collector.errors import InvalidFileError
 from collector.files.atomic_files import atomic_write, expanded
 from collector.files.unpacking import check_size
-from collector.recording import journal
 from collector.recording.column_packing import Constants, Packing, pack, unpack
+from collector.recording.journal import load_journal
+from collector.recording.journal_frames import MAGIC as JOURNAL_MAGIC
 from collector.recording.journal_segments import load_segments
 from collector.recording.ledger import LAUNCH_FIGURES
 from collector.recording.recording import Recording
@@ -160,8 +161,8 @@ def load_recorded_step(path: str | os.PathLike[str], data: bytes | None = None) 
             data = name.read_bytes()
         except OSError as error:
             raise InvalidFileError(f"{name}: {error.strerror or error}") from error
-    if data.startswith(journal.MAGIC):
-        return RecordedStep(journal.load_journal(name, data), "", NO_ORIGIN)
+    if data.startswith(JOURNAL_MAGIC):
+        return RecordedStep(load_journal(name, data), "", NO_ORIGIN)
     try:
         try:
             with zipfile.ZipFile(io.BytesIO(data)) as archive:

@@ -9,23 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collector.errors import InvalidFileError
-from collector.recording.journal import (
-    DAMAGE,
-    MAGIC,
-    Extent,
-    check_version,
-    extent_of,
-    load_files,
-    load_ranges,
-    places_of,
-    process_of,
-    span_of,
-)
+from collector.recording.journal import load_files, load_ranges
+from collector.recording.journal_facts import Extent, extent_of, places_of, process_of, span_of
+from collector.recording.journal_frames import DAMAGE, MAGIC, check_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from collector.recording.journal import Buffer, JournalProcess, WindowNs
+    from collector.recording.journal_contents import WindowNs
+    from collector.recording.journal_facts import JournalProcess
+    from collector.recording.journal_frames import Buffer
     from collector.recording.recording import Recording
 
 _NAME = re.compile(r"(\d{6,})\.journal")

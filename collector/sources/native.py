@@ -168,6 +168,6 @@ def _texts_of(options: TraceOptions) -> dict[str, str]:
     """What a journal states from its begin on, so that it is known also of a program that is killed."""
     if options.journal is None or not options.device_prefix:
         return {}
-    from collector.recording.journal import DEVICE_PREFIX
+    from collector.recording.journal_facts import DEVICE_PREFIX
 
     return {DEVICE_PREFIX: options.device_prefix}

@@ -31,7 +31,7 @@ from collector.timeline.op_arguments import NOTHING, OpDetails, call_ops, op_det
 
 if TYPE_CHECKING:
     from collector.protos.run_metadata_pb2 import Provenance
-    from collector.recording.journal import Extent
+    from collector.recording.journal_facts import Extent
     from collector.stepstats.object_tables import ObjectRow
     from collector.stepstats.stated_window import Window
     from collector.timeline.recording_part import RecordingPart

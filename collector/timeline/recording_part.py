@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from collector.recording.journal import Extent
+    from collector.recording.journal_facts import Extent
     from collector.recording.recording import Recording
     from collector.recording.table import Table
 

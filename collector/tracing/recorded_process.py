@@ -103,8 +103,8 @@ class RecordedWindow(NativeSource):
 
     def stop(self, *, synchronize: bool, timeout_ms: int) -> Capture:
         """Complete the journal, and return its part."""
-        from collector.recording.journal import journal_window
         from collector.recording.journal_segments import contents_of, segment_number, segments_of
+        from collector.recording.journal_window import journal_window
 
         mark = self._native.mark("complete", synchronize=synchronize, timeout_ms=timeout_ms)
         if mark is None:

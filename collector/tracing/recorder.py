@@ -31,7 +31,7 @@ from collector.formats.conversion import Conversion
 from collector.formats.output_paths import filled_path
 from collector.formats.registry import output_of
 from collector.options import KINDS, LEAST_RING_BYTES, TraceOptions, kind_names
-from collector.recording.journal import holds_records
+from collector.recording.journal_frames import holds_records
 from collector.recording.journal_segments import is_closed, segment_number, segments_of
 from collector.runtime.process_threads import thread_names
 from collector.sources.native import NativeSource

@@ -92,6 +92,6 @@ class StepJournal:
         return not segments_of(self.path)
 
     def _has_records(self) -> bool:
-        from collector.recording.journal import holds_records  # not before: it needs numpy
+        from collector.recording.journal_frames import holds_records  # not before: it needs numpy
 
         return holds_records(self.path)

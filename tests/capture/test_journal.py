@@ -396,7 +396,7 @@ def test_a_journal_of_a_killed_program_states_the_rank(gpu, tmp_path):
     with collector.trace(journal=tmp_path / "step.journal", rank=2, job="trainer", strict=True) as session:
         gpu.launch("kernel")
         killed = tmp_path / "killed.journal"
-        shutil.copy(session._use.journal.path, killed)
+        shutil.copy(session._use.source._journal.path, killed)
     step = collector.load(killed)
     assert (step.rank, step.device_prefix) == (2, "/job:trainer/replica:0/task:2")
 
@@ -411,7 +411,7 @@ def test_the_report_of_a_journal_that_broke_off_is_true(tmp_path, num_bytes, is_
 import resource, time, warnings
 from pathlib import Path
 import collector
-from collector.recording.journal import holds_records
+from collector.recording.journal_frames import holds_records
 from collector.testing import SimulatedGpu
 journal = Path({str(tmp_path / "step.journal")!r})
 with SimulatedGpu() as gpu, warnings.catch_warnings(record=True) as told:

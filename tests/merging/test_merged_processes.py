@@ -21,7 +21,7 @@ from collector.formats.step import RecordingSource, Step
 from collector.profiler.advice.step_activity import Activity
 from collector.profiler.step_reader import read_step
 from collector.recording.annotation_details import Argument, Details
-from collector.recording.journal import JournalProcess
+from collector.recording.journal_facts import JournalProcess
 from collector.recording.text_columns import text_column
 from collector.stepstats.object_tables import OBJECT_TABLES
 

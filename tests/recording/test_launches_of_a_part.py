@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from collector.recording.journal import _Journal
+from collector.recording.journal_window import launches_between
 
 PART_NS = (100, 200)
 LAST_ID = 2**32 - 1
@@ -40,9 +40,7 @@ def columns(calls):
 def test_work_of_unknown_calls_is_of_the_part_if_no_earlier_call_launched_it(
     calls, earlier, has_own_calls, ids, expected
 ):
-    journal = _Journal()
-    journal._calls_before = (lambda: columns(earlier)) if earlier else None
-    journal._has_own_calls = has_own_calls
-    launches = journal._launches_of_window(columns(calls), *PART_NS)
+    read_earlier = (lambda: columns(earlier)) if earlier else None
+    launches = launches_between(columns(calls), read_earlier, *PART_NS, has_own_calls=has_own_calls)
     found = launches.among(np.array(ids, np.uint32), np.ones(len(ids), bool))
     assert [number for number, is_among in zip(ids, found, strict=True) if is_among] == expected

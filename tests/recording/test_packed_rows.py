@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from properties import examples
 
 from collector import _native
-from collector.recording import journal, packed_rows
+from collector.recording import journal_frames, packed_rows
 from collector.recording.annotation_numbers import ANNOTATION_BITS
 from collector.recording.packed_rows import unpack_rows
 
@@ -113,12 +113,12 @@ def test_a_damaged_number_of_rows_asks_for_no_memory(count):
 
 def test_the_twins_agree_about_the_format():
     text = FORMAT.read_text()
-    assert f'kMagic{{"GPUJRNL\\{journal.VERSION}", 8}}' in text
+    assert f'kMagic{{"GPUJRNL\\{journal_frames.VERSION}", 8}}' in text
     assert f"kAnnotationBits = {ANNOTATION_BITS};" in text
     assert f"kMostPackedRows = {packed_rows._MOST_ROWS};" in text
-    assert f"kFrame = {journal._FRAME_MARK:#x};" in text
-    assert f"kRetold = {journal._RETOLD}," in text
-    for number, name in enumerate(journal._BLOCK_KINDS, 1):
+    assert f"kFrame = {journal_frames.FRAME_MARK:#x};" in text
+    assert f"kRetold = {journal_frames.FrameFlags.RETOLD.value}," in text
+    for number, name in enumerate(journal_frames.BLOCK_KINDS, 1):
         camel = "".join(word.capitalize() for word in name.split("_"))
         assert f"k{camel} = {number}," in text
     codings = (packed_rows._VALUES, packed_rows._DIFFERENCES, packed_rows._FROM_COLUMN)
