@@ -1,6 +1,6 @@
 // One file of a journal: the records of an open session, in a file that outlives the process in case the program ends
 // before the session does (killed, out of memory, crashed). journal_format.h explains the format;
-// collector/recording/journal.py reads it.
+// collector/recording/journal_contents.py reads it.
 #pragma once
 
 #include <sys/types.h>

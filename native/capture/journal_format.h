@@ -1,5 +1,5 @@
 // The format of journals, for the writer (journal.h, packed_rows.h) and its twin, the reader
-// (collector/recording/journal.py, packed_rows.py).
+// (collector/recording/journal_frames.py, journal_contents.py, packed_rows.py).
 //
 // A journal is kMagic followed by frames. Every frame is complete, except that the last one may be truncated if the
 // process was killed while writing it.
