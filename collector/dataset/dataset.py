@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from collector.analysis.answer import Answer
     from collector.dataset.dataset_folder import DatasetFiles
-    from collector.protos import RunMetadata
+    from collector.protos import Provenance, RunMetadata
     from collector.recording.recording import Recording
 
 
@@ -181,6 +181,10 @@ class _StepInDataset(StepSource):
     def run_metadata(self, origin: StepOrigin) -> RunMetadata:
         """See `StepSource`."""
         return RecordingSource(self.recording()).run_metadata(origin)
+
+    def provenance(self, origin: StepOrigin) -> Provenance:
+        """See `StepSource`."""
+        return RecordingSource(self.recording()).provenance(origin)
 
     def wire(self, origin: StepOrigin) -> tuple[bytes, bool]:
         """See `StepSource`."""

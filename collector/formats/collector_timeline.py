@@ -23,7 +23,7 @@ from collector.formats.stepstats_columns import labelled_capture, with_untimed
 from collector.formats.timeline_columns import STREAM, Place, TimelineColumns
 from collector.formats.timeline_side_rows import side_table
 from collector.protos import Activity
-from collector.protos.run_metadata_pb2 import RunMetadata
+from collector.protos.run_metadata_pb2 import Provenance, RunMetadata
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
 from collector.recording.distinct import grouped_rows
 from collector.recording.ledger import LAUNCH_FIGURES
@@ -136,6 +136,16 @@ class CollectorTrace(StepSource):
         if self.is_recording:
             return RecordingSource(self._recording, self.device_prefix).run_metadata(origin)
         return super().run_metadata(origin)
+
+    def provenance(self, origin: StepOrigin) -> Provenance:
+        """See `StepSource`."""
+        if self.is_recording:
+            return RecordingSource(self._recording, self.device_prefix).provenance(origin)
+        return super().provenance(origin)
+
+    def own_provenance(self) -> Provenance:
+        """See `StepSource`."""
+        return self._provenance
 
     def device_names(self) -> list[str]:
         """See `StepSource`."""

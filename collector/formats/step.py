@@ -237,17 +237,34 @@ class StepSource:
     def run_metadata(self, origin: StepOrigin) -> RunMetadata:
         """The step as a message that may be changed, with what is stated of it besides in its provenance."""
         message = self.message()
-        for reason, count in (*origin.unread.items(), *self.lost_in_messages().items()):
-            message.provenance.unread[reason] += count  # so that whatever is made of the step says it, too
-        if origin.rank is not None:
-            message.provenance.rank = origin.rank
-        if origin.world_size is not None:
-            message.provenance.world_size = origin.world_size
+        self._state_besides(message.provenance, origin)
         return message
+
+    def provenance(self, origin: StepOrigin) -> Provenance:
+        """The provenance in `run_metadata`, without the nodes of the step."""
+        from collector.protos import Provenance
+
+        stated = Provenance()
+        stated.CopyFrom(self.own_provenance())
+        self._state_besides(stated, origin)
+        return stated
+
+    def _state_besides(self, provenance: Provenance, origin: StepOrigin) -> None:
+        """Add what is stated besides, so that whatever is made of the step says it, too."""
+        for reason, count in (*origin.unread.items(), *self.lost_in_messages().items()):
+            provenance.unread[reason] += count
+        if origin.rank is not None:
+            provenance.rank = origin.rank
+        if origin.world_size is not None:
+            provenance.world_size = origin.world_size
 
     def message(self) -> RunMetadata:
         """The step as a message, without anything that is stated besides."""
         raise NotImplementedError
+
+    def own_provenance(self) -> Provenance:
+        """The provenance in `message`."""
+        return self.message().provenance
 
     def wire(self, origin: StepOrigin) -> tuple[bytes, bool] | None:
         """The bytes of a message, and whether it is a RunMetadata; None where they are made of `run_metadata`."""
@@ -312,6 +329,12 @@ class RecordingSource(StepSource):
 
         return run_metadata(self._recording, self.device_prefix, origin)
 
+    def provenance(self, origin: StepOrigin) -> Provenance:
+        """See `StepSource`."""
+        from collector.stepstats.from_recording import provenance
+
+        return provenance(self._recording, origin)
+
     def wire(self, origin: StepOrigin) -> tuple[bytes, bool]:
         """See `StepSource`."""
         from collector.stepstats.from_recording import serialized
@@ -343,6 +366,13 @@ class WireSource(StepSource):
         from collector.stepstats.wire import run_metadata_of
 
         return run_metadata_of(self._data, self._is_run_metadata)
+
+    def own_provenance(self) -> Provenance:
+        """See `StepSource`."""
+        from collector.protos import Provenance
+        from collector.stepstats.wire import provenance_of
+
+        return (provenance_of(self._data) if self._is_run_metadata else None) or Provenance()
 
     def wire(self, origin: StepOrigin) -> tuple[bytes, bool] | None:
         """See `StepSource`. The rank is stated in these bytes."""
@@ -584,13 +614,9 @@ class Step(TracedStep):
     @property
     def provenance(self) -> Provenance:
         """The provenance of the step, with the parts of its file that could not be read."""
-        from collector.protos import Provenance
-        from collector.stepstats.wire import provenance_of
-
-        wire = self._untouched_wire()
-        if wire is None:
+        if "run_metadata" in self.__dict__:  # the caller may have changed it
             return self.run_metadata.provenance
-        return (provenance_of(wire[0]) if wire[1] else None) or Provenance()
+        return self._source.provenance(self._beside())
 
     @cached_property
     def run_metadata(self) -> RunMetadata:

@@ -17,6 +17,7 @@ from support.properties import examples
 
 import collector
 from collector import analysis
+from collector.formats.collector_timeline import CollectorTrace
 from collector.formats.step import RecordingSource, Step
 from collector.profiler.advice.step_activity import Activity
 from collector.profiler.step_reader import read_step
@@ -359,3 +360,21 @@ def test_advice_counts_the_waits_of_a_devices_own_task(build, tmp_path):
 
     alone = [collector.load(path) for path in _saved(recordings, tmp_path, ".json", ["rank0", "rank1", "rank2"])]
     assert waits(merged) == sorted(each for step in alone for each in waits(step))
+
+
+def test_columns_and_the_ledger_of_a_merged_trace_make_no_nodes(build, tmp_path, monkeypatch):
+    """Nodes take most of the time and memory of a large trace, and neither columns nor the ledger need them."""
+    paths = _saved(_job(build), tmp_path, ".pb", ["rank0", "rank1"])
+    collector.merge(paths, tmp_path / "all.json")
+    expected = collector.load(tmp_path / "all.json")
+    provenance, ledger = expected.run_metadata.provenance, expected.recording.ledger
+    nodes, make_nodes = [], CollectorTrace._step_stats
+    monkeypatch.setattr(
+        CollectorTrace, "_step_stats", lambda trace, rows: nodes.append(len(rows)) or make_nodes(trace, rows)
+    )
+    step = collector.load(tmp_path / "all.json")
+    assert step.ledger == expected.ledger
+    assert step.recording.ledger == ledger
+    assert step.provenance == step.provenance == provenance
+    assert len(step.recording.kernels) == 6
+    assert sum(nodes) == 2  # the marks of the steps
