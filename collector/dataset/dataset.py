@@ -15,7 +15,8 @@ from collector.dataset.dataset_recording import recording_of
 from collector.dataset.dataset_tables import STEP, STEPS
 from collector.errors import InvalidFileError
 from collector.files.atomic_files import expanded
-from collector.formats.step import RecordingSource, Step, StepSource
+from collector.formats.step import Step
+from collector.formats.step_sources import RecordingSource, StepSource
 from collector.recording.step_origin import StepOrigin
 from collector.runtime.later_modules import later_function
 from collector.runtime.optional_packages import optional_package

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from collector.formats.step import Step, StepSource
+from collector.formats.step import Step
+from collector.formats.step_sources import StepSource
 from collector.recording.step_origin import StepOrigin
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from collector.formats.chrome_dialects import is_cut_timeline, stated_base
 from collector.formats.chrome_events import NO_BASE, ChromeEvents, has_time, possible_base, text
 from collector.formats.drawn_metadata import StatedProcess, inputs_of, provenance, whole_number
 from collector.formats.profiler_dialect import SOURCE
-from collector.formats.step import RecordingSource, StepSource
+from collector.formats.step_sources import RecordingSource, StepSource
 from collector.formats.stepstats_columns import labelled_capture, with_untimed
 from collector.formats.timeline_columns import STREAM, Place, TimelineColumns
 from collector.formats.timeline_side_rows import side_table

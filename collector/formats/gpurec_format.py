@@ -21,7 +21,8 @@ def _read(content: FileContent) -> Step:
     import io
     import zipfile
 
-    from collector.formats.step import RecordingSource, Step
+    from collector.formats.step import Step
+    from collector.formats.step_sources import RecordingSource
     from collector.recording.gpurec import load_recorded_step
     from collector.stepstats.device_prefixes import is_device_prefix
 

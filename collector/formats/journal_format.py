@@ -92,7 +92,8 @@ def read_ranges(step: Step) -> list[Step]:
 
 
 def _step(recording: Recording, path: Path, process: JournalProcess, cut_at: int | None = None) -> Step:
-    from collector.formats.step import RecordingSource, Step
+    from collector.formats.step import Step
+    from collector.formats.step_sources import RecordingSource
     from collector.runtime.launcher_ranks import launched_rank, launched_world_size
 
     prefix = _DEVICE_PREFIX.fullmatch(process.device_prefix)

@@ -17,7 +17,8 @@ _SQLITE = b"SQLite format 3\0"
 def _read(content: FileContent) -> Step:
     from collector.formats.nsys_columns import NsysColumns
     from collector.formats.nsys_database import opened
-    from collector.formats.step import RecordingSource, Step
+    from collector.formats.step import Step
+    from collector.formats.step_sources import RecordingSource
 
     with opened(content) as database:
         recording = NsysColumns(database).recording()

@@ -37,7 +37,7 @@ from collector.formats.profiler_dialect import (
     ProfilerDialect,
 )
 from collector.formats.profiler_hosts import HostTracks
-from collector.formats.step import RecordingSource
+from collector.formats.step_sources import RecordingSource
 from collector.formats.timed_spans import count_other_phases, timed_spans
 from collector.recording.capture import NO_OBJECT
 from collector.recording.cupti_enums import ALLOCATION, RELEASE

@@ -17,7 +17,8 @@ _TREE = re.compile(rb'(?:\xef\xbb\xbf)?\s*\[\s*\{\s*"(?:children|frame|metrics)"
 
 def _read(content: FileContent) -> Step:
     from collector.formats.proton_tree import read_tree
-    from collector.formats.step import CallSumsSource, Step
+    from collector.formats.step import Step
+    from collector.formats.step_sources import CallSumsSource
 
     sums = read_tree(content)
     return Step(CallSumsSource(sums), kind=FORMAT.name, path=content.name, skipped=sums.unread)

@@ -18,7 +18,8 @@ from collector.files.atomic_files import expanded
 from collector.formats.file_content import first_letter
 from collector.formats.file_format import Format, Writable
 from collector.formats.foreign_files import foreign_kind, recipe_kind, report_kind
-from collector.formats.step import RecordingSource, Step, TracedStep
+from collector.formats.step import Step, TracedStep
+from collector.formats.step_sources import RecordingSource
 from collector.text.wording import listed
 from collector.timeline.drawn_files import DRAWN_FILES, DrawnFile
 

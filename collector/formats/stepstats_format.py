@@ -34,7 +34,8 @@ def _read(content: FileContent) -> Step:
     from google.protobuf.message import DecodeError
 
     from collector.formats.stated_origin import stated_origin
-    from collector.formats.step import MessageSource, Step, StepSource, WireSource
+    from collector.formats.step import Step
+    from collector.formats.step_sources import MessageSource, StepSource, WireSource
     from collector.stepstats.salvage import foreign, salvage
     from collector.stepstats.whole_message import size_if_whole
     from collector.stepstats.wire import is_run_metadata, provenance_of, run_metadata_of

@@ -25,7 +25,8 @@ def _read(content: FileContent) -> Step:
     from google.protobuf import text_format
 
     from collector.formats.stated_origin import stated_origin
-    from collector.formats.step import MessageSource, Step
+    from collector.formats.step import Step
+    from collector.formats.step_sources import MessageSource
     from collector.protos import RunMetadata, StepStats
     from collector.stepstats.proto_text import parse_text
 

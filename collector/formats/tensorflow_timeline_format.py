@@ -20,7 +20,7 @@ def _sniff(content: FileContent) -> bool:
 
 def _read(content: FileContent) -> Step:
     from collector.formats.chrome_step import chrome_step
-    from collector.formats.step import MessageSource
+    from collector.formats.step_sources import MessageSource
     from collector.formats.tensorflow_timeline import to_step_stats
     from collector.protos import RunMetadata
 

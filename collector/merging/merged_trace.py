@@ -27,7 +27,8 @@ from collector.files.atomic_files import atomic_write, check_writable
 from collector.files.path_kinds import mode_at
 from collector.formats.loading import load
 from collector.formats.registry import merged_format
-from collector.formats.step import RecordingSource, Step, TracedStep
+from collector.formats.step import Step, TracedStep
+from collector.formats.step_sources import RecordingSource
 from collector.merging.clocks import (
     COLLECTIVE,
     ClockOffset,

@@ -1,8 +1,8 @@
 """One traced step, from the first launch to the file.
 
 Each use of a session goes the same way: `Session.begin_use` claims the process-wide slot (`session_slot`), checks the
-outputs (`StepOutputs`) and starts the source (`StepSource`); the body of the program runs; `Session.end_use` stops the
-source, takes its results and saves them. `Session.abandon` undoes what an interruption left half done. Blocks, calls of
+outputs (`StepOutputs`) and starts the tracer (`StepTracer`); the body of the program runs; `Session.end_use` stops the
+tracer, takes its results and saves them. `Session.abandon` undoes what an interruption left half done. Blocks, calls of
 a decorated function (`traced_calls`) and windows of a schedule (`scheduled_windows`) are such uses.
 """
 
@@ -25,7 +25,7 @@ from collector.tracing import session_slot
 from collector.tracing.caller_warnings import warn_caller
 from collector.tracing.scheduled_windows import ScheduledWindows
 from collector.tracing.step_outputs import StepOutputs
-from collector.tracing.step_source import StepSource
+from collector.tracing.step_tracer import StepTracer
 from collector.tracing.traced_calls import traced_function
 
 if TYPE_CHECKING:
@@ -210,11 +210,11 @@ class Session(TracedStep):
         """Discard the records of the warm-up. For `collector.tracing.scheduled_windows`."""
         self._outputs.number = step
         use = self._last_entered()
-        if use is None or use.source is None:
+        if use is None or use.tracer is None:
             return
-        if use.source.is_window:
+        if use.tracer.is_window:
             use.discarded = "its warm-up"
-        use.source.discard_warm_up()
+        use.tracer.discard_warm_up()
 
     def close_window(self, exc: BaseException | None) -> None:
         """End and save. For `collector.tracing.scheduled_windows`."""
@@ -279,8 +279,8 @@ class Session(TracedStep):
     @property
     def idle(self) -> bool:
         """Whether the session is open and has recorded nothing yet; False if the source cannot tell."""
-        source = None if self._use is None else self._use.source
-        return source is not None and source.is_idle
+        tracer = None if self._use is None else self._use.tracer
+        return tracer is not None and tracer.is_idle
 
     @property
     def device_prefix(self) -> str:  # type: ignore[override]
@@ -321,14 +321,14 @@ class Session(TracedStep):
         self.__dict__.pop("run_metadata", None)
 
     def _start(self, use: session_slot.Use) -> None:
-        use.source = StepSource(self.options)
+        use.tracer = StepTracer(self.options)
         try:
-            use.source.start(self._outputs.number, self._trouble)
+            use.tracer.start(self._outputs.number, self._trouble)
         except Exception as error:  # whatever it is, the user's program continues
             self.unavailable = in_words(error)
             self._trouble(error, f"GPU activity is not traced: {self.unavailable}")
         else:
-            use.source.accompany(self._trouble)
+            use.tracer.accompany(self._trouble)
 
     @uncompiled
     def end_use(self, use: session_slot.Use, exc: BaseException | None, *, at_exit: bool = False) -> None:
@@ -357,8 +357,8 @@ class Session(TracedStep):
             unseen = self._stop(use, at_exit)
             is_saved = self._save()
         finally:
-            if use.source is not None:
-                use.source.end_journal(keep=not is_saved)
+            if use.tracer is not None:
+                use.tracer.end_journal(keep=not is_saved)
         if unseen:
             warn_caller(unseen)
         losses = () if self._recording is None else self.ledger.explained_losses()
@@ -372,10 +372,10 @@ class Session(TracedStep):
         """
         unseen = ""
         try:
-            if use.source is not None and use.source.is_open:
-                results = use.source.stop(at_exit=at_exit, keeps_warm_up=use.is_awaited)
+            if use.tracer is not None and use.tracer.is_open:
+                results = use.tracer.stop(at_exit=at_exit, keeps_warm_up=use.is_awaited)
                 self._recording, self._streamed, use.whole, unseen = results
-                use.source.forget()
+                use.tracer.forget()
         except Exception as error:
             self.unavailable = in_words(error)
             self._trouble(error, f"the trace is lost: {self.unavailable}")
@@ -413,8 +413,8 @@ class Session(TracedStep):
         try:
             self._release(use)
         finally:
-            if use.source is not None:
-                use.source.end_journal(keep=use.has_begun)
+            if use.tracer is not None:
+                use.tracer.end_journal(keep=use.has_begun)
             session_slot.tell_background(use, self)
 
     def end_at_exit(self, use: session_slot.Use) -> None:
@@ -426,18 +426,18 @@ class Session(TracedStep):
             self.abandon(use)
 
     def _release(self, use: session_slot.Use) -> None:
-        """Release the source, if it has not been stopped, and the session slot."""
+        """Release the tracer, if it has not been stopped, and the session slot."""
         try:
-            # The source may not have reached the point where it releases CUPTI.
-            if use.source is not None and use.source.is_open and use is session_slot.open_use():
+            # The tracer may not have reached the point where it releases CUPTI.
+            if use.tracer is not None and use.tracer.is_open and use is session_slot.open_use():
                 self.unavailable = self.unavailable or "the step was broken off where it began or ended"
-                use.source.abort()
+                use.tracer.abort()
         finally:
             self._forget(use)
 
     def _forget(self, use: session_slot.Use) -> None:
-        if use.source is not None:
-            use.source.forget()
+        if use.tracer is not None:
+            use.tracer.forget()
         session_slot.release(use)
         if self._use is use:
             self._use = None

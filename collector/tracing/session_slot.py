@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from collector.options import TraceOptions
     from collector.recording.recording import Recording
-    from collector.tracing.step_source import StepSource
+    from collector.tracing.step_tracer import StepTracer
 
 
 class OpenSession(Protocol):
@@ -72,7 +72,7 @@ class Use:
         self.has_begun = False
         """Whether the body was reached."""
         self.is_ending = False
-        self.source: StepSource | None = None
+        self.tracer: StepTracer | None = None
         """What records."""
         self.is_resumed = False
         """Whether its body runs in turns with other code of the thread: that of a coroutine or generator."""

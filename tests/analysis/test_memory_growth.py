@@ -12,7 +12,8 @@ import pytest
 from collector.analysis import between, memory, memory_growth
 from collector.analysis.annotation_paths import NO_ANNOTATION
 from collector.analysis.memory_growth import BEFORE
-from collector.formats.step import RecordingSource, Step
+from collector.formats.step import Step
+from collector.formats.step_sources import RecordingSource
 from collector.recording.cupti_enums import ALLOCATION, RELEASE
 
 memory_growth_module = importlib.import_module("collector.analysis.memory_growth")

@@ -15,7 +15,8 @@ from collector import analysis
 from collector.analysis.activities import WorkClass
 from collector.analysis.questions import QUESTIONS
 from collector.cli import main
-from collector.formats.step import RecordingSource, Step
+from collector.formats.step import Step
+from collector.formats.step_sources import RecordingSource
 from collector.profiler import Profiler
 from collector.profiler.advice.recording_columns import RecordingStep
 from collector.profiler.advice.step_activity import Activity

@@ -9,7 +9,8 @@ import pytest
 import collector
 from collector.analysis import between, devices, ranks
 from collector.errors import CollectorError
-from collector.formats.step import RecordingSource, Step
+from collector.formats.step import Step
+from collector.formats.step_sources import RecordingSource
 
 NAME = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
 TOLD = ("Collective name", "Process Group Name", "In msg nelems")

@@ -9,7 +9,8 @@ import pytest
 
 from collector.analysis import between, steps
 from collector.analysis.steps import modified_z
-from collector.formats.step import RecordingSource, Step
+from collector.formats.step import Step
+from collector.formats.step_sources import RecordingSource
 
 
 def test_scores_of_the_worked_example():

@@ -10,7 +10,8 @@ from collector.analysis.idle import CAUSES
 from collector.analysis.notebook_overview import overview_html
 from collector.analysis.questions import QUESTIONS
 from collector.analysis.summary import summarize
-from collector.formats.step import RecordingSource, Step
+from collector.formats.step import Step
+from collector.formats.step_sources import RecordingSource
 from collector.recording.cupti_enums import DEGREE_CAPTURED
 from collector.testing.plugin.figures import figures_of
 from collector.web.report_data import step_data

@@ -396,7 +396,7 @@ def test_a_journal_of_a_killed_program_states_the_rank(gpu, tmp_path):
     with collector.trace(journal=tmp_path / "step.journal", rank=2, job="trainer", strict=True) as session:
         gpu.launch("kernel")
         killed = tmp_path / "killed.journal"
-        shutil.copy(session._use.source._journal.path, killed)
+        shutil.copy(session._use.tracer._journal.path, killed)
     step = collector.load(killed)
     assert (step.rank, step.device_prefix) == (2, "/job:trainer/replica:0/task:2")
 

@@ -22,7 +22,8 @@ from collector.dataset import Dataset, DatasetWriter, dataset_writer
 from collector.dataset.dataset_folder import Part, link_exclusively, path_of, tables
 from collector.dataset.dataset_tables import RECORDED_TABLES
 from collector.dataset.trace_events import drawn_events
-from collector.formats.step import RecordingSource, Step
+from collector.formats.step import Step
+from collector.formats.step_sources import RecordingSource
 
 
 def answers(step):

@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from collector.formats.step import RecordingSource, Step
+from collector.formats.step import Step
+from collector.formats.step_sources import RecordingSource
 
 pytest.importorskip("pyarrow")
 

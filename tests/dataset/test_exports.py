@@ -23,7 +23,8 @@ from collector.dataset.database import Database
 from collector.dataset.dataset_writer import run_at
 from collector.dataset.exports import ingest
 from collector.dataset.trace_events import drawn_events
-from collector.formats.step import RecordingSource, Step
+from collector.formats.step import Step
+from collector.formats.step_sources import RecordingSource
 
 
 @pytest.fixture

@@ -17,7 +17,8 @@ from reference.any_recording import recordings
 from support.properties import examples
 
 from collector.formats.loading import load
-from collector.formats.step import RecordingSource, Step
+from collector.formats.step import Step
+from collector.formats.step_sources import RecordingSource
 from collector.recording.kernel_names import demangle
 from collector.recording.ledger import LAUNCH_FIGURES
 from collector.recording.recording import SET_APART

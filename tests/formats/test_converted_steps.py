@@ -9,7 +9,8 @@ import pytest
 
 import collector
 from collector.analysis.questions import QUESTIONS
-from collector.formats.step import RecordingSource, Step
+from collector.formats.step import Step
+from collector.formats.step_sources import RecordingSource
 from collector.recording.annotation_details import Details
 from collector.recording.recording import Recording
 from collector.recording.schema import SCHEMA

@@ -7,7 +7,8 @@ import json
 import pytest
 
 import collector
-from collector.formats.step import RecordingSource, Step
+from collector.formats.step import Step
+from collector.formats.step_sources import RecordingSource
 
 PREFIX = "/job:trainer/replica:0/task:3"
 ENVIRONMENT = {

@@ -7,7 +7,8 @@ import json
 import pytest
 
 from collector.formats.loading import load
-from collector.formats.step import RecordingSource, Step
+from collector.formats.step import Step
+from collector.formats.step_sources import RecordingSource
 from collector.formats.xspace import xspace
 from collector.recording.cupti_enums import GRAPH_DEGREES
 from collector.stepstats.from_recording import run_metadata

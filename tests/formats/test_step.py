@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import collector
-from collector.formats.step import RecordingSource, Step, TracedStep
+from collector.formats.step import Step, TracedStep
+from collector.formats.step_sources import RecordingSource
 from collector.protos import DeviceStepStats, NodeExecStats, RunMetadata, StepStats
 from collector.recording.recording import Recording
 from collector.recording.schema import SCHEMA

@@ -8,7 +8,8 @@ import shutil
 import pytest
 
 import collector
-from collector.formats.step import RecordingSource, Step
+from collector.formats.step import Step
+from collector.formats.step_sources import RecordingSource
 from collector.protos import DeviceStepStats, NodeExecStats, StepStats
 from collector.protos.xplane_pb2 import XSpace
 from collector.recording.step_origin import StepOrigin

@@ -14,7 +14,8 @@ from reference.any_recording import recordings
 from support.properties import examples
 
 from collector.formats.loading import load
-from collector.formats.step import RecordingSource, Step
+from collector.formats.step import Step
+from collector.formats.step_sources import RecordingSource
 from collector.timeline import chrome_trace
 
 _OF_GRAPHS = ("graph_id", "graph_node_id", "graph_degree")

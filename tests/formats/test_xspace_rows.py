@@ -7,7 +7,8 @@ import json
 import pytest
 
 import collector
-from collector.formats.step import RecordingSource, Step
+from collector.formats.step import Step
+from collector.formats.step_sources import RecordingSource
 from collector.profiler import ProfileOptionBuilder, Profiler
 from collector.protos.xplane_pb2 import XSpace
 from collector.recording.annotation_details import Argument, Details, Frame

@@ -18,7 +18,8 @@ from support.properties import examples
 import collector
 from collector import analysis
 from collector.formats.collector_timeline import CollectorTrace
-from collector.formats.step import RecordingSource, Step
+from collector.formats.step import Step
+from collector.formats.step_sources import RecordingSource
 from collector.profiler.advice.step_activity import Activity
 from collector.profiler.step_reader import read_step
 from collector.recording.annotation_details import Argument, Details

@@ -9,7 +9,8 @@ from captures import CaptureBuilder
 
 import collector
 from collector import CollectorError
-from collector.formats.step import RecordingSource, Step
+from collector.formats.step import Step
+from collector.formats.step_sources import RecordingSource
 
 RUNS = ("monday", "tuesday")
 AHEAD_NS = {("monday", 0): 0, ("monday", 1): 5_000_000, ("tuesday", 0): 0, ("tuesday", 1): -123_456}

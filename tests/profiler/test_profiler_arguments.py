@@ -7,7 +7,8 @@ import math
 
 import pytest
 
-from collector.formats.step import RecordingSource, Step
+from collector.formats.step import Step
+from collector.formats.step_sources import RecordingSource
 from collector.profiler import (
     OptionError,
     Options,

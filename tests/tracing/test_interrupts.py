@@ -36,7 +36,7 @@ OURS = frozenset(
         "tracing/facts_at_end.py",
         "tracing/step_journal.py",
         "tracing/step_outputs.py",
-        "tracing/step_source.py",
+        "tracing/step_tracer.py",
         "tracing/traced_calls.py",
         "sources/native.py",
         "runtime/process_threads.py",

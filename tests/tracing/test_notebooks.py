@@ -9,7 +9,8 @@ from hostile_names import EVIL
 
 import collector
 from collector.analysis import kernels
-from collector.formats.step import RecordingSource, Step
+from collector.formats.step import Step
+from collector.formats.step_sources import RecordingSource
 
 HOSTILE = [
     "</script><script>alert(1)</script>",

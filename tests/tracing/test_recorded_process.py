@@ -12,7 +12,7 @@ import pytest
 
 import collector
 from collector.testing import SimulatedGpu
-from collector.tracing import step_source
+from collector.tracing import step_tracer
 from collector.tracing.annotate import forget_annotations, send_annotations_always, send_annotations_to
 from collector.tracing.recorded_process import RecordedProcess
 
@@ -47,7 +47,7 @@ def test_annotations_entered_while_a_step_begins_or_ends_are_not_its_own(gpu, re
             launch_as("late", 7.0)
         return ended
 
-    monkeypatch.setattr(step_source, "send_annotations_to", send)
+    monkeypatch.setattr(step_tracer, "send_annotations_to", send)
     with collector.trace(strict=True) as step:
         launch_as("own", 5.0)
     recording = step.recording

@@ -503,7 +503,7 @@ def test_a_decorated_function_is_traced_at_each_call(source):
 
 
 def test_the_decorator_without_parentheses_is_the_one_without_options(monkeypatch, source):
-    monkeypatch.setattr("collector.tracing.step_source.open_source", lambda _: source)
+    monkeypatch.setattr("collector.tracing.step_tracer.open_source", lambda _: source)
 
     @collector.trace
     def step(a: int) -> int:

@@ -13,7 +13,8 @@ from report_pages import RECORDED_AND_LARGE, page_of, slices
 
 import collector
 from collector import analysis
-from collector.formats.step import RecordingSource, Step
+from collector.formats.step import Step
+from collector.formats.step_sources import RecordingSource
 from collector.web.report_file import write_report
 from collector.web.single_answers import AskedAnswer, single_answer
 

@@ -17,7 +17,8 @@ from report_pages import RECORDED_AND_LARGE, islands, page_of
 import collector
 from collector import analysis
 from collector.analysis.answer import Answer, Column, values_of
-from collector.formats.step import RecordingSource, Step
+from collector.formats.step import Step
+from collector.formats.step_sources import RecordingSource
 from collector.recording.cupti_enums import DEGREE_CAPTURED
 from collector.web.given_rows import MOST_ROWS, given_rows
 from collector.web.report_file import write_report

@@ -25,7 +25,8 @@ from collector.analysis.compare import BY
 from collector.analysis.idle import CAUSES, idle
 from collector.analysis.questions import QUESTIONS
 from collector.cli import main
-from collector.formats.step import RecordingSource, Step
+from collector.formats.step import Step
+from collector.formats.step_sources import RecordingSource
 from collector.profiler import step_reader
 from collector.profiler.advice.step_advice import advise
 from collector.profiler.step_reader import read_step

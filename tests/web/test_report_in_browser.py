@@ -9,7 +9,8 @@ from report_pages import page_of
 
 import collector
 from collector.analysis.questions import QUESTIONS
-from collector.formats.step import RecordingSource, Step
+from collector.formats.step import Step
+from collector.formats.step_sources import RecordingSource
 from collector.text.terminal import printable
 from collector.web.report_file import write_report
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collector.formats.step import RecordingSource, Step
+from collector.formats.step import Step
+from collector.formats.step_sources import RecordingSource
 from collector.web.given_rows import MOST_ROWS
 from collector.web.single_answers import AskedAnswer, keys, single_answer
 

@@ -19,7 +19,8 @@ from report_pages import page_of
 import collector
 from collector import analysis
 from collector.demo.demo_run import run_demo
-from collector.formats.step import RecordingSource, Step
+from collector.formats.step import Step
+from collector.formats.step_sources import RecordingSource
 from collector.recording.capture import empty_capture
 from collector.recording.recording import Recording
 from collector.recording.schema import SCHEMA

@@ -1,4 +1,4 @@
-"""The source that records a step, with what accompanies it: a journal, sampled counters, annotations."""
+"""What traces one step: a source of records, and what accompanies it: a journal, sampled counters, annotations."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class StepResults(NamedTuple):
     """One line about what the NVTX handler could not see, for a warning; empty: nothing."""
 
 
-class StepSource:
-    """The source of one step, from its start until it has stopped.
+class StepTracer:
+    """Traces one step, from the start of its source until that has stopped.
 
     A Ctrl-C may interrupt every line, also of `start` and `stop`: `abort` undoes what has been done until then.
     """
