@@ -138,7 +138,7 @@ TEST_CASE("released pages are mapped again on request") {
 }
 
 TEST_CASE("pools are kept per geometry, and found by the address of a buffer") {
-  auto& pools = *new BufferPools;  // as in the product, never deleted
+  static auto& pools = *new BufferPools;  // as in the product, never deleted
   CHECK(pools.prepare(kBytes, 2) == 0);
   BufferPool* const first = pools.current();
   uint8_t* const late = first->acquire(1);
@@ -158,7 +158,7 @@ TEST_CASE("pools are kept per geometry, and found by the address of a buffer") {
 }
 
 TEST_CASE("a pool whose buffers are out outlives sessions with other options") {
-  auto& pools = *new BufferPools;
+  static auto& pools = *new BufferPools;
   pools.prepare(kBytes, 1);
   uint8_t* const held = pools.current()->acquire(1);
   for (uint32_t buffers = 2; buffers < 12; ++buffers) pools.prepare(kBytes, buffers);
