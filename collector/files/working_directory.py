@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from collector.runtime.uncompiled import uncompiled
+
 
 class WorkingDirectory:
     """The working directory at the time of this object."""
@@ -19,6 +21,7 @@ class WorkingDirectory:
         return self._path / path
 
 
+@uncompiled
 def _present() -> Path | None:
     try:
         return Path.cwd()

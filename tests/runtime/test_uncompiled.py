@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from types import FunctionType, ModuleType, SimpleNamespace
-from typing import Any
+from collections.abc import Callable
+from types import FrameType, FunctionType, ModuleType, SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+import collector
 from collector.runtime.uncompiled import uncompiled
 from collector.tracing.annotate import annotate, send_annotations_to
 
@@ -38,6 +41,8 @@ def torch(monkeypatch: pytest.MonkeyPatch) -> Any:
 @pytest.fixture
 def as_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """The methods of annotations as Dynamo reads them: without the C++ that replaces their calls in a trace."""
+    send_annotations_to(cast("Any", Source()))  # the first time the calls are replaced
+    send_annotations_to(None)
     for name in ("__enter__", "__exit__"):
         method = getattr(annotate, name)
         read = FunctionType(method.__code__, method.__globals__, name, method.__defaults__, method.__closure__)
@@ -76,15 +81,27 @@ def test_a_torch_without_a_compiler_is_as_none(torch):
     assert source.paths == ["decorated", "decorated/inside"]
 
 
-def test_the_compiler_is_kept_out_once_it_is_there(monkeypatch):
-    kept_out = []
+class KeptOut:
+    """What torch.compile has been kept out of, with a stand-in for its ``disable``."""
 
-    def disable(function):
-        def run(*args, **kwargs):
-            kept_out.append(function.__name__)
-            return function(*args, **kwargs)
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.depth = 0
+
+    def disable(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*args: Any, **kwargs: Any) -> Any:
+            self.names.append(function.__name__)
+            self.depth += 1
+            try:
+                return function(*args, **kwargs)
+            finally:
+                self.depth -= 1
 
         return run
+
+
+def test_the_compiler_is_kept_out_once_it_is_there(monkeypatch):
+    kept_out = KeptOut()
 
     @uncompiled
     def add(a: int, b: int = 0) -> int:
@@ -96,8 +113,30 @@ def test_the_compiler_is_kept_out_once_it_is_there(monkeypatch):
     dynamo: Any = ModuleType("torch._dynamo")
     monkeypatch.setitem(sys.modules, "torch._dynamo", dynamo)  # while it is being imported
     assert add(1, b=2) == 3
-    assert kept_out == []
-    dynamo.disable = disable
+    assert kept_out.names == []
+    dynamo.disable = kept_out.disable
     assert add(1, b=2) == 3
-    assert kept_out == ["add"]
+    assert kept_out.names == ["add"]
     assert add.__doc__ == "Adds."
+
+
+def test_a_trace_is_made_without_calls_of_the_system_that_the_compiler_warns_of(monkeypatch):
+    kept_out = KeptOut()
+    dynamo: Any = ModuleType("torch._dynamo")
+    dynamo.disable = kept_out.disable
+    monkeypatch.setitem(sys.modules, "torch._dynamo", dynamo)
+    collector.trace()  # the first one imports modules
+    calls: list[tuple[str, bool]] = []
+
+    def note(frame: FrameType, event: str, called: Any) -> None:
+        if event == "c_call" and getattr(called, "__module__", None) == "posix":
+            calls.append((called.__name__, kept_out.depth > 0))
+
+    sys.setprofile(note)
+    try:
+        collector.trace()
+        os.getpid()  # which is seen
+    finally:
+        sys.setprofile(None)
+    assert calls.pop() == ("getpid", False)
+    assert [name for name, is_kept_out in calls if not is_kept_out] == []
