@@ -186,16 +186,16 @@ build/protobuf: $(VENV)/.test
 FRAMEWORK_TESTS := $(patsubst %,tests/%.py,tracing/test_torch tracing/test_schedule testing/plugin/test_plugin_torch \
   bench/test_bench_torch $(addprefix benchmarks/test_bench_,adapters collectors harness) \
   profiler/test_profiler_in_keras profiler/test_profiler_page profiler/test_tensorflow_reads_recorded \
-  profiler/test_tensorflow_users $(addprefix adapters/test_adapters_,torch torch_graphs keras triton))
+  profiler/test_tensorflow_users formats/test_xprof_viewer $(addprefix adapters/test_adapters_,torch torch_graphs keras triton))
 TORCH ?= torch
 TENSORFLOW ?= tensorflow-cpu
 
-frameworks: .venv-torch/.frameworks .venv-tensorflow/.frameworks ## Tests beside PyTorch, Keras and TensorFlow (large downloads; TORCH=torch==2.13.0 names a version)
+frameworks: .venv-torch/.frameworks .venv-tensorflow/.frameworks ## Tests beside PyTorch, Keras, TensorFlow and XProf (large downloads; TORCH=torch==2.13.0 names a version)
 	.venv-torch/bin/python -m pytest -q -m '' $(FRAMEWORK_TESTS)
 	.venv-tensorflow/bin/python -m pytest -q -m '' $(FRAMEWORK_TESTS)
 
 .venv-torch/.frameworks: FRAMEWORKS := $(TORCH) triton
-.venv-tensorflow/.frameworks: FRAMEWORKS := $(TENSORFLOW)
+.venv-tensorflow/.frameworks: FRAMEWORKS := $(TENSORFLOW) xprof
 .venv-%/.frameworks: $(BUILD_INPUTS)
 	$(call create_venv,.venv-$*)
 	.venv-$*/bin/$(PIP_INSTALL) $(FRAMEWORKS) keras
