@@ -93,8 +93,9 @@ class _Call:
             self._session.abandon(self._use)
 
     def __del__(self) -> None:
-        if self._use is session_slot.open_use():
-            self._session.abandon(self._use)
+        use: Use | None = getattr(self, "_use", None)  # absent after a Ctrl-C in `__init__`
+        if use is not None and use is session_slot.open_use():
+            self._session.abandon(use)
 
 
 class _ResumedCall(_Call):

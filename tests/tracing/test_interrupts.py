@@ -169,13 +169,16 @@ def sweep(gpu: SimulatedGpu, folder: Path, run: Callable[[], None], points: int 
     whole.run(run)
     assert whole.count > 100
     step = 1 if points is None else max(whole.count // points, 1)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
         warnings.simplefilter("ignore", collector.CollectorWarning)
+        failed: list[BaseException | None] = []  # finalizers, of objects that were not complete
+        patch.setattr(sys, "unraisablehook", lambda failure: failed.append(failure.exc_value))
         for at in range(0, whole.count, step):
             interrupt = Interrupt(at)
             interrupt.run(run)
             assert interrupt.where
             healthy(gpu, folder, interrupt.where)
+            assert [each for each in failed if not isinstance(each, ResourceWarning)] == [], interrupt.where
 
 
 @pytest.mark.medium
