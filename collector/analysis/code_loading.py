@@ -10,8 +10,8 @@ from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.analysis.device_times import ratio
 from collector.analysis.memory import LARGEST_BYTES
+from collector.analysis.tracing_cost import covered_in_step
 from collector.recording.cupti_enums import JIT_ENTRY_TYPES, JIT_OPERATION_TYPES, LOADING_OVERHEADS, OVERHEAD_KINDS
-from collector.recording.intervals import Union
 from collector.recording.kind_names import kind_name
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ QUESTION = Question(
         Column("code", "text", "What was compiled to what; empty: CUPTI does not state it."),
         Column("count", "count", "Number of records."),
         Column("total_ns", "ns", "Sum of their durations."),
-        Column("covered_ns", "ns", "Time in which at least one of them lasted."),
+        Column("covered_ns", "ns", "Time of the step in which at least one of them lasted."),
         Column("share", "share", "covered_ns divided by the duration of the step."),
         Column("cache_bytes", "bytes", "Sum of the sizes of the code in the cache; 0: not stated."),
     ),
@@ -63,7 +63,7 @@ def _part(recording: Recording) -> Part:
     for key, name, own, num_bytes in found:
         if len(own):
             table = getattr(recording, name)
-            covered_ns = Union.of(table.start_ns[own], table.end_ns[own]).length
+            covered_ns = covered_in_step(recording, table[own])
             figures = (len(own), int(table.duration_ns[own].sum()), covered_ns)
             rows.append((*key, *figures, ratio(covered_ns, recording.clock.window_ns), num_bytes))
             evidence.append({name: own})

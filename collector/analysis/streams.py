@@ -28,7 +28,7 @@ QUESTION = Question(
         *STREAM_COLUMNS,
         Column("activities", "count", "Number of kernels, copies, memsets and launches of whole graphs."),
         Column("total_ns", "ns", "Sum of their durations."),
-        Column("busy_ns", "ns", "Time in which at least one ran."),
+        Column("busy_ns", "ns", "Time of the step in which at least one ran."),
         Column(
             "busy_share",
             "share",
@@ -58,8 +58,9 @@ def _part(recording: Recording) -> Part:
     for _device, work, window in by_device(recording, "step"):
         windows.append(window)
         known, numbers = StreamNumbers.of(recording, work)
-        times = GroupTimes.of(numbers, work.start_ns, work.end_ns, len(known))
-        busy_ns = work.union().length
+        starts, ends = (np.clip(times, window.start_ns, window.end_ns) for times in (work.start_ns, work.end_ns))
+        times = GroupTimes.of(numbers, starts, ends, len(known))
+        busy_ns = work.union(window=window).length
         counts = np.bincount(numbers, minlength=len(known))
         totals = np.zeros(len(known), np.int64)
         np.add.at(totals, numbers, work.end_ns - work.start_ns)

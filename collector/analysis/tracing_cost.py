@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from collector.analysis.answer import Answer
     from collector.analysis.asked import Asked
     from collector.recording.recording import Recording
+    from collector.recording.table import Table
 
 DECODE_THREAD = "Decode Thread"
 """The kind of the row with the CPU time of the collector's own thread."""
 UNKNOWN = "The CPU time of the decode thread is not known: the recording does not state it."
+OF_THE_WHOLE = "The CPU time of the decode thread is known of the whole recording, not of a part of it."
 QUESTION = Question(
     "tracing_cost",
     "The cost of tracing: CUPTI's records of its overheads, which delay the program, and the CPU time of the "
@@ -29,7 +31,11 @@ QUESTION = Question(
         Column("kind", "text", "CUPTI's kind of overhead; Decode Thread: the collector's own thread."),
         Column("count", "count", "Number of overhead records; for the decode thread the number of decoded records."),
         Column("total_ns", "ns", "Sum of their durations; for the decode thread its CPU time, by its thread clock."),
-        Column("covered_ns", "ns", "Time in which at least one of them lasted; for the decode thread its CPU time."),
+        Column(
+            "covered_ns",
+            "ns",
+            "Time of the step in which at least one of them lasted; for the decode thread its CPU time.",
+        ),
         Column("share", "share", "covered_ns divided by the duration of the step."),
     ),
     summed=("total_ns",),
@@ -53,12 +59,21 @@ def _part(recording: Recording) -> Part:
     rows, evidence = [], []
     for name in sorted(set(names.tolist())):
         own = np.flatnonzero(names == name)
-        covered_ns = Union.of(overheads.start_ns[own], overheads.end_ns[own]).length
+        covered_ns = covered_in_step(recording, overheads[own])
         total_ns = int(overheads.duration_ns[own].sum())
         rows.append((name, len(own), total_ns, covered_ns, ratio(covered_ns, window_ns)))
         evidence.append({"overheads": own})
-    if ledger.decode_cpu_ns:
+    is_known = bool(ledger.decode_cpu_ns) and not recording.is_part
+    if is_known:
         cpu_ns = ledger.decode_cpu_ns
         rows.append((DECODE_THREAD, ledger.records_decoded, cpu_ns, cpu_ns, ratio(cpu_ns, window_ns)))
         evidence.append({})
-    return Part.ordered(rows, evidence, lambda row: (-row[2], row[0]), () if ledger.decode_cpu_ns else (UNKNOWN,))
+    notes = () if is_known else (OF_THE_WHOLE if ledger.decode_cpu_ns else UNKNOWN,)
+    return Part.ordered(rows, evidence, lambda row: (-row[2], row[0]), notes)
+
+
+def covered_in_step(recording: Recording, rows: Table) -> int:
+    """The time of the step in which at least one of some rows lasted; those of a part may reach beyond it."""
+    clock = recording.clock
+    ran = Union.of(rows.start_ns, rows.end_ns)
+    return int(ran.covered(np.array([clock.cupti_start_ns]), np.array([clock.cupti_stop_ns])).sum())

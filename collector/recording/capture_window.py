@@ -37,11 +37,21 @@ FOREVER_NS = 1 << 62
 """The end of a part that ends with the session."""
 
 
+DECODED = ("decode_cpu_ns", "records_decoded")
+"""Counters of what decoding took. Those of a whole session tell nothing of a part of it."""
+
+
+def forget_decoding(capture: Capture) -> None:
+    """Let a capture that has become a part of a session state no figures of `DECODED`, which are then not known."""
+    capture["counters"] = {name: count for name, count in capture["counters"].items() if name not in DECODED}
+
+
 def begin_at(capture: Capture, begin: Instant) -> None:
     """Let a capture begin at a later instant: rows that start before, or whose call did, are removed.
 
     For annotations and work without a call see `keep_spans`.
     """
+    forget_decoding(capture)
     keep_spans(capture, [Span(begin.cupti_ns, FOREVER_NS)])
     clock = capture["clock"]
     capture["counters"] |= in_part(capture["counters"], begin.cupti_ns - clock["cupti_start_ns"])

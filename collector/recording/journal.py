@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from collector.errors import InvalidFileError
-from collector.recording.capture_window import FOREVER_NS, candidates
+from collector.recording.capture_window import FOREVER_NS, candidates, forget_decoding
 from collector.recording.distinct import are_among
 from collector.recording.graph_attribution import attribute_graphs
 from collector.recording.journal_capture import JournalCapture, selected_rows
@@ -84,6 +84,8 @@ def load_ranges(files: Iterable[tuple[Path, Buffer]], name: Path) -> list[Record
     try:
         for span, capture in zip(spans, candidates(whole, spans), strict=True):
             keep_ranges(capture, [span])
+            if len(spans) > 1:
+                forget_decoding(capture)
             _begin_with_step(capture)
             found.append(Recording.from_capture(capture))
     except DAMAGE as error:

@@ -98,6 +98,9 @@ class JournalCapture:
             capture["counters"]["counters_not_sampled"] = 1
         session_start_ns = self._journal.numbers["clock.cupti_start_ns"]
         capture["counters"] |= in_part(self._journal.numbers, clock["cupti_start_ns"] - session_start_ns)
+        for name, count in self._journal.decoded_before.items():
+            if count:
+                capture["counters"][name] -= count
         if forgotten := self._journal.rows_before.total():
             capture["counters"]["rows_forgotten"] = forgotten
         if held := self._journal.numbers.get(BUFFERS_HELD):

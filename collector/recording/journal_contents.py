@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from collector.recording.capture import Part
+from collector.recording.capture_window import DECODED
 from collector.recording.journal_frames import (
     DAMAGE,
     HEAD_BYTES,
@@ -90,6 +91,8 @@ class JournalContents:
         """The begin of the first segment, if it is a later one of its session."""
         self.rows_before = Counter[str]()
         """Rows of segments before the first."""
+        self.decoded_before = Counter[str]()
+        """What decoding them took, by the names of `DECODED`."""
         self.num_files = 0
         """Of which the beginning could be read."""
         self._last_segment = 0
@@ -133,6 +136,7 @@ class JournalContents:
         before = rows_before_segment(numbers)
         if not self.num_files:
             self.rows_before = before
+            self.decoded_before = Counter({name: numbers.get(name, 0) for name in DECODED})
             if number > 1:
                 begin_ns = numbers.get("segment.begin_ns", numbers["clock.cupti_start_ns"])
                 # Since version 3 a segment tells again the annotations that its rows need, as far as they fit into it.

@@ -102,6 +102,7 @@ def _let_session_be_window(
     journal.numbers.pop("segment.closed", None)
     journal.first_part = None  # the window is later
     journal.rows_before.clear()
+    journal.decoded_before.clear()
 
 
 def _keep_rows(capture: Capture, launches: Launches, start_ns: int, stop_ns: int) -> None:

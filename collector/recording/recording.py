@@ -193,6 +193,11 @@ class Recording(TablesOfRecording):
         return invalid - names, early, late
 
     @property
+    def is_part(self) -> bool:
+        """Whether it was cut out of another recording (`between`, `part_of_rows`), whose counts its ledger has."""
+        return _ROWS_CUT in self.counters
+
+    @property
     def has_work(self) -> bool:
         """Whether it has any call or GPU work."""
         return any(len(getattr(self, name)) for name in ("api_calls", *LAUNCHED_TABLES))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collector.analysis import concurrency, devices, streams
+from collector.analysis import between, concurrency, devices, streams
 
 
 def test_how_long_how_many_ran_at_once(example):
@@ -43,6 +43,15 @@ def test_streams_have_the_names_that_the_program_gave_them(build):
     build.environment["device_labels"] = {"/gpu:0/stream:8": "copies"}
     build.kernel("k", 0, 100).memcpy(50, 100, stream_id=8)
     assert [(row["stream_id"], row["stream_name"]) for row in streams(build.recording())] == [(7, ""), (8, "copies")]
+
+
+def test_of_a_part_of_a_step_the_times_of_streams_are_those_between_its_ends(build):
+    build.kernel("k", 100, 500).memcpy(300, 100, stream_id=8).kernel("k", 390, 1000, stream_id=9)
+    part = between(build.recording(), 350, 450)
+    assert devices(part)["busy_ns"].tolist() == [100]
+    found = [[row[name] for name in ("total_ns", "busy_ns", "alone_ns", "concurrent_ns")] for row in streams(part)]
+    assert found == [[500, 100, 0, 100], [100, 50, 0, 50], [1000, 60, 0, 60]]
+    assert streams(part)["busy_share"].tolist() == [1, 0.5, 0.6]
 
 
 def test_a_stream_number_of_two_contexts_is_two_streams(build):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import collector
-from collector.analysis import tracing_cost
-from collector.analysis.tracing_cost import DECODE_THREAD, UNKNOWN
+from collector.analysis import between, code_loading, tracing_cost
+from collector.analysis.tracing_cost import DECODE_THREAD, OF_THE_WHOLE, UNKNOWN
 
 FLUSH, LOADING = 1 << 16, 5 << 16
 
@@ -32,6 +32,27 @@ def test_overheads_by_kind_and_the_decode_thread(build):
         {},
         {"overheads": [0, 1]},
     ]
+
+
+def test_of_a_part_of_a_step_the_shares_are_of_the_time_between_its_ends(build):
+    overhead(overhead(overhead(build, FLUSH, 100, 500), FLUSH, 300, 500), LOADING, 550, 3000)
+    build.counters.update(decode_cpu_ns=2000, records_decoded=7)
+    part = between(build.recording(), 500, 600)
+    assert [tuple(row.values()) for row in tracing_cost(part)] == [
+        ("Lazy Function Loading", 1, 3000, 50, 0.5),
+        ("Buffer Flush", 2, 1000, 100, 1),
+    ]
+    (loading,) = code_loading(part)
+    assert (loading["total_ns"], loading["covered_ns"], loading["share"]) == (3000, 50, 0.5)
+
+
+@pytest.mark.parametrize("bounds", [(500, 600), (0, 1_000_000)])
+def test_the_cpu_time_of_the_decode_thread_is_that_of_the_whole_recording(build, tmp_path, bounds):
+    overhead(build, FLUSH, 100, 900).counters.update(decode_cpu_ns=2000, records_decoded=7)
+    between(build.recording(), *bounds).save(tmp_path / "part.gpurec")
+    for part in (between(build.recording(), *bounds), collector.load(tmp_path / "part.gpurec")):
+        answer = tracing_cost(part)
+        assert (answer["kind"].tolist(), answer.notes) == (["Buffer Flush"], (OF_THE_WHOLE,))
 
 
 def test_a_cost_that_a_file_does_not_state_is_unknown(build):

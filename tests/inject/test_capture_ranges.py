@@ -93,6 +93,8 @@ def test_each_range_has_its_own_work_though_that_of_others_runs_meanwhile(progra
     ranges = read_ranges(step)
     assert [kernels(each) for each in ranges] == [{"inside": 200}] * 3
     assert [each.ledger.complete for each in ranges] == [True] * 3
+    assert step.ledger.decode_cpu_ns > 0
+    assert [each.ledger.decode_cpu_ns for each in ranges] == [0] * 3  # how much of it each took is not known
     starts = [each.recording.clock.cupti_start_ns for each in ranges]
     assert starts == sorted(set(starts))
     assert [each.recording.clock.wall_start_ns - starts[0] for each in ranges] == pytest.approx(

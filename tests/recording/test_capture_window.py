@@ -10,8 +10,8 @@ pytest.importorskip("hypothesis")
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.recording.capture import empty_capture
-from collector.recording.capture_window import FOREVER_NS, Span, begin_when_enabled, candidates, keep_spans
+from collector.recording.capture import Instant, empty_capture
+from collector.recording.capture_window import FOREVER_NS, Span, begin_at, begin_when_enabled, candidates, keep_spans
 
 TIMES = st.integers(0, 60)
 IDS = st.integers(0, 12)
@@ -122,3 +122,12 @@ def test_a_capture_begins_when_its_kinds_are_enabled_or_with_its_first_row(captu
     starts = np.concatenate([capture["tables"][name]["start_ns"] for name in timed])
     assert clock["cupti_start_ns"] == min([enabled_ns, *starts[starts >= former]])
     assert clock["wall_start_ns"] - clock["cupti_start_ns"] == 1000
+
+
+def test_a_capture_without_its_warm_up_does_not_state_what_decoding_both_took():
+    capture = empty_capture()
+    capture["counters"] |= {"decode_cpu_ns": 5000, "records_decoded": 70, "records_dropped": 2}
+    capture["clock"]["cupti_stop_ns"] = 100
+    begin_at(capture, Instant(50, 50, 0))
+    assert not {"decode_cpu_ns", "records_decoded"} & capture["counters"].keys()
+    assert capture["counters"]["records_dropped"] == 2

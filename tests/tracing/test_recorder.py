@@ -112,6 +112,25 @@ def test_a_ring_keeps_the_latest_and_counts_the_rest(gpu, tmp_path):
     assert int(recording.kernels.correlation_id.max()) >= 12_000
 
 
+def test_the_segments_that_a_ring_kept_have_the_cpu_time_of_their_own_records(gpu, tmp_path):
+    with collector.record(folder=tmp_path, strict=True) as recorder:
+        for _ in range(3):
+            for _ in range(500):
+                gpu.launch("kernel")
+            gpu.synchronize()
+            recorder._source.cut()
+        journal = recorder.dump().journal
+    whole = Recording.load(journal).ledger
+    first, *_ = segments_of(journal)
+    shutil.move(first, tmp_path / "first.journal")
+    parts = [Recording.load(path).ledger for path in (tmp_path / "first.journal", journal)]
+    assert parts[1].rows_forgotten > 0
+    for figure in ("decode_cpu_ns", "records_decoded"):
+        own = [getattr(each, figure) for each in parts]
+        assert min(own) > 0
+        assert sum(own) == getattr(whole, figure)
+
+
 @pytest.mark.medium
 def test_a_ring_smaller_than_one_delivery_of_records_keeps_the_latest_delivery(tmp_path):
     with SimulatedGpu(real_time=True) as gpu, collector.record(keep="64KB", folder=tmp_path, strict=True) as recorder:

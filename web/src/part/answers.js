@@ -177,13 +177,14 @@ function overlapByGroup(whole, asked) {
 
 /** @param {Answer} _ @param {Asked} asked */
 function streams(_, asked) {
-  const { work } = asked.rows;
+  const { rows: { work }, cut: { part } } = asked;
+  const within = (/** @type {number} */ row) => clipped(timesOf(work, row), part);
   return byDevice(asked).flatMap(([, all]) => {
-    const times = all.map((row) => ({ ...timesOf(work, row), tag: work.stream[row] }));
+    const times = all.map((row) => ({ ...within(row), tag: work.stream[row] }));
     const busy = lengthOf(union(times));
     const alone = timesAlone(times);
     return byStream(asked, all).map(([stream, own]) => {
-      const covered = lengthOf(union(own.map((row) => timesOf(work, row))));
+      const covered = lengthOf(union(own.map(within)));
       const concurrent = covered - (alone.get(stream) ?? 0);
       return {
         ...streamKeys(asked, stream),
@@ -448,16 +449,16 @@ function queueByDepth(_, asked) {
 }
 
 /** @param {Answer} whole @param {Asked} asked */
-function tracingCost(whole, { rows: { overheads }, cut }) {
-  const window = cut.part.end - cut.part.start;
-  const codes = new Set(overheads.code);
-  const found = [...groupedBy(cut.overheads, (row) => overheads.code[row])].map(([code, own]) => ({
-    ...rowOf(whole, code), count: own.length, total_ns: own.reduce((sum, row) => sum + overheads.length[row], 0),
-    covered_ns: lengthOf(union(own.map((row) => timesOf(overheads, row)))),
-  }));
-  // The CPU time of the collector's thread is known for the whole step only.
-  const others = whole.values[0].flatMap((_, row) => (codes.has(row) ? [] : [rowOf(whole, row)]));
-  return longestFirst([...found, ...others], ["kind", "count"]).map((each) => ({ ...each, share: ratio(each.covered_ns, window) }));
+function tracingCost(whole, { rows: { overheads }, cut: { part, overheads: cut } }) {
+  // The CPU time of the collector's thread is known of the whole step only.
+  const found = [...groupedBy(cut, (row) => overheads.code[row])].map(([code, own]) => {
+    const covered = lengthOf(union(own.map((row) => clipped(timesOf(overheads, row), part))));
+    return {
+      ...rowOf(whole, code), count: own.length, total_ns: own.reduce((sum, row) => sum + overheads.length[row], 0),
+      covered_ns: covered, share: ratio(covered, part.end - part.start),
+    };
+  });
+  return longestFirst(found, ["kind", "count"]);
 }
 
 /** @type {Record<string, {rows: (whole: Answer, asked: Asked, key: string) => Row[], needs?: string[], largest?: string}>}
