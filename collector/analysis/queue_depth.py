@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _DEFINITION = (
     "An activity is queued from the start of the call that launched it to its own start; each node of a graph counts, "
     "and a graph that was recorded as a whole counts as one activity. The depth of a stream's queue is the number of "
-    "queued activities, from the first call to the last start."
+    "queued activities, from the first call to the last start; of a part of a step those count that ran in it."
 )
 QUESTIONS = {
     "stream": Question(
