@@ -168,13 +168,15 @@ class Lifetimes(NamedTuple):
         )
 
     def changes(self, recording: Recording) -> tuple[Numbers, Numbers]:
-        """Times at which the held memory changed, on the recording's clock, and the bytes held from then on."""
+        """Each time at which the held memory changed, on the recording's clock, and the bytes held from then on."""
         table = recording.memory_operations
         sizes, starts = table.num_bytes[self.allocated].astype(np.int64), table.start_ns[self.allocated]
         is_freed = self.is_freed
         times = np.concatenate([self.freed_ns[is_freed], starts])
-        order = np.argsort(times, kind="stable")  # releases first
-        return times[order], np.cumsum(np.concatenate([-sizes[is_freed], sizes])[order])
+        order = np.argsort(times, kind="stable")
+        times, held = times[order], np.cumsum(np.concatenate([-sizes[is_freed], sizes])[order])
+        is_last = np.append(times[1:] != times[:-1], True)[: len(times)]
+        return times[is_last], held[is_last]
 
 
 class _Held(NamedTuple):

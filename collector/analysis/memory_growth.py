@@ -221,10 +221,8 @@ def _held_between(times: Numbers, held: Numbers, starts: Numbers, ends: Numbers)
     """The largest amount in each period, and the amount at its end. An amount is held up to the time of the next."""
     first, after = (np.searchsorted(times, each, side="left") for each in (starts, ends))
     holds_at_start = np.searchsorted(times, starts, side="right") == first
-    last_of_time = np.append(times[1:] != times[:-1], True)[: len(times)]  # releases come first at a time
     until = np.append(held, 0)  # nothing is held before the first time, at the place -1
-    amounts = np.append(np.where(last_of_time, held, 0), 0)
-    inside = np.maximum.reduceat(amounts, np.stack([first, after], axis=1).reshape(-1))[::2]
+    inside = np.maximum.reduceat(until, np.stack([first, after], axis=1).reshape(-1))[::2]
     before = np.where(holds_at_start, until[first - 1], 0)
     return np.maximum(before, np.where(after > first, np.maximum(inside, 0), 0)), until[after - 1]
 

@@ -6,6 +6,7 @@ import pytest
 
 from collector.analysis import copies, memory
 from collector.analysis.annotation_paths import NO_ANNOTATION
+from collector.analysis.memory import memory_over_time
 from collector.recording.cupti_enums import ALLOCATION, RELEASE
 
 DEVICE, PINNED = 3, 2
@@ -54,6 +55,19 @@ def test_who_held_it_in_the_worked_example(example):
     ]
     assert answer["share"].sum() == pytest.approx(1)
     assert answer.evidence[0]["memory_operations"].tolist() == [1, 2]
+
+
+def test_a_moment_has_one_amount_of_memory_whatever_happened_in_it(build):
+    """Also where memory is released at the moment of its allocation."""
+    operation(build, 10, 100, 1, correlation_id=1)
+    operation(build, 10, -100, 1, correlation_id=2)
+    operation(build, 20, 50, 2)
+    operation(build, 30, -50, 2)
+    operation(build, 30, 70, 3)
+    ((place, times, held),) = memory_over_time(build.recording())
+    assert place == (0, "Device", "")
+    assert (times - build.clock["cupti_start_ns"]).tolist() == [10, 20, 30]
+    assert held.tolist() == [0, 50, 70]
 
 
 def test_kinds_that_a_newer_cupti_added_have_one_name_everywhere(build):
