@@ -12,6 +12,7 @@
 #include <iterator>
 #include <type_traits>
 
+#include "capture/file_numbers.h"
 #include "threads/signals_blocked.h"
 
 namespace collector::capture {
@@ -27,7 +28,7 @@ constexpr size_t kBlockHead = 16;
 }  // namespace
 
 Journal::Journal(const std::string& path) : path_(path) {
-  file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  file_ = beyond_standard_files(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   is_ours_ = file_ >= 0;
   if (!is_ours_) trouble_ = std::strerror(errno);
   struct stat info{};
@@ -53,7 +54,7 @@ bool Journal::is_still_open() const {
 }
 
 bool Journal::open_again() {
-  file_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+  file_ = beyond_standard_files(::open(path_.c_str(), O_WRONLY | O_CLOEXEC));
   if (file_ >= 0 && is_still_open() && ::lseek(file_, 0, SEEK_END) >= 0) return true;
   trouble_ = "the program closed its file, which is no longer in its place";
   if (file_ >= 0) ::close(file_);

@@ -1,5 +1,6 @@
 #include "inject/control_server.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -26,6 +27,7 @@
 #include <vector>
 
 #include "capture/clocks.h"
+#include "capture/file_numbers.h"
 #include "capture/session.h"
 #include "inject/run_options.h"
 #include "threads/mutex.h"
@@ -115,7 +117,7 @@ bool has_owner(const Address& address) {
 
 // A socket with the address, which listens; -1 and errno. The file of a process that has ended is replaced.
 int listening_socket(const Address& address, bool is_file) {
-  Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  Descriptor socket(capture::beyond_standard_files(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)));
   if (socket.get() < 0) return -1;
   int result = ::bind(socket.get(), address.get(), address.size);
   if (result != 0 && errno == EADDRINUSE && is_file && !has_owner(address)) {
@@ -125,6 +127,13 @@ int listening_socket(const Address& address, bool is_file) {
   if (result != 0 || ::listen(socket.get(), kBacklog) != 0) return -1;
   if (is_file) ::chmod(address.name.sun_path, S_IRUSR | S_IWUSR);
   return socket.release();
+}
+
+// Waits until somebody connects, or the socket is shut down. A thread that waits in accept has the number of the
+// connection already, which the program would miss: the lowest free one, such as that of standard input.
+void wait_for_connection(int socket) {
+  pollfd awaited{socket, POLLIN, 0};
+  ::poll(&awaited, 1, -1);
 }
 
 // Whether the descriptor is the socket with this address still: a program may close all descriptors, and get the number
@@ -265,10 +274,12 @@ class ControlServer {
 
  private:
   void serve(int socket, const Address& address) {
-    while (is_at(socket, address)) {
-      const Descriptor connection(::accept4(socket, nullptr, nullptr, SOCK_CLOEXEC));
+    for (;;) {
+      wait_for_connection(socket);
+      if (!is_at(socket, address)) return;
+      const Descriptor connection(capture::beyond_standard_files(::accept4(socket, nullptr, nullptr, SOCK_CLOEXEC)));
       if (connection.get() < 0) {
-        if (errno == EINTR || errno == ECONNABORTED) continue;
+        if (errno == EINTR || errno == ECONNABORTED || errno == EAGAIN) continue;
         if (errno != EMFILE && errno != ENFILE && errno != ENOMEM) break;
         const timespec pause = capture::timespec_of(100 * capture::kMillisecond);
         ::nanosleep(&pause, nullptr);

@@ -74,10 +74,20 @@ static void *launch_forever(void *unused) {
   return unused;
 }
 
+/* Which of the files 0 to 2 are open, as a sum of 1, 2 and 4. */
+static int open_standard_files(void) {
+  int open_files = 0;
+  for (int file = 0; file < 3; ++file) {
+    if (fcntl(file, F_GETFD) >= 0) open_files |= 1 << file;
+  }
+  return open_files;
+}
+
 int main(int count_arguments, char **arguments) {
   const char *end = count_arguments > 1 ? arguments[1] : "exit";
   const int launches = count_arguments > 2 ? atoi(arguments[2]) : 100;
   const int is_child = strcmp(end, "child") == 0;
+  const int open_at_first = open_standard_files();
   int device;
   if (strcmp(end, "no-cuda") == 0) return 5;
   if (strcmp(end, "daemon") == 0) {
@@ -100,6 +110,15 @@ int main(int count_arguments, char **arguments) {
   if (strcmp(end, "echo") == 0) {
     char line[256];
     while (fgets(line, sizeof(line), stdin) != 0) fputs(line, stdout);
+  } else if (strcmp(end, "print") == 0) {
+    if (open_standard_files() != open_at_first) return 74;
+    for (int file = 0; file < 3; ++file) {
+      if (!(open_at_first & 1 << file) && open("/dev/null", O_RDWR) != file) return 75;
+    }
+    for (int file = 0; file < 3; ++file) {
+      if (!(open_at_first & 1 << file)) close(file);
+    }
+    for (int i = 0; i < 1000; ++i) printf("a line that nobody is to read\n");
   } else if (strcmp(end, "unsynchronized") == 0) {
     Handle module, function;
     cuModuleLoadData(&module, "");

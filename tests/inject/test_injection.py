@@ -151,6 +151,27 @@ def test_a_program_that_closes_all_files_finds_nothing_of_ours_in_its_own(folder
     assert recordings(folder)[0].ledger.complete
 
 
+@pytest.mark.parametrize("closed", [(0,), (1,), (0, 1, 2)], ids=str)
+@pytest.mark.parametrize("variables", [{}, {"COLLECTOR_RUN_MAX_BYTES": str(1 << 20)}], ids=["file", "segments"])
+def test_no_file_of_ours_becomes_standard_input_or_output(folder, closed, variables):
+    """The program starts without them, as with ``>&-`` of a shell, and writes all the same."""
+
+    def close_files() -> None:
+        for number in closed:
+            os.close(number)
+
+    done = subprocess.run(
+        [launching_program(), "print"],
+        env=injected_environment(folder, COLLECTOR_LISTEN="1", **variables),
+        preexec_fn=close_files,
+        check=False,
+    )
+    assert done.returncode == 7  # 74: one of them is open; 75: a file that the program opens does not get its number
+    (recording,) = recordings(folder)
+    assert kernels(recording) == {"work": 100}
+    assert recording.ledger.complete
+
+
 def test_a_program_without_cuda_is_not_touched(folder):
     assert run(folder, "no-cuda").returncode == 5
     assert list(folder.iterdir()) == []
