@@ -14,7 +14,6 @@ exit status are its own; the summary goes to standard error.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -122,7 +121,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """See `collector.cli`."""
-    from collector.launching.child_program import exit_as, run_child, stop_raises
+    from collector.launching.child_program import callers_environment, exit_as, run_child, stop_raises
     from collector.launching.journal_folder import JournalFolder
     from collector.launching.process_journals import check_output, is_dataset, variables_of
     from collector.launching.run_environment import run_environment
@@ -137,7 +136,7 @@ def run(arguments: argparse.Namespace) -> int:
         variables, as_dataset = variables_of(arguments.output), is_dataset(arguments.output)
     status: int | None = None
     with JournalFolder(arguments.output) as folder, stop_raises():
-        environment = run_environment(folder.path, options, os.environ, variables)
+        environment = run_environment(folder.path, options, callers_environment(), variables)
         if trouble := missing_tool(environment):
             terminal.report(trouble)
         try:

@@ -29,6 +29,9 @@ _NOT_PASSED_ON = {
 }
 _FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT, signal.SIGWINCH, signal.SIGCONT)
 """If the kernel sends them for the terminal, it sends them to the child as well."""
+_LOCALE = "LC_CTYPE"
+_FIRST_ENVIRONMENT = Path("/proc/self/environ")
+"""The environment at the start of the process; it does not follow later changes."""
 _SET_CHILD_SUBREAPER = 36
 """PR_SET_CHILD_SUBREAPER of prctl."""
 _PERIOD_S = 0.2
@@ -47,6 +50,22 @@ def command_of(words: Sequence[str]) -> list[str]:
     if first.suffix == ".py" and is_regular_file(first):
         return [sys.executable, *words]
     return list(words)
+
+
+def callers_environment() -> dict[str, str]:
+    """The environment that the caller gave this process.
+
+    A Python that finds the locale of C takes another one, and states it as ``LC_CTYPE`` (PEP 538), which its children
+    inherit.
+    """
+    environment = dict(os.environ)
+    with contextlib.suppress(OSError):
+        given = dict(each.partition(b"=")[::2] for each in _FIRST_ENVIRONMENT.read_bytes().split(b"\0"))
+        if (before := given.get(_LOCALE.encode())) is not None:
+            environment[_LOCALE] = os.fsdecode(before)
+        else:
+            environment.pop(_LOCALE, None)
+    return environment
 
 
 class ChildEnd(NamedTuple):

@@ -93,6 +93,20 @@ def test_inherited_descriptors_are_the_programs(tmp_path, options):
     assert under_the_command.stdout == alone.stdout
 
 
+@pytest.mark.parametrize(
+    "locale", [{}, {"LANG": "C"}, {"LC_CTYPE": "C"}, {"LC_CTYPE": "C.UTF-8"}, {"LC_ALL": "C"}], ids=str
+)
+def test_the_locale_is_the_callers(tmp_path, locale):
+    """Python gives itself another one where it finds that of C, in the environment that its children inherit."""
+    kept = {name: value for name, value in simulator_environment().items() if not name.startswith(("LC_", "LANG"))}
+    program = ["sh", "-c", "env | grep -E '^(LC_|LANG)'"]
+    alone, under_the_command = (
+        subprocess.run(command, env=kept | locale, cwd=tmp_path, capture_output=True, text=True, check=False)
+        for command in (program, [*RUN, "-q", "--", *program])
+    )
+    assert under_the_command.stdout == alone.stdout == "".join(f"{name}={value}\n" for name, value in locale.items())
+
+
 def test_the_terminal_is_the_programs(tmp_path):
     """A program that asks whether its output is a terminal gets the true answer."""
     ours, theirs = pty.openpty()
