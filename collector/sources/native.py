@@ -7,10 +7,10 @@ import json
 import os
 import site
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from collector.errors import CuptiUnusableError, NotTracedError, error_of_kind
+from collector.files.path_kinds import is_folder
 from collector.recording.capture import Instant
 from collector.runtime.interpreters import is_main_interpreter
 
@@ -37,8 +37,9 @@ def extension_error() -> ImportError | None:
 
 def search_roots() -> list[str]:
     """Folders that contain NVIDIA's wheels, in the order of their discovery."""
-    folders = dict.fromkeys([*site.getsitepackages(), site.getusersitepackages(), *sys.path])
-    return [folder for folder in folders if folder and Path(folder, "nvidia").is_dir()]
+    entries = [*site.getsitepackages(), site.getusersitepackages(), *sys.path]
+    folders = dict.fromkeys(each for each in entries if each and isinstance(each, str))  # imports ignore others, too
+    return [folder for folder in folders if is_folder(f"{folder}/nvidia")]
 
 
 def cupti_candidates() -> list[str]:
