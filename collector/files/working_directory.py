@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from collector.runtime.original_functions import getcwd
 from collector.runtime.uncompiled import uncompiled
 
 
@@ -18,12 +19,12 @@ class WorkingDirectory:
         """The file that ``path`` names in this directory: ``path`` itself, unless another one is the present one."""
         if path.is_absolute() or self._path is None or self._path == _present():
             return path
-        return self._path / path
+        return Path(self._path, path)
 
 
 @uncompiled
-def _present() -> Path | None:
+def _present() -> str | None:
     try:
-        return Path.cwd()
+        return getcwd()
     except OSError:
         return None

@@ -10,7 +10,17 @@ from collector.text.surrogates import without_surrogates
 
 
 def thread_names() -> dict[int, str]:
-    """The names of this process's threads by system thread id: Python's for its own threads, else the kernel's."""
+    """The names of this process's threads by system thread id: Python's for its own threads, else the kernel's.
+
+    There are none where a test of the program has replaced a function that finds them.
+    """
+    try:
+        return _found_names()
+    except Exception:
+        return {}
+
+
+def _found_names() -> dict[int, str]:
     names: dict[int, str] = {}
     with contextlib.suppress(OSError):
         for task in Path("/proc/self/task").iterdir():

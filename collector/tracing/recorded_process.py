@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from collector.errors import CollectorError, NotTracedError
 from collector.recording.capture import Instant
 from collector.runtime.extension import INJECTION_VARIABLE, is_capture_library
+from collector.runtime.original_functions import getpid
 from collector.sources.native import NativeSource, extension_error
 from collector.tracing.annotate import send_annotations_always
 from collector.tracing.stated_counters import StatedCounters
@@ -71,10 +72,10 @@ def send_annotations_to_run(*, strict: bool = False) -> None:
 @functools.cache
 def _state_counters_at_exit() -> None:
     """Let the recording have the counters of frameworks, which are known when the program ends."""
-    process_id = os.getpid()
+    process_id = getpid()
 
     def state() -> None:
-        if os.getpid() == process_id:  # a forked child has its own memory, and no recording
+        if getpid() == process_id:  # a forked child has its own memory, and no recording
             RecordedProcess().note_facts(*StatedCounters.at_end().facts())
 
     atexit.register(state)

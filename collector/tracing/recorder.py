@@ -33,6 +33,7 @@ from collector.formats.registry import output_of
 from collector.options import KINDS, LEAST_RING_BYTES, TraceOptions, kind_names
 from collector.recording.journal_frames import holds_records
 from collector.recording.journal_segments import is_closed, segment_number, segments_of
+from collector.runtime.original_functions import getpid
 from collector.runtime.process_threads import thread_names
 from collector.sources.native import NativeSource
 from collector.text.durations import seconds_of
@@ -131,7 +132,7 @@ class _RecorderSource(NativeSource):
                 "journal": os.fsencode(journal),
                 "journal_only": True,
                 "is_recorder": True,
-                "texts": {"process.id": str(os.getpid())},
+                "texts": {"process.id": str(getpid())},
                 **keep.limits(),
             },
         )
@@ -181,7 +182,7 @@ class Recorder:
         self._source: _RecorderSource | None = None
         self._nvtx_facts: tuple[dict[str, str], dict[str, int]] = ({}, {})
         """What the recorder's journals state of NVTX copies that were used before the handler was armed."""
-        self._process_id = os.getpid()
+        self._process_id = getpid()
         self._ring = Path()
         self._dumping = threading.Lock()
         self._ended = threading.Event()
@@ -197,12 +198,12 @@ class Recorder:
     def is_running(self) -> bool:
         """Whether it records now, in this process. A recording that broke off, as on a full disk, does not."""
         source = self._source  # read once: another thread may end it
-        return source is not None and self._process_id == os.getpid() and not source.is_broken
+        return source is not None and self._process_id == getpid() and not source.is_broken
 
     @property
     def _has_ring(self) -> bool:
         """Whether there is something to dump and to end, in this process."""
-        return self._source is not None and self._process_id == os.getpid()
+        return self._source is not None and self._process_id == getpid()
 
     def dump(self, path: str | os.PathLike[str] | None = None, *, reason: str = "asked for") -> Dump | None:
         """Write what is kept; the program, and the recorder, go on.
@@ -257,7 +258,7 @@ class Recorder:
             raise OutputError(self._removal())
         next_segment = self._source.cut(running=running)
         is_broken = self._source.is_broken
-        name = f"{re.sub(r'[^A-Za-z0-9]+', '-', reason).strip('-')[:40]}-{os.getpid()}-{len(self.dumps) + 1}"
+        name = f"{re.sub(r'[^A-Za-z0-9]+', '-', reason).strip('-')[:40]}-{getpid()}-{len(self.dumps) + 1}"
         self.folder.mkdir(parents=True, exist_ok=True)
         journal = self.folder / f"{name}.journal"
         while journal.exists():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -17,6 +16,7 @@ from collector.formats.output_paths import (
     placeholders_of,
 )
 from collector.formats.registry import merged_suffixes, suffix_of
+from collector.runtime.original_functions import getpid
 from collector.tracing.schedule import Action, Schedule, action_of
 
 if TYPE_CHECKING:
@@ -66,14 +66,14 @@ class ScheduledWindows:
         self._step = -1
         self._action = Action.NONE
         self._is_open = self._has_begun = False
-        self.process_id = os.getpid()
+        self.process_id = getpid()
         is_merged = path is not None and not _is_file_of_one_window(path, schedule)
         self.files = MergedWindows(path, rank) if path is not None and is_merged else None
         """What is written at the end, where all windows are in one file."""
 
     def next_step(self) -> None:
         """End the step, if one has begun, and begin the next one."""
-        if self.process_id != os.getpid():  # only the parent records
+        if self.process_id != getpid():  # only the parent records
             return
         try:
             if self._action is Action.RECORD_AND_SAVE:

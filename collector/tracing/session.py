@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import os
-import threading
 import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,6 +18,7 @@ from collector.errors import CollectorError, NotTracedError, SessionActiveError,
 from collector.files.working_directory import WorkingDirectory
 from collector.formats.step import TracedStep
 from collector.options import TraceOptions
+from collector.runtime.original_functions import get_ident, getpid
 from collector.runtime.uncompiled import uncompiled
 from collector.tracing import session_slot
 from collector.tracing.caller_warnings import warn_caller
@@ -175,7 +174,7 @@ class Session(TracedStep):
         windows = self._windows
         _following.discard(self)
         try:
-            if windows is not None and windows.process_id == os.getpid():
+            if windows is not None and windows.process_id == getpid():
                 try:
                     windows.end(exc)
                 finally:
@@ -335,8 +334,8 @@ class Session(TracedStep):
         """End, and take and save the results. For `collector.tracing.traced_calls`."""
         if use.is_ended_elsewhere:
             return
-        use.thread_id, use.is_ending = threading.get_ident(), True
-        if use is not self._use or use.process_id != os.getpid():  # another use was open, or the parent owns this one
+        use.thread_id, use.is_ending = get_ident(), True
+        if use is not self._use or use.process_id != getpid():  # another use was open, or the parent owns this one
             self.abandon(use)
             return
         try:
@@ -405,7 +404,7 @@ class Session(TracedStep):
         """End ``use`` without results, as far as it has not ended. For `collector.tracing.session_slot`."""
         if use.is_ended_elsewhere:
             return
-        if use.process_id != os.getpid():  # forked inside the body: only the parent records
+        if use.process_id != getpid():  # forked inside the body: only the parent records
             if use is self._use:
                 self.unavailable = "this process was forked while the trace was open; its parent has the trace"
             self._forget(use)

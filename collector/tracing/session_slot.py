@@ -6,12 +6,12 @@ import atexit
 import contextlib
 import os
 import sys
-import threading
 import time
 import weakref
 from typing import TYPE_CHECKING, Protocol
 
 from collector.errors import NotTracedError, SessionActiveError
+from collector.runtime.original_functions import get_ident, getpid
 from collector.runtime.uncompiled import uncompiled
 
 if TYPE_CHECKING:
@@ -67,8 +67,8 @@ class Use:
         self.dropped: OpenSession | None = None
         """The session, after the program's last reference to it is gone."""
         self.path = session.options.path
-        self.process_id = os.getpid()
-        self.thread_id = threading.get_ident()
+        self.process_id = getpid()
+        self.thread_id = get_ident()
         self.has_begun = False
         """Whether the body was reached."""
         self.is_ending = False
@@ -92,12 +92,12 @@ class Use:
     @property
     def is_here(self) -> bool:
         """Whether it began on this thread of this process."""
-        return (self.process_id, self.thread_id) == (os.getpid(), threading.get_ident())
+        return (self.process_id, self.thread_id) == (getpid(), get_ident())
 
     @property
     def is_ended_elsewhere(self) -> bool:
         """Whether another thread is ending it."""
-        return self.is_ending and self.thread_id != threading.get_ident() and self.thread_id in sys._current_frames()
+        return self.is_ending and self.thread_id != get_ident() and self.thread_id in sys._current_frames()
 
     @property
     def is_abandoned(self) -> bool:
@@ -106,7 +106,7 @@ class Use:
             return True
         if self.has_begun and not self.is_ending:
             return False
-        if self.thread_id == threading.get_ident():
+        if self.thread_id == get_ident():
             return not self._is_interrupted
         return self.thread_id not in sys._current_frames()
 
@@ -186,7 +186,7 @@ def release(use: Use) -> None:
 
 def keep_dropped(use: Use, session: OpenSession) -> None:
     """Keep ``session``, whose last reference is gone, if ``use`` is open: the next session or the exit ends it."""
-    if open_use() is use and use.process_id == os.getpid():
+    if open_use() is use and use.process_id == getpid():
         use.dropped = session
 
 

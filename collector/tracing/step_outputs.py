@@ -6,7 +6,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
-from collector.errors import CollectorError, OutputError, in_words
+from collector.errors import CollectorError, CollectorWarning, OutputError, in_words
 from collector.files.atomic_files import check_writable
 from collector.formats.conversion import Conversion
 from collector.formats.output_paths import (
@@ -58,6 +58,15 @@ class StepOutputs:
 
     def check(self, trouble: Trouble) -> None:
         """Find the path, and report now what would be impossible at the end of the step."""
+        try:
+            self._check(trouble)
+        except (CollectorError, CollectorWarning):
+            raise  # of `trouble`, where the session is strict or warnings are errors
+        except Exception as error:  # whatever it is, the user's program continues
+            self._is_writable = False
+            trouble(error, f"the trace will not be saved: {in_words(error)}")
+
+    def _check(self, trouble: Trouble) -> None:
         if self._options.dataset is not None:
             try:
                 check_variables(self._options.dataset)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
 import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from collector.errors import CollectorError, NotTracedError, SessionActiveError
 from collector.runtime.interpreters import check_main_interpreter
+from collector.runtime.original_functions import getpid
 from collector.sources import open_source
 from collector.sources.native import NativeSource
 from collector.tracing.annotate import load_annotations, send_annotations_to
@@ -54,7 +54,7 @@ class StepTracer:
     def __init__(self, options: TraceOptions) -> None:
         """Nothing is opened yet."""
         self._options = options
-        self._process_id = os.getpid()
+        self._process_id = getpid()
         self._source: Source | None = None  # that records, or is about to start
         self._journal: StepJournal | None = None
         self._journal_path: Path | None = None
@@ -228,7 +228,7 @@ class StepTracer:
     def forget(self) -> None:
         """Stop what accompanies the source, and forget it: it has ended, or belongs to the parent of this process."""
         sampler, self._sampler = self._sampler, None
-        if sampler is not None and self._process_id == os.getpid():  # a forked child has no such thread
+        if sampler is not None and self._process_id == getpid():  # a forked child has no such thread
             sampler.stop()
         self._source = None
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import functools
-import os
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
+from collector.runtime.original_functions import getpid
 from collector.runtime.uncompiled import uncompiled
 from collector.tracing import session_slot
 from collector.tracing.resumed_bodies import wrapped
@@ -66,7 +66,7 @@ def _is_in_step(session: CalledSession) -> bool:
         return False
     if not use.is_resumed:
         return use.is_here
-    return _running.get() is use and use.process_id == os.getpid()
+    return _running.get() is use and use.process_id == getpid()
 
 
 class _Call:

@@ -186,8 +186,8 @@ class Tracing:
         if self.unavailable is not None:
             self._losses.append(self.unavailable)
             return
-        session = self._session = new_session(self._also)
         try:
+            session = self._session = new_session(self._also)
             session.__enter__()
         except SessionActiveError:
             self._session = None

@@ -569,3 +569,33 @@ def test_a():
         "collector.testing.plugin.marker_names",
         "collector.testing.plugin.switch_words",
     }
+
+
+REPLACED = """
+import os, pathlib, threading
+import pytest
+
+@pytest.mark.parametrize(("owner", "name", "value"), [
+    (os, "getpid", lambda: 42),
+    (os, "name", "nt"),
+    (pathlib.Path, "iterdir", None),
+    (threading, "enumerate", None),
+])
+def test_replaces(session_simulated_gpu, monkeypatch, owner, name, value):
+    session_simulated_gpu.launch("kernel")
+    monkeypatch.setattr(owner, name, value)
+
+@pytest.mark.gpu_limits(kernels=1)
+def test_next(session_simulated_gpu):
+    session_simulated_gpu.launch("kernel")
+"""
+
+
+@pytest.mark.medium
+def test_functions_that_tests_replace_do_not_end_the_run_or_the_tracing(pytester):
+    """`monkeypatch` restores them in the teardown of a test, after the plugin has ended the trace of its call."""
+    result = run(pytester, REPLACED, "--gpu-report=out.json", "--gpu-simulate", apart=True)
+    result.assert_outcomes(passed=5)
+    _, tests = report_of(pytester)
+    assert [test["phases"]["call"]["figures"]["kernels"] for test in tests.values()] == [1, 1, 1, 1, 1]
+    assert all(test["phases"]["call"]["losses"] == [] for test in tests.values()), tests
