@@ -151,9 +151,11 @@ def _launched_in(recording: Recording, work: Activities, ranges: Numbers) -> dic
     known = np.flatnonzero(ranges >= 0)
     owner[ranges[known][::-1]] = known[::-1]  # of several passes of one op the first has its activities
     nested = NestedRanges(table.thread_id.astype(np.int64), table.start_ns, table.end_ns)
-    for row in np.argsort(nested.depths, kind="stable").tolist():  # enclosing ranges come first
-        if owner[row] < 0 and nested.parents[row] >= 0:
-            owner[row] = owner[nested.parents[row]]
+    by_depth = np.argsort(nested.depths, kind="stable")
+    bounds = np.flatnonzero(np.diff(nested.depths[by_depth])) + 1
+    for inside in np.split(by_depth, bounds)[1:]:  # enclosing ranges come first
+        without = inside[owner[inside] < 0]
+        owner[without] = owner[nested.parents[without]]
     of_activity = owner[recording.annotation_rows(work.correlation_id)]
     order = np.argsort(of_activity, kind="stable")
     distinct, firsts = np.unique(of_activity[order], return_index=True)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from collector.runtime.extension import convert_extension
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -26,23 +28,11 @@ class NestedRanges:
         self._ends = ends
         self._order = np.lexsort((np.arange(len(starts)), -ends, starts, threads))
         self._threads, self._starts = threads[self._order], starts[self._order]
-        self.parents: Numbers = np.full(len(starts), -1, np.int64)
+        self.parents: Numbers
         """The row of each range's parent, or -1 if it has none."""
-        self.depths: Numbers = np.zeros(len(starts), np.int64)
+        self.depths: Numbers
         """The number of ranges that enclose each range."""
-        open_rows: list[int] = []
-        thread = None
-        for row, own_thread, end in zip(
-            self._order.tolist(), self._threads.tolist(), ends[self._order].tolist(), strict=True
-        ):
-            if own_thread != thread:
-                thread, open_rows = own_thread, []
-            while open_rows and ends[open_rows[-1]] < end:
-                open_rows.pop()
-            if open_rows:
-                self.parents[row] = open_rows[-1]
-                self.depths[row] = len(open_rows)
-            open_rows.append(row)
+        self.parents, self.depths = convert_extension.nested_ranges(self._order, threads, ends)
 
     def innermost_open(self, threads: Numbers, times_ns: Numbers) -> Numbers:
         """The rows of the innermost ranges open on these threads at these times; -1 if none was open.

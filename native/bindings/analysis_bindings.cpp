@@ -11,6 +11,7 @@
 
 #include "analysis/critical_path.h"
 #include "analysis/intervals.h"
+#include "analysis/nested_ranges.h"
 #include "analysis/rows_by_start.h"
 #include "analysis/sweep.h"
 #include "bindings/gil.h"
@@ -137,6 +138,14 @@ Int64s order_by_device_and_start(const std::vector<std::pair<Array<uint32_t>, In
   return moved(without_gil([&] { return analysis::order_by_device_and_start(starts, devices); }));
 }
 
+py::tuple nested_ranges(const Int64s& order, const Int64s& threads, const Int64s& ends_ns) {
+  const auto rows = column(order);
+  const auto of_rows = column(threads, rows.size);
+  const auto ends = column(ends_ns, rows.size);
+  analysis::NestedRanges found = without_gil([&] { return analysis::nested_ranges(rows, of_rows, ends); });
+  return py::make_tuple(moved(std::move(found.parents)), moved(std::move(found.depths)));
+}
+
 // Activities: starts, ends, streams, times of calls, threads, graphs.
 using GivenPathActivities = std::tuple<Int64s, Int64s, Int64s, Int64s, Int64s, Int64s>;
 // Waits of streams: streams, times of calls, streams waited for, times of the records.
@@ -221,6 +230,10 @@ void bind_analysis(py::module_& module) {
              "device's activities.");
   module.def("order_by_device_and_start", &order_by_device_and_start, py::arg("tables"),
              "The places of the rows of all tables, (devices, starts), in order of devices, and of starts on each.");
+  module.def(
+      "nested_ranges", &nested_ranges, py::arg("order"), py::arg("threads"), py::arg("ends_ns"),
+      "The row of the range around each range, or -1, and the number of ranges around it.\n\nThe order is that of "
+      "threads, starts and descending ends; threads and ends are by row.");
   module.def("critical_path", &critical_path, py::arg("activities"), py::arg("stream_waits"), py::arg("host_waits"),
              py::arg("stream_sets"), py::arg("first_ns"), py::arg("kernel_gap_ns"),
              "The segments of the critical path: kinds, starts, ends, rows; see native/analysis/critical_path.h.");

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from collector.recording.nesting import NestedRanges
+from collector.runtime.extension import convert_extension
 
 
 def arrays(rows):
@@ -65,3 +66,36 @@ def test_any_ranges_and_any_times():
                 assert nested.depths[place] == nested.depths[parent] + 1
 
     check()
+
+
+def test_the_parents_of_any_ranges():
+    hypothesis = pytest.importorskip("hypothesis")
+    st = hypothesis.strategies
+    moments = st.integers(-(1 << 62), 1 << 62) | st.integers(0, 12)
+    ranges = st.lists(st.tuples(st.integers(0, 2), moments, moments).map(lambda row: (row[0], *sorted(row[1:]))))
+
+    @hypothesis.given(ranges)
+    def check(rows):
+        expected = [-1] * len(rows), [0] * len(rows)
+        open_rows: list[int] = []
+        for row in sorted(range(len(rows)), key=lambda row: (rows[row][0], rows[row][1], -rows[row][2], row)):
+            thread, _, end = rows[row]
+            open_rows = [other for other in open_rows if rows[other][0] == thread]
+            while open_rows and rows[open_rows[-1]][2] < end:
+                open_rows.pop()
+            expected[0][row] = open_rows[-1] if open_rows else -1
+            expected[1][row] = len(open_rows)
+            open_rows.append(row)
+        nested = NestedRanges(*arrays(rows))
+        assert (nested.parents.tolist(), nested.depths.tolist()) == expected
+
+    check()
+
+
+def test_an_order_with_other_rows_is_refused():
+    rows = np.zeros(2, np.int64)
+    for order in ([0, 2], [0, -1]):
+        with pytest.raises(IndexError, match="a row that is not there"):
+            convert_extension.nested_ranges(np.array(order, np.int64), rows, rows)
+    with pytest.raises(ValueError, match="differ in length"):
+        convert_extension.nested_ranges(rows, rows[:1], rows)
