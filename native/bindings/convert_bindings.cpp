@@ -203,7 +203,8 @@ PYBIND11_MODULE(_convert, module, pybind11::mod_gil_not_used()) {
   collector::bindings::add_annotate_methods(module);
   collector::bindings::add_annotation_stack(module);
 
-  static py::exception<WireError> wire_error(module, "WireError", PyExc_ValueError);
+  // Never released: at the end of the process a destructor would do that without the interpreter, or beside it.
+  static py::handle wire_error = py::exception<WireError>(module, "WireError", PyExc_ValueError).release();
   py::register_exception_translator([](std::exception_ptr raised) {
     try {
       if (raised) std::rethrow_exception(raised);

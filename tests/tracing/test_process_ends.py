@@ -244,3 +244,30 @@ def test_a_session_is_refused_while_the_process_ends(tmp_path: Path) -> None:
     """Another thread, or the delay of `collector run`, may begin one while exit handlers run."""
     done = run(EXITS, "later", str(tmp_path))
     assert (done.returncode, done.stdout, done.stderr) == (3, "this process is ending\n", "")
+
+
+RELEASES = """
+import ctypes, sys
+
+libc = ctypes.CDLL(None)
+
+def counts():
+    return [sys.getrefcount(kind) for kind in (_convert.WireError, _native.CaptureError)]
+
+@ctypes.CFUNCTYPE(None)
+def after_destructors():
+    print(*(now - then for now, then in zip(counts(), before)), flush=True)
+
+# Registered first, it runs after the destructors of the extensions, whose static objects are made in the import.
+libc.__cxa_atexit.argtypes = [ctypes.c_void_p] * 3
+libc.__cxa_atexit(ctypes.cast(after_destructors, ctypes.c_void_p), None, None)
+from collector import _convert, _native
+before = counts()
+libc.exit(3)
+"""
+
+
+def test_the_extensions_release_no_python_object_where_a_library_ends_the_process() -> None:
+    """The interpreter may be running in other threads then, and in the usual end it is gone."""
+    done = run(RELEASES)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "0 0\n", "")
