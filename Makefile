@@ -13,7 +13,7 @@ PYTEST_ARGS ?=
 SANITIZE_SKIPPED := capture/test_replay_recorded_traces capture/test_partial_driver cupti/test_abi_headers cupti/test_real_libcupti
 SANITIZE_TESTS ?= $(filter-out $(SANITIZE_SKIPPED:%=tests/%.py),$(wildcard tests/capture/test_*.py tests/cupti/test_*.py tests/inject/test_*.py tests/nvtx/test_*.py \
   tests/demo/test_*.py tests/testing/simulator/test_*.py tests/timeline/test_convert*.py)) \
-  $(patsubst %,tests/%.py,cli/test_info profiler/test_node_fields profiler/test_profiler_advice \
+  $(patsubst %,tests/%.py,cli/test_info kinds/test_kinds profiler/test_node_fields profiler/test_profiler_advice \
   profiler/test_profiler_in_keras sources/test_cupti_python_agrees sources/test_loaded_libraries \
   tracing/test_annotation_details tracing/test_held_buffers tracing/test_interrupts tracing/test_process_ends tracing/test_simulated_session)
 ASAN_TESTS = $(SANITIZE_TESTS)
@@ -259,7 +259,7 @@ sanitize: asan tsan ## Native tests under AddressSanitizer + UBSan, then under T
 # threads meet. Left out are the slow tests, the demo, the profiler's checkers and most of the simulator's own tests.
 sanitize-quick: SANITIZE_MARKS := not slow
 sanitize-quick: ASAN_TESTS := $(patsubst %,tests/%.py,capture/test_buffers capture/test_decoder capture/test_journal \
-  capture/test_memory_operations capture/test_several_subscribers capture/test_traps cupti/test_library profiler/test_node_fields \
+  capture/test_memory_operations capture/test_several_subscribers capture/test_traps cupti/test_library kinds/test_kinds profiler/test_node_fields \
   testing/simulator/test_simulator_faults testing/simulator/test_simulator_records testing/simulator/test_simulator_versions \
   nvtx/test_nvtx_ranges timeline/test_convert timeline/test_convert_bad_input timeline/test_convert_repeats tracing/test_simulated_session)
 sanitize-quick: TSAN_TESTS := $(patsubst %,tests/%.py,capture/test_buffers capture/test_journal capture/test_nothing_grows \
