@@ -17,7 +17,6 @@ import sys
 import tempfile
 import threading
 import time
-import warnings
 from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
@@ -226,30 +225,33 @@ class Recorder:
             return None
         if target is not None:
             output_of(target)
-        return self._dump_or_warn(target, reason)
+        return self._dump_or_tell(target, reason, warn_caller)
 
-    def _dump_or_warn(self, target: Path | None, reason: str, *, running: bool = False) -> Dump | None:
-        if not self._can_dump():  # before the lock, which a forked child may have inherited
+    def _dump_or_tell(
+        self, target: Path | None, reason: str, tell: Callable[[str], None], *, running: bool = False
+    ) -> Dump | None:
+        """``tell`` is called with one line about a dump that is not made, or not whole."""
+        if not self._can_dump(tell):  # before the lock, which a forked child may have inherited
             return None
         with self._dumping:
-            if not self._can_dump():  # another thread has ended it meanwhile
+            if not self._can_dump(tell):  # another thread has ended it meanwhile
                 return None
             try:
                 if target is not None:
                     check_writable(target)
-                return self._dump(target, reason, running=running)
+                return self._dump(target, reason, tell, running=running)
             except (CollectorError, OSError) as error:
                 cause = f"{self.folder}: {error.strerror}" if isinstance(error, OSError) else str(error)
-                warn_caller(f"nothing is dumped: {cause}")
+                tell(f"nothing is dumped: {cause}")
                 return None
 
-    def _can_dump(self) -> bool:
-        """Whether there is something to dump; gives a warning otherwise."""
+    def _can_dump(self, tell: Callable[[str], None]) -> bool:
+        """Whether there is something to dump; `tell`s otherwise."""
         if not self._has_ring:
-            warn_caller(f"nothing is dumped: {self.unavailable or 'the recorder does not run in this process'}")
+            tell(f"nothing is dumped: {self.unavailable or 'the recorder does not run in this process'}")
         return self._has_ring
 
-    def _dump(self, target: Path | None, reason: str, *, running: bool = False) -> Dump:
+    def _dump(self, target: Path | None, reason: str, tell: Callable[[str], None], *, running: bool = False) -> Dump:
         """``running``: with the work that is not finished, which CUPTI then hands out without its end."""
         assert self._source is not None
         threads = {f"thread.{number}": name for number, name in thread_names().items()}
@@ -291,7 +293,7 @@ class Recorder:
         dump = Dump(journal, reason, conversion)
         self.dumps.append(dump)
         if trouble:
-            warn_caller(f"{trouble}; the dump is in {journal}")
+            tell(f"{trouble}; the dump is in {journal}")
         return dump
 
     def _removal(self) -> str:
@@ -306,9 +308,9 @@ class Recorder:
         if self._automatic >= _AUTOMATIC_DUMPS or not self._has_ring:
             return None
         self._automatic += 1
-        with contextlib.suppress(Exception), warnings.catch_warnings():
-            warnings.simplefilter("always")
-            dump = self._dump_or_warn(None, reason, running=running)
+        # No warning: a program may turn warnings into errors, and a thread of ours must not change the filters of all.
+        with contextlib.suppress(Exception):
+            dump = self._dump_or_tell(None, reason, _say, running=running)
             if dump is not None:
                 _say(f"{reason}: the last of what the GPU did is in {dump.path}")
             return dump
@@ -478,7 +480,7 @@ class Recorder:
         with self._dumping:
             if self._source is None or self._automatic >= _AUTOMATIC_DUMPS:
                 return
-            dump = self._dump(None, f"no GPU work ended for {seconds:g} s", running=True)
+            dump = self._dump(None, f"no GPU work ended for {seconds:g} s", _say, running=True)
             kernels = _running_kernels(dump.journal)
             if kernels is None:
                 self.dumps.remove(dump)

@@ -576,6 +576,40 @@ def test_a_folder_that_cannot_be_made_is_one_warning(gpu, tmp_path, folder):
     assert len(warned) == 1
 
 
+def test_a_dump_by_itself_leaves_the_warning_filters_to_the_program(gpu, tmp_path, monkeypatch):
+    """It is made on a thread of the recorder, and the filters are those of the whole process."""
+    before = list(warnings.filters)
+    with collector.record(folder=tmp_path, strict=True) as recorder:
+        gpu.launch("kernel")
+        has_begun, goes_on, make = threading.Event(), threading.Event(), recorder._dump
+
+        def slow(*arguments, **options):
+            has_begun.set()
+            goes_on.wait()
+            return make(*arguments, **options)
+
+        monkeypatch.setattr(recorder, "_dump", slow)
+        thread = threading.Thread(target=recorder.dump_after, args=("error",))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            thread.start()
+            has_begun.wait()
+        goes_on.set()
+        thread.join()
+        assert len(recorder.dumps) == 1
+    assert list(warnings.filters) == before
+
+
+@pytest.mark.parametrize("is_error", [False, True])
+def test_a_dump_by_itself_that_fails_is_one_line(gpu, tmp_path, capsys, is_error):
+    with collector.record(folder=tmp_path / "dumps", strict=True) as recorder, warnings.catch_warnings():
+        warnings.simplefilter("error" if is_error else "ignore")
+        (tmp_path / "dumps").write_text("in the way")
+        gpu.launch("kernel")
+        assert recorder.dump_after("error") is None
+    assert capsys.readouterr().err == f"collector: nothing is dumped: {tmp_path / 'dumps'}: File exists\n"
+
+
 PROGRAM = """
 import os, sys, threading, time
 import collector
