@@ -91,6 +91,18 @@ def plain_text(name: str, value: Any) -> str:
     return value
 
 
+def switch(name: str, value: Any) -> bool:
+    """The value of an option that is on or off; 0, 1 and the truth values of NumPy are such values.
+
+    Raises:
+        TypeError: it is another one.
+    """
+    is_truth_value = type(value).__name__ in ("bool", "bool_")  # NumPy's is one of these, and is not imported for it
+    if is_truth_value or (isinstance(value, int) and value in (0, 1)):
+        return bool(value)
+    raise TypeError(f"{name} takes True or False, not {value!r}")
+
+
 def whole_numbers(name: str, value: Any) -> set[int]:
     """Several numbers, such as those of steps.
 

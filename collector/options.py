@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from collector.checked_arguments import switch
 from collector.recording.schema import KINDS, KINDS_ON_REQUEST
 from collector.text.cost_shares import millionths_of
 
@@ -38,18 +39,6 @@ _LIMITS = (
 """Option, minimum, maximum."""
 _SWITCHES = ("strict", "synchronize", "stacks", "stream", "counters", "git_revision", "share_subscription")
 _JOB_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
-
-
-def switch(name: str, value: Any) -> bool:
-    """The value of an option that is on or off; 0, 1 and the truth values of NumPy are such values.
-
-    Raises:
-        TypeError: it is another one.
-    """
-    is_truth_value = type(value).__name__ in ("bool", "bool_")  # NumPy's is one of these, and is not imported for it
-    if is_truth_value or (isinstance(value, int) and value in (0, 1)):
-        return bool(value)
-    raise TypeError(f"{name} takes True or False, not {value!r}")
 
 
 def kind_names(kinds: Any) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from collector.analysis.duration_groups import Keys
 from collector.analysis.memory import Lifetimes, allocating_paths, memory_places
 from collector.analysis.ranks import run_and_rank
 from collector.analysis.step_marks import MARK, cut_steps, mark_pattern, path_within, step_rows
-from collector.options import switch
+from collector.checked_arguments import switch
 from collector.recording.distinct import distinct_codes, grouped_rows
 from collector.recording.first_rows import distinct_rows
 

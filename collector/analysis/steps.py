@@ -19,7 +19,7 @@ from collector.analysis.process_rows import processes_of_calls
 from collector.analysis.ranks import run_and_rank
 from collector.analysis.step_marks import MARK, cut_steps, mark_pattern, path_within, places_launched_in, step_rows
 from collector.analysis.whole_graphs import graph_labels
-from collector.options import switch
+from collector.checked_arguments import switch
 from collector.recording.distinct import distinct_codes, grouped_rows
 from collector.recording.kernel_names import short_name
 from collector.recording.kind_names import copy_kind_name

@@ -11,10 +11,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
-from collector.checked_arguments import plain_text, regular_expression, time_range, whole_number
+from collector.checked_arguments import plain_text, regular_expression, switch, time_range, whole_number
 from collector.errors import InvalidFileError, UnknownFormatError
 from collector.files.atomic_files import atomic_write, packed
-from collector.options import switch
 from collector.recording.possible_times import is_wall_time
 from collector.recording.schema import ACTIVITY_TABLES
 from collector.recording.step_origin import NO_ORIGIN

@@ -197,7 +197,7 @@ def _note(
         and (stack is False or stack is True)
     )
     if not good:
-        from collector.options import switch
+        from collector.checked_arguments import switch
         from collector.recording.annotation_details import Details
 
         details = Details.of(flops, bytes, op, inputs)

@@ -53,7 +53,8 @@ class Schedule:
     def __post_init__(self) -> None:
         """Raise TypeError or ValueError for impossible numbers."""
         for name in ("wait", "warmup", "active", "repeat", "skip_first"):
-            _check_count(name, getattr(self, name), least=int(name == "active"))
+            number = whole_number(name, getattr(self, name), least=int(name == "active"))
+            object.__setattr__(self, name, number)
 
     def __call__(self, step: int) -> Action:
         """The action in a step, counted from 0."""
@@ -92,8 +93,8 @@ class SecondsSchedule:
             raise TypeError(f"seconds takes a number, not {self.seconds!r}")
         if not self.seconds > 0:
             raise ValueError(f"seconds is {self.seconds}: a number above 0 is needed")
-        _check_count("active", self.active, least=1)
-        _check_count("warmup", self.warmup, least=0)
+        for name, least in (("active", 1), ("warmup", 0)):
+            object.__setattr__(self, name, whole_number(name, getattr(self, name), least=least))
 
     def __call__(self, step: int) -> Action:
         """The action in a step. Called once for each, in order; step 0 begins anew."""
@@ -132,8 +133,7 @@ def schedule(wait: int = 0, warmup: int = 0, active: int = 1, repeat: int = 0, *
         TypeError: a number is not whole.
         ValueError: a number is negative, or ``active`` is 0.
     """
-    given = {"wait": wait, "warmup": warmup, "active": active, "repeat": repeat, "skip_first": skip_first}
-    return Schedule(*(whole_number(name, number) for name, number in given.items()))
+    return Schedule(wait, warmup, active, repeat, skip_first)
 
 
 def every(
@@ -161,10 +161,3 @@ def every(
     if wait < 0:
         raise ValueError(f"every {steps} steps {active + warmup} are to be recorded: name more, or shorten the window")
     return Schedule(wait, warmup, active)
-
-
-def _check_count(name: str, number: object, *, least: int) -> None:
-    if isinstance(number, bool) or not isinstance(number, int):
-        raise TypeError(f"{name} takes a number of steps, not {number!r}")
-    if number < least:
-        raise ValueError(f"{name} is {number}: at least {least} is needed")

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import warnings
 
+import numpy as np
 import pytest
 
 import collector
@@ -110,6 +111,8 @@ def test_intervals_of_seconds():
         (lambda: collector.every(seconds=0), ValueError, "above 0"),
         (lambda: collector.every(seconds=float("nan")), ValueError, "above 0"),
         (lambda: collector.every(seconds="1"), TypeError, "seconds takes a number"),
+        (lambda: collector.every(seconds=1, active=1.5), TypeError, "active takes a whole number, not 1.5"),
+        (lambda: collector.every(seconds=1, warmup=-1), ValueError, "warmup is -1: at least 0 is needed"),
         (lambda: collector.trace(schedule=3), TypeError, "schedule takes a function"),
         (lambda: collector.trace(on_window=print), ValueError, "after each window of a schedule"),
         (lambda: collector.trace("a.gpurec", schedule=collector.schedule()), ValueError, r"put \{step\} into its name"),
@@ -124,6 +127,13 @@ def test_intervals_of_seconds():
 def test_mistakes_are_reported_at_once(make, error, text):
     with pytest.raises(error, match=text):
         make()
+
+
+def test_whole_numbers_of_numpy_are_numbers_of_steps():
+    two = np.int64(2)
+    assert collector.schedule(wait=two, active=two, repeat=two) == collector.schedule(wait=2, active=2, repeat=2)
+    assert collector.every(seconds=1, active=two, warmup=two) == collector.every(seconds=1, active=2, warmup=2)
+    assert type(collector.every(seconds=1, active=two).active) is int
 
 
 def test_each_window_has_results_and_a_file(gpu, tmp_path):
