@@ -68,12 +68,21 @@ def processes_of_work(recording: Recording, work: Activities) -> Numbers:
     return own
 
 
+@shared
 def processes_of_overheads(recording: Recording) -> Numbers:
-    """For each overhead the number of its process, as `processes_of_calls` counts them; -1: unknown."""
+    """For each overhead the number of its process, as `processes_of_calls` counts them; -1: unknown.
+
+    A process that an overhead states, and that called nothing, has a number that no call has.
+    """
     overheads, calls = recording.overheads, recording.api_calls
+    if not len(calls):
+        return np.full(len(overheads), UNKNOWN, np.int64)
     ids, first = first_rows(calls.process_id.astype(np.int64) + 1)  # 0 is no key
     found = look_up(overheads.process_id.astype(np.int64) + 1, ids, processes_of_calls(recording)[first])
-    return np.where(np.isin(overheads.object_kind, _OF_PROCESSES), found, UNKNOWN)
+    is_stated = np.isin(overheads.object_kind, _OF_PROCESSES)
+    # A process 0 is not known: it may be any other one.
+    is_stated &= (found != UNKNOWN) | ((overheads.process_id != 0) & (calls.process_id.min() != 0))
+    return np.where(is_stated, np.where(found == UNKNOWN, len(ids), found), UNKNOWN)
 
 
 def processes_beside(recording: Recording, work: Activities) -> tuple[int, ...]:
@@ -81,7 +90,7 @@ def processes_beside(recording: Recording, work: Activities) -> tuple[int, ...]:
 
     Empty: all are, because there is one process, or because it is not known what launched the work.
     """
-    if not has_several_processes(recording):
+    if not has_several_processes(recording) and processes_of_overheads(recording).max(initial=0) == 0:
         return ()
     own = distinct_values(processes_of_launches(recording, work))
     own = own[own != UNKNOWN]

@@ -74,6 +74,19 @@ def test_a_device_does_not_wait_for_another_process(build):
     assert tracer == {0: 20, 1: 30}
 
 
+@pytest.mark.parametrize("others", [(), (43,)])
+def test_the_tracer_of_a_process_that_calls_nothing_is_that_of_another_process(build, others):
+    """As in a window of a job in which the process only writes out its buffers."""
+    build.call("cudaLaunchKernel", 0, 10, correlation_id=1, process_id=41).kernel("k", 200, 100, correlation_id=1)
+    for process in others:
+        build.call("cudaGetDevice", 20, 10, correlation_id=process, process_id=process)
+    for start, process in ((50, 41), (70, 42), (90, 0)):
+        kind = {"overhead_kind": 1 << 16, "object_kind": 2}
+        build._add("overheads", start, 10, {**kind, "process_id": process, "thread_id": 1})
+    (row,) = idle(build.recording())
+    assert row["tracer_ns"] == 20
+
+
 def slow_launches(build, **waiting):
     """A thread launches ten kernels of 10 µs each 100 µs; in all of that time a call waits, of these columns."""
     for number in range(1, 11):
