@@ -30,12 +30,10 @@ Decoder::Decoder(const cupti::Library& library, store::Store& store, uint64_t fi
 }
 
 void Decoder::decode(uint8_t* data, size_t valid) {
-  if (is_of_flush(data, valid)) {
-    constexpr auto kOverhead = static_cast<uint32_t>(ActivityKind::kOverhead);
-    const size_t records = valid / strides_[kOverhead];
+  if (const size_t records = records_of_flush(data, valid); records != 0) {
     counts_.records += records;
     counts_.of_flushes += records;
-    counts_.by_kind[kOverhead] += records;
+    counts_.by_kind[static_cast<uint32_t>(ActivityKind::kOverhead)] += records;
     return;
   }
   if (const cupti::TickScale* const scale = library_.clock().scale()) {
@@ -78,21 +76,21 @@ void Decoder::decode(uint8_t* data, size_t valid, const Times& times) {
   counts_.bytes_unparsed += valid - at;
 }
 
-bool Decoder::is_of_flush(const uint8_t* data, size_t valid) const {
+size_t Decoder::records_of_flush(const uint8_t* data, size_t valid) const {
   constexpr auto kOverhead = static_cast<uint32_t>(ActivityKind::kOverhead);
   const size_t stride = strides_[kOverhead];
-  if (stride == 0 || valid == 0 || valid % stride != 0) return false;
+  if (stride == 0 || valid % stride != 0) return 0;
   bool has_flush = false;
   for (size_t at = 0; at < valid; at += stride) {
     const auto& overhead = *reinterpret_cast<const cupti::Overhead*>(data + at);
-    if (overhead.kind != kOverhead) return false;
+    if (overhead.kind != kOverhead) return 0;
     const auto kind = static_cast<cupti::OverheadKind>(overhead.overheadKind);
     if (kind != cupti::OverheadKind::kCuptiBufferFlush && kind != cupti::OverheadKind::kActivityBufferRequest) {
-      return false;
+      return 0;
     }
     has_flush = has_flush || kind == cupti::OverheadKind::kCuptiBufferFlush;
   }
-  return has_flush;
+  return has_flush ? valid / stride : 0;
 }
 
 bool Decoder::is_of_earlier_session(uint32_t kind, const uint8_t* record) const {

@@ -35,9 +35,9 @@ class Decoder {
  private:
   template <typename Times>
   void decode(uint8_t* data, size_t valid, const Times& times);
-  // Whether a buffer has nothing but overheads of a flush, as on an H100 after each flush of ours. They delay no thread
-  // of the program, and would fill the journal of one that does nothing.
-  bool is_of_flush(const uint8_t* data, size_t valid) const;
+  // The number of records in a buffer that has nothing but overheads of a flush, as on an H100 after each flush of
+  // ours; 0: it has others. They delay no thread of the program, and would fill the journal of one that does nothing.
+  size_t records_of_flush(const uint8_t* data, size_t valid) const;
   bool is_of_earlier_session(uint32_t kind, const uint8_t* record) const;
   // The bytes from a record of unknown stride, at the start of `rest`, to the next; 0 ends the buffer.
   size_t ask_for_stride(uint8_t* rest, size_t num_bytes);
