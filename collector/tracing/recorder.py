@@ -14,84 +14,38 @@ import os
 import re
 import shutil
 import sys
-import tempfile
 import threading
 import time
-from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from collector.errors import CollectorError, NotTracedError, OutputError, SessionActiveError
 from collector.files.atomic_files import check_writable, expanded
-from collector.files.linked_files import link_or_copy
-from collector.files.path_kinds import is_folder
 from collector.formats.conversion import Conversion
 from collector.formats.output_paths import filled_path
 from collector.formats.registry import output_of
-from collector.options import KINDS, LEAST_RING_BYTES, TraceOptions, kind_names
-from collector.recording.journal_frames import holds_records
-from collector.recording.journal_segments import is_closed, segment_number, segments_of
+from collector.options import KINDS, TraceOptions, kind_names
 from collector.runtime.original_functions import getpid
 from collector.runtime.process_threads import thread_names
-from collector.sources.native import NativeSource
-from collector.text.durations import seconds_of
-from collector.text.sizes import bytes_of
 from collector.tracing import nvtx, session_slot
 from collector.tracing.annotate import send_annotations_to
 from collector.tracing.caller_warnings import warn_caller
+from collector.tracing.recorder_ring import Keep, RecorderSource, Ring
+from collector.tracing.recorder_triggers import ExceptionHooks, unended_kernels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from types import TracebackType
 
-    from collector._native import _Mark, _StartOptions
-    from collector.recording.capture import Capture
 
 _DUMPS = "collector-dumps"
 """The folder of dumps if none is given."""
-_SEGMENTS = 8
-"""The number of segments of the kept part: a dump has up to one segment more than was requested."""
-_SHORTEST_S = 0.5
 _OF_RUN = "`collector run` records this process"
 """The beginning of the native library's message, whose rest is about steps."""
 _WATCH_PERIOD_S = 0.25
 _AUTOMATIC_DUMPS = 5
 """Dumps that triggers make in one process: a program that fails in a loop must not fill the disk."""
-
-
-@dataclass(frozen=True)
-class Keep:
-    """How much a recorder keeps: a time, or a size on disk."""
-
-    seconds: float = 0
-    num_bytes: int = 0
-
-    @classmethod
-    def of(cls, text: str) -> Keep:
-        """Read ``30s``, ``5min`` or ``512MB``. Raises ValueError for anything else."""
-        try:
-            seconds: float | None = seconds_of(text)
-        except ValueError:
-            seconds = None
-        if seconds is not None:
-            if seconds < _SHORTEST_S:
-                raise ValueError(f"keep={text!r}: at least {_SHORTEST_S} s are kept")
-            return cls(seconds=seconds)
-        try:
-            num_bytes = bytes_of(text)
-        except ValueError:
-            raise ValueError(f"keep={text!r} is neither a time, such as 30s, nor a size, such as 512MB") from None
-        if num_bytes < LEAST_RING_BYTES:
-            raise ValueError(f"keep={text!r}: at least {LEAST_RING_BYTES >> 10} KB are kept")
-        return cls(num_bytes=num_bytes)
-
-    def limits(self) -> _StartOptions:
-        """The options of the native session."""
-        if self.num_bytes:
-            return {"total_bytes": self.num_bytes, "segment_bytes": self.num_bytes // _SEGMENTS}
-        total_ns = round(self.seconds * 1e9)
-        return {"total_ns": total_ns, "segment_ns": total_ns // _SEGMENTS}
 
 
 class Dump:
@@ -119,50 +73,6 @@ class Dump:
         return f"<Dump {self.path}: {self.reason}>"
 
 
-class _RecorderSource(NativeSource):
-    """The native source, in a session of the recorder."""
-
-    def begin(self, journal: Path, keep: Keep, kinds: Sequence[str], settings: TraceOptions) -> None:
-        """Subscribe, and record into segments in ``journal``."""
-        self._subscribe(
-            settings,
-            {
-                "kinds": list(kinds),
-                "journal": os.fsencode(journal),
-                "journal_only": True,
-                "is_recorder": True,
-                "texts": {"process.id": str(getpid())},
-                **keep.limits(),
-            },
-        )
-        self._keeps_journal = True
-
-    def stop(self, *, synchronize: bool, timeout_ms: int) -> Capture:
-        """End; the capture is empty."""
-        capture: Capture | None = self._native.stop(synchronize, timeout_ms, is_recorder=True)
-        if capture is None:
-            raise NotTracedError("the recorder had ended already")
-        return capture
-
-    def cut(self, *, running: bool = False) -> int | None:
-        """Close the present segment; return the number of the next one. ``running``: also write unfinished kernels.
-
-        None: it cannot be closed, because the recording broke off.
-        """
-        mark: _Mark | None = self._native.mark("running" if running else "cut")
-        return None if mark is None else mark["segment"]
-
-    @property
-    def is_broken(self) -> bool:
-        """Whether nothing can be written any more, as on a full disk."""
-        state = self.state()
-        return state is not None and bool(state["is_broken"])
-
-    def state(self) -> Any:
-        """See ``_native.watched_state``."""
-        return self._native.watched_state()
-
-
 class Recorder:
     """A recorder that is running, made by `record`. A context manager."""
 
@@ -178,14 +88,14 @@ class Recorder:
         self.dumps: list[Dump] = []
         """The dumps that were made, the latest last."""
         self._kinds, self._hang_s, self._suffix, self._budget = kinds, hang_s, suffix, budget
-        self._source: _RecorderSource | None = None
+        self._source: RecorderSource | None = None
         self._nvtx_facts: tuple[dict[str, str], dict[str, int]] = ({}, {})
         """What the recorder's journals state of NVTX copies that were used before the handler was armed."""
         self._process_id = getpid()
-        self._ring = Path()
+        self._ring: Ring | None = None
         self._dumping = threading.Lock()
         self._ended = threading.Event()
-        self._hooks: list[Callable[[], None]] = []
+        self._hooks: ExceptionHooks | None = None
         self._automatic = 0
         self._has_failed = False
         """Whether a CUDA error has lost a context."""
@@ -254,10 +164,11 @@ class Recorder:
     def _dump(self, target: Path | None, reason: str, tell: Callable[[str], None], *, running: bool = False) -> Dump:
         """``running``: with the work that is not finished, which CUPTI then hands out without its end."""
         assert self._source is not None
+        assert self._ring is not None
         threads = {f"thread.{number}": name for number, name in thread_names().items()}
         self._source.note_facts(threads | self._nvtx_facts[0], self._nvtx_facts[1])
-        if not is_folder(self._ring):
-            raise OutputError(self._removal())
+        if not self._ring.is_there:
+            raise OutputError(self._ring.removal)
         next_segment = self._source.cut(running=running)
         is_broken = self._source.is_broken
         name = f"{re.sub(r'[^A-Za-z0-9]+', '-', reason).strip('-')[:40]}-{getpid()}-{len(self.dumps) + 1}"
@@ -266,21 +177,7 @@ class Recorder:
         while journal.exists():
             name += "x"
             journal = self.folder / f"{name}.journal"
-        partial = Path(tempfile.mkdtemp(prefix=".dump-", dir=self.folder))
-        try:
-            copied = 0
-            for segment in segments_of(self._ring):
-                if is_broken or _is_before(segment, next_segment):
-                    with contextlib.suppress(FileNotFoundError):  # the ring has removed it meanwhile
-                        link_or_copy(segment, partial / segment.name)
-                        copied += 1
-            if not copied:
-                raise OutputError("there is no record yet")
-            partial.chmod(0o755)
-            partial.rename(journal)
-        except BaseException:
-            shutil.rmtree(partial, ignore_errors=True)
-            raise
+        self._ring.copy(journal, next_segment, is_broken=is_broken)
         if target is None and self._suffix:
             target = self.folder / f"{name}{self._suffix}"
         self._has_all_in_dump = is_broken
@@ -295,9 +192,6 @@ class Recorder:
         if trouble:
             tell(f"{trouble}; the dump is in {journal}")
         return dump
-
-    def _removal(self) -> str:
-        return f"the folder of its records, {self._ring}, was removed"
 
     def dump_after(self, reason: str, *, running: bool = False) -> Dump | None:
         """Dump for a trigger; one line on standard error says where. Raises nothing.
@@ -330,17 +224,17 @@ class Recorder:
         self._look_at_end()
         with self._dumping:
             source, self._source = self._source, None
-            if source is None:
+            if source is None or self._ring is None:
                 return
             with session_slot.source_changes():
                 self._end_source(source)
             trouble = source.journal_trouble()
-            is_kept = bool(trouble) and not self._has_all_in_dump and _holds_records(self._ring)
+            is_kept = bool(trouble) and not self._has_all_in_dump and self._ring.holds_records()
             if not is_kept:
-                shutil.rmtree(self._ring.parent, ignore_errors=True)
+                self._ring.remove()
         _running.pop("recorder", None)
         if trouble:
-            place = f". Its records are in {self._ring}" if is_kept else ""
+            place = f". Its records are in {self._ring.path}" if is_kept else ""
             warn_caller(f"the recorder can no longer write: {trouble}{place}")
 
     def __enter__(self) -> Recorder:
@@ -357,11 +251,9 @@ class Recorder:
         try:
             if _running.setdefault("recorder", self) is not self:
                 raise SessionActiveError("this process has a recorder already", "Use that one: collector.record() once")
-            self._ring = (
-                Path(tempfile.mkdtemp(prefix=".collector-ring-", dir=_ring_parent(self.folder))) / "ring.journal"
-            )
-            source = _RecorderSource()
-            source.begin(self._ring, self.keep, self._kinds, TraceOptions(budget=self._budget))
+            self._ring = Ring(self.folder)
+            source = RecorderSource()
+            source.begin(self._ring.path, self.keep, self._kinds, TraceOptions(budget=self._budget))
             self._source = source
             self._follow_program(source)
         except (CollectorError, OSError) as error:
@@ -378,13 +270,13 @@ class Recorder:
             self._undo_begin()
             raise
 
-    def _follow_program(self, source: _RecorderSource) -> None:
+    def _follow_program(self, source: RecorderSource) -> None:
         """Let the recording have annotations, and the recorder notice what is to be dumped."""
         texts, counters = nvtx.missed_facts() if nvtx.is_armed() else ({}, {})
         self._nvtx_facts = {f"environment.{name}": text for name, text in texts.items()}, counters
         send_annotations_to(source, is_bounded=True)
         atexit.register(self.stop)
-        self._hook_exceptions()
+        self._hooks = ExceptionHooks(lambda reason, ends: self.dump_after(reason, running=ends))
         thread = threading.Thread(target=self._watch, name="collector recorder", daemon=True)
         try:
             thread.start()
@@ -399,55 +291,34 @@ class Recorder:
         source, self._source = self._source, None
         if source is not None:
             self._end_source(source)
-        if self._ring.name:
-            shutil.rmtree(self._ring.parent, ignore_errors=True)
+        if self._ring is not None:
+            self._ring.remove()
         if _running.get("recorder") is self:
             del _running["recorder"]
 
-    def _end_source(self, source: _RecorderSource) -> None:
+    def _end_source(self, source: RecorderSource) -> None:
         """End the recording, and let the program go on without the recorder."""
         send_annotations_to(None)
-        for restore in reversed(self._hooks):
-            restore()
-        self._hooks.clear()
+        if self._hooks is not None:
+            self._hooks.restore()
+            self._hooks = None
         atexit.unregister(self.stop)
         with contextlib.suppress(NotTracedError):
             source.stop(synchronize=False, timeout_ms=TraceOptions.timeout_ms)
 
-    def _hook_exceptions(self) -> None:
-        """Dump before an uncaught exception is reported; what others have hooked goes on as before."""
-        before, before_in_thread = sys.excepthook, threading.excepthook
-
-        def hook(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
-            if issubclass(kind, Exception):
-                self.dump_after(f"uncaught {kind.__name__}", running=not hasattr(sys, "ps1"))  # the process ends
-            before(kind, error, traceback)
-
-        def hook_in_thread(arguments: threading.ExceptHookArgs) -> None:
-            if issubclass(arguments.exc_type, Exception):
-                self.dump_after(f"uncaught {arguments.exc_type.__name__}")
-            before_in_thread(arguments)
-
-        def restore() -> None:
-            if sys.excepthook is hook:
-                sys.excepthook = before
-            if threading.excepthook is hook_in_thread:
-                threading.excepthook = before_in_thread
-
-        sys.excepthook, threading.excepthook = hook, hook_in_thread
-        self._hooks.append(restore)
-
     def _watch(self) -> None:
         """Look for errors and hangs until the end."""
         rows, quiet_since, is_told = -1, time.monotonic(), False
+        ring = self._ring
+        assert ring is not None
         while not self._ended.wait(_WATCH_PERIOD_S):
             source = self._source
             state = None if source is None or not self._has_ring else source.state()
             if state is None:
                 return
             if state["is_broken"]:
-                kept = f" (is the disk full?): it keeps what it has, for dumps, in {self._ring}"
-                _say(f"the recorder cannot write any more{kept if is_folder(self._ring) else f': {self._removal()}'}")
+                kept = f" (is the disk full?): it keeps what it has, for dumps, in {ring.path}"
+                _say(f"the recorder cannot write any more{kept if ring.is_there else f': {ring.removal}'}")
                 return
             self._look_at_error(state)
             if state["rows"] != rows:
@@ -481,7 +352,7 @@ class Recorder:
             if self._source is None or self._automatic >= _AUTOMATIC_DUMPS:
                 return
             dump = self._dump(None, f"no GPU work ended for {seconds:g} s", _say, running=True)
-            kernels = _running_kernels(dump.journal)
+            kernels = unended_kernels(dump.journal)
             if kernels is None:
                 self.dumps.remove(dump)
                 with contextlib.suppress(OutputError):
@@ -573,52 +444,13 @@ _running: dict[str, Recorder] = {}
 def _forget_in_child() -> None:
     """After a fork the recorder is the parent's."""
     for recorder in _running.values():
-        for restore in reversed(recorder._hooks):
-            restore()
+        if recorder._hooks is not None:
+            recorder._hooks.restore()
         atexit.unregister(recorder.stop)
     _running.clear()
 
 
 os.register_at_fork(after_in_child=_forget_in_child)
-
-
-def _ring_parent(folder: Path) -> Path:
-    """The folder of the ring: on the file system of the dumps, so that segments can be linked."""
-    while not is_folder(folder):
-        folder = folder.parent
-    return folder if os.access(folder, os.W_OK) else Path(tempfile.gettempdir())
-
-
-def _is_before(segment: Path, number: int | None) -> bool:
-    """Whether a segment precedes the one of this number and is closed therefore; None: that is not known."""
-    return is_closed(segment) if number is None else segment_number(segment) < number
-
-
-def _holds_records(ring: Path) -> bool:
-    with contextlib.suppress(OSError):
-        return any(holds_records(segment) for segment in segments_of(ring))
-    return False
-
-
-def _running_kernels(journal: Path) -> list[str] | None:
-    """The names of kernels that have begun and not ended, or else of those that wait; None: nothing is outstanding."""
-    import numpy as np
-
-    from collector.recording.journal_segments import load_segments
-    from collector.recording.ledger import LaunchFates
-    from collector.recording.schema import LAUNCHED_TABLES
-
-    recording = load_segments(journal)
-    tables = list(recording.parts)
-    activities = [
-        {"correlation_id": np.concatenate([getattr(part, name).correlation_id for part in tables])}
-        for name in LAUNCHED_TABLES
-    ]
-    unended = recording.invalid.kernels
-    begun = unended[unended.start_ns > 0]
-    names = list(dict.fromkeys((begun if len(begun) else unended).names()))
-    fates = LaunchFates.of(activities, recording.api_calls.columns, recording.strings)
-    return names if names or fates.without_activity.any() else None
 
 
 def _say(text: str) -> None:

@@ -27,7 +27,8 @@ from collector.recording.ledger import Ledger
 from collector.recording.recording import Recording
 from collector.recording.shed_kinds import SHED, in_part, shed_lines
 from collector.testing import SimulatedGpu
-from collector.tracing.recorder import Keep, Recorder, _RecorderSource
+from collector.tracing.recorder import Recorder
+from collector.tracing.recorder_ring import Keep, RecorderSource
 from collector.tracing.session import Session
 from tests.support.nvtx_copy import NvtxCopy, attributes
 
@@ -224,13 +225,13 @@ def test_a_streamed_step(gpu, tmp_path):
 
 
 def recorder_with_short_periods(folder: Path) -> Recorder:
-    class Source(_RecorderSource):
+    class Source(RecorderSource):
         def _subscribe(self, options, others):
             super()._subscribe(options, {**others, "budget_period_ms": 5})
 
     recorder = Recorder(Keep(seconds=30), folder, KINDS, None, "", EXCEEDED)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("collector.tracing.recorder._RecorderSource", Source)
+        patch.setattr("collector.tracing.recorder.RecorderSource", Source)
         recorder._begin(strict=True)
     return recorder
 

@@ -173,7 +173,7 @@ def test_a_recording_that_ends_states_no_held_buffers(gpu, tmp_path):
     recorder = collector.record(folder=tmp_path, strict=True)
     gpu.launch("running", duration_ns=LONG_NS)
     assert dumped(recorder).ledger.buffers_held == 1
-    ring = recorder._ring
+    ring = recorder._ring.path
     copy = tmp_path / "copy.journal"
     gpu.synchronize()
     copy.mkdir()

@@ -23,7 +23,8 @@ from collector.recording.journal_segments import segments_of
 from collector.recording.recording import Recording
 from collector.testing import SimulatedGpu
 from collector.tracing.annotate import is_recording
-from collector.tracing.recorder import Keep, Recorder, open_recorder
+from collector.tracing.recorder import Recorder, open_recorder
+from collector.tracing.recorder_ring import Keep
 
 pytestmark = pytest.mark.simulator
 
@@ -418,7 +419,7 @@ def test_steps_of_a_profiler_hook_are_windows_of_the_recording(gpu, tmp_path):
 
 def test_a_trace_whose_recording_has_lost_its_files_says_so(gpu, tmp_path):
     recorder = collector.record(folder=tmp_path, strict=True)
-    shutil.rmtree(recorder._ring)
+    shutil.rmtree(recorder._ring.path)
     lost = pytest.raises(NotTracedError, match=r"the journal of this process, .*, cannot be read \(No such file")
     with lost, collector.trace(strict=True):
         pass
@@ -907,9 +908,9 @@ def test_a_dump_says_that_no_further_segment_could_be_begun(gpu, tmp_path):
     recorder = collector.record(folder=tmp_path / "dumps", strict=True)
     gpu.launch("early")
     gpu.synchronize()
-    (recorder._ring / "000002.journal").mkdir()
+    (recorder._ring.path / "000002.journal").mkdir()
     assert recorder._source.cut() is not None
-    (recorder._ring / "000002.journal").rmdir()
+    (recorder._ring.path / "000002.journal").rmdir()
     assert not recorder.is_running
     gpu.launch("late")
     gpu.synchronize()
@@ -926,8 +927,8 @@ def test_a_ring_that_is_removed_is_said_to_be(gpu, tmp_path, capsys):
     recorder = collector.record(folder=tmp_path / "dumps", strict=True)
     gpu.launch("kernel")
     gpu.synchronize()
-    shutil.rmtree(recorder._ring)
-    removal = f"the folder of its records, {recorder._ring}, was removed"
+    shutil.rmtree(recorder._ring.path)
+    removal = f"the folder of its records, {recorder._ring.path}, was removed"
     printed = ""
     while removal not in printed:  # the test's time limit ends the wait
         time.sleep(0.05)

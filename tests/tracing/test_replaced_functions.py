@@ -40,11 +40,13 @@ def gpu():
 
 @pytest.mark.parametrize("replaced", REPLACED.values(), ids=REPLACED)
 def test_a_function_that_is_replaced_in_a_step_does_not_lose_it(gpu, replaced):
-    with collector.trace() as step:
-        gpu.launch("kernel")
-        patch = mock.patch.object(*replaced)
-        patch.start()
-    patch.stop()
+    patch = mock.patch.object(*replaced)
+    try:
+        with collector.trace() as step:
+            gpu.launch("kernel")
+            patch.start()
+    finally:
+        patch.stop()
     assert step.recording.kernels.names() == ["kernel"]
     with collector.trace(strict=True) as later:
         gpu.launch("later")
@@ -65,3 +67,20 @@ def test_a_function_that_is_replaced_around_a_step_does_not_end_the_program(gpu,
     with collector.trace(strict=True) as later:
         gpu.launch("later")
     assert later.recording.kernels.names() == ["later"]
+
+
+@pytest.mark.parametrize("replaced", REPLACED.values(), ids=REPLACED)
+@pytest.mark.filterwarnings("ignore::collector.CollectorWarning")
+def test_a_function_that_is_replaced_in_a_step_of_a_recorder_does_not_end_the_program(gpu, replaced, tmp_path):
+    patch = mock.patch.object(*replaced)
+    with collector.record(folder=tmp_path, strict=True):
+        try:
+            with collector.trace() as step:
+                gpu.launch("kernel")
+                patch.start()
+        finally:
+            patch.stop()
+        assert step.unavailable or step.recording.kernels.names() == ["kernel"]
+        with collector.trace(strict=True) as later:
+            gpu.launch("later")
+        assert later.recording.kernels.names() == ["later"]

@@ -1,0 +1,175 @@
+"""The ring of a recorder: how much it keeps, the source that writes it, and the folder of its segments."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from collector.errors import NotTracedError, OutputError
+from collector.files.linked_files import link_or_copy
+from collector.files.path_kinds import is_folder
+from collector.options import LEAST_RING_BYTES, TraceOptions
+from collector.recording.journal_frames import holds_records
+from collector.recording.journal_segments import is_closed, segment_number, segments_of
+from collector.runtime.original_functions import getpid
+from collector.sources.native import NativeSource
+from collector.text.durations import seconds_of
+from collector.text.sizes import bytes_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from collector._native import _Mark, _StartOptions
+    from collector.recording.capture import Capture
+
+_SEGMENTS = 8
+"""The number of segments of the kept part: a dump has up to one segment more than was requested."""
+_SHORTEST_S = 0.5
+
+
+@dataclass(frozen=True)
+class Keep:
+    """How much a recorder keeps: a time, or a size on disk."""
+
+    seconds: float = 0
+    num_bytes: int = 0
+
+    @classmethod
+    def of(cls, text: str) -> Keep:
+        """Read ``30s``, ``5min`` or ``512MB``. Raises ValueError for anything else."""
+        try:
+            seconds: float | None = seconds_of(text)
+        except ValueError:
+            seconds = None
+        if seconds is not None:
+            if seconds < _SHORTEST_S:
+                raise ValueError(f"keep={text!r}: at least {_SHORTEST_S} s are kept")
+            return cls(seconds=seconds)
+        try:
+            num_bytes = bytes_of(text)
+        except ValueError:
+            raise ValueError(f"keep={text!r} is neither a time, such as 30s, nor a size, such as 512MB") from None
+        if num_bytes < LEAST_RING_BYTES:
+            raise ValueError(f"keep={text!r}: at least {LEAST_RING_BYTES >> 10} KB are kept")
+        return cls(num_bytes=num_bytes)
+
+    def limits(self) -> _StartOptions:
+        """The options of the native session."""
+        if self.num_bytes:
+            return {"total_bytes": self.num_bytes, "segment_bytes": self.num_bytes // _SEGMENTS}
+        total_ns = round(self.seconds * 1e9)
+        return {"total_ns": total_ns, "segment_ns": total_ns // _SEGMENTS}
+
+
+class RecorderSource(NativeSource):
+    """The native source, in a session of the recorder."""
+
+    def begin(self, journal: Path, keep: Keep, kinds: Sequence[str], settings: TraceOptions) -> None:
+        """Subscribe, and record into segments in ``journal``."""
+        self._subscribe(
+            settings,
+            {
+                "kinds": list(kinds),
+                "journal": os.fsencode(journal),
+                "journal_only": True,
+                "is_recorder": True,
+                "texts": {"process.id": str(getpid())},
+                **keep.limits(),
+            },
+        )
+        self._keeps_journal = True
+
+    def stop(self, *, synchronize: bool, timeout_ms: int) -> Capture:
+        """End; the capture is empty."""
+        capture: Capture | None = self._native.stop(synchronize, timeout_ms, is_recorder=True)
+        if capture is None:
+            raise NotTracedError("the recorder had ended already")
+        return capture
+
+    def cut(self, *, running: bool = False) -> int | None:
+        """Close the present segment; return the number of the next one. ``running``: also write unfinished kernels.
+
+        None: it cannot be closed, because the recording broke off.
+        """
+        mark: _Mark | None = self._native.mark("running" if running else "cut")
+        return None if mark is None else mark["segment"]
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether nothing can be written any more, as on a full disk."""
+        state = self.state()
+        return state is not None and bool(state["is_broken"])
+
+    def state(self) -> Any:
+        """See ``_native.watched_state``."""
+        return self._native.watched_state()
+
+
+class Ring:
+    """The folder of the segments that a recorder writes, of which the oldest are removed."""
+
+    def __init__(self, dumps: Path) -> None:
+        """Make a folder on the file system of the dumps, so that segments can be linked. Raises OSError."""
+        while not is_folder(dumps):
+            dumps = dumps.parent
+        parent = dumps if os.access(dumps, os.W_OK) else Path(tempfile.gettempdir())
+        self.path = Path(tempfile.mkdtemp(prefix=".collector-ring-", dir=parent)) / "ring.journal"
+        """The journal, which `collector.load` reads."""
+
+    @property
+    def is_there(self) -> bool:
+        """Whether nobody has removed the journal."""
+        return is_folder(self.path)
+
+    @property
+    def removal(self) -> str:
+        """What is said where the journal is not there any more."""
+        return f"the folder of its records, {self.path}, was removed"
+
+    def copy(self, journal: Path, next_segment: int | None, *, is_broken: bool) -> None:
+        """Copy the closed segments, or link them, into a journal of their own, whole or not at all.
+
+        Args:
+            journal: the folder that is made.
+            next_segment: the number of the first segment that is not copied; None: that of the first open one.
+            is_broken: whether nothing is written any more, and all of them are copied.
+
+        Raises:
+            collector.OutputError: there is nothing to copy.
+            OSError: it cannot be written.
+        """
+        partial = Path(tempfile.mkdtemp(prefix=".dump-", dir=journal.parent))
+        try:
+            copied = 0
+            for segment in segments_of(self.path):
+                if is_broken or _is_before(segment, next_segment):
+                    with contextlib.suppress(FileNotFoundError):  # the ring has removed it meanwhile
+                        link_or_copy(segment, partial / segment.name)
+                        copied += 1
+            if not copied:
+                raise OutputError("there is no record yet")
+            partial.chmod(0o755)
+            partial.rename(journal)
+        except BaseException:
+            shutil.rmtree(partial, ignore_errors=True)
+            raise
+
+    def holds_records(self) -> bool:
+        """Whether any segment has records."""
+        with contextlib.suppress(OSError):
+            return any(holds_records(segment) for segment in segments_of(self.path))
+        return False
+
+    def remove(self) -> None:
+        """Delete the segments and their folder."""
+        shutil.rmtree(self.path.parent, ignore_errors=True)
+
+
+def _is_before(segment: Path, number: int | None) -> bool:
+    """Whether a segment precedes the one of this number and is closed therefore; None: that is not known."""
+    return is_closed(segment) if number is None else segment_number(segment) < number
