@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -32,6 +34,8 @@ _FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT, signal.SIGWINCH, signal.SIGCONT
 _LOCALE = "LC_CTYPE"
 _FIRST_ENVIRONMENT = Path("/proc/self/environ")
 """The environment at the start of the process; it does not follow later changes."""
+_HEAD_BYTES = 256
+"""The bytes of a file in which a NUL tells that it is no text."""
 _SET_CHILD_SUBREAPER = 36
 """PR_SET_CHILD_SUBREAPER of prctl."""
 _PERIOD_S = 0.2
@@ -103,6 +107,10 @@ def run_child(command: Sequence[str], environment: Mapping[str, str], *, waits_f
         else:
             _pass_on(child.pid, number, is_sent_by_process=False)
 
+    def start(words: Sequence[str]) -> subprocess.Popen[bytes]:
+        # Files that the caller opened for it stay open. Those that Python opens are closed in any program.
+        return subprocess.Popen(words, env=dict(environment), close_fds=False, preexec_fn=restore_signals)
+
     def restore_signals() -> None:
         for each in passed_on:
             if callable(signal.getsignal(each)):
@@ -115,8 +123,12 @@ def run_child(command: Sequence[str], environment: Mapping[str, str], *, waits_f
         for each in handlers:
             signal.signal(each, handle)
         try:
-            # Files that the caller opened for it stay open. Those that Python opens are closed in any program.
-            child = subprocess.Popen(command, env=dict(environment), close_fds=False, preexec_fn=restore_signals)
+            try:
+                child = start(command)
+            except OSError as error:
+                if not (script := _shell_script(error, command[0], environment)):
+                    raise
+                child = start(["/bin/sh", script, *command[1:]])
         except OSError as error:
             raise CollectorError(
                 f"cannot run {command[0]}: {error.strerror or error}",
@@ -130,6 +142,15 @@ def run_child(command: Sequence[str], environment: Mapping[str, str], *, waits_f
             signal.signal(each, handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return ChildEnd(child.returncode, _wait_for_the_rest(None if waits_for_all else _GRACE_S))
+
+
+def _shell_script(error: OSError, program: str, environment: Mapping[str, str]) -> str:
+    """The path of a program that is a script without a line ``#!``, which shells and execvp run; ``""``: it is none."""
+    path = shutil.which(program, path=environment.get("PATH"))
+    if error.errno != errno.ENOEXEC or path is None:
+        return ""
+    with Path(path).open("rb") as file:
+        return "" if b"\0" in file.read(_HEAD_BYTES) else path  # else it is a program of another machine
 
 
 def _status_at_end(child: int, passed_on: Collection[int]) -> int:

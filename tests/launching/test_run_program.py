@@ -397,6 +397,30 @@ sys.exit(4)
 """
 
 
+@pytest.mark.parametrize("words", [["./plain-script", "one"], ["plain-script", "one"]], ids=["path", "PATH"])
+def test_a_script_that_names_no_interpreter_is_one_of_the_shell(tmp_path, words):
+    """As for shells and for every program that uses execvp."""
+    script = tmp_path / "plain-script"
+    script.write_text('echo "$0 $1"\nexit 3\n')
+    script.chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    done = run("-q", *words, cwd=tmp_path, PATH=path)
+    alone = subprocess.run(
+        ["env", *words], cwd=tmp_path, env=os.environ | {"PATH": path}, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (alone.returncode, alone.stdout)
+    assert done.returncode == 3
+
+
+def test_a_program_of_another_machine_is_named(tmp_path):
+    program = tmp_path / "program"
+    program.write_bytes(b"\x7fELF\x02\x01\x01" + bytes(100))
+    program.chmod(0o755)
+    done = run("-q", "./program", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("collector: cannot run ./program: Exec format error.")
+
+
 @pytest.mark.parametrize("words", [["script.py"], ["--", "script.py"], ["-m", "script"]], ids=" ".join)
 def test_a_python_script_and_a_module(tmp_path, words):
     (tmp_path / "script.py").write_text(PYTHON)
