@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import warnings
 from pathlib import Path
@@ -16,4 +17,5 @@ def warn_caller(message: str) -> None:
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, CollectorWarning, stacklevel=level)
+    with contextlib.suppress(ValueError):  # the program has closed sys.stderr
+        warnings.warn(message, CollectorWarning, stacklevel=level)

@@ -11,16 +11,15 @@ the ranges that are pushed and popped.
 from __future__ import annotations
 
 import os
-import warnings
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from collector.errors import CollectorWarning
 from collector.files.path_kinds import exists
 from collector.runtime.extension import capture_library, is_capture_library
 from collector.sources.native import extension_error
 from collector.text.wording import counted
+from collector.tracing.caller_warnings import warn_caller
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -49,11 +48,11 @@ def arm() -> None:
     global _is_armed
     library = capture_library()
     if library is None:
-        warnings.warn("NVTX ranges are not recorded: the native extension is not there", CollectorWarning, stacklevel=2)
+        warn_caller("NVTX ranges are not recorded: the native extension is not there")
         return
     variables = arming_variables(os.environ, library)
     if trouble := missing_tool(variables):
-        warnings.warn(trouble, CollectorWarning, stacklevel=2)
+        warn_caller(trouble)
     os.environ.update(variables)
     _is_armed = True
 

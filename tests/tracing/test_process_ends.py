@@ -271,3 +271,19 @@ def test_the_extensions_release_no_python_object_where_a_library_ends_the_proces
     """The interpreter may be running in other threads then, and in the usual end it is gone."""
     done = run(RELEASES)
     assert (done.returncode, done.stdout, done.stderr) == (3, "0 0\n", "")
+
+
+def test_a_warning_that_cannot_be_printed_does_not_end_the_program(tmp_path: Path) -> None:
+    """Programs that become services close their standard files."""
+    program = """
+import sys
+import collector
+from collector.testing import SimulatedGpu
+
+sys.stderr.close()
+with SimulatedGpu() as gpu, collector.trace(sys.argv[1]) as step:
+    gpu.launch("kernel")
+print(len(step.kernels))
+"""
+    done = run(program, str(tmp_path / "missing" / "step.json"))
+    assert (done.returncode, done.stdout) == (0, "1\n")
