@@ -40,8 +40,8 @@ QUESTION = Question(
         Column("union_ns", "ns", "Time in which at least one ran."),
         Column("bandwidth", "bytes/s", "Bytes divided by the sum of durations."),
         Column("union_bandwidth", "bytes/s", "Bytes divided by the time in which at least one ran."),
-        Column("hidden_ns", "ns", "Time in which at least one ran while a compute kernel ran on the device."),
-        Column("hidden_share", "share", "hidden_ns divided by union_ns."),
+        Column("hidden_ns", "ns", "Time of the step in which at least one ran beside a compute kernel of the device."),
+        Column("hidden_share", "share", "hidden_ns divided by the time of the step in which at least one ran."),
     ),
     summed=("count", "unknown_sizes", "num_bytes", "total_ns"),
     tables=("memcpys", "memsets"),
@@ -78,7 +78,8 @@ def _part(recording: Recording) -> Part:
         firsts = zip(*(column[grouped[bounds[:-1]]].tolist() for column in keys), strict=True)
         for (device, *kinds), (begin, end) in zip(firsts, pairwise(bounds.tolist()), strict=True):
             own = grouped[begin:end]
-            rows.append((device, *_names(kinds), *_figures(table[own], computing.of(device))))
+            figures, ran = _figures(table[own])
+            rows.append((device, *_names(kinds), *figures, *computing.hiding(device, ran)))
             evidence.append({table_name: own})
     return Part.ordered(rows, evidence, lambda row: (-row[7], row[:4]))
 
@@ -91,14 +92,13 @@ def _names(kinds: list[int]) -> tuple[str, str, str]:
     return copy_kind_name(direction), memory_kind_name(source), memory_kind_name(target)
 
 
-def _figures(work: Table, computing: Union) -> tuple[int | float, ...]:
-    """The columns from ``count`` on, of the copies or memsets of one kind."""
+def _figures(work: Table) -> tuple[tuple[int | float, ...], Union]:
+    """The columns from ``count`` to ``union_bandwidth`` of the copies or memsets of one kind, and when these ran."""
     starts, ends, sizes = (column.astype(np.int64) for column in (work.start_ns, work.end_ns, work.num_bytes))
     known = sizes > 0  # CUPTI records 0 for an unknown size
     num_bytes = int(sizes.sum())
     ran = Union.of(starts, ends)
-    hidden = ran.overlap(computing)
-    return (
+    figures = (
         len(work),
         int((~known).sum()),
         num_bytes,
@@ -106,21 +106,26 @@ def _figures(work: Table, computing: Union) -> tuple[int | float, ...]:
         ran.length,
         _rate(num_bytes, int((ends - starts)[known].sum())),
         _rate(num_bytes, Union.of(starts[known], ends[known]).length),
-        hidden,
-        ratio(hidden, ran.length),
     )
+    return figures, ran
 
 
 class _ComputeTimes:
     """The times in which compute kernels ran on each device."""
 
     def __init__(self, recording: Recording) -> None:
+        self._clock = recording.clock
         self._kernels = recording.kernels
         self._is_compute = work_classes(recording)[0] == WorkClass.COMPUTE
         self._known: dict[int, Union] = {}
 
-    def of(self, device: int) -> Union:
-        """Those of one device."""
+    def hiding(self, device: int, ran: Union) -> tuple[int, float]:
+        """The time of the step in which a compute kernel of a device ran beside these times, and its share of them."""
+        in_step = ran.within(self._clock.cupti_start_ns, self._clock.cupti_stop_ns)
+        hidden_ns = in_step.overlap(self._of(device))
+        return hidden_ns, ratio(hidden_ns, in_step.length)
+
+    def _of(self, device: int) -> Union:
         if device not in self._known:
             chosen = self._is_compute & (self._kernels.device_id == device)
             self._known[device] = Union.of(self._kernels.start_ns[chosen], self._kernels.end_ns[chosen])

@@ -46,6 +46,12 @@ class Union(NamedTuple):
         """The part of the union that the other one leaves."""
         return Union(*convert_extension.interval_difference(*self, *other))
 
+    def within(self, start: int, end: int) -> Union:
+        """The part of the union between two times."""
+        starts, ends = np.clip(self.starts, start, end), np.clip(self.ends, start, end)
+        is_there = ends > starts
+        return Union(starts[is_there], ends[is_there])
+
     def gaps(self, start: int, end: int) -> Union:
         """The intervals between ``start`` and ``end`` that the union leaves free."""
         begins, ends, _ = gaps_between(*self, start, end)

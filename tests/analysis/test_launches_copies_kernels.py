@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from collector.analysis import copies, kernels, launch_delays, launches
+from collector.analysis import between, copies, kernels, launch_delays, launches
 
 
 def test_delays_of_the_worked_example(example):
@@ -146,3 +146,11 @@ def test_kernels_of_recorded_traces_add_up(load_trace, counts, by):
     answer = kernels(load_trace(name), by=by)
     truth = counts[name]["gpu"]
     assert answer.totals == {"count": truth["kernel_count"], "total_ns": truth["kernel_sum_ns"]}
+
+
+def test_the_hidden_part_of_copies_in_a_window_is_that_between_its_ends(build):
+    """Of a kernel that ran beside a copy before the window only the whole step knows."""
+    build.memcpy(0, 1000, stream_id=8).kernel("before", 0, 500).kernel("k", 500, 200)
+    (row,) = copies(between(build.recording(), 600, 800))
+    assert (row["total_ns"], row["union_ns"]) == (1000, 1000)
+    assert (row["hidden_ns"], row["hidden_share"]) == (100, 0.5)

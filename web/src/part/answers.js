@@ -335,7 +335,8 @@ function copies(whole, asked) {
     const ran = union(own.map((each) => timesOf(work, each)));
     const computing = union(cut.work.filter((each) => work.work_class[each] === COMPUTE && info.streams[work.stream[each]][0] === row.device_id)
       .map((each) => timesOf(work, each)));
-    const hidden = overlap(ran, computing);
+    const inPart = union(own.map((each) => clipped(timesOf(work, each), cut.part)));
+    const hidden = overlap(inPart, computing);
     return {
       ...row,
       count: own.length,
@@ -346,7 +347,7 @@ function copies(whole, asked) {
       bandwidth: rate(bytes, known.reduce((sum, each) => sum + work.length[each], 0)),
       union_bandwidth: rate(bytes, lengthOf(union(known.map((each) => timesOf(work, each))))),
       hidden_ns: hidden,
-      hidden_share: ratio(hidden, lengthOf(ran)),
+      hidden_share: ratio(hidden, lengthOf(inPart)),
       longest: longestOf(work, own),
     };
   });
