@@ -8,7 +8,9 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
+import cupti_client
 import pytest
 from cupti_client import (
     CONCURRENT_KERNEL,
@@ -220,6 +222,13 @@ def test_registering_the_timestamp_callback_again_spoils_first_kernels() -> None
         assert gpu.misuse() == {"timestamp_callback_again": 2}
 
 
+def _run_apart(program: str) -> subprocess.CompletedProcess[str]:
+    """Run a program that imports `cupti_client`, beside the same package as this process."""
+    folders = [path for path in (os.environ.get("PYTHONPATH"), str(Path(cupti_client.__file__).parent)) if path]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(folders)}
+    return subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+
+
 def test_call_in_a_forked_child_is_counted_there() -> None:
     program = (
         "import os, sys\n"
@@ -235,9 +244,7 @@ def test_call_in_a_forked_child_is_counted_there() -> None:
         "    _, status = os.waitpid(child, 0)\n"
         "    sys.exit(0 if os.waitstatus_to_exitcode(status) == 1 and gpu.misuse() == {} else 1)\n"
     )
-    folders = os.pathsep.join(sys.path)
-    done = subprocess.run([sys.executable, "-c", program], env=os.environ | {"PYTHONPATH": folders})
-    assert done.returncode == 0
+    assert _run_apart(program).returncode == 0
 
 
 def test_fatal_misuse_can_end_the_process() -> None:
@@ -248,13 +255,7 @@ def test_fatal_misuse_can_end_the_process() -> None:
         "with SimulatedGpu(cuda='13.2', driver='12.4', abort_on_fatal=True):\n"
         "    CuptiClient().timestamp()\n"
     )
-    folders = os.pathsep.join(sys.path)
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env=os.environ | {"PYTHONPATH": folders},
-        capture_output=True,
-        text=True,
-    )
+    done = _run_apart(program)
     assert done.returncode == -6
     assert "older_driver" in done.stderr
 
