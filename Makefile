@@ -291,7 +291,7 @@ tsan: $(VENV)/.dev
 	@ls build/tsan/site/collector/_convert*.so >/dev/null 2>&1 || cp \
 	  "$$(PYTHONSAFEPATH=1 $(BIN)/python -c 'from collector import _convert; print(_convert.__file__)')" build/tsan/site/collector/
 	$(INSTRUMENTED)/tsan/site COLLECTOR_SANITIZED=thread \
-	  TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions=$(CURDIR)/tests/support/tsan.supp \
+	  TSAN_OPTIONS=halt_on_error=1:abort_on_error=1:second_deadlock_stack=1:suppressions=$(CURDIR)/tests/support/tsan.supp \
 	  LD_PRELOAD="$$(g++ -print-file-name=libtsan.so) $(LIBSTDCXX)" \
 	  $(PYTEST) -n $(JOBS) --dist loadfile -k 'not forked_child' $(TSAN_TESTS) $(PYTEST_ARGS)
 
