@@ -18,12 +18,13 @@ from collector.formats.capture_builder import CaptureBuilder
 from collector.formats.kept_texts import KeptTexts
 from collector.recording.api_functions import plain_api_name
 from collector.recording.capture import NO_OBJECT
+from collector.recording.capture_tables import rows_in_parts
 from collector.recording.cupti_enums import COPY_KINDS, DEGREE_WHOLE_GRAPH, MEMORY_KINDS, OVERHEAD_KINDS
 from collector.recording.distinct import distinct_values
 from collector.recording.first_rows import first_rows, look_up
 from collector.recording.nesting import NestedRanges
 from collector.recording.process_numbers import ProcessNumbers
-from collector.recording.recording import Recording, rows_in_parts
+from collector.recording.recording import Recording
 from collector.recording.row_arguments import RowArguments
 from collector.recording.schema import LAUNCHED_TABLES
 

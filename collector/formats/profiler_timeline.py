@@ -253,7 +253,7 @@ class ProfilerTrace(RecordingSource):
 
     def _row_arguments(self) -> dict[str, dict[str, ArgumentColumn]]:
         """Arguments of events that have no column, by table and argument, in the order of the rows."""
-        from collector.recording.recording import rows_in_parts
+        from collector.recording.capture_tables import rows_in_parts
 
         found = self._dialect.found
         capture = self._built().capture(self._figures, {})

@@ -13,7 +13,17 @@ import numpy as np
 from collector.checked_arguments import check_time
 from collector.recording.annotation_details import Details
 from collector.recording.annotation_numbers import ANNOTATION_BITS
-from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND, CUPTI_OVERHEADS
+from collector.recording.capture_tables import (
+    ROWS_CUT,
+    checked_columns,
+    close_annotations,
+    split_table,
+    window_of,
+    with_an_empty_text,
+    with_capture_paths,
+    without_those_of_tracing,
+)
+from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND
 from collector.recording.distinct import are_among, distinct_values
 from collector.recording.first_rows import first_rows, look_up
 from collector.recording.launch_annotations import LaunchAnnotations
@@ -26,15 +36,11 @@ from collector.recording.ledger import (
     unrecorded_peer_copies,
 )
 from collector.recording.nesting import nested_annotations
-from collector.recording.possible_times import is_possible
 from collector.recording.row_arguments import RowArguments
 from collector.recording.row_index import RowIndex, united
 from collector.recording.schema import (
     ACTIVITY_TABLES,
-    LATER_COLUMNS,
-    LATER_TABLES,
     LAUNCHED_TABLES,
-    ORDER,
     SCHEMA,
     Tables,
     TablesOfRecording,
@@ -48,7 +54,6 @@ from collector.recording.stream_devices import (
     with_first_contexts,
 )
 from collector.recording.table import Table
-from collector.recording.text_columns import text_column
 from collector.recording.unfinished_work import timeless_rows
 from collector.runtime.later_modules import later_function
 from collector.text.library_path import portable
@@ -63,8 +68,6 @@ if TYPE_CHECKING:
 
     from collector.recording.capture import Capture, Part
 
-    _Window = tuple[int | None, int | None]
-
 __all__ = ["SCHEMA", "Clock", "Recording", "Tables"]
 
 
@@ -73,8 +76,6 @@ _ENVIRONMENT_BY_NUMBER = ("devices", "thread_names", "thread_devices")
 _NUMBER = re.compile(r"[0-9]{1,18}")
 _OF_THE_PROGRAM = frozenset({"annotations", "nvtx_ranges", "counter_samples", "graph_changes"})
 """Tables of what the program states itself, which are no activities that CUPTI recorded."""
-_ROWS_CUT = "rows_cut"
-"""The counter of rows that a part lacks. A capture that has it, even if it is 0, is that of a part."""
 _TIMED = ("start_ns", "end_ns", "op_sequence")
 """Columns that an annotation which stands for its name alone does not have."""
 SET_APART = ("invalid_timestamps", "unfinished", "lost_with_context", "early", "late")
@@ -195,7 +196,7 @@ class Recording(TablesOfRecording):
     @property
     def is_part(self) -> bool:
         """Whether it was cut out of another recording (`between`, `part_of_rows`), whose counts its ledger has."""
-        return _ROWS_CUT in self.counters
+        return ROWS_CUT in self.counters
 
     @property
     def has_work(self) -> bool:
@@ -216,13 +217,13 @@ class Recording(TablesOfRecording):
         """
         strings = tuple(capture["strings"])
         clock = Clock(**{item.name: int(capture["clock"][item.name]) for item in fields(Clock)})
-        window = _window(capture)
-        columns = {name: _checked(name, capture["tables"].get(name), len(strings)) for name in SCHEMA}
-        strings = _with_an_empty_text(columns, strings)
-        columns["overheads"] = _without_those_of_tracing(columns["overheads"], window)
-        _close_annotations(columns["annotations"], clock)
-        strings = _with_capture_paths(columns, window, strings)
-        split = [_split(name, values, window, strings) for name, values in columns.items()]
+        window = window_of(capture)
+        columns = {name: checked_columns(name, capture["tables"].get(name), len(strings)) for name in SCHEMA}
+        strings = with_an_empty_text(columns, strings)
+        columns["overheads"] = without_those_of_tracing(columns["overheads"], window)
+        close_annotations(columns["annotations"], clock.cupti_stop_ns)
+        strings = with_capture_paths(columns, window, strings)
+        split = [split_table(name, values, window, strings) for name, values in columns.items()]
         kept, invalid, early, late = (Tables(*tables) for tables in zip(*split, strict=True))
         counters = {name: int(value) for name, value in capture["counters"].items()}
         launch_figures = capture.get("launch_figures")
@@ -314,9 +315,9 @@ class Recording(TablesOfRecording):
         named = replace(none, annotations=_names_alone(self._annotations_apart[names]))
         cut = sum(map(len, self.parts)) - len(kept) - len(names)
         apart = {name: count for name in SET_APART if (count := getattr(self.ledger, name))}
-        counters = {**self.counters, **apart, _ROWS_CUT: self.counters.get(_ROWS_CUT, 0) + cut}
+        counters = {**self.counters, **apart, ROWS_CUT: self.counters.get(ROWS_CUT, 0) + cut}
         figures = {item.name: len(getattr(kept, item.name)) for item in fields(Tables)}
-        ledger = Ledger.from_dict({**self.ledger.as_dict(), **figures, _ROWS_CUT: counters[_ROWS_CUT]})
+        ledger = Ledger.from_dict({**self.ledger.as_dict(), **figures, ROWS_CUT: counters[ROWS_CUT]})
 
         def rows_in_parts(name: str) -> npt.NDArray[np.int64]:
             own = rows[name] if name in rows else np.arange(len(getattr(self, name)), dtype=np.int64)
@@ -375,7 +376,7 @@ class Recording(TablesOfRecording):
             "details": self.details,
             "arguments": self.arguments,
         }
-        if self.ledger.launches_cut or self.counters.get(_ROWS_CUT):  # they cannot be counted again
+        if self.ledger.launches_cut or self.counters.get(ROWS_CUT):  # they cannot be counted again
             capture["launch_figures"] = self.launch_figures()
         return capture
 
@@ -386,7 +387,7 @@ class Recording(TablesOfRecording):
         most those of the whole recording.
         """
         whole = {name: getattr(self.ledger, name) for name in LAUNCH_FIGURES}
-        is_counted = whole["launches_cut"] or not self.counters.get(_ROWS_CUT)
+        is_counted = whole["launches_cut"] or not self.counters.get(ROWS_CUT)
         return whole if is_counted else self._own_launch_figures(whole)
 
     def _own_launch_figures(self, whole: Mapping[str, int]) -> dict[str, int]:
@@ -407,7 +408,7 @@ class Recording(TablesOfRecording):
 
     def _with_own_ledger(self, part: Recording) -> Recording:
         """A part of this recording with a ledger that counts the launches of the part alone."""
-        if not part.counters[_ROWS_CUT]:
+        if not part.counters[ROWS_CUT]:
             return part
         whole = {name: getattr(self.ledger, name) for name in LAUNCH_FIGURES}
         if lost := whole["launches_without_kernel"]:
@@ -574,154 +575,6 @@ def _joined(parts: list[Table]) -> Table:
     return Table(parts[0].name, columns, parts[0]._strings, parts[0]._annotations)
 
 
-def _checked(
-    name: str, columns: Mapping[str, npt.NDArray[Any]] | None, num_strings: int
-) -> dict[str, npt.NDArray[Any]]:
-    schema = SCHEMA[name]
-    if not columns and name in LATER_TABLES:
-        return {column: np.zeros(0, dtype) for column, dtype in schema.items()}
-    if columns:
-        rows = len(next(iter(columns.values())))
-        later = [column for column in schema if (name, column) in LATER_COLUMNS]
-        columns = {**{column: np.zeros(rows, schema[column]) for column in later}, **columns}
-    if columns is None or set(columns) != set(schema):
-        raise ValueError(f"the capture's table {name} has not the columns of the schema")
-    arrays = {column: np.asarray(columns[column]) for column in schema}
-    wrong = [column for column, dtype in schema.items() if arrays[column].dtype != np.dtype(dtype)]
-    if wrong:
-        raise ValueError(f"column {name}.{wrong[0]} is {arrays[wrong[0]].dtype}, not {schema[wrong[0]]}")
-    if len({values.shape for values in arrays.values()}) != 1 or next(iter(arrays.values())).ndim != 1:
-        raise ValueError(f"the columns of table {name} differ in length")
-    for column, values in arrays.items():
-        if text_column(column) and len(values) and values.max() >= num_strings:
-            raise ValueError(f"{name}.{column} points beyond the capture's {num_strings} strings")
-    return arrays
-
-
-def _with_capture_paths(
-    columns: dict[str, dict[str, npt.NDArray[Any]]], window: _Window, strings: tuple[str, ...]
-) -> tuple[str, ...]:
-    """The strings with the paths of activities that have an annotation at the capture of their graph."""
-    works = [columns[name] for name in ACTIVITY_TABLES if columns[name]["captured_external_id"].any()]
-    if not works:
-        return strings
-    annotations, external = (
-        [part.columns for part in _split(name, columns[name], window, strings)]
-        for name in ("annotations", "external_correlations")
-    )
-    annotated = LaunchAnnotations(annotations, external[0], strings)
-    paths = {
-        path
-        for work in works
-        for path in annotated.paths_with_capture(work["correlation_id"], work["captured_external_id"])
-    }
-    return (*strings, *sorted(paths - set(strings)))
-
-
-def _with_an_empty_text(columns: dict[str, dict[str, npt.NDArray[Any]]], strings: tuple[str, ...]) -> tuple[str, ...]:
-    """Let the rows of files that lack a column of texts have empty ones; return the strings with an empty text.
-
-    Number 0 is the empty text, except in files of versions before these columns.
-    """
-    if not strings or not strings[0]:
-        return strings
-    number = strings.index("") if "" in strings else len(strings)
-    is_used = False
-    for table, column in LATER_COLUMNS:
-        values = columns[table][column]
-        if text_column(column) and len(values) and not values.any():
-            columns[table][column] = np.full(len(values), number, values.dtype)
-            is_used = True
-    return (*strings, "") if is_used and number == len(strings) else strings
-
-
-def _close_annotations(annotations: dict[str, npt.NDArray[Any]], clock: Clock) -> None:
-    """End annotations that were still open when the step ended at that time."""
-    still_open = (annotations["end_ns"] == 0) & (annotations["start_ns"] > 0)
-    if still_open.any():
-        annotations["end_ns"] = np.where(still_open, clock.cupti_stop_ns, annotations["end_ns"])
-
-
-def _split(
-    name: str, columns: dict[str, npt.NDArray[Any]], window: _Window, strings: tuple[str, ...]
-) -> tuple[Table, Table, Table, Table]:
-    """Return the table's sorted rows in four parts: within the step, with impossible times, before it, after it."""
-    order = _order(name, columns)
-    if order is not None:
-        columns = {column: values[order] for column, values in columns.items()}
-    table = Table(name, columns, strings)
-    apart = _set_apart(columns, window)
-    if apart is None:
-        return table, table[:0], table[:0], table[:0]
-    invalid, early, late = apart
-    return table[~(invalid | early | late)], table[invalid], table[early], table[late]
-
-
-def _window(capture: Capture) -> _Window:
-    """The begin and end of the step of a capture; without ends for a part, whose rows may run beyond its window."""
-    if _ROWS_CUT in capture["counters"]:
-        return None, None
-    clock = capture["clock"]
-    return int(clock["cupti_start_ns"]), int(clock["cupti_stop_ns"])
-
-
-def _without_those_of_tracing(overheads: dict[str, npt.NDArray[Any]], window: _Window) -> dict[str, npt.NDArray[Any]]:
-    """Leave out CUPTI's own work outside the step: each flush at its end has a record of itself."""
-    apart = _set_apart(overheads, window)
-    if apart is None:
-        return overheads
-    _, early, late = apart
-    of_step = ~((early | late) & np.isin(overheads["overhead_kind"], CUPTI_OVERHEADS))
-    return {column: values[of_step] for column, values in overheads.items()}
-
-
-def _set_apart(columns: Mapping[str, npt.NDArray[Any]], window: _Window) -> list[npt.NDArray[np.bool_]] | None:
-    """Masks of rows with impossible times, before the step, and after it; None: there are no such rows."""
-    if "start_ns" not in columns:
-        return None
-    start = columns["start_ns"]
-    end = columns.get("end_ns", start)
-    invalid = ~is_possible(start, end)
-    none = np.zeros(len(start), bool)
-    begin_ns, end_ns = window
-    early = none if begin_ns is None else ~invalid & (start < begin_ns)
-    late = none if end_ns is None else ~invalid & ~early & (end > end_ns)
-    return [invalid, early, late] if (invalid | early | late).any() else None
-
-
-def rows_in_parts(capture: Capture, name: str) -> npt.NDArray[np.int64]:
-    """For each row of the recording, over its parts, its row in the capture's table."""
-    columns = capture["tables"][name]
-    found = _order(name, columns)
-    order: npt.NDArray[np.int64] = np.arange(len(next(iter(columns.values())))) if found is None else found
-    times: dict[str, npt.NDArray[Any]] = {
-        column: columns[column][order] for column in ("start_ns", "end_ns") if column in columns
-    }
-    apart = _set_apart(times, _window(capture))
-    if apart is None:
-        return order
-    return np.concatenate([order[~np.logical_or.reduce(apart)], *(order[part] for part in apart)])
-
-
-def _order(name: str, columns: dict[str, npt.NDArray[Any]]) -> npt.NDArray[np.int64] | None:
-    """The permutation that sorts the rows into the table's order, or None if they are sorted already."""
-    keys = [-columns[key[1:]] if key.startswith("-") else columns[key] for key in ORDER[name]]
-    return None if _is_ordered(keys) else np.lexsort(keys[::-1])
-
-
-def _is_ordered(keys: list[npt.NDArray[Any]], rows_at_once: int = 1 << 16) -> bool:
-    """Whether rows are sorted by ``keys``, first key first. Needs no memory that grows with the rows."""
-    for first in range(0, len(keys[0]) - 1, rows_at_once):
-        part = slice(first, first + rows_at_once + 1)
-        tied = np.ones(len(keys[0][part]) - 1, bool)
-        for key in keys:
-            values = key[part]
-            if (tied & (values[1:] < values[:-1])).any():
-                return False
-            tied &= values[1:] == values[:-1]
-    return True
-
-
 def _launch_figures(
     columns: Mapping[str, Mapping[str, npt.NDArray[Any]]],
     strings: tuple[str, ...],
@@ -760,7 +613,7 @@ def _balance(
             **counters,
             "nothing_recorded": int(
                 is_empty
-                and _ROWS_CUT not in counters
+                and ROWS_CUT not in counters
                 and not any(counters.get(name) for name in (*LOSSES, "rows_forgotten"))
             ),
             **{item.name: len(getattr(kept, item.name)) for item in fields(Tables)},
