@@ -10,6 +10,7 @@ from collector.analysis.activities import WorkClass, step_window, whole_graph_ro
 from collector.analysis.answer import Window
 from collector.analysis.shared_values import shared
 from collector.recording.schema import ACTIVITY_TABLES
+from collector.recording.working_devices import stated_working_devices
 from collector.runtime.extension import convert_extension
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ class DeviceTimes(NamedTuple):
 def device_times(recording: Recording, window: str) -> list[DeviceTimes]:
     """The times of each device with activities or launches of whole graphs, in order of the devices' ordinals.
 
+    A device that has some in the whole recording, of which this is a part, is idle in the part.
+
     Args:
         recording: the recording of the activities.
         window: ``step`` for the whole step, or ``span``, from the first to the last activity of each device.
@@ -80,11 +83,20 @@ def device_times(recording: Recording, window: str) -> list[DeviceTimes]:
         *((getattr(recording, name), own) for name, own in zip(ACTIVITY_TABLES, classes, strict=True)),
         (recording.graph_launches[graphs], graph_classes[graphs]),
     ]
-    return swept_times(
+    found = swept_times(
         [(table.start_ns, table.end_ns, table.device_id, own) for table, own in tables],
         window,
         None if step is None else (step.start_ns, step.end_ns),
     )
+    if step is None:
+        return found
+    without = set(stated_working_devices(recording.environment)) - {times.device for times in found}
+    return sorted([*found, *(_idle_times(device, step) for device in without)], key=lambda times: times.device)
+
+
+def _idle_times(device: int, window: Window) -> DeviceTimes:
+    """The times of a device without work in a window."""
+    return DeviceTimes(device, 0, window, np.zeros(1 << len(WorkClass), np.int64), np.array([window.length_ns]))
 
 
 def swept_times(

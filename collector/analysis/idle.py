@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from collector.analysis.activities import Activities, by_device
+from collector.analysis.activities import Activities, by_device, step_window
 from collector.analysis.annotation_paths import NO_ANNOTATION, launch_paths
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
@@ -27,6 +27,7 @@ from collector.recording.distinct import descending_order
 from collector.recording.idle_causes import idle_times
 from collector.recording.intervals import Union
 from collector.recording.schema import LAUNCHED_TABLES
+from collector.recording.working_devices import stated_working_devices
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -229,11 +230,13 @@ class _Gaps:
         bounds = (window.start_ns, window.end_ns)
         times = idle_times(work.start_ns, work.end_ns, bounds, launched, waits)
         self.starts, self.ends, ended_by, _, causes = times
-        first = work.at(np.maximum(ended_by, 0))
-        self.ended_by_table = first.table.astype(np.int64)
+        is_ended = ended_by >= 0
+        first = work.at(ended_by[is_ended])
+        self.ended_by_table = np.zeros(len(ended_by), np.int64)
         """The table of the first activity that ended each gap, as an index of `LAUNCHED_TABLES`."""
-        self.ended_by_row = np.where(ended_by >= 0, first.row, -1)
+        self.ended_by_row = np.full(len(ended_by), -1, np.int64)
         """The row of that activity there; -1: nothing ended it."""
+        self.ended_by_table[is_ended], self.ended_by_row[is_ended] = first.table, first.row
         is_short = self.ends - self.starts <= kernel_gap_ns
         self._work, self._ended_by = work, ended_by
         parts = {
@@ -278,11 +281,24 @@ def _kept_devices(recording: Recording, window: str, kernel_gap_ns: int) -> list
     return list(_each_device(recording, window, kernel_gap_ns))
 
 
+def _with_idle_devices(recording: Recording, window: str) -> Iterator[tuple[int, Activities, Window]]:
+    """Like `by_device`, with the devices that worked in the whole recording, and not in this part of it."""
+    without = stated_working_devices(recording.environment)
+    step = step_window(recording, window)
+    if step is None or not without:
+        yield from by_device(recording, window)
+        return
+    nothing = Activities.with_graphs(recording).at(np.zeros(0, np.int64))
+    found = {device: work for device, work, _ in by_device(recording, window)}
+    for device in sorted({*found, *without}):
+        yield device, found.get(device, nothing), step
+
+
 def _each_device(recording: Recording, window: str, kernel_gap_ns: int) -> Iterator[tuple[int, Window, _Gaps]]:
     overheads = recording.overheads
     is_tracers = ~np.isin(overheads.overhead_kind, LOADING_OVERHEADS)
     known: dict[tuple[int, ...], tuple[ThreadWaits, Union]] = {}  # devices of the same processes share them
-    for device, work, own_window in by_device(recording, window):
+    for device, work, own_window in _with_idle_devices(recording, window):
         beside = processes_beside(recording, work)
         if beside not in known:
             own = is_tracers

@@ -28,9 +28,11 @@ from collector.protos import Activity
 from collector.protos.xplane_pb2 import XLine, XPlane, XSpace, XStat
 from collector.recording.kind_names import copy_kind_name, memory_kind_name
 from collector.recording.ledger import Ledger
+from collector.recording.working_devices import WORKING_DEVICES, stated_working_devices
 from collector.runtime.extension import convert_extension
 from collector.stepstats.activity_arguments import arguments_of
 from collector.stepstats.device_prefixes import common_prefix, split_prefix, task_numbers
+from collector.stepstats.environment_texts import environment_of
 from collector.stepstats.labels import recorded_op
 from collector.stepstats.node_times import NodeTimes, node_times, step_bounds
 from collector.stepstats.object_tables import object_rows_of_capture
@@ -333,8 +335,8 @@ def xspace(
     """The step of that number as an XSpace. ``warnings`` are its losses, and count nodes without a possible time.
 
     Such nodes are left out. The stat ``collector`` of the plane "Task Environment" has the rank, the number of ranks,
-    what stands before the names of devices, the window of the step, its ledger, and whether its GPU was simulated, as
-    far as these are stated.
+    what stands before the names of devices, the window of the step, its ledger, the devices that worked in the whole of
+    which it is a part, and whether its GPU was simulated, as far as these are stated.
 
     ``objects`` are the rows of `collector.stepstats.object_tables`; None: those that the message has.
     """
@@ -357,6 +359,9 @@ def xspace(
             stated[WINDOW_KEY] = window_texts(window)
         if figures := {name: count for name, count in ledger.as_dict().items() if count}:
             stated["ledger"] = figures
+        environment = environment_of(run_metadata.provenance.environment, run_metadata.provenance.json_environment)
+        if devices := stated_working_devices(environment):
+            stated[WORKING_DEVICES] = devices
         if run_metadata.provenance.simulated:
             stated["simulated"] = True
         writer.write(file, json.dumps(stated, sort_keys=True) if stated else "")

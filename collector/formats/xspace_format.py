@@ -34,6 +34,7 @@ def _read(content: FileContent) -> Step:
     from collector.formats.xspace_events import shown_warning, xspace_events
     from collector.recording.ledger import Ledger, unread_of_lines
     from collector.recording.step_origin import StepOrigin, stated_counts
+    from collector.recording.working_devices import stated_working_devices
     from collector.stepstats.device_prefixes import is_device_prefix
     from collector.stepstats.stated_window import stated_window
 
@@ -57,6 +58,7 @@ def _read(content: FileContent) -> Step:
         has_all_figures=all(each.get("ledger") for each in inputs),
         window=window_of_inputs(inputs) if inputs else stated_window(stated),
         is_simulated=stated.get("simulated") is True,
+        working_devices=stated_working_devices(stated),
     )
     if trace.is_empty and not stated:  # a profile of ours may be that of a step in which nothing happened
         raise content.error("an XSpace profile in which nothing can be read")

@@ -22,6 +22,7 @@ from collector.recording.schema import SCHEMA
 from collector.recording.stream_devices import stated_first_contexts, with_first_contexts
 from collector.recording.stream_names import device_labels, named_places
 from collector.recording.text_columns import text_column
+from collector.recording.working_devices import WORKING_DEVICES, stated_working_devices
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -143,6 +144,8 @@ class _Part:
         for key, of_key in _BY_NUMBER.items():
             if of_key == kind:
                 yield np.array(list(self.by_number(key)), np.uint64)
+        if kind == "device":
+            yield np.array(stated_working_devices(self.environment), np.uint64)
         if kind == "context":
             yield np.array(list(stated_first_contexts(self.environment).values()), np.uint64)
 
@@ -237,6 +240,14 @@ def _environment(
         streams |= {
             (context, stream): label for context, ((_, stream), label) in zip(contexts, of_streams.items(), strict=True)
         }
+    working = [
+        device
+        for part in parts
+        for device in part.of(numbers["device"], np.array(stated_working_devices(part.environment), np.uint64)).tolist()
+    ]
+    joined.pop(WORKING_DEVICES, None)
+    if working:
+        joined[WORKING_DEVICES] = sorted(set(working))
     first: dict[tuple[int, int], int] = {}
     for part in parts:
         for place, context in part.first_contexts(numbers):

@@ -18,6 +18,7 @@ from collector.recording.stream_devices import first_contexts, with_first_contex
 from collector.recording.stream_names import device_labels
 from collector.recording.text_columns import text_column
 from collector.recording.unfinished_work import NOT_AWAITED
+from collector.recording.working_devices import WORKING_DEVICES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -189,6 +190,8 @@ class JournalCapture:
             if name.startswith("nvtx.stream.")
             for context, _, stream in [name.removeprefix("nvtx.stream.").partition(".")]
         }
+        if self._journal.window_ns != (None, None):
+            found[WORKING_DEVICES] = sorted({device for device, _, _ in self._journal.places})
         first = first_contexts(self._journal.places)
         if labels := device_labels(tables, self._names("nvtx.device"), self._names("nvtx.context"), streams, first):
             found["device_labels"] = labels

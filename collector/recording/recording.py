@@ -55,6 +55,7 @@ from collector.recording.stream_devices import (
 )
 from collector.recording.table import Table
 from collector.recording.unfinished_work import timeless_rows
+from collector.recording.working_devices import devices_with_work, stated_working_devices, with_working_devices
 from collector.runtime.later_modules import later_function
 from collector.text.library_path import portable
 
@@ -253,7 +254,8 @@ class Recording(TablesOfRecording):
         The calls and annotations under which the rows of the part were launched are kept, whatever their times, as are
         the annotations around these. Rows that the recording sets apart are left out, except for the names of such
         annotations. The ledger counts the launches of the part and keeps all other counts of the whole recording;
-        ``source_counters["rows_cut"]`` is the number of rows left out.
+        ``source_counters["rows_cut"]`` is the number of rows left out. The environment states the devices that have
+        work in the recording (`WORKING_DEVICES`) if one of them has none in the part, in which it was idle therefore.
 
         Args:
             start_ns: begin of the range.
@@ -270,8 +272,11 @@ class Recording(TablesOfRecording):
         if start_ns is not None and end_ns is not None and end_ns < start_ns:
             raise ValueError(f"a part of a recording does not end before it starts, as {start_ns} to {end_ns} ns does")
         overlaps = {item.name: _overlaps(getattr(self, item.name), start_ns, end_ns) for item in fields(Tables)}
-        part = self.part_of_rows({name: np.flatnonzero(mask) for name, mask in overlaps.items()}, clock)
-        return self._with_own_ledger(part)
+        part = self._with_own_ledger(
+            self.part_of_rows({name: np.flatnonzero(mask) for name, mask in overlaps.items()}, clock)
+        )
+        devices = {*devices_with_work(self._tables), *stated_working_devices(self.environment)}
+        return part.restated(environment=with_working_devices(part.environment, devices, part._tables))
 
     def part(self, masks: Mapping[str, npt.NDArray[np.bool_]]) -> Recording:
         """Return the rows of each table that a mask selects, with the calls and annotations that launched them.
@@ -351,15 +356,21 @@ class Recording(TablesOfRecording):
             self._row_indices[table] = RowIndex(getattr(self, table)[column])
         return self._row_indices[table]
 
-    def restated(self, *, clock: Clock | None = None, ledger: Ledger | None = None) -> Recording:
-        """Return the same rows with another clock or ledger, as their file states them."""
+    def restated(
+        self,
+        *,
+        clock: Clock | None = None,
+        ledger: Ledger | None = None,
+        environment: Mapping[str, Any] | None = None,
+    ) -> Recording:
+        """Return the same rows with another clock, ledger or environment, as their file states them."""
         return Recording(
             self.parts,
             self.strings,
             clock or self.clock,
             ledger or self.ledger,
             self.counters,
-            self.environment,
+            self.environment if environment is None else environment,
             self.details,
             self.arguments,
             self._apart,

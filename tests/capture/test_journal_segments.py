@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import collector
+from collector import analysis
 from collector.cli import main
 from collector.errors import CollectorWarning, InvalidFileError
 from collector.options import KINDS, TraceOptions
@@ -341,6 +342,20 @@ def test_a_part_names_streams_as_the_whole_journal(gpu, tmp_path, capsys, is_fol
         events = json.loads((tmp_path / drawn).read_text())["traceEvents"]
         names = {event["args"]["name"] for event in events if event["name"] == "thread_name"}
         assert {name for name in names if name.startswith("stream")} == {f"stream 7.{other}"}
+
+
+@pytest.mark.medium
+def test_a_device_that_worked_in_segments_that_are_not_read_was_idle(tmp_path):
+    journal = tmp_path / "run.journal"
+    with SimulatedGpu(devices=2) as gpu, streamed(journal):
+        for device in (1, 0, 0, 0):
+            for _ in range(200):
+                gpu.launch("kernel", device=device)
+            gpu.synchronize()
+            gpu.advance(5_000_000_000)
+    part = collector.load(journal, window=(9.0, 14.0)).recording
+    assert set(part.kernels.device_id.tolist()) == {0}
+    assert [(row["device_id"], row["busy_ns"] > 0) for row in analysis.devices(part)] == [(0, True), (1, False)]
 
 
 @pytest.mark.medium

@@ -31,11 +31,18 @@ function byDevice({ info, rows: { work }, cut }) {
   return [...groupedBy(cut.work, (row) => info.streams[work.stream[row]][0])].sort((one, other) => one[0] - other[0]);
 }
 
+/** Devices in order, each with its activities of the part; one that works in another part of the step has none.
+ * @param {Asked} asked @returns {[number, number[]][]} */
+function allDevices(asked) {
+  const found = new Map(byDevice(asked));
+  return asked.info.devices.map((device) => [device, found.get(device) ?? []]);
+}
+
 /** For each device the times of each set of classes and of each number of activities that ran at once.
  * @param {Asked} asked */
 function deviceTimes(asked) {
   const { rows: { work }, cut: { part } } = asked;
-  return byDevice(asked).map(([device, own]) => {
+  return allDevices(asked).map(([device, own]) => {
     const byClasses = new Array(1 << (GRAPH + 1)).fill(0);
     /** @type {number[]} */
     const byNumber = [part.end - part.start];
@@ -205,7 +212,7 @@ function gaps(asked) {
   const { rows: { work, calls, overheads }, cut } = asked;
   const waiting = cut.calls.filter((row) => calls.waits[row]);
   const tracing = cut.overheads.filter((row) => !overheads.loads[row]);
-  return byDevice(asked).map(([device, own]) => {
+  return allDevices(asked).map(([device, own]) => {
     const processes = new Set(own.map((row) => work.process[row]).filter(Boolean));
     const waitsOf = waitsByThread(calls, besides(calls, waiting, processes));
     const tracer = union(besides(overheads, tracing, processes).map((row) => timesOf(overheads, row)));
