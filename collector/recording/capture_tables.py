@@ -101,7 +101,7 @@ def split_table(
     name: str, columns: Columns, window: Window, strings: tuple[str, ...]
 ) -> tuple[Table, Table, Table, Table]:
     """Return the table's sorted rows in four parts: within the step, with impossible times, before it, after it."""
-    order = _order(name, columns)
+    order = row_order(name, columns)
     if order is not None:
         columns = {column: values[order] for column, values in columns.items()}
     table = Table(name, columns, strings)
@@ -147,7 +147,7 @@ def _set_apart(columns: Mapping[str, npt.NDArray[Any]], window: Window) -> list[
 def rows_in_parts(capture: Capture, name: str) -> npt.NDArray[np.int64]:
     """For each row of the recording, over its parts, its row in the capture's table."""
     columns = capture["tables"][name]
-    found = _order(name, columns)
+    found = row_order(name, columns)
     order: npt.NDArray[np.int64] = np.arange(len(next(iter(columns.values())))) if found is None else found
     times: Columns = {column: columns[column][order] for column in ("start_ns", "end_ns") if column in columns}
     apart = _set_apart(times, window_of(capture))
@@ -156,7 +156,7 @@ def rows_in_parts(capture: Capture, name: str) -> npt.NDArray[np.int64]:
     return np.concatenate([order[~np.logical_or.reduce(apart)], *(order[part] for part in apart)])
 
 
-def _order(name: str, columns: Columns) -> npt.NDArray[np.int64] | None:
+def row_order(name: str, columns: Columns) -> npt.NDArray[np.int64] | None:
     """The permutation that sorts the rows into the table's order, or None if they are sorted already."""
     keys = [-columns[key[1:]] if key.startswith("-") else columns[key] for key in ORDER[name]]
     return None if _is_ordered(keys) else np.lexsort(keys[::-1])

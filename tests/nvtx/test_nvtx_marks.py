@@ -17,7 +17,7 @@ from collector.recording.cupti_enums import NVTX_RANGE_KINDS
 from collector.recording.journal_segments import segments_of
 from collector.recording.recording import Recording
 from collector.testing import SimulatedGpu
-from collector.tracing.recorder import Keep
+from collector.tracing.recorder_ring import Keep
 from tests.support.nvtx_copy import NvtxCopy, attributes
 
 pytestmark = pytest.mark.simulator

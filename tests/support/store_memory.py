@@ -12,7 +12,7 @@ import numpy as np
 
 import collector
 from collector import _native
-from collector.recording.recording import _order
+from collector.recording.capture_tables import row_order
 from collector.testing import SimulatedGpu
 
 CUDA = 13000
@@ -98,7 +98,9 @@ def order() -> dict[str, int]:
     """The tables that would still have to be sorted."""
     tables = _native.decode_buffer(records(["kernel", "runtime_api"], 50_000, streams=13), CUDA)["tables"]
     return {
-        name: int(_order(name, table) is not None) for name, table in tables.items() if len(next(iter(table.values())))
+        name: int(row_order(name, table) is not None)
+        for name, table in tables.items()
+        if len(next(iter(table.values())))
     }
 
 

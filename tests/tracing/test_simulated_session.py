@@ -18,7 +18,7 @@ import pytest
 import collector
 from collector.options import KINDS, KINDS_ON_REQUEST
 from collector.protos import RunMetadata
-from collector.recording import recording
+from collector.recording import capture_tables
 from collector.recording.schema import SCHEMA
 from collector.sources.native import NativeSource
 from collector.testing import SimulatedGpu
@@ -572,11 +572,11 @@ def test_a_million_launches_are_all_there(gpu):
 def test_a_recording_need_not_sort_the_rows_of_concurrent_streams(gpu, monkeypatch):
     orders = {}
 
-    def noted(name, columns, order=recording._order):
+    def noted(name, columns, order=capture_tables.row_order):
         orders[name] = order(name, columns)
         return orders[name]
 
-    monkeypatch.setattr(recording, "_order", noted)
+    monkeypatch.setattr(capture_tables, "row_order", noted)
     with collector.trace(strict=True, kinds=(*KINDS, *KINDS_ON_REQUEST)) as step:
         for launch in range(20):
             with collector.annotate(f"layer{launch % 3}"):
