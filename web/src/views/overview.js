@@ -48,7 +48,7 @@ export function Overview({ step, place }) {
     <p class="verdict">${printable(step.verdict)}</p>
     ${step.lanes.length > 0 && html`<${Lanes} step=${step} place=${place} kinds=${drawn} hint=${false} />`}
     ${part && html`<p class="note">${aboutOverview(devices, part)}</p>`}
-    ${devices.rows === 0 && html`<p>Nothing ran on any device in the chosen window.</p>`}
+    ${part && !happened(devices, "busy_ns") && html`<p>Nothing ran on any device in the chosen window.</p>`}
     <div class="cards">
       <div><${AnswerTable} answer=${narrowed(devices, ["device_id", "busy_ns", "idle_ns", "busy_share", ...WORK.filter((name) => happened(devices, name))])} title="Devices" least /></div>
       ${kernels && html`<div><${AnswerTable} answer=${narrowed(kernels, ["name", "count", "total_ns", "share"])} title="Kernels that took most time" least part=${otherThan(kernels)} />${more("kernels", "all kernels")}</div>`}
