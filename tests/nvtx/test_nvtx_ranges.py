@@ -644,3 +644,16 @@ def test_a_warning_that_is_an_error_comes_after_the_results(gpu, nvtx, tmp_path,
         gpu.launch("kernel")
     assert kernels(step) == {"kernel": ""}
     assert kernels(collector.load(tmp_path / "step.json")) == {"kernel": ""}
+
+
+def test_a_named_thread_does_not_lose_a_step_in_which_the_operating_system_is_replaced(gpu, nvtx, monkeypatch):
+    nvtx.NameOsThreadA(threading.get_native_id(), b"feeder")
+    try:
+        with collector.trace(strict=True) as step:
+            gpu.launch("kernel")
+            monkeypatch.setattr(os, "name", "nt")
+    finally:
+        monkeypatch.undo()
+        nvtx.NameOsThreadA(threading.get_native_id(), b"")
+    assert step.recording.kernels.names() == ["kernel"]
+    assert step.recording.environment["thread_names"][threading.get_native_id()] == "feeder"
