@@ -10,7 +10,6 @@ from collector.analysis.activities import WorkClass, step_window, whole_graph_ro
 from collector.analysis.answer import Window
 from collector.analysis.shared_values import shared
 from collector.recording.schema import ACTIVITY_TABLES
-from collector.recording.working_devices import stated_working_devices
 from collector.runtime.extension import convert_extension
 
 if TYPE_CHECKING:
@@ -90,8 +89,8 @@ def device_times(recording: Recording, window: str) -> list[DeviceTimes]:
     )
     if step is None:
         return found
-    without = set(stated_working_devices(recording.environment)) - {times.device for times in found}
-    return sorted([*found, *(_idle_times(device, step) for device in without)], key=lambda times: times.device)
+    idle = [_idle_times(device, step) for device in recording.idle_devices]
+    return sorted([*found, *idle], key=lambda times: times.device)
 
 
 def _idle_times(device: int, window: Window) -> DeviceTimes:

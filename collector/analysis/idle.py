@@ -8,6 +8,8 @@ gap began and waited on the device. The parts of all gaps add up to the idle tim
 
 from __future__ import annotations
 
+from heapq import merge
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -27,7 +29,6 @@ from collector.recording.distinct import descending_order
 from collector.recording.idle_causes import idle_times
 from collector.recording.intervals import Union
 from collector.recording.schema import LAUNCHED_TABLES
-from collector.recording.working_devices import stated_working_devices
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -281,17 +282,14 @@ def _kept_devices(recording: Recording, window: str, kernel_gap_ns: int) -> list
     return list(_each_device(recording, window, kernel_gap_ns))
 
 
-def _with_idle_devices(recording: Recording, window: str) -> Iterator[tuple[int, Activities, Window]]:
+def _with_idle_devices(recording: Recording, window: str) -> Iterable[tuple[int, Activities, Window]]:
     """Like `by_device`, with the devices that worked in the whole recording, and not in this part of it."""
-    without = stated_working_devices(recording.environment)
     step = step_window(recording, window)
-    if step is None or not without:
-        yield from by_device(recording, window)
-        return
+    if step is None:
+        return by_device(recording, window)
     nothing = Activities.with_graphs(recording).at(np.zeros(0, np.int64))
-    found = {device: work for device, work, _ in by_device(recording, window)}
-    for device in sorted({*found, *without}):
-        yield device, found.get(device, nothing), step
+    idle = ((device, nothing, step) for device in recording.idle_devices)
+    return merge(by_device(recording, window), idle, key=itemgetter(0))
 
 
 def _each_device(recording: Recording, window: str, kernel_gap_ns: int) -> Iterator[tuple[int, Window, _Gaps]]:

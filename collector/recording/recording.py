@@ -275,8 +275,8 @@ class Recording(TablesOfRecording):
         part = self._with_own_ledger(
             self.part_of_rows({name: np.flatnonzero(mask) for name, mask in overlaps.items()}, clock)
         )
-        devices = {*devices_with_work(self._tables), *stated_working_devices(self.environment)}
-        return part.restated(environment=with_working_devices(part.environment, devices, part._tables))
+        environment = with_working_devices(part.environment, self.working_devices, part._tables)
+        return part if environment == part.environment else part.restated(environment=environment)
 
     def part(self, masks: Mapping[str, npt.NDArray[np.bool_]]) -> Recording:
         """Return the rows of each table that a mask selects, with the calls and annotations that launched them.
@@ -339,6 +339,18 @@ class Recording(TablesOfRecording):
             self.arguments.part(rows_in_parts),
             {name: self.counts_apart(name) for name in SCHEMA},
         )
+
+    @cached_property
+    def working_devices(self) -> tuple[int, ...]:
+        """The ids of the devices that have work in it, or in the whole of which it is a part, in order."""
+        return tuple(sorted({*devices_with_work(self._tables), *stated_working_devices(self.environment)}))
+
+    @cached_property
+    def idle_devices(self) -> tuple[int, ...]:
+        """Those of `working_devices` that have no work in it; there are none but in a part."""
+        stated = stated_working_devices(self.environment)
+        with_work = devices_with_work(self._tables) if stated else ()
+        return tuple(device for device in stated if device not in with_work)
 
     @cached_property
     def first_contexts(self) -> dict[tuple[int, int], int]:

@@ -26,7 +26,6 @@ from collector.recording.first_rows import distinct_rows
 from collector.recording.schema import LAUNCHED_TABLES
 from collector.recording.stream_names import stream_names
 from collector.recording.thread_waits import UNKNOWN_THREAD
-from collector.recording.working_devices import stated_working_devices
 from collector.web.answer_commands import answer_options
 from collector.web.byte_planes import byte_planes, least_width
 
@@ -154,7 +153,7 @@ def part_rows(recording: Recording) -> PartRows | None:
         "kinds": kinds,
         "kind_keys": list(KINDS),
         "streams": [[*stream, names.get(stream, "")] for stream in streams],
-        "devices": sorted({device for device, *_ in streams} | set(stated_working_devices(whole.environment))),
+        "devices": list(whole.working_devices),
         "memory_places": [list(place) for place in memory_places_of_step],
         "whole_paths": has_whole_paths(whole),
         "names": [whole.strings[name_id] for name_id in whole.invalid.annotations.name_id.tolist()],

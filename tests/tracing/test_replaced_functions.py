@@ -38,8 +38,8 @@ def gpu():
         yield found
 
 
-@pytest.mark.parametrize("replaced", REPLACED.values(), ids=REPLACED)
-def test_a_function_that_is_replaced_in_a_step_does_not_lose_it(gpu, replaced):
+def traced_step(gpu, replaced):
+    """A traced step, in which a function is replaced before its end."""
     patch = mock.patch.object(*replaced)
     try:
         with collector.trace() as step:
@@ -47,6 +47,12 @@ def test_a_function_that_is_replaced_in_a_step_does_not_lose_it(gpu, replaced):
             patch.start()
     finally:
         patch.stop()
+    return step
+
+
+@pytest.mark.parametrize("replaced", REPLACED.values(), ids=REPLACED)
+def test_a_function_that_is_replaced_in_a_step_does_not_lose_it(gpu, replaced):
+    step = traced_step(gpu, replaced)
     assert step.recording.kernels.names() == ["kernel"]
     with collector.trace(strict=True) as later:
         gpu.launch("later")
@@ -72,14 +78,8 @@ def test_a_function_that_is_replaced_around_a_step_does_not_end_the_program(gpu,
 @pytest.mark.parametrize("replaced", REPLACED.values(), ids=REPLACED)
 @pytest.mark.filterwarnings("ignore::collector.CollectorWarning")
 def test_a_function_that_is_replaced_in_a_step_of_a_recorder_does_not_end_the_program(gpu, replaced, tmp_path):
-    patch = mock.patch.object(*replaced)
     with collector.record(folder=tmp_path, strict=True):
-        try:
-            with collector.trace() as step:
-                gpu.launch("kernel")
-                patch.start()
-        finally:
-            patch.stop()
+        step = traced_step(gpu, replaced)
         assert step.unavailable or step.recording.kernels.names() == ["kernel"]
         with collector.trace(strict=True) as later:
             gpu.launch("later")
