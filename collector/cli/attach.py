@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import itertools
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -164,14 +163,18 @@ def _stop(process: AttachedProcess, state: ProcessState, output: Path | None, *,
 
 
 def _record(process: AttachedProcess, seconds: float, output: Path | None, *, quiet: bool) -> None:
-    """A recording of its own, or a part of the one that is open. A signal that ends programs ends the wait."""
+    """A recording of its own, or a part of the one that is open.
+
+    A signal that ends programs ends the wait, and so does the end of the process.
+    """
     from collector.launching.attached_process import SharedRecording
     from collector.launching.child_program import stop_raises
 
     recording = SharedRecording(process)
     try:
         with stop_raises(), recording:
-            _sleep(seconds)
+            with contextlib.suppress(KeyboardInterrupt):  # ends the wait, not the command
+                process.wait_for_end(seconds)
             if recording.begin is None and recording.end_if_last():
                 _tell(recording.trouble)
                 _write_journal(recording.journal, output, quiet=quiet)
@@ -183,12 +186,6 @@ def _record(process: AttachedProcess, seconds: float, output: Path | None, *, qu
         if recording.is_left:
             terminal.report(f"what was recorded is in {recording.journal}, which every command reads")
         raise
-
-
-def _sleep(seconds: float) -> None:
-    """Wait; Ctrl-C ends the wait, not the command."""
-    with contextlib.suppress(KeyboardInterrupt):
-        time.sleep(seconds)
 
 
 def _tell(trouble: str) -> None:

@@ -26,7 +26,7 @@ from collector.files.locked_files import unlock
 from collector.formats.journal_format import read_segments
 from collector.formats.output_paths import ProcessIdentity, filled_path
 from collector.recording.journal_segments import segment_number, segments_of, session_start_ns
-from collector.runtime.running_processes import process_exists
+from collector.runtime.running_processes import ends_within, process_exists
 
 if TYPE_CHECKING:
     from collector.formats.step import Step
@@ -100,6 +100,19 @@ class AttachedProcess:
         found = self._ask("cut")
         return Cut(Path(found["journal"]), int(found["segment"]), int(found["cupti_ns"]))
 
+    def wait_for_end(self, seconds: float) -> None:
+        """Wait so long, or until the process has ended."""
+        deadline = time.monotonic() + seconds
+        if not ends_within(self.process_id, seconds):
+            return
+        try:
+            self.status()
+        except NotListeningError:
+            return
+        except CollectorError:
+            pass
+        time.sleep(max(0.0, deadline - time.monotonic()))  # here the number is that of another process
+
     def _ask(self, *request: str) -> dict[str, str]:
         """Send a request, and return the names and values of the answer.
 
@@ -154,7 +167,7 @@ class AttachedProcess:
             return "does not exist"
         except PermissionError:
             return "is of another user"
-        return "does not listen"
+        return "does not listen" if process_exists(self.process_id) else "has ended"
 
 
 @dataclass(frozen=True)

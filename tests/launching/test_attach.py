@@ -33,6 +33,7 @@ from collector.launching.attached_process import (
     check_unused,
     listen_remotely,
 )
+from collector.recording.ledger import Ledger
 from collector.recording.recording import Recording
 from tests.support.signal_actions import restore_default
 
@@ -70,8 +71,40 @@ def kernels(recording: Recording) -> set[str]:
     return {kernel.name for kernel in recording.kernels}
 
 
+def wait_for_kernels(process: AttachedProcess) -> None:
+    """Wait until more kernels have reached the journal, twice.
+
+    CUPTI holds a buffer back if the program is in a launch at a flush.
+    """
+    found = []
+    while len(set(found)) < 3:
+        journal = process.status().journal
+        assert journal is not None
+        found.append(len(Recording.load(journal).kernels))
+        time.sleep(0.05)
+
+
 def attach(*words: object) -> int:
     return main(["attach", *map(str, words)])
+
+
+AT_AN_EDGE = {
+    "early": 2,  # the calls of a launch, of two APIs
+    "late": 4,  # and its kernel, and the one before
+    "launches_without_kernel": 1,
+    "kernels_without_launch": 1,
+    "invalid_timestamps": 2,
+    "unfinished": 2,
+}
+"""The most that a recording may lack of what the program was in when it began or ended."""
+
+
+def losses(ledger: Ledger) -> list[str]:
+    """The losses of a recording of a program that launches all the time, but those at its two edges."""
+    figures = ledger.as_dict()
+    return [
+        line for name, line in ledger.explained_losses() if name not in AT_AN_EDGE or figures[name] > AT_AN_EDGE[name]
+    ]
 
 
 def test_a_recording_of_some_time(process, folder, tmp_path, capsys):
@@ -124,7 +157,7 @@ def test_start_dump_stop(process, tmp_path, capsys):
     whole = collector.load(tmp_path / "all.json")
     assert 0 < len(first.kernels) < len(whole.kernels)
     assert 0 < len(part.kernels) < len(whole.kernels) - len(first.kernels)
-    assert first.ledger.losses() == part.ledger.losses() == []
+    assert losses(first.ledger) == part.ledger.losses() == []
     assert sorted(file.name for file in tmp_path.iterdir()) == ["all.json", "dump.gpurec", "part.gpurec"]
     assert not Path(said[1]).parent.exists()
 
@@ -279,12 +312,12 @@ def test_records_that_overlap(process, folder, tmp_path, first_s):
     second = begun(number, "record", f"{6 - first_s}s", "-q", "-o", tmp_path / "second.gpurec")
     for command in (first, second) if first_s == 1 else (second, first):
         errors = command.communicate()[1]
-        assert (command.returncode, len(errors.splitlines())) == (0, 1), errors
+        assert (command.returncode, "collector: what was recorded is in " in errors) == (0, True), errors
     assert process.status().state == "idle"
     assert list(folder.iterdir()) == []
-    first_kernels, second_kernels = (
-        len(collector.load(tmp_path / f"{name}.gpurec").kernels) for name in ("first", "second")
-    )
+    steps = [collector.load(tmp_path / f"{name}.gpurec") for name in ("first", "second")]
+    assert [losses(step.ledger) for step in steps] == [[], []]
+    first_kernels, second_kernels = (len(step.kernels) for step in steps)
     assert 2 * min(first_kernels, second_kernels) < max(first_kernels, second_kernels)
     assert (first_kernels < second_kernels) == (first_s == 1)
     assert min(first_kernels, second_kernels) > 0
@@ -377,7 +410,7 @@ def test_dumps_at_one_time(process):
         thread.join()
     assert len({cut.segment for cut in cuts}) == 6
     process.stop()
-    assert Recording.load(journal).ledger.losses() == []
+    assert losses(Recording.load(journal).ledger) == []
     shutil.rmtree(journal.parent)
 
 
@@ -494,10 +527,18 @@ def test_a_size_in_which_nothing_can_be_kept(capsys):
 
 def test_a_process_that_ends_meanwhile(tmp_path, capsys):
     with listening_program() as child:
-        timer = threading.Timer(1.5, child.kill)
-        timer.start()
-        assert attach(child.pid, "record", "2s", "-q", "-o", tmp_path / "out.gpurec") == 0
-        timer.join()
+        process = AttachedProcess(child.pid)
+
+        def kill() -> None:
+            while not is_joined(process, 1):
+                time.sleep(0.01)
+            wait_for_kernels(process)
+            child.kill()
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        assert attach(child.pid, "record", "300s", "-q", "-o", tmp_path / "out.gpurec") == 0
+        killer.join()
         child.communicate()
     assert "its records up to half a second before are used" in capsys.readouterr().err
     step = collector.load(tmp_path / "out.gpurec")
@@ -560,7 +601,7 @@ def test_a_process_that_executes_another_program(tmp_path, is_run, has_output):
         ) as record:
             while not is_joined(process, 1):
                 time.sleep(0.01)
-            time.sleep(1.5)  # until the records have reached the journal
+            wait_for_kernels(process)
             running.stdin.write("1")
             running.stdin.flush()
             running.stdout.readline()
@@ -589,7 +630,7 @@ def test_a_recording_that_is_open_at_the_end_is_whole():
         time.sleep(SOME_LAUNCHES_S)
     recording = Recording.load(journal)
     assert kernels(recording) == {"kernel", "other"}
-    assert recording.ledger.losses() == []
+    assert losses(recording.ledger) == []
     shutil.rmtree(journal.parent)
 
 
@@ -640,7 +681,7 @@ def test_a_recorder_is_dumped_from_outside(tmp_path):
         assert attach(child.pid, "dump", "-q", "-o", tmp_path / "dump.gpurec") == 0
         assert attach(child.pid, "record", "700ms", "-q", "-o", tmp_path / "part.gpurec") == 0
         assert attach(child.pid, "stop") == 2
-    assert collector.load(tmp_path / "dump.gpurec").ledger.losses() == []
+    assert losses(collector.load(tmp_path / "dump.gpurec").ledger) == []
     assert len(collector.load(tmp_path / "part.gpurec").kernels) > 0
 
 
