@@ -32,6 +32,7 @@ from collector.recording.text_columns import text_column
 from collector.stepstats.device_prefixes import device_in_process, split_prefix, task_numbers
 from collector.stepstats.environment_texts import environment_of
 from collector.stepstats.stated_window import in_window, window_of
+from collector.stepstats.wire import as_run_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,8 +60,6 @@ _DETAIL_WORDS = {
     "occupancy_percent": "occ_pct",
 }
 """An argument's name -> its word in a label; others are the same in both."""
-_WITHOUT_ARGUMENTS = "arguments of waits, memory operations and the like of a converted merged trace"
-"""The reason for slices whose arguments a message made of this trace does not have."""
 _NO_NAME = "(no name)"
 """The name of a slice whose node has none."""
 _NO_DETAILS = ("kernel", "op", "inputs", "bytes", "from", "to", "correlation", "waited_ns")
@@ -129,7 +128,14 @@ class CollectorTrace(StepSource):
 
     def wire(self, origin: StepOrigin) -> tuple[bytes, bool] | None:
         """See `StepSource`."""
-        return RecordingSource(self._recording, self.device_prefix).wire(origin) if self.is_recording else None
+        if self.is_recording:
+            return RecordingSource(self._recording, self.device_prefix).wire(origin)
+        if not self.has_more_columns:
+            return None
+        steps, without_columns = self._serialized_steps()
+        stated = RunMetadata(provenance=self.provenance(origin))
+        _state_without_columns(stated, without_columns)
+        return as_run_metadata(steps) + stated.SerializeToString(deterministic=True), True
 
     def run_metadata(self, origin: StepOrigin) -> RunMetadata:
         """See `StepSource`."""
@@ -163,19 +169,42 @@ class CollectorTrace(StepSource):
 
     def message(self) -> RunMetadata:
         """See `StepSource`."""
-        metadata = RunMetadata(step_stats=self._step_stats(self._rows))
+        steps, without_columns = self._serialized_steps()
+        metadata = RunMetadata.FromString(as_run_metadata(steps))
         if self._provenance.ByteSize():
             metadata.provenance.CopyFrom(self._provenance)
+        _state_without_columns(metadata, without_columns)
         return metadata
 
-    def lost_in_messages(self) -> Mapping[str, int]:
-        """See `StepSource`. A label states the name of a wait, a memory operation and the like, and nothing else."""
-        if self.is_recording or not self.has_more_columns:
-            return {}
-        of_tracks = [place is not None and side_table(split_prefix(place.device)[1]) != "" for place in self._places]
-        num_rows = int(np.array(of_tracks, bool)[self._found.track_numbers(self._rows)].sum())
-        num_rows -= self._provenance.unread.get(_WITHOUT_ARGUMENTS, 0)  # of a trace that is converted again
-        return {_WITHOUT_ARGUMENTS: num_rows} if num_rows > 0 else {}
+    def _serialized_steps(self) -> tuple[bytes, int]:
+        """The bytes of the StepStats, and the number of slices of recordings that are no rows of them."""
+        from collector.recording.recording import Recording
+        from collector.stepstats.from_recording import serialized_step_stats
+
+        steps, others, without_columns = [], [self._rows[:0]], 0
+        for rows, places, stated in self._processes():
+            for prefix, own in self._by_prefix(rows):
+                if prefix is None or not stated.is_recorded:
+                    others.append(own)
+                    continue
+                capture, _ = self._capture(own, places, stated)
+                without_columns += capture["counters"].get("nodes_without_columns", 0)
+                steps.append(serialized_step_stats(Recording.from_capture(capture), prefix))
+        steps.append(self._step_stats(np.sort(np.concatenate(others))).SerializeToString(deterministic=True))
+        return b"".join(steps), without_columns
+
+    def _by_prefix(self, rows: Numbers) -> Iterator[tuple[str | None, Numbers]]:
+        """The slices on devices with the same prefix, which is None of those that show when steps were."""
+        prefixes = [
+            None if place is None or _STEPS.match(place.device) else split_prefix(place.device)[0]
+            for place in self._places
+        ]
+        different = list(dict.fromkeys(prefixes))
+        numbers = np.array([different.index(prefix) for prefix in prefixes], np.int64)
+        order, bounds = grouped_rows(numbers[self._found.track_numbers(rows)], len(different))
+        for prefix, own in zip(different, np.split(rows[order], bounds[1:-1]), strict=True):
+            if len(own):
+                yield prefix, own
 
     def _step_stats(self, rows: Numbers) -> StepStats:
         """The StepStats of some of the slices."""
@@ -271,6 +300,11 @@ class CollectorTrace(StepSource):
         by_thread = {"thread_names": names or columns.thread_names, "thread_devices": devices}
         environment |= {what: texts for what, texts in by_thread.items() if texts}
         return built.capture({}, environment), 0
+
+
+def _state_without_columns(message: RunMetadata, count: int) -> None:
+    if count:
+        message.provenance.ledger["nodes_without_columns"] += count
 
 
 def _add_objects(built: CaptureBuilder, drawn: TimelineColumns, objects: Mapping[str, list[dict[str, Any]]]) -> None:

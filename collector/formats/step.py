@@ -378,8 +378,7 @@ class Step(TracedStep):
             return replace(self.recording.ledger, unread=dict(self.unread))
         from collector.recording.ledger import Ledger
 
-        stated = Ledger.of(self.provenance)
-        return replace(stated, unread=dict(Counter(stated.unread) - Counter(self._source.lost_in_messages())))
+        return Ledger.of(self.provenance)
 
     @property
     def provenance(self) -> Provenance:

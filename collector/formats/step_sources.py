@@ -52,7 +52,7 @@ class StepSource:
 
     def _state_besides(self, provenance: Provenance, origin: StepOrigin) -> None:
         """Add what is stated besides, so that whatever is made of the step says it, too."""
-        for reason, count in (*origin.unread.items(), *self.lost_in_messages().items()):
+        for reason, count in origin.unread.items():
             provenance.unread[reason] += count
         if origin.rank is not None:
             provenance.rank = origin.rank
@@ -81,10 +81,6 @@ class StepSource:
 
     def unread(self) -> Mapping[str, int]:
         """Reason -> count: losses from when the file was made, which it states besides its message or recording."""
-        return {}
-
-    def lost_in_messages(self) -> Mapping[str, int]:
-        """Reason -> count: what the columns have, and a message made of the same file does not."""
         return {}
 
     def device_names(self) -> list[str]:

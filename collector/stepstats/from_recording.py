@@ -89,7 +89,12 @@ def run_metadata(recording: Recording, device_prefix: str = "", origin: StepOrig
 
 def step_stats(recording: Recording, device_prefix: str = "") -> StepStats:
     """Return only the StepStats of ``recording``; see `run_metadata`."""
-    return StepStats.FromString(_encoded(recording, device_prefix, None))
+    return StepStats.FromString(serialized_step_stats(recording, device_prefix))
+
+
+def serialized_step_stats(recording: Recording, device_prefix: str = "") -> bytes:
+    """Return the bytes of `step_stats`: one field for each device, so that those of several recordings follow."""
+    return _encoded(recording, device_prefix, None)
 
 
 def serialized(recording: Recording, device_prefix: str = "", origin: StepOrigin = NO_ORIGIN) -> bytes:
