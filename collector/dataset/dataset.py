@@ -16,8 +16,7 @@ from collector.dataset.dataset_tables import STEP, STEPS
 from collector.errors import InvalidFileError
 from collector.files.atomic_files import expanded
 from collector.formats.step import Step
-from collector.formats.step_sources import RecordingSource, StepSource
-from collector.recording.step_origin import StepOrigin
+from collector.formats.step_sources import ColumnsSource
 from collector.runtime.later_modules import later_function
 from collector.runtime.optional_packages import optional_package
 
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
     from collector.analysis.answer import Answer
     from collector.dataset.dataset_folder import DatasetFiles
-    from collector.protos import Provenance, RunMetadata
     from collector.recording.recording import Recording
 
 
@@ -166,10 +164,8 @@ class Dataset(Sequence[Step]):
         return Step(_StepInDataset(self, key), kind="dataset", path=path, rank=key.rank, run=key.run)
 
 
-class _StepInDataset(StepSource):
+class _StepInDataset(ColumnsSource):
     """A step that is read when its rows are asked for."""
-
-    is_recording = True
 
     def __init__(self, dataset: Dataset, key: StepKey) -> None:
         self._dataset = dataset
@@ -178,18 +174,6 @@ class _StepInDataset(StepSource):
     def recording(self) -> Recording:
         """See `StepSource`."""
         return self._dataset.recording(self._key)
-
-    def run_metadata(self, origin: StepOrigin) -> RunMetadata:
-        """See `StepSource`."""
-        return RecordingSource(self.recording()).run_metadata(origin)
-
-    def provenance(self, origin: StepOrigin) -> Provenance:
-        """See `StepSource`."""
-        return RecordingSource(self.recording()).provenance(origin)
-
-    def wire(self, origin: StepOrigin) -> tuple[bytes, bool]:
-        """See `StepSource`."""
-        return RecordingSource(self.recording()).wire(origin)
 
     def size(self) -> str:
         """See `StepSource`."""

@@ -18,7 +18,7 @@ from collector.formats.chrome_dialects import is_cut_timeline, stated_base
 from collector.formats.chrome_events import NO_BASE, ChromeEvents, has_time, possible_base, text
 from collector.formats.drawn_metadata import StatedProcess, inputs_of, provenance, whole_number
 from collector.formats.profiler_dialect import SOURCE
-from collector.formats.step_sources import RecordingSource, StepSource
+from collector.formats.step_sources import ColumnsSource, RecordingSource, StepSource
 from collector.formats.stepstats_columns import labelled_capture, with_untimed
 from collector.formats.timeline_columns import STREAM, Place, TimelineColumns
 from collector.formats.timeline_side_rows import side_table
@@ -129,7 +129,7 @@ class CollectorTrace(StepSource):
     def wire(self, origin: StepOrigin) -> tuple[bytes, bool] | None:
         """See `StepSource`."""
         if self.is_recording:
-            return RecordingSource(self._recording, self.device_prefix).wire(origin)
+            return self._columns.wire(origin)
         if not self.has_more_columns:
             return None
         steps, without_columns = self._serialized_steps()
@@ -140,13 +140,13 @@ class CollectorTrace(StepSource):
     def run_metadata(self, origin: StepOrigin) -> RunMetadata:
         """See `StepSource`."""
         if self.is_recording:
-            return RecordingSource(self._recording, self.device_prefix).run_metadata(origin)
+            return self._columns.run_metadata(origin)
         return super().run_metadata(origin)
 
     def provenance(self, origin: StepOrigin) -> Provenance:
         """See `StepSource`."""
         if self.is_recording:
-            return RecordingSource(self._recording, self.device_prefix).provenance(origin)
+            return self._columns.provenance(origin)
         return super().provenance(origin)
 
     def own_provenance(self) -> Provenance:
@@ -246,6 +246,11 @@ class CollectorTrace(StepSource):
     def recording(self) -> Recording:
         """See `StepSource`."""
         return self._recording
+
+    @property
+    def _columns(self) -> ColumnsSource:
+        """The source of the recording, if the step is one."""
+        return RecordingSource(self._recording, self.device_prefix)
 
     @cached_property
     def _recording(self) -> Recording:

@@ -92,10 +92,33 @@ class StepSource:
         return ""
 
 
-class RecordingSource(StepSource):
-    """Columns."""
+class ColumnsSource(StepSource):
+    """Columns, of which messages are made."""
 
     is_recording = True
+
+    def run_metadata(self, origin: StepOrigin) -> RunMetadata:
+        """See `StepSource`."""
+        from collector.stepstats.from_recording import run_metadata
+
+        return run_metadata(self.recording(), self.device_prefix, origin)
+
+    def provenance(self, origin: StepOrigin) -> Provenance:
+        """See `StepSource`."""
+        from collector.stepstats.from_recording import provenance
+
+        return provenance(self.recording(), origin)
+
+    def wire(self, origin: StepOrigin) -> tuple[bytes, bool]:
+        """See `StepSource`."""
+        from collector.stepstats.from_recording import serialized
+
+        return serialized(self.recording(), self.device_prefix, origin), True
+
+
+class RecordingSource(ColumnsSource):
+    """A recording."""
+
     counts_cut_files = True
     _unread: Mapping[str, int] = MappingProxyType({})
 
@@ -119,24 +142,6 @@ class RecordingSource(StepSource):
     def unread(self) -> Mapping[str, int]:
         """See `StepSource`."""
         return self._unread
-
-    def run_metadata(self, origin: StepOrigin) -> RunMetadata:
-        """See `StepSource`."""
-        from collector.stepstats.from_recording import run_metadata
-
-        return run_metadata(self._recording, self.device_prefix, origin)
-
-    def provenance(self, origin: StepOrigin) -> Provenance:
-        """See `StepSource`."""
-        from collector.stepstats.from_recording import provenance
-
-        return provenance(self._recording, origin)
-
-    def wire(self, origin: StepOrigin) -> tuple[bytes, bool]:
-        """See `StepSource`."""
-        from collector.stepstats.from_recording import serialized
-
-        return serialized(self._recording, self.device_prefix, origin), True
 
     def size(self) -> str:
         """See `StepSource`."""

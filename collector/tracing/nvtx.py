@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from collector.files.path_kinds import exists
@@ -23,6 +22,7 @@ from collector.tracing.caller_warnings import warn_caller
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
     from collector.recording.capture import Capture
 
