@@ -41,6 +41,11 @@ def why_empty(recordings: Sequence[Recording], tables: Sequence[str], otherwise:
         return "Nothing was traced."
     if not tables or any(len(getattr(each, table)) for each in recordings for table in tables):
         return otherwise
+    return why_missing(recordings, tables)
+
+
+def why_missing(recordings: Sequence[Recording], tables: Sequence[str]) -> str:
+    """One sentence that says why recordings, or parts of them, have no row of some tables."""
     words = [_ROWS[table] for table in tables]
     apart = sum(sum(each.counts_apart(table)) for each in recordings for table in tables)
     if apart:

@@ -8,24 +8,38 @@ from typing import TYPE_CHECKING
 
 from collector.analysis.annotation_times import QUESTIONS as ANNOTATION_TIMES_BY
 from collector.analysis.annotation_times import annotation_times
+from collector.analysis.api_calls import QUESTION as CALLS
 from collector.analysis.api_calls import calls
+from collector.analysis.backward import QUESTION as BACKWARD
 from collector.analysis.backward import backward
+from collector.analysis.busy_time import QUESTION as DEVICES
 from collector.analysis.busy_time import devices
+from collector.analysis.code_loading import QUESTION as CODE_LOADING
 from collector.analysis.code_loading import code_loading
+from collector.analysis.concurrency import QUESTION as CONCURRENCY
 from collector.analysis.concurrency import concurrency
+from collector.analysis.copies import QUESTION as COPIES
 from collector.analysis.copies import copies
 from collector.analysis.critical_path import QUESTIONS as CRITICAL_PATH_BY
 from collector.analysis.critical_path import critical_path
+from collector.analysis.graphs import QUESTION as GRAPHS
 from collector.analysis.graphs import graphs
+from collector.analysis.idle import GAPS as IDLE_GAPS
+from collector.analysis.idle import OPS as IDLE_OPS
+from collector.analysis.idle import QUESTION as IDLE
 from collector.analysis.idle import idle, idle_gaps, idle_ops
 from collector.analysis.kernels import QUESTIONS as KERNELS_BY
 from collector.analysis.kernels import kernels
+from collector.analysis.launches import DELAYS as LAUNCH_DELAYS
+from collector.analysis.launches import QUESTION as LAUNCHES
 from collector.analysis.launches import launch_delays, launches
 from collector.analysis.memory import QUESTIONS as MEMORY_BY
 from collector.analysis.memory import memory
 from collector.analysis.memory_growth import QUESTIONS as MEMORY_GROWTH_BY
 from collector.analysis.memory_growth import memory_growth
+from collector.analysis.occupancy import QUESTION as OCCUPANCY
 from collector.analysis.occupancy import occupancy
+from collector.analysis.ops import QUESTION as OPS
 from collector.analysis.ops import ops
 from collector.analysis.overlap import QUESTIONS as OVERLAP_BY
 from collector.analysis.overlap import overlap
@@ -35,14 +49,18 @@ from collector.analysis.ranks import QUESTIONS as RANKS_BY
 from collector.analysis.ranks import ranks
 from collector.analysis.record_counts import QUESTIONS as LEDGER_BY
 from collector.analysis.record_counts import ledger
+from collector.analysis.steps import QUESTION as STEPS
 from collector.analysis.steps import steps
+from collector.analysis.streams import QUESTION as STREAMS
 from collector.analysis.streams import streams
 from collector.analysis.tensor_cores import QUESTIONS as TENSOR_CORES_BY
 from collector.analysis.tensor_cores import tensor_cores
+from collector.analysis.tracing_cost import QUESTION as TRACING_COST
 from collector.analysis.tracing_cost import tracing_cost
 
 if TYPE_CHECKING:
     from collector.analysis.answer import Answer
+    from collector.analysis.asked import Question
 
 
 @dataclass(frozen=True)
@@ -51,8 +69,8 @@ class NamedQuestion:
 
     ask: Callable[..., Answer]
     """The function of the question, which takes steps, and ``by`` and ``window`` if it has them."""
-    by: tuple[str, ...] = ()
-    """The values of ``by``; the first is the default."""
+    questions: Mapping[str, Question]
+    """Value of ``by`` -> the question with its columns, the default first; ``""`` where there is no choice."""
     has_window: bool = False
     """Whether it takes ``window``."""
     in_overview: bool = True
@@ -63,39 +81,44 @@ class NamedQuestion:
     """Whether it compares ranks, and refuses the steps of a single rank."""
 
     @property
+    def by(self) -> tuple[str, ...]:
+        """The values of ``by``; the first is the default."""
+        return tuple(filter(None, self.questions))
+
+    @property
     def help(self) -> str:
         """The first line of the function's docstring."""
         return (self.ask.__doc__ or "").partition("\n")[0]
 
 
 QUESTIONS: Mapping[str, NamedQuestion] = {
-    "devices": NamedQuestion(devices, has_window=True),
-    "concurrency": NamedQuestion(concurrency, has_window=True, in_overview=False),
-    "streams": NamedQuestion(streams, in_overview=False),
-    "overlap": NamedQuestion(overlap, by=tuple(OVERLAP_BY), has_window=True, in_overview=False),
-    "idle": NamedQuestion(idle, has_window=True),
-    "idle_ops": NamedQuestion(idle_ops, has_window=True, in_overview=False),
-    "idle_gaps": NamedQuestion(idle_gaps, has_window=True, in_overview=False),
-    "critical_path": NamedQuestion(critical_path, by=tuple(CRITICAL_PATH_BY), in_overview=False),
-    "kernels": NamedQuestion(kernels, by=tuple(KERNELS_BY), of_sums=True),
-    "ops": NamedQuestion(ops, of_sums=True),
-    "backward": NamedQuestion(backward, in_overview=False),
-    "copies": NamedQuestion(copies),
-    "launches": NamedQuestion(launches),
-    "queue": NamedQuestion(queue, by=tuple(QUEUE_BY), in_overview=False),
-    "launch_delays": NamedQuestion(launch_delays, in_overview=False),
-    "graphs": NamedQuestion(graphs, in_overview=False),
-    "calls": NamedQuestion(calls),
-    "annotation_times": NamedQuestion(annotation_times, by=tuple(ANNOTATION_TIMES_BY), in_overview=False),
-    "memory": NamedQuestion(memory, by=tuple(MEMORY_BY), in_overview=False),
-    "memory_growth": NamedQuestion(memory_growth, by=tuple(MEMORY_GROWTH_BY), in_overview=False),
-    "occupancy": NamedQuestion(occupancy, in_overview=False),
-    "tensor_cores": NamedQuestion(tensor_cores, by=tuple(TENSOR_CORES_BY), in_overview=False),
-    "steps": NamedQuestion(steps, in_overview=False),
-    "code_loading": NamedQuestion(code_loading, in_overview=False),
-    "tracing_cost": NamedQuestion(tracing_cost, in_overview=False),
-    "ledger": NamedQuestion(ledger, by=tuple(LEDGER_BY), in_overview=False),
-    "ranks": NamedQuestion(ranks, by=tuple(RANKS_BY), in_overview=False, of_ranks=True),
+    "devices": NamedQuestion(devices, {"": DEVICES}, has_window=True),
+    "concurrency": NamedQuestion(concurrency, {"": CONCURRENCY}, has_window=True, in_overview=False),
+    "streams": NamedQuestion(streams, {"": STREAMS}, in_overview=False),
+    "overlap": NamedQuestion(overlap, OVERLAP_BY, has_window=True, in_overview=False),
+    "idle": NamedQuestion(idle, {"": IDLE}, has_window=True),
+    "idle_ops": NamedQuestion(idle_ops, {"": IDLE_OPS}, has_window=True, in_overview=False),
+    "idle_gaps": NamedQuestion(idle_gaps, {"": IDLE_GAPS}, has_window=True, in_overview=False),
+    "critical_path": NamedQuestion(critical_path, CRITICAL_PATH_BY, in_overview=False),
+    "kernels": NamedQuestion(kernels, KERNELS_BY, of_sums=True),
+    "ops": NamedQuestion(ops, {"": OPS}, of_sums=True),
+    "backward": NamedQuestion(backward, {"": BACKWARD}, in_overview=False),
+    "copies": NamedQuestion(copies, {"": COPIES}),
+    "launches": NamedQuestion(launches, {"": LAUNCHES}),
+    "queue": NamedQuestion(queue, QUEUE_BY, in_overview=False),
+    "launch_delays": NamedQuestion(launch_delays, {"": LAUNCH_DELAYS}, in_overview=False),
+    "graphs": NamedQuestion(graphs, {"": GRAPHS}, in_overview=False),
+    "calls": NamedQuestion(calls, {"": CALLS}),
+    "annotation_times": NamedQuestion(annotation_times, ANNOTATION_TIMES_BY, in_overview=False),
+    "memory": NamedQuestion(memory, MEMORY_BY, in_overview=False),
+    "memory_growth": NamedQuestion(memory_growth, MEMORY_GROWTH_BY, in_overview=False),
+    "occupancy": NamedQuestion(occupancy, {"": OCCUPANCY}, in_overview=False),
+    "tensor_cores": NamedQuestion(tensor_cores, TENSOR_CORES_BY, in_overview=False),
+    "steps": NamedQuestion(steps, {"": STEPS}, in_overview=False),
+    "code_loading": NamedQuestion(code_loading, {"": CODE_LOADING}, in_overview=False),
+    "tracing_cost": NamedQuestion(tracing_cost, {"": TRACING_COST}, in_overview=False),
+    "ledger": NamedQuestion(ledger, LEDGER_BY, in_overview=False),
+    "ranks": NamedQuestion(ranks, RANKS_BY, in_overview=False, of_ranks=True),
 }
 """Name -> question, in the order of an overview."""
 

@@ -74,14 +74,16 @@ def step_rows(recording: Recording, paths: list[str], index: Numbers, mark: re.P
     return rows if len(rows) > 1 else rows[:0]
 
 
+CUT_STEPS = "{:,} step[|s] reach[es|] beyond the recording, or the part of it: only what happened inside counts."
+
+
 def cut_steps(steps: Iterable[tuple[Recording, Window]]) -> tuple[str, ...]:
     """A note with the number of steps that reach beyond the windows of their recordings; empty: none does."""
     number = sum(
         step.start_ns < recording.clock.cupti_start_ns or step.end_ns > recording.clock.cupti_stop_ns
         for recording, step in steps
     )
-    text = "{:,} step[|s] reach[es|] beyond the recording, or the part of it: only what happened inside counts."
-    return (counted(text, number),) if number else ()
+    return (counted(CUT_STEPS, number),) if number else ()
 
 
 def places_launched_in(recording: Recording, work: Activities, starts: Numbers, ends: Numbers) -> Numbers:

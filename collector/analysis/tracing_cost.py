@@ -68,8 +68,13 @@ def _part(recording: Recording) -> Part:
         cpu_ns = ledger.decode_cpu_ns
         rows.append((DECODE_THREAD, ledger.records_decoded, cpu_ns, cpu_ns, ratio(cpu_ns, window_ns)))
         evidence.append({})
-    notes = () if is_known else (OF_THE_WHOLE if ledger.decode_cpu_ns else UNKNOWN,)
+    notes = () if is_known else (note_on_part(recording),)
     return Part.ordered(rows, evidence, lambda row: (-row[2], row[0]), notes)
+
+
+def note_on_part(recording: Recording) -> str:
+    """Why the cost of tracing has no row for the decode thread, if the recording is a part."""
+    return OF_THE_WHOLE if recording.ledger.decode_cpu_ns else UNKNOWN
 
 
 def covered_in_step(recording: Recording, rows: Table) -> int:

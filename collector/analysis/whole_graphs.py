@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from collector.recording.recording import Recording
 
 
+_LAUNCHES = "{:,} launch[|es] of CUDA graphs [was|were] recorded as a whole"
+COUNTED = f"{_LAUNCHES}: each counts as one activity, as the kernels, copies and memsets in it are not known."
+NOT_COUNTED = f"{_LAUNCHES}: the kernels, copies and memsets in them are not counted."
+
+
 def whole_graphs(recordings: Sequence[Recording], *, are_counted: bool) -> str:
     """A sentence about the launches whose kernels, copies and memsets an answer does not have; empty: there are none.
 
@@ -23,12 +28,7 @@ def whole_graphs(recordings: Sequence[Recording], *, are_counted: bool) -> str:
         are_counted: whether each launch counts as an activity in the answer.
     """
     number = sum(len(whole_graph_rows(recording)) for recording in recordings)
-    if not number:
-        return ""
-    launches = counted("{:,} launch[|es] of CUDA graphs [was|were] recorded as a whole", number)
-    if are_counted:
-        return f"{launches}: each counts as one activity, as the kernels, copies and memsets in it are not known."
-    return f"{launches}: the kernels, copies and memsets in them are not counted."
+    return counted(COUNTED if are_counted else NOT_COUNTED, number) if number else ""
 
 
 def graph_labels(recording: Recording) -> dict[int, str]:

@@ -28,6 +28,7 @@ from collector.recording.stream_names import stream_names
 from collector.recording.thread_waits import UNKNOWN_THREAD
 from collector.web.answer_commands import answer_options
 from collector.web.byte_planes import byte_planes, least_width
+from collector.web.part_notes import part_notes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -158,6 +159,7 @@ def part_rows(recording: Recording) -> PartRows | None:
         "whole_paths": has_whole_paths(whole),
         "names": [whole.strings[name_id] for name_id in whole.invalid.annotations.name_id.tolist()],
         "activity_tables": list(LAUNCHED_TABLES),
+        "notes": part_notes(whole),
     }
     planes = []
     for name, columns in tables.items():

@@ -11,8 +11,11 @@ from pathlib import Path
 import pytest
 from hostile_names import EVIL
 
+from collector.analysis.step_marks import CUT_STEPS
+from collector.analysis.whole_graphs import COUNTED, NOT_COUNTED
 from collector.text.quantities import size_text, time_text
 from collector.text.terminal import printable
+from collector.text.wording import counted
 
 NUMBERS = Path(__file__).resolve().parents[2] / "web" / "src" / "numbers.js"
 SCRIPT = """
@@ -53,3 +56,19 @@ def test_values_are_written_as_python_writes_them(unit):
     asked = json.dumps([[unit, value] for value in values])
     done = subprocess.run(command, input=asked, capture_output=True, text=True, check=True)
     assert dict(zip(values, json.loads(done.stdout), strict=True)) == {value: written(value) for value in values}
+
+
+def test_sentences_with_a_count_are_those_of_python():
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("THE PAGE'S NUMBERS ARE NOT TESTED: they need node")
+    script = (
+        SCRIPT.replace("shown", "counted")
+        .replace("[unit, value]", "[text, count]")
+        .replace("value, unit", "text, count")
+    )
+    texts = [COUNTED, NOT_COUNTED, CUT_STEPS, "{:,} cop[y|ies] [is|are] [|not] one"]
+    asked = [(text, count) for text in texts for count in (0, 1, 2, 999, 1000, 1_234_567)]
+    command = [node, "--input-type=module", "--eval", script, NUMBERS.as_uri()]
+    done = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == [counted(text, count) for text, count in asked]

@@ -85,7 +85,7 @@ def held_to_python(path, step, parts, name="step.pb"):
                 assert own == values, (part, key, column["name"])
             for field in (
                 *("rows", "totals", "part", "python", "cli", "definition"),
-                *("chosen_by", "left_out", "largest", "longest"),
+                *("chosen_by", "left_out", "largest", "longest", "notes"),
             ):
                 assert answer[field] == expected[field], (part, key, field)
 
@@ -347,13 +347,14 @@ const { partAnswer } = await import(process.argv[1]);
 const count = 300000;
 const [zeros, ones] = [0, 1].map((value) => new Float64Array(count).fill(value));
 const rows = {
-  work: { start: zeros.map((_, row) => row + 7), call: zeros.map((_, row) => row + 1) },
+  work: { start: zeros.map((_, row) => row + 7), work_class: zeros, call: zeros.map((_, row) => row + 1) },
   calls: { start: zeros.map((_, row) => row), length: ones, code: zeros },
 };
 const columns = ["api", "min_queue_ns", "max_queue_ns"].map((name) => ({ name }));
 const cut = { part: { start: 0, end: count }, work: Array.from(zeros.keys()) };
+const info = { notes: { questions: { launches: { tables: ["kernels"] } } } };
 const answers = { calls: { values: [["cudaLaunchKernel"]] }, launches: { columns, totals: {}, python: "", cli: "" } };
-console.log(JSON.stringify(partAnswer({ info: {}, rows, cut, answers }, "launches").values));
+console.log(JSON.stringify(partAnswer({ info, rows, cut, answers }, "launches").values));
 """
 
 

@@ -54,6 +54,11 @@ export function grouped(whole) {
   return String(whole).replace(/\B(?=(\d{3})+(?!\d))/g, ",");
 }
 
+/** A text with a number, and the matching form of each `[singular|plural]`. @param {string} text @param {number} count */
+export function counted(text, count) {
+  return text.replace(/\[([^[|\]]*)\|([^[|\]]*)\]/g, (_, one, more) => (count === 1 ? one : more)).replace("{:,}", grouped(count));
+}
+
 /** @param {number} value */
 function fourDigits(value) {
   return value >= 1000 ? grouped(fixed(value, 0)) : general(value, 4);

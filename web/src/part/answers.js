@@ -10,6 +10,7 @@ import { growthByOp, growthByStep } from "./memory_growth.js";
 import { annotationPathTimes, launchPathsOf, NO_ANNOTATION, ops, pathsOf } from "./ops.js";
 import { COMMUNICATION, COMPUTE, COPY, GRAPH, MEMSET } from "./rows.js";
 import { within } from "../window.js";
+import { notesOn } from "./notes.js";
 
 /** @typedef {import("../provider.js").Answer} Answer */
 /** @typedef {import("./rows.js").Cut} Cut */
@@ -528,6 +529,7 @@ export function partAnswer(asked, key) {
     longest: longestTimes(given.rows),
     largest: question.largest ? valuesOf(largestPaths(rows, question.largest)) : [],
     totals: Object.fromEntries(Object.keys(whole.totals).map((name) => [name, rows.reduce((sum, row) => sum + Number(row[name]), 0)])),
+    notes: notesOn(asked, key, rows.length),
     part,
     sql: "",
     ...within(whole, part),

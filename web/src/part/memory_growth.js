@@ -33,6 +33,14 @@ function changesIn(asked) {
   return { steps, changes, held, paths, marks: new Set(marked.map((row) => /** @type {string} */ (paths.get(row)))) };
 }
 
+/** The steps of an answer that reach beyond the part. @param {Asked} asked @param {string} key of the answer */
+export function numCutSteps(asked, key) {
+  const { marks, steps } = changesIn(asked);
+  const { part } = asked.cut;
+  const shown = key === "memory_growth/op" && steps.length > 1 ? steps.slice(1) : steps;
+  return marks.size ? shown.filter(({ start, end }) => start < part.start || end > part.end).length : 0;
+}
+
 /** The largest amount held between two times, and the amount at the end; an amount holds from its time up to the next one.
  * @param {{time: number, held: number}[]} curve @param {number} start @param {number} end */
 function heldBetween(curve, start, end) {

@@ -7,7 +7,7 @@ import { overlaps } from "../window.js";
 /** @typedef {Record<string, Float64Array>} Table Its columns by name. */
 /** @typedef {{tables: [string, number, Record<string, number>][], first: number, kinds: number[][], kind_keys: string[],
  *   streams: [number, number, number, string][], devices: number[], memory_places: [number, string, string][], whole_paths: boolean,
- *   names: string[], activity_tables: string[]}} RowsInfo `first`: the earliest start, in ns since the step began. */
+ *   names: string[], activity_tables: string[], notes: import("./notes.js").PartNotes}} RowsInfo `first`: the earliest start, in ns since the step began. */
 /** @typedef {{work: Table, calls: Table, graph_launches: Table, annotations: Table, externals: Table, overheads: Table,
  *   memory: Table}} Rows Launches of graphs are rows of `work` as well if they were recorded as a whole. */
 /** @typedef {{part: Part, work: number[], calls: number[], graph_launches: number[], annotations: number[],
