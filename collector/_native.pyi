@@ -55,6 +55,7 @@ class _NvtxStatus(TypedDict):
     context_names: dict[int, str]
     stream_names: dict[tuple[int, int], str]
     names_unknown: int
+    names_dropped: int
 
 class _Mark(TypedDict):
     journal: bytes

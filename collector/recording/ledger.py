@@ -251,6 +251,8 @@ LOSSES = {
     "nothing meanwhile. Use annotate() in coroutines, or end the range before the await",
     "nvtx_names_unknown": "{} name[|s] of CUDA streams or contexts could not be matched with the recorded ones: give "
     "[it|them] inside a trace, or after the first one",
+    "nvtx_names_dropped": "{:,} name[|s] that NVTX gave threads, GPUs, contexts or streams [was|were] dropped: "
+    "there are too many",
     "nvtx_failures": "{} NVTX call[|s] could not be recorded: memory ran out",
     "counters_not_sampled": "clocks, power and memory of GPUs were not sampled, or not of all (counter_trouble in the "
     "environment says why)",

@@ -138,8 +138,9 @@ def add_facts(capture: Capture, wanted: bool | tuple[str, ...] | None) -> str:
         environment["device_labels"] = labels
         first = stream_devices.first_contexts(stream_devices.stream_places(tables))
         environment.update(stream_devices.with_first_contexts({}, first))  # some rows of the tables may be set apart
-    if status["names_unknown"]:
-        capture["counters"]["nvtx_names_unknown"] = status["names_unknown"]
+    for figure in ("names_unknown", "names_dropped"):
+        if status[figure]:
+            capture["counters"][f"nvtx_{figure}"] = status[figure]
     return "; ".join(filter(None, [_missed(capture), _absent_domains(capture, status)]))
 
 

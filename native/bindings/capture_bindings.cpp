@@ -379,6 +379,7 @@ py::dict nvtx_status(const std::vector<std::string>& wanted) {
   }
   out["stream_names"] = streams;
   out["names_unknown"] = status.cuda_names.unknown;
+  out["names_dropped"] = status.names_dropped;
   return out;
 }
 

@@ -73,16 +73,20 @@ std::optional<uint32_t> id_of_stream(const Library& library, void* context, void
   return id;
 }
 
-template <typename Names, typename Key>
-void put(Names& names, const Key& key, std::string_view name, size_t most) {
-  if (names.size() < most || names.count(key) != 0) names[key] = name;
-}
-
 }  // namespace
+
+template <typename Names, typename Key>
+void CudaNames::put(Names& names, const Key& key, std::string_view name) {
+  if (names.size() < kMostNames || names.count(key) != 0) {
+    names[key] = name;
+  } else {
+    ++known_.dropped;
+  }
+}
 
 void CudaNames::name_device(int ordinal, std::string_view name) {
   const threads::MutexLock lock(mutex_);
-  put(known_.devices, ordinal, name, kMostNames);
+  put(known_.devices, ordinal, name);
 }
 
 void CudaNames::name_context(void* context, std::string_view name, const Library* library) {
@@ -92,9 +96,9 @@ void CudaNames::name_context(void* context, std::string_view name, const Library
   const threads::MutexLock lock(mutex_);
   if (id && driver_id) drivers_numbers_are_cuptis_ = drivers_numbers_are_cuptis_.value_or(true) && *id == *driver_id;
   if (id) {
-    put(known_.contexts, *id, name, kMostNames);
+    put(known_.contexts, *id, name);
   } else if (driver_id) {
-    put(contexts_of_driver_, *driver_id, name, kMostNames);
+    put(contexts_of_driver_, *driver_id, name);
   } else {
     ++known_.unknown;
   }
@@ -113,9 +117,9 @@ void CudaNames::name_stream(void* stream, std::string_view name, const Library* 
     drivers_numbers_are_cuptis_ = drivers_numbers_are_cuptis_.value_or(true) && is_equal;
   }
   if (id && context_id) {
-    put(known_.streams, Place(*context_id, *id), name, kMostNames);
+    put(known_.streams, Place(*context_id, *id), name);
   } else if (driver_id && driver_context) {
-    put(streams_of_driver_, std::pair(*driver_context, *driver_id), name, kMostNames);
+    put(streams_of_driver_, std::pair(*driver_context, *driver_id), name);
   } else {
     ++known_.unknown;
   }

@@ -18,6 +18,7 @@ struct NamedObjects {
   std::map<uint32_t, std::string> contexts;                      // by CUPTI's number
   std::map<std::pair<uint32_t, uint32_t>, std::string> streams;  // by CUPTI's numbers of context and stream
   uint64_t unknown = 0;                                          // contexts and streams whose numbers are not known
+  uint64_t dropped = 0;                                          // names that were too many to be kept
 };
 
 // Thread-safe.
@@ -39,10 +40,12 @@ class CudaNames {
   threads::Mutex& mutex() { return mutex_; }
 
  private:
-  static constexpr size_t kMostNames = 4096;  // of each kind; further ones are forgotten
+  static constexpr size_t kMostNames = 4096;  // of each kind; further ones are dropped
 
   using Place = std::pair<uint32_t, uint32_t>;  // context and stream
 
+  template <typename Names, typename Key>
+  void put(Names& names, const Key& key, std::string_view name) REQUIRES(mutex_);
   // Whether the numbers of the current context and its default stream are equal; no value if they are not known.
   static std::optional<bool> compared_numbers(const cupti::Library& library);
   // Whether names depend on that.

@@ -34,6 +34,7 @@ using capture::Session;
 
 constexpr std::string_view kNoName = "(no name)";
 constexpr size_t kMostThreadNames = 4096;
+constexpr uint64_t kDropsBetweenRemovals = 1024;
 constexpr size_t kMostNextRanges = size_t{1} << 16;
 
 // The process's one handler. Never destroyed: programs call it until they end.
@@ -50,6 +51,7 @@ struct Handler {
   threads::Mutex mutex;
   std::vector<std::string> libraries GUARDED_BY(mutex);
   std::map<uint32_t, std::string> thread_names GUARDED_BY(mutex);
+  uint64_t thread_names_dropped GUARDED_BY(mutex) = 0;
   std::unordered_map<uint64_t, uint64_t> next_ranges GUARDED_BY(mutex);  // our id of a range -> the next tool's
   std::atomic<size_t> num_next_ranges{0};
 };
@@ -397,14 +399,32 @@ int range_pop() {
   return next == nullptr ? ours : level(ours, next());
 }
 
+// Programs may name any number as a thread, and threads end: only the names of those that exist are stated.
+bool is_own_thread(uint32_t thread_id) {
+  return ::access(("/proc/self/task/" + std::to_string(thread_id)).c_str(), F_OK) == 0;
+}
+
+// Removes the names of threads that have ended. A program with too many living threads pays for that now and then only.
+void make_room_for_names(Handler& self) REQUIRES(self.mutex) {
+  if (self.thread_names_dropped % kDropsBetweenRemovals != 0) return;
+  for (auto named = self.thread_names.begin(); named != self.thread_names.end();) {
+    named = is_own_thread(named->first) ? std::next(named) : self.thread_names.erase(named);
+  }
+}
+
 void name_thread(uint32_t thread_id, std::string_view name) {
   Handler& self = handler();
   if (is_inert()) return;
   const threads::MutexLock lock(self.mutex);
-  if (self.thread_names.size() < kMostThreadNames || self.thread_names.count(thread_id) != 0) {
-    self.thread_names[thread_id] = name;
-    self.names_version.fetch_add(1, std::memory_order_release);
+  self.names_version.fetch_add(1, std::memory_order_release);
+  if (self.thread_names.count(thread_id) == 0) {
+    if (self.thread_names.size() >= kMostThreadNames) make_room_for_names(self);
+    if (self.thread_names.size() >= kMostThreadNames) {
+      ++self.thread_names_dropped;
+      return;
+    }
   }
+  self.thread_names[thread_id] = name;
 }
 
 void name_os_thread_a(uint32_t thread_id, const char* name) {
@@ -700,16 +720,13 @@ void attach_payloads(const ExtensionModule& module) {
 
 uint64_t names_version() { return is_inert() ? 0 : handler().names_version.load(std::memory_order_acquire); }
 
-// Programs may name any number as a thread: only those that exist in this process are stated.
-bool is_own_thread(uint32_t thread_id) {
-  return ::access(("/proc/self/task/" + std::to_string(thread_id)).c_str(), F_OK) == 0;
-}
-
 capture::Names stated_names() {
   Handler& self = handler();
   capture::Names names;
+  uint64_t dropped = 0;
   {
     const threads::MutexLock lock(self.mutex);
+    dropped = self.thread_names_dropped;
     for (const auto& [thread, name] : self.thread_names) {
       if (!name.empty() && is_own_thread(thread)) names.texts["thread." + std::to_string(thread)] = name;
     }
@@ -721,6 +738,7 @@ capture::Names stated_names() {
     names.texts["nvtx.stream." + std::to_string(place.first) + "." + std::to_string(place.second)] = name;
   }
   names.numbers["nvtx_names_unknown"] = static_cast<int64_t>(objects.unknown);
+  names.numbers["nvtx_names_dropped"] = static_cast<int64_t>(dropped + objects.dropped);
   return names;
 }
 
@@ -787,11 +805,13 @@ Status status(const std::vector<std::string>& wanted) {
   status.domains = domain_names(wanted);
   status.failures = self.failures.load(std::memory_order_relaxed);
   status.cuda_names = self.cuda_names.names(self.session.known_library());
+  status.names_dropped = status.cuda_names.dropped;
   status.next_tool_trouble = self.next.trouble();
   if (!threads::lock_within(self.mutex, threads::kPatience)) return status;
   const threads::MutexLock lock(self.mutex, std::adopt_lock);
   status.libraries = self.libraries;
   status.thread_names = self.thread_names;
+  status.names_dropped += self.thread_names_dropped;
   return status;
 }
 

@@ -37,7 +37,8 @@ struct Status {
   std::string next_tool_trouble;  // why the next tool could not be loaded
   std::map<uint32_t, std::string> thread_names;
   NamedObjects cuda_names;
-  uint64_t failures;  // calls that were not recorded because memory ran out
+  uint64_t names_dropped;  // of threads and of CUDA's objects: they were too many to be kept
+  uint64_t failures;       // calls that were not recorded because memory ran out
 };
 
 // `wanted`: the domains that a session has selected by name.

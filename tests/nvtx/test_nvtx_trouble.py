@@ -216,6 +216,35 @@ print(step.recording.annotations.texts("domain_name_id"), step.recording.counter
     assert line == f"{['domain 0'] + ['(one of too many names)'] * 2} 4"
 
 
+def test_names_of_threads_that_have_ended_make_room_for_others() -> None:
+    program = """
+import threading
+for number in range(3 * 4096):
+    nvtx.NameOsThreadA((1 << 31) + number, b"of no thread")
+nvtx.NameOsThreadA(threading.get_native_id(), b"main")
+with collector.trace(strict=True) as step:
+    gpu.launch("kernel")
+print(step.recording.environment["thread_names"][threading.get_native_id()], step.ledger.losses())
+"""
+    (line,) = printed_alone(program)
+    assert line == "main []"
+
+
+def test_names_beyond_the_limit_are_counted() -> None:
+    """A program may name any number as a GPU."""
+    program = """
+for number in range(4096 + 3):
+    nvtx.NameCudaDeviceA(number, b"name")
+nvtx.NameCudaDeviceA(0, b"another name of a known one")
+with collector.trace(strict=True) as step:
+    gpu.launch("kernel")
+print(step.recording.environment["device_labels"]["/gpu:0"], step.ledger.losses())
+"""
+    (line,) = printed_alone(program)
+    loss = "3 names that NVTX gave threads, GPUs, contexts or streams were dropped: there are too many"
+    assert line == f"another name of a known one {[loss]}"
+
+
 def test_pops_and_ends_without_a_beginning_change_nothing(gpu: SimulatedGpu, nvtx: NvtxCopy) -> None:
     domain = nvtx.DomainCreateA(b"unbalanced")
     with collector.trace(strict=True) as step:
