@@ -19,7 +19,7 @@ from collector.recording.distinct import distinct_values
 from collector.recording.ledger import PEER_COPIES
 from collector.recording.process_numbers import ProcessNumbers
 from collector.recording.schema import SCHEMA
-from collector.recording.stream_devices import stated_first_contexts, with_first_contexts
+from collector.recording.stream_devices import stated_by_number, stated_first_contexts, with_first_contexts
 from collector.recording.stream_names import device_labels, named_places
 from collector.recording.text_columns import text_column
 from collector.recording.working_devices import WORKING_DEVICES, stated_working_devices
@@ -150,10 +150,8 @@ class _Part:
             yield np.array(list(stated_first_contexts(self.environment).values()), np.uint64)
 
     def by_number(self, key: str) -> dict[int, str]:
-        """A value of the environment that is a mapping of ids; files have text for numbers."""
-        value = self.environment.get(key)
-        given = value if isinstance(value, dict) else {}
-        return {int(number): text for number, text in given.items() if str(number).isdecimal()}
+        """A value of the environment that is a mapping of ids."""
+        return stated_by_number(self.environment.get(key))
 
     def first_contexts(self, numbers: Mapping[str, ProcessNumbers]) -> Iterator[tuple[tuple[int, int], int]]:
         """The lowest contexts that the environment states, by device and stream, with the new ids."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -49,6 +48,7 @@ from collector.recording.shed_kinds import calls_end_ns
 from collector.recording.stream_devices import (
     FIRST_CONTEXTS,
     first_contexts,
+    stated_by_number,
     stated_first_contexts,
     stream_places,
     with_first_contexts,
@@ -72,9 +72,8 @@ if TYPE_CHECKING:
 __all__ = ["SCHEMA", "Clock", "Recording", "Tables"]
 
 
-_ENVIRONMENT_BY_NUMBER = ("devices", "thread_names", "thread_devices")
+_BY_NUMBER = ("devices", "thread_names", "thread_devices")
 """The keys of the environment whose values are mappings of numbers: of devices or threads."""
-_NUMBER = re.compile(r"[0-9]{1,18}")
 _OF_THE_PROGRAM = frozenset({"annotations", "nvtx_ranges", "counter_samples", "graph_changes"})
 """Tables of what the program states itself, which are no activities that CUPTI recorded."""
 _TIMED = ("start_ns", "end_ns", "op_sequence")
@@ -220,6 +219,8 @@ class Recording(TablesOfRecording):
         clock = Clock(**{item.name: int(capture["clock"][item.name]) for item in fields(Clock)})
         window = window_of(capture)
         columns = {name: checked_columns(name, capture["tables"].get(name), len(strings)) for name in SCHEMA}
+        environment = dict(capture["environment"])
+        environment |= {key: stated_by_number(environment[key]) for key in _BY_NUMBER if key in environment}
         strings = with_an_empty_text(columns, strings)
         columns["overheads"] = without_those_of_tracing(columns["overheads"], window)
         close_annotations(columns["annotations"], clock.cupti_stop_ns)
@@ -230,17 +231,15 @@ class Recording(TablesOfRecording):
         launch_figures = capture.get("launch_figures")
         if launch_figures is None:
             until_ns = calls_end_ns(counters, clock.cupti_start_ns)
-            environment = capture["environment"]
             launch_figures = _launch_figures(columns, strings, capture.get("part"), until_ns, environment)
         num_invalid = len(invalid) - int(are_names_alone(invalid.annotations).sum())
         apart = {"invalid_timestamps": num_invalid, "early": len(early), "late": len(late)}
         for cause, tables in timeless_rows(kept, invalid, counters)._asdict().items():
             apart[cause] = sum(int(rows.sum()) for rows in tables.values())
-        ledger = _balance(columns, kept, apart, counters, launch_figures, capture["environment"])
+        ledger = _balance(columns, kept, apart, counters, launch_figures, environment)
         details = [Details.from_fields(each) for each in capture.get("details", ())]
         if (columns["annotations"]["details_id"] > len(details)).any():
             raise ValueError("an annotation's details_id points beyond the capture's details")
-        environment = {key: _by_number(key, value) for key, value in capture["environment"].items()}
         if isinstance(path := environment.get("cupti_path"), str):
             environment["cupti_path"] = portable(path)  # it is written into all outputs of the recording
         if FIRST_CONTEXTS in environment:
@@ -539,16 +538,6 @@ class Recording(TablesOfRecording):
     def _launches(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         # api_calls are sorted by time, so the first row of each id is the outer call.
         return first_rows(self.api_calls.correlation_id)
-
-
-def _by_number(key: str, value: Any) -> Any:
-    """A value of the environment; files that hold JSON have text for the numbers of devices and threads."""
-    if key not in _ENVIRONMENT_BY_NUMBER or not isinstance(value, dict):
-        return value
-    return {
-        int(number) if isinstance(number, str) and _NUMBER.fullmatch(number) else number: text
-        for number, text in value.items()
-    }
 
 
 def _overlaps(table: Table, start_ns: int | None, end_ns: int | None) -> npt.NDArray[np.bool_]:

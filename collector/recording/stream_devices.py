@@ -25,6 +25,7 @@ _Value = TypeVar("_Value", str, int)
 FIRST_CONTEXTS = "first_contexts"
 """The key of the environment: ``/gpu:0/stream:7`` -> the lowest context with work there, which the part lacks."""
 _COLUMNS = ("device_id", "stream_id", "context_id")
+_NUMBER = re.compile(r"[0-9]{1,18}")
 _STREAM_DEVICE = re.compile(r"/gpu:([0-9]{1,10})/stream:([0-9]{1,10})")
 
 
@@ -105,6 +106,12 @@ def with_first_contexts(
 
 def _stream_device(device: int, stream: int) -> str:
     return f"/gpu:{device}/stream:{stream}"
+
+
+def stated_by_number(stated: Any) -> dict[int, str]:
+    """The names of numbered objects that the environment states; files that hold JSON have text for the numbers."""
+    texts = {str(number): text for number, text in stated.items()} if isinstance(stated, dict) else stated
+    return {int(number): text for number, text in stated_mapping(texts, str).items() if _NUMBER.fullmatch(number)}
 
 
 def stated_mapping(stated: Any, of: type[_Value]) -> dict[str, _Value]:

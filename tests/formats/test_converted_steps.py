@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from pathlib import Path
 
 import pytest
 
@@ -165,6 +166,46 @@ def values_of(recording: Recording, table: str, column: str) -> list[object]:
     """The values of a column, or the texts that it refers to."""
     values = getattr(getattr(recording, table), column).tolist()
     return [recording.strings[value] for value in values] if text_column(column) else values
+
+
+NO_NAMES = [5, 1.5, True, "text", "[", ["GPU"], {"x": "GPU"}, {"0": 5}, {"9" * 30: "GPU"}, None]
+
+
+@pytest.mark.parametrize("suffix", ["gpurec", "pb", "json"])
+@pytest.mark.parametrize("stated", NO_NAMES, ids=str)
+def test_a_file_whose_names_of_devices_and_threads_are_none_is_read_without_them(build, tmp_path, suffix, stated):
+    build.launch(1, 1_000).kernel("gemm", 2_000, 9_000, correlation_id=1)
+    whole = build.recording()
+    for key in ("devices", "thread_names", "thread_devices"):
+        path = tmp_path / f"{key}.{suffix}"
+        write_stating(path, whole, key, stated)
+        found = collector.load(path)
+        names = found.recording.environment.get(key, {})
+        assert all(type(number) is int and type(name) is str for number, name in names.items())
+        assert names == {} or (
+            suffix == "json" and key != "devices"
+        )  # the rows of threads have names, and numbers are texts
+        for other in SUFFIXES:
+            assert len(converted(found, tmp_path, other).kernels) == 1
+
+
+def write_stating(path: Path, recording: Recording, key: str, stated: object) -> None:
+    """Write a file whose environment states something that no source of ours does."""
+    if path.suffix == ".gpurec":
+        Step(RecordingSource(recording.restated(environment={**recording.environment, key: stated}))).save(path)
+        return
+    step = Step(RecordingSource(recording))
+    if path.suffix == ".pb":
+        about = step.run_metadata.provenance
+        about.environment[key] = json.dumps(stated)
+        about.json_environment.append(key)
+        step.save(path)
+        return
+    step.save(path)
+    trace = json.loads(path.read_text())
+    trace["otherData"]["environment"][key] = json.dumps(stated)
+    trace["otherData"]["json_environment"].append(key)
+    path.write_text(json.dumps(trace))
 
 
 @pytest.mark.parametrize("suffix", ["pb", "pbtxt"])
