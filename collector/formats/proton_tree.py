@@ -101,7 +101,7 @@ class _Tree:
             self.depth = max(self.depth, depth)
             name = self._name(node.get("frame"))
             path = around if node is root and name == "ROOT" else (*around, name)
-            self._add_node(path, node.get("metrics"))
+            self._add_node(path or (name,), node.get("metrics"))
             children = node.get("children", [])
             if not isinstance(children, list):
                 self.unread["children that are no lists"] += 1

@@ -27,6 +27,7 @@ constexpr const char* kRangesSeen = "capture_ranges_seen";
 constexpr const char* kRangesRecorded = "capture_ranges_recorded";
 constexpr int64_t kLongestSettling = 5'000 * kMillisecond;  // of the work of a range that has ended
 constexpr int64_t kIdleWait = 100 * kMillisecond;        // CUPTI may deliver buffers shortly after a flush has returned
+constexpr int64_t kDeliveryWait = 500 * kMillisecond;    // the same of finished work: its buffers come, if late
 constexpr int64_t kUnfinishedWait = 500 * kMillisecond;  // for work that is running when the journal is cut
 constexpr int64_t kLongestPause = 5 * kMillisecond;      // between two flushes, of which each fills a buffer
 // Of a session with a journal. CUPTI keeps a buffer as long as a record in it is unfinished, so that of a GPU that
@@ -360,7 +361,7 @@ void Session::roll_back() {
   is_paused_.store(false, std::memory_order_relaxed);
   subscription_.disable();
   // Otherwise these records would come back in the next session, with names that are unknown there.
-  if (has_recorded) flush_rest(clock_ns(CLOCK_MONOTONIC) + kIdleWait);
+  if (has_recorded) flush_rest(clock_ns(CLOCK_MONOTONIC) + kIdleWait, kIdleWait);
   accepting_.store(false, std::memory_order_release);
   subscription_.close();
   decode_thread_.stop();
@@ -454,7 +455,7 @@ void Session::flush(uint32_t forced, int64_t deadline_ns, int64_t patience_ns, C
 }
 
 // A forced flush also ends the records of unfinished work of other subscribers, who get no other record of it.
-void Session::flush_rest(int64_t deadline_ns) {
+void Session::flush_rest(int64_t deadline_ns, int64_t patience_ns) {
   const auto count_missing = [pool = pools_.current(), session = number_.load(std::memory_order_relaxed)] {
     return pool->outstanding(session);
   };
@@ -462,7 +463,7 @@ void Session::flush_rest(int64_t deadline_ns) {
     flush(0, deadline_ns, kIdleWait, count_missing);
     if (count_missing() == 0) return;
   }
-  flush(1, deadline_ns, kIdleWait, count_missing);
+  flush(1, deadline_ns, patience_ns, count_missing);
 }
 
 std::optional<Capture> Session::stop(bool synchronize, int64_t timeout_ns, Holder holder) {
@@ -483,7 +484,7 @@ std::optional<Capture> Session::stop(bool synchronize, int64_t timeout_ns, Holde
   // First the records of finished work; then, with all kinds disabled, all others.
   library().cupti().ActivityFlushAll(0);
   subscription_.disable();
-  flush_rest(deadline);
+  flush_rest(deadline, are_done ? kDeliveryWait : kIdleWait);
   flusher_.count_dropped(library());
   accepting_.store(false, std::memory_order_release);
   is_paused_.store(false, std::memory_order_relaxed);
@@ -571,7 +572,7 @@ std::optional<JournalMark> Session::mark(Completeness wanted, bool synchronize, 
   }
   // A step of the program does not wait for work that it did not wait for itself.
   if (wanted == Completeness::kRunning) {
-    flush_rest(deadline);
+    flush_rest(deadline, kIdleWait);
   } else {
     const auto is_out = [pool](const HeldBuffer& buffer) { return pool->is_out(buffer); };
     flush(0, deadline, wanted == Completeness::kCut ? kUnfinishedWait : kIdleWait,

@@ -236,7 +236,7 @@ class Session {
   template <typename CountMissing>
   void flush(uint32_t forced, int64_t deadline_ns, int64_t patience_ns, CountMissing count_missing) REQUIRES(control_);
   // The same for all buffers, also those with unfinished records.
-  void flush_rest(int64_t deadline_ns) REQUIRES(control_);
+  void flush_rest(int64_t deadline_ns, int64_t patience_ns) REQUIRES(control_);
   void push(ThreadAnnotations& thread, Owner owner, const Place& place, uint32_t details_id,
             const RangeTexts* range = nullptr);
   // `suspends`: the ranges inside the entry name nothing until its block goes on.

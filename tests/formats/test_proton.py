@@ -60,6 +60,19 @@ def model(write):
     )
 
 
+def test_figures_at_the_root_are_those_of_a_kernel_of_its_name(tmp_path):
+    root = {**ROOT, "metrics": {"count": 2, "time (ns)": 30, "device_id": "0", "device_type": "CUDA"}}
+    path = tmp_path / "x.hatchet"
+    path.write_text(json.dumps([{**root, "children": [node("gemm", ns=3000, count=1)]}, {"CUDA": {}}]))
+    step = load(path)
+    assert [row.path for row in step.sums.rows] == [("ROOT",), ("gemm",)]
+    for by in ("name", "op"):
+        found = analysis.kernels(step, by=by)
+        assert found["name"].tolist() == ["gemm", "ROOT"]
+        assert found["total_ns"].tolist() == [3000, 30]
+    assert analysis.ops(step).totals
+
+
 @pytest.mark.parametrize("name", RECORDED)
 def test_recorded_profiles_hold_the_figures_that_were_counted(recording, name):
     path, truth = recording(name)
