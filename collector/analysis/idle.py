@@ -133,7 +133,7 @@ def idle(steps: Asked, *, window: str = "step", kernel_gap_ns: int = KERNEL_GAP_
         for device, own_window, gaps in _devices(recording, window, kernel_gap_ns):
             windows.append(own_window)
             devices.append(device)
-            length = int(gaps.ends.sum() - gaps.starts.sum())
+            length = int((gaps.ends - gaps.starts).sum())
             rows.append((device, own_window.length_ns, length, len(gaps.starts), *gaps.times.sum(axis=1).tolist()))
         return Part(rows, windows, activities_of(recording, [{"device_id": device} for device in devices]))
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from collector.errors import InvalidFileError, UnknownFormatError
 from collector.files.atomic_files import expanded
-from collector.formats.file_content import first_letter
+from collector.formats.file_content import begins_as_json, first_letter
 from collector.formats.file_format import Format, Writable
 from collector.formats.foreign_files import foreign_kind, recipe_kind, report_kind
 from collector.formats.step import Step, TracedStep
@@ -121,7 +121,9 @@ def is_likely(content: FileContent) -> bool:
 
 
 def _possible(head: bytes) -> list[Format]:
-    return [each for each in readable() if each.begins is not None and each.begins(head)]
+    """The formats that begin with these bytes; those of JSON last, because an XSpace may begin so as well."""
+    possible = [each for each in readable() if each.begins is not None and each.begins(head)]
+    return sorted(possible, key=lambda each: each.begins is begins_as_json)
 
 
 def _without_signature() -> Format:

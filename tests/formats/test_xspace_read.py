@@ -398,3 +398,16 @@ def test_threads_of_two_hosts_are_not_one_thread(write):
         "d": 1,
     }
     assert sorted(annotation_paths(step.recording)[0]) == ["a", "a/b", "c", "c/d"]
+
+
+@pytest.mark.parametrize("beginning", [b"\n[", b"\n{"])
+def test_a_profile_whose_first_plane_has_the_length_of_a_bracket_is_no_json(write, beginning):
+    first = XPlane(id=1, name="/device:GPU:0")
+    first.lines.add(name="x")
+    first.lines[0].name += "x" * (beginning[1] - first.ByteSize())
+    path = write(first, plane("/host:CPU", ("python", [("step", 10**9, 10**9, {})])))
+    assert path.read_bytes().startswith(beginning)
+    assert collector.load(path).recording.annotations.names() == ["step"]
+    packed = path.with_name("packed.xplane.pb.gz")
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert collector.load(packed).recording.annotations.names() == ["step"]
