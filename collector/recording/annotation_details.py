@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from collector.text.surrogates import without_surrogates
@@ -40,7 +41,7 @@ class Argument(NamedTuple):
     def from_fields(cls, fields: Iterable[Any]) -> Argument:
         """The inverse of ``tuple()``; also accepts the result of a trip through JSON."""
         shape, dtype, value = fields
-        sizes = tuple(tuple(map(int, each)) if isinstance(each, (list, tuple)) else int(each) for each in shape)
+        sizes = tuple(tuple(map(index, each)) if isinstance(each, (list, tuple)) else index(each) for each in shape)
         return cls(sizes, str(dtype), str(value))  # type: ignore[arg-type]  # sizes or shapes, never both
 
 
@@ -74,9 +75,9 @@ class Details(NamedTuple):
     def from_fields(cls, fields: Iterable[Any]) -> Details:
         """The inverse of ``tuple()``; also accepts the result of a trip through JSON."""
         flops, num_bytes, op, inputs, stack, *more = fields  # files of older versions have no arguments
-        frames = tuple(Frame(str(file), int(line), str(name), int(first)) for file, line, name, first in stack)
+        frames = tuple(Frame(str(file), index(line), str(name), index(first)) for file, line, name, first in stack)
         arguments = tuple(Argument.from_fields(each) for each in (more[0] if more else ()))
-        return cls(int(flops), int(num_bytes), str(op), tuple(map(str, inputs)), frames, arguments)
+        return cls(index(flops), index(num_bytes), str(op), tuple(map(str, inputs)), frames, arguments)
 
     def continued(self) -> Details:
         """The same details without the numbers that must not count again when the annotation continues."""

@@ -41,6 +41,11 @@ class Packing:
     jumps: bool = False
     """Rows whose difference takes more bytes than the others' are listed apart."""
 
+    def __post_init__(self) -> None:
+        """Raise ValueError for a number that is none, as files may state."""
+        if any(type(number) is not int for number in (self.rows, self.value or 0, self.base)):
+            raise ValueError("a column whose packing is not stated in whole numbers")
+
     @property
     def dtype(self) -> np.dtype[Any]:
         """The column's type. Raises ValueError for all but integers."""

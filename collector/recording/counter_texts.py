@@ -6,6 +6,8 @@ import json
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from collector.text.json_int64 import json_int64
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -47,7 +49,7 @@ def series_in(texts: Mapping[str, str]) -> tuple[list[SampledSeries], int]:
 
 def _series_of(text: str) -> _Series | None:
     try:
-        device, name, unit, distances, values = json.loads(text)
+        device, name, unit, distances, values = json_int64(text)
     except (ValueError, TypeError, RecursionError):
         return None
     if not (isinstance(name, str) and isinstance(unit, str) and _are_numbers([device], _DEVICES) and device >= 0):

@@ -44,6 +44,7 @@ from collector.recording.recording import Recording
 from collector.recording.row_arguments import ArgumentColumn, RowArguments
 from collector.recording.schema import LATER_COLUMNS, LATER_TABLES, SCHEMA
 from collector.recording.step_origin import NO_ORIGIN, StepOrigin
+from collector.text.json_int64 import json_int64
 
 if TYPE_CHECKING:
     import os
@@ -233,7 +234,7 @@ class _Members(NamedTuple):
 
 def _of_members(members: _Members) -> RecordedStep:
     """The recording in an archive's members; tables of which a cut file lacks columns are empty and counted."""
-    meta = json.loads(members.content("meta.json"))
+    meta = json_int64(members.content("meta.json"))
     if not isinstance(meta, dict) or meta.get("format") != FORMAT:
         raise InvalidFileError(f"{members.path}: not a recording")
     if not (isinstance(meta.get("version"), int) and 1 <= meta["version"] <= VERSION):
@@ -243,16 +244,27 @@ def _of_members(members: _Members) -> RecordedStep:
         )
     tables, num_lost = _plain_tables(members, meta) if meta["version"] == 1 else _packed_tables(members, meta)
     meta.setdefault("details", [])  # files of older versions have none
+    _check_types(meta)
     capture = {"tables": tables, **{key: meta[key] for key in _META_KEYS}}
     if num_lost:
         meta["counters"]["tables_cut_off"] = num_lost
     elif "launch_figures" in meta:
-        capture["launch_figures"] = {name: int(meta["launch_figures"].get(name, 0)) for name in LAUNCH_FIGURES}
+        capture["launch_figures"] = {name: meta["launch_figures"].get(name, 0) for name in LAUNCH_FIGURES}
     if arguments := _arguments(members, meta):
         capture["arguments"] = RowArguments(lambda: arguments)
     stated = meta.get("step", {})
     recording = Recording.from_capture(capture)  # type: ignore[arg-type]
     return RecordedStep(recording, str(stated.get("device_prefix", "")), StepOrigin.from_dict(stated))
+
+
+def _check_types(meta: dict[str, Any]) -> None:
+    """Raise ValueError for values that `collector.recording.recording.Recording` would take for what they are not."""
+    if not all(type(text) is str for text in meta["strings"]):
+        raise ValueError("a text is none")
+    for key in ("counters", "clock", "launch_figures"):
+        for name, figure in meta.get(key, {}).items():
+            if type(figure) is not int:
+                raise ValueError(f"{key}: {name} is no whole number")
 
 
 def _arguments(members: _Members, meta: dict[str, Any]) -> dict[str, dict[str, ArgumentColumn]]:

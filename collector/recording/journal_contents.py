@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import json
 import struct
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -27,6 +26,7 @@ from collector.recording.journal_frames import (
 from collector.recording.ledger import BROKE_OFF
 from collector.recording.numbered_texts import NumberedTexts
 from collector.recording.schema import ACTIVITY_TABLES
+from collector.text.json_int64 import json_int64
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping
@@ -228,7 +228,7 @@ class JournalContents:
         return lambda: self.annotation_ends.extend(found)
 
     def _read_details(self, reader: BlockReader, count: int) -> Callable[[], object]:
-        found = [json.loads(reader.text()) for _ in range(count)]
+        found = [json_int64(reader.text()) for _ in range(count)]
         return lambda: self.details.extend(found)
 
     def _read_rows(self, reader: BlockReader, count: int) -> Callable[[], object]:

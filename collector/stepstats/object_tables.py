@@ -6,7 +6,6 @@ activities.
 
 from __future__ import annotations
 
-import json
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -17,6 +16,7 @@ from collector.protos import Capture, RunMetadata
 from collector.recording.schema import ACTIVITY_KINDS, SCHEMA
 from collector.recording.text_columns import text_column
 from collector.stepstats.wire import fields_of
+from collector.text.json_int64 import json_int64
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -87,7 +87,7 @@ def _parsed(text: bytes, strings: Sequence[str], clock: bytes) -> dict[str, list
     from collector.recording.recording import Clock  # not before: it needs numpy, and formats are listed without it
 
     try:
-        tables = json.loads(text)
+        tables = json_int64(text)
         times = Capture.Clock.FromString(clock)
         offset_ns = Clock(*(getattr(times, item.name) for item in fields(Clock))).offset_ns
         kept = tables.get(NUM_KEPT, {})

@@ -1,0 +1,23 @@
+"""JSON in files, whose whole numbers are those that columns and messages hold."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+
+def json_int64(text: str | bytes) -> Any:
+    """The value of a JSON text.
+
+    Raises:
+        ValueError: it is none, or a whole number in it has more than 64 bits.
+        RecursionError: it is nested too deeply.
+    """
+    return json.loads(text, parse_int=_int64)
+
+
+def _int64(digits: str) -> int:
+    number = int(digits)
+    if not -(1 << 63) <= number < 1 << 63:
+        raise ValueError(f"the number {digits} has more than 64 bits")
+    return number
