@@ -16,7 +16,7 @@ from collector.recording.schema import SCHEMA, Tables
 from collector.recording.table import Table
 from collector.recording.text_columns import text_column
 from collector.runtime.optional_packages import optional_package
-from collector.text.json_int64 import json_int64
+from collector.text.json_64_bit import json_64_bit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,7 +70,7 @@ def recording_of(read: Callable[[str], pa.Table]) -> Recording:
         ledger,
         counters,
         json.loads(step["environment"]),
-        [Details.from_fields(json_int64(text)) for text in details],
+        [Details.from_fields(json_64_bit(text)) for text in details],
         RowArguments(lambda: _arguments(read(ARGS.name))),
         _apart(read(STEP_ROWS)),
     )

@@ -17,6 +17,13 @@ _LARGEST = 2**63 - 1
 """The largest number that TensorFlow's messages can hold."""
 
 
+def _number(value: Any) -> int:
+    number = index(value)
+    if abs(number) > _LARGEST:
+        raise ValueError(f"{number} is too large for the details of an annotation")
+    return number
+
+
 class Frame(NamedTuple):
     """One frame of a Python stack."""
 
@@ -41,7 +48,7 @@ class Argument(NamedTuple):
     def from_fields(cls, fields: Iterable[Any]) -> Argument:
         """The inverse of ``tuple()``; also accepts the result of a trip through JSON."""
         shape, dtype, value = fields
-        sizes = tuple(tuple(map(index, each)) if isinstance(each, (list, tuple)) else index(each) for each in shape)
+        sizes = tuple(tuple(map(_number, each)) if isinstance(each, (list, tuple)) else _number(each) for each in shape)
         return cls(sizes, str(dtype), str(value))  # type: ignore[arg-type]  # sizes or shapes, never both
 
 
@@ -75,9 +82,9 @@ class Details(NamedTuple):
     def from_fields(cls, fields: Iterable[Any]) -> Details:
         """The inverse of ``tuple()``; also accepts the result of a trip through JSON."""
         flops, num_bytes, op, inputs, stack, *more = fields  # files of older versions have no arguments
-        frames = tuple(Frame(str(file), index(line), str(name), index(first)) for file, line, name, first in stack)
+        frames = tuple(Frame(str(file), _number(line), str(name), _number(first)) for file, line, name, first in stack)
         arguments = tuple(Argument.from_fields(each) for each in (more[0] if more else ()))
-        return cls(index(flops), index(num_bytes), str(op), tuple(map(str, inputs)), frames, arguments)
+        return cls(_number(flops), _number(num_bytes), str(op), tuple(map(str, inputs)), frames, arguments)
 
     def continued(self) -> Details:
         """The same details without the numbers that must not count again when the annotation continues."""

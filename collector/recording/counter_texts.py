@@ -6,7 +6,7 @@ import json
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from collector.text.json_int64 import json_int64
+from collector.text.json_64_bit import json_64_bit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -49,7 +49,7 @@ def series_in(texts: Mapping[str, str]) -> tuple[list[SampledSeries], int]:
 
 def _series_of(text: str) -> _Series | None:
     try:
-        device, name, unit, distances, values = json_int64(text)
+        device, name, unit, distances, values = json_64_bit(text)
     except (ValueError, TypeError, RecursionError):
         return None
     if not (isinstance(name, str) and isinstance(unit, str) and _are_numbers([device], _DEVICES) and device >= 0):

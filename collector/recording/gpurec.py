@@ -44,7 +44,7 @@ from collector.recording.recording import Recording
 from collector.recording.row_arguments import ArgumentColumn, RowArguments
 from collector.recording.schema import LATER_COLUMNS, LATER_TABLES, SCHEMA
 from collector.recording.step_origin import NO_ORIGIN, StepOrigin
-from collector.text.json_int64 import json_int64
+from collector.text.json_64_bit import json_64_bit
 
 if TYPE_CHECKING:
     import os
@@ -81,6 +81,7 @@ _MEMBER_HEAD = struct.Struct("<8xH4xIIIHH")
 _NPY = b"\x93NUMPY\1\0"
 _NPY_HEAD = struct.Struct("<8sH")
 """The signature of an npy file of version 1, followed by the size of the rest of its header."""
+_LARGEST_FIGURE = (1 << 63) - 1
 _META_KEYS = ("strings", "counters", "clock", "environment", "details")
 
 
@@ -234,7 +235,7 @@ class _Members(NamedTuple):
 
 def _of_members(members: _Members) -> RecordedStep:
     """The recording in an archive's members; tables of which a cut file lacks columns are empty and counted."""
-    meta = json_int64(members.content("meta.json"))
+    meta = json_64_bit(members.content("meta.json"))
     if not isinstance(meta, dict) or meta.get("format") != FORMAT:
         raise InvalidFileError(f"{members.path}: not a recording")
     if not (isinstance(meta.get("version"), int) and 1 <= meta["version"] <= VERSION):
@@ -263,8 +264,8 @@ def _check_types(meta: dict[str, Any]) -> None:
         raise ValueError("a text is none")
     for key in ("counters", "clock", "launch_figures"):
         for name, figure in meta.get(key, {}).items():
-            if type(figure) is not int:
-                raise ValueError(f"{key}: {name} is no whole number")
+            if type(figure) is not int or figure > _LARGEST_FIGURE:
+                raise ValueError(f"{key}: {name} is no possible whole number")
 
 
 def _arguments(members: _Members, meta: dict[str, Any]) -> dict[str, dict[str, ArgumentColumn]]:

@@ -26,7 +26,7 @@ from collector.recording.journal_frames import (
 from collector.recording.ledger import BROKE_OFF
 from collector.recording.numbered_texts import NumberedTexts
 from collector.recording.schema import ACTIVITY_TABLES
-from collector.text.json_int64 import json_int64
+from collector.text.json_64_bit import json_64_bit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping
@@ -228,7 +228,7 @@ class JournalContents:
         return lambda: self.annotation_ends.extend(found)
 
     def _read_details(self, reader: BlockReader, count: int) -> Callable[[], object]:
-        found = [json_int64(reader.text()) for _ in range(count)]
+        found = [json_64_bit(reader.text()) for _ in range(count)]
         return lambda: self.details.extend(found)
 
     def _read_rows(self, reader: BlockReader, count: int) -> Callable[[], object]:

@@ -16,7 +16,7 @@ from collector.protos import Capture, RunMetadata
 from collector.recording.schema import ACTIVITY_KINDS, SCHEMA
 from collector.recording.text_columns import text_column
 from collector.stepstats.wire import fields_of
-from collector.text.json_int64 import json_int64
+from collector.text.json_64_bit import json_64_bit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -87,7 +87,7 @@ def _parsed(text: bytes, strings: Sequence[str], clock: bytes) -> dict[str, list
     from collector.recording.recording import Clock  # not before: it needs numpy, and formats are listed without it
 
     try:
-        tables = json_int64(text)
+        tables = json_64_bit(text)
         times = Capture.Clock.FromString(clock)
         offset_ns = Clock(*(getattr(times, item.name) for item in fields(Clock))).offset_ns
         kept = tables.get(NUM_KEPT, {})

@@ -17,7 +17,7 @@ from collector.runtime.extension import convert_extension
 from collector.stepstats.environment_texts import environment_of
 from collector.stepstats.typed_columns import field_of, kind_of
 from collector.stepstats.wire import fields_of, is_run_metadata, provenance_of
-from collector.text.json_int64 import json_int64
+from collector.text.json_64_bit import json_64_bit
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -98,7 +98,7 @@ def read_recording(data: bytes | bytearray | memoryview, tables: Collection[str]
             "environment": environment_of(
                 provenance.environment, {*provenance.json_environment, *capture.json_environment}
             ),
-            "details": json_int64(capture.details) if capture.details else [],
+            "details": json_64_bit(capture.details) if capture.details else [],
         }
         if provenance.ledger.keys() >= set(LAUNCH_FIGURES):  # rows of a part, or of a drawn trace, do not tell them
             given["launch_figures"] = {name: provenance.ledger[name] for name in LAUNCH_FIGURES}
@@ -116,7 +116,7 @@ def _no_rows(table: str) -> dict[str, np.ndarray[Any, np.dtype[Any]]]:
 
 def _other_tables(capture: Capture) -> dict[str, dict[str, np.ndarray[Any, np.dtype[Any]]]]:
     """The tables whose rows are not activities."""
-    tables = json_int64(capture.other_tables) if capture.other_tables else {}
+    tables = json_64_bit(capture.other_tables) if capture.other_tables else {}
     return {
         name: {
             column: np.array(tables.get(name, {}).get(column, []), dtype)

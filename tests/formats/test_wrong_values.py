@@ -193,11 +193,13 @@ def test_wrong_values_in_messages(recording, tmp_path, suffix, seed):
     ("place", "value", "reason"),
     [
         (("strings", 0), 5, "a text is none"),
-        (("counters", "callback_calls"), 1.5, "counters: callback_calls is no whole number"),
+        (("counters", "callback_calls"), 1.5, "counters: callback_calls is no possible whole number"),
         (("counters", "callback_calls"), 10**30, f"the number {10**30} has more than 64 bits"),
-        (("clock", "cupti_start_ns"), 1e300, "clock: cupti_start_ns is no whole number"),
-        (("launch_figures", "launches_seen"), "5", "launch_figures: launches_seen is no whole number"),
+        (("clock", "cupti_start_ns"), 1e300, "clock: cupti_start_ns is no possible whole number"),
+        (("launch_figures", "launches_seen"), "5", "launch_figures: launches_seen is no possible whole number"),
         (("columns", "kernels", "start_ns", "base"), 1.5, "a column whose packing is not stated in whole numbers"),
+        (("counters", "callback_calls"), 2**63, "counters: callback_calls is no possible whole number"),
+        (("details", 0, 0), 2**63, f"{2**63} is too large for the details of an annotation"),
         (("details", 0, 0), 0.5, "'float' object cannot be interpreted as an integer"),
     ],
 )

@@ -6,18 +6,18 @@ import json
 from typing import Any
 
 
-def json_int64(text: str | bytes) -> Any:
+def json_64_bit(text: str | bytes) -> Any:
     """The value of a JSON text.
 
     Raises:
         ValueError: it is none, or a whole number in it has more than 64 bits.
         RecursionError: it is nested too deeply.
     """
-    return json.loads(text, parse_int=_int64)
+    return json.loads(text, parse_int=_64_bit)
 
 
-def _int64(digits: str) -> int:
+def _64_bit(digits: str) -> int:
     number = int(digits)
-    if not -(1 << 63) <= number < 1 << 63:
+    if not -(1 << 63) <= number < 1 << 64:
         raise ValueError(f"the number {digits} has more than 64 bits")
     return number
