@@ -195,16 +195,22 @@ class CollectorTrace(StepSource):
 
     def _by_prefix(self, rows: Numbers) -> Iterator[tuple[str | None, Numbers]]:
         """The slices on devices with the same prefix, which is None of those that show when steps were."""
-        prefixes = [
+        prefixes, number_of_track = self._prefixes_of_tracks
+        order, bounds = grouped_rows(number_of_track[self._found.track_numbers(rows)], len(prefixes))
+        for prefix, own in zip(prefixes, np.split(rows[order], bounds[1:-1]), strict=True):
+            if len(own):
+                yield prefix, own
+
+    @cached_property
+    def _prefixes_of_tracks(self) -> tuple[list[str | None], Numbers]:
+        """The different prefixes, and the place of each track's among them."""
+        numbers: dict[str | None, int] = {}
+        of_tracks = [
             None if place is None or _STEPS.match(place.device) else split_prefix(place.device)[0]
             for place in self._places
         ]
-        different = list(dict.fromkeys(prefixes))
-        numbers = np.array([different.index(prefix) for prefix in prefixes], np.int64)
-        order, bounds = grouped_rows(numbers[self._found.track_numbers(rows)], len(different))
-        for prefix, own in zip(different, np.split(rows[order], bounds[1:-1]), strict=True):
-            if len(own):
-                yield prefix, own
+        places = [numbers.setdefault(prefix, len(numbers)) for prefix in of_tracks]
+        return list(numbers), np.array(places, np.int64)
 
     def _step_stats(self, rows: Numbers) -> StepStats:
         """The StepStats of some of the slices."""
