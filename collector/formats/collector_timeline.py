@@ -171,6 +171,7 @@ class CollectorTrace(StepSource):
         """See `StepSource`."""
         steps, without_columns = self._serialized_steps()
         metadata = RunMetadata.FromString(as_run_metadata(steps))
+        metadata.step_stats.SetInParent()  # a file without bytes is none
         if self._provenance.ByteSize():
             metadata.provenance.CopyFrom(self._provenance)
         _state_without_columns(metadata, without_columns)
@@ -195,6 +196,8 @@ class CollectorTrace(StepSource):
 
     def _by_prefix(self, rows: Numbers) -> Iterator[tuple[str | None, Numbers]]:
         """The slices on devices with the same prefix, which is None of those that show when steps were."""
+        if not len(rows):  # there may be no track either
+            return
         prefixes, number_of_track = self._prefixes_of_tracks
         order, bounds = grouped_rows(number_of_track[self._found.track_numbers(rows)], len(prefixes))
         for prefix, own in zip(prefixes, np.split(rows[order], bounds[1:-1]), strict=True):

@@ -9,6 +9,7 @@ from captures import START_NS
 
 from collector.analysis.questions import QUESTIONS
 from collector.formats.loading import load
+from collector.protos import DeviceStepStats, StepStats
 from collector.timeline.drawing import chrome_trace
 
 BASE_NS = 1_700_000_000_000_000_000
@@ -181,3 +182,11 @@ def test_slices_of_negative_length_are_stated(timeline, tmp_path):
         assert len(step.kernels) == 1
         assert step.recording.ledger.invalid_timestamps == 2
     assert stating.ledger.early == 1
+
+
+def test_a_trace_without_slices_becomes_a_message_that_is_read_again(tmp_path):
+    path = tmp_path / "empty.json"
+    path.write_text(chrome_trace(StepStats(dev_stats=[DeviceStepStats(device="/gpu:0/stream:7")])))
+    step = load(path)
+    step.save(tmp_path / "empty.pb")
+    assert load(tmp_path / "empty.pb").step_stats == step.step_stats
