@@ -28,11 +28,11 @@ from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, Step
 from collector.recording.distinct import grouped_rows
 from collector.recording.ledger import LAUNCH_FIGURES
 from collector.recording.schema import SCHEMA
+from collector.recording.stream_devices import stated_by_number
 from collector.recording.text_columns import text_column
 from collector.stepstats.device_prefixes import device_in_process, split_prefix, task_numbers
-from collector.stepstats.environment_texts import environment_of
 from collector.stepstats.stated_window import in_window, window_of
-from collector.stepstats.wire import as_run_metadata
+from collector.stepstats.wire import as_run_metadata, run_metadata_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -117,7 +117,7 @@ class CollectorTrace(StepSource):
         """The different prefixes of devices; an empty one of devices that have none."""
         return list(dict.fromkeys(split_prefix(place.device)[0] for place in self._used_places())) or [""]
 
-    @property
+    @cached_property
     def has_more_columns(self) -> bool:  # type: ignore[override]  # a constant of other sources
         """See `StepSource`."""
         return any(stated.is_recorded for *_, stated in self._processes())
@@ -170,8 +170,7 @@ class CollectorTrace(StepSource):
     def message(self) -> RunMetadata:
         """See `StepSource`."""
         steps, without_columns = self._serialized_steps()
-        metadata = RunMetadata.FromString(as_run_metadata(steps))
-        metadata.step_stats.SetInParent()  # a file without bytes is none
+        metadata = run_metadata_of(steps, is_run_metadata=False)
         if self._provenance.ByteSize():
             metadata.provenance.CopyFrom(self._provenance)
         _state_without_columns(metadata, without_columns)
@@ -335,12 +334,9 @@ def _add_objects(built: CaptureBuilder, drawn: TimelineColumns, objects: Mapping
         built.add(table, **columns)
 
 
-def _by_thread(given: Any) -> dict[str, str]:
+def _by_thread(given: Any) -> dict[int, str]:
     """Texts by the numbers of threads, which older traces have as JSON; empty where it is none."""
-    names = environment_of({"": given}, [""])[""] if isinstance(given, str) else given
-    if not isinstance(names, dict):
-        return {}
-    return {thread: text(name) for thread, name in names.items() if re.fullmatch(r"[0-9]{1,10}", thread)}
+    return {thread: text(name) for thread, name in stated_by_number(given).items() if thread < 1 << 32}
 
 
 def _places(found: ChromeEvents) -> list[Place | None]:

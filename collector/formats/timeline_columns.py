@@ -83,7 +83,7 @@ class TimelineColumns:
         base_ns: int,
         rows: Numbers,
         places: Sequence[Place | None],
-        thread_names: Mapping[str, str],
+        thread_names: Mapping[int, str],
         contexts: Mapping[int, int],
         *,
         is_profile: bool,
@@ -111,7 +111,7 @@ class TimelineColumns:
         gpus = {stream["gpu"] for stream in self._streams.values()}
         # Where no stream of a GPU is drawn, its copies are drawn under ``memcpy`` alone.
         self._streams |= {track: each for track, each in copies.items() if each["gpu"] not in gpus}
-        self._threads = {name: int(thread) for thread, name in thread_names.items()}
+        self._threads = {name: thread for thread, name in thread_names.items()}
         self.thread_names: dict[int, str] = {}
         """Thread id -> its name, of the threads with rows in tables."""
         self._side = SideRows(found)

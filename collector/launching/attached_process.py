@@ -167,7 +167,7 @@ class AttachedProcess:
             return "does not exist"
         except PermissionError:
             return "is of another user"
-        return "does not listen" if process_exists(self.process_id) else "has ended"
+        return "has ended" if ends_within(self.process_id, 0) else "does not listen"
 
 
 @dataclass(frozen=True)

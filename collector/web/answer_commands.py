@@ -17,7 +17,7 @@ _STEP_COLUMNS = ("run", "rank", "step")
 
 def answer_keys(question: str) -> dict[str, str]:
     """Key of each answer to a question -> what its rows are counted by; ``""`` where there is no choice."""
-    return {f"{question}/{by}" if by else question: by for by in QUESTIONS[question].by or ("",)}
+    return {f"{question}/{by}" if by else question: by for by in QUESTIONS[question].questions}
 
 
 def answer_options(by: str) -> dict[str, str]:

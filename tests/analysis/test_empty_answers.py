@@ -14,7 +14,7 @@ from collector.recording.capture import empty_capture
 from collector.recording.recording import Recording
 from collector.recording.schema import SCHEMA
 
-ASKED = [(name, by) for name, question in QUESTIONS.items() if not question.of_ranks for by in (question.by or ("",))]
+ASKED = [(name, by) for name, question in QUESTIONS.items() if not question.of_ranks for by in question.questions]
 NEVER_EMPTY = {"steps"}
 """Questions that have a row for every recording."""
 

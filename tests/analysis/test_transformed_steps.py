@@ -22,7 +22,7 @@ from collector.recording.schema import SCHEMA
 pytestmark = pytest.mark.slow
 
 ASKED = [
-    (name, by) for name, question in QUESTIONS.items() if not question.of_ranks for by in question.by or ("",)
+    (name, by) for name, question in QUESTIONS.items() if not question.of_ranks for by in question.questions
 ]  # fmt: skip
 NAMES = ("gemm", "void add<float>(float*, int)", "ncclDevKernel_AllReduce", "_Z3addIfEvPT_i")
 LENGTH_NS = 1_000_000

@@ -54,7 +54,7 @@ def printed(capsys, *arguments):
 ASKED = [
     pytest.param((name, by), id=f"{name}-{by}" if by else name)
     for name, question in QUESTIONS.items()
-    for by in question.by or ("",)
+    for by in question.questions
 ]
 
 

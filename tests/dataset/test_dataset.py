@@ -28,7 +28,7 @@ from collector.formats.step_sources import RecordingSource
 
 def answers(step):
     """Every answer about one step."""
-    asked = [(name, by) for name, each in QUESTIONS.items() if not each.of_ranks for by in each.by or ("",)]
+    asked = [(name, by) for name, each in QUESTIONS.items() if not each.of_ranks for by in each.questions]
     return {(name, by): QUESTIONS[name].ask(step, **({"by": by} if by else {})).to_json() for name, by in asked}
 
 

@@ -25,7 +25,7 @@ needs_goldens = pytest.mark.skipif(
     not STEPS, reason=f"TENSORFLOW'S GOLDEN STEPS ARE NOT HERE ({INPUTS}): set COLLECTOR_SHARED to have them tested"
 )
 ASKED = [
-    (name, by) for name, question in QUESTIONS.items() if not question.of_ranks for by in question.by or ("",)
+    (name, by) for name, question in QUESTIONS.items() if not question.of_ranks for by in question.questions
 ]  # fmt: skip
 OF_LABELS = ("kernels", "critical_path", "occupancy", "tensor_cores")
 """Questions about names, some of which in one file are so odd that TensorFlow takes the op for the kernel."""

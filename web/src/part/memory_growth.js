@@ -9,9 +9,9 @@ import { NO_ANNOTATION, pathsOf, pathWithin, stepsOf } from "./ops.js";
 
 const BEFORE = "(allocated before the recording)";
 
-/** @param {Asked} asked */
-function changesIn(asked) {
-  const { rows: { annotations, memory }, cut, answers } = asked;
+/** The marked steps of the part, or the part as a step without a name. @param {Asked} asked */
+function growingSteps(asked) {
+  const { rows: { annotations }, cut, answers } = asked;
   const paths = pathsOf(asked);
   const marked = stepsOf(asked, paths);
   const names = answers["annotation_times/name"]?.values[0] ?? [];
@@ -19,6 +19,13 @@ function changesIn(asked) {
     ? marked.map((row) => ({ name: String(names[annotations.code[row]]), start: annotations.start[row],
       end: annotations.start[row] + annotations.length[row] }))
     : [{ name: "", start: cut.part.start, end: cut.part.end + 1 }];
+  return { steps, paths, marked };
+}
+
+/** @param {Asked} asked */
+function changesIn(asked) {
+  const { memory } = asked.rows;
+  const { steps, paths, marked } = growingSteps(asked);
   const stepAt = (/** @type {number} */ time) => {
     const at = countWhile(steps, ({ start }) => start <= time) - 1;
     return at >= 0 && time < steps[at].end ? at : -1;
@@ -35,10 +42,10 @@ function changesIn(asked) {
 
 /** The steps of an answer that reach beyond the part. @param {Asked} asked @param {string} key of the answer */
 export function numCutSteps(asked, key) {
-  const { marks, steps } = changesIn(asked);
+  const { steps, marked } = growingSteps(asked);
   const { part } = asked.cut;
   const shown = key === "memory_growth/op" && steps.length > 1 ? steps.slice(1) : steps;
-  return marks.size ? shown.filter(({ start, end }) => start < part.start || end > part.end).length : 0;
+  return marked.length ? shown.filter(({ start, end }) => start < part.start || end > part.end).length : 0;
 }
 
 /** The largest amount held between two times, and the amount at the end; an amount holds from its time up to the next one.
