@@ -44,31 +44,40 @@ def why_empty(recordings: Sequence[Recording], tables: Sequence[str], otherwise:
     return why_missing(recordings, tables)
 
 
-def why_missing(recordings: Sequence[Recording], tables: Sequence[str]) -> str:
-    """One sentence that says why recordings, or parts of them, have no row of some tables."""
+def why_missing(recordings: Sequence[Recording], tables: Sequence[str], *, is_part: bool | None = None) -> str:
+    """One sentence that says why recordings, or parts of them, have no row of some tables.
+
+    Args:
+        recordings: all of them, or those that the parts were cut out of.
+        tables: the names of the tables.
+        is_part: whether parts of the recordings are meant; None: what the recordings themselves say.
+    """
+    if is_part is None:
+        is_part = any(each.is_part for each in recordings)
     words = [_ROWS[table] for table in tables]
     apart = sum(sum(each.counts_apart(table)) for each in recordings for table in tables)
     if apart:
         rows = listed(words, "or")
         return counted(f"The recording sets {{:,}} {rows} apart because of [its|their] times: see the ledger.", apart)
-    reason = _why_missing(recordings, tables, f"no {counted(listed(words, 'or'), 0)}")
+    reason = _why_missing(recordings, tables, f"no {counted(listed(words, 'or'), 0)}", is_part=is_part)
     if unknown := sum(map(_unknown_apart, recordings)):
         rows = counted("{:,} row[|s] set apart because of [its|their] times", unknown)
         reason += f", or they are among the {rows}, of which only the number is known: see the ledger"
     return f"{reason}."
 
 
-def _why_missing(recordings: Sequence[Recording], tables: Sequence[str], missing: str) -> str:
+def _why_missing(recordings: Sequence[Recording], tables: Sequence[str], missing: str, *, is_part: bool) -> str:
     """Why no row of some tables was recorded, without a full stop."""
+    whose = "This part of the" if is_part else "The"
     if not any(has_whole_paths(each) for each in recordings):
-        return f"The file has {missing}"
+        return f"{whose} file has {missing}"
     kinds = list(dict.fromkeys(each.option for each in RECORDS if each.table in tables))
     if not kinds:
-        return f"The recording has {missing}: the program made none"
+        return f"{whose} recording has {missing}: the program made none"
     if set(kinds) <= set(KINDS_ON_REQUEST):
-        return f"The recording has {missing}, which are recorded on request only (kind {listed(kinds)})"
+        return f"{whose} recording has {missing}, which are recorded on request only (kind {listed(kinds)})"
     left_out = counted("the kind[|s] {{}} [was|were] left out", len(kinds)).format(listed(kinds))
-    return f"The recording has {missing}: none happened, or {left_out}"
+    return f"{whose} recording has {missing}: none happened, or {left_out}"
 
 
 def _unknown_apart(recording: Recording) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question, question_by
+from collector.recording.capture_tables import ROWS_CUT
 from collector.recording.schema import Tables
 
 if TYPE_CHECKING:
@@ -35,8 +36,8 @@ QUESTIONS = {
     ),
     "figure": Question(
         "ledger",
-        "Every figure of the ledger that is not 0. Launches seen are the sum of launches matched, failed, captured and "
-        "without kernel.",
+        "Every figure of the ledger that is not 0, and of a part of a recording the number of rows left out "
+        "(rows_cut). Launches seen are the sum of launches matched, failed, captured and without kernel.",
         (
             Column("figure", "text", "Name of the figure."),
             Column("value", "number", "A count, or bytes or ns if the name says so."),
@@ -75,7 +76,7 @@ def _by_table(recording: Recording) -> Part:
 def _by_figure(recording: Recording) -> Part:
     own = recording.ledger
     lost = dict(own.explained_losses())
-    rows = [(name, value, lost.get(name, "")) for name, value in own.as_dict().items() if value]
+    rows = [(name, value, lost.get(name, "")) for name, value in own.as_dict().items() if value or name == ROWS_CUT]
     unread = dict(zip(sorted(own.unread), own.unread_lines(), strict=True))
     rows += [(f"unread: {what}", own.unread[what], line) for what, line in unread.items()]
     return Part(rows)

@@ -36,7 +36,7 @@ def part_notes(recording: Recording) -> dict[str, Any]:
             for key, question in asked.items()
         },
         "missing": {
-            ",".join(tables): why_missing([recording], tables)
+            ",".join(tables): why_missing([recording], tables, is_part=True)
             for tables in dict.fromkeys(question.tables for question in asked.values())
             if tables
         },

@@ -163,9 +163,23 @@ def test_a_part_knows_the_rows_that_its_recording_sets_apart(build, asked):
     build.environment["source"] = "native"
     recording = late_work(build).recording()
     part = recording.between(build.clock["cupti_start_ns"] + 5)
-    assert answers_about(part.between(build.clock["cupti_start_ns"] + 6), asked, "").notes == (
-        answers_about(recording, asked, "").notes
-    )
+    (of_part,) = answers_about(part.between(build.clock["cupti_start_ns"] + 6), asked, "").notes
+    (of_whole,) = answers_about(recording, asked, "").notes
+    assert of_part.replace("This part of the recording", "The recording") == of_whole
+
+
+@pytest.mark.parametrize("source", ["native", "profiler"])
+def test_a_part_without_rows_says_nothing_of_the_rest(build, source):
+    """Rows of the rest of the recording are neither missing nor left out."""
+    build.environment["source"] = source
+    recording = build.kernel("gemm", 10, 100).memcpy(500, 100).recording()
+    part = recording.between(build.clock["cupti_start_ns"] + 400)
+    whose, end = {
+        "native": ("recording", ": none happened, or the kind kernels was left out."),
+        "profiler": ("file", "."),
+    }[source]
+    assert answers_about(part, "kernels", "").notes == (f"This part of the {whose} has no kernels{end}",)
+    assert answers_about(recording, "kernels", "").notes == ()
 
 
 def test_the_command_says_it(build, tmp_path, capsys):

@@ -93,6 +93,15 @@ def test_nodes_of_graphs_and_names_alone_come_back(build, start_ns, tmp_path):
         assert set(Dataset(tmp_path / str(place)).table("annotations")["parent_id"].to_pylist()) == {None}
 
 
+def test_a_part_that_has_all_rows_comes_back_as_a_part(build, start_ns, tmp_path):
+    """The cost of tracing is that of the whole recording, and no part of the part's window."""
+    build.counters["decode_cpu_ns"] = 700
+    part = build.kernel("gemm", 10).recording().between(start_ns)
+    (step,) = write(tmp_path, part)
+    assert step.recording.is_part
+    assert answers(step) == answers(part)
+
+
 def test_ids_that_do_not_fit_a_signed_number_and_odd_names_come_back(build, tmp_path):
     odd = 'a "quoted"\nname\0 with \u2028 and \U0001f600'
     build.kernel(odd, 0, correlation_id=7, graph_id=2**32 - 1, graph_node_id=2**63 + 5)
