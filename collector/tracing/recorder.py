@@ -101,6 +101,8 @@ class Recorder:
         """Whether a CUDA error has lost a context."""
         self._has_all_in_dump = False
         """Whether all that was recorded before the recording broke off is in a dump."""
+        self._lacks_dump = False
+        """Whether the last dump that something else than the program asked for could not be made."""
         self._thread: threading.Thread | None = None
 
     @property
@@ -151,9 +153,12 @@ class Recorder:
                     check_writable(target)
                 return self._dump(target, reason, tell, running=running)
             except (CollectorError, OSError) as error:
-                cause = f"{self.folder}: {error.strerror}" if isinstance(error, OSError) else str(error)
-                tell(f"nothing is dumped: {cause}")
+                tell(self._no_dump(error))
                 return None
+
+    def _no_dump(self, error: CollectorError | OSError) -> str:
+        """The line about a dump that is not made."""
+        return f"nothing is dumped: {f'{self.folder}: {error.strerror}' if isinstance(error, OSError) else error}"
 
     def _can_dump(self, tell: Callable[[str], None]) -> bool:
         """Whether there is something to dump; `tell`s otherwise."""
@@ -203,8 +208,10 @@ class Recorder:
             return None
         self._automatic += 1
         # No warning: a program may turn warnings into errors, and a thread of ours must not change the filters of all.
+        self._lacks_dump = True
         with contextlib.suppress(Exception):
             dump = self._dump_or_tell(None, reason, _say, running=running)
+            self._lacks_dump = dump is None
             if dump is not None:
                 _say(f"{reason}: the last of what the GPU did is in {dump.path}")
             return dump
@@ -214,7 +221,7 @@ class Recorder:
         """End the recording; dumps are kept, the ring is deleted.
 
         If the recording broke off, as on a full disk, and no dump has been made since, the ring stays: one warning says
-        where it is.
+        where it is. It stays, too, if the last dump after an error or a hang could not be made.
         """
         if not self._has_ring:
             return
@@ -229,13 +236,16 @@ class Recorder:
             with session_slot.source_changes():
                 self._end_source(source)
             trouble = source.journal_trouble()
-            is_kept = bool(trouble) and not self._has_all_in_dump and self._ring.holds_records()
+            is_wanted = not self._has_all_in_dump if trouble else self._lacks_dump
+            is_kept = is_wanted and self._ring.holds_records()
             if not is_kept:
                 self._ring.remove()
         _running.pop("recorder", None)
         if trouble:
             place = f". Its records are in {self._ring.path}" if is_kept else ""
             warn_caller(f"the recorder can no longer write: {trouble}{place}")
+        elif is_kept:
+            warn_caller(f"no dump could be made of the recorder's records, which stay in {self._ring.path}")
 
     def __enter__(self) -> Recorder:
         return self
@@ -351,7 +361,13 @@ class Recorder:
         with self._dumping:
             if self._source is None or self._automatic >= _AUTOMATIC_DUMPS:
                 return
-            dump = self._dump(None, f"no GPU work ended for {seconds:g} s", _say, running=True)
+            try:
+                dump = self._dump(None, f"no GPU work ended for {seconds:g} s", _say, running=True)
+            except (CollectorError, OSError) as error:
+                self._lacks_dump = True
+                _say(f"no GPU work ended for {seconds:g} s although work was launched; {self._no_dump(error)}")
+                return
+            self._lacks_dump = False
             kernels = unended_kernels(dump.journal)
             if kernels is None:
                 self.dumps.remove(dump)

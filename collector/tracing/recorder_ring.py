@@ -160,10 +160,16 @@ class Ring:
             raise
 
     def holds_records(self) -> bool:
-        """Whether any segment has records."""
-        with contextlib.suppress(OSError):
+        """Whether any segment has records.
+
+        Segments that cannot be listed, as without a free file descriptor, may have some.
+        """
+        try:
             return any(holds_records(segment) for segment in segments_of(self.path))
-        return False
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
 
     def remove(self) -> None:
         """Delete the segments and their folder."""

@@ -30,7 +30,10 @@ constexpr size_t kBlockHead = 16;
 Journal::Journal(const std::string& path) : path_(path) {
   file_ = beyond_standard_files(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   is_ours_ = file_ >= 0;
-  if (!is_ours_) trouble_ = std::strerror(errno);
+  if (!is_ours_) {
+    lacks_descriptor_ = errno == EMFILE || errno == ENFILE;
+    trouble_ = std::strerror(errno);
+  }
   struct stat info{};
   if (is_ours_ && ::fstat(file_, &info) == 0) {
     device_ = info.st_dev;
@@ -43,14 +46,24 @@ Journal::Journal(const std::string& path) : path_(path) {
 Journal::~Journal() { close(); }  // NOLINT(bugprone-exception-escape)
 
 void Journal::close() {
+  free_spare();
   if (file_ >= 0 && is_still_open()) ::close(file_);
   file_ = -1;
 }
 
+void Journal::keep_spare() {
+  if (file_ >= 0 && spare_ < 0) spare_ = ::fcntl(file_, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+}
+
+void Journal::free_spare() {
+  if (spare_ >= 0 && is_of_file(spare_)) ::close(spare_);
+  spare_ = -1;
+}
+
 // Programs that become daemons close all descriptors, and the number of ours may be that of a file of theirs by now.
-bool Journal::is_still_open() const {
+bool Journal::is_of_file(int descriptor) const {
   struct stat info{};
-  return ::fstat(file_, &info) == 0 && info.st_dev == device_ && info.st_ino == inode_;
+  return ::fstat(descriptor, &info) == 0 && info.st_dev == device_ && info.st_ino == inode_;
 }
 
 bool Journal::open_again() {

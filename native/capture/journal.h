@@ -63,6 +63,13 @@ class Journal {
 
   const std::string& trouble() const { return trouble_; }
 
+  // Keeps a second descriptor, if there is a free one, whose number another file of ours can get in a program that has
+  // used up its descriptors; free_spare() gives the number back.
+  void keep_spare();
+  void free_spare();
+  // Whether the file could not be created because no descriptor was free.
+  bool lacks_descriptor() const { return lacks_descriptor_; }
+
   // The bytes written.
   uint64_t num_bytes() const { return num_bytes_; }
   // The rows written of each table, without those told again.
@@ -101,7 +108,9 @@ class Journal {
   void put_numbered_texts(const std::vector<NumberedText>& texts);
   void put_texts(const std::map<std::string, std::string>& texts);
   void put_numbers(const std::map<std::string, int64_t>& numbers);
-  bool is_still_open() const;
+  // Whether a descriptor of ours is still one of this file.
+  bool is_of_file(int descriptor) const;
+  bool is_still_open() const { return is_of_file(file_); }
   bool open_again();
   // Whether the file can be found by those who read it.
   bool is_in_its_folder() const;
@@ -124,6 +133,8 @@ class Journal {
   const cupti::Library* library_ = nullptr;
   std::string path_;
   int file_ = -1;
+  int spare_ = -1;
+  bool lacks_descriptor_ = false;
   bool is_ours_ = false;
   dev_t device_ = 0;  // of the file, with its inode: a program may close our descriptor and be given its number
   ino_t inode_ = 0;

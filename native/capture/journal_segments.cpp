@@ -53,6 +53,7 @@ std::string JournalSegments::name_of(uint32_t number) const {
 
 void JournalSegments::open(uint32_t number, std::unique_ptr<Journal> file) {
   file_ = std::move(file);
+  file_->keep_spare();
   opened_ns_ = clock_ns(CLOCK_MONOTONIC);
   number_.store(number, std::memory_order_release);
 }
@@ -134,14 +135,33 @@ void JournalSegments::cut_if_due(store::Store& store, AnnotationLog& annotations
   const bool is_full = limits_.segment_bytes != 0 && file_->num_bytes() - head_bytes_ >= limits_.segment_bytes;
   const bool is_old = limits_.segment_ns != 0 && clock_ns(CLOCK_MONOTONIC) - opened_ns_ >= limits_.segment_ns;
   if (is_full || (is_old && has_rows)) {
-    cut(store, annotations);
-  } else {
-    remove_old_segments();
+    if (std::unique_ptr<Journal> next = next_file(is_within_limits_of_all())) {
+      return cut_to(std::move(next), store, annotations, 0);
+    }
   }
+  remove_old_segments();
 }
 
 void JournalSegments::cut(store::Store& store, AnnotationLog& annotations, size_t num_held) {
   if (!limits_.has_segments() || !file_ || !trouble().empty()) return;
+  cut_to(next_file(false), store, annotations, num_held);
+}
+
+std::unique_ptr<Journal> JournalSegments::next_file(bool may_go_on) {
+  file_->free_spare();
+  auto next = std::make_unique<Journal>(name_of(segment_number() + 1));
+  if (!next->lacks_descriptor() || !may_go_on) return next;
+  file_->keep_spare();
+  return nullptr;
+}
+
+bool JournalSegments::is_within_limits_of_all() const {
+  const bool is_small = limits_.total_bytes == 0 || file_->num_bytes() < limits_.total_bytes;
+  return is_small && (limits_.total_ns == 0 || clock_ns(CLOCK_MONOTONIC) - opened_ns_ < limits_.total_ns);
+}
+
+void JournalSegments::cut_to(std::unique_ptr<Journal> next, store::Store& store, AnnotationLog& annotations,
+                             size_t num_held) {
   // A segment has the texts of its rows, and no others: the next one begins with a part of the session's texts.
   annotations.begin_part();
   write_changes(store, annotations, {});
@@ -158,7 +178,6 @@ void JournalSegments::cut(store::Store& store, AnnotationLog& annotations, size_
     numbers["clock.wall_stop_ns"] = now->wall_ns;
   }
   // Its file is there before this one says that it is followed by another: a reader sees if that could not be begun.
-  auto next = std::make_unique<Journal>(name_of(segment_number() + 1));
   if (!next->trouble().empty()) return give_up(next->trouble());
   file_->state({}, numbers);
   file_->close();

@@ -50,7 +50,8 @@ class JournalSegments {
   // States facts that were not known at the begin.
   void state(const std::map<std::string, std::string>& texts, const std::map<std::string, int64_t>& numbers);
 
-  // Begins a new segment if the present one has reached a limit; removes the segments beyond the limits.
+  // Begins a new segment if the present one has reached a limit; removes the segments beyond the limits. While the
+  // program has no free file descriptor the present segment goes on, as long as it alone is within the limits of all.
   void cut_if_due(store::Store& store, AnnotationLog& annotations);
   // Begins a new segment, if the journal has segments. `num_held`: of the buffers whose rows are in a later segment
   // although they are older, as far as it is known.
@@ -84,6 +85,10 @@ class JournalSegments {
   // Writes what happened to annotations since the last call, and the rows and texts that were added to the store.
   void write_changes(const store::Store& store, AnnotationLog& annotations,
                      const std::map<std::string, int64_t>& numbers);
+  // The file of the next segment; none while the program has no free descriptor for it and the present one may go on.
+  std::unique_ptr<Journal> next_file(bool may_go_on);
+  bool is_within_limits_of_all() const;
+  void cut_to(std::unique_ptr<Journal> next, store::Store& store, AnnotationLog& annotations, size_t num_held);
   void remove_old_segments();
   // Whether the oldest closed segment has the latest rows, or the latest work of the GPU. They stay until there are
   // others: one delivery of records can be larger than all that is kept. Segments with nothing of their own, which a

@@ -621,6 +621,58 @@ print(0 < len(step.recording.kernels) < 5001, step.ledger.interrupted, counters.
     assert kept == "True 1 1"
 
 
+USED_UP = """
+import os, pathlib, resource, sys, warnings
+import collector
+from collector.options import TraceOptions
+from collector.testing import SimulatedGpu
+from collector.tracing.session import Session
+
+def work(gpu, launches):
+    for number in range(launches):
+        gpu.launch("kernel")
+        if number % 50 == 49:
+            gpu.synchronize()
+            gpu.wait_until_idle()
+
+def use_up():
+    files = []
+    try:
+        while True:
+            files.append(os.open("/dev/null", os.O_RDONLY))
+    except OSError:
+        return files
+
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+"""
+"""The begin of programs that use up their file descriptors."""
+
+
+@pytest.mark.medium
+def test_a_program_without_a_free_file_descriptor_is_streamed_on(tmp_path):
+    """Servers at their limit of connections, and programs that do not close their files."""
+    program = f"""{USED_UP}
+with SimulatedGpu() as gpu, warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    journal = {str(tmp_path / "run.journal")!r}
+    options = TraceOptions(journal=pathlib.Path(journal), stream=True, segment_bytes=4096, buffer_bytes=8192)
+    with Session(options) as step:
+        work(gpu, 500)
+        before = len(os.listdir(journal))
+        files = use_up()
+        work(gpu, 1000)
+        for file in files:
+            os.close(file)
+        during = len(os.listdir(journal))
+        work(gpu, 500)
+print([str(warning.message) for warning in told])
+print(during - before > 5, len(step.recording.kernels), step.ledger.losses())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "[]\nTrue 2000 []\n"
+
+
 LONG_STREAM = """
 import sys
 import collector

@@ -607,8 +607,39 @@ def test_a_dump_by_itself_that_fails_is_one_line(gpu, tmp_path, capsys, is_error
         warnings.simplefilter("error" if is_error else "ignore")
         (tmp_path / "dumps").write_text("in the way")
         gpu.launch("kernel")
+        gpu.synchronize()
         assert recorder.dump_after("error") is None
-    assert capsys.readouterr().err == f"collector: nothing is dumped: {tmp_path / 'dumps'}: File exists\n"
+        told = capsys.readouterr().err
+        warnings.simplefilter("ignore")
+        recorder.stop()
+    assert told == f"collector: nothing is dumped: {tmp_path / 'dumps'}: File exists\n"
+
+
+def test_records_stay_where_a_dump_by_itself_fails(gpu, tmp_path):
+    recorder = collector.record(folder=tmp_path / "dumps", strict=True)
+    (tmp_path / "dumps").write_text("in the way")
+    gpu.launch("kernel")
+    gpu.synchronize()
+    assert recorder.dump_after("error") is None
+    with pytest.warns(CollectorWarning) as warned:
+        recorder.stop()
+    (ring,) = tmp_path.glob(".collector-ring-*/ring.journal")
+    assert [str(each.message) for each in warned] == [
+        f"no dump could be made of the recorder's records, which stay in {ring}"
+    ]
+    assert [kernel.name for kernel in Recording.load(ring).kernels] == ["kernel"]
+
+
+def test_records_do_not_stay_after_a_later_dump(gpu, tmp_path):
+    recorder = collector.record(folder=tmp_path / "dumps", strict=True)
+    (tmp_path / "dumps").write_text("in the way")
+    gpu.launch("kernel")
+    gpu.synchronize()
+    assert recorder.dump_after("error") is None
+    (tmp_path / "dumps").unlink()
+    assert recorder.dump_after("error") is not None
+    recorder.stop()
+    assert [path.name for path in tmp_path.iterdir()] == ["dumps"]
 
 
 PROGRAM = """
@@ -628,6 +659,60 @@ def run(tmp_path: Path, end: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", PROGRAM + end, str(tmp_path)], capture_output=True, text=True, check=False
     )
+
+
+USE_UP = """
+import resource
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+files = []
+def use_up():
+    while True:
+        files.append(open("/dev/null"))
+"""
+"""A program that uses up its file descriptors."""
+
+
+@pytest.mark.medium
+def test_an_error_without_a_free_file_descriptor_keeps_the_records(tmp_path):
+    done = run(tmp_path, f"{USE_UP}use_up()")
+    assert "OSError: [Errno 24] Too many open files" in done.stderr
+    assert f"collector: nothing is dumped: {tmp_path}: Too many open files" in done.stderr
+    (ring,) = tmp_path.glob(".collector-ring-*/ring.journal")
+    assert f"no dump could be made of the recorder's records, which stay in {ring}" in " ".join(done.stderr.split())
+    assert [kernel.name for kernel in Recording.load(ring).kernels] == ["kernel"] * 20
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("keep", ["100kB", "2s"])
+def test_a_recorder_outlives_a_shortage_of_file_descriptors(tmp_path, keep):
+    end = f"""{USE_UP}
+import contextlib
+recorder.stop()
+with collector.record({keep!r}, folder=sys.argv[1], strict=True) as recorder:
+    with contextlib.suppress(OSError):
+        use_up()
+    until = time.monotonic() + 5
+    while time.monotonic() < until:
+        for number in range(500):
+            gpu.launch(f"before {{number}}")
+        gpu.synchronize()
+        gpu.wait_until_idle()
+    print(recorder.is_running)
+    for file in files:
+        file.close()
+    for _ in range(20):
+        gpu.launch("after")
+    gpu.synchronize()
+    dump = recorder.dump()
+    print(sum(path.stat().st_size for path in dump.journal.iterdir()))
+"""
+    done = run(tmp_path, end)
+    assert done.returncode == 0, done.stderr
+    running, size = done.stdout.splitlines()
+    assert (running, done.stderr) == ("True", "")
+    names = [kernel.name for kernel in only_dump(tmp_path).kernels]
+    assert names[-20:] == ["after"] * 20
+    assert keep != "100kB" or int(size) < 250_000
 
 
 def only_dump(folder: Path) -> Recording:
