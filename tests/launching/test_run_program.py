@@ -174,22 +174,32 @@ def test_a_program_whose_first_records_find_no_room_is_named(tmp_path):
     assert "_exit" not in done.stderr
 
 
-def limited_program(limit: str, before: str = "") -> tuple[str, ...]:
+def limited_program(limit: str, before: str = "", launches: int = 3000) -> tuple[str, ...]:
     """A program that sets a limit of its own to 0 after it has initialised CUDA, and launches kernels for 1.5 s."""
     init, launch, end = PYTHON.partition("assert driver.cuLaunchKernel")
     many = f"{launch}{end.partition('print')[0]}".replace("\n", "\n    ")
     limited = f"import resource, time\nresource.setrlimit(resource.{limit}, (0, 0))\n" if limit else ""
-    work = f"for number in range(3000):\n    {many}\n    time.sleep(0.0005)\nsys.exit(4)\n"
+    work = f"for number in range({launches}):\n    {many}\n    time.sleep({1.5 / launches})\nsys.exit(4)\n"
     return "--", sys.executable, "-c", f"{init}{before}\n{limited}{work}"
 
 
-def test_a_program_that_uses_up_its_files_has_an_incomplete_trace(tmp_path):
+def test_a_program_that_uses_up_its_files_has_a_whole_trace(tmp_path):
+    """Its journal goes on in one file, in which all of it fits."""
     done = run("--max-size", "64KB", "-o", "out.gpurec", *limited_program("RLIMIT_NOFILE"), cwd=tmp_path)
+    assert done.returncode == 4, done.stderr
+    assert "3,000 kernels, 0 copies, 0 memsets; nothing was lost" in done.stderr
+    assert len(collector.load(tmp_path / "out.gpurec").kernels) == 3000
+
+
+def test_a_program_that_uses_up_its_files_and_fills_its_journal_has_an_incomplete_trace(tmp_path):
+    done = run(
+        "--max-size", "64KB", "-o", "out.gpurec", *limited_program("RLIMIT_NOFILE", launches=40_000), cwd=tmp_path
+    )
     assert done.returncode == 4, done.stderr
     assert "its journal broke off (Too many open files)" in done.stderr
     assert "the recording broke off while its program went on" in done.stderr
     step = collector.load(tmp_path / "out.gpurec")
-    assert 0 < len(step.kernels) < 3000
+    assert 0 < len(step.kernels) < 40_000
     assert not step.ledger.complete
 
 
