@@ -24,7 +24,7 @@ FIGURES = {
     "memory until then, per launch": "bytes",
 }
 COMPRESSED = 16 << 20
-FORMATS = (".json", ".json.gz", ".pftrace", ".pb", ".gpurec")
+FORMATS = (".json", ".json.gz", ".pftrace", ".xplane.pb", ".pb", ".gpurec")
 WRITERS = {f"collector {suffix}": lambda suffix=suffix: Ours(f"everything, as {suffix}", suffix) for suffix in FORMATS}
 OTHERS = collectors_but("none", "floor", "collector")
 

@@ -88,6 +88,33 @@ class ChromeScan:
     def failed_at(self) -> int: ...
 
 @final
+class StepEvents:
+    def __init__(
+        self, message: Buffer, *, is_run_metadata: bool, event_records: _EventRecords, op_details: _OpDetails
+    ) -> None: ...
+    def devices(self) -> list[tuple[str, dict[int, str]]]: ...
+    def nodes(self, device: int) -> list[tuple[bytes, tuple[int, int] | None]]: ...
+    def links(self) -> list[tuple[int, int, int, int]]: ...
+    def nodes_beside(self, devices: Sequence[int], others: Sequence[int]) -> list[list[int]]: ...
+    def lines(
+        self,
+        device: int,
+        *,
+        describe: Callable[[bytes, bytes], tuple[int, bytes]],
+        stat_number: Callable[[str], int],
+        origin_ns: int,
+        shift_ns: int,
+        by_thread: bool,
+        by_process: bool,
+        processes: Mapping[int, int],
+        first_correlation: int | None,
+        causes: Sequence[tuple[int, int]],
+        flows: Mapping[int, int],
+        detail_stats: Sequence[bytes],
+        event_stats: Mapping[int, bytes],
+        only: Sequence[int] | None,
+    ) -> tuple[list[tuple[int, int, int, bytes]], int, int]: ...
+
 class MergedTrace:
     def __init__(
         self,
@@ -187,7 +214,6 @@ def nested_ranges(order: _Int64s, threads: _Int64s, ends_ns: _Int64s) -> tuple[_
 def node_columns(
     device: Buffer, numbers: Sequence[int], texts: Sequence[int]
 ) -> tuple[int, dict[int, _Int64s], dict[int, tuple[_Int64s, _Int64s]]]: ...
-def node_links(step_stats: Buffer, event_records: _EventRecords) -> list[list[int]]: ...
 def node_times(message: bytes, *, is_run_metadata: bool) -> list[tuple[_Int64s, _Int64s]]: ...
 def order_by_device_and_start(tables: Sequence[tuple[npt.NDArray[np.uint32], _Int64s]]) -> _Int64s: ...
 def overlap_length(starts: _Int64s, ends: _Int64s, other_starts: _Int64s, other_ends: _Int64s) -> int: ...

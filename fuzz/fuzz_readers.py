@@ -305,7 +305,7 @@ def check(reader: str, data: bytes, folder: Path) -> None:
     from collector.analysis import ops
     from collector.errors import InvalidFileError
     from collector.formats.loading import load
-    from collector.formats.xspace import xspace
+    from collector.formats.xspace import write_xspace
     from collector.timeline import chrome_trace
 
     path = folder / "fuzzed.bin"
@@ -339,7 +339,7 @@ def check(reader: str, data: bytes, folder: Path) -> None:
     if is_told_apart and load(path).step_stats != trace.step_stats:
         raise AssertionError("read back, the step that was written is another")
     json.loads(chrome_trace(trace.run_metadata), parse_constant=_refuse)
-    xspace(trace.run_metadata).SerializeToString()
+    write_xspace(trace.serialized(), io.BytesIO())
 
 
 def _refuse(constant: str) -> None:
@@ -350,13 +350,15 @@ def seeds() -> dict[str, list[bytes]]:
     """Small valid files as the fuzzer's seeds, by reader; at least one for each."""
     from google.protobuf import text_format
 
-    from collector.formats.xspace import xspace
+    from collector.formats.xspace import write_xspace
     from collector.protos import DeviceStepStats, NodeExecStats, RunMetadata, StepStats
     from collector.timeline import chrome_trace
 
     node = NodeExecStats(node_name="a:k", timeline_label="k regs:1", all_start_micros=1_700_000_000_000_000)
     step = StepStats(dev_stats=[DeviceStepStats(device="/gpu:0/stream:7", node_stats=[node], thread_names={1: "t"})])
     metadata = RunMetadata(step_stats=step)
+    profile = io.BytesIO()
+    write_xspace(metadata.SerializeToString(), profile)
     kineto = (
         b'{"traceEvents":[{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":1.5,"dur":2,"args":{"stream":7}}]}'
     )
@@ -395,7 +397,7 @@ def seeds() -> dict[str, list[bytes]]:
             b"\1\0\0\0\1\x0b\0\2\0\0\0\0\x0b\0",
         ],
         "proton": [tree],
-        "xspace": [xspace(metadata).SerializeToString()],
+        "xspace": [profile.getvalue()],
         "nsys": [b"", b"\x01\x00\2\xff", b"\x04\x00\1"],
         "gpurec": [b"", b"\0\0\1\2", b"\1\0\x40\2", b"\3\0\0\1", b"\7\0\0\2PK"],
     }

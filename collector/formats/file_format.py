@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from collector.formats.file_content import FileContent
     from collector.formats.step import Step
-    from collector.protos import RunMetadata, StepStats
+    from collector.protos import RunMetadata
     from collector.recording.recording import Recording
     from collector.recording.step_origin import StepOrigin
     from collector.stepstats.object_tables import ObjectRow
@@ -62,8 +62,9 @@ class StepsWriter(Protocol):
 
     def add(
         self,
-        step: StepStats,
+        message: bytes,
         *,
+        is_run_metadata: bool,
         number: int,
         shift_ns: int,
         owner: str,

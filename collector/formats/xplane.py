@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO
 
-from collector.protos.xplane_pb2 import XLine, XPlane, XSpace, XStat
+from collector.protos.xplane_pb2 import XEvent, XLine, XPlane, XSpace, XStat
 from collector.stepstats.varint import field_head
 
 if TYPE_CHECKING:
@@ -19,6 +19,11 @@ _LARGEST = (1 << 64) - 1
 _PICOSECONDS = 1000
 _NO_STREAM = 1_000_000_000
 """Lines that cannot have their stream's number are numbered from here on, where no stream is."""
+
+
+def stats_fields(stats: Iterable[XStat]) -> bytes:
+    """The stats as fields of an XEvent."""
+    return XEvent(stats=stats).SerializeToString()
 
 
 @dataclass
@@ -104,9 +109,8 @@ class Plane:
             stats=stats,
         )
 
-    def keep(self, line: Line, events: XLine) -> None:
-        """Put the events, which are all that `events` holds, into the spool."""
-        data = events.SerializeToString()
+    def keep(self, line: Line, data: bytes) -> None:
+        """Put the events in the fields of an XLine into the spool."""
         line.pieces.append((self.spool.seek(0, os.SEEK_END), len(data)))
         self.spool.write(data)
 

@@ -6,7 +6,8 @@ each thread, and one line with the time of each step. GPU work in a step names t
 derives the steps of each GPU and its table of step times. The tools require a file in a folder of its own:
 ``LOGDIR/plugins/profile/RUN/HOST.xplane.pb``.
 
-Events wait in a temporary file until all steps are there, so that memory is bounded by the largest step.
+Events wait in a temporary file until all steps are there, so that memory is bounded by the largest step. The extension
+writes them: this module describes each kind of event once.
 """
 
 from __future__ import annotations
@@ -15,16 +16,14 @@ import contextlib
 import json
 import re
 import tempfile
-from bisect import bisect_right
 from collections import Counter
-from dataclasses import dataclass
-from io import BytesIO
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from collector.formats.stated_origin import stated_origin
-from collector.formats.xplane import Line, Plane
-from collector.protos import Activity
+from collector.formats.xplane import Plane, stats_fields
+from collector.protos import Activity, NodeExecStats, Provenance
 from collector.protos.xplane_pb2 import XLine, XPlane, XSpace, XStat
 from collector.recording.kind_names import copy_kind_name, memory_kind_name
 from collector.recording.ledger import Ledger
@@ -34,22 +33,20 @@ from collector.stepstats.activity_arguments import arguments_of
 from collector.stepstats.device_prefixes import common_prefix, split_prefix, task_numbers
 from collector.stepstats.environment_texts import environment_of
 from collector.stepstats.labels import recorded_op
-from collector.stepstats.node_times import NodeTimes, node_times, step_bounds
-from collector.stepstats.object_tables import object_rows_of_capture
-from collector.stepstats.shared_activities import activities_of_parts
+from collector.stepstats.object_tables import object_rows_of, strings_of
 from collector.stepstats.stated_window import KEY as WINDOW_KEY
 from collector.stepstats.stated_window import window_of, window_texts
-from collector.stepstats.to_recording import annotations_of
+from collector.stepstats.wire import provenance_of
 from collector.text.wording import counted
+from collector.timeline.drawing import op_details_of
 from collector.timeline.object_labels import context_label, event_records, stream_label
-from collector.timeline.op_arguments import NOTHING, OpDetails, op_details
+from collector.timeline.op_arguments import NOTHING, OpDetails
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from types import TracebackType
 
-    from collector.protos.run_metadata_pb2 import RunMetadata
-    from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
+    from collector._convert import StepEvents
     from collector.stepstats.object_tables import ObjectRow
 
 _GPU_DEVICE = re.compile(r"(?P<prefix>.*?)/(?:device:)?gpu:(?P<ordinal>\d+)(?:/(?P<row>.+))?", re.IGNORECASE)
@@ -88,36 +85,53 @@ _KINDS = {value.number: value.name.lower() for value in Activity.Kind.DESCRIPTOR
 _FLOW_IN, _FLOW_OUT = 1, 2
 """Directions of XProf's ``XFlow``, which are its two lowest bits."""
 
-_TimedNode = tuple["NodeExecStats", tuple[int, int], "Activity", int]
-"""A node, its start and its duration in ns, its columns, which have no kind where the node has none, and its index
-in the device."""
-
 
 @dataclass(frozen=True)
 class _Part:
     """The properties of a step that its events need."""
 
-    times: list[NodeTimes]
-    """Of the nodes of each device."""
+    events: StepEvents
     shift_ns: int
-    causes: dict[str, list[tuple[int, int]]]
+    causes: Mapping[str, Sequence[tuple[int, int]]]
     """Rank, where there are several -> start of each step on its own clock, in order, and its number as a cause."""
-    first_correlations: list[int]
+    first_correlations: Sequence[int]
     """For each device: added to correlation ids, which each process counts from 1."""
-    event_records: dict[int, ObjectRow]
-    """Correlation id of a call that recorded a CUDA event -> the row of the event."""
+    event_stats: Mapping[int, bytes]
+    """Correlation id of a call that recorded a CUDA event -> stats of its event."""
     texts: Sequence[str]
     """The strings of the step's recording."""
-    flows: dict[tuple[int, int], int]
-    """Indices of a device and of a node at an end of an arrow -> the value of XProf's stat ``flow``."""
-    details: dict[tuple[int, int, int], list[tuple[str, str]]]
-    """Start on its own clock, duration and thread of an annotation -> its further stats."""
+    flows: Mapping[int, Mapping[int, int]]
+    """Device -> node at an end of an arrow -> the value of XProf's stat ``flow``; both as indices."""
+    detail_stats: Sequence[bytes]
+    """Further stats of annotations, in the order in which the details of the step number them."""
 
-    def cause(self, rank: str, start_ns: int) -> int:
-        """The step in which something began."""
-        steps = self.causes.get(rank) or next(iter(self.causes.values()))
-        after = bisect_right(steps, start_ns - self.shift_ns, key=lambda step: step[0])
-        return steps[max(after - 1, 0)][1]
+    def causes_of(self, rank: str) -> Sequence[tuple[int, int]]:
+        """The steps that work of a rank may be of."""
+        return self.causes.get(rank) or next(iter(self.causes.values()))
+
+
+@dataclass
+class _Device:
+    """A device of a step."""
+
+    place: int
+    """Its index in the message."""
+    name: str
+    thread_names: Mapping[int, str]
+    gpu: tuple[str, str] | None = field(init=False)
+    """The prefix and the number of the GPU; None: it is a host's, or that of the host's time for work on a GPU."""
+    row: str = field(init=False)
+    """``stream:7``; empty for a host's."""
+
+    def __post_init__(self) -> None:
+        found = _GPU_DEVICE.fullmatch(self.name)
+        self.row = (found["row"] or "") if found else ""
+        self.gpu = (found["prefix"], found["ordinal"]) if found and self.row else None
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether it has the work of one stream."""
+        return self.row.startswith("stream:") and self.row != _ALL_STREAMS
 
 
 class XSpaceWriter:
@@ -152,8 +166,9 @@ class XSpaceWriter:
 
     def add(
         self,
-        step: StepStats,
+        message: bytes,
         *,
+        is_run_metadata: bool,
         number: int = 0,
         shift_ns: int = 0,
         owner: str = "",
@@ -166,7 +181,8 @@ class XSpaceWriter:
         """Add a step, or what one rank did in a step: how many nodes are drawn, and how many have no possible time.
 
         Args:
-            step: the recorded step.
+            message: the StepStats of the recorded step, or its RunMetadata if ``is_run_metadata``.
+            is_run_metadata: the type of the message.
             number: of the step. What was read from a merged trace has steps of its own.
             shift_ns: added to its times.
             owner: put after the names of its GPUs and before those of its threads; each has planes of its own.
@@ -177,10 +193,14 @@ class XSpaceWriter:
             details: what the recording states of its annotations; see `collector.timeline.op_arguments.op_details`.
         """
         objects = objects or {}
-        step, copies_alone = _with_copies_once(step)
-        times = node_times(step)
-        first_ns, last_ns = step_bounds(times) or (self.origin_ns, self.origin_ns)
-        marked_steps = _marked_steps(step, times)
+        events = convert_extension.StepEvents(
+            message, is_run_metadata=is_run_metadata, event_records=event_records(objects), op_details=details
+        )
+        devices = [_Device(place, name, threads) for place, (name, threads) in enumerate(events.devices())]
+        copies_alone = _copies_alone(events, devices)
+        bounds = convert_extension.survey(message, is_run_metadata=is_run_metadata)
+        first_ns, last_ns = bounds or (self.origin_ns, self.origin_ns)
+        marked_steps = _marked_steps(events, devices)
         marks = marked_steps or {"": [(first_ns, last_ns, number)]}
         group = run if together else None
         causes = {
@@ -190,66 +210,61 @@ class XSpaceWriter:
             ]
             for rank, own in marks.items()
         }
-        tasks = task_numbers(device.device for device in step.dev_stats)
+        tasks = task_numbers(device.name for device in devices)
         part = _Part(
-            times,
+            events,
             shift_ns,
             causes,
             [self._tasks + task << 32 for task in tasks],
-            {row["correlation_id"]: row for row in objects.get("cuda_events", ())},
-            texts,
-            self._flows_of(step, objects),
             {
-                (start, length, thread): details[4][place]
-                for start, length, thread, place in zip(*details[:4], strict=True)
+                row["correlation_id"]: stats_fields(
+                    [self._host.number("event", row["event_id"]), self._host.number("stream", row["stream_id"])]
+                )
+                for row in objects.get("cuda_events", ())
             },
+            texts,
+            self._flows_of(events),
+            [stats_fields(self._host.text(key, value) for key, value in own) for own in details[4]],
         )
-        gpus = [_GPU_DEVICE.fullmatch(device.device) for device in step.dev_stats]
-        with_streams = {(gpu["prefix"], gpu["ordinal"]) for gpu in gpus if gpu and _is_stream(gpu["row"] or "")}
-        activities = {
-            (gpu["prefix"], gpu["ordinal"]): activities_of_parts(device)
-            for device, gpu in zip(step.dev_stats, gpus, strict=True)
-            if gpu and gpu["row"] == _ALL_STREAMS
-        }
-        several = any(tasks) or len({gpu["prefix"] for gpu in gpus if gpu and gpu["row"]}) > 1
+        with_streams = {device.gpu for device in devices if device.is_stream}
+        several = any(tasks) or len({device.gpu[0] for device in devices if device.gpu}) > 1
         slices = left_out = 0
-        for place, (device, gpu) in enumerate(zip(step.dev_stats, gpus, strict=True)):
-            row = gpu["row"] if gpu else None
-            if marked_steps and _STEPS_DEVICE.fullmatch(device.device):
+        for device in devices:
+            if marked_steps and _STEPS_DEVICE.fullmatch(device.name):
                 continue
-            if gpu is None or row is None:  # the host, or TensorFlow's ops placed on a GPU: the time the host took
-                whose = owner or (split_prefix(device.device)[0].strip("/") if any(tasks) else "")
-                drawn, without = _add_threads(self._host, whose, device, place, part)
+            if device.gpu is None:  # the host, or TensorFlow's ops placed on a GPU: the time the host took
+                whose = owner or (split_prefix(device.name)[0].strip("/") if any(tasks) else "")
+                drawn, without = _add_threads(self._host, whose, device, part)
             elif (
-                row in _SIDE_ROWS
-                or _is_stream(row)
-                or (gpu["prefix"], gpu["ordinal"]) not in with_streams
-                or device.device in copies_alone
+                device.row in _SIDE_ROWS
+                or device.is_stream
+                or device.gpu not in with_streams
+                or copies_alone.get(device.place)
             ):
-                plane = self._gpu(int(gpu["ordinal"]), owner or (gpu["prefix"].strip("/") if several else ""))
-                known = activities.get((gpu["prefix"], gpu["ordinal"]), {}).get(row, [])
-                if row in _SIDE_ROWS:
-                    drawn, without = _add_side_row(plane, row, device, place, part)
+                prefix, ordinal = device.gpu
+                plane = self._gpu(int(ordinal), owner or (prefix.strip("/") if several else ""))
+                if device.row in _SIDE_ROWS:
+                    drawn, without = _add_side_row(plane, device, part)
                 else:
-                    drawn, without = _add_stream(plane, row, device, place, known, part)
+                    drawn, without = _add_stream(plane, device, part, copies_alone.get(device.place))
             else:
                 continue
             slices += drawn
             left_out += without
-        self._describe(objects, owner, {gpu["row"] for gpu in gpus if gpu and gpu["row"]})
+        self._describe(objects, owner, {device.row for device in devices if device.row})
         self._tasks += max(tasks, default=0) + 1
         self._left_out += left_out
         return slices, left_out
 
-    def _flows_of(self, step: StepStats, objects: Mapping[str, Sequence[ObjectRow]]) -> dict[tuple[int, int], int]:
+    def _flows_of(self, events: StepEvents) -> dict[int, dict[int, int]]:
         """The arrows of waits and backward passes, in the encoding of XProf's stat; from one node they are one flow."""
-        flows: dict[tuple[int, int], int] = {}
-        links = convert_extension.node_links(step.SerializeToString(), event_records(objects))
-        for device, node, target_device, target in links:
-            if (device, node) not in flows:
+        flows: dict[int, dict[int, int]] = {}
+        for device, node, target_device, target in events.links():
+            own = flows.setdefault(device, {})
+            if node not in own:
                 self._flows += 1
-                flows[device, node] = self._flows << 2 | _FLOW_OUT
-            flows[target_device, target] = flows[device, node] - _FLOW_OUT + _FLOW_IN
+                own[node] = self._flows << 2 | _FLOW_OUT
+            flows.setdefault(target_device, {})[target] = own[node] - _FLOW_OUT + _FLOW_IN
         return flows
 
     def _describe(self, objects: Mapping[str, Sequence[ObjectRow]], owner: str, shown: Collection[str]) -> None:
@@ -326,46 +341,44 @@ class XSpaceWriter:
                 ]
                 host.put(events, "train", (start_ns, end_ns - start_ns), stats)
         if events.events:
-            host.keep(host.line("", "steps", "Steps", len(host.lines) + 1), events)
+            host.keep(host.line("", "steps", "Steps", len(host.lines) + 1), events.SerializeToString())
 
 
-def xspace(
-    run_metadata: RunMetadata, number: int = 0, objects: Mapping[str, Sequence[ObjectRow]] | None = None
-) -> XSpace:
-    """The step of that number as an XSpace. ``warnings`` are its losses, and count nodes without a possible time.
+def write_xspace(message: bytes, file: BinaryIO) -> None:
+    """Write the step in the bytes of a RunMetadata as an XSpace.
 
-    Such nodes are left out. The stat ``collector`` of the plane "Task Environment" has the rank, the number of ranks,
-    what stands before the names of devices, the window of the step, its ledger, the devices that worked in the whole of
-    which it is a part, and whether its GPU was simulated, as far as these are stated.
-
-    ``objects`` are the rows of `collector.stepstats.object_tables`; None: those that the message has.
+    Its ``warnings`` are the losses of the step, and count nodes without a possible time. Such nodes are left out. The
+    stat ``collector`` of the plane "Task Environment" has the rank, the number of ranks, what stands before the names
+    of devices, the window of the step, its ledger, the devices that worked in the whole of which it is a part, and
+    whether its GPU was simulated, as far as these are stated.
     """
-    if objects is None:
-        objects = object_rows_of_capture(run_metadata.capture)
-    step = run_metadata.step_stats
-    bounds = step_bounds(node_times(step))
-    file = BytesIO()
-    has_details = len(run_metadata.capture.details) > 0
-    details = op_details(annotations_of(run_metadata.SerializeToString())) if has_details else NOTHING
+    provenance = provenance_of(message) or Provenance()
+    bounds = convert_extension.survey(message, is_run_metadata=True)
     with XSpaceWriter(bounds[0] if bounds else 0) as writer:
-        writer.add(step, number=number, objects=objects, texts=run_metadata.capture.strings, details=details)
-        ledger = Ledger.of(run_metadata.provenance)
+        writer.add(
+            message,
+            is_run_metadata=True,
+            objects=object_rows_of(message),
+            texts=strings_of(message),
+            details=op_details_of(message, message, True),
+        )
+        ledger = Ledger.of(provenance)
         for loss in ledger.losses():
             writer.warn(loss)
-        stated = stated_origin(run_metadata.provenance).as_dict()
-        if prefix := common_prefix(device.device for device in step.dev_stats):
+        stated = stated_origin(provenance).as_dict()
+        names = (name.decode(errors="replace") for name in convert_extension.devices(message, is_run_metadata=True))
+        if prefix := common_prefix(names):
             stated["device_prefix"] = prefix
-        if window := window_of(run_metadata.provenance):
+        if window := window_of(provenance):
             stated[WINDOW_KEY] = window_texts(window)
         if figures := {name: count for name, count in ledger.as_dict().items() if count}:
             stated["ledger"] = figures
-        environment = environment_of(run_metadata.provenance.environment, run_metadata.provenance.json_environment)
+        environment = environment_of(provenance.environment, provenance.json_environment)
         if devices := stated_working_devices(environment):
             stated[WORKING_DEVICES] = devices
-        if run_metadata.provenance.simulated:
+        if provenance.simulated:
             stated["simulated"] = True
         writer.write(file, json.dumps(stated, sort_keys=True) if stated else "")
-    return XSpace.FromString(file.getvalue())
 
 
 def _describe_device(built: Plane, row: ObjectRow) -> None:
@@ -379,55 +392,28 @@ def _describe_device(built: Plane, row: ObjectRow) -> None:
         built.plane.stats.append(built.number(stat, row[column]))
 
 
-def _with_copies_once(step: StepStats) -> tuple[StepStats, set[str]]:
-    """The step without the copies of rows of copies that streams show, and the names of rows that have others.
+def _copies_alone(events: StepEvents, devices: Sequence[_Device]) -> dict[int, list[int]]:
+    """Device of a row of copies -> its nodes that no stream of the GPU shows.
 
     TensorFlow's files may have copies in such a row alone.
     """
-    gpus = [_GPU_DEVICE.fullmatch(device.device) for device in step.dev_stats]
-    copies: dict[tuple[str, str], Counter[tuple[str | int, ...]]] = {}
-    for device, gpu in zip(step.dev_stats, gpus, strict=True):
-        if gpu and gpu["row"] == _COPIES:
-            copies.setdefault((gpu["prefix"], gpu["ordinal"]), Counter()).update(map(_node_key, device.node_stats))
-    for device, gpu in zip(step.dev_stats, gpus, strict=True):
-        if gpu and _is_stream(gpu["row"] or "") and (own := copies.get((gpu["prefix"], gpu["ordinal"]))):
-            own.subtract(key for key in map(_node_key, device.node_stats) if key in own)
-    if not any(count > 0 for own in copies.values() for count in own.values()):
-        return step, set()
-    reduced = type(step)()
-    alone = set()
-    for device, gpu in zip(step.dev_stats, gpus, strict=True):
-        own = copies[gpu["prefix"], gpu["ordinal"]] if gpu and gpu["row"] == _COPIES else None
-        if own is None:
-            reduced.dev_stats.append(device)
-            continue
-        rest = reduced.dev_stats.add(device=device.device)
-        for node in device.node_stats:
-            if own[key := _node_key(node)] > 0:
-                own[key] -= 1
-                rest.node_stats.append(node)
-        if rest.node_stats:
-            alone.add(device.device)
-    return reduced, alone
+    alone: dict[int, list[int]] = {}
+    for gpu in dict.fromkeys(device.gpu for device in devices if device.row == _COPIES):
+        own = [device for device in devices if device.gpu == gpu]
+        rows = [device.place for device in own if device.row == _COPIES]
+        streams = [device.place for device in own if device.is_stream]
+        alone |= zip(rows, events.nodes_beside(rows, streams), strict=True)
+    return alone
 
 
-def _node_key(node: NodeExecStats) -> tuple[str | int, ...]:
-    times = (node.all_start_micros, node.all_start_nanos, node.all_end_rel_micros, node.all_end_rel_nanos)
-    return node.node_name, node.timeline_label, *times
-
-
-def _is_stream(row: str) -> bool:
-    return row.startswith("stream:") and row != _ALL_STREAMS
-
-
-def _marked_steps(step: StepStats, all_times: Sequence[NodeTimes]) -> dict[str, list[tuple[int, int, int]]]:
+def _marked_steps(events: StepEvents, devices: Sequence[_Device]) -> dict[str, list[tuple[int, int, int]]]:
     """Rank of a merged trace -> start, end and number of its steps, in order; empty where steps overlap."""
     marked: dict[str, list[tuple[int, int, int]]] = {}
-    for device, of_device in zip(step.dev_stats, all_times, strict=True):
-        rank = _STEPS_DEVICE.fullmatch(device.device)
+    for device in devices:
+        rank = _STEPS_DEVICE.fullmatch(device.name)
         if rank:
-            for node, times in zip(device.node_stats, of_device, strict=True):
-                number = _STEP_NAME.fullmatch(node.node_name)
+            for message, times in events.nodes(device.place):
+                number = _STEP_NAME.fullmatch(NodeExecStats.FromString(message).node_name)
                 if number is None or times is None:
                     return {}
                 marked.setdefault(rank[1] or rank[2] or "", []).append((times[0], sum(times), int(number[1])))
@@ -438,71 +424,66 @@ def _marked_steps(step: StepStats, all_times: Sequence[NodeTimes]) -> dict[str, 
     return marked
 
 
-def _timed(
-    device: DeviceStepStats, place: int, part: _Part, known: Sequence[Activity] = ()
-) -> tuple[list[_TimedNode], int]:
-    """The nodes that can be drawn with their times on the common axis, in order of start, and how many cannot.
-
-    Their columns are `known` where another device has them.
-    """
-    activities = known if len(known) == len(device.node_stats) else [node.activity for node in device.node_stats]
-    timed = [
-        (node, (times[0] + part.shift_ns, times[1]), activity, index)
-        for index, (node, activity, times) in enumerate(
-            zip(device.node_stats, activities, part.times[place], strict=True)
-        )
-        if times is not None
-    ]
-    timed.sort(key=lambda pair: (pair[1][0], -pair[1][1]))
-    return timed, len(device.node_stats) - len(timed)
-
-
-def _add_stream(
-    built: Plane, row: str, device: DeviceStepStats, place: int, known: Sequence[Activity], part: _Part
-) -> tuple[int, int]:
+def _add_stream(built: Plane, device: _Device, part: _Part, only: list[int] | None) -> tuple[int, int]:
     """Add the events of one line of a GPU; return the numbers of nodes drawn and of nodes without a possible time."""
+    row = device.row
     number = re.fullmatch(r"stream:(\d{1,9})", row)
-    task = _TASK.search(device.device)
+    task = _TASK.search(device.name)
     of_run = f"run {task[1]} rank {task[2]}" if task else ""
     rank = of_run if of_run in part.causes or task is None else f"rank {task[2]}"
     line = built.line("", row, f"Stream #{row.removeprefix('stream:')}", int(number[1]) if number else -1)
-    events = XLine()
-    timed, left_out = _timed(device, place, part, known)
-    for node, times, columns, index in timed:
-        label, _, annotation = node.timeline_label.partition("@@")  # TensorFlow 2.1's tracer puts the op there
-        if columns.kind:
-            op, activity = recorded_op(node)
-        else:
-            op, _, activity = (annotation.partition("#")[0] or node.node_name).partition(":")
-        details = {} if columns.kind else dict(_DETAIL.findall(label))
-        stats = [built.number("_ct", _STEP_CONTEXT), built.number("_c", part.cause(rank, times[0]))]
-        if node.correlation_id:
-            stats.append(_correlation(built, node, part, place))
-        stats += _flow(built, part, (place, index))
-        if op and activity and (columns.kind or op != activity):
-            stats.append(built.text("tf_op", op))
-        if columns.kind:
-            name, content = _add_columns(built, node, columns, activity, stats)
-            line.contents[content] = None
-            built.put(events, name, times, stats)
-            continue
-        copy = _COPY.match(activity or op) or _COPY.match(label)
-        if activity.startswith("MEMSET") or copy:
-            kind = (copy[1] or copy[2]) if copy else ""
-            name = f"Memcpy{kind.replace('to', '2')}" if copy else "Memset"
-            found = _NUM_BYTES.search(label)
-            size = f" size:{found[1] or found[2]}" if found else ""
-            word = "memcpy_details" if copy else "memset_details"
-            stats.append(built.text(word, f"kind:{_word(kind or 'device')}{size}"))
-            line.contents[name] = None
-        else:
-            name = _DETAIL.sub("", label).strip() or activity or op
-            stats.append(built.text("kernel_details", _kernel_details(details)))
-            line.contents["Compute"] = None
-        built.put(events, name, times, stats)
+
+    def describe(message: bytes, activity: bytes) -> tuple[int, bytes]:
+        name, content, stats = _work(built, NodeExecStats.FromString(message), Activity.FromString(activity))
+        line.contents[content] = None
+        return built.event(name), stats_fields([built.number("_ct", _STEP_CONTEXT), *stats])
+
+    lines, drawn, left_out = part.events.lines(
+        device.place,
+        describe=describe,
+        stat_number=built.stat,
+        origin_ns=built.origin_ns,
+        shift_ns=part.shift_ns,
+        by_thread=False,
+        by_process=False,
+        processes={},
+        first_correlation=part.first_correlations[device.place],
+        causes=part.causes_of(rank),
+        flows=part.flows.get(device.place, {}),
+        detail_stats=(),
+        event_stats={},
+        only=only,
+    )
     line.contents = line.contents or {"Compute": None}
-    built.keep(line, events)
-    return len(timed), left_out
+    for *_, events in lines:
+        built.keep(line, events)
+    return drawn, left_out
+
+
+def _work(built: Plane, node: NodeExecStats, columns: Activity) -> tuple[str, str, list[XStat]]:
+    """The name of an event of a stream, the kind of work, and the stats that do not depend on times and ids."""
+    label, _, annotation = node.timeline_label.partition("@@")  # TensorFlow 2.1's tracer puts the op there
+    if columns.kind:
+        op, activity = recorded_op(node)
+    else:
+        op, _, activity = (annotation.partition("#")[0] or node.node_name).partition(":")
+    stats = []
+    if op and activity and (columns.kind or op != activity):
+        stats.append(built.text("tf_op", op))
+    if columns.kind:
+        name, content = _add_columns(built, node, columns, activity, stats)
+        return name, content, stats
+    copy = _COPY.match(activity or op) or _COPY.match(label)
+    if activity.startswith("MEMSET") or copy:
+        kind = (copy[1] or copy[2]) if copy else ""
+        name = f"Memcpy{kind.replace('to', '2')}" if copy else "Memset"
+        found = _NUM_BYTES.search(label)
+        size = f" size:{found[1] or found[2]}" if found else ""
+        word = "memcpy_details" if copy else "memset_details"
+        stats.append(built.text(word, f"kind:{_word(kind or 'device')}{size}"))
+        return name, name, stats
+    stats.append(built.text("kernel_details", _kernel_details(dict(_DETAIL.findall(label)))))
+    return _DETAIL.sub("", label).strip() or activity or op, "Compute", stats
 
 
 def _add_columns(
@@ -560,18 +541,6 @@ def _stats_of(built: Plane, arguments: Mapping[str, int | str]) -> list[XStat]:
     ]
 
 
-def _correlation(built: Plane, node: NodeExecStats, part: _Part, place: int) -> XStat:
-    """The number that a call and what it launched share; no other input and no other task has it."""
-    number = part.first_correlations[place] + node.correlation_id
-    return XStat(metadata_id=built.stat("correlation_id"), uint64_value=number)
-
-
-def _flow(built: Plane, part: _Part, place: tuple[int, int]) -> list[XStat]:
-    """The node's end of an arrow, if it has one."""
-    flow = part.flows.get(place)
-    return [] if flow is None else [XStat(metadata_id=built.stat("flow"), uint64_value=flow)]
-
-
 def _kernel_details(details: dict[str, str]) -> str:
     """Launch shape in the words that XProf parses; what is not known is 0."""
     return (
@@ -581,67 +550,85 @@ def _kernel_details(details: dict[str, str]) -> str:
     )
 
 
-def _add_side_row(built: Plane, row: str, device: DeviceStepStats, place: int, part: _Part) -> tuple[int, int]:
+def _add_side_row(built: Plane, device: _Device, part: _Part) -> tuple[int, int]:
     """Add a line for each thread of a row beside the streams; return what `_add_threads` returns.
 
     The events have neither a correlation id nor a step: XProf would add them to the times of the GPU's work.
     """
-    lines: dict[int, XLine] = {}
-    timed, left_out = _timed(device, place, part)
-    for node, times, columns, index in timed:
-        stats = _row_stats(built, node, columns, (place, index), part)
-        built.put(lines.setdefault(node.thread_id, XLine()), node.node_name or "unknown", times, stats)
-    for thread, events in lines.items():
+    row = device.row
+    lines, drawn, left_out = _lines_of_threads(built, device, part)
+    for thread, *_, events in lines:
         built.keep(built.line(row, thread, device.thread_names.get(thread) or row, -1), events)
-    return len(timed), left_out
+    return drawn, left_out
 
 
-def _add_threads(host: Plane, owner: str, device: DeviceStepStats, place: int, part: _Part) -> tuple[int, int]:
+def _add_threads(host: Plane, owner: str, device: _Device, part: _Part) -> tuple[int, int]:
     """Add a line for each thread; return the numbers of nodes drawn and of nodes without a possible time.
 
     Calls of another process on a thread of the same number have a line of their own.
     """
-    lines: dict[str | int, tuple[Line, XLine]] = {}
-    timed, left_out = _timed(device, place, part)
-    side = _SIDE_DEVICE.search(device.device)
-
-    def line_of(row: str | int, name: str) -> tuple[Line, XLine]:
-        if row not in lines:
-            title = f"{owner} {name}".lstrip()
-            lines[row] = host.line(f"{owner} {device.device}", row, title, len(host.lines) + 1), XLine()
-        return lines[row]
-
-    for node, times, columns, index in timed:
-        stats = _row_stats(host, node, columns, (place, index), part)
-        if columns.kind == Activity.ANNOTATION:
-            own = part.details.get((times[0] - part.shift_ns, times[1], node.thread_id), [])
-            stats += [host.text(key, value) for key, value in own]
-        event = part.event_records.get(node.correlation_id)
-        is_call = columns.kind == Activity.API_CALL
-        if event is not None and is_call:
-            stats += [host.number("event", event["event_id"]), host.number("stream", event["stream_id"])]
-        if node.correlation_id:
-            stats.append(_correlation(host, node, part, place))
-        thread = node.thread_id
-        name = device.thread_names.get(thread) or (side[1] if side else f"{device.device} thread {thread}")
-        line, events = line_of(thread, name)
-        if is_call and columns.process_id:
-            if line.process not in (0, columns.process_id):
-                other = f"of process {columns.process_id}"
-                line, events = line_of(f"{thread} {other}", f"{name} {other}")
-            line.process = columns.process_id
-        host.put(events, node.node_name or "unknown", times, stats)
-    for line, events in lines.values():
+    group = f"{owner} {device.name}"
+    side = _SIDE_DEVICE.search(device.name)
+    lines, drawn, left_out = _lines_of_threads(
+        host,
+        device,
+        part,
+        processes={
+            row: line.process for (whose, row), line in host.lines.items() if whose == group and type(row) is int
+        },
+        first_correlation=part.first_correlations[device.place],
+        detail_stats=part.detail_stats,
+        event_stats=part.event_stats,
+    )
+    for thread, other_process, process, events in lines:
+        name = device.thread_names.get(thread) or (side[1] if side else f"{device.name} thread {thread}")
+        apart = f" of process {other_process}" if other_process else ""
+        title = f"{owner} {name}{apart}".lstrip()
+        line = host.line(group, f"{thread}{apart}" if apart else thread, title, len(host.lines) + 1)
+        line.process = process
         host.keep(line, events)
-    return len(timed), left_out
+    return drawn, left_out
 
 
-def _row_stats(
-    built: Plane, node: NodeExecStats, columns: Activity, place: tuple[int, int], part: _Part
-) -> list[XStat]:
-    """The stats of a row that is no work on a stream."""
+def _lines_of_threads(
+    built: Plane,
+    device: _Device,
+    part: _Part,
+    *,
+    processes: Mapping[int, int] | None = None,
+    first_correlation: int | None = None,
+    detail_stats: Sequence[bytes] = (),
+    event_stats: Mapping[int, bytes] | None = None,
+) -> tuple[list[tuple[int, int, int, bytes]], int, int]:
+    """The lines of a device with rows of threads; see the extension's ``StepEvents.lines``."""
+
+    def describe(message: bytes, activity: bytes) -> tuple[int, bytes]:
+        node = NodeExecStats.FromString(message)
+        return built.event(node.node_name or "unknown"), stats_fields(
+            _row_stats(built, node, Activity.FromString(activity), part)
+        )
+
+    return part.events.lines(
+        device.place,
+        describe=describe,
+        stat_number=built.stat,
+        origin_ns=built.origin_ns,
+        shift_ns=part.shift_ns,
+        by_thread=True,
+        by_process=processes is not None,
+        processes=processes or {},
+        first_correlation=first_correlation,
+        causes=(),
+        flows=part.flows.get(device.place, {}),
+        detail_stats=detail_stats,
+        event_stats=event_stats or {},
+        only=None,
+    )
+
+
+def _row_stats(built: Plane, node: NodeExecStats, columns: Activity, part: _Part) -> list[XStat]:
+    """The stats of a row that is no work on a stream, without those that depend on times and ids."""
     stats = [built.text("timeline_label", node.timeline_label)] if node.timeline_label else []
     if columns.kind in _KINDS:
         stats.append(built.text("collector_activity", _KINDS[columns.kind]))
-    stats += _stats_of(built, dict(arguments_of(columns, part.texts)))
-    return stats + _flow(built, part, place)
+    return stats + _stats_of(built, dict(arguments_of(columns, part.texts)))

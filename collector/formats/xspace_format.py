@@ -75,10 +75,10 @@ def _read(content: FileContent) -> Step:
 
 
 def _write(step: Writable, path: Path) -> None:
-    from collector.formats.xspace import xspace
+    from collector.formats.xspace import write_xspace
 
     with atomic_write(path) as file:  # with the temporary file that the events wait in
-        file.write(xspace(step.run_metadata).SerializeToString(deterministic=True))
+        write_xspace(step.serialized(), file)
 
 
 def _steps_writer(origin_ns: int) -> AbstractContextManager[StepsWriter]:

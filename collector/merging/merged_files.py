@@ -19,7 +19,6 @@ from collector.stepstats.device_prefixes import device_in_process, split_prefix
 from collector.stepstats.object_tables import object_rows_of, strings_of
 from collector.stepstats.stated_window import KEY as WINDOW_KEY
 from collector.stepstats.stated_window import window_of, window_texts
-from collector.stepstats.wire import step_stats_of
 from collector.timeline.drawing import call_ops_of, objects_of, op_details_of, recorded_by, remarks_of
 from collector.timeline.object_labels import object_labels
 from collector.timeline.op_arguments import NOTHING
@@ -241,7 +240,8 @@ class _WrittenFile:
             self._writer.warn(f"{owner}: {loss}" if owner else loss)
         self._inputs.add(_window(provenance))
         return self._writer.add(
-            step_stats_of(message, is_run_metadata),
+            message,
+            is_run_metadata=is_run_metadata,
             number=step.number,
             shift_ns=step.shift_ns,
             owner=owner,

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 from collector.runtime.extension import convert_extension
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from collector.protos.step_stats_pb2 import StepStats
 
 NodeTimes = list["tuple[int, int] | None"]
@@ -34,9 +32,3 @@ def node_times(step: StepStats) -> list[NodeTimes]:
         ]
         for starts, durations in found
     ]
-
-
-def step_bounds(times: Sequence[NodeTimes]) -> tuple[int, int] | None:
-    """First start and last end of a step in ns since the epoch; None if no node has a possible time."""
-    known = [each for of_device in times for each in of_device if each is not None]
-    return (min(known)[0], max(map(sum, known))) if known else None

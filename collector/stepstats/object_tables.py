@@ -44,11 +44,6 @@ def object_rows(recording: Recording) -> dict[str, list[ObjectRow]]:
     return _rows(columns, recording.strings, recording.clock.offset_ns)
 
 
-def object_rows_of_capture(capture: Capture) -> dict[str, list[ObjectRow]]:
-    """See `object_rows_of`, for a parsed message."""
-    return _parsed(capture.other_tables.encode(), capture.strings, capture.clock.SerializeToString())
-
-
 def object_rows_of(data: bytes | bytearray | memoryview) -> dict[str, list[ObjectRow]]:
     """Table -> rows, from the wire bytes of a ``RunMetadata``; {} if it was saved without these tables.
 

@@ -2,7 +2,6 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -27,7 +26,7 @@
 #include "bindings/python_output.h"
 #include "bindings/read_bindings.h"
 #include "bindings/recording_bindings.h"
-#include "draw/node_links.h"
+#include "bindings/xspace_bindings.h"
 #include "draw/step_drawing.h"
 #include "stepstats/step_stats.h"
 #include "write/tensorflow_timeline_writer.h"
@@ -130,18 +129,6 @@ std::function<bool(std::string_view)> predicate(const py::object& function) {
   };
 }
 
-std::vector<std::array<size_t, 4>> find_node_links(const py::buffer& message,
-                                                   const EventRecordArguments& event_records) {
-  const MessageBytes bytes(message);
-  const std::vector<draw::EventRecord> records = to_event_records(event_records);
-  const GilRelease no_gil;
-  std::vector<std::array<size_t, 4>> links;
-  for (const auto& [source, target] : node_links(StepStats(bytes.view(), false), records)) {
-    links.push_back({source.device, source.node, target.device, target.node});
-  }
-  return links;
-}
-
 py::dict write_trace(const py::buffer& message, const py::function& write, bool is_run_metadata,
                      const std::string& writer, const py::object& keep_device, const py::object& keep_name,
                      int64_t min_duration_ns, std::optional<int64_t> window_start_ns,
@@ -239,11 +226,6 @@ PYBIND11_MODULE(_convert, module, pybind11::mod_gil_not_used()) {
       "time 0,\nNone: the first start. `labels` are those of devices, `event_records` and `collectives` those of\n"
       "`collector.timeline.object_labels`, and `op_details` and `call_ops` those of "
       "`collector.timeline.op_arguments`.\nRaises WireError(what, position).");
-  module.def(
-      "node_links", &find_node_links, py::arg("step_stats"), py::arg("event_records"),
-      "The arrows of a StepStats message: (device, node) of the source and (device, node) of the target, as indices.\n"
-      "From the awaited activity, or the call that recorded the awaited event, to a wait; from an op to its backward "
-      "pass.");
   module.def("trace_writers", &collector::write::trace_writer_names, "The names of the writers of drawn files.");
   bind_merge(module);
   bind_analysis(module);
@@ -251,4 +233,5 @@ PYBIND11_MODULE(_convert, module, pybind11::mod_gil_not_used()) {
   bind_recording(module);
   bind_profile(module);
   bind_read(module);
+  bind_xspace(module);
 }

@@ -5,8 +5,9 @@ from __future__ import annotations
 from io import BytesIO
 
 import pytest
+from support.xspaces import xspace
 
-from collector.formats.xspace import XSpaceWriter, xspace
+from collector.formats.xspace import XSpaceWriter
 from collector.protos import DeviceStepStats, NodeExecStats, RunMetadata, StepStats
 from collector.protos.xplane_pb2 import XSpace
 
@@ -49,8 +50,7 @@ def space():
             DeviceStepStats(device="/gpu:1/memcpy", node_stats=[COPY]),
         ]
     )
-    # Through bytes, as a reader gets it.
-    return XSpace.FromString(xspace(RunMetadata(step_stats=step)).SerializeToString())
+    return xspace(RunMetadata(step_stats=step))
 
 
 def stats_of(plane, event):
@@ -140,7 +140,8 @@ def several(*steps, **common):
             kernel = node("a:k", EPOCH_NS + start_ns, 100, correlation_id=5)
             device = DeviceStepStats(device="/gpu:0/stream:7", node_stats=[kernel])
             host = DeviceStepStats(device="/cpu:0", node_stats=[node("launch", EPOCH_NS + start_ns, 9, thread_id=3)])
-            assert writer.add(StepStats(dev_stats=[host, device]), **more, **common) == (2, 0)
+            step = StepStats(dev_stats=[host, device]).SerializeToString()
+            assert writer.add(step, is_run_metadata=False, **more, **common) == (2, 0)
         writer.write(file, about="{}")
     return XSpace.FromString(file.getvalue())
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
+from support.xspaces import xspace
 
 from collector.formats.loading import load
 from collector.formats.step import Step
 from collector.formats.step_sources import RecordingSource
-from collector.formats.xspace import xspace
 from collector.recording.cupti_enums import GRAPH_DEGREES
 from collector.stepstats.from_recording import run_metadata
 from collector.stepstats.labels import gpu_work

@@ -11,9 +11,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from support.xspaces import xspace
 
 from collector.formats.loading import load
-from collector.formats.xspace import xspace
 from collector.merging.merged_trace import merge
 from collector.protos import DeviceStepStats, StepStats
 

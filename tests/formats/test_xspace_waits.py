@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from support.xspaces import xspace
 
-from collector.formats.xspace import xspace
 from collector.stepstats.from_recording import run_metadata
 
 NONE = 2**32 - 1

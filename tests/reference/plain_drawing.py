@@ -15,7 +15,6 @@ from collector.errors import InvalidFileError
 from collector.protos import Activity as RecordedActivity
 from collector.recording.possible_times import FAR_NS, LARGEST_TIME_NS
 from collector.stepstats.salvage import MENDED_TEXTS, UNKNOWN_BYTES, salvage
-from collector.stepstats.shared_activities import activities_of_parts
 from collector.stepstats.wire import parse_step
 from collector.timeline.drawing import DrawingOptions
 from collector.timeline.lanes import Lanes
@@ -35,6 +34,7 @@ from reference.plain_launches import Launches
 from reference.plain_series import count_busy, estimated_memory, recorded_memory, running_total
 from reference.plain_track_order import MEMORY, TrackOrder, shown_key
 from reference.plain_waits import EventRecord, Timed, recording_calls, sources_of
+from reference.shared_activities import activities_of_parts
 
 _SAMPLES = 1001
 _COLOURS = {

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
+from support.xspaces import xspace
 
 import collector
 from collector import analysis
 from collector.dataset import Dataset, DatasetWriter
-from collector.formats.xspace import xspace
 from collector.options import KINDS, KINDS_ON_REQUEST
 from collector.stepstats.from_recording import run_metadata, serialized
 from collector.stepstats.object_tables import object_rows, object_rows_of

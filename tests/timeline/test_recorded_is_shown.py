@@ -6,9 +6,9 @@ import json
 
 import numpy as np
 import pytest
+from support.xspaces import xspace
 
 import collector
-from collector.formats.xspace import xspace
 from collector.stepstats.from_recording import run_metadata, serialized
 from tests.support.profiler_times import times_by_scope
 
