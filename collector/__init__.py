@@ -68,7 +68,7 @@ _LAZY = {
 }
 """Public name -> the module that is imported at its first use."""
 _MODULES = {"adapters": "collector.adapters", "analysis": "collector.analysis", "nvtx": "collector.tracing.nvtx"}
-"""The same for modules."""
+"""Public module -> its full name."""
 
 __all__ = [
     "CollectorError",
@@ -126,7 +126,7 @@ def __dir__() -> list[str]:
 
 
 def _is_on(variable: str) -> bool:
-    """Whether a variable of the environment is set, and to none of the words for no."""
+    """Whether an environment variable is set to anything but 0, false, no, off or an empty text."""
     return os.environ.get(variable, "").strip().lower() not in ("", "0", "false", "no", "off")
 
 

@@ -1,4 +1,4 @@
-"""Checks of the arguments of public functions; their errors name the argument, the value, and valid values."""
+"""Checks of the arguments of public functions. Their errors name the argument, its value, and the valid values."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 
 
 def whole_number(name: str, value: Any, *, least: int | None = None) -> int:
-    """The number as an ``int``; the integers of NumPy are such numbers.
+    """Return an integer, which may be one of NumPy's, as an ``int``.
 
     Raises:
-        TypeError: it is no whole number.
-        ValueError: it is less than ``least``.
+        TypeError: the value is not a whole number.
+        ValueError: the number is less than ``least``.
     """
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{name} takes a whole number, not {value!r}")
@@ -25,10 +25,10 @@ def whole_number(name: str, value: Any, *, least: int | None = None) -> int:
 
 
 def real_number(name: str, value: Any) -> Any:
-    """The number itself, whole or not.
+    """Return a real number unchanged.
 
     Raises:
-        TypeError: it is no number.
+        TypeError: the value is not a number.
     """
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} takes a number, not {value!r}")
@@ -36,38 +36,38 @@ def real_number(name: str, value: Any) -> Any:
 
 
 def check_time(name: str, value: Any) -> None:
-    """Check a time, whole or not, which may be infinite.
+    """Check a time, which may be fractional or infinite.
 
     Raises:
-        TypeError: it is no number.
-        ValueError: it is NaN.
+        TypeError: the value is not a number.
+        ValueError: the value is NaN.
     """
     if real_number(name, value) != value:
-        raise ValueError(f"{name} is {value!r}: NaN is no time")
+        raise ValueError(f"{name} is {value!r}: NaN is not a time")
 
 
 def time_range(name: str, value: Any) -> tuple[int | None, int | None]:
-    """Start and end in ns, of which each may be None for an open end.
+    """Return the start and the end of a range in ns; None stands for an open end.
 
     Raises:
-        TypeError: it is not two whole numbers or None.
+        TypeError: the value is not a pair of whole numbers or None.
         ValueError: the end is before the start.
     """
     sides = tuple(value) if isinstance(value, (tuple, list)) else ()
     if len(sides) != 2 or not all(side is None or _is_whole(side) for side in sides):
-        raise TypeError(f"{name} takes two whole numbers of ns, of which each may be None, not {value!r}")
+        raise TypeError(f"{name} takes a pair of whole numbers in ns, or None for an open end, not {value!r}")
     start, end = (None if side is None else operator.index(side) for side in sides)
     if start is not None and end is not None and end < start:
-        raise ValueError(f"{name} ends at {end} ns, before it begins at {start} ns: exchange the two")
+        raise ValueError(f"{name} ends at {end} ns, before it begins at {start} ns: swap the two")
     return start, end
 
 
 def regular_expression(name: str, value: Any, flags: int = 0) -> re.Pattern[str]:
-    """The compiled expression.
+    """Compile a regular expression.
 
     Raises:
-        TypeError: it is no text.
-        ValueError: it is no regular expression.
+        TypeError: the value is not text.
+        ValueError: the text is not a regular expression.
     """
     if not isinstance(value, str):
         raise TypeError(f"{name} takes a regular expression as text, not {value!r}")
@@ -75,16 +75,16 @@ def regular_expression(name: str, value: Any, flags: int = 0) -> re.Pattern[str]
         return re.compile(value, flags)
     except re.error as error:
         raise ValueError(
-            f"{name}={value!r} is no regular expression: {error}. "
-            r"Write \ before a character that stands for itself, such as \("
+            f"{name}={value!r} is not a regular expression: {error}. "
+            r"Escape a character that stands for itself with \, such as \("
         ) from error
 
 
 def plain_text(name: str, value: Any) -> str:
-    """The text itself.
+    """Return a text unchanged.
 
     Raises:
-        TypeError: it is no text.
+        TypeError: the value is not text.
     """
     if not isinstance(value, str):
         raise TypeError(f"{name} takes text, not {value!r}")
@@ -92,23 +92,23 @@ def plain_text(name: str, value: Any) -> str:
 
 
 def switch(name: str, value: Any) -> bool:
-    """The value of an option that is on or off; 0, 1 and the truth values of NumPy are such values.
+    """Return a boolean option as ``bool``; it may also be 0, 1 or one of NumPy's booleans.
 
     Raises:
-        TypeError: it is another one.
+        TypeError: the value is anything else.
     """
-    is_truth_value = type(value).__name__ in ("bool", "bool_")  # NumPy's is one of these, and is not imported for it
+    is_truth_value = type(value).__name__ in ("bool", "bool_")  # by name, so that NumPy is not imported
     if is_truth_value or (isinstance(value, int) and value in (0, 1)):
         return bool(value)
     raise TypeError(f"{name} takes True or False, not {value!r}")
 
 
 def whole_numbers(name: str, value: Any) -> set[int]:
-    """Several numbers, such as those of steps.
+    """Return several whole numbers, e.g. the numbers of steps, as a set.
 
     Raises:
-        TypeError: they are not several whole numbers.
-        ValueError: one is negative.
+        TypeError: the value is not an iterable of whole numbers.
+        ValueError: a number is negative.
     """
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         raise TypeError(f"{name} takes several whole numbers, not {value!r}: write a list")
@@ -116,21 +116,21 @@ def whole_numbers(name: str, value: Any) -> set[int]:
 
 
 def mapping(name: str, value: Any) -> Mapping[str, Any]:
-    """Options by name.
+    """Return a mapping of options by name unchanged.
 
     Raises:
-        TypeError: it is no mapping.
+        TypeError: the value is not a mapping.
     """
     if not isinstance(value, Mapping):
         raise TypeError(f"{name} takes a dict of options, not {value!r}")
     return value
 
 
-def function(name: str, value: Any) -> None:
+def check_function(name: str, value: Any) -> None:
     """Check that a value can be called.
 
     Raises:
-        TypeError: it cannot.
+        TypeError: the value cannot be called.
     """
     if not callable(value):
         raise TypeError(f"{name} takes a function, not {value!r}")

@@ -77,7 +77,7 @@ class MissingDependencyError(CollectorError, ImportError):
 
 
 def in_words(error: Exception) -> str:
-    """An error as a part of a message; of an error that this package does not raise, its type as well."""
+    """An error as part of a message; errors that this package does not raise are preceded by their type."""
     return str(error) if isinstance(error, CollectorError) else f"unexpected {type(error).__name__}: {error}"
 
 
@@ -85,8 +85,8 @@ def not_installed(package: str, extra: str = "") -> tuple[str, str]:
     """Cause and remedy of the error that an optional package is not installed.
 
     Args:
-        package: its name on PyPI.
-        extra: our extra that contains it; ``""``: users install it by its own name.
+        package: the package's name on PyPI.
+        extra: the extra of cupti-collector that contains it; ``""``: users install the package by its own name.
     """
     wanted = f"'cupti-collector[{extra}]'" if extra else package
     return f"{package} is not installed", f"Run: pip install {wanted}"

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from collector.checked_arguments import switch
+from collector.checked_arguments import plain_text, switch, whole_number
 from collector.recording.schema import KINDS, KINDS_ON_REQUEST
 from collector.text.cost_shares import millionths_of
 
@@ -42,10 +42,10 @@ _JOB_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 
 
 def kind_names(kinds: Any) -> tuple[str, ...]:
-    """The names of kinds, of which a single one may be given as it is.
+    """Return the names of kinds as a tuple; a single name may be given as text.
 
     Raises:
-        TypeError: one is no name.
+        TypeError: a name is not text.
     """
     names = (kinds,) if isinstance(kinds, str) or not isinstance(kinds, Iterable) else tuple(kinds)
     for name in names:
@@ -84,7 +84,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class TraceOptions:
-    """The options of `collector.trace` after their check; they belong to the session and never change."""
+    """The checked options of `collector.trace`, which never change."""
 
     path: Path | None = None
     """The file of the trace, written when the step ends; the suffix decides the format. None: only in memory."""
@@ -142,21 +142,29 @@ class TraceOptions:
 
     def __post_init__(self) -> None:
         """Raise ValueError for impossible values, and TypeError for those of a wrong type."""
-        for name in ("buffer_bytes", "max_buffers", "timeout_ms", "rank"):
-            value = getattr(self, name)
-            is_whole = hasattr(value, "__index__") and not isinstance(value, bool)
-            if not is_whole and not (name == "rank" and value is None):
-                raise TypeError(f"{name} takes a whole number, not {value!r}")
-        for name in _SWITCHES:
-            object.__setattr__(self, name, switch(name, getattr(self, name)))
-        if not isinstance(self.job, str):
-            raise TypeError(f"job takes text, not {self.job!r}")
-        if not isinstance(self.label, str):
-            raise TypeError(f"label takes text, not {self.label!r}")
-        if not isinstance(self.source, str) and not hasattr(self.source, "start"):
-            raise TypeError(f"source takes a name or a source, not {self.source!r}")
+        self._check_types()
+        self._check_kinds()
+        self._check_streaming_and_schedule()
+        self._check_limits()
         if self.budget != "":
             millionths_of(self.budget)
+        if self.path and self.journal and os.path.realpath(self.path) == os.path.realpath(self.journal):
+            raise ValueError(f"the trace and its journal are one file ({self.journal}): give them two names")
+        if not _JOB_NAME.fullmatch(self.job):
+            raise ValueError(f"job {self.job!r} is not a name of letters, digits, '_', '.' and '-'")
+
+    def _check_types(self) -> None:
+        for name in ("buffer_bytes", "max_buffers", "timeout_ms", "rank"):
+            if name != "rank" or self.rank is not None:
+                whole_number(name, getattr(self, name))
+        for name in _SWITCHES:
+            object.__setattr__(self, name, switch(name, getattr(self, name)))
+        for name in ("job", "label"):
+            plain_text(name, getattr(self, name))
+        if not isinstance(self.source, str) and not hasattr(self.source, "start"):
+            raise TypeError(f"source takes a name or a source, not {self.source!r}")
+
+    def _check_kinds(self) -> None:
         if self.graphs not in GRAPH_LEVELS:
             raise ValueError(f"graphs is {self.graphs!r}: choose from {', '.join(GRAPH_LEVELS)}")
         if self.graphs == "whole" and GRAPH_KIND not in self.kinds:
@@ -167,6 +175,10 @@ class TraceOptions:
             raise ValueError(f"unknown kind {unknown[0]!r}: choose from {', '.join(known)}")
         if "peer_copies" in self.kinds and "memcpys" not in self.kinds:
             raise ValueError("the kind peer_copies needs memcpys: CUPTI records copies between GPUs only with both")
+        if not self.kinds:
+            raise ValueError("kinds is empty: nothing would be recorded")
+
+    def _check_streaming_and_schedule(self) -> None:
         if self.stream and self.journal is None:
             raise ValueError("stream=True writes all records into a journal: name one (journal=...)")
         if self.stream and self.dataset is not None:
@@ -177,8 +189,8 @@ class TraceOptions:
             raise ValueError("stream=True keeps one long step, and a schedule makes many short ones: choose one")
         if self.on_window is not None and not (self.schedule and callable(self.on_window)):
             raise ValueError("on_window is a function that is called after each window of a schedule (schedule=...)")
-        if not self.kinds:
-            raise ValueError("kinds is empty: nothing would be recorded")
+
+    def _check_limits(self) -> None:
         for name, least, most in _LIMITS:
             if getattr(self, name) < least:
                 raise ValueError(f"{name} is {getattr(self, name)}: at least {least} is needed")
@@ -188,10 +200,6 @@ class TraceOptions:
             raise ValueError(f"buffer_bytes is {self.buffer_bytes}: a multiple of 8 is needed")
         if self.rank is not None and self.rank < 0:
             raise ValueError(f"rank is {self.rank}: ranks count from 0")
-        if self.path and self.journal and os.path.realpath(self.path) == os.path.realpath(self.journal):
-            raise ValueError(f"the trace and its journal are one file ({self.journal}): give them two names")
-        if not _JOB_NAME.fullmatch(self.job):
-            raise ValueError(f"job {self.job!r} is not a name of letters, digits, '_', '.' and '-'")
 
     @property
     def budget_millionths(self) -> int:

@@ -24,7 +24,7 @@ from collector.cli._recorded_steps import print_recorded
 from collector.cli._size_arguments import ring_size_argument
 from collector.errors import CollectorError, OutputError
 from collector.text import terminal
-from collector.text.durations import seconds_of
+from collector.text.quantities import seconds_of
 
 if TYPE_CHECKING:
     from collector.formats.step import Step

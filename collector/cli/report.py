@@ -14,11 +14,11 @@ from __future__ import annotations
 import argparse
 
 from collector.cli._path_arguments import path_argument
+from collector.cli._size_arguments import size_argument
 from collector.cli._step_files import add_step_files, files_of, load_steps
 from collector.errors import CollectorError
 from collector.text import terminal
 from collector.text.progress import progress
-from collector.text.quantities import SIZE_UNITS, number_and_unit
 from collector.text.wording import counted
 
 _LEAST_SIZE = 400_000
@@ -48,13 +48,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _size(text: str) -> int:
-    number, unit = number_and_unit(text) or (0, "")
-    if unit not in SIZE_UNITS:
-        raise argparse.ArgumentTypeError(f"{text!r} is no size: give a number and a unit, such as 8MB")
-    size: int = round(number * SIZE_UNITS[unit])
-    if size < _LEAST_SIZE:
-        raise argparse.ArgumentTypeError(f"{text}: the page without any data takes {_LEAST_SIZE // 1000} kB")
-    return size
+    num_bytes = size_argument(text)
+    if num_bytes < _LEAST_SIZE:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is too small: the page without any data takes {_LEAST_SIZE // 1000} kB"
+        )
+    return num_bytes
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -26,13 +26,13 @@ _REMEDIES = {
 
 
 def output_error(failed: str, error: OSError) -> OutputError:
-    """The error for a system call that failed, with a remedy where its reason has one.
+    """The error for a failed system call, with a remedy if there is one for its reason.
 
     Args:
-        failed: the failure, such as "cannot write step.json".
-        error: of the system.
+        failed: the first part of the cause, such as "cannot write step.json".
+        error: the error of the system call.
     """
-    number = error.errno or 0  # Arrow's text about it is longer than that of the system
+    number = error.errno or 0  # Arrow's own text is longer than the system's
     return OutputError(f"{failed}: {os.strerror(number) if number else error}", _REMEDIES.get(number, ""))
 
 
@@ -128,9 +128,9 @@ def check_folder(target: Path, folder: Path, *, is_made: bool = False) -> None:
     """Raise `collector.OutputError` if ``target`` obviously cannot be written, because of its folder.
 
     Args:
-        target: what is to be written.
-        folder: that holds it.
-        is_made: the folder is made where it is missing, with those around it.
+        target: the file or folder to be written.
+        folder: the folder that holds it.
+        is_made: whether a missing folder is made, together with its parents.
     """
     with _as_output_error(target):
         while is_made and folder != folder.parent and not folder.exists() and not folder.is_symlink():
@@ -140,8 +140,8 @@ def check_folder(target: Path, folder: Path, *, is_made: bool = False) -> None:
 
 def _check_folder(target: Path, folder: Path) -> None:
     if not folder.is_dir():
-        what = "is not a folder" if folder.exists() else "does not exist"
-        raise OutputError(f"cannot write {target}: the folder {folder} {what}", f"Make it first: mkdir -p {folder}")
+        fault = "is not a folder" if folder.exists() else "does not exist"
+        raise OutputError(f"cannot write {target}: the folder {folder} {fault}", f"Make it first: mkdir -p {folder}")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise OutputError(f"cannot write {target}: the folder {folder} is not writable for this user", _NOT_HERE)
 
@@ -152,7 +152,8 @@ def _check_place(target: Path) -> None:
     num_bytes, most = len(os.fsencode(target.name)), os.pathconf(folder, "PC_NAME_MAX")
     if num_bytes > most:
         raise OutputError(
-            f"cannot write {target}: its name has {num_bytes} bytes, at most {most} are possible", "Shorten the name"
+            f"cannot write {target}: its name has {num_bytes} bytes, and at most {most} are possible",
+            "Shorten the name",
         )
     if target.is_dir():
         raise OutputError(f"cannot write {target}: it is a folder", "Name a file in it")
@@ -174,7 +175,7 @@ def _as_output_error(target: Path) -> Iterator[None]:
 
 
 def _is_stream(target: Path) -> bool:
-    """Whether it is a pipe or a device, which must be written directly."""
+    """Whether a path leads to a pipe or a device, which must be written directly."""
     try:
         mode = target.stat().st_mode
     except OSError:

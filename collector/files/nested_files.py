@@ -21,15 +21,15 @@ class Found(NamedTuple):
     """The reason why a folder could not be entered."""
 
 
-def found_below(folder: Path, is_one: Callable[[Path], bool], *, depth: int = 0) -> Iterator[Found]:
-    """Yield what is in a folder and in the folders below it, in the order of the names.
+def found_below(folder: Path, is_file: Callable[[Path], bool], *, depth: int = 0) -> Iterator[Found]:
+    """Yield the files in a folder and in the folders below it, in the order of their names.
 
-    Hidden files and folders are passed over, and so are folders below `DEEPEST`. Links are yielded, and not entered.
+    Hidden files and folders are skipped, and so are folders below `DEEPEST`. Links are yielded but not entered.
 
     Args:
         folder: the folder.
-        is_one: whether a folder below it is yielded like a file, such as a journal in segments.
-        depth: of the folder below the first one.
+        is_file: whether a folder is yielded like a file, e.g. a journal in segments.
+        depth: the number of levels between the first folder and this one.
     """
     try:
         with os.scandir(folder) as entries:
@@ -39,7 +39,7 @@ def found_below(folder: Path, is_one: Callable[[Path], bool], *, depth: int = 0)
         return
     for entry in listed:
         path = folder / entry.name
-        if not entry.is_dir(follow_symlinks=False) or is_one(path):
+        if not entry.is_dir(follow_symlinks=False) or is_file(path):
             yield Found(path)
         elif depth < DEEPEST:
-            yield from found_below(path, is_one, depth=depth + 1)
+            yield from found_below(path, is_file, depth=depth + 1)

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 def new_folder(parent: str | os.PathLike[str], prefix: str) -> Path:
-    """Make a folder with a name of its own; return its path.
+    """Make a folder with a unique name; return its path.
 
     Args:
         parent: the folder in which it is made.
         prefix: the beginning of its name.
 
     Raises:
-        collector.OutputError: it cannot be made.
+        collector.OutputError: the folder cannot be made.
     """
     try:
         return Path(tempfile.mkdtemp(prefix=prefix, dir=parent))

@@ -1,4 +1,4 @@
-"""The kind of file at a path, for most uses without an error where the system does not tell.
+"""The kind of the file at a path. Most functions here treat a path that cannot be examined as one without a file.
 
 Before CPython 3.14 `Path.is_dir`, `Path.is_file` and `Path.exists` raise an error for a path in a folder that the user
 may not enter, and for a name that is too long. Opening such a file gives the error that names it.

@@ -44,7 +44,7 @@ class GzipPieces:
     """
 
     def __init__(self, packed: Iterable[bytes], num_bytes: int, name: object) -> None:
-        """Hold the packed bytes, of which there are `num_bytes`; `name` is what an error calls them."""
+        """Hold the packed bytes, `num_bytes` in all; errors call them `name`."""
         self._packed = packed
         self._limit = _Limit.of(num_bytes)
         self._name = name
@@ -57,7 +57,7 @@ class GzipPieces:
         """The pieces.
 
         Raises:
-            collector.InvalidFileError: what comes out is larger than `check_size` lets it be.
+            collector.InvalidFileError: the decompressed content is larger than `check_size` permits.
         """
         left = self._limit.num_bytes
         stream = zlib.decompressobj(wbits=31)
@@ -112,7 +112,7 @@ def check_size(num_bytes: int, packed_bytes: int, name: object) -> None:
     """Refuse files whose decompressed size exceeds that of any trace of their size, or this machine's memory.
 
     Raises:
-        collector.InvalidFileError: it does.
+        collector.InvalidFileError: it exceeds one of them.
     """
     limit = _Limit.of(packed_bytes)
     if num_bytes > limit.num_bytes:
@@ -136,12 +136,12 @@ class _Limit(NamedTuple):
                 "Unpack it first if you know what is in it",
             ),
         ]
-        at_hand = memory_at_hand()
-        if at_hand is not None:
+        available = available_memory()
+        if available is not None:
             limits.append(
                 cls(
-                    at_hand // _TIMES_IN_MEMORY,
-                    f"a quarter of the {at_hand >> 20} MiB of memory at hand",
+                    available // _TIMES_IN_MEMORY,
+                    f"a quarter of the {available >> 20} MiB of available memory",
                     "Read it where there is more memory",
                 )
             )
@@ -151,7 +151,7 @@ class _Limit(NamedTuple):
         return InvalidFileError(f"{name}: unpacks to more than {self.why}", self.remedy)
 
 
-def memory_at_hand() -> int | None:
+def available_memory() -> int | None:
     """Bytes that this process can still allocate, by the machine's memory and its control group's; None: unknown."""
     free = []
     with contextlib.suppress(OSError, ValueError, LookupError):
@@ -159,7 +159,7 @@ def memory_at_hand() -> int | None:
     with contextlib.suppress(OSError, ValueError, LookupError):
         cache = _figures((_GROUP / "memory.stat").read_text("ascii"))
         used = int((_GROUP / "memory.current").read_text("ascii")) - cache["active_file"] - cache["inactive_file"]
-        limit = int((_GROUP / "memory.max").read_text("ascii"))  # "max" is no number and means no limit
+        limit = int((_GROUP / "memory.max").read_text("ascii"))  # "max" is not a number, and means no limit
         free.append(max(limit - used, 0))
     return min(free, default=None)
 

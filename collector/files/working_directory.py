@@ -9,14 +9,14 @@ from collector.runtime.uncompiled import uncompiled
 
 
 class WorkingDirectory:
-    """The working directory at the time of this object."""
+    """The working directory at the time when this object was made."""
 
     def __init__(self) -> None:
-        """Note it; one that has been deleted is none."""
+        """Remember the present working directory, unless it has been deleted."""
         self._path = _present()
 
     def anchored(self, path: Path) -> Path:
-        """The file that ``path`` names in this directory: ``path`` itself, unless another one is the present one."""
+        """``path`` in this directory; unchanged if it is absolute or this is still the working directory."""
         if path.is_absolute() or self._path is None or self._path == _present():
             return path
         return Path(self._path, path)

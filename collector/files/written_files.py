@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SAID_AFTER_S = 1.0
-"""Writes that are quicker say nothing."""
+"""Nothing is reported about faster writes."""
 _SMALLER = 5
-"""The least factor that is worth another format."""
+"""The compression ratio from which on the message suggests ``.json.gz``."""
 _SAMPLE_BYTES = 1 << 20
 _OPENED_BY = {
     ".json": "https://ui.perfetto.dev or chrome://tracing",
@@ -34,7 +34,7 @@ def written(path: Path, *, shown: bool = True, after_s: float | None = None) -> 
 
     Args:
         path: the file.
-        shown: False: say nothing.
+        shown: False: report nothing.
         after_s: the seconds that count as long; None: `SAID_AFTER_S`.
     """
     began = time.monotonic()

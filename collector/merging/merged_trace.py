@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 from zlib import crc32
 
-from collector.checked_arguments import function, regular_expression
+from collector.checked_arguments import check_function, regular_expression
 from collector.errors import CollectorError, InvalidFileError
 from collector.files.atomic_files import atomic_write, check_writable
 from collector.files.path_kinds import mode_at
@@ -294,7 +294,7 @@ def merge(
     clock_offsets = checked_offsets(clock_offsets)
     pattern = _pattern(marker)
     if progress is not None:
-        function("progress", progress)
+        check_function("progress", progress)
     target = Path(output)
     merged_format(target)  # an unknown format is reported before anything is read
     sources = [_Source(given, _name(given, at)) for at, given in enumerate(inputs)]

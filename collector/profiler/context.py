@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from google.protobuf import text_format
 
-from collector.checked_arguments import function, whole_numbers
+from collector.checked_arguments import check_function, whole_numbers
 from collector.errors import SessionActiveError
 from collector.profiler.api import Profiler
 from collector.profiler.profiler_errors import ProfilerError
@@ -106,7 +106,7 @@ class ProfileContext:
         if enabled:
             for name, value in (("schedule", schedule), ("open_trace", open_trace)):
                 if value is not None:
-                    function(name, value)
+                    check_function(name, value)
         self._trace_steps = None if trace_steps is None else whole_numbers("trace_steps", trace_steps)
         self._schedule = schedule
         if enabled and schedule is not None and trace_steps is not None:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from collector.checked_arguments import function, real_number, whole_number
+from collector.checked_arguments import check_function, real_number, whole_number
 from collector.errors import CollectorError, OutputError, SessionActiveError
 from collector.files.working_directory import WorkingDirectory
 from collector.formats.output_paths import filled_path, rank_of_this_process
@@ -79,7 +79,7 @@ class ProfilerHook:
             raise ValueError(f"save_secs is {save_secs}: a number of seconds from 0 on is needed")
         for name, value in (("schedule", schedule), ("open_trace", open_trace)):
             if value is not None:
-                function(name, value)
+                check_function(name, value)
         self._save_steps = save_steps
         self._save_secs = save_secs
         self._schedule = schedule

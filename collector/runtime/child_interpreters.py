@@ -20,5 +20,5 @@ def python_command(program: str, *arguments: str) -> list[str]:
 
 
 def python_path() -> str:
-    """PYTHONPATH of a process that is to import what this one can."""
+    """The PYTHONPATH with which another process can import the modules that this one can."""
     return os.pathsep.join(folder for folder in sys.path if folder)

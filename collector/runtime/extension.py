@@ -19,7 +19,7 @@ __all__ = ["capture_library", "convert_extension", "is_capture_library", "load_e
 
 
 INJECTION_VARIABLE = "CUDA_INJECTION64_PATH"
-"""Where libcuda looks for the library of a tool."""
+"""The variable that names the library of a tool, which libcuda loads."""
 
 
 @cache
@@ -32,7 +32,7 @@ def load_extension() -> ModuleType:
     if not is_main_interpreter():
         raise MissingDependencyError(
             "steps are read and drawn in the main interpreter of a process, and this is a sub-interpreter",
-            "Do this work there, or in a process of its own",
+            "Load steps there, or in a process of its own",
         )
     try:
         from collector import _convert
@@ -45,7 +45,7 @@ def load_extension() -> ModuleType:
 
 
 def capture_library() -> Path | None:
-    """The library that records, and that NVTX and the driver load by its path; it is found without loading it."""
+    """The path of the library that records, which NVTX and the driver load; None: it is not installed."""
     extension = importlib.util.find_spec("collector._native")
     if extension is None or extension.origin is None:
         return None
@@ -54,7 +54,7 @@ def capture_library() -> Path | None:
 
 
 def is_capture_library(path: str) -> bool:
-    """Whether ``path`` is that library, by whatever name."""
+    """Whether ``path`` leads to `capture_library`, also under another name."""
     library = capture_library()
     try:
         return library is not None and library.samefile(path)

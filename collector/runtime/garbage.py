@@ -1,4 +1,4 @@
-"""Suspends Python's garbage collection where it would disturb."""
+"""Suspends Python's garbage collection where it would take much time."""
 
 from __future__ import annotations
 

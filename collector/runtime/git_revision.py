@@ -7,11 +7,11 @@ from pathlib import Path
 
 _REVISION = re.compile("[0-9a-f]{40,64}")
 _LARGEST_FILE = 1 << 24
-"""Bytes of a list of references."""
+"""The maximum number of bytes that are read of a file, which may be a list of all references."""
 
 
 def git_revision(folder: Path | None = None) -> str:
-    """The commit that is checked out in a folder or one around it; ``""``: none, or it cannot be read.
+    """The commit that is checked out in a folder or a parent of it; ``""``: there is none, or it cannot be read.
 
     Args:
         folder: where to begin; None: the working directory.

@@ -30,7 +30,7 @@ def check_main_interpreter() -> None:
     if not is_main_interpreter():
         raise CuptiUnusableError(
             "tracing works in the main interpreter of a process, and this is a sub-interpreter",
-            "Trace there, or do this work in a process of its own",
+            "Trace there, or in a process of its own",
         )
 
 

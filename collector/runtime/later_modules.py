@@ -1,6 +1,6 @@
-"""Methods that later modules implement: functions that are looked up by name when they are called.
+"""Functions of later rooms, which are looked up by name when they are called.
 
-Modules import only from earlier rooms. This table is the only way in the other direction.
+A room imports only from earlier rooms. This table is the only exception.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ class _Launcher(NamedTuple):
     rank: str
     """The variable of the rank among all processes."""
     world_size: str
-    """The variable of their number; empty: the launcher states none."""
+    """The variable of the number of processes; empty: the launcher states none."""
 
 
 _LAUNCHERS = (
@@ -25,13 +25,13 @@ _LAUNCHERS = (
     # The number of the job's tasks is that of a step of srun: a batch script, too, has SLURM_PROCID and SLURM_NTASKS.
     _Launcher("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
 )
-"""In the order in which they count: torchrun may run inside of a task of Slurm."""
+"""The first whose variable is set decides: torchrun may run inside a task of Slurm."""
 
 RANK_VARIABLES = tuple(each.rank for each in _LAUNCHERS)
-"""The variables of the environment that state a rank. ``LOCAL_RANK`` is none of them: each node has one of 0."""
+"""The environment variables that state a rank. ``LOCAL_RANK`` is left out, because every node has a rank 0."""
 
 LAUNCHER_VARIABLES = tuple(name for each in _LAUNCHERS for name in each if name)
-"""The same and those that state the number of ranks."""
+"""The environment variables that state a rank or the number of ranks."""
 
 _OF_LAUNCHERS = (
     "GROUP_",
@@ -46,7 +46,7 @@ _OF_LAUNCHERS = (
     "SLURM_",
     "TORCHELASTIC_",
 )
-"""How the names of variables begin that launchers set for the processes that they start."""
+"""Prefixes of the names of variables that launchers set for the processes that they start."""
 
 
 def is_of_launcher(variable: str) -> bool:
@@ -69,7 +69,7 @@ def launched_world_size(environment: Mapping[str, str] = os.environ) -> int | No
 def has_other_ranks(environment: Mapping[str, str] = os.environ) -> bool:
     """Whether other processes of the job have other ranks, as far as ``environment`` tells."""
     size = launched_world_size(environment)
-    if size is None:  # a launcher that states no number is one of many processes
+    if size is None:  # a launcher that states no number always starts several processes
         return any(not each.world_size and _number(environment, each.rank) is not None for each in _LAUNCHERS)
     return size > 1
 

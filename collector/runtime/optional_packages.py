@@ -1,4 +1,4 @@
-"""Packages that only some functions need, imported when these are called."""
+"""Optional packages, imported by the functions that need them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Functions of Python as they were when this package was imported.
 
-Tests replace some in their modules (``monkeypatch.setattr(os, "getpid", lambda: 42)``) while a step is traced. Whether
-this is the process and the thread that began the step must not depend on that.
+Tests may replace them while a step is traced (``monkeypatch.setattr(os, "getpid", lambda: 42)``), which must not affect
+the check whether a step ends in the process and the thread in which it began.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from collector.text.surrogates import without_surrogates
 def thread_names() -> dict[int, str]:
     """The names of this process's threads by system thread id: Python's for its own threads, else the kernel's.
 
-    There are none where a test of the program has replaced a function that finds them.
+    The result is empty if the program's tests have replaced a function that is needed to find them.
     """
     try:
         return _found_names()

@@ -8,9 +8,9 @@ import time
 
 
 def process_exists(process_id: int) -> bool:
-    """Whether a process of this number has not ended, whoever its user is.
+    """Whether the process with this id is running, under any user.
 
-    One that has ended, and whose parent does not know it yet, still has its number.
+    A zombie, which has ended but was not waited for by its parent, still has its id and counts as ended.
     """
     try:
         os.kill(process_id, 0)
@@ -22,10 +22,10 @@ def process_exists(process_id: int) -> bool:
 
 
 def ends_within(process_id: int, seconds: float) -> bool:
-    """Wait until a process has ended, or for so long; return whether it has.
+    """Wait until a process has ended, at most for this time; return whether it has ended.
 
-    Where that is not told (before Linux 5.3, in a container that forbids it, in a Python built for an older Linux), it
-    waits for the whole time.
+    Without pidfd_open (before Linux 5.3, in a container that forbids it, in a Python built for an older Linux) it waits
+    for the whole time and returns False.
     """
     deadline = time.monotonic() + seconds
     try:

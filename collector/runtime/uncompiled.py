@@ -1,4 +1,4 @@
-"""Excludes our own code from torch.compile, if a compiled function calls it."""
+"""Excludes the code of this package from torch.compile, if a compiled function calls it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shares of time as people write them: what a recording may cost."""
+"""Shares of time as people write them: the budget of a recording."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def millionths_of(text: str) -> int:
     (10000, 2500)
 
     Raises:
-        ValueError: it is none, or not above 0.0001% and up to 100%.
+        ValueError: the text is not a share from 0.0001% to 100%.
     """
     match = _SHARE.fullmatch(text.strip()) if isinstance(text, str) else None
     share = 0 if match is None else round(float(match[1]) * MILLION / 100)

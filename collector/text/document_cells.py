@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _FORMULA = ("=", "+", "-", "@")
 """First characters of a cell that a spreadsheet evaluates."""
 _MARKDOWN = re.compile(r"[\\`*\[\]<>|#~&$]|(?<![^\W_])_|_(?![^\W_])")
-"""Characters that Markdown may interpret; an underscore within a word is none of them."""
+"""Characters that Markdown may interpret. It does not interpret an underscore within a word."""
 
 
 def csv_text(rows: Iterable[Iterable[Any]]) -> str:

@@ -27,14 +27,14 @@ def html_table(
     caption: str = "",
     meanings: Sequence[str] = (),
 ) -> str:
-    """A table whose texts may be anything; columns that are no names stand at the right.
+    """A table of any texts, which are escaped. Columns of names are aligned to the left, others to the right.
 
     Args:
-        heads: of the columns.
+        heads: the headings of the columns.
         rows: a cell for each column.
-        is_name: of each column, whether it holds names; long ones are cut in their middle.
+        is_name: whether each column holds names; long names are cut in the middle.
         caption: one line above it.
-        meanings: of the columns, as tooltips.
+        meanings: descriptions of the columns, shown as tooltips.
     """
     columns = [
         cut_names([printable(row[place]) for row in rows], _LONGEST) if is_name[place] else [row[place] for row in rows]
@@ -55,7 +55,7 @@ def html_table(
 
 
 def html_line(text: str, mood: str = "") -> str:
-    """A sentence; ``mood``: ``good``, ``bad`` or nothing."""
+    """A sentence as a paragraph, coloured if ``mood`` is ``good`` or ``bad``."""
     if not mood:
         return f"<p>{html.escape(printable(text))}</p>"
     return f'{_COLORS}<p class="collector-{mood}">{html.escape(printable(text))}</p>'

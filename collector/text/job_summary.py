@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 VARIABLES = ("GITHUB_STEP_SUMMARY", "GITHUB_ACTIONS")
-"""The file of the summary, and whether the program runs in such a job."""
+"""The variables that name the file of the summary, and that state whether the program runs in such a job."""
 _MOST_BYTES = 1 << 20
 """GitHub refuses the summary of a step that is larger."""
 
 
 def add_to_job_summary(title: str, markdown: str) -> None:
-    """Add a part to the summary of the job; one that has no room leaves a line that says so."""
+    """Add a part to the summary of the job; a line replaces a part that exceeds the size limit."""
     named = os.environ.get(VARIABLES[0])
     if not named:
         return
@@ -47,7 +47,7 @@ def job_annotations(level: str, title: str, messages: Sequence[str]) -> list[str
 
     Args:
         level: ``error``, ``warning`` or ``notice``.
-        title: the program that says it.
+        title: the program that reports the messages.
         messages: may hold any character.
     """
     if os.environ.get(VARIABLES[1]) != "true":

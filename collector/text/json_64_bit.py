@@ -1,4 +1,4 @@
-"""JSON in files, whose whole numbers are those that columns and messages hold."""
+"""JSON in files, whose whole numbers must fit into the 64 bits of columns and messages."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ def json_64_bit(text: str | bytes) -> Any:
     """The value of a JSON text.
 
     Raises:
-        ValueError: it is none, or a whole number in it has more than 64 bits.
-        RecursionError: it is nested too deeply.
+        ValueError: the text is not JSON, or a whole number in it has more than 64 bits.
+        RecursionError: the value is nested too deeply.
     """
     return json.loads(text, parse_int=_64_bit)
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     Report = Callable[[str, int, int], None]
-    """Takes what is being done, how much of it is done, and of how much."""
+    """Takes the name of the work, the amount that is done, and the total amount."""
 
 SHOWN_AFTER_S = 1.0
 """Before this time there is no bar, because faster work needs none."""
@@ -23,9 +23,9 @@ def progress(title: str, *, shown: bool = True, after_s: float | None = None) ->
     """A bar until the end of the block; gives the function that moves it.
 
     Args:
-        title: what is being done, until the function says otherwise.
-        shown: False: never.
-        after_s: how long it takes until the bar appears; None: `SHOWN_AFTER_S`.
+        title: the name of the work, until the function gives another.
+        shown: False: show no bar.
+        after_s: the time in s until the bar appears; None: `SHOWN_AFTER_S`.
     """
     if not shown or not sys.stderr.isatty():
         yield lambda _what, _done, _of: None
@@ -42,7 +42,7 @@ def progress(title: str, *, shown: bool = True, after_s: float | None = None) ->
     appearance.daemon = True
 
     def report(what: str, done: int, of: int) -> None:
-        bar.update(task, description=escape(what[-_LONGEST_TITLE:]), completed=done, total=of)  # [n=5] is no markup
+        bar.update(task, description=escape(what[-_LONGEST_TITLE:]), completed=done, total=of)  # [n=5] is not markup
 
     if wait_s:
         appearance.start()

@@ -9,5 +9,5 @@ def is_utf8(text: str) -> bool:
 
 
 def without_surrogates(text: str) -> str:
-    """``text`` in a form for files and messages: lone surrogates are escaped."""
+    """``text`` with its lone surrogates escaped, as files and messages need it."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,4 +1,4 @@
-"""Text for a terminal: names are untrusted, and a terminal would execute escape sequences in them."""
+"""Text for a terminal. Names are untrusted, and a terminal would obey escape sequences in them."""
 
 from __future__ import annotations
 
@@ -51,10 +51,13 @@ def styled(text: str, *styles: str, color: bool) -> str:
 
 
 def replace_closed_streams() -> None:
-    """Discard output to a standard stream that the caller has closed, which is None in Python."""
+    """Discard output to a standard stream that the caller has closed, which is None in Python.
+
+    The replacement stays open until the process ends.
+    """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 (open until the process ends)
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
 
 
 def escape_unknown_characters() -> None:
@@ -73,16 +76,16 @@ def write(text: str) -> None:
 
 
 def discard_output() -> None:
-    """Let the rest of standard output go nowhere, also what the interpreter writes when it ends."""
+    """Discard the rest of standard output, including what the interpreter writes when it ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextlib.contextmanager
 def reader_may_leave() -> Iterator[None]:
-    """Write to standard output in a block whose rest is discarded once the reader, such as `head`, closes the pipe.
+    """Discard standard output in the block once its reader, such as `head`, has closed the pipe.
 
-    For output of which the exit status of the command is independent, because it tells a verdict or the success of work
-    that is done.
+    This is for commands whose exit status does not depend on the output, because it states a verdict or the success of
+    completed work.
     """
     try:
         yield

@@ -36,9 +36,9 @@ def table_text(
     """The table as lines that end without spaces.
 
     Args:
-        heads: of the columns.
+        heads: the headings of the columns.
         rows: a printable cell for each column.
-        is_name: of each column, whether it holds names; they stand at the left and may be cut, all others at the right.
+        is_name: whether each column holds names, which are aligned to the left and may be cut; others are to the right.
         width: characters of a line.
         whole_names: do not cut names and do not divide the table, however wide the lines become.
         color: with terminal colours.
@@ -71,12 +71,12 @@ class _Column:
         self.head, self.cells, self.is_name = head, cells, is_name
         widest = max(map(text_width, cells), default=0)
         self.whole = max(widest, max(map(text_width, head.split()), default=0))
-        """So wide that no cell is cut and no word of the head is."""
+        """The width at which neither a cell nor a word of the head is cut."""
         self.with_head = max(self.whole, text_width(head))
-        """So wide that the head is one line, too."""
+        """The width at which the head fits into one line, too."""
 
     def least(self, shortest: int) -> int:
-        """The least width if names keep this many characters."""
+        """The minimum width if names keep this many characters."""
         return min(self.whole, shortest) if self.is_name else self.whole
 
     def aligned(self, text: str, width: int) -> str:
@@ -100,7 +100,7 @@ def _least_width(columns: Sequence[_Column], shortest: int) -> int:
 
 
 def _part_text(columns: list[_Column], width: int | None, shortest: int, *, color: bool) -> str:
-    """Columns side by side; without a width they are as wide as they want to be."""
+    """Columns side by side; without a width each has its full width."""
     widths = [column.with_head for column in columns] if width is None else _widths(columns, width, shortest)
     heads = [folded(column.head, each) for column, each in zip(columns, widths, strict=True)]
     deepest = max(map(len, heads))
@@ -120,7 +120,7 @@ def _part_text(columns: list[_Column], width: int | None, shortest: int, *, colo
 
 
 def _widths(columns: list[_Column], width: int, shortest: int) -> list[int]:
-    """The width of each column: names share what is free, and heads what is left of it."""
+    """The width of each column: names share the free space, and heads the rest of it."""
     widths = [column.least(shortest) for column in columns]
     free = width - _least_width(columns, shortest)
     names = [place for place, column in enumerate(columns) if column.is_name]
@@ -169,7 +169,7 @@ def _common_length(one: str, other: str) -> int:
 
 
 def _cut(name: str, width: int, around: int | None = None) -> str:
-    """The name without its middle, or with what stands around a place of it."""
+    """The name without its middle, or its beginning and the text around a place in it."""
     if text_width(name) <= width:
         return name
     room = max(width - 1, 2)

@@ -1,4 +1,4 @@
-"""Sentences with a count in them, and the question whether another word was meant."""
+"""Sentences with a count or a list in them, and suggestions for misspelled words."""
 
 from __future__ import annotations
 

@@ -18,8 +18,7 @@ from collector.recording.journal_frames import holds_records
 from collector.recording.journal_segments import is_closed, segment_number, segments_of
 from collector.runtime.original_functions import getpid
 from collector.sources.native import NativeSource
-from collector.text.durations import seconds_of
-from collector.text.sizes import bytes_of
+from collector.text.quantities import bytes_of, seconds_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +54,7 @@ class Keep:
         except ValueError:
             raise ValueError(f"keep={text!r} is neither a time, such as 30s, nor a size, such as 512MB") from None
         if num_bytes < LEAST_RING_BYTES:
-            raise ValueError(f"keep={text!r}: at least {LEAST_RING_BYTES >> 10} KB are kept")
+            raise ValueError(f"keep={text!r}: at least {LEAST_RING_BYTES >> 10} KiB are kept")
         return cls(num_bytes=num_bytes)
 
     def limits(self) -> _StartOptions:

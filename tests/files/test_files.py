@@ -143,8 +143,8 @@ def test_a_name_of_many_bytes_that_the_file_system_allows_can_be_written(tmp_pat
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("x" * 256, "its name has 256 bytes, at most 255 are possible"),
-        ("\N{CJK UNIFIED IDEOGRAPH-4E00}" * 86, "its name has 258 bytes, at most 255 are possible"),
+        ("x" * 256, "its name has 256 bytes, and at most 255 are possible"),
+        ("\N{CJK UNIFIED IDEOGRAPH-4E00}" * 86, "its name has 258 bytes, and at most 255 are possible"),
         ("a\0b", "no file can have this name"),
         ("\ud800", "no file can have this name"),
     ],

@@ -83,19 +83,19 @@ def test_a_graph_may_be_no_bomb_either(bombs):
         inputs.load(bomb, GraphDef)
 
 
-def test_a_file_may_take_a_quarter_of_the_memory_at_hand(tmp_path, monkeypatch):
+def test_a_file_may_take_a_quarter_of_the_available_memory(tmp_path, monkeypatch):
     path = tmp_path / "step.pb.gz"
     path.write_bytes(gzip.compress(b"\x0a\x00" * MIB))
-    monkeypatch.setattr(unpacking, "memory_at_hand", lambda: 3 << 20)
-    with pytest.raises(InvalidFileError, match="a quarter of the 3 MiB of memory at hand"):
+    monkeypatch.setattr(unpacking, "available_memory", lambda: 3 << 20)
+    with pytest.raises(InvalidFileError, match="a quarter of the 3 MiB of available memory"):
         load(path)
-    monkeypatch.setattr(unpacking, "memory_at_hand", lambda: None)
+    monkeypatch.setattr(unpacking, "available_memory", lambda: None)
     assert unpack_gzip(path.read_bytes(), path).content == b"\x0a\x00" * MIB
 
 
-def test_memory_at_hand_is_some_of_this_machines():
-    at_hand = unpacking.memory_at_hand()
-    assert at_hand is None or 0 <= at_hand < 1 << 50
+def test_available_memory_is_some_of_this_machines():
+    available = unpacking.available_memory()
+    assert available is None or 0 <= available < 1 << 50
 
 
 def test_memory_of_a_control_group_counts_without_its_cache(tmp_path, monkeypatch):
@@ -103,10 +103,10 @@ def test_memory_of_a_control_group_counts_without_its_cache(tmp_path, monkeypatc
     (tmp_path / "memory.current").write_text("900\n")
     (tmp_path / "memory.stat").write_text("anon 100\nactive_file 300\ninactive_file 500\n")
     (tmp_path / "memory.max").write_text("max\n")
-    free = unpacking.memory_at_hand()
+    free = unpacking.available_memory()
     assert free is None or free > 1000
     (tmp_path / "memory.max").write_text("1000\n")
-    assert unpacking.memory_at_hand() == 900
+    assert unpacking.available_memory() == 900
 
 
 def test_a_repetitive_trace_is_no_bomb(build, tmp_path):

@@ -140,7 +140,7 @@ def test_each_range_of_nvtx_has_a_file_of_its_own(unaware_program, tmp_path):
 
 def test_a_limited_recording_has_the_latest_kernels(unaware_program, run):
     words = "init launch:300000:before sync sleep:1200 launch:500:later sync"
-    step = run(unaware_program, *words.split(), options=["--max-size", "64KB"])
+    step = run(unaware_program, *words.split(), options=["--max-size", "64KiB"])
     found = kernels(step)
     assert found["later"] == 500
     assert found["before"] < 300_000

@@ -103,7 +103,7 @@ def test_parts_of_a_recording_in_which_work_runs_are_not_complete(cuda, tmp_path
 
 
 EARLY, MORE = 500, 60_000
-RING = "512KB"
+RING = "512KiB"
 """Less than `MORE` launches take: at least 11 bytes each on an H100, and 13 on the simulator."""
 
 

@@ -522,7 +522,7 @@ def test_mistakes(process, capsys, words, text):
 def test_a_size_in_which_nothing_can_be_kept(capsys):
     with pytest.raises(SystemExit):
         attach(os.getpid(), "start", "--max-size", "10KB")
-    assert "argument --max-size: '10KB' is too small: at least 64 KB are kept" in capsys.readouterr().err
+    assert "argument --max-size: '10KB' is too small: at least 64 KiB are kept" in capsys.readouterr().err
 
 
 def test_a_process_that_ends_meanwhile(tmp_path, capsys):

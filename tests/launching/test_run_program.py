@@ -185,7 +185,7 @@ def limited_program(limit: str, before: str = "", launches: int = 3000) -> tuple
 
 def test_a_program_that_uses_up_its_files_has_a_whole_trace(tmp_path):
     """Its journal goes on in one file, in which all of it fits."""
-    done = run("--max-size", "64KB", "-o", "out.gpurec", *limited_program("RLIMIT_NOFILE"), cwd=tmp_path)
+    done = run("--max-size", "64KiB", "-o", "out.gpurec", *limited_program("RLIMIT_NOFILE"), cwd=tmp_path)
     assert done.returncode == 4, done.stderr
     assert "3,000 kernels, 0 copies, 0 memsets; nothing was lost" in done.stderr
     assert len(collector.load(tmp_path / "out.gpurec").kernels) == 3000
@@ -193,7 +193,7 @@ def test_a_program_that_uses_up_its_files_has_a_whole_trace(tmp_path):
 
 def test_a_program_that_uses_up_its_files_and_fills_its_journal_has_an_incomplete_trace(tmp_path):
     done = run(
-        "--max-size", "64KB", "-o", "out.gpurec", *limited_program("RLIMIT_NOFILE", launches=40_000), cwd=tmp_path
+        "--max-size", "64KiB", "-o", "out.gpurec", *limited_program("RLIMIT_NOFILE", launches=40_000), cwd=tmp_path
     )
     assert done.returncode == 4, done.stderr
     assert "its journal broke off (Too many open files)" in done.stderr
@@ -213,7 +213,7 @@ def test_a_program_that_may_write_no_more_is_said_to_have_broken_off(tmp_path):
     assert "_exit" not in done.stderr
 
 
-@pytest.mark.parametrize("options", [[], ["--max-size", "64KB"]])
+@pytest.mark.parametrize("options", [[], ["--max-size", "64KiB"]])
 @pytest.mark.parametrize("is_made_again", [True, False])
 def test_a_program_that_removes_its_output_folder_is_told_so(tmp_path, options, is_made_again):
     (tmp_path / "out").mkdir()
@@ -650,7 +650,7 @@ def test_a_run_inside_of_a_run_is_the_inner_ones(tmp_path):
         (["--nvtx-domains", "", "true"], "--nvtx-domains '' has a domain without a name. The default domain is called"),
         (["--nvtx-domains", "a,", "true"], "--nvtx-domains 'a,' has a domain without a name"),
         (["--budget", "", "true"], "budget='': write a share"),
-        (["--max-size", "10KB", "true"], "at least 64 KB are kept"),
+        (["--max-size", "10KB", "true"], "at least 64 KiB are kept"),
         (["-o", "", "true"], "the name of the output is empty"),
     ],
     ids=str,

@@ -253,7 +253,7 @@ def test_segments_have_the_names_of_their_rows(
 
 
 def test_marks_whose_names_never_repeat_fit_into_a_ring(gpu: SimulatedGpu, nvtx: NvtxCopy, tmp_path: Path) -> None:
-    with collector.record(keep="64KB", folder=tmp_path, strict=True) as recorder:
+    with collector.record(keep="64KiB", folder=tmp_path, strict=True) as recorder:
         for number in range(6000):
             numbered(nvtx, "mark", number)
             if number % 200 == 199:

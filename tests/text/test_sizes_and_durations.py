@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collector.text.durations import seconds_of
-from collector.text.sizes import bytes_of
+from collector.text.quantities import bytes_of, seconds_of
 
 
 @pytest.mark.parametrize(
@@ -17,17 +16,19 @@ def test_durations(text, seconds):
 
 
 @pytest.mark.parametrize("text", ["", "5", "s", "-5s", "5 days", "1e3s", "5s 3ms", "5S"])
-def test_what_is_no_duration(text):
-    with pytest.raises(ValueError, match="is no time"):
+def test_texts_that_are_not_durations(text):
+    with pytest.raises(ValueError, match="is not a duration"):
         seconds_of(text)
 
 
-@pytest.mark.parametrize(("text", "size"), [("512MB", 512 << 20), ("1.5 GiB", 3 << 29), ("4096", 4096), ("1kb", 1024)])
+@pytest.mark.parametrize(
+    ("text", "size"), [("512MB", 512_000_000), ("1.5 GiB", 3 << 29), ("4096", 4096), ("1kb", 1000), ("1 kib", 1024)]
+)
 def test_sizes(text, size):
     assert bytes_of(text) == size
 
 
 @pytest.mark.parametrize("text", ["", "MB", "-1MB", "5 XB", "1e3"])
-def test_what_is_no_size(text):
-    with pytest.raises(ValueError, match="is no size"):
+def test_texts_that_are_not_sizes(text):
+    with pytest.raises(ValueError, match="is not a size"):
         bytes_of(text)

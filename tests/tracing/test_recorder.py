@@ -48,7 +48,7 @@ def waited_for(recorder: Recorder, count: int = 1) -> None:
 
 @pytest.mark.parametrize(
     ("text", "seconds", "num_bytes"),
-    [("30s", 30, 0), ("1.5 min", 90, 0), ("2h", 7200, 0), ("512MB", 0, 512 << 20), ("1GiB", 0, 1 << 30)],
+    [("30s", 30, 0), ("1.5 min", 90, 0), ("2h", 7200, 0), ("512MB", 0, 512_000_000), ("1GiB", 0, 1 << 30)],
 )
 def test_what_is_kept(text, seconds, num_bytes):
     assert Keep.of(text) == Keep(seconds, num_bytes)
@@ -100,7 +100,7 @@ def test_a_dump_has_what_went_before_and_the_recorder_goes_on(gpu, tmp_path):
 
 
 def test_a_ring_keeps_the_latest_and_counts_the_rest(gpu, tmp_path):
-    with collector.record(keep="64KB", folder=tmp_path, strict=True) as recorder:
+    with collector.record(keep="64KiB", folder=tmp_path, strict=True) as recorder:
         for piece in range(60):
             for number in range(200):
                 gpu.launch("kernel", duration_ns=1000 + 37 * (number * piece % 97))
@@ -134,7 +134,7 @@ def test_the_segments_that_a_ring_kept_have_the_cpu_time_of_their_own_records(gp
 
 @pytest.mark.medium
 def test_a_ring_smaller_than_one_delivery_of_records_keeps_the_latest_delivery(tmp_path):
-    with SimulatedGpu(real_time=True) as gpu, collector.record(keep="64KB", folder=tmp_path, strict=True) as recorder:
+    with SimulatedGpu(real_time=True) as gpu, collector.record(keep="64KiB", folder=tmp_path, strict=True) as recorder:
         for number in range(1, 40_001):
             gpu.launch("kernel", grid=(number, 1, 1), duration_ns=1000)
         gpu.synchronize()
@@ -148,7 +148,7 @@ def test_a_ring_smaller_than_one_delivery_of_records_keeps_the_latest_delivery(t
 @pytest.mark.parametrize("later", ["an overhead", "calls"])
 def test_the_latest_work_stays_in_a_ring_of_which_it_is_the_most(tmp_path, later):
     """On an H200 the overheads of the last flush pushed all kernels out of a ring of 64 KB."""
-    with SimulatedGpu(real_time=True) as gpu, collector.record(keep="64KB", folder=tmp_path, strict=True) as recorder:
+    with SimulatedGpu(real_time=True) as gpu, collector.record(keep="64KiB", folder=tmp_path, strict=True) as recorder:
         for number in range(1, 40_001):
             gpu.launch("kernel", grid=(number, 1, 1), duration_ns=1000)
         gpu.synchronize()
@@ -180,7 +180,7 @@ def test_the_latest_work_stays_in_a_ring_of_which_it_is_the_most(tmp_path, later
 @pytest.mark.medium
 def test_an_annotation_that_ended_without_further_work_keeps_its_end(tmp_path):
     """Its end is in a segment without rows, which is followed by others without rows."""
-    with SimulatedGpu(real_time=True) as gpu, collector.record(keep="64KB", folder=tmp_path, strict=True) as recorder:
+    with SimulatedGpu(real_time=True) as gpu, collector.record(keep="64KiB", folder=tmp_path, strict=True) as recorder:
         with collector.annotate("short"):
             for _ in range(300):
                 gpu.launch("kernel", duration_ns=1000)
@@ -205,7 +205,7 @@ def bytes_written() -> int:
 def test_annotations_whose_names_never_repeat_fit_into_a_ring(gpu, tmp_path):
     """The names of rows that were removed go with them: neither the files nor what is written for them grow."""
     written = []
-    with collector.record(keep="256KB", folder=tmp_path, strict=True) as recorder, collector.annotate("training"):
+    with collector.record(keep="256KiB", folder=tmp_path, strict=True) as recorder, collector.annotate("training"):
         for part in range(4):
             before = bytes_written()
             for number in range(part * 5000, part * 5000 + 5000):
@@ -260,7 +260,7 @@ def decoded_in_a_later_segment(recorder, gpu):
 
 
 def test_names_that_a_segment_cannot_tell_again_are_a_loss(gpu, tmp_path):
-    with collector.record(keep="256KB", folder=tmp_path, strict=True) as recorder, collector.annotate("training"):
+    with collector.record(keep="256KiB", folder=tmp_path, strict=True) as recorder, collector.annotate("training"):
         for number in range(200):
             with collector.annotate(f"step {number} " + "of the loop " * 100):
                 gpu.launch("kernel")
@@ -273,7 +273,7 @@ def test_names_that_a_segment_cannot_tell_again_are_a_loss(gpu, tmp_path):
 
 def test_a_time_in_the_future_costs_no_name(gpu, tmp_path):
     """A segment tells the annotations again that launches to come may be in, by the times of those decoded so far."""
-    with collector.record(keep="64KB", folder=tmp_path, strict=True) as recorder:
+    with collector.record(keep="64KiB", folder=tmp_path, strict=True) as recorder:
         gpu.inject("shifted_timestamps")  # by an hour
         gpu.launch("shifted")
         gpu.synchronize()

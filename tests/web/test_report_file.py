@@ -483,8 +483,8 @@ class TestCommand:
         [
             (["-o", "step.txt"], "a report is a page. name it .html"),
             (["-o", "no/folder/step.html"], "no/folder"),
-            (["-o", "step.html", "--max-size", "8"], "'8' is no size: give a number and a unit, such as 8MB"),
-            (["-o", "step.html", "--max-size", "8kB"], "8kB: the page without any data takes 400 kB"),
+            (["-o", "step.html", "--max-size", "8"], "'8' is too small: the page without any data takes 400 kB"),
+            (["-o", "step.html", "--max-size", "8kB"], "'8kB' is too small: the page without any data takes 400 kB"),
         ],
     )
     def test_what_cannot_be_done_is_one_line(self, small, tmp_path, monkeypatch, arguments, message):
