@@ -285,7 +285,7 @@ class Elsewhere:
 def serve(make: Callable[[], tuple[Mapping[str, Call], Method]]) -> None:
     """Answer the requests of `Elsewhere` from standard input, until its end."""
     answers = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # output that a package prints is no answer
+    os.dup2(2, 1)  # output that a package prints is not an answer
 
     @contextlib.contextmanager
     def answered() -> Iterator[dict[str, float]]:

@@ -47,7 +47,7 @@ def strict(text: str) -> Any:
 
 
 def _no_number(text: str) -> float:
-    raise ValueError(f"{text} is no JSON number")
+    raise ValueError(f"{text} is not a number of JSON")
 
 
 def events(found: Iterable[Any]) -> list[dict[str, Any]]:

@@ -53,7 +53,7 @@ def record_torch_memory(*, max_entries: int = 100_000) -> InstalledHooks:
         the removal of the last ones ends the history.
 
     Raises:
-        TypeError: ``max_entries`` is no whole number.
+        TypeError: ``max_entries`` is not a whole number.
         ValueError: it is below 1.
     """
     max_entries = whole_number("max_entries", max_entries, least=1)

@@ -207,7 +207,7 @@ class Activities:
     def captured_external_id(self) -> Numbers | None:
         """The annotation around the capture of each, where they are nodes of CUDA graphs; None if none has one."""
         columns = [
-            table.columns.get("captured_external_id", np.zeros(len(table), np.uint64))  # whole graphs are no nodes
+            table.columns.get("captured_external_id", np.zeros(len(table), np.uint64))  # whole graphs are not nodes
             for table in self._tables
         ]
         return self.of_rows(columns) if any(column.any() for column in columns) else None

@@ -132,7 +132,7 @@ class Answer:
 
         Raises:
             ValueError: ``rows`` is below 0, or ``width`` below 1.
-            TypeError: one of them is no whole number.
+            TypeError: one of them is not a whole number.
         """
         width = whole_number("width", width, least=1)
         rows = None if rows is None else whole_number("rows", rows, least=0)

@@ -35,7 +35,7 @@ def between(step: Recording | TracedStep, start_ns: int, end_ns: int) -> Recordi
 
     Raises:
         ValueError: the end is before the start, or one of them is NaN.
-        TypeError: one of them is no number.
+        TypeError: one of them is not a number.
     """
     for name, side in (("start_ns", start_ns), ("end_ns", end_ns)):
         check_time(name, side)

@@ -228,13 +228,13 @@ def compare(
         by: ``step`` (its duration), ``time`` (busy time by what ran, idle time by cause), ``op``, ``kernel``,
             ``shape`` (kernels by launch shape), ``idle`` (causes) or ``copies``.
         false_discoveries: the false discovery rate, between 0 and 1: the share of the changes called slower or faster
-            that are no changes, on average.
+            that are not changes, on average.
         least_effect: a change of less than this share of a step before is called small.
 
     Raises:
-        ValueError: steps cannot be compared by ``by``, one side has no steps, ``false_discoveries`` is no share, or
+        ValueError: steps cannot be compared by ``by``, one side has no steps, ``false_discoveries`` is not a share, or
             ``least_effect`` is below 0.
-        TypeError: ``false_discoveries`` or ``least_effect`` is no number.
+        TypeError: ``false_discoveries`` or ``least_effect`` is not a number.
     """
     (answer,) = comparisons(before, now, by=[by], false_discoveries=false_discoveries, least_effect=least_effect)
     return answer

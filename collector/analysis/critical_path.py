@@ -112,7 +112,7 @@ def critical_path(steps: Asked, *, by: str = "kind", kernel_gap_ns: int = KERNEL
 
     Raises:
         ValueError: ``by`` has another value, or ``kernel_gap_ns`` is below 0.
-        TypeError: ``kernel_gap_ns`` is no whole number.
+        TypeError: ``kernel_gap_ns`` is not a whole number.
     """
     question = question_by(QUESTIONS, by, "a critical path is")
     kernel_gap_ns = whole_number("kernel_gap_ns", kernel_gap_ns, least=0)

@@ -124,7 +124,7 @@ def idle(steps: Asked, *, window: str = "step", kernel_gap_ns: int = KERNEL_GAP_
 
     Raises:
         ValueError: there is no such window, or ``kernel_gap_ns`` is below 0.
-        TypeError: ``kernel_gap_ns`` is no whole number.
+        TypeError: ``kernel_gap_ns`` is not a whole number.
     """
     kernel_gap_ns = whole_number("kernel_gap_ns", kernel_gap_ns, least=0)
 

@@ -100,7 +100,7 @@ def memory_growth(steps: Asked, *, by: str = "step", first_apart: bool = True, m
         mark: regular expression for the whole name of an annotation that marks a step.
 
     Raises:
-        ValueError: ``by`` has another value, or the mark is no regular expression.
+        ValueError: ``by`` has another value, or the mark is not a regular expression.
     """
     question = question_by(QUESTIONS, by, "growth of memory is")
     pattern, first_apart = mark_pattern(mark), switch("first_apart", first_apart)

@@ -38,8 +38,8 @@ def mark_pattern(mark: str) -> re.Pattern[str]:
     """The compiled pattern of marks.
 
     Raises:
-        ValueError: it is no regular expression.
-        TypeError: it is no text.
+        ValueError: it is not a regular expression.
+        TypeError: it is not text.
     """
     return regular_expression("mark", mark, re.IGNORECASE)
 

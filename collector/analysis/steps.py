@@ -98,7 +98,7 @@ def steps(steps: Asked, *, first_apart: bool = True, mark: str = MARK) -> Answer
         mark: regular expression for the whole name of an annotation that marks a step.
 
     Raises:
-        ValueError: the mark is no regular expression.
+        ValueError: the mark is not a regular expression.
     """
     pattern, first_apart = mark_pattern(mark), switch("first_apart", first_apart)
     groups = [run_and_rank(step) for step in steps_in(steps)]

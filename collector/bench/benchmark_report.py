@@ -341,7 +341,7 @@ def read_pandas(path: str | os.PathLike[str]) -> pd.DataFrame:
     """Return the samples of a stored report as a data frame; see `Report.to_pandas`.
 
     Raises:
-        collector.InvalidFileError: it is no report; see `Report.load`.
+        collector.InvalidFileError: it is not a report; see `Report.load`.
         collector.MissingDependencyError: pandas is not installed.
     """
     return Report.load(path).to_pandas()
@@ -452,7 +452,7 @@ def _comparison(content: Mapping[str, Any]) -> Comparison:
         if len(arm.times_ns) != len(arms[content["reference"]].times_ns) or not arm.times_ns:
             raise ValueError(f"arm {name!r} has {counted('{} sample[|s]', len(arm.times_ns))}")
         if not all(map(report_fields.is_positive, arm.times_ns)):
-            raise ValueError(f"arm {name!r} has a sample that is no positive number")
+            raise ValueError(f"arm {name!r} has a sample that is not a positive number")
     found = Comparison(arms=arms, **report_fields.checked(content, report_fields.COMPARISON, "a comparison"))
     design = report_fields.checked(found.design, report_fields.DESIGN, "a design")
     missing = {"clock", "seed", *(() if found.is_reported else ("cache", "precision"))} - design.keys()

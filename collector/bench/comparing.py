@@ -97,7 +97,7 @@ def compare(
         bytes: the minimum number of bytes that one call reads and writes.
         name: the name of the comparison.
         parameters: axis -> value, for a benchmark that is run over axes. The report has functions, classes and modules
-            by name, and the text of other values that are no numbers.
+            by name, and the text of other values that are not numbers.
         gpu: the card; None: the current CUDA device or, with a clock of the host, none if the machine has none.
         clock: ``cupti``: time in which the call's own activities ran. ``wall``: host time until the GPU is idle.
             ``cpu``: processor time of this process until then. Both time several calls together if the clock does

@@ -154,7 +154,7 @@ def discover(paths: Sequence[Path], pattern: str = "") -> list[Instance]:
 
     Raises:
         BenchmarkError: a file is missing or cannot be imported, there are no benchmarks, two have the same title, or
-            the pattern is no regex.
+            the pattern is not a regex.
     """
     try:
         wanted = re.compile(pattern)

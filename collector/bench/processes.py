@@ -265,7 +265,7 @@ def _run(arm: str, program: Process, timeout: float) -> dict[str, Any]:
         found = json.loads(lines[-1])
     except (IndexError, ValueError) as error:
         last = lines[-1][:_SHOWN_OUTPUT] if lines else ""
-        raise ArmError(arm, f"its last line of output is no JSON object: {last!r}") from error
+        raise ArmError(arm, f"its last line of output is not a JSON object: {last!r}") from error
     if not isinstance(found, dict):
-        raise ArmError(arm, f"its last line of output is no JSON object: {lines[-1][:_SHOWN_OUTPUT]!r}")
+        raise ArmError(arm, f"its last line of output is not a JSON object: {lines[-1][:_SHOWN_OUTPUT]!r}")
     return found

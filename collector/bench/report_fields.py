@@ -124,7 +124,7 @@ def checked_environment(content: Any) -> dict[str, Any]:
     """Return the environment of a report.
 
     Raises:
-        ValueError: it is no mapping, or an entry that identifies the card is no text.
+        ValueError: it is not a mapping, or an entry that identifies the card is not text.
     """
     if not isinstance(content, Mapping) or not isinstance(content.get("gpu_uuid", ""), str):
         raise ValueError("its environment names no card")

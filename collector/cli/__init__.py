@@ -171,7 +171,7 @@ class _Parser(argparse.ArgumentParser):
     def given(self, words: Sequence[str]) -> argparse.Namespace | None:
         """The arguments that these words give, without defaults; None if they ask for help.
 
-        Words that are no arguments end the program, as in `parse_args`; missing arguments do not. An unknown option is
+        Words that are not arguments end the program, as in `parse_args`; missing arguments do not. An unknown option is
         an error of its subcommand, which knows the valid ones.
         """
         parsers = [self, *self.subcommand_parsers.values()]

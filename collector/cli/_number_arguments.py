@@ -14,7 +14,9 @@ def seconds_argument(text: str) -> float:
     except ValueError:
         seconds = -1.0
     if not 0 <= seconds <= _MOST_SECONDS:  # also not a number
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds from 0 to {_MOST_SECONDS:.0f}, such as 2.5")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a number of seconds from 0 to {_MOST_SECONDS:.0f}, such as 2.5"
+        )
     return seconds
 
 
@@ -36,4 +38,4 @@ def whole_argument(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None

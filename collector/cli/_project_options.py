@@ -46,7 +46,7 @@ def project_options(commands: Sequence[str]) -> ProjectOptions | None:
     """What the project of the working directory states; None if there is no such project or it states nothing.
 
     Raises:
-        CollectorError: the file cannot be read, it states options of ours and is no TOML, or a table of it is named
+        CollectorError: the file cannot be read, it states options of ours and is not TOML, or a table of it is named
             after no command.
     """
     try:
@@ -117,8 +117,8 @@ def apply(
             left out.
 
     Raises:
-        CollectorError: a key is no option of the command, a value is none of the option, or two options exclude each
-            other.
+        CollectorError: a key is not an option of the command, a value is not one of its option, or two options exclude
+                each other.
     """
     actions = dict(_options_of(parser))
     values: dict[str, Any] = {}
@@ -128,7 +128,7 @@ def apply(
         place = f"{key} of [{_TABLE}.{command}] in {project.file}"
         if action is None:
             raise CollectorError(
-                f"{place} is no option of collector {command}{suggestion(key, list(actions))}",
+                f"{place} is not an option of collector {command}{suggestion(key, list(actions))}",
                 f"See `collector {command} --help`",
             )
         default = _default(action, value, place)

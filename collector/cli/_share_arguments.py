@@ -12,5 +12,5 @@ def share(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no share such as 3% or 0.03")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a share such as 3% or 0.03")
     return value

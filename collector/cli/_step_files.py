@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 _MOST_NAMED = 8
-_LEFT_OUT = "files that are no traces, or hold no records, are left out"
+_LEFT_OUT = "files that are not traces, or hold no records, are left out"
 _UNREADABLE = "left out, because this user may not read them"
 
 
@@ -43,7 +43,7 @@ def load_steps(paths: Sequence[Path]) -> list[Step]:
     """The steps in these files, in their order; losses are reported on standard error.
 
     Raises:
-        collector.InvalidFileError: a file is no step.
+        collector.InvalidFileError: a file is not a step.
     """
     from collector.analysis.no_launches import no_launches
     from collector.formats.loading import load

@@ -11,7 +11,7 @@ def time_argument(text: str) -> int:
     """Nanoseconds."""
     number, unit = number_and_unit(text) or (0, "")
     if number < 0 or unit not in TIME_UNITS:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time: give a number and ns, us, ms or s, such as 12.5us")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time: give a number and ns, us, ms or s, such as 12.5us")
     return round(number * TIME_UNITS[unit])
 
 

@@ -68,7 +68,7 @@ def _duration(text: str) -> float:
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
     if seconds == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time in which anything can be recorded")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time in which anything can be recorded")
     return seconds
 
 
@@ -76,7 +76,7 @@ def _process(text: str) -> int:
     number = number_in(text)
     if not 1 <= number <= _LARGEST_PROCESS:  # 0 and less stand for several processes
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no number of a process: give a number from 1 to {_LARGEST_PROCESS}"
+            f"{text!r} is not a number of a process: give a number from 1 to {_LARGEST_PROCESS}"
         )
     return number
 

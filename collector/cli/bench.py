@@ -103,7 +103,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _count(text: str) -> int:
     number = count_in(text)
     if number < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of runs")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of runs")
     return number
 
 

@@ -198,12 +198,12 @@ def _regex(text: str) -> str:
     try:
         re.compile(text)
     except re.error as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is no regular expression: {error}") from error
+        raise argparse.ArgumentTypeError(f"{text!r} is not a regular expression: {error}") from error
     return text
 
 
 def _count(text: str) -> int:
     number = count_in(text)
     if number < 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of slices")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of slices")
     return number

@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _port(text: str) -> int:
     number = count_in(text)
     if not 0 <= number < _MOST_PORTS:
-        raise argparse.ArgumentTypeError(f"{text!r} is no port: give a number below {_MOST_PORTS}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port: give a number below {_MOST_PORTS}")
     return number
 
 

@@ -189,7 +189,7 @@ class Database:
             try:
                 if self._statements(rest)[0] == ["SELECT"] and not self._writes(rest):
                     return f"EXPLAIN {rest}"
-            except optional_package("duckdb").Error:  # options are no statement
+            except optional_package("duckdb").Error:  # options are not a statement
                 pass
             kinds = ["EXPLAIN with options, or of another statement"]
         refused = "a statement that writes" if kinds == ["SELECT"] else ", ".join(kinds)

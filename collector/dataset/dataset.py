@@ -114,7 +114,7 @@ class Dataset(Sequence[Step]):
 
         Raises:
             KeyError: there is no such table.
-            TypeError: ``columns`` is a single name, or ``rank`` or ``step`` is no whole number.
+            TypeError: ``columns`` is a single name, or ``rank`` or ``step`` is not a whole number.
         """
         if name not in tables():
             raise KeyError(f"there is no table {name!r}: choose from {', '.join(tables())}")
@@ -153,7 +153,7 @@ class Dataset(Sequence[Step]):
         Raises:
             MissingDependencyError: duckdb is not installed.
             CollectorError: the query is wrong, or would write, or access files or the network.
-            TypeError: the query is no text.
+            TypeError: the query is not text.
         """
         plain_text("query", query)
         answer: Answer = later_function("ask_dataset")(self, query)

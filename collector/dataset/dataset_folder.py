@@ -161,7 +161,7 @@ def make_dataset(folder: Path) -> None:
     except OSError as error:
         raise output_error(f"cannot make the dataset {folder}", error) from error
     if has_others and not is_dataset(folder):  # another rank may just have written it
-        raise OutputError(f"{folder} is no dataset, and not empty", "Name a folder that does not exist yet")
+        raise OutputError(f"{folder} is not a dataset, and not empty", "Name a folder that does not exist yet")
     if is_dataset(folder):
         described = check_schema(folder)
         if not tables().keys() - described.get("tables", {}).keys():
@@ -183,10 +183,10 @@ def check_schema(folder: Path) -> dict[str, Any]:
         document: Any = json.loads((folder / SCHEMA_FILE).read_bytes())
     except OSError as error:
         raise InvalidFileError(
-            f"{folder} is no dataset: {SCHEMA_FILE}: {error.strerror or error}", "Write one: collector export"
+            f"{folder} is not a dataset: {SCHEMA_FILE}: {error.strerror or error}", "Write one: collector export"
         ) from error
     except (ValueError, RecursionError) as error:
-        raise InvalidFileError(f"{folder / SCHEMA_FILE} is no JSON: {error}") from error
+        raise InvalidFileError(f"{folder / SCHEMA_FILE} is not JSON: {error}") from error
     if not isinstance(document, dict) or document.get("name") != _NAME:
         raise InvalidFileError(f"{folder / SCHEMA_FILE} is not the schema of a collector dataset")
     if document.get("version") != VERSION:

@@ -66,7 +66,7 @@ def drawn_events_of(dataset: Dataset, key: StepKey) -> pa.Table:
 def trace_events(events: ChromeEvents) -> pa.Table:
     """All events in the order of the file, without the number of their step.
 
-    A process or thread that is no whole number, a time that is not stated and an argument that is missing are NULL.
+    A process or thread that is not a whole number, a time that is not stated and an argument that is missing are NULL.
     """
     pa = optional_package("pyarrow")
     rows = events.rows(string.printable)

@@ -38,7 +38,7 @@ _MISSING = NO_TIME
 _DIGITS = re.compile(r"[0-9]{1,18}")
 _LONGEST_INT = 30
 _ENTRIES_BEFORE_AN_EVENT = 1000
-"""A list that begins with more entries that are no events is not searched for one."""
+"""A list that begins with more entries that are not events is not searched for one."""
 _DECODER = json.JSONDecoder(
     parse_float=str,  # so that nothing goes through a double
     parse_constant=str,
@@ -78,7 +78,7 @@ def holds_events(pieces: Iterable[bytes], *, is_list: bool) -> bool:
 class ChromeEvents:
     """The events of one file, in its order, and the file's other members.
 
-    An event is a row: a number from 0 on. Events that have no phase are no rows.
+    An event is a row: a number from 0 on. Events that have no phase are not rows.
     """
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
@@ -118,9 +118,9 @@ class ChromeEvents:
             first = self._scan.first_ill_formed
             self.skipped[f"bytes that are not UTF-8 (the first at byte {first}; mended)"] = self._scan.num_ill_formed
         for reason, count in (
-            ("events that are no objects", self._scan.num_not_objects),
+            ("events that are not objects", self._scan.num_not_objects),
             ("arguments of too many different names", self._scan.num_arguments_left_out),
-            ("arguments that are no numbers of JSON (NaN or Infinity)", self._scan.num_not_finite),
+            ("arguments that are not numbers of JSON (NaN or Infinity)", self._scan.num_not_finite),
         ):
             if count:
                 self.skipped[reason] += count
@@ -226,7 +226,7 @@ class ChromeEvents:
 
     @cached_property
     def _argument_names(self) -> list[str]:
-        """By the numbers of arguments. Names with different bytes that are no UTF-8 may be the same text."""
+        """By the numbers of arguments. Names with different bytes that are not UTF-8 may be the same text."""
         return self._scan.argument_names()
 
     def integers(self, argument: str, rows: Numbers, largest: int = LARGEST_ID) -> Numbers:
@@ -247,7 +247,7 @@ class ChromeEvents:
         return np.zeros(len(rows), np.int64) if number is None else self._scan.numbers(number, rows, 0)
 
     def values(self, argument: str, rows: Numbers) -> tuple[list[Any], Numbers]:
-        """An argument that is no whole number: the distinct values, and the index of each event's value; -1: none."""
+        """The distinct values of any argument, and the index of each event's value among them; -1: none."""
         number = self._arguments.get(argument)
         if number is None:
             return [], np.full(len(rows), -1, np.int64)

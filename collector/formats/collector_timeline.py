@@ -177,7 +177,7 @@ class CollectorTrace(StepSource):
         return metadata
 
     def _serialized_steps(self) -> tuple[bytes, int]:
-        """The bytes of the StepStats, and the number of slices of recordings that are no rows of them."""
+        """The bytes of the StepStats, and the number of slices of recordings that are not rows of them."""
         from collector.recording.recording import Recording
         from collector.stepstats.from_recording import serialized_step_stats
 
@@ -321,7 +321,7 @@ def _state_without_columns(message: RunMetadata, count: int) -> None:
 
 
 def _add_objects(built: CaptureBuilder, drawn: TimelineColumns, objects: Mapping[str, list[dict[str, Any]]]) -> None:
-    """Add the tables that the metadata has row by row; what is no number is not stated, and what is no text empty."""
+    """Add the tables that the metadata holds row by row, without values of unexpected types."""
     for table, rows in objects.items():
         columns = {
             column: built.name_ids([text(row.get(text_column(column), "")) for row in rows])
@@ -340,7 +340,7 @@ def _by_thread(given: Any) -> dict[int, str]:
 
 
 def _places(found: ChromeEvents) -> list[Place | None]:
-    """The device and row of each track; None for a process that is no number."""
+    """The device and row of each track; None for a process that is not a number."""
     is_merged = found.is_cut or bool(inputs_of(found))
     processes, threads = found.process_names, found.described_threads
     places: list[Place | None] = []

@@ -171,7 +171,7 @@ class FileContent:
 
 
 def first_letter(head: bytes) -> bytes:
-    """The first byte of a text that is no space; ``b""`` where there is none."""
+    """The first byte of a text that is not space; ``b""`` where there is none."""
     end = len(_SPACES.match(head)[0])  # type: ignore[index]
     return head[end : end + 1]
 
@@ -190,7 +190,7 @@ def content_of(name: Path, check_head: CheckHead, readable: str) -> FileContent:
         check_head: called once with the first bytes, packed or not, and again with their unpacked form.
 
     Raises:
-        collector.InvalidFileError: it cannot be read, or its first bytes or its size show that it is no trace.
+        collector.InvalidFileError: it cannot be read, or its first bytes or its size show that it is not a trace.
     """
     content = _opened(name, check_head, readable)
     if content.head.startswith(GZIP):

@@ -50,7 +50,7 @@ def load(path: str | os.PathLike[str], *, window: tuple[float | None, float | No
     Raises:
         collector.InvalidFileError: the file is missing, is not a trace, or nothing in it can be read. The message is
             one line that names the file and the place.
-        TypeError: the window is no pair of numbers.
+        TypeError: the window is not a pair of numbers.
         ValueError: the window ends before it begins, or an end of it is not a number (NaN).
     """
     name = expanded(path)
@@ -106,7 +106,7 @@ def _window_ns(window: tuple[float | None, float | None] | None) -> tuple[int | 
     if len(sides) != 2 or not all(side is None or _is_number(side) for side in sides):
         raise TypeError(f"window takes two numbers of seconds, of which each may be None, not {window!r}")
     if any(side is not None and side != side for side in sides):  # NaN
-        raise ValueError(f"window is {window!r}: NaN is no time")
+        raise ValueError(f"window is {window!r}: NaN is not a time")
     first, last = (None if side is None else float(side) for side in sides)
     if first is not None and last is not None and last < first:
         raise ValueError(f"the window ends at {sides[1]} s, before it begins at {sides[0]} s")

@@ -94,7 +94,7 @@ def _damage() -> tuple[type[Exception], ...]:
 
 
 def _reason(error: Exception) -> str:
-    return "a name in it is no text" if isinstance(error, UnicodeDecodeError) else str(error)
+    return "a name in it is not text" if isinstance(error, UnicodeDecodeError) else str(error)
 
 
 class NsysTable:

@@ -28,7 +28,7 @@ _COLUMNS = {
 
 
 def add_devices(built: CaptureBuilder, stated: Any) -> None:
-    """Add the devices that a trace states under ``deviceProperties``; what is no device is left out."""
+    """Add the devices that a trace states under ``deviceProperties``; what is not a device is left out."""
     listed = stated if isinstance(stated, list) else []
     devices = [each for each in listed if isinstance(each, dict) and _number(each, "id") >= 0]
     columns = {

@@ -39,7 +39,7 @@ _KINDS = {
     "operator": OP,
     "user_annotation": OP,
 }
-"""Category (in lower case, as early traces have capitals) -> kind. Functions of Python are no ops but its stack."""
+"""Category (in lower case, as early traces have capitals) -> kind. Functions of Python are not ops but its stack."""
 SOURCE = "profiler"
 """The ``source`` in the environment of recordings that were made of these traces."""
 COLLECTIVE_NAME, GROUP, ELEMENT_TYPE = "Collective name", "Process Group Name", "dtype"
@@ -168,7 +168,7 @@ class ProfilerDialect:
         return np.where(is_none, NO_OBJECT, self.found.integers(argument, rows))
 
     def gpu_rows(self, rows: Numbers) -> tuple[Names, Numbers]:
-        """The names and the numbers of the rows of GPUs on which ranges are that are no work."""
+        """The names and the numbers of the rows of GPUs on which ranges are that are not work."""
         streams, places = distinct_codes(self.streams(rows))
         return Names([f"annotations of stream {stream}" for stream in streams.tolist()], places), streams[places]
 

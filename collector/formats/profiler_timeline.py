@@ -292,7 +292,7 @@ class ProfilerTrace(RecordingSource):
             own = found.argument_counts(self._events_of(kind))
             elsewhere.subtract(own)
             counts.update({argument: count for argument, count in own.items() if argument not in read})
-        # Events that are no rows, such as allocations of the host, have arguments of those that are.
+        # Events that are not rows, such as allocations of the host, have arguments of those that are.
         known = frozenset().union(*arguments_of.values())
         counts.update({argument: count for argument, count in (+elsewhere).items() if argument not in known})
         for table, kinds in _KINDS_OF.items():
@@ -391,7 +391,7 @@ class ProfilerTrace(RecordingSource):
         return timed
 
     def _add_other_ranges(self, built: CaptureBuilder) -> None:
-        """Ranges of GPU rows that are no work, functions of Python, and rows of any other program."""
+        """Ranges of GPU rows that are not work, functions of Python, and rows of any other program."""
         dialect, found = self._dialect, self._dialect.found
         others = self._spans_of(*_OTHERS)
         rows = self._rows[others]

@@ -26,7 +26,7 @@ _FLOPS = re.compile(r"flops(?:\d{1,3})?")
 _READ = frozenset({"time (ns)", "count", "device_id", "device_type", "bytes"})
 _PLACE = re.compile(r"(?:/|[A-Za-z]:\\)(?:.*[/\\])?([^/\\]+:[^/\\@]+@.+)", re.DOTALL)
 """A frame of Python, ``/home/someone/model.py:12@forward``, of which the folder is left out."""
-_IMPOSSIBLE = "metrics that are no possible number (taken as 0)"
+_IMPOSSIBLE = "metrics that are not possible numbers (taken as 0)"
 
 
 def read_tree(content: FileContent) -> CallSums:
@@ -90,12 +90,12 @@ class _Tree:
                 self.unread["entries that are neither nodes nor devices"] += 1
 
     def _add_root(self, root: dict[str, Any]) -> None:
-        """Add a tree. The root is no frame of the program but the profile itself."""
+        """Add a tree. The root is not a frame of the program but the profile itself."""
         waiting: list[tuple[Any, tuple[str, ...], int]] = [(root, (), 1)]
         while waiting:
             node, around, depth = waiting.pop()
             if not isinstance(node, dict):
-                self.unread["nodes that are no objects"] += 1
+                self.unread["nodes that are not objects"] += 1
                 continue
             self.num_nodes += 1
             self.depth = max(self.depth, depth)
@@ -104,7 +104,7 @@ class _Tree:
             self._add_node(path or (name,), node.get("metrics"))
             children = node.get("children", [])
             if not isinstance(children, list):
-                self.unread["children that are no lists"] += 1
+                self.unread["children that are not lists"] += 1
                 continue
             waiting.extend((child, path, depth + 1) for child in reversed(children))
 
@@ -120,7 +120,7 @@ class _Tree:
         if metrics is None:
             return
         if not isinstance(metrics, dict):
-            self.unread["metrics that are no objects"] += 1
+            self.unread["metrics that are not objects"] += 1
             return
         has_time, has_count = "time (ns)" in metrics, "count" in metrics
         total_ns, count, num_bytes = (self._figure(metrics, name) for name in ("time (ns)", "count", "bytes"))

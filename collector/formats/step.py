@@ -191,7 +191,7 @@ class TracedStep:
             max_size: bytes that the file may have.
 
         Raises:
-            TypeError: ``before`` is no step, the title no text, or the size no number.
+            TypeError: ``before`` is not a step, the title is not text, or the size is not a number.
             ValueError: the size is NaN or below 0.
             collector.UnknownFormatError: the suffix is another one.
             collector.OutputError: the file cannot be written.

@@ -22,7 +22,7 @@ _PHASES = {
 }
 """Phase -> the events that have it, of those that no table of a recording takes."""
 _PROFILERS_MARKS = ("Iteration Start: ", "Record Window End", "[memory]")
-"""Begins of the names of instants of PyTorch's profiler that are no activities: when it ran, and, with
+"""Begins of the names of instants of PyTorch's profiler that are not activities: when it ran, and, with
 ``profile_memory``, each allocation of its allocator, of which a trace has tens of thousands."""
 
 
@@ -47,7 +47,7 @@ class TimedSpans:
     def durations_ns(self, places: Numbers | slice = slice(None)) -> Numbers:
         """Durations of some of the spans; 0 where a duration is missing or impossible."""
         rows = self.rows[places]
-        durations = self.found.durations_ns(rows)  # what is no time is negative
+        durations = self.found.durations_ns(rows)  # what is not a time is negative
         if self.ends is not None:
             ends = self.ends[places]
             lasted = self.found.starts_ns(np.where(ends >= 0, ends, rows)) - self.found.starts_ns(rows)
@@ -75,7 +75,7 @@ def timed_spans(found: ChromeEvents, base_ns: int) -> TimedSpans:
 
 
 def count_other_phases(found: ChromeEvents, read: Numbers) -> None:
-    """Count the events that are no spans in ``found.skipped``, by their phase.
+    """Count the events that are not spans in ``found.skipped``, by their phase.
 
     Events of metadata and arrows are none of them: the former are read, and the latter follow from correlation ids.
 

@@ -62,7 +62,7 @@ class WorkDetails(NamedTuple):
 
     words: list[Words]
     rests: list[tuple[str, str]]
-    """For each text its argument, and the part of it that is no words."""
+    """For each text its argument, and the part of it that is not words."""
     places: Numbers
 
     def numbers(self, number_of: Callable[[Words], int]) -> Numbers:

@@ -627,7 +627,7 @@ def _lines_of_threads(
 
 
 def _row_stats(built: Plane, node: NodeExecStats, columns: Activity, part: _Part) -> list[XStat]:
-    """The stats of a row that is no work on a stream, without those that depend on times and ids."""
+    """The stats of a row that is not work on a stream, without those that depend on times and ids."""
     stats = [built.text("timeline_label", node.timeline_label)] if node.timeline_label else []
     if columns.kind in _KINDS:
         stats.append(built.text("collector_activity", _KINDS[columns.kind]))

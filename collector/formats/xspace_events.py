@@ -59,7 +59,7 @@ class _DrawnEvents:
         self.cut_at: int | None = None
         """Byte from which on the planes could not be read, or None."""
         self.not_kept: Counter[str] = Counter()
-        """Stat -> the number of events with bytes as its value, which are no text."""
+        """Stat -> the number of events with bytes as its value, which are not text."""
         self._correlation_ids: dict[int, int] = {}
         self._warnings: list[str] = []
         self._stated = ""

@@ -35,7 +35,7 @@ _LOCALE = "LC_CTYPE"
 _FIRST_ENVIRONMENT = Path("/proc/self/environ")
 """The environment at the start of the process; it does not follow later changes."""
 _HEAD_BYTES = 256
-"""The bytes of a file in which a NUL tells that it is no text."""
+"""The bytes of a file in which a NUL tells that it is not text."""
 _SET_CHILD_SUBREAPER = 36
 """PR_SET_CHILD_SUBREAPER of prctl."""
 _PERIOD_S = 0.2

@@ -65,7 +65,7 @@ def checked_offsets(given: ClockOffsets) -> ClockOffsets:
 
     Raises:
         ValueError: a text other than ``estimate``.
-        TypeError: it is something else, or a rank or an offset is no whole number.
+        TypeError: it is something else, or a rank or an offset is not a whole number.
     """
     if given is None or (isinstance(given, str) and given == "estimate"):
         return given

@@ -20,7 +20,7 @@ _GRAPHS = "/graphs"
 class WholeGraphs(NamedTuple):
     """Launches of CUDA graphs that were recorded as a whole; times in nanoseconds since the epoch.
 
-    They are no activities of a device in StepStats, so that profiles do not count them.
+    They are not activities of a device in StepStats, so that profiles do not count them.
     """
 
     start_ns: Ints

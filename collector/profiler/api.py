@@ -109,7 +109,7 @@ class Profiler:
         """Adds a run of ``step``; the same step again is merged. Returns the share of nodes that have run, 0 … 1.
 
         Raises:
-            TypeError: ``step`` is no whole number.
+            TypeError: ``step`` is not a whole number.
             InvalidFileError: a file is not of the expected type.
         """
         step = whole_number("step", step)
@@ -129,8 +129,8 @@ class Profiler:
             source: a file for `collector.load`, or its result; a recording; RunMetadata or its bytes.
 
         Raises:
-            InvalidFileError: the file is no step.
-            TypeError: ``step`` is no whole number.
+            InvalidFileError: the file is not a step.
+            TypeError: ``step`` is not a whole number.
         """
         step = whole_number("step", step)
         from collector.profiler.recorded_steps import add_step
@@ -214,7 +214,7 @@ class Profiler:
             options: checker name -> its options; None: all.
 
         Raises:
-            TypeError: the options are no dict.
+            TypeError: the options are not a dict.
         """
         if options is not None:
             mapping("options", options)

@@ -84,7 +84,7 @@ class Checkpoint:
             struct.error,
             UnicodeDecodeError,
         ) as error:
-            raise InvalidFileError(f"{path} is no checkpoint index, or a corrupt one: {error}") from error
+            raise InvalidFileError(f"{path} is not a checkpoint index, or a corrupt one: {error}") from error
 
     def _read_index(self, table: bytes) -> None:
         header = None
@@ -211,7 +211,7 @@ def read_table(table: bytes) -> Iterator[tuple[bytes, bytes]]:
     """(key, value) of every entry, in order.
 
     Raises:
-        InvalidFileError: the bytes are no table, or a block is damaged.
+        InvalidFileError: the bytes are not a table, or a block is damaged.
     """
     if len(table) < _FOOTER_BYTES or struct.unpack("<Q", table[-8:])[0] != _MAGIC:
         raise InvalidFileError("it does not end like a table")

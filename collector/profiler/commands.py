@@ -118,7 +118,7 @@ def _pairs(words: Iterable[str], flags: Sequence[str]) -> Iterable[tuple[str, st
         word = queue.pop(0)
         name, has_value, value = word.lstrip("-").partition("=")
         if not word.startswith("-") or not name:
-            raise OptionError(f"{word!r} is no option", "Options begin with -")
+            raise OptionError(f"{word!r} is not an option", "Options begin with -")
         if not has_value:
             follows = bool(queue) and not (queue[0].startswith("-") and not _is_number(queue[0]))
             if not follows and name not in flags:

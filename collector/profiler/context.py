@@ -89,7 +89,7 @@ class ProfileContext:
 
     Raises:
         ValueError: no folder, too many steps, or steps and a schedule; only if enabled.
-        TypeError: the steps are not several whole numbers, or the schedule or ``open_trace`` is no function.
+        TypeError: the steps are not several whole numbers, or the schedule or ``open_trace`` is not a function.
     """
 
     def __init__(

@@ -35,7 +35,7 @@ class DeviceColumns:
     first use.
 
     Raises:
-        InvalidFileError: ``body`` is no serialized DeviceStepStats.
+        InvalidFileError: ``body`` is not a serialized DeviceStepStats.
     """
 
     def __init__(self, device: str, body: memoryview) -> None:
@@ -154,7 +154,7 @@ def read_devices(data: memoryview, wanted: Callable[[str], bool]) -> list[Device
         wanted: called with each device's name.
 
     Raises:
-        InvalidFileError: these bytes are no StepStats.
+        InvalidFileError: these bytes are not StepStats.
     """
     devices = []
     for number, body in submessages(data):

@@ -51,7 +51,7 @@ class ProfilerHook:
 
     Raises:
         ValueError: none or several of ``save_steps``, ``save_secs`` and ``schedule``, or an impossible number.
-        TypeError: one of them has a wrong type, or ``open_trace`` is no function.
+        TypeError: one of them has a wrong type, or ``open_trace`` is not a function.
         collector.MissingDependencyError: ``output`` is given, and pyarrow is not installed.
     """
 

@@ -58,7 +58,7 @@ def message_numbers(data: memoryview, begins: Ints, ends: Ints, numbers: Sequenc
 
     Raises:
         IndexError: a span is not within the data.
-        InvalidFileError: a span is no message.
+        InvalidFileError: a span is not a message.
     """
     try:
         columns: dict[int, Ints] = convert_extension.message_numbers(data, begins, ends, list(numbers))
@@ -81,7 +81,7 @@ def submessages(data: memoryview) -> Iterator[tuple[int, memoryview]]:
     """(number, content) of the length-delimited fields of any message; other fields are skipped.
 
     Raises:
-        InvalidFileError: it is no message.
+        InvalidFileError: it is not a message.
     """
     position = 0
     while position < len(data):

@@ -60,7 +60,7 @@ def _from_file(path: Path) -> RecordedStep | CallSums:
     trace = load(path)
     step = read_step_or_sums(trace)
     if isinstance(step, RecordedStep) and trace.skipped and not any(name.startswith("/") for name in step.device_names):
-        raise InvalidFileError(f"{path} is no step: its readable part has no device", "Give a recorded step")
+        raise InvalidFileError(f"{path} is not a step: its readable part has no device", "Give a recorded step")
     if trace.warning:
         log.warning("%s", printable(trace.warning))
     return step

@@ -19,7 +19,7 @@ class Variables:
         self._checkpoint = checkpoint
 
     def value_of(self, name: str) -> tuple[str, TFProfTensorProto] | None:
-        """The lines below a node's own line, and the value in its message; None if the node is no variable."""
+        """The lines below a node's own line, and the value in its message; None if the node is not a variable."""
         if name not in self._checkpoint:
             return None
         value = self._checkpoint.read(name)

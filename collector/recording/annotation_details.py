@@ -18,7 +18,7 @@ _LARGEST = 2**63 - 1
 
 
 def _number(value: Any) -> int:
-    """A number that a message can hold. Raises TypeError for what is no whole number, and ValueError."""
+    """A number that a message can hold. Raises TypeError for what is not a whole number, and ValueError."""
     number = index(value)
     if abs(number) > _LARGEST:
         raise ValueError(f"{number} is too large for the details of an annotation")

@@ -265,7 +265,7 @@ def _check_types(meta: dict[str, Any]) -> None:
     for key in ("counters", "clock", "launch_figures"):
         for name, figure in meta.get(key, {}).items():
             if type(figure) is not int or figure > _LARGEST_FIGURE:
-                raise ValueError(f"{key}: {name} is no possible whole number")
+                raise ValueError(f"{key}: {name} is not a possible whole number")
 
 
 def _arguments(members: _Members, meta: dict[str, Any]) -> dict[str, dict[str, ArgumentColumn]]:

@@ -130,7 +130,7 @@ def _read_files(
 def _drop_links_of_others(capture: Capture, window_end_ns: int | None) -> None:
     """Remove the names of launches that were not read, or that are far behind the window.
 
-    Their annotations may not have been read either, which is no loss.
+    Their annotations may not have been read either, which is not a loss.
     """
     tables: dict[str, Columns] = capture["tables"]
     end_ns = FOREVER_NS if window_end_ns is None else window_end_ns + WINDOW_MARGIN_NS

@@ -25,13 +25,13 @@ _NAME = re.compile(r"(\d{6,})\.journal")
 
 
 def segment_number(path: Path) -> int:
-    """The number in the name of a segment; 0 if it is no segment's name."""
+    """The number in the name of a segment; 0 if it is not a segment's name."""
     match = _NAME.fullmatch(path.name)
     return int(match[1]) if match else 0
 
 
 def segments_of(folder: Path, first: int = 0) -> list[Path]:
-    """The segments in a folder from number ``first`` on, in order. Empty: it is no journal."""
+    """The segments in a folder from number ``first`` on, in order. Empty: it is not a journal."""
     numbered = sorted((segment_number(path), path) for path in folder.iterdir() if segment_number(path))
     return [path for number, path in numbered if number >= first]
 

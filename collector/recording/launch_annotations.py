@@ -56,7 +56,7 @@ class LaunchAnnotations:
         pairs, codes = self._pairs(launched, rows[rows >= 0])
         paths = [self._path_of(*pair) for pair in pairs]
         place_of = {text: place for place, text in enumerate(self._strings)} if paths else {}
-        # A path that is no text of the recording, as in a damaged file, is that of the launch alone.
+        # A path that is not a text of the recording, as in a damaged file, is that of the launch alone.
         known = [place_of.get(path, of_launch) for path, (of_launch, _) in zip(paths, pairs, strict=True)]
         found[rows >= 0] = np.array(known, np.int64)[codes]
         return found

@@ -259,7 +259,7 @@ LOSSES = {
     "ranges_without_name": "{} NVTX range[|s] or mark[|s] [has|have] no text of [its|their] own: there are too many "
     "different ones",
 }
-"""Figure -> the line that explains the loss. Other figures are no losses, whatever their value."""
+"""Figure -> the line that explains the loss. Other figures are not losses, whatever their value."""
 OF_PARTS = {
     "launches_cut": "{:,} launch[|es] at the edges of this part [is|are] cut: [its|their] call or activities are in "
     "another part",

@@ -29,7 +29,7 @@ def unpack_rows(
     """The columns of ``count`` packed rows at bytes ``at`` to ``end``.
 
     Raises:
-        ValueError: the bytes are no packed rows of this layout.
+        ValueError: the bytes are not packed rows of this layout.
         struct.error: they end too early.
     """
     if not 1 <= count <= _MOST_ROWS:

@@ -75,7 +75,7 @@ __all__ = ["SCHEMA", "Clock", "Recording", "Tables"]
 _BY_NUMBER = ("devices", "thread_names", "thread_devices")
 """The keys of the environment whose values are mappings of numbers: of devices or threads."""
 _OF_THE_PROGRAM = frozenset({"annotations", "nvtx_ranges", "counter_samples", "graph_changes"})
-"""Tables of what the program states itself, which are no activities that CUPTI recorded."""
+"""Tables of what the program states itself, which are not activities that CUPTI recorded."""
 _TIMED = ("start_ns", "end_ns", "op_sequence")
 """Columns that an annotation which stands for its name alone does not have."""
 SET_APART = ("invalid_timestamps", "unfinished", "lost_with_context", "early", "late")
@@ -263,7 +263,7 @@ class Recording(TablesOfRecording):
 
         Raises:
             ValueError: the end is before the start, or one of them is NaN.
-            TypeError: one of them is no number.
+            TypeError: one of them is not a number.
         """
         for name, side in (("start_ns", start_ns), ("end_ns", end_ns)):
             if side is not None:
@@ -566,7 +566,7 @@ def _each(tables: Tables) -> list[Table]:
 
 
 def are_names_alone(annotations: Table) -> npt.NDArray[np.bool_]:
-    """Whether each annotation has no times, because it stands for its name alone: it is set apart, and is no loss."""
+    """Whether each annotation has no times, because it stands for its name alone: it is set apart, which is no loss."""
     is_alone: npt.NDArray[np.bool_] = (annotations.start_ns == 0) & (annotations.end_ns == 0)
     return is_alone
 

@@ -29,7 +29,7 @@ ChangeVerdict = Literal["slower", "faster", "no change shown", "small", "new", "
 that was shown is below it. ``new`` and ``gone``: the figure is 0 in every step of the other side alone."""
 
 FALSE_DISCOVERIES = 1 - CONFIDENCE
-"""False discovery rate: the share of the shown changes that are no changes, on average."""
+"""False discovery rate: the share of the shown changes that are not changes, on average."""
 
 
 @dataclass(frozen=True)

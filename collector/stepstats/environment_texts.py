@@ -18,12 +18,12 @@ def environment_texts(environment: Mapping[str, object]) -> dict[str, str]:
 
 
 def json_keys(environment: Mapping[str, object]) -> list[str]:
-    """The keys whose values are no texts."""
+    """The keys whose values are not texts."""
     return sorted(key for key, value in environment.items() if not isinstance(value, str))
 
 
 def environment_of(texts: Mapping[str, str], as_json: Collection[str]) -> dict[str, Any]:
-    """The inverse of `environment_texts`, where `as_json` are `json_keys`; what is no JSON stays text."""
+    """The inverse of `environment_texts`, where `as_json` are `json_keys`; what is not JSON stays text."""
     return {key: _value(text) if key in as_json else text for key, text in texts.items()}
 
 

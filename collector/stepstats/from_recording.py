@@ -80,7 +80,7 @@ def run_metadata(recording: Recording, device_prefix: str = "", origin: StepOrig
     """Return ``recording`` as RunMetadata: its StepStats, its provenance, and its other tables.
 
     Args:
-        recording: the recording to convert; rows that it sets apart are no nodes of the step.
+        recording: the recording to convert; rows that it sets apart are not nodes of the step.
         device_prefix: put before every device name, such as ``/job:worker/replica:0/task:3``.
         origin: what is stated of the step beside the recording.
     """
@@ -134,7 +134,7 @@ def _encoded(recording: Recording, device_prefix: str, around: tuple[bytes, byte
 
 
 def _without_node(recording: Recording) -> list[Any]:
-    """The rows that are no nodes of the step: links between activities and annotations, and rows outside the step."""
+    """The rows that are not nodes of the step: links between activities and annotations, and rows outside the step."""
     _, *apart = recording.parts
     tables = [getattr(recording, name) for name in ACTIVITY_KINDS if name not in NODE_COLUMNS]
     tables += [getattr(part, name) for part in apart for name in ACTIVITY_KINDS]

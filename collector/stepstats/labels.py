@@ -169,6 +169,6 @@ def stream_device(unit: str, stream_id: int, context_id: int | None = None) -> s
 
 
 def stream_of(device: str) -> int | None:
-    """The stream of a device; None if the device is no stream, or a stream of a second context."""
+    """The stream of a device; None if the device is not a stream, or a stream of a second context."""
     match = _STREAM.search(device)
     return int(match[1]) if match and match[2] is None else None

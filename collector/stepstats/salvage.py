@@ -38,7 +38,7 @@ _AnyMessage = TypeVar("_AnyMessage", bound=Message)
 
 
 class WireError(ValueError):
-    """Bytes that are no protobuf message; `position` counts from the start of the file."""
+    """Bytes that are not a protobuf message; `position` counts from the start of the file."""
 
     def __init__(self, position: int, why: str) -> None:
         super().__init__(why)

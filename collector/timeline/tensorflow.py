@@ -67,7 +67,7 @@ class Timeline:
                 extends them from the host's start to the last kernel's end.
 
         Raises:
-            TypeError: the step is no message, or ``op_time`` is no text.
+            TypeError: the step is not a message, or ``op_time`` is not text.
             ValueError: an ``op_time`` other than ``schedule`` gives an op a duration beyond 64 bits.
             collector.InvalidFileError: the bytes are neither message.
         """
@@ -156,7 +156,7 @@ class _Step:
         return converter
 
     def _wire(self) -> tuple[bytes | bytearray | memoryview, bool] | None:
-        """Wire bytes, and whether they are a RunMetadata's; None if the step is no message."""
+        """Wire bytes, and whether they are a RunMetadata's; None if the step is not a message."""
         if _is_bytes(self.given):
             return self.given, is_run_metadata(self.given)
         step_stats = _step_stats_in(self.given)

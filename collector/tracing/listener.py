@@ -48,7 +48,7 @@ def listen(
 
     Raises:
         ValueError: an unknown kind, or an impossible budget.
-        TypeError: ``kinds`` are no names.
+        TypeError: ``kinds`` are not names.
     """
     names = kind_names(kinds)
     options = TraceOptions(kinds=names, budget="" if budget is None else budget)

@@ -200,8 +200,8 @@ def domain_names(domains: Any) -> tuple[str, ...]:
     """The domains of ``trace(nvtx=[...])``.
 
     Raises:
-        TypeError: it is no list of names.
-        ValueError: a name is no Unicode text.
+        TypeError: it is not a list of names.
+        ValueError: a name is not Unicode text.
     """
     names: Iterable[Any] = (domains,) if isinstance(domains, str) else domains
     try:

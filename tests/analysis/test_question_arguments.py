@@ -24,7 +24,7 @@ def test_a_gap_is_a_whole_number_from_0_on(example, question):
 @pytest.mark.parametrize("question", ["steps", "memory_growth"])
 def test_marks_and_switches_are_checked(example, question):
     ask = getattr(analysis, question)
-    with pytest.raises(ValueError, match=r"mark='\(' is no regular expression: "):
+    with pytest.raises(ValueError, match=r"mark='\(' is not a regular expression: "):
         ask(example, mark="(")
     for value in (3, None, b"x"):
         with pytest.raises(TypeError, match="mark takes a regular expression as text, not "):
@@ -38,7 +38,7 @@ def test_a_part_lies_between_two_numbers(example):
         for start, end, named in (("a", "b", "start_ns takes a number, not 'a'"), (0, "b", "end_ns takes a number")):
             with pytest.raises(TypeError, match=named):
                 ask(example, start, end)
-        with pytest.raises(ValueError, match="start_ns is nan: NaN is no time"):
+        with pytest.raises(ValueError, match="start_ns is nan: NaN is not a time"):
             ask(example, math.nan, 1)
         with pytest.raises(ValueError, match="does not end before it starts, as 5 to 1 ns does"):
             ask(example, 5, 1)

@@ -166,7 +166,7 @@ def test_marks_inside_of_marks_and_single_marks(build):
 
 
 def test_a_mark_that_is_no_pattern(build):
-    with pytest.raises(ValueError, match="no regular expression"):
+    with pytest.raises(ValueError, match="is not a regular expression"):
         steps(build.recording(), mark="(")
 
 
@@ -200,7 +200,7 @@ def test_the_order_of_steps_after_the_first_does_not_matter(make):
 
 
 def test_ranks_are_compared_with_themselves(make, build):
-    """A slower rank is no outlier in each of its steps."""
+    """A slower rank is not an outlier in each of its steps."""
     fast = [make(each, conv=4) for each in (90, 10, 12, 11, 13, 50)]
     slow = [make(each, conv=4) for each in (900, 101, 102, 100, 103, 104)]
     alone = [steps(own) for own in (fast, slow)]

@@ -265,7 +265,7 @@ def test_the_processes_of_runs_take_options_from_the_command_alone(bench_file, c
 def test_a_number_of_runs_that_is_none_is_refused(runs, bench_file, capsys):
     with pytest.raises(SystemExit):
         main(["bench", bench_file(), f"--runs={runs}"])
-    assert "is no number of runs" in capsys.readouterr().err
+    assert "is not a number of runs" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("runs", ["1", pytest.param("2", marks=pytest.mark.slow)])
@@ -398,7 +398,7 @@ def test_a_baseline_of_another_card_or_schema_is_refused_unless_the_card_is_allo
 def test_a_threshold_that_is_no_share_is_refused(share, bench_file, capsys):
     with pytest.raises(SystemExit):
         main(["bench", bench_file(), f"--fail-above={share}"])
-    assert "is no share such as 3%" in capsys.readouterr().err
+    assert "is not a share such as 3%" in capsys.readouterr().err
 
 
 TEST_FILE = """

@@ -252,7 +252,7 @@ def test_with_torch_its_graphs_are_used(cuda, monkeypatch):
     cuda.gpu.graph(lambda: log.append("call"), 2)()
     assert log == ["begin", "call", "call", "end", "replay"]
     del log[:]
-    cuda.gpu.graph(lambda a=1: log.append(a), 1)()  # what a call keeps in its defaults is no stream
+    cuda.gpu.graph(lambda a=1: log.append(a), 1)()  # what a call keeps in its defaults is not a stream
     assert log == ["begin", 1, "end", "replay"]
     del log[:]
     cuda.gpu.graph(launcher(cuda, "k"), 2)()  # and one that takes a stream launches on that

@@ -70,7 +70,7 @@ def test_a_report_comes_back_from_its_file(tmp_path):
         (lambda text: text.replace('"version": 1', '"version": 2'), "version 2"),
         (lambda text: text.replace('"reference": "a"', '"reference": "z"'), "reference 'z'"),
         (lambda text: re.sub(r'("times_ns": \[\s*)[\d.]+', r"\1NaN", text, count=1), "NaN is not a number"),
-        (lambda text: re.sub(r'("times_ns": \[\s*)[\d.]+', r"\1-5", text, count=1), "no positive number"),
+        (lambda text: re.sub(r'("times_ns": \[\s*)[\d.]+', r"\1-5", text, count=1), "is not a positive number"),
         (lambda text: re.sub(r'("times_ns": \[\s*)[\d.]+,', r"\1", text, count=1), "samples"),
         (lambda text: text.replace('"arms"', '"legs"'), "damaged"),
         (lambda text: text.replace('"run_rounds": []', '"run_rounds": [1, 2]'), "runs of"),

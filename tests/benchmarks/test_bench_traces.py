@@ -104,7 +104,7 @@ def test_files_of_others_are_read(traces, shared, tmp_path, file, kernels, overl
     ("content", "message"),
     [
         (b'{"traceEvents": [', "no: Expecting"),
-        (b'{"traceEvents": [{"ph": "X", "ts": NaN}]}', "no: NaN is no JSON number"),
+        (b'{"traceEvents": [{"ph": "X", "ts": NaN}]}', "no: NaN is not a number of JSON"),
         (b'{"traceEvents": [{"name": "\xff"}]}', "no: 'utf-8'"),
         (b'{"traceEvents": [{"name": "a\nb"}]}', "no: Invalid control character"),
         (b"", "no: Expecting value"),

@@ -160,7 +160,7 @@ def files_of(folder):
 
 def read_strictly(data):
     def refuse(word):
-        raise AssertionError(f"{word} is no JSON")
+        raise AssertionError(f"{word} is not JSON")
 
     return json.loads(data.decode("utf-8"), parse_constant=refuse)
 
@@ -311,9 +311,9 @@ def test_times_beyond_64_bits_filter_like_the_largest_there_are(number, each_bac
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ("timeline step.pb -o out.json --max-events", "is no number of slices"),
-        ("bench . --runs", "is no number of runs"),
-        ("ui . --port", "is no port"),
+        ("timeline step.pb -o out.json --max-events", "is not a number of slices"),
+        ("bench . --runs", "is not a number of runs"),
+        ("ui . --port", "is not a port"),
     ],
 )
 def test_a_count_is_of_digits_alone_and_of_at_most_4300(words, says, number, capsys):
@@ -327,7 +327,7 @@ def test_fewer_events_than_none_are_refused():
         collector.chrome_trace(STEP, max_events=-1)
 
 
-# --- what is no ordinary file
+# --- what is not an ordinary file
 
 
 @pytest.mark.parametrize(

@@ -147,7 +147,7 @@ def test_files_of_other_programs_in_a_folder_are_left_out(command, with_stranger
     more = {"merge": ["-o", str(tmp_path / "m.json")], "compare": [str(with_strangers / "a" / "step_1.pb")]}
     assert main([command, str(with_strangers), *more.get(command, [])]) in (0, 3)
     assert capsys.readouterr().err == (
-        f"collector: {with_strangers}: files that are no traces, or hold no records, are left out: "
+        f"collector: {with_strangers}: files that are not traces, or hold no records, are left out: "
         "a/config.json, a/graph.pb, a/junk.pb, a/losses.json, a/model.pt, a/notes.txt, a/nothing.pb, a/pipe.json "
         "and 1 more\n"
     )

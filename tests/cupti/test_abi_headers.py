@@ -70,7 +70,7 @@ CALLBACK_STRUCTS = {
     "ResourceData": "CUpti_ResourceData",
     "GraphData": "CUpti_GraphData",
 }
-"""Structs of cupti_callbacks.h, which are no records, and CUPTI's names for them."""
+"""Structs of cupti_callbacks.h, which are not records, and CUPTI's names for them."""
 
 THEIRS = {"ResourceData.stream": ["resourceHandle.stream"]}
 """A member of one of them, and what CUPTI calls it."""

@@ -572,9 +572,9 @@ def test_a_folder_whose_schema_is_none_is_refused(tmp_path, content):
 
 def test_a_folder_with_other_things_is_refused(example, tmp_path):
     (tmp_path / "notes.txt").touch()
-    with pytest.raises(OutputError, match="is no dataset, and not empty"):
+    with pytest.raises(OutputError, match="is not a dataset, and not empty"):
         write(tmp_path, example)
-    with pytest.raises(InvalidFileError, match="is no dataset"):
+    with pytest.raises(InvalidFileError, match="is not a dataset"):
         Dataset(tmp_path)
 
 

@@ -208,7 +208,7 @@ def write_stating(path: Path, recording: Recording, key: str, stated: object) ->
 
 @pytest.mark.parametrize("suffix", ["pb", "pbtxt"])
 def test_a_message_of_several_processes_states_the_rows_that_it_does_not_have(step, tmp_path, suffix):
-    """Names and labels say what calls and ops were, but not what a wait waited for; a wait is no op."""
+    """Names and labels say what calls and ops were, but not what a wait waited for; a wait is not an op."""
     paths = [tmp_path / f"rank{rank}.gpurec" for rank in range(2)]
     for path in paths:
         step.save(path)
@@ -274,7 +274,7 @@ def test_a_profile_that_has_all_rows_is_complete(build, tmp_path, suffix):
 @pytest.mark.parametrize("then", ["", *SUFFIXES, "pickle", "merged.json"])
 @pytest.mark.parametrize("suffix", ["json", "xplane.pb"])
 def test_an_op_without_a_row_is_a_name_alone(build, tmp_path, suffix, then):
-    """Nothing tells when it was entered: it is no annotation of the step, no slice and no loss."""
+    """Nothing tells when it was entered: it is neither an annotation of the step nor a slice, and it is not a loss."""
     build.annotation("before", -500, 900, 1, 1).annotation("layer", 19_000, 2_000, 2, 2)
     for number in (1, 2):
         build.launch(number, 10_000 * number).kernel("gemm", 40_000 * number, 9_000, correlation_id=number)

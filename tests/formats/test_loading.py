@@ -557,7 +557,7 @@ def test_odd_values_are_counted_not_believed(write):
         "events without a possible time": 2,
         "ends without a beginning": 1,
         "beginnings without an end": 1,
-        "events that are no objects": 1,
+        "events that are not objects": 1,
     }
 
 
@@ -732,5 +732,5 @@ def test_a_window_that_is_no_pair_of_numbers_is_refused(two_kernels, window):
 
 
 def test_a_window_with_an_end_that_is_no_number_is_refused(two_kernels):
-    with pytest.raises(ValueError, match="NaN is no time"):
+    with pytest.raises(ValueError, match="NaN is not a time"):
         load(two_kernels, window=(float("nan"), 1))

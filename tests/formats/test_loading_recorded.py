@@ -30,7 +30,7 @@ BROKEN = {
     "missing_closers": "end of the file missing",
     "bare_event_list_no_closing_bracket": "",
     "string_timestamps": "",
-    "nan_and_infinity": "arguments that are no numbers of JSON (NaN or Infinity): ",
+    "nan_and_infinity": "arguments that are not numbers of JSON (NaN or Infinity): ",
     "negative_missing_dur_and_args": "negative durations (taken as 0): 28",
     "repeated_kernels": "",
     "invalid_utf8_names": "bytes that are not UTF-8 (the first at byte 113",

@@ -267,13 +267,13 @@ def test_parts_that_cannot_be_read_are_counted(write):
     )
     step = load(path)
     assert step.skipped == {
-        "children that are no lists": 1,
+        "children that are not lists": 1,
         "devices missing or not possible (taken as 0)": 2,
         "devices that cannot be read": 1,
         "metrics of other names": 1,
-        "metrics that are no objects": 1,
-        "metrics that are no possible number (taken as 0)": 4,
-        "nodes that are no objects": 1,
+        "metrics that are not objects": 1,
+        "metrics that are not possible numbers (taken as 0)": 4,
+        "nodes that are not objects": 1,
         "nodes with a time or a count alone (their time is left out)": 1,
         "nodes without a name": 1,
     }
@@ -285,7 +285,7 @@ def test_parts_that_cannot_be_read_are_counted(write):
 def test_sums_beyond_64_bits_are_left_out(write):
     step = load(write(*(node(f"k{i}", ns=1 << 61, count=1 << 61) for i in range(5))))
     assert analysis.kernels(step).totals == {"count": 1 << 62, "total_ns": 1 << 62}
-    assert step.skipped["metrics that are no possible number (taken as 0)"] == 6
+    assert step.skipped["metrics that are not possible numbers (taken as 0)"] == 6
     assert main(["stats", str(step.path)]) == 0
 
 

@@ -43,7 +43,7 @@ def gpu_here() -> None:
 def real_gpu(gpu_here: None) -> None:
     """For tests of features that only a real GPU or a real libcupti has."""
     if simulated_cuda.asked_for():
-        pytest.skip("the simulator is no real GPU")
+        pytest.skip("the simulator is not a real GPU")
 
 
 @pytest.fixture(scope="session")

@@ -170,7 +170,7 @@ class CudaProgram:
     def launch_numbered(self, numbers: Iterable[int], stream: Any = 0) -> None:
         """Launch the empty kernel once for each number below 2^20, which `numbers_of` finds in the records.
 
-        A number is no number of blocks: a kernel of 500,000 blocks takes as long as 500 small ones.
+        A number is not a number of blocks: a kernel of 500,000 blocks takes as long as 500 small ones.
         """
         launch, kernel = self.driver.cuLaunchKernel, self.kernels["empty_kernel"]
         for number in numbers:

@@ -22,7 +22,7 @@ def test_a_process_has_a_number_that_a_process_can_have(capsys, number):
     with pytest.raises(SystemExit) as end:
         main(["attach", number, "status"])
     assert end.value.code == 2
-    assert "is no number of a process: give a number from 1 to 2147483647" in capsys.readouterr().err
+    assert "is not a number of a process: give a number from 1 to 2147483647" in capsys.readouterr().err
 
 
 def test_options_that_a_project_states_are_for_the_actions_that_use_them(tmp_path, monkeypatch, capsys):

@@ -645,8 +645,8 @@ def test_a_run_inside_of_a_run_is_the_inner_ones(tmp_path):
         (["--kinds", "kernel", "true"], "unknown kind 'kernel'"),
         (["--kinds", "", "true"], "unknown kind ''"),
         (["--kinds", "kernels,peer_copies", "true"], "the kind peer_copies needs memcpys"),
-        (["--delay", "-1", "true"], "argument --delay: '-1' is no number of seconds from 0 to"),
-        (["--duration", "nan", "true"], "argument --duration: 'nan' is no number of seconds from 0 to"),
+        (["--delay", "-1", "true"], "argument --delay: '-1' is not a number of seconds from 0 to"),
+        (["--duration", "nan", "true"], "argument --duration: 'nan' is not a number of seconds from 0 to"),
         (["--nvtx-domains", "", "true"], "--nvtx-domains '' has a domain without a name. The default domain is called"),
         (["--nvtx-domains", "a,", "true"], "--nvtx-domains 'a,' has a domain without a name"),
         (["--budget", "", "true"], "budget='': write a share"),
@@ -756,7 +756,7 @@ def test_a_kept_folder_is_merged_as_the_message_says(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (
         0,
-        f"collector: {folder}: files that are no traces, or hold no records, are left out: host-1.python, "
+        f"collector: {folder}: files that are not traces, or hold no records, are left out: host-1.python, "
         "host-2.journal, note.txt\n",
     )
     trace = json.loads((tmp_path / "out.json").read_text())

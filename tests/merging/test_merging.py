@@ -346,7 +346,7 @@ def test_the_command(write, tmp_path, capsys):
     output = tmp_path / "all.pftrace"
     assert main(["merge", *paths, "-o", str(output), "--align"]) == 0
     printed, complaints = capsys.readouterr()
-    assert complaints == ""  # no progress bar: this is no terminal
+    assert complaints == ""  # no progress bar: this is not a terminal
     assert "2 inputs, 20 slices" in printed
     assert re.search(r"rank 1: clock 1000 ns ahead, ±\d+ ns \(9 common moments\)", printed)
     assert output.stat().st_size > 0
@@ -371,7 +371,7 @@ def test_the_command_refuses_nonsense(write, tmp_path, capsys, option):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--align", "--marker", "("], "'(' is no regular expression"),
+        (["--align", "--marker", "("], "'(' is not a regular expression"),
         (["--marker", "barrier"], "--marker names the collectives for --align"),
         (["--clock-offset", "5=700"], "rank 5, of which there is no input: there are 3"),
         (["--clock-offset", "3=700", "--clock-offset", "3=1"], "twice for one rank"),
@@ -452,5 +452,5 @@ def test_arguments_of_impossible_values_are_refused_before_anything_is_read(tmp_
     ):
         with pytest.raises(TypeError, match=named):
             collector.merge([tmp_path / "missing.pb"], tmp_path / "all.json", **arguments)
-    with pytest.raises(collector.CollectorError, match=r"marker='\(' is no regular expression"):
+    with pytest.raises(collector.CollectorError, match=r"marker='\(' is not a regular expression"):
         collector.merge([tmp_path / "missing.pb"], tmp_path / "all.json", marker="(")

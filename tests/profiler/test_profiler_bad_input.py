@@ -274,4 +274,6 @@ def test_a_corrupt_checkpoint_on_the_command_line(files, tmp_path, capsys):
     step = f"--run_meta_path={files['run_meta']}"
     for content in (b"", b"rubbish" * 20, bytes(40) + struct.pack("<Q", 0xDB4775248B80FB57)):
         index.write_bytes(content)
-        assert "no checkpoint index" in _refused([step, f"--checkpoint_path={tmp_path / 'model'}", "scope"], capsys)
+        assert "is not a checkpoint index" in _refused(
+            [step, f"--checkpoint_path={tmp_path / 'model'}", "scope"], capsys
+        )

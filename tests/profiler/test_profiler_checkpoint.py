@@ -252,7 +252,7 @@ def test_corrupt_index(tmp_path, damage):
     prefix = _write(tmp_path, {"v": WEIGHTS})
     index = tmp_path / "model.ckpt.index"
     index.write_bytes(damage(index.read_bytes()))
-    with pytest.raises(InvalidFileError, match="no checkpoint index"):
+    with pytest.raises(InvalidFileError, match="is not a checkpoint index"):
         Checkpoint(prefix)
 
 

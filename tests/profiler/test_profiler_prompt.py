@@ -53,7 +53,7 @@ def test_options_are_understood(line, field, value):
         ("scope -nonsense 1", "no option -nonsense"),
         ("scope -max_depth x", "is a number"),
         ("scope -max_depth", "needs a value"),
-        ("scope max_depth", "is no option"),
+        ("scope max_depth", "is not an option"),
         ("scope -select nonsense", "has no value 'nonsense'"),
         ("scope -order_by depth", "has no value 'depth'"),
         ("scope -show_name_regexes ([", "not a regular expression"),

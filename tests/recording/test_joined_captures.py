@@ -30,7 +30,7 @@ _NO_OBJECT = (1 << 32) - 1
 
 
 def values(recording):
-    """Rows by what is no id: with texts for their numbers, and wall times; 0 is a time that is not known."""
+    """Rows by what is not an id: with texts for their numbers, and wall times; 0 is a time that is not known."""
     found = Counter()
     for part in recording.parts:
         for name in SCHEMA:

@@ -602,7 +602,7 @@ def test_a_part_of_a_part_counts_its_own_launches(build, start_ns, tmp_path):
 
 @pytest.mark.parametrize("suffix", ["memory", "gpurec", "pb", "json", "xplane.pb", "pickle"])
 def test_a_part_has_the_names_of_annotations_that_are_set_apart(build, start_ns, tmp_path, suffix):
-    """They began before the step or end after it: launches have their names, but they are no rows of the part."""
+    """They began before the step or end after it: launches have their names, but they are not rows of the part."""
     build.annotation("before", -500, 4000, 4, 1).annotation("after", 3500, 10**8, 5, 2)
     build.annotation("in", 4500, 900, 6, 3)
     build.raw("annotations", end_ns=start_ns + 90, name_id=build.text("of no time"), external_id=7)

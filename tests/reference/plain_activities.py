@@ -200,7 +200,7 @@ def _recorded_op(node: Any) -> tuple[str, str] | None:
 
 def _parsed_op(name: str) -> tuple[str, str]:
     before, colon, after = name.rpartition(":")
-    # A C++ name that was not shortened has scopes in its arguments, whose colons are no separators.
+    # A C++ name that was not shortened has scopes in its arguments, whose colons are not separators.
     if not colon or not after or (":" in before and set(after) & set("<>()")):
         return name, ""
     op = before.removesuffix(":")

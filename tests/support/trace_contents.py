@@ -22,7 +22,7 @@ Place = tuple[Row, str, int]
 """A slice: its row, its name, its start in ns."""
 
 # Queries for Perfetto's engine, in Node and in its own page; the answers go to `in_perfetto` in this order.
-# Threads, and the rows of a collapsed track, which are no threads.
+# Threads, and the rows of a collapsed track, which are not threads.
 ROWS_SQL = """with row as (
     select thread_track.id, process.name as process, coalesce(thread.name, thread.tid) as name
     from thread_track join thread using (utid) join process using (upid)

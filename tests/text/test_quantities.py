@@ -71,5 +71,5 @@ def test_times_are_written_alike_in_commands_and_limits(unit):
 
 @pytest.mark.parametrize("text", ["12", "us", "-1us", "1 day", "9" * 400 + "s"])
 def test_what_is_no_time_is_refused(text):
-    with pytest.raises(argparse.ArgumentTypeError, match="is no time"):
+    with pytest.raises(argparse.ArgumentTypeError, match="is not a time"):
         time_argument(text)

@@ -190,7 +190,7 @@ def shown_rows(events, wanted, name, suffix):
     """The rows of Perfetto's page, v52: processes with more slices come first, then by name; rows by number.
 
     A page that knows `process_sort_index` (since v53) and its like for native traces shows ROWS' order of processes.
-    Within a process the counters follow the threads; what is no thread follows them in the order of the names.
+    Within a process the counters follow the threads; what is not a thread follows them in the order of the names.
     """
     slices = Counter({process: 0 for process, _ in ROWS[name]})
     for (process, _), row in wanted.rows.items():

@@ -559,7 +559,7 @@ def test_what_failed_is_asked_for_again_once_the_server_answers(ui, serving, bui
 
 
 def test_a_pattern_is_typed_into_the_search_of_a_long_answer(ui, serving, build, tmp_path):
-    """Also while it is no regular expression yet, or is one for the browser alone."""
+    """Also while it is not a regular expression yet, or is one for the browser alone."""
     for number in range(MOST_ROWS + 1000):
         build.kernel(f"kernel_{number}", 100 * number, 50)
     build.recording().save(tmp_path / "step.gpurec")

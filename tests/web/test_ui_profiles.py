@@ -150,7 +150,7 @@ def test_what_cannot_be_asked_is_one_line(steps, tmp_path, view, options, messag
 
 
 def test_a_foreign_profile_is_a_row_with_its_reason(tmp_path):
-    (tmp_path / "profile_1").write_bytes(b"hello, this is no profile" * 100)
+    (tmp_path / "profile_1").write_bytes(b"hello, this is not a profile" * 100)
     listed, [answer] = ask(tmp_path, query("scope", {}))
     assert "profile_1" in answer["error"]
     assert str(tmp_path) not in json.dumps([listed, answer])

@@ -189,7 +189,7 @@ class TestPaths:
         "path", ["/app.js/../api/runs", "//evil.example/", "/..", "/./", "/perfetto/../x", "/\\..", "/a\0"]
     )
     def test_no_path_is_tidied_up(self, client, path):
-        """As a program sends it that is no browser."""
+        """As a program sends it that is not a browser."""
         assert client.raw(path) == 404
 
     @pytest.mark.parametrize("id_", ["0123456789abcdef", "x", "0" * 400, "é", "step.gpurec", "-1"])
@@ -482,8 +482,8 @@ class TestCommand:
             (["nothing"], "nothing: No such file or directory"),
             ([".", "--perfetto", "nothing"], "nothing cannot be read: No such file or directory. Give perfetto-ui.zip"),
             ([".", "--perfetto", "loop"], "loop cannot be read: Too many levels of symbolic links. Give perfetto-ui"),
-            ([".", "--perfetto", "empty"], "empty: this is no copy of Perfetto's page"),
-            ([".", "--port", "70000"], "'70000' is no port"),
+            ([".", "--perfetto", "empty"], "empty: this is not a copy of Perfetto's page"),
+            ([".", "--port", "70000"], "'70000' is not a port"),
         ],
     )
     def test_what_cannot_be_served_is_one_line(self, tmp_path, monkeypatch, arguments, message):

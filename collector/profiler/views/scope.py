@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ScopeView:
-    """Folders that are no nodes themselves are added without own figures."""
+    """Folders that are not nodes themselves are added without own figures."""
 
     def __init__(self, model: Model) -> None:
         self._model = model

@@ -26,7 +26,7 @@ _ROW = {name: row for row, name in enumerate(FIGURES)}
 
 
 class NodeTree:
-    """The nodes of a view in depth-first order, each once. Row 0 is the root, which is no node of the model.
+    """The nodes of a view in depth-first order, each once. Row 0 is the root, which is not a node of the model.
 
     Args:
         model: the nodes' model.

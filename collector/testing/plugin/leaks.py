@@ -4,7 +4,7 @@ One measurement is not enough: another process may allocate memory, an allocator
 load kernels at their first use. A test fails only if the device's memory in use grew *and* a second measurement
 confirms it: the allocator of the loaded framework (PyTorch, CuPy) or, without one, the recorded allocations. Both must
 have grown from the test's beginning to the end of its own teardown. Memory that fixtures of a wider scope allocate and
-free meanwhile is excluded: it is no test's leak and hides none.
+free meanwhile is excluded: it is not a test's leak and hides none.
 
 Garbage is collected only if memory grew, because in a large program that takes longer than most tests.
 """

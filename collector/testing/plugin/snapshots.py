@@ -121,7 +121,7 @@ def load_snapshot(path: Path) -> Snapshot:
     except (ValueError, RecursionError) as error:
         raise _corrupt(path, str(error)) from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise _corrupt(path, f"it is no {FORMAT}")
+        raise _corrupt(path, f"it is not a {FORMAT}")
     if content.get("version") != VERSION:
         raise _corrupt(path, f"it has version {content.get('version')!r}, this one reads {VERSION}")
     devices: Any = content.get("devices")

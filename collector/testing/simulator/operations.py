@@ -37,7 +37,7 @@ def number_of(names: Mapping[str, int], name: str, what: str) -> int:
     try:
         return names[name]
     except KeyError:
-        raise CollectorError(f"{name!r} is no {what}", f"One of: {', '.join(names)}") from None
+        raise CollectorError(f"{name!r} is not a {what}", f"One of: {', '.join(names)}") from None
 
 
 def memory_kinds(copy_kind: str, src: str | None, dst: str | None) -> tuple[int, int]:
@@ -113,4 +113,4 @@ def fill_replayed(activity: Activity, kind: int, row: Mapping[str, Any], launch:
             try:
                 setattr(activity, _OWN_NAMES.get(key, key), value)
             except TypeError:
-                raise CollectorError(f"{key} {value!r} of an activity to replay is no whole number") from None
+                raise CollectorError(f"{key} {value!r} of an activity to replay is not a whole number") from None

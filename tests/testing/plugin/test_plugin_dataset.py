@@ -74,7 +74,7 @@ def test_a_folder_of_something_else_is_reported(pytester):
     (pytester.path / "runs" / "notes.txt").write_text("mine")
     result = run(pytester, TESTS, "--gpu-dataset=runs", "--gpu-simulate")
     assert result.ret == 1
-    assert "runs is no dataset, and not empty" in result.stdout.str()
+    assert "runs is not a dataset, and not empty" in result.stdout.str()
 
 
 def test_a_missing_package_is_one_error_before_any_test(pytester, monkeypatch):

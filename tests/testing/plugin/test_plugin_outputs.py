@@ -457,7 +457,7 @@ def test_a_snapshot_of_another_gpu_model_is_compared_by_names_only(pytester, sna
         (lambda path: path.unlink(), "there is no snapshot *: run once with --gpu-snapshot-update to write it"),
         (lambda path: path.write_text("{"), "the snapshot * is damaged (Expecting property name*): restore it, or *"),
         (lambda path: path.write_bytes(b"\xff\xfe"), "the snapshot * is damaged (*utf-8*"),
-        (lambda path: path.write_text("[]"), "the snapshot * is damaged (it is no collector-gpu-snapshot)*"),
+        (lambda path: path.write_text("[]"), "the snapshot * is damaged (it is not a collector-gpu-snapshot)*"),
         (
             lambda path: path.write_text('{"format": "collector-gpu-snapshot", "version": 9}'),
             "the snapshot * is damaged (it has version 9, this one reads 1)*",

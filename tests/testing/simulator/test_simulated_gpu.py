@@ -75,7 +75,7 @@ def test_malformed_version_is_refused(cuda: str) -> None:
         (lambda gpu: gpu.malloc(-5), "num_bytes is -5"),
         (lambda gpu: gpu.advance(-5), "ns is -5"),
         (lambda gpu: gpu.launch("k", context=9), "context 9 is not one of device 0"),
-        (lambda gpu: gpu.launch("k", launch="magic"), "no way to launch"),
+        (lambda gpu: gpu.launch("k", launch="magic"), "not a way to launch"),
         (lambda gpu: gpu.memcpy("HtoX", 1), "HtoX"),
         (lambda gpu: gpu.memcpy("HtoD", 1, src="moon"), "memory kind"),
         (lambda gpu: gpu.wait_event(1), "no event 1"),
