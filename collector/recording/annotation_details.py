@@ -18,7 +18,7 @@ _LARGEST = 2**63 - 1
 
 
 def _number(value: Any) -> int:
-    """A number that a message can hold. Raises TypeError for what is not a whole number, and ValueError."""
+    """Return a whole number. Raises TypeError for other values, and ValueError for more than 64 bits."""
     number = index(value)
     if abs(number) > _LARGEST:
         raise ValueError(f"{number} is too large for the details of an annotation")
@@ -93,7 +93,7 @@ class Details(NamedTuple):
 
 
 def stack_of(frame: FrameType | None, own_places: tuple[str, ...]) -> tuple[Frame, ...]:
-    """The stack that ends with ``frame``, outermost first, without those whose files begin with ``own_places``."""
+    """The stack that ends with ``frame``, outermost first, without frames whose files begin with ``own_places``."""
     frames = []
     while frame is not None:
         code = frame.f_code

@@ -39,7 +39,7 @@ class ApiRole(enum.Enum):
     PEER_COPY = enum.auto()
     """It copies between devices."""
     COPY = enum.auto()
-    """It copies between places that their addresses tell, which may be of two devices."""
+    """It copies between two addresses, which may belong to two devices."""
     WAIT = enum.auto()
     """It makes the host wait for a device, a stream or an event."""
 

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 class Texts(NamedTuple):
-    """A column of texts: the distinct ones in order, and which of them each row has."""
+    """A column of texts: the distinct texts in order, and the index of each row's text among them."""
 
     distinct: list[str]
     codes: npt.NDArray[np.int32]
 
     @classmethod
     def of(cls, ids: npt.NDArray[Any], form: Callable[[int], str]) -> Texts:
-        """The texts that ``form`` makes of each row's id; two ids may have the same."""
+        """The texts that ``form`` makes of each row's id; two ids may give the same text."""
         known, index = distinct_codes(ids)
         if not len(known):
             return cls([], np.zeros(0, np.int32))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 ASYNC_NOT_KNOWN = 255
 """``is_async`` of copies and memsets in files that do not state it."""
 NO_OBJECT = (1 << 32) - 1
-"""CUPTI's number of no stream, no event and no instance of a GPU, where 0 is the number of one."""
+"""CUPTI's number for the absence of a stream, an event or an instance of a GPU, where 0 is a valid number."""
 
 
 class Instant(NamedTuple):
@@ -49,7 +49,7 @@ class _Details(TypedDict, total=False):
     details: Sequence[Details]
     """The details of annotations, at index ``details_id`` - 1; the session adds them."""
     launch_figures: Mapping[str, int]
-    """`collector.recording.ledger.LAUNCH_FIGURES` of a file that has them, so that they are not counted again."""
+    """`collector.recording.ledger.LAUNCH_FIGURES` as a file states them, so that they are not counted again."""
     part: Part
     """Present where the capture is a part of a longer recording."""
     arguments: RowArguments

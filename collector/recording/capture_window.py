@@ -1,4 +1,4 @@
-"""Parts of a capture, for sessions that recorded more than their result."""
+"""Parts of a capture, for sessions that recorded more than the requested part."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ FOREVER_NS = 1 << 62
 
 
 DECODED = ("decode_cpu_ns", "records_decoded")
-"""Counters of what decoding took. Those of a whole session tell nothing of a part of it."""
+"""Counters of the cost of decoding. Their values for a whole session say nothing about a part of it."""
 
 
 def forget_decoding(capture: Capture) -> None:
-    """Let a capture that has become a part of a session state no figures of `DECODED`, which are then not known."""
+    """Remove the figures of `DECODED` from a capture that has become a part of a session: they are not known for it."""
     capture["counters"] = {name: count for name, count in capture["counters"].items() if name not in DECODED}
 
 
@@ -265,7 +265,7 @@ def _select(columns: Columns, kept: npt.NDArray[np.bool_] | npt.NDArray[np.intp]
 
 
 def _needed_names(tables: dict[str, Columns]) -> npt.NDArray[Any]:
-    """The annotations that rows refer to."""
+    """The external ids of the annotations that rows refer to."""
     found = [tables[name]["captured_external_id"] for name in ACTIVITY_TABLES if "captured_external_id" in tables[name]]
     if "external_correlations" in tables:
         found.append(tables["external_correlations"]["external_id"])

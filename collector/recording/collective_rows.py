@@ -1,4 +1,4 @@
-"""The kernel that ran each collective that a recording states."""
+"""The kernels of the collectives that a recording states."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def collective_rows(recording: Recording) -> npt.NDArray[np.int64]:
-    """For each kernel the row of ``collectives`` about it; -1: none is stated."""
+    """For each kernel the row of ``collectives`` that describes it; -1: there is none."""
     return matching_rows(recording.kernels.columns, recording.collectives.columns, ORDER["collectives"])
 
 
@@ -29,7 +29,7 @@ def matching_rows(wanted: Columns, known: Columns, names: Sequence[str]) -> npt.
 
     Args:
         wanted: columns of kernels or of collectives.
-        known: columns of the other ones.
+        known: columns of the other table.
         names: the columns that match, one of which is ``correlation_id``.
     """
     found = np.full(len(wanted["correlation_id"]), -1, np.int64)

@@ -31,7 +31,7 @@ class Packing:
     """The column's type as numpy writes it: ``<i8``."""
     rows: int
     value: int | None = None
-    """The value of every row, of which nothing is stored; None: the rows differ."""
+    """The value of all rows, if they are equal: nothing else is stored then. None: the rows differ."""
     base: int = 0
     """Added to each stored number."""
     before: bool = False
@@ -42,16 +42,16 @@ class Packing:
     """Rows whose difference takes more bytes than the others' are listed apart."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError for a number that is none, as files may state."""
+        """Raise ValueError for fields that are not whole numbers, as a damaged file may have."""
         if any(type(number) is not int for number in (self.rows, self.value or 0, self.base)):
-            raise ValueError("a column whose packing is not stated in whole numbers")
+            raise ValueError("the packing of a column is not stated in whole numbers")
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """The column's type. Raises ValueError for all but integers."""
         dtype = np.dtype(self.type)
         if dtype.kind not in "iu":
-            raise ValueError("a column that is not of integers")
+            raise ValueError("a column does not hold integers")
         return dtype
 
     @property
@@ -69,7 +69,7 @@ class Packing:
 
 
 class PackedColumn(NamedTuple):
-    """A packed column: how, its stored numbers, and its jumps as rows and values; both None where there are none."""
+    """A packed column: its packing, its stored numbers, and its jumps as rows and values; None: there are none."""
 
     packing: Packing
     numbers: Values | None
@@ -77,7 +77,7 @@ class PackedColumn(NamedTuple):
 
 
 def pack(column: str, columns: Mapping[str, Values]) -> PackedColumn:
-    """Pack a column of integers, one of a table's."""
+    """Pack one column of integers of a table."""
     values = columns[column]
     type_, rows = values.dtype.newbyteorder("<").str, len(values)
     if rows == 0 or bool((values == values[0]).all()):
@@ -101,7 +101,7 @@ def unpack(packing: Packing, numbers: Values, jumps: Values | None, columns: Map
         ValueError: the numbers are not those of this packing.
     """
     if numbers.shape != (packing.rows,) or numbers.dtype.kind != "u":
-        raise ValueError("a column whose numbers are not as many as its rows")
+        raise ValueError("a column has another number of values than of rows")
     dtype = packing.dtype
     values: Values = numbers.astype(dtype)
     if packing.base:
@@ -142,9 +142,9 @@ def _wrapped(number: int, dtype: np.dtype[Any]) -> np.ndarray[Any, np.dtype[Any]
 
 def _place_jumps(values: Values, jumps: Values | None) -> None:
     if jumps is None or jumps.ndim != 2 or jumps.shape[0] != 2 or jumps.dtype != np.dtype("<i8"):
-        raise ValueError("a column without the jumps that it should have")
+        raise ValueError("a column lacks its jumps")
     if jumps.shape[1] and not 0 <= int(jumps[0].min()) <= int(jumps[0].max()) < len(values):
-        raise ValueError("a jump in a row that a column lacks")
+        raise ValueError("a jump of a column is in a row that does not exist")
     values[jumps[0]] = jumps[1].astype(values.dtype)
 
 
@@ -169,7 +169,7 @@ def _narrowed(packing: Packing, numbers: Values) -> PackedColumn:
 
 
 def _range_of_most(numbers: Values) -> tuple[int, int, npt.NDArray[np.bool_] | None]:
-    """The smallest number that is stored, the bytes of each, and which are stored; None: all."""
+    """The smallest stored number, the bytes of each, and a mask of the stored numbers; None: all are stored."""
     least, most = int(numbers.min()), int(numbers.max())
     whole = _width(most - least)
     best_bytes = len(numbers) * whole

@@ -30,15 +30,15 @@ class SampledSeries(Protocol):
 
     @property
     def name(self) -> str:
-        """Of the figure."""
+        """The name of the figure."""
 
     @property
     def unit(self) -> str:
-        """Of its values; empty: none."""
+        """The unit of the values; empty: they have none."""
 
     @property
     def times(self) -> Sequence[int]:
-        """Wall time in ns, ascending."""
+        """Wall times in ns, ascending."""
 
     @property
     def values(self) -> Sequence[int]:

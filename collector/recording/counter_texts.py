@@ -30,7 +30,7 @@ class _Series(NamedTuple):
 
 
 def counter_texts(series: Iterable[SampledSeries]) -> dict[str, str]:
-    """A text for each series, by a name of its own; a time is stated as its distance from the one before."""
+    """A text for each series, by a unique name; a time is stated as its distance from the previous one."""
     found = {}
     for number, each in enumerate(series):
         times = list(each.times)

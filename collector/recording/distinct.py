@@ -1,4 +1,4 @@
-"""The distinct values of a column, and its rows by them."""
+"""Distinct values of columns, membership in sets of keys, and the rows of each value."""
 
 from __future__ import annotations
 
@@ -80,9 +80,9 @@ def are_among(values: npt.NDArray[Any], keys: npt.NDArray[Any]) -> npt.NDArray[n
 
 
 _BYTES_PER_VALUE = 16
-"""Bytes of a table of keys, for each key and value, that cost less than sorting."""
+"""A table of keys is faster than sorting up to this many bytes for each key and value."""
 _TABLE_PER_VALUE = 4
-"""Entries of a table of numbers, for each of them, that cost less than sorting them."""
+"""A table of numbers is faster than sorting up to this many entries for each number."""
 
 
 def descending_order(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -103,11 +103,11 @@ def descending_order(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 def grouped_rows(codes: npt.NDArray[np.int64], count: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The rows in order of their codes, and among equal ones in theirs; and where the rows of each code begin.
+    """The rows sorted by their codes, equal ones in their order; and the place where the rows of each code begin.
 
     Args:
-        codes: of each row, from 0 on.
-        count: of codes; there is one more bound, the end.
+        codes: the code of each row, from 0 on.
+        count: the number of codes; the places have one more element, the end.
     """
     narrow = codes.astype(np.uint16) if count <= 1 << 16 else codes  # NumPy sorts 16 bits by their digits
     order = np.argsort(narrow, kind="stable")

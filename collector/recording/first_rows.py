@@ -36,7 +36,7 @@ def distinct_rows(columns: Sequence[npt.NDArray[Any]]) -> tuple[npt.NDArray[np.i
     """The first row of each combination of values, in the order of the combinations, and each row's combination.
 
     Args:
-        columns: as those of `combination_codes`.
+        columns: see `combination_codes`.
     """
     codes = combination_codes(columns)
     first = np.zeros(int(codes.max(initial=-1)) + 1, np.int64)
@@ -45,7 +45,7 @@ def distinct_rows(columns: Sequence[npt.NDArray[Any]]) -> tuple[npt.NDArray[np.i
 
 
 _TABLE_PER_VALUE = 4
-"""Entries of a table of keys, for each of them, that cost less than searching each wanted key."""
+"""A table of keys is faster than searching each wanted key up to this many entries for each key."""
 
 
 def look_up(wanted: npt.NDArray[Any], keys: npt.NDArray[Any], values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:

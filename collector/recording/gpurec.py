@@ -58,7 +58,7 @@ FORMAT = "collector recording"
 VERSION = 2
 _COMPRESSION_LEVEL = 1
 _WORTH_DEFLATING = 0.8
-"""Deflated to more than this, bytes are stored as they are."""
+"""Bytes that deflate to more than this share are stored unchanged."""
 _SAMPLE_BYTES = 1 << 18
 _DAMAGE = (
     zlib.error,
@@ -86,11 +86,11 @@ _META_KEYS = ("strings", "counters", "clock", "environment", "details")
 
 
 class RecordedStep(NamedTuple):
-    """The content of a file: a recording, and what is stated of its step beside it."""
+    """The content of a file: a recording, and the facts about its step that are not part of the recording."""
 
     recording: Recording
     device_prefix: str
-    """What stands before the names of devices in StepStats: ``/job:worker/replica:0/task:3``, or nothing."""
+    """The prefix of device names in StepStats: ``/job:worker/replica:0/task:3``, or empty."""
     origin: StepOrigin
 
 
@@ -102,8 +102,8 @@ def save_recording(
     Args:
         recording: the recording.
         path: the file.
-        device_prefix: what stands before the names of the step's devices in StepStats.
-        origin: what is stated of the step beside the recording.
+        device_prefix: the prefix of the step's device names in StepStats.
+        origin: the rank of the step and the missing parts of its file.
 
     Raises:
         collector.OutputError: the file cannot be written.
@@ -154,7 +154,7 @@ def load_recording(path: str | os.PathLike[str], data: bytes | None = None) -> R
 
 
 def load_recorded_step(path: str | os.PathLike[str], data: bytes | None = None) -> RecordedStep:
-    """Like `load_recording`, with what the file states of the step beside the recording; a journal states nothing."""
+    """Like `load_recording`, with the device prefix and the origin of the step, which a journal does not state."""
     name = expanded(path)
     if data is None:
         try:
@@ -187,7 +187,7 @@ def _add_array(archive: zipfile.ZipFile, name: str, values: Values | None, may_d
 
 def _add(archive: zipfile.ZipFile, name: str, content: bytes, may_deflate: bool = True) -> None:
     entry = zipfile.ZipInfo(name)  # the default date is fixed, so equal recordings make equal files
-    # What hardly shrinks is read faster as it is.
+    # Content that hardly shrinks is read faster if it is stored unchanged.
     sample = content[:_SAMPLE_BYTES]
     deflates = may_deflate and len(zlib.compress(sample, _COMPRESSION_LEVEL)) < _WORTH_DEFLATING * len(sample)
     entry.compress_type = zipfile.ZIP_DEFLATED if deflates else zipfile.ZIP_STORED
@@ -259,9 +259,9 @@ def _of_members(members: _Members) -> RecordedStep:
 
 
 def _check_types(meta: dict[str, Any]) -> None:
-    """Raise ValueError for values that `collector.recording.recording.Recording` would take for what they are not."""
+    """Raise ValueError for values of wrong types that `collector.recording.recording.Recording` does not check."""
     if not all(type(text) is str for text in meta["strings"]):
-        raise ValueError("a text is none")
+        raise ValueError("one of the strings is not text")
     for key in ("counters", "clock", "launch_figures"):
         for name, figure in meta.get(key, {}).items():
             if type(figure) is not int or figure > _LARGEST_FIGURE:
@@ -269,7 +269,7 @@ def _check_types(meta: dict[str, Any]) -> None:
 
 
 def _arguments(members: _Members, meta: dict[str, Any]) -> dict[str, dict[str, ArgumentColumn]]:
-    """The arguments of rows, without those that a cut took away."""
+    """The arguments of rows, without those that the file lacks because it is cut off."""
     tables: dict[str, dict[str, ArgumentColumn]] = {}
     for table, columns in meta.get("arguments", {}).items():
         for number, column in enumerate(columns):

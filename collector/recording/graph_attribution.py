@@ -271,7 +271,7 @@ class _Graphs:
     def _found(
         self, node: int, source: int, launched_ns: npt.NDArray[np.int64]
     ) -> list[tuple[npt.NDArray[Any], int, int]]:
-        """Of a node's activities: which, their annotation, and their degree. Changes divide them by time."""
+        """Groups of a node's activities, divided by the times of its changes: indices, annotation, degree."""
         states = self._states(node, source)
         ages = np.searchsorted([at_ns for at_ns, _, _ in states], launched_ns, side="right") - 1
         order, bounds = grouped_rows(ages, len(states))
@@ -291,7 +291,7 @@ class _Graphs:
         return found
 
     def _states(self, node: int, source: int) -> list[tuple[int, int, bool]]:
-        """From when on a node is a copy of which node, or `_UNCERTAIN`; and whether it was changed."""
+        """The states of a node: begin, the node that it is a copy of or `_UNCERTAIN`, whether it was changed."""
         graph = node >> _PLACE_BITS
         changes: list[tuple[int, int | None]] = [*self.updates_of.get(node, ())]
         changes += [(at_ns, None) for at_ns in self.parameters_set_at.get(node, ())]
@@ -316,7 +316,7 @@ class _Graphs:
         return updating << _PLACE_BITS | place if is_paired else _UNCERTAIN
 
     def _num_paired_by_place(self, graph: int, updating: int) -> int:
-        """How many first nodes of an executable graph are paired with those of `updating` at the same places."""
+        """The number of first nodes of an executable graph that have a pair in `updating` at the same place."""
         num_nodes = self.num_nodes.get(updating, 0)
         if graph in self.source_of and num_nodes != self.num_copied.get(graph, 0):
             return 0

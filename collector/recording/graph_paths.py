@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 CAPTURED_AT = "<captured_at>"
-"""Stands between the two; Proton writes the same."""
+"""The separator of the two paths; Proton writes the same."""
 
 
 def path_with_capture(launched: str, captured: str) -> str:

@@ -25,13 +25,13 @@ class IdleCauses(NamedTuple):
     queued: Ints
     """The activity that ended the idle time was launched before it began, and waited for something else."""
     synchronizing: Ints
-    """That activity was not launched yet, and the thread that launched it was in a synchronizing call."""
+    """The activity was not launched yet, and the thread that launched it was in a synchronizing call."""
     unlaunched: Ints
-    """That activity was not launched yet, and that thread did something else."""
+    """The activity was not launched yet, and the thread that launched it did something else."""
     latency: Ints
-    """That activity was launched during the idle time and had not started yet."""
+    """The activity was launched during the idle time and had not started yet."""
     unknown: Ints
-    """The launch time of that activity is unknown."""
+    """The launch time of the activity is unknown."""
     tail: Ints
     """No activity ended the idle time."""
 
@@ -79,14 +79,14 @@ class IdleTimes(NamedTuple):
     begins: Ints
     ends: Ints
     ended_by: Ints
-    """The place of the first activity that starts at its end; -1: none does."""
+    """The index of the first activity that starts at its end; -1: none does."""
     threads: Ints
     """The number of the thread whose launch counts; `UNKNOWN_THREAD`: it is not known, or no activity starts."""
     causes: IdleCauses
 
     @property
     def lengths(self) -> Ints:
-        """The length of each."""
+        """The length of each idle time, ns."""
         return self.ends - self.begins
 
 
@@ -104,8 +104,8 @@ def idle_times(
     cause is unknown.
 
     Args:
-        starts: of the activities, in order, ns.
-        ends: of the activities, ns.
+        starts: the starts of the activities, sorted, ns.
+        ends: the ends of the activities, ns.
         window: begin and end, ns.
         launched: gives for places of activities the times of their launches, ns (0 or less: not known), and the numbers
             of the threads that launched them, as ``waits`` has them.

@@ -71,10 +71,10 @@ def covered_by_group(groups: Times, starts: Times, ends: Times, count: int) -> I
     """For each of the groups 0 to ``count`` - 1 the time that at least one of its intervals covers.
 
     Args:
-        groups: of each interval, the group that it belongs to.
-        starts: of each interval.
-        ends: of each interval.
-        count: of groups.
+        groups: the group of each interval.
+        starts: the start of each interval, ns.
+        ends: the end of each interval, ns.
+        count: the number of groups.
     """
     return convert_extension.covered_by_group(_int64(groups), _int64(starts), _int64(ends), count)
 
@@ -83,9 +83,9 @@ class GroupTimes(NamedTuple):
     """Times of groups of intervals in ns, one value for each group."""
 
     covered: Ints
-    """At least one of its intervals ran."""
+    """The time in which at least one interval of the group ran."""
     alone: Ints
-    """None of another group ran beside it."""
+    """The time in which no interval of another group ran beside it."""
 
     @classmethod
     def of(cls, groups: Times, starts: Times, ends: Times, count: int) -> GroupTimes:

@@ -1,4 +1,4 @@
-"""Captures as one, in which no id of a launch in one capture is an id of a launch in another.
+"""Joins captures into one, in which launches of different captures have different ids.
 
 The reader of a file of several processes makes a capture of each, as of a file of its own, and joins them here.
 Whatever then matches rows by their ids, such as launches and their work, stays within a process. The captures of
@@ -106,7 +106,7 @@ def _has_times(capture: Capture) -> bool:
 
 
 def _offset_ns(clock: Mapping[str, int]) -> int:
-    """What is added to the times of a capture for wall time."""
+    """The difference between wall time and the times of a capture."""
     return clock["wall_start_ns"] - clock["cupti_start_ns"]
 
 
@@ -166,7 +166,7 @@ class _Part:
         """The columns of a table of the joined capture.
 
         Args:
-            name: of the table.
+            name: the name of the table.
             numbers: kind -> new ids.
             texts: the new index of each string.
             num_details: the number of details of earlier captures.
@@ -196,7 +196,7 @@ class _Part:
 
 
 def _kind_of(table: str, column: str) -> str:
-    """The kind of the ids in a column; empty: it holds none. Of other ranges the thread is any row of a device."""
+    """The kind of the ids in a column; empty: it holds none. ``other_ranges.thread_id`` is any row of a device."""
     if (table, column) == ("other_ranges", "thread_id"):
         return ""
     return next((kind for kind, columns in _KINDS.items() if column in columns), "")
@@ -214,7 +214,7 @@ def _unique(kind: str, parts: Sequence[_Part], *, is_shared: bool) -> ProcessNum
 def _environment(
     parts: Sequence[_Part], numbers: Mapping[str, ProcessNumbers], tables: Mapping[str, Columns]
 ) -> dict[str, Any]:
-    """What the captures state: of different values that of the first, and all names of devices, streams and threads."""
+    """The joined environment: the first of different values, and all names of devices, streams and threads."""
     joined: dict[str, Any] = {}
     for part in parts:
         joined = {**part.environment, **joined}

@@ -53,7 +53,7 @@ def load_files(
 
     Args:
         files: the names and contents of segments, in order.
-        name: of the journal, for errors.
+        name: the name of the journal, for errors.
         window_ns: the part that is kept. Other rows are dropped block by block, so that they are never all in memory.
         places: device, stream and context of the activities in further segments, which are not read.
 
@@ -128,7 +128,7 @@ def _read_files(
 
 
 def _drop_links_of_others(capture: Capture, window_end_ns: int | None) -> None:
-    """Remove the names of launches that were not read, or that are far behind the window.
+    """Remove the external correlations of launches that were not read, or that are far behind the window.
 
     Their annotations may not have been read either, which is not a loss.
     """
@@ -140,7 +140,7 @@ def _drop_links_of_others(capture: Capture, window_end_ns: int | None) -> None:
 
 
 def _begin_with_step(capture: Capture) -> None:
-    """Let what was told again begin with the step: annotations that were open, and graphs that existed."""
+    """Let repeated rows begin with the step: annotations that were open, and graphs that existed."""
     if "part" not in capture:
         return
     tables: dict[str, Columns] = capture["tables"]

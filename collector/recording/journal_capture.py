@@ -55,7 +55,7 @@ def _distinct(columns: Columns) -> Columns:
 
 
 def _latest(annotations: Columns) -> Columns:
-    """The last row of each annotation: one that was told while it was open is told again with its end."""
+    """The last row of each annotation: one that was written while it was open is repeated with its end."""
     ids = annotations["external_id"]
     _, from_end = np.unique(ids[::-1], return_index=True)
     last = np.sort(len(ids) - 1 - from_end)
@@ -63,10 +63,10 @@ def _latest(annotations: Columns) -> Columns:
 
 
 class JournalCapture:
-    """Makes the capture of a session of the contents of its journal, which it uses up."""
+    """Makes the capture of a session from the contents of its journal, which it consumes."""
 
     def __init__(self, journal: JournalContents) -> None:
-        """Nothing is made yet."""
+        """Take the contents; `capture` makes the capture."""
         self._journal = journal
         self.has_own_calls = False
         """Whether calls of the driver by the collector itself were recorded; `capture` finds out."""
@@ -115,7 +115,7 @@ class JournalCapture:
         return capture
 
     def _part(self) -> Part | None:
-        """The place of what was read in the session; None: it is the whole."""
+        """The place of the rows that were read in the session; None: all were read."""
         begin_ns, end_ns = self._journal.window_bounds()
         first_annotation, has_calls_before = 1, False
         if self._journal.first_part is not None:
@@ -239,7 +239,7 @@ class JournalCapture:
     def _end_annotations(self, annotations: Columns, strings: list[str], last_end_ns: int) -> None:
         """Set the ends and names of annotations that reached the journal while they were open.
 
-        ``last_end_ns`` is the end of those that no one closed.
+        ``last_end_ns`` is the end of annotations that were not closed.
         """
         if self._journal.annotation_ends:
             rows, ends = zip(*self._journal.annotation_ends, strict=True)

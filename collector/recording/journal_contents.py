@@ -1,4 +1,4 @@
-"""What the frames of a journal add up to: its rows, texts, names and counts, as they were written."""
+"""The contents of a journal: its rows, texts, names and counts, collected from its frames."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ class BlockRows(NamedTuple):
     key: RowsKey
     num_rows: int
     columns: Mapping[str, npt.NDArray[Any]] | npt.NDArray[Any]
-    """By name."""
+    """The columns by name."""
 
 
 class JournalContents:
     """The contents of a journal that is one file, or of its segments in order."""
 
     def __init__(self, window_ns: WindowNs = (None, None)) -> None:
-        """Nothing is read yet. Of the rows far from ``window_ns`` none are kept."""
+        """Begin without contents. Rows far from ``window_ns`` will not be kept."""
         self.window_ns = window_ns
         self.texts: dict[str, str] = {}
         self.numbers: dict[str, int] = {}
@@ -78,7 +78,7 @@ class JournalContents:
         self.strings = NumberedTexts()
         self.strings.add(0, "")
         self._first_string = 0
-        """The number of the first string that a segment tells again."""
+        """The number of the first string that a segment repeats."""
         self.rows: dict[str, list[BlockRows]] = defaultdict(list)
         self.annotation_texts = NumberedTexts()
         self.annotation_ends: list[tuple[int, int]] = []
@@ -86,21 +86,21 @@ class JournalContents:
         self._kept_rows: Container[str] | None = None
         self._is_retold = False
         self._num_rows = Counter[str]()
-        """Rows read, without those that were told again."""
+        """The number of rows read, by table, without repeated rows."""
         self.first_part: Part | None = None
         """The begin of the first segment, if it is a later one of its session."""
         self.rows_before = Counter[str]()
         """Rows of segments before the first."""
         self.decoded_before = Counter[str]()
-        """What decoding them took, by the names of `DECODED`."""
+        """The cost of decoding these rows, by the names of `DECODED`."""
         self.num_files = 0
-        """Of which the beginning could be read."""
+        """The number of files whose beginning could be read."""
         self._last_segment = 0
         self.has_gap = False
         self.missing = Counter[str]()
         """Rows of segments that are missing or damaged."""
         self.calls_before: Callable[[], Any] | None = None
-        """Reads the last calls that are not kept."""
+        """A function that reads the last block of calls that are not kept; None: there is none."""
         self.places = set[tuple[int, int, int]]()
         """Device, stream and context of all activities, also of those that are not kept."""
 
@@ -123,7 +123,7 @@ class JournalContents:
         return len(data) - at
 
     def _take_head(self, data: Buffer) -> int:
-        """Add the first frame of a file; skip the second if it tells again what the file before has told."""
+        """Add the first frame of a file; skip the second if it repeats rows of the previous file."""
         session = self.numbers.get("clock.cupti_start_ns"), self.texts.get("process.id")
         counters, self.numbers = self.numbers, {}
         try:
@@ -139,7 +139,7 @@ class JournalContents:
             self.decoded_before = Counter({name: numbers.get(name, 0) for name in DECODED})
             if number > 1:
                 begin_ns = numbers.get("segment.begin_ns", numbers["clock.cupti_start_ns"])
-                # Since version 3 a segment tells again the annotations that its rows need, as far as they fit into it.
+                # Since version 3 a segment repeats the annotations that its rows need, as far as they fit into it.
                 first_annotation = 1 if data[len(MAGIC)] >= 3 else before["annotations"] + 1
                 self.first_part = Part(begin_ns, first_annotation, False, has_calls_before=before["api_calls"] > 0)
         follows = self.num_files > 0 and number == self._last_segment + 1 and bool(counters.get("segment.closed"))
@@ -155,12 +155,12 @@ class JournalContents:
         if flags_of_frame(data, HEAD_BYTES) & FrameFlags.BROKE_OFF:
             self.numbers[BROKE_OFF] = 1
         if follows and flags_of_frame(data, at) & FrameFlags.RETOLD:
-            # Before version 4 the strings of the segment before go on.
+            # Before version 4 the numbers of strings continue from the previous segment.
             return self._take_strings(data, at) if data[len(MAGIC)] >= 4 else end_of_frame(data, at)
         return at
 
     def _take_strings(self, data: Buffer, at: int) -> int:
-        """Add only the strings of the frame at byte ``at``, which tells them again; return the start of the next."""
+        """Add only the strings of the frame at byte ``at``, which repeats them; return the start of the next frame."""
         self.strings.count_from(self._first_string)
         for kind, reader, count in blocks_of_frame(data, at):
             if kind == "strings":
@@ -182,7 +182,7 @@ class JournalContents:
         return end_of_frame(data, at)
 
     def _forget_texts(self) -> None:
-        """All details are told again; texts have numbers, which stay."""
+        """Forget the details, which are all repeated. Texts are kept, because they are repeated with their numbers."""
         self.details = []
         self.strings.count_from(self._first_string)
         self.annotation_texts.count_from(0)
@@ -271,7 +271,7 @@ class JournalContents:
         return first, last
 
     def _is_far_from_window(self, table: str, rows: BlockRows) -> bool:
-        """Whether no row can be needed for the window."""
+        """Whether no row of a block is needed for the window."""
         names = self.layouts[table].names or ()
         if self.window_ns == (None, None) or "start_ns" not in names:
             return False
@@ -285,14 +285,14 @@ class JournalContents:
 
 
 def rows_before_segment(numbers: Mapping[str, int]) -> Counter[str]:
-    """The number of rows that each table has in earlier segments, of the numbers in the first frame of a segment."""
+    """The number of rows that each table has in earlier segments, as the first frame of a segment states it."""
     prefix = "segment.rows_before."
     return Counter({name.removeprefix(prefix): n for name, n in numbers.items() if name.startswith(prefix)})
 
 
 @functools.lru_cache(maxsize=256)
 def _layout(block: bytes, num_columns: int) -> tuple[str, np.dtype[Any]]:
-    """The name of a table, and the types and places of its columns in a row. Each segment states those of all."""
+    """The name of a table, and the types and places of its columns. Cached: each segment repeats all layouts."""
     reader = BlockReader(block, 0, len(block))
     table, num_bytes = reader.text(), reader.take(_LENGTH)[0]
     names, formats, offsets = [], [], []

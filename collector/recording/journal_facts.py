@@ -1,4 +1,4 @@
-"""What a journal, or a segment of one, states about its process, its times and its streams; no rows are kept."""
+"""The process, the times and the streams of a journal or of one of its segments, read without keeping rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class JournalProcess(NamedTuple):
-    """What a journal states about its process. Those of `trace` state the prefix of devices alone."""
+    """The process that wrote a journal. Journals of `trace` state only the device prefix."""
 
     process_id: int | None
     variables: Mapping[str, str]
@@ -27,7 +27,7 @@ class JournalProcess(NamedTuple):
     is_python: bool = False
     """Whether it is a Python program."""
     device_prefix: str = ""
-    """What the program put before the names of devices, such as ``/job:worker/replica:0/task:3``, or nothing."""
+    """The prefix that the program gave device names, such as ``/job:worker/replica:0/task:3``, or empty."""
 
 
 DEVICE_PREFIX = "process.device_prefix"
@@ -54,7 +54,7 @@ class SegmentSpan(NamedTuple):
     first_ns: int
     last_ns: int
     is_closed: bool
-    """Whether these are the times of all its rows; a segment that was not closed states none."""
+    """Whether the segment states the times of its rows; a segment that was not closed does not."""
     tables_before: frozenset[str] = frozenset()
     """The tables that have rows in earlier segments."""
 

@@ -1,4 +1,4 @@
-"""The frames of a journal, and the blocks in them: the bytes, whatever they mean.
+"""The frames of a journal and their blocks, on the level of bytes.
 
 ``native/capture/journal_format.h`` describes the format. A file begins with `MAGIC` and the version; frames follow,
 each of blocks of some kind. The last frame may be truncated, if the program ended while it was written.
@@ -58,7 +58,7 @@ class FrameFlags(IntFlag):
 
 
 class RowsKey(NamedTuple):
-    """What all rows of a block have in common; 0 in rows of the host."""
+    """The device, context and stream that all rows of a block share; 0 in rows of the host."""
 
     device: int
     context: int
@@ -155,11 +155,11 @@ class BlockReader:
         return self._bytes(self._end - self._at)
 
     def rows(self, layout: np.dtype[Any], count: int) -> npt.NDArray[Any]:
-        """Rows that are as in memory."""
+        """Unpacked rows, as they are in memory."""
         return np.frombuffer(self._data, layout, count, self._pass(count * layout.itemsize))
 
     def packed_rows(self, layout: np.dtype[Any], count: int) -> Columns:
-        """Rows that were packed; see `collector.recording.packed_rows`."""
+        """Packed rows; see `collector.recording.packed_rows`."""
         return unpack_rows(self._data, self._at, self._end, layout, count)
 
     def _bytes(self, count: int) -> bytes:

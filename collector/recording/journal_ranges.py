@@ -42,7 +42,7 @@ def capture_ranges(journal: JournalContents) -> list[Span] | None:
 
 
 def keep_ranges(capture: Capture, spans: Sequence[Span]) -> None:
-    """Let a capture be what was recorded of these ranges: from the begin of the first to the end of the last one."""
+    """Restrict a capture to these ranges; it then lasts from the begin of the first to the end of the last one."""
     counts = capture["counters"]
     keep_spans(capture, spans, has_other_calls=calls_end_ns(counts, 0) is not None)
     if not spans:
@@ -67,5 +67,5 @@ def keep_ranges(capture: Capture, spans: Sequence[Span]) -> None:
 
 
 def calls_and_work(tables: Mapping[str, Columns]) -> list[Columns]:
-    """The tables of API calls and of what they launched."""
+    """The tables of API calls and of the work that they launched."""
     return [columns for table, columns in tables.items() if table in ("api_calls", *LAUNCHED_TABLES)]

@@ -1,4 +1,4 @@
-"""Journals that are cut into segments: a folder of files of which each is a journal that can be read by itself."""
+"""Journals that are cut into segments: a folder of files, each of which can be read by itself."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def segments_of(folder: Path, first: int = 0) -> list[Path]:
 
 
 def is_closed(segment: Path) -> bool:
-    """Whether nothing is written to a segment any more, as its last frame says."""
+    """Whether a segment is complete, according to its last frame."""
     with contextlib.suppress(OSError, *DAMAGE):
         return span_of(contents_of(segment)).is_closed
     return False

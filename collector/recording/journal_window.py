@@ -1,4 +1,4 @@
-"""The part of an open session between two instants, of the journal that the session writes."""
+"""The part of an open session between two instants, read from the journal that the session writes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def journal_window(
     own_calls: tuple[int, int],
     buffers_held: int = 0,
 ) -> Capture:
-    """The part of an open session between two instants, of the files of its journal.
+    """Read the part of an open session between two instants from the files of its journal.
 
     Annotations that were open at the start begin there, and those that are open at the end end there. Work belongs to
     the part if it was launched in it; see `Launches`.
@@ -93,7 +93,7 @@ def _window(
 def _let_session_be_window(
     journal: JournalContents, start: Instant, stop: Instant, own_calls: tuple[int, int], buffers_held: int
 ) -> None:
-    """Let the journal state of its session what is so in the window."""
+    """Replace the begin, end and counts of the session in the journal by those of the window."""
     journal.numbers |= {"own_calls.thread_id": own_calls[0], "own_calls.from_ns": own_calls[1], "journal.ended": 1}
     journal.numbers |= {"clock.cupti_start_ns": start.cupti_ns, "clock.wall_start_ns": start.wall_ns}
     journal.numbers |= {"clock.cupti_stop_ns": stop.cupti_ns, "clock.wall_stop_ns": stop.wall_ns}
@@ -134,10 +134,10 @@ def _counters_of_window(
     """The counters of a window.
 
     Args:
-        counters: of the session at the end of the window.
-        before: those at its begin.
-        begin_ns: of the window, from the start of the session on.
-        duration_ns: of the window.
+        counters: the counters of the session at the end of the window.
+        before: the counters at the begin of the window.
+        begin_ns: the begin of the window, since the start of the session.
+        duration_ns: the length of the window.
     """
     counted = {
         name: count - before.get(name, 0)
@@ -149,7 +149,7 @@ def _counters_of_window(
 
 
 def _follows(later: Any, earlier: int) -> Any:
-    """Whether a correlation id, or each of several, is that of a later call or the same; they begin again at 2**32."""
+    """Whether a correlation id, or each of an array, is that of the same or a later call; ids wrap around at 2**32."""
     return (later - earlier) % (1 << 32) < 1 << 31
 
 
@@ -159,11 +159,11 @@ class Launches(NamedTuple):
     inside: npt.NDArray[np.uint32]
     """Correlation ids of the part's calls."""
     outside: npt.NDArray[np.uint32]
-    """Those of other calls, as far as they are known."""
+    """Correlation ids of other calls, as far as they are known."""
     first: int | None
     """Earlier calls have lower ids; None: nothing is known about earlier calls."""
     is_empty: bool
-    """Whether it is known that there are none."""
+    """Whether it is known that the part has no launches."""
 
     def among(self, ids: npt.NDArray[np.uint32], starts_inside: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         """Whether work was launched in the part; if its call is not known, its own start decides."""

@@ -44,7 +44,7 @@ class LaunchAnnotations:
         """For each correlation id the name id of its annotation, or -1 if there was none.
 
         Args:
-            correlation_ids: of activities or calls.
+            correlation_ids: the ids of activities or calls.
             captured_ids: for each activity the annotation around its capture, 0 for none. The path then contains both
                 annotations.
         """

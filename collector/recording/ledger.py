@@ -52,7 +52,7 @@ class Ledger(TableCounts):
     peer_copies_unrecorded: int = 0
     """Calls that copied, perhaps between GPUs, without a record, while the kind ``peer_copies`` was not recorded."""
     correlations_unmatched: int = 0
-    """External correlation records of ours whose id belongs to no known annotation."""
+    """External correlation records of this package whose id belongs to no known annotation."""
     graphs_before_trace: int = 0
     """CUDA graphs that were captured before the trace: the annotations at their capture are not known."""
     graphs_uncertain: int = 0
@@ -76,9 +76,9 @@ class Ledger(TableCounts):
     invalid_timestamps: int = 0
     """Rows set apart in ``Recording.invalid``: start or end 0, or end before start."""
     unfinished: int = 0
-    """Those among them that were running or waiting when the recording ended: see `unfinished_work`."""
+    """Rows among `invalid_timestamps` that were running or waiting when the recording ended: see `unfinished_work`."""
     lost_with_context: int = 0
-    """Those among them whose context became unusable by a CUDA error: see `unfinished_work`."""
+    """Rows among `invalid_timestamps` whose context became unusable by a CUDA error: see `unfinished_work`."""
     early: int = 0
     """Rows set apart in ``Recording.early``: they start before the step did."""
     late: int = 0
@@ -194,7 +194,7 @@ class Ledger(TableCounts):
 
 
 BROKE_OFF = "journal_broke_off"
-"""Figure of a journal that could not be written to the end of its session, which is `Ledger.interrupted` therefore."""
+"""The figure of a journal that could not be written to the end of its session; it counts as `Ledger.interrupted`."""
 LOSSES = {
     "untraced": "nothing was traced",
     "nothing_recorded": "nothing was recorded: no activity of the enabled kinds happened in this process",
@@ -302,12 +302,12 @@ LAUNCH_FIGURES = (
     "peer_copies_unrecorded",
     "correlations_unmatched",
 )
-"""The figures for which each row is matched with others."""
+"""The figures that result from matching launches, activities and annotations."""
 
 
 PEER_COPIES = "peer_copies"
-"""Key of the environment: whether copies between GPUs were recorded; it is missing if no copies were, and in files of
-others."""
+"""Key of the environment: whether copies between GPUs were recorded. It is missing if no copies were recorded, and in
+files of other programs."""
 
 
 class LaunchFates(NamedTuple):
@@ -376,7 +376,7 @@ def unrecorded_peer_copies(
         memcpys: every copy, including the rows that were set apart.
         api_calls: every API call, likewise.
         strings: the texts that ``name_id`` refers to.
-        environment: that of the recording, which states whether copies between GPUs were recorded, and the GPUs.
+        environment: the recording's environment, which states the GPUs, and whether copies between them were recorded.
         part: the place in a longer recording. The last copies of a part that is continued may be in another part.
     """
     if environment.get(PEER_COPIES) is not False:

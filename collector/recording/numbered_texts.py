@@ -1,4 +1,4 @@
-"""Texts that rows have the numbers of, where one text may have several numbers."""
+"""Texts that rows refer to by number; one text may have several numbers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _MOST_IN_TABLE = 1 << 22
-"""Numbers below this are looked up in a table, and others searched for, which takes longer."""
+"""Numbers below this are looked up in a table; larger ones are searched for, which takes longer."""
 
 
 class NumberedTexts:
-    """Each different text once, and its place among them by its numbers."""
+    """The distinct texts, and for each number the index of its text among them."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -44,7 +44,7 @@ class NumberedTexts:
         self._next = number
 
     def places(self, numbers: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        """The places in ``texts`` of the texts with these numbers; -1: there is none."""
+        """The indices in ``texts`` of the texts with these numbers; -1: there is none."""
         known = np.array(self._numbers, "i8")
         most = int(known.max(initial=-1))
         if most < _MOST_IN_TABLE:

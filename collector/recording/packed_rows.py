@@ -20,7 +20,7 @@ _FIRST = struct.Struct("<Q")
 _VALUES, _DIFFERENCES, _FROM_COLUMN = range(3)
 _WIDEST = 8
 _MOST_ROWS = 4096
-"""Of a block: a damaged file could claim any number of rows without residuals."""
+"""The maximum number of rows in a block: a damaged file could claim any number of rows without residuals."""
 
 
 def unpack_rows(

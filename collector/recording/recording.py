@@ -75,9 +75,9 @@ __all__ = ["SCHEMA", "Clock", "Recording", "Tables"]
 _BY_NUMBER = ("devices", "thread_names", "thread_devices")
 """The keys of the environment whose values are mappings of numbers: of devices or threads."""
 _OF_THE_PROGRAM = frozenset({"annotations", "nvtx_ranges", "counter_samples", "graph_changes"})
-"""Tables of what the program states itself, which are not activities that CUPTI recorded."""
+"""Tables that the program fills itself. Their rows are not activities that CUPTI recorded."""
 _TIMED = ("start_ns", "end_ns", "op_sequence")
-"""Columns that an annotation which stands for its name alone does not have."""
+"""Columns that are 0 in an annotation that stands for its name alone."""
 SET_APART = ("invalid_timestamps", "unfinished", "lost_with_context", "early", "late")
 """The figures of the ledger about rows that are set apart."""
 
@@ -263,7 +263,7 @@ class Recording(TablesOfRecording):
 
         Raises:
             ValueError: the end is before the start, or one of them is NaN.
-            TypeError: one of them is not a number.
+            TypeError: one of the times is not a number.
         """
         for name, side in (("start_ns", start_ns), ("end_ns", end_ns)):
             if side is not None:
@@ -346,7 +346,7 @@ class Recording(TablesOfRecording):
 
     @cached_property
     def idle_devices(self) -> tuple[int, ...]:
-        """Those of `working_devices` that have no work in it; there are none but in a part."""
+        """The devices of `working_devices` that have no work in this recording; only a part can have any."""
         stated = stated_working_devices(self.environment)
         with_work = devices_with_work(self._tables) if stated else ()
         return tuple(device for device in stated if device not in with_work)

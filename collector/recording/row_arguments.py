@@ -47,7 +47,7 @@ class RowArguments:
     """
 
     def __init__(self, make: Callable[[], _Made] = dict) -> None:
-        """Hold what makes them."""
+        """Take the function that makes them."""
         self._make = make
 
     @cached_property
@@ -61,7 +61,7 @@ class RowArguments:
         return {name: value for name, column in columns.items() if (value := column.value(row)) is not None}
 
     def part(self, rows_of: Callable[[str], npt.NDArray[np.int64]]) -> RowArguments:
-        """Those of the selected rows of each table.
+        """The arguments of the selected rows of each table.
 
         Args:
             rows_of: takes the name of a table and gives its selected rows, ascending.

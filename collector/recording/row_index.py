@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Rows = npt.NDArray[np.int64]
 
 _ROWS_PER_ID = 16
-"""Rows of a table, for each wanted id, that are passed over faster than the id is searched among sorted ones."""
+"""With fewer rows than this for each wanted id, one pass over the table is faster than a search among sorted ids."""
 
 
 class RowIndex:

@@ -1,4 +1,4 @@
-"""The label of a run, and the revision of its program, as its user requested them for a recording."""
+"""The label of a run and the git revision of its program, which a recording holds on request."""
 
 from __future__ import annotations
 

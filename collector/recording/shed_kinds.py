@@ -57,7 +57,7 @@ def in_part(counts: Mapping[str, int], shift_ns: int, length_ns: int | None = No
     """The figures of `SHED` for a part of a recording.
 
     Args:
-        counts: those of the recording.
+        counts: the counters of the recording.
         shift_ns: the time from the start of the recording to that of the part. The figure of a kind that was left out
             before the part is 1.
         length_ns: the length of the part; kinds that were left out later do not count. None: the part has no end.

@@ -11,7 +11,7 @@ _LARGEST = (1 << 53) - 1
 
 @dataclass(frozen=True)
 class StepOrigin:
-    """What a file states of its step beside columns and messages; files that are made of the step state the same."""
+    """The origin of a step as its file states it; files that are converted from it state the same."""
 
     rank: int | None = None
     """The rank among many processes, where it is stated."""
@@ -21,31 +21,31 @@ class StepOrigin:
     """Missing or repaired part of the file -> number; see `collector.recording.ledger.Ledger.unread`."""
 
     def as_dict(self) -> dict[str, Any]:
-        """What is stated, as JSON has it."""
+        """The stated fields, in the form for JSON."""
         stated = {"rank": self.rank, "world_size": self.world_size, "unread": dict(sorted(self.unread.items()))}
         return {name: value for name, value in stated.items() if value not in (None, {})}
 
     @classmethod
     def from_dict(cls, stated: Any) -> StepOrigin:
-        """The inverse of `as_dict`, of the words of any file; what is none of them is left out."""
+        """The inverse of `as_dict`, for the JSON of any file; values of wrong types are left out."""
         given = stated if isinstance(stated, dict) else {}
         return cls(
-            rank=whole_number(given.get("rank")),
-            world_size=whole_number(given.get("world_size")) or None,
+            rank=stated_number(given.get("rank")),
+            world_size=stated_number(given.get("world_size")) or None,
             unread=stated_counts(given.get("unread")),
         )
 
 
 NO_ORIGIN = StepOrigin()
-"""The origin of a step of which nothing is stated."""
+"""The origin of a step whose file states nothing about it."""
 
 
 def stated_counts(stated: Any) -> dict[str, int]:
-    """Counts by name in the words of any file, without those that are 0 or no numbers."""
+    """Counts by name from the JSON of any file, without those that are 0 or not numbers."""
     counts = stated.items() if isinstance(stated, dict) else ()
-    return {str(name): count for name, given in counts if (count := whole_number(given))}
+    return {str(name): count for name, given in counts if (count := stated_number(given))}
 
 
-def whole_number(value: Any) -> int | None:
+def stated_number(value: Any) -> int | None:
     """A number from 0 on that JSON can hold; None for anything else."""
     return value if type(value) is int and 0 <= value <= _LARGEST else None

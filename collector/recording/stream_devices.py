@@ -36,7 +36,7 @@ def stream_devices(
 
     Args:
         places: device, stream and context.
-        first: device and stream -> lowest context, where that may be none of the places.
+        first: device and stream -> lowest context, if that context may be missing among the places.
     """
     lowest = dict(first)
     for device, stream, context in sorted(places):
@@ -89,10 +89,10 @@ def with_first_contexts(
     """An environment that states the lowest contexts.
 
     Args:
-        environment: that may state others.
+        environment: the environment, whose own statement is replaced.
         first: device and stream -> lowest context.
-        tables: the columns of tables of activities: those contexts are left out that they have, or of whose stream
-            they have no work; None: all are stated.
+        tables: the columns of tables of activities. Contexts that have work there are left out, and so are contexts
+            whose stream has no work there; None: all are stated.
     """
     if tables is not None and first:
         lowest: dict[tuple[int, int], int] = {}

@@ -49,10 +49,10 @@ class Table:
         """Wrap ``columns``, all equally long, and make them read-only.
 
         Args:
-            name: of the table, in the schema.
+            name: the table's name in the schema.
             columns: the column's name -> its values.
-            strings: what ``name_id`` indexes.
-            annotations: what each correlation id was launched under, or each row; None: not known.
+            strings: the texts that ``name_id`` indexes.
+            annotations: the annotations around launches by correlation id, or the index of each row's; None: not known.
         """
         self.name = name
         """The table's name in the schema: kernels, memcpys, ..."""
@@ -63,7 +63,7 @@ class Table:
         self._annotations = annotations if "correlation_id" in columns else None
 
     def launched_under(self, annotations: LaunchAnnotations) -> Table:
-        """The same rows, which know what they were launched under."""
+        """The same rows with the annotations around their launches."""
         table = object.__new__(Table)  # the columns are read-only already, and a recording has many tables
         table.name, table._columns, table._strings = self.name, self._columns, self._strings
         table._annotations = annotations if "correlation_id" in self._columns else None
@@ -192,7 +192,7 @@ class Table:
         return self._annotations.name_ids_of(self.correlation_id, self._columns.get("captured_external_id"))
 
     def _annotation_id_at(self, row: int) -> int:
-        """The one of `annotation_ids` at a row, without looking at the others."""
+        """The element of `annotation_ids` for one row, without computing the others."""
         if self._annotations is None or isinstance(self._annotations, np.ndarray):
             return -1 if self._annotations is None else int(self._annotations[row])
         return int(self[row : row + 1 or None].annotation_ids[0])
@@ -256,11 +256,11 @@ class Table:
         return pandas_table(self._shown())
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The columns of `to_arrow` for whatever takes Arrow's C stream: polars, DuckDB, pandas."""
+        """The columns of `to_arrow` for libraries that read Arrow's C stream, e.g. polars, DuckDB and pandas."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def _shown(self) -> Iterator[tuple[str, Texts | npt.NDArray[Any]]]:
-        """The columns with names in place of ``name_id``, and what rows have besides their columns."""
+        """The columns with names in place of ``name_id``, and the computed values of rows."""
         from collector.recording.arrow import Texts
 
         for column, values in self._columns.items():

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def name_for_people(table: str, recorded: str) -> str:
-    """The short name of a kernel (``add``); of rows of other tables the name as it was recorded."""
+    """The short name of a kernel (``add``); for rows of other tables the name as it was recorded."""
     return short_name(recorded) if table == "kernels" else recorded
 
 
@@ -26,7 +26,7 @@ class Origin(NamedTuple):
 
 
 class _Row:
-    """Attributes of rows besides their columns; they are no part of the tuple.
+    """Attributes of rows besides their columns; they are not part of the tuple.
 
     They are found when they are asked for: most programs look at one of them, and a table has millions of rows.
     """
@@ -81,9 +81,9 @@ def row_type(table: str, columns: tuple[str, ...], beside: tuple[str, ...]) -> A
     """The type of the rows of a table: ``Kernel`` for kernels.
 
     Args:
-        table: its name.
-        columns: their names.
-        beside: what rows have besides them: ``name``, ``duration_ns``, ``annotation``.
+        table: the name of the table.
+        columns: the names of its columns.
+        beside: the names of further attributes: ``name``, ``duration_ns``, ``annotation``.
     """
     title = table.removesuffix("s").title().replace("_", "")
     attributes: dict[str, Any] = {"__module__": __name__, "_table": table, "_beside": beside}

@@ -82,7 +82,7 @@ class ThreadWaits:
         return times - self._times_of_unknown.covered(np.zeros(len(times), np.int64), times)
 
     def last_to_end(self, threads: Ints, times: Ints) -> Ints:
-        """For each time the row of the wait of its thread that ends last of those begun until then; -1: none had begun.
+        """For each time the row of that wait of its thread, begun before, which ends last; -1: none had begun.
 
         A wait inside another one, such as the driver's call inside that of the runtime, never ends last. Of several
         waits that end at once the one that began first counts.
@@ -107,7 +107,7 @@ class ThreadWaits:
         return np.where(place >= 0, last[place], -1) if len(last) else place
 
     def _later_to_end(self, one: Ints, other: Ints) -> Ints:
-        """The one of two waits that ends later; of equal ones the one that began first; -1 is no wait."""
+        """Of two waits the one that ends later, or of equal ends the one that began first; -1 stands for no wait."""
         ends, starts = np.append(self.ends, np.iinfo(np.int64).min), np.append(self.starts, 0)
         is_later = (ends[one] > ends[other]) | ((ends[one] == ends[other]) & (starts[one] <= starts[other]))
         return np.where(is_later, one, other)

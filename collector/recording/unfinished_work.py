@@ -1,4 +1,4 @@
-"""Activities without times: why CUPTI handed out their records without an end.
+"""Activities without times, and the reasons why CUPTI delivered their records without an end.
 
 Of those that had not ended when the recording did, the record of work that waited has neither a start nor an end. Nor
 has that of running work from libcupti 13.0.85, which was seen on an H100; other versions may give the start. Under load
@@ -39,7 +39,7 @@ class TimelessRows(NamedTuple):
     """For each table of launched work whether a cause is known for each row with impossible times."""
 
     unfinished: dict[str, npt.NDArray[np.bool_]]
-    """It had not ended."""
+    """The activity had not ended."""
     lost_with_context: dict[str, npt.NDArray[np.bool_]]
     """An error made its context unusable."""
 

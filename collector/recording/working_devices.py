@@ -27,7 +27,7 @@ def devices_with_work(tables: Tables) -> set[int]:
 
 
 def stated_working_devices(environment: Mapping[str, Any]) -> tuple[int, ...]:
-    """The devices that an environment states; none where it is not a list of ids, as in the file of a stranger."""
+    """The devices that an environment states; none if it holds no list of ids, as in a file of another program."""
     stated = environment.get(WORKING_DEVICES)
     devices = stated if isinstance(stated, (list, tuple)) else ()
     return tuple(sorted({device for device in devices if type(device) is int and 0 <= device < 1 << 32}))

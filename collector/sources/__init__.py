@@ -20,7 +20,7 @@ _SOURCES = {
 }
 
 SOURCE_NAMES = ("auto", *_SOURCES)
-"""The names that ``trace(source=...)`` takes besides a `Source` object."""
+"""The names that ``trace(source=...)`` accepts; it also accepts a `Source` object."""
 
 
 def open_source(name: str) -> Source:

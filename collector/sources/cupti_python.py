@@ -1,4 +1,4 @@
-"""Activity through NVIDIA's ``cupti-python`` package, for platforms where our extension cannot be loaded.
+"""Activity through NVIDIA's ``cupti-python`` package, for platforms where the native extension cannot be loaded.
 
 It is also an independent reference: on a real GPU, tests compare the native recording with this one record by record.
 It is not for everyday use. CUPTI calls the buffer callbacks while it holds its own lock, and here the callbacks are

@@ -74,9 +74,9 @@ class Rows:
         """Return every table but ``annotations``; names are added to ``strings``.
 
         Args:
-            strings: The texts that ``name_id`` columns will refer to.
+            strings: the texts that ``name_id`` columns will refer to.
             api_name: (callback domain, callback id) -> name of an API function.
-            scale: Of the records' times, if they are not nanoseconds.
+            scale: the scale of the records' times, if they are not nanoseconds.
         """
         tables = {}
         for table, dtypes in SCHEMA.items():
@@ -141,7 +141,7 @@ class Strings:
 
 
 def leave_out_calls_of(thread_id: int, since_ns: int, tables: dict[str, dict[str, Column]]) -> None:
-    """Remove the API calls that the thread made since then, and their waits: they are the collector's own."""
+    """Remove the collector's own API calls, i.e. those of this thread from ``since_ns`` on, and their waits."""
     calls, waits = tables["api_calls"], tables["synchronizations"]
     own = (calls["thread_id"] == thread_id) & (calls["start_ns"] >= since_ns)
     own_waits = np.isin(waits["correlation_id"], calls["correlation_id"][own])

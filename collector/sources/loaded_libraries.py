@@ -74,7 +74,7 @@ def device_addresses() -> dict[int, DeviceAddress]:
 
 
 def library_versions() -> dict[str, Any]:
-    """The known ones of driver_version, cupti_path and cupti_api_version, as in the result of the native ``probe``.
+    """driver_version, cupti_path and cupti_api_version, as far as they are known, as in the result of native ``probe``.
 
     libcupti is called only if the process has already mapped it: the code that mapped it needs a driver too.
     """

@@ -26,7 +26,7 @@ prevent tracing; the item does not matter for tracing."""
 _ELF = b"\x7fELF"
 """The first bytes of a library."""
 _NODES = ("nvidiactl", "dxg")
-"""Files in ``/dev`` of which a machine with a GPU has one: of NVIDIA's module, of WSL 2."""
+"""The files in ``/dev`` of NVIDIA's kernel module and of WSL 2; a machine with a GPU has one of them."""
 _CAP_SYS_ADMIN = 21
 """Bit of the capability in ``CapEff`` of ``/proc/self/status`` (linux/capability.h)."""
 _TOOLS = {
@@ -34,7 +34,7 @@ _TOOLS = {
     "libcuda-injection.so": "Nsight Compute",
     "libaccinj64.so": "nvprof",
 }
-"""File of a library that the driver loads into programs -> the tool that it belongs to."""
+"""File name of an injected library -> the tool that it belongs to."""
 
 
 _OF_EXTRA = re.compile(r"""(?P<name>[\w.-]+)[^;]*;.*\bextra == ["'](?P<extra>[\w-]+)["']""")
@@ -61,7 +61,7 @@ def machine_checks(
     """The checks of a machine, those of tracing itself first.
 
     Args:
-        found: what `collector.sources.Source.probe` returned, or ``available``, ``cause`` and ``remedy`` of its error.
+        found: the result of `collector.sources.Source.probe`, or ``available``, ``cause`` and ``remedy`` of its error.
         environment: the variables to look at.
         root: the folder that holds ``proc`` and ``dev``.
     """
@@ -108,8 +108,8 @@ def _driver(found: Mapping[str, Any]) -> Check:
     if version:
         return Check("driver", OK, f"CUDA {version}")
     if found.get("error") == "driver-not-found":
-        return Check("driver", FAILED, "none that can be used", str(found.get("remedy", "")))
-    return Check("driver", NOTE, "not looked at")
+        return Check("driver", FAILED, "no usable driver", str(found.get("remedy", "")))
+    return Check("driver", NOTE, "not checked")
 
 
 def _devices(found: Mapping[str, Any], root: Path) -> Iterator[Check]:
@@ -123,7 +123,7 @@ def _devices(found: Mapping[str, Any], root: Path) -> Iterator[Check]:
 
 
 def _named_libraries(environment: Mapping[str, str]) -> Iterator[Check]:
-    """What is wrong with the libraries that variables name; without a folder the dynamic loader searches the name."""
+    """Faults of the libraries that variables name by a path; the dynamic loader searches for names without a folder."""
     for variable in ("COLLECTOR_LIBCUDA", "COLLECTOR_LIBCUPTI"):
         path = environment.get(variable, "")
         if "/" in path and (trouble := _trouble_of_library(path)):
@@ -143,7 +143,7 @@ def _trouble_of_library(path: str) -> str:
 
 
 def _candidates(found: Mapping[str, Any], environment: Mapping[str, str]) -> Iterator[Check]:
-    """Every libcupti of the usual places, also those that no driver is there for."""
+    """Every libcupti in the usual places, including those that need another driver."""
     if (error := extension_error()) is not None:
         yield Check("native extension", FAILED, f"cannot be loaded: {error}", "Install cupti-collector again with pip")
         return
@@ -171,19 +171,19 @@ def _candidates(found: Mapping[str, Any], environment: Mapping[str, str]) -> Ite
 
 
 def _permission(root: Path) -> Iterator[Check]:
-    """Whether the driver keeps profiling for administrators, as its module states."""
+    """Whether the driver restricts profiling to administrators, as the parameters of its kernel module state."""
     parameters = _text(root / "proc" / "driver" / "nvidia" / "params")
     if "RmProfilingAdminOnly: 1" not in parameters:
         return
     status = dict(line.split(":", 1) for line in _text(root / "proc" / "self" / "status").splitlines() if ":" in line)
     capabilities = int(status.get("CapEff", "0").strip() or "0", 16)
     if capabilities >> _CAP_SYS_ADMIN & 1:
-        yield Check("permission", OK, "profiling is for administrators, and this process has CAP_SYS_ADMIN")
+        yield Check("permission", OK, "profiling is restricted to administrators, and this process has CAP_SYS_ADMIN")
         return
     yield Check(
         "permission",
         NOTE,
-        "the driver's module keeps profiling for administrators (RmProfilingAdminOnly: 1), and this process has no "
+        "the driver's module restricts profiling to administrators (RmProfilingAdminOnly: 1), and this process has no "
         "CAP_SYS_ADMIN: if a trace fails with PermissionDeniedError, this is why",
         "Load the module with NVreg_RestrictProfilingToAdminUsers=0, or run with CAP_SYS_ADMIN; in a container, "
         "that is --cap-add SYS_ADMIN beside --gpus",
@@ -202,7 +202,7 @@ def _container(found: Mapping[str, Any], environment: Mapping[str, str], root: P
             "container",
             FAILED,
             f"it has no GPU: there is no {' or '.join(f'/dev/{node}' for node in _NODES)} in it",
-            "Start it with --gpus all, and where profiling is for administrators with --cap-add SYS_ADMIN as well",
+            "Start it with --gpus all, and with --cap-add SYS_ADMIN where profiling is restricted to administrators",
         )
         return
     capabilities = environment.get("NVIDIA_DRIVER_CAPABILITIES", "")

@@ -1,4 +1,4 @@
-"""Activity from our own CUPTI subscriber, the C++ extension."""
+"""Activity from the package's own CUPTI subscriber, the C++ extension."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def search_roots() -> list[str]:
 
 
 def cupti_candidates() -> list[str]:
-    """The existing files among which a search for libcupti chooses, best first; the loader's path is not searched.
+    """The files among which a search for libcupti chooses, best first; the loader's path is not searched.
 
     Raises:
         ImportError: the native extension cannot be imported.
@@ -166,7 +166,7 @@ class NativeSource:
 
 
 def _texts_of(options: TraceOptions) -> dict[str, str]:
-    """What a journal states from its begin on, so that it is known also of a program that is killed."""
+    """The texts that a journal holds from its begin on, so that they are known even if the program is killed."""
     if options.journal is None or not options.device_prefix:
         return {}
     from collector.recording.journal_facts import DEVICE_PREFIX

@@ -1,4 +1,4 @@
-"""The sensors of one card, through nvidia-ml-py. Reads only."""
+"""The sensors of one card, read through nvidia-ml-py. Nothing is set."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ THROTTLING = {
     "HwThermalSlowdown": "hardware thermal slowdown",
     "HwPowerBrakeSlowdown": "power brake",
 }
-"""NVML's names of the reasons for which a card runs slower than it could, and words for them."""
+"""NVML's names of the reasons for which a card lowers its clocks -> the words for them in outputs."""
 
 
 def uuid_text(raw: bytes) -> str:

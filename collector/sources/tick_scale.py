@@ -43,7 +43,7 @@ class TickScale:
         return self.first.wall_ns + (ticks - self.first.cupti) * self.elapsed_ns // self.ticks
 
     def column(self, ticks: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """The same of a column."""
+        """`ns` for an array of ticks."""
         since = (ticks - self.first.cupti) * (self.elapsed_ns / self.ticks)
         is_own = (ticks == 0) | (ticks >= _OWN_CLOCK)
         return np.where(is_own, ticks, self.first.wall_ns + np.rint(since).astype(ticks.dtype))

@@ -126,7 +126,7 @@ def _of_nvtx_range(columns: Activity) -> list[Argument]:
 
 
 def _of_range(columns: Activity, texts: Sequence[str]) -> list[Argument]:
-    """What a program states of its range."""
+    """Domain, category, payload and colour of a range, as the program gave them."""
     return [
         *_text("domain", columns.domain_name_id, texts),
         *_text("category", columns.category_name_id, texts),
@@ -136,7 +136,7 @@ def _of_range(columns: Activity, texts: Sequence[str]) -> list[Argument]:
 
 
 def _of_op(columns: Activity, texts: Sequence[str]) -> list[Argument]:
-    """What PyTorch's autograd states of its op."""
+    """Sequence number and shapes of an op of PyTorch's autograd."""
     number = [("seq", columns.op_sequence - 1)] if 0 < columns.op_sequence < 1 << 63 else []
     return [*number, *_text("shapes", columns.shapes_text_id, texts)]
 

@@ -1,4 +1,4 @@
-"""What stands before the names of a rank's devices: ``/job:worker/replica:0/task:3`` or nothing."""
+"""Prefixes of the names of a rank's devices: ``/job:worker/replica:0/task:3`` or empty."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ if TYPE_CHECKING:
 
 _PREFIX = r"/job:[^/]+/replica:\d+/task:\d+"
 _LOCAL = "/job:localhost/replica:0/task:0"
-"""The prefix of the one task of a machine of its own."""
+"""TensorFlow's prefix for a program of a single task."""
 _BEFORE_DEVICE = re.compile(rf"((?:{_PREFIX})?)/(?!job:)")
 
 _RANK = re.compile(r"(rank) (\d{1,7}) ")
 _OWNER = re.compile(r"((?:(?:rank|process) \d{1,7} )?step|rank|process) (\d{1,12}) ")
-"""What merged traces have before the name of a process of devices: the rank, process or step that they belong to."""
+"""The prefix of process names in merged traces: the rank, process or step to which the devices belong."""
 
 
 def is_device_prefix(text: str) -> bool:
-    """Whether a text may stand before the names of devices."""
+    """Whether a text can be the prefix of device names."""
     return re.fullmatch(_PREFIX, text) is not None
 
 
@@ -38,7 +38,7 @@ def owned_device(device: str, words: str, number: str) -> str:
 
 
 def device_in_process(device: str, process: str, *, is_merged: bool = True) -> str:
-    """A device of a drawn process, with the rank in its prefix that stands before the name of the process.
+    """The name of a device in a drawn process, with the rank that precedes the process's name in its prefix.
 
     In merged traces it may also be a process of the machine, or a step.
 

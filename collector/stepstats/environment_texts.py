@@ -1,4 +1,4 @@
-"""The environment of a recording as texts, as messages and traces have it, and back with the types that it had."""
+"""Conversion of a recording's environment to texts, which messages and traces hold, and back to its types."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def json_keys(environment: Mapping[str, object]) -> list[str]:
 
 
 def environment_of(texts: Mapping[str, str], as_json: Collection[str]) -> dict[str, Any]:
-    """The inverse of `environment_texts`, where `as_json` are `json_keys`; what is not JSON stays text."""
+    """The inverse of `environment_texts`; ``as_json`` is the result of `json_keys`. Invalid JSON stays text."""
     return {key: _value(text) if key in as_json else text for key, text in texts.items()}
 
 

@@ -82,7 +82,7 @@ def run_metadata(recording: Recording, device_prefix: str = "", origin: StepOrig
     Args:
         recording: the recording to convert; rows that it sets apart are not nodes of the step.
         device_prefix: put before every device name, such as ``/job:worker/replica:0/task:3``.
-        origin: what is stated of the step beside the recording.
+        origin: the rank of the step and the missing parts of its file.
     """
     return RunMetadata.FromString(serialized(recording, device_prefix, origin))
 

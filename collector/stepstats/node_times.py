@@ -1,4 +1,4 @@
-"""The times of a step's nodes, from any writer, as the drawing takes them."""
+"""The times of the nodes of a step of any writer, as the timeline uses them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def node_times(step: StepStats) -> list[NodeTimes]:
     Nanoseconds are used if present, otherwise microseconds (the only times that TensorFlow's GPU tracer fills). A start
     may be 0 or negative, as some files count from any moment. A node has no possible time if it ends before it starts,
     or if its start is further from the median of the step, or its duration longer, than
-    `collector.recording.possible_times.FAR_NS`; a node without times in a step of wall times is therefore none.
+    `collector.recording.possible_times.FAR_NS`. A node without times in a step of wall times has therefore none.
     """
     found = convert_extension.node_times(step.SerializeToString(), is_run_metadata=False)
     return [

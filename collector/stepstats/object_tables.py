@@ -27,8 +27,8 @@ ObjectRow: TypeAlias = "dict[str, Any]"
 """Column -> value; ``name`` stands for ``name_id``, and so for other columns of texts. Times are wall times."""
 
 NUM_KEPT = "kept"
-"""The member of the tables of a message that has, for tables with rows that the recording sets apart behind all others,
-the number of these others."""
+"""The member of a message's tables that states, for each table with rows set apart at its end, the number of rows
+before these."""
 OBJECT_TABLES = tuple(table for table in SCHEMA if table not in ACTIVITY_KINDS)
 """The names of these tables."""
 

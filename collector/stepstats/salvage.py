@@ -32,7 +32,7 @@ NODES_CHECKED = 64
 MENDED_TEXTS = "texts that are not UTF-8 (mended)"
 """The reason for them in `Salvaged.skipped`."""
 UNKNOWN_BYTES = "bytes of unknown fields"
-"""The reason for fields of a broken message that another program may have written."""
+"""The reason in `Salvaged.skipped` for fields that another program may have written."""
 
 _AnyMessage = TypeVar("_AnyMessage", bound=Message)
 

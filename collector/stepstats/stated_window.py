@@ -1,4 +1,4 @@
-"""The window of a step as files of ours state it in their metadata, because slices alone do not tell it.
+"""The window of a step in the metadata of drawn files, because it does not follow from the slices.
 
 A step begins before its first activity and ends after its last one: without the window, its idle time would be another
 in each format. The two ends are texts of nanoseconds of the wall clock, as JSON readers store numbers in doubles.
@@ -49,14 +49,14 @@ def stated_window(about: Mapping[str, Any]) -> Window | None:
 
 
 def is_held(window: Window) -> bool:
-    """Whether a message can hold a window, which does not end before it begins."""
+    """Whether a message can hold a window: it fits into 64 bits, and does not end before it begins."""
     return -(1 << 63) <= window[0] <= window[1] < 1 << 63
 
 
 def in_window(recording: Recording, window: Window | None) -> Recording:
     """The rows of a recording, which its clock encloses, as those of a step with a stated window.
 
-    A window far from them is not possible, and leaves the recording as it is.
+    A window far from them is impossible, and the recording is returned unchanged.
     """
     clock = recording.clock
     if window is None:

@@ -43,7 +43,7 @@ def field_of(column: str) -> int:
 
 
 def native_table(table: Table, beside: tuple[str, ...]) -> NativeTable:
-    """A table for the extension, without the columns that the node ``beside`` the activity contains."""
+    """A table for the extension, without the columns in ``beside``, which the activity's node contains."""
     columns = table.columns
     fields = sorted((field_of(name), name) for name in columns if name not in beside)
     return kind_of(table.name), columns, fields

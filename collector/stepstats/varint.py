@@ -10,7 +10,7 @@ class VarintError(ValueError):
     """There is no valid number: the bytes end inside it, or it is longer than `LONGEST` bytes.
 
     Attributes:
-        position: of the first byte that is missing or superfluous.
+        position: the index of the first byte that is missing or superfluous.
     """
 
     def __init__(self, problem: str, position: int) -> None:

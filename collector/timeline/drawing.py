@@ -64,8 +64,8 @@ class View:
     label: str = ""
     """Text shown beside each process, such as a rank or a step."""
     extent: Extent | None = None
-    """That of the whole, where the step is the part of a recording that `window_ns` selects, and `max_events` is not
-    given; None: the step is the whole."""
+    """The extent of the whole recording, if the step is the part of it that `window_ns` selects. `max_events` is None
+    then. None: the step is the whole recording."""
 
     def __post_init__(self) -> None:
         """Raise ValueError for impossible values, and TypeError for those of a wrong type."""
@@ -137,7 +137,7 @@ class Drawn:
     """The last end since the base."""
 
     def sentences(self) -> list[str]:
-        """One line for each reason why slices are not in the timeline; empty if all are."""
+        """One line for each reason why slices are missing in the timeline; empty if none are."""
         lines = []
         if self.left_out:
             lines.append(
@@ -276,7 +276,7 @@ def objects_of(step: Any, data: bytes | bytearray | memoryview, whole: bool) -> 
 
 
 def op_details_of(step: Any, data: bytes | bytearray | memoryview, whole: bool) -> OpDetails:
-    """What is stated of the ops of a step besides their times; of messages if they are those of a recording."""
+    """The metadata of the ops of a step; for messages only if they contain a recording."""
     recording = _recording_of(step)
     if recording is None and getattr(step, "has_more_columns", False):
         recording = step.recording
@@ -288,7 +288,7 @@ def op_details_of(step: Any, data: bytes | bytearray | memoryview, whole: bool) 
 
 
 def call_ops_of(step: Any, data: bytes | bytearray | memoryview, whole: bool) -> OpDetails:
-    """The annotations of calls that launched no work; of messages if they are those of a recording."""
+    """The annotations of calls that launched no work; for messages only if they contain a recording."""
     recording = _recording_of(step)
     if recording is None and getattr(step, "has_ids_of_columns", False):
         recording = step.recording
@@ -490,7 +490,7 @@ def _other_data(
 
 
 def recorded_by(provenance: Provenance) -> dict[str, Any]:
-    """What recorded a step, for the metadata of a file."""
+    """The version, source and environment that recorded a step, for the metadata of a file."""
     return {
         "collector_version": provenance.collector_version,
         "source": provenance.source,

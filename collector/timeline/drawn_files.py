@@ -1,4 +1,4 @@
-"""The kinds of files that are drawn slice by slice, each by its own TraceVisitor, one per line.
+"""The kinds of files that are drawn slice by slice, each by its own TraceVisitor.
 
 To add one: a TraceWriter in ``native/write``, its line in ``native/write/trace_writers.cpp``, and a line here.
 """

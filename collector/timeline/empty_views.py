@@ -1,4 +1,4 @@
-"""The reason why a view selects no slice of a step, with what there is to select."""
+"""The reason why a view selects no slice of a step, and the values that would select some."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 _MOST_NAMED = 8
 _MOST_READ = 10_000
-"""The longest slices, from which names are taken."""
+"""The number of longest slices from which names are taken."""
 
 
 def reason_of_empty_view(step: Any, view: View) -> tuple[str, str]:
-    """The first condition of a view that no slice of a step meets, and what the step has instead.
+    """The first condition of a view that no slice of a step meets, and values that slices have instead.
 
     Args:
-        step: as in `collector.chrome_trace`.
-        view: selects nothing of it.
+        step: the step, as for `collector.chrome_trace`.
+        view: the view, which selects no slice of the step.
 
     Returns:
         Cause and remedy of an error; empty if the step has no slices.
@@ -51,7 +51,7 @@ def reason_of_empty_view(step: Any, view: View) -> tuple[str, str]:
         )
     if not _num_slices(step, replace(whole, window_ns=view.window_ns)):
         return outside
-    return "no slice meets all conditions at once", "Each of them is met by some: leave one out"
+    return "no slice meets all conditions at once", "Some slices meet each of them alone: leave one out"
 
 
 def _length_ns(step: Any, view: View, drawn: dict[str, Any]) -> int:

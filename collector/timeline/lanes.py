@@ -14,7 +14,7 @@ class Lanes:
     however large.
 
     Args:
-        ends: of the lanes that exist from the start.
+        ends: the ends of the lanes that exist from the start.
     """
 
     def __init__(self, ends: Iterable[int] = ()) -> None:

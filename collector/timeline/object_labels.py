@@ -46,7 +46,7 @@ class ObjectLabels:
     event_records: list[EventRecord] = field(default_factory=list)
     """Calls that recorded a CUDA event."""
     collectives: OpDetails = NOTHING
-    """What is stated of collectives, by the starts and correlation ids of their kernels."""
+    """The arguments of collectives, by the starts and correlation ids of their kernels."""
     counters: list[SampledCounter] = field(default_factory=list)
     """Figures that were sampled."""
     tables: dict[str, list[ObjectRow]] = field(default_factory=dict)

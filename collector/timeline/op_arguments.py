@@ -1,4 +1,4 @@
-"""What a recording states of annotations besides their names and times: further arguments of their slices, and back.
+"""Metadata of annotations as arguments of their slices, and the inverse conversion.
 
 Shapes, types and values are lists of JSON with an entry for each argument of the op, stacks lists of frames. Slices
 have the op's type and inputs already, as their labels state these.

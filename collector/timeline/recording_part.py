@@ -103,7 +103,7 @@ def part_of(
         min_duration_ns: minimum duration of slices.
         max_slices: maximum number of slices, the longest ones; None: all.
         times_decide: whether times alone select the slices.
-        extent: that of the whole, of which ``recording`` is a part; None: it is the whole.
+        extent: the extent of the whole, of which ``recording`` is a part; None: it is the whole.
         with_memory: keep all allocations and releases of memory, which a counter shows.
     """
     tables: dict[str, Table] = {name: getattr(recording, name) for name in _SLICES}

@@ -40,7 +40,7 @@ class _Options:
 class Timeline:
     """Renders one step exactly as TensorFlow 2.21 does.
 
-    There are two differences to TensorFlow's class: the caller's StepStats is never changed (TensorFlow writes lane
+    There are two differences from TensorFlow's class: the caller's StepStats is never changed (TensorFlow writes lane
     numbers into ``thread_id``), and more inputs are accepted.
 
     Args:
