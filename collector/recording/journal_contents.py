@@ -84,7 +84,7 @@ class JournalContents:
         self.annotation_ends: list[tuple[int, int]] = []
         self.details: list[Any] = []
         self._kept_rows: Container[str] | None = None
-        self._is_retold = False
+        self._is_repeated = False
         self._num_rows = Counter[str]()
         """The number of rows read, by table, without repeated rows."""
         self.first_part: Part | None = None
@@ -154,7 +154,7 @@ class JournalContents:
         self.numbers |= numbers
         if flags_of_frame(data, HEAD_BYTES) & FrameFlags.BROKE_OFF:
             self.numbers[BROKE_OFF] = 1
-        if follows and flags_of_frame(data, at) & FrameFlags.RETOLD:
+        if follows and flags_of_frame(data, at) & FrameFlags.REPEATED:
             # Before version 4 the numbers of strings continue from the previous segment.
             return self._take_strings(data, at) if data[len(MAGIC)] >= 4 else end_of_frame(data, at)
         return at
@@ -173,8 +173,8 @@ class JournalContents:
         ``kept_rows``: the tables whose rows are added; None: all.
         """
         self._kept_rows = kept_rows
-        self._is_retold = bool(flags_of_frame(data, at) & FrameFlags.RETOLD)
-        additions: list[Callable[[], object]] = [self._forget_texts] if self._is_retold else []
+        self._is_repeated = bool(flags_of_frame(data, at) & FrameFlags.REPEATED)
+        additions: list[Callable[[], object]] = [self._forget_texts] if self._is_repeated else []
         for kind, reader, count in blocks_of_frame(data, at):
             additions.append(getattr(self, f"_read_{kind}")(reader, count))
         for add in additions:
@@ -242,10 +242,10 @@ class JournalContents:
     def _addition(
         self, table: str, key: RowsKey, count: int, read: Callable[[np.dtype[Any]], Any]
     ) -> Callable[[], object]:
-        is_retold = self._is_retold
+        is_repeated = self._is_repeated
 
         def note() -> None:
-            self._num_rows[table] += 0 if is_retold else count
+            self._num_rows[table] += 0 if is_repeated else count
             if table in ACTIVITY_TABLES:
                 self.places.add((key.device, key.stream, key.context))
 

@@ -123,7 +123,7 @@ class _Extent(JournalContents):
         self, table: str, key: RowsKey, count: int, read: Callable[[np.dtype[Any]], Any]
     ) -> Callable[[], object]:
         names = self.layouts[table].names or ()
-        if self._is_retold or "start_ns" not in names or table not in (*TIMED_TABLES, "annotations"):
+        if self._is_repeated or "start_ns" not in names or table not in (*TIMED_TABLES, "annotations"):
             return lambda: None
         rows = read(self.layouts[table])
         begins, ends = rows["start_ns"], rows["end_ns" if "end_ns" in names else "start_ns"]

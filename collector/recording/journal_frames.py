@@ -51,7 +51,7 @@ _KEY = struct.Struct("<III")
 class FrameFlags(IntFlag):
     """The flags of a frame."""
 
-    RETOLD = 1
+    REPEATED = 1
     """It repeats rows of earlier segments."""
     BROKE_OFF = 2
     """It is the first of a file that could not be written to its end, although the session went on."""

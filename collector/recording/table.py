@@ -102,8 +102,8 @@ class Table:
 
     def _repr_html_(self) -> str:
         shown = self[:_SHOWN_ROWS]
-        told = [name for name in self._columns if name != "name_id" and shown[name].any()]
-        names = [*reversed(self._beside()), *told][:_SHOWN_COLUMNS]
+        non_zero = [name for name in self._columns if name != "name_id" and shown[name].any()]
+        names = [*reversed(self._beside()), *non_zero][:_SHOWN_COLUMNS]
         rows = [[str(value) for value in row] for row in zip(*(shown[name].tolist() for name in names), strict=True)]
         return html_table(
             names,

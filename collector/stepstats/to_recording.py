@@ -55,8 +55,8 @@ def recording_of(data: bytes | bytearray | memoryview) -> Recording:
 def annotations_of(data: bytes | bytearray | memoryview) -> Recording:
     """Like `recording_of`, but of the rows of activities only those of annotations are read.
 
-        Raises:
-        InvalidFileError: see `recording_of`.
+    Raises:
+    InvalidFileError: see `recording_of`.
     """
     return read_recording(data, ("annotations",)).recording
 

@@ -49,7 +49,7 @@ void AnnotationLog::begin(bool follow, bool forget, bool of_whole_run) {
   num_left_ = 0;
   last_to_return_ = 0;
   open_rows_.clear();
-  told_details_.clear();
+  written_details_.clear();
   is_of_whole_run_ = of_whole_run;
   if (of_whole_run) changes_.details = run_details_;
 }
@@ -161,26 +161,26 @@ uint32_t AnnotationLog::number_of_statement(Owner owner, PathCache& cache, const
   return static_cast<uint32_t>(statements.size());
 }
 
-store::AnnotationRow AnnotationLog::told_row(const Row& row, uint64_t external_id, const Statements& statements) {
-  store::AnnotationRow told{};
-  told.start_ns = row.start_ns;
-  told.end_ns = row.end_ns;
-  told.external_id = external_id;
-  told.name_id = row.name_id;
-  told.thread_id = row.thread_id;
-  told.depth = row.depth;
+store::AnnotationRow AnnotationLog::journal_row(const Row& row, uint64_t external_id, const Statements& statements) {
+  store::AnnotationRow written{};
+  written.start_ns = row.start_ns;
+  written.end_ns = row.end_ns;
+  written.external_id = external_id;
+  written.name_id = row.name_id;
+  written.thread_id = row.thread_id;
+  written.depth = row.depth;
   if (!row.is_range) {
-    told.details_id = row.stated;
+    written.details_id = row.stated;
   } else if (row.stated != 0) {
     const Statement& statement = statements[row.stated - 1];
-    told.op_sequence = statement.op_sequence;
-    told.domain_name_id = statement.domain_name_id;
-    told.category_name_id = statement.category_name_id;
-    told.payload_text_id = statement.payload_text_id;
-    told.color = statement.color;
-    told.shapes_text_id = statement.shapes_text_id;
+    written.op_sequence = statement.op_sequence;
+    written.domain_name_id = statement.domain_name_id;
+    written.category_name_id = statement.category_name_id;
+    written.payload_text_id = statement.payload_text_id;
+    written.color = statement.color;
+    written.shapes_text_id = statement.shapes_text_id;
   }
-  return told;
+  return written;
 }
 
 void AnnotationLog::open(OpenAnnotation& entry, const Place& place, PathCache& cache, int64_t start_ns,
@@ -277,11 +277,12 @@ AnnotationChanges AnnotationLog::changes_that_leave() {
     changes.left.push_back(ended->second);
     open_rows_.erase(ended);
   }
-  told_details_.insert(told_details_.end(), changes.details.begin(), changes.details.end());
+  written_details_.insert(written_details_.end(), changes.details.begin(), changes.details.end());
   const size_t end = std::min(num_left_ + kMostRowsAtOnce, leaving_->rows.size());
   changes.opened.reserve(end - num_left_);
   for (; num_left_ < end; ++num_left_) {
-    changes.opened.push_back(told_row(leaving_->rows[num_left_], first_leaving_id_ + num_left_, leaving_->statements));
+    changes.opened.push_back(
+        journal_row(leaving_->rows[num_left_], first_leaving_id_ + num_left_, leaving_->statements));
     const store::AnnotationRow& row = changes.opened.back();
     if (row.end_ns == 0) open_rows_.emplace((row.external_id & kRowMask) - 1, row);
   }
@@ -308,7 +309,7 @@ AnnotationChanges AnnotationLog::changes_that_stay() {
     const threads::BriefLock lock(mutex_);
     for (size_t count = std::min(rest, kRowsUnderLock); count > 0; --count, --rest, ++num_reported_) {
       const uint64_t id = session_ << kRowBits | (num_reported_ + 1);
-      changes.opened.push_back(told_row(rows_->rows[num_reported_], id, rows_->statements));
+      changes.opened.push_back(journal_row(rows_->rows[num_reported_], id, rows_->statements));
     }
     changes.has_more = num_reported_ < last_to_return_;
   }
@@ -320,7 +321,7 @@ bool AnnotationLog::has_long_part() {
   return removes_rows_ && texts_->num_bytes > kMostPartBytes;
 }
 
-ToldAnnotations AnnotationLog::told(const RetoldRows& others, size_t most_bytes) {
+RepeatedAnnotations AnnotationLog::to_repeat(const RepeatedRows& others, size_t most_bytes) {
   Parts parts;
   std::shared_ptr<const KeptTexts> before;
   {
@@ -328,8 +329,8 @@ ToldAnnotations AnnotationLog::told(const RetoldRows& others, size_t most_bytes)
     parts = parts_before_;
     before = kept_texts_;
   }
-  ToldAnnotations told;
-  told.details = told_details_;
+  RepeatedAnnotations repeated;
+  repeated.details = written_details_;
   auto kept = std::make_shared<KeptTexts>();
   const auto keep = [&](uint32_t number) {
     if (const std::string* const text = find_text(number, parts, *before)) kept->emplace(number, *text);
@@ -337,7 +338,7 @@ ToldAnnotations AnnotationLog::told(const RetoldRows& others, size_t most_bytes)
   std::set<uint64_t> ids;
   const auto tell = [&](const store::AnnotationRow& row) {
     if (!ids.insert(row.external_id).second) return false;
-    told.rows.push_back(row);
+    repeated.rows.push_back(row);
     return true;
   };
   const auto tell_and_keep = [&](const store::AnnotationRow& row) {
@@ -363,31 +364,31 @@ ToldAnnotations AnnotationLog::told(const RetoldRows& others, size_t most_bytes)
     const std::string* const text = find_text(number, parts, *kept);
     if (text != nullptr && texts.emplace(number, *text).second) bytes += sizeof(number) + text->size();
   };
-  for (const store::AnnotationRow& row : told.rows) each_text(row, state);
+  for (const store::AnnotationRow& row : repeated.rows) each_text(row, state);
   bytes = 0;
   for (auto row = others.ended.rbegin(); row != others.ended.rend() && bytes < most_bytes; ++row) {
     if (!tell(*row)) continue;
     each_text(*row, state);
     bytes += kBytesOfRow;
   }
-  for (const auto& [number, text] : texts) told.paths.push_back({number, text});
+  for (const auto& [number, text] : texts) repeated.paths.push_back({number, text});
   const threads::BriefLock lock(mutex_);
   parts_before_.swap(parts);
   kept_texts_ = std::move(kept);
-  return told;
+  return repeated;
 }
 
 std::vector<store::AnnotationRow> AnnotationLog::take_rows(store::Chunks<Row>& rows, const Statements& statements,
                                                            uint64_t first_id, int64_t end_ns) {
-  std::vector<store::AnnotationRow> told;
-  told.reserve(rows.size());
+  std::vector<store::AnnotationRow> written;
+  written.reserve(rows.size());
   rows.take_all([&](const Row* run, size_t count) {
     for (const Row* row = run; row != run + count; ++row) {
-      told.push_back(told_row(*row, first_id + told.size(), statements));
-      if (row->end_ns == 0) told.back().end_ns = end_ns;
+      written.push_back(journal_row(*row, first_id + written.size(), statements));
+      if (row->end_ns == 0) written.back().end_ns = end_ns;
     }
   });
-  return told;
+  return written;
 }
 
 std::vector<store::AnnotationRow> AnnotationLog::take(int64_t end_ns, std::vector<std::string>& paths) {

@@ -15,7 +15,7 @@
 
 #include "capture/open_annotations.h"
 #include "capture/range_texts.h"
-#include "capture/retold_rows.h"
+#include "capture/repeated_rows.h"
 #include "kinds/generated/kinds.h"
 #include "store/chunks.h"
 #include "threads/brief_mutex.h"
@@ -29,8 +29,8 @@ struct NumberedText {
   std::string_view text;
 };
 
-// The changes to annotations since the last call of changes(). The texts are valid until the next call of told(), or
-// until the session is taken.
+// The changes to annotations since the last call of changes(). The texts are valid until the next call of to_repeat(),
+// or until the session is taken.
 struct AnnotationChanges {
   std::vector<store::AnnotationRow> opened;
   std::vector<NumberedText> paths;                   // and other texts, added since then
@@ -40,10 +40,10 @@ struct AnnotationChanges {
   bool has_more = false;                   // the next call returns further annotations that had begun by then
 };
 
-// What a new segment of a journal tells again: what changes() has returned and later rows refer to.
-struct ToldAnnotations {
+// The annotations that a new segment of a journal repeats: those that changes() has returned and later rows refer to.
+struct RepeatedAnnotations {
   std::vector<store::AnnotationRow> rows;
-  std::vector<NumberedText> paths;  // and other texts of the rows; valid until the next call of told()
+  std::vector<NumberedText> paths;  // and other texts of the rows; valid until the next call of to_repeat()
   std::vector<std::string> details;
 };
 
@@ -97,8 +97,8 @@ class AnnotationLog {
   // The same for annotations that outlast sessions: all that were ever noted belong to each session of the whole run.
   void note_run_details(std::string_view details);
 
-  // Called by one thread at a time, as told() is. The program's threads do not wait while it makes the rows that it
-  // returns, at most kMostRowsAtOnce.
+  // Called by one thread at a time, as to_repeat() is. The program's threads do not wait while it makes the rows that
+  // it returns, at most kMostRowsAtOnce.
   static constexpr size_t kMostRowsAtOnce = size_t{1} << 15;
   AnnotationChanges changes();
   // Whether changes() would return anything. Called by the same thread.
@@ -110,12 +110,12 @@ class AnnotationLog {
   // Whether so much memory is taken by the texts of this part that another is to begin.
   static constexpr size_t kMostPartBytes = size_t{4} << 20;
   bool has_long_part();
-  // The next part begins with one of the next calls of changes(), the last of which returns no `has_more`. Then told()
-  // is to be called.
+  // The next part begins with one of the next calls of changes(), the last of which returns no `has_more`. Then
+  // to_repeat() is to be called.
   void begin_part() { begins_part_ = true; }
   // The annotations that are open, those of graphs, and of those that have ended the latest ones, whose rows and texts
   // take about `most_bytes`. Texts of earlier parts that none of all these has are forgotten.
-  ToldAnnotations told(const RetoldRows& others, size_t most_bytes);
+  RepeatedAnnotations to_repeat(const RepeatedRows& others, size_t most_bytes);
 
   // Ends the session at `end_ns`, which becomes the end of annotations that are still open. The paths are those that
   // the rows' name_id counts from 0, and their other texts from 1: 0 is none. Of a session that forgets its rows there
@@ -212,8 +212,8 @@ class AnnotationLog {
   void take_other_changes(AnnotationChanges& changes) REQUIRES(mutex_);
   AnnotationChanges changes_that_leave() EXCLUDES(mutex_);
   AnnotationChanges changes_that_stay() EXCLUDES(mutex_);
-  // A row as it is told.
-  static store::AnnotationRow told_row(const Row& row, uint64_t external_id, const Statements& statements);
+  // A row as the journal has it.
+  static store::AnnotationRow journal_row(const Row& row, uint64_t external_id, const Statements& statements);
   // All rows, which leave `rows`. `first_id`: the external id of the first one; `end_ns`: the end of those that are
   // open.
   static std::vector<store::AnnotationRow> take_rows(store::Chunks<Row>& rows, const Statements& statements,
@@ -248,7 +248,7 @@ class AnnotationLog {
   uint64_t first_leaving_id_ = 0;
   size_t last_to_return_ = 0;                           // of rows that stay: those that had begun at the first call
   std::map<uint64_t, store::AnnotationRow> open_rows_;  // by number, of forgotten ones
-  std::vector<std::string> told_details_;
+  std::vector<std::string> written_details_;
 };
 
 }  // namespace collector::capture

@@ -11,7 +11,7 @@
 // then the child graph, whose nodes have taken the next places of the container's graph, in their order. The body of a
 // conditional node is moved likewise; its container stays, and nodes of the driver follow: 10(5) 13(4:3) 13(4:4).
 //
-// Whatever contradicts this makes the places uncertain, and nothing is told of them.
+// Whatever contradicts this makes the places uncertain, and they are not reported.
 #pragma once
 
 #include <cstddef>

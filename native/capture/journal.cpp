@@ -114,7 +114,7 @@ void Journal::begin(const cupti::Library& library, const std::map<std::string, s
   });
 }
 
-void Journal::retell(const store::Store& store, const ToldAnnotations& annotations, const RetoldRows& rows) {
+void Journal::repeat(const store::Store& store, const RepeatedAnnotations& annotations, const RepeatedRows& rows) {
   std::vector<store::GraphChangeRow> changes;
   rows.graphs.each_change([&](const store::GraphChangeRow& row) { changes.push_back(row); });
   write_frame(
@@ -122,13 +122,13 @@ void Journal::retell(const store::Store& store, const ToldAnnotations& annotatio
         put_new_strings(store.strings);
         put_numbered_texts(annotations.paths);
         put_text_block(Block::kDetails, annotations.details, 0);
-        put_retold(annotations.rows);
-        put_retold(changes);
-        put_retold(std::vector<store::ContextRow>(rows.contexts.begin(), rows.contexts.end()));
-        put_retold(std::vector<store::StreamObjectRow>(rows.streams.begin(), rows.streams.end()));
-        put_retold(std::vector<store::DeviceRow>(rows.devices.begin(), rows.devices.end()));
+        put_repeated(annotations.rows);
+        put_repeated(changes);
+        put_repeated(std::vector<store::ContextRow>(rows.contexts.begin(), rows.contexts.end()));
+        put_repeated(std::vector<store::StreamObjectRow>(rows.streams.begin(), rows.streams.end()));
+        put_repeated(std::vector<store::DeviceRow>(rows.devices.begin(), rows.devices.end()));
       },
-      FrameFlag::kRetold);
+      FrameFlag::kRepeated);
 }
 
 void Journal::append(const store::Store& store, const AnnotationChanges& annotations,
@@ -286,7 +286,7 @@ void Journal::put_rows(const store::StreamKey& key, const store::Chunks<Row>& ro
 }
 
 template <typename Row>
-void Journal::put_retold(const std::vector<Row>& rows) {
+void Journal::put_repeated(const std::vector<Row>& rows) {
   if (!rows.empty()) put_run({}, rows.data(), rows.size());
 }
 

@@ -18,7 +18,7 @@
 #include "capture/annotations.h"
 #include "capture/journal_format.h"
 #include "capture/packed_rows.h"
-#include "capture/retold_rows.h"
+#include "capture/repeated_rows.h"
 #include "cupti/library.h"
 #include "kinds/generated/kinds.h"
 #include "store/store.h"
@@ -38,8 +38,8 @@ class Journal {
   void begin(const cupti::Library& library, const std::map<std::string, std::string>& texts,
              const std::map<std::string, int64_t>& numbers);
 
-  // Writes a frame with the texts and rows that earlier segments have told; see journal_format.h.
-  void retell(const store::Store& store, const ToldAnnotations& annotations, const RetoldRows& rows);
+  // Writes a frame with the texts and rows of earlier segments that later rows refer to; see journal_format.h.
+  void repeat(const store::Store& store, const RepeatedAnnotations& annotations, const RepeatedRows& rows);
 
   // Writes a frame with the rows and texts added since the last frame.
   void append(const store::Store& store, const AnnotationChanges& annotations,
@@ -72,9 +72,9 @@ class Journal {
 
   // The bytes written.
   uint64_t num_bytes() const { return num_bytes_; }
-  // The rows written of each table, without those told again.
+  // The rows written of each table, without repeated ones.
   const std::map<std::string_view, uint64_t>& num_rows() const { return num_rows_; }
-  // Whether ends were written of annotations that were open when they were told.
+  // Whether ends were written of annotations that were open when they were written.
   bool has_ends() const { return has_ends_; }
   // The earliest start and the latest end of these rows; 0 without rows.
   int64_t first_ns() const { return first_ns_; }
@@ -95,7 +95,7 @@ class Journal {
   template <typename Row>
   void put_block(const store::StreamKey& key, const Row* rows, size_t count);
   template <typename Row>
-  void put_retold(const std::vector<Row>& rows);
+  void put_repeated(const std::vector<Row>& rows);
   template <typename Row>
   void note_times(const Row* rows, size_t count);
   // The names of functions of which these are the first calls.

@@ -42,7 +42,7 @@
 // be read by itself. Its first frame has the number "segment.number" and, from the second segment on, the CUPTI time of
 // its begin ("segment.begin_ns"), for each table the number of rows in earlier segments ("segment.rows_before.TABLE")
 // and the counters up to then. What happened after the begin is in this segment or a later one. From the second segment
-// on the second frame has the flag kRetold: it tells again what earlier segments have told and later rows refer to: all
+// on the second frame has the flag kRepeated: it repeats what earlier segments contain and later rows refer to: all
 // details, from number 1 on, strings, from the number "segment.first_string" of the first frame on, annotations that
 // are open or have just ended, with their paths, changes of graphs that exist, with the annotations of their captures,
 // contexts, streams and devices. A reader that has read the segment before skips it, but for the strings. The last
@@ -71,8 +71,8 @@
 namespace collector::capture::journal_format {
 
 // The last byte is the version. Version 1 had no packed rows, flags and segments. Before version 3 annotation paths had
-// no numbers (kAnnotationPaths): they were counted from 0, and each segment told all of them again. Before version 4
-// each segment told all strings again, from number 0 on.
+// no numbers (kAnnotationPaths): they were counted from 0, and each segment repeated all of them. Before version 4
+// each segment repeated all strings, from number 0 on.
 inline constexpr std::string_view kMagic{"GPUJRNL\4", 8};
 inline constexpr uint32_t kFrame = 0x4d415246;
 inline constexpr int kAnnotationBits = 40;
@@ -80,7 +80,7 @@ inline constexpr uint32_t kMostPackedRows = 4096;  // of a block
 
 enum class FrameFlag : uint32_t {
   kNone = 0,
-  kRetold = 1,
+  kRepeated = 1,
   kBrokeOff = 2,
 };
 

@@ -19,8 +19,8 @@
 namespace collector::capture {
 namespace {
 
-// What ended annotations take that a segment tells again, where it has no limit of its own.
-constexpr size_t kMostToldBytes = size_t{4} << 20;
+// The bytes of the ended annotations that a segment repeats, if it has no limit itself.
+constexpr size_t kMostRepeatedBytes = size_t{4} << 20;
 
 bool has_work_of_gpu(const Journal& file) {
   const auto& rows = file.num_rows();
@@ -82,15 +82,15 @@ void JournalSegments::append(const store::Store& store, AnnotationLog& annotatio
                              const std::map<std::string, int64_t>& numbers) {
   if (!file_) return;
   if (limits_.has_segments()) {
-    retold_.notice(store);
+    repeated_.notice(store);
     counters_ = numbers;
   }
   const bool begins_part = annotations.has_long_part();
   if (begins_part) annotations.begin_part();
   write_changes(store, annotations, numbers);
   decoded_ns_ = std::max(decoded_ns_, file_->decoded_ns());
-  retold_.forget_annotations(decoded_ns_);
-  if (begins_part) annotations.told(retold_, 0);
+  repeated_.forget_annotations(decoded_ns_);
+  if (begins_part) annotations.to_repeat(repeated_, 0);
 }
 
 void JournalSegments::write_changes(const store::Store& store, AnnotationLog& annotations,
@@ -98,8 +98,8 @@ void JournalSegments::write_changes(const store::Store& store, AnnotationLog& an
   for (bool has_more = true; has_more;) {
     const AnnotationChanges changes = annotations.changes();
     if (limits_.has_segments()) {
-      retold_.notice(changes.opened);
-      retold_.notice(changes.left);
+      repeated_.notice(changes.opened);
+      repeated_.notice(changes.left);
     }
     file_->append(store, changes, numbers);
     has_more = changes.has_more;
@@ -112,14 +112,14 @@ void JournalSegments::forget_rows() {
 
 void JournalSegments::forget_names(store::Store& store) {
   std::deque<store::DeviceRow> devices;
-  devices.swap(retold_.devices);  // without memory there are none: their names are gone
+  devices.swap(repeated_.devices);  // without memory there are none: their names are gone
   std::vector<std::string> names;
   names.reserve(devices.size());
   for (const store::DeviceRow& row : devices) names.push_back(store.strings[row.name_id]);
   store.strings.forget();
   auto name = names.begin();
   for (store::DeviceRow& row : devices) row.name_id = store.strings.intern(*name++);
-  devices.swap(retold_.devices);
+  devices.swap(repeated_.devices);
 }
 
 void JournalSegments::state(const std::map<std::string, std::string>& texts,
@@ -165,8 +165,8 @@ void JournalSegments::cut_to(std::unique_ptr<Journal> next, store::Store& store,
   // A segment has the texts of its rows, and no others: the next one begins with a part of the session's texts.
   annotations.begin_part();
   write_changes(store, annotations, {});
-  const ToldAnnotations told =
-      annotations.told(retold_, limits_.segment_bytes != 0 ? limits_.segment_bytes : kMostToldBytes);
+  const RepeatedAnnotations repeated =
+      annotations.to_repeat(repeated_, limits_.segment_bytes != 0 ? limits_.segment_bytes : kMostRepeatedBytes);
   std::map<std::string, int64_t> numbers = counters_;
   numbers["segment.closed"] = 1;
   numbers["segment.first_ns"] = file_->first_ns();
@@ -189,7 +189,7 @@ void JournalSegments::cut_to(std::unique_ptr<Journal> next, store::Store& store,
   forget_names(store);
   first_string_ = store.strings.first();
   write_head();
-  file_->retell(store, told, retold_);
+  file_->repeat(store, repeated, repeated_);
   head_bytes_ = file_->num_bytes();
   remove_old_segments();
 }

@@ -11,7 +11,7 @@
 
 #include "capture/annotations.h"
 #include "capture/journal.h"
-#include "capture/retold_rows.h"
+#include "capture/repeated_rows.h"
 #include "cupti/library.h"
 #include "store/store.h"
 
@@ -19,7 +19,7 @@ namespace collector::capture {
 
 // When a segment is closed, and which ones are removed. 0: no limit.
 struct SegmentLimits {
-  uint64_t segment_bytes = 0;  // of a segment, besides what it tells again
+  uint64_t segment_bytes = 0;  // of a segment, besides what it repeats
   int64_t segment_ns = 0;      // from the begin of a segment to its end
   uint64_t total_bytes = 0;    // of all segments
   int64_t total_ns = 0;        // since the end of a segment
@@ -44,7 +44,7 @@ class JournalSegments {
 
   // The rows written so far have been removed from the store.
   void forget_rows();
-  // Removes the texts of the store, which has no rows; those of rows that are told again come back.
+  // Removes the texts of the store, which has no rows; those of repeated rows come back.
   void forget_names(store::Store& store);
 
   // States facts that were not known at the begin.
@@ -76,7 +76,7 @@ class JournalSegments {
     int64_t closed_ns;  // on CLOCK_MONOTONIC
     bool has_rows;
     bool has_work;  // of the GPU
-    bool has_ends;  // of annotations that earlier segments told
+    bool has_ends;  // of annotations in earlier segments
   };
 
   std::string name_of(uint32_t number) const;
@@ -113,7 +113,7 @@ class JournalSegments {
   std::deque<Closed> closed_;
   std::map<std::string, uint64_t> rows_before_;
   int64_t decoded_ns_ = 0;  // the latest start of a decoded row, in any segment
-  RetoldRows retold_;
+  RepeatedRows repeated_;
 };
 
 }  // namespace collector::capture

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "capture/annotations.h"
-#include "capture/retold_rows.h"
+#include "capture/repeated_rows.h"
 
 namespace collector::capture {
 namespace {
@@ -40,18 +40,18 @@ struct Program {
     }
     return found;
   }
-  // What is told again at the begin of a part, and the texts before it.
+  // The rows that are repeated at the begin of a part, and the texts before it.
   std::map<uint32_t, std::string> begin_part(size_t most_bytes = SIZE_MAX) {
     log.begin_part();
     written = changed_texts();
-    const ToldAnnotations told = log.told(noted, most_bytes);
+    const RepeatedAnnotations repeated = log.to_repeat(noted, most_bytes);
     std::map<uint32_t, std::string> found;
-    for (const NumberedText& each : told.paths) found.emplace(each.number, each.text);
-    for (const store::AnnotationRow& row : told.rows) CHECK(found.count(row.name_id) == 1);
+    for (const NumberedText& each : repeated.paths) found.emplace(each.number, each.text);
+    for (const store::AnnotationRow& row : repeated.rows) CHECK(found.count(row.name_id) == 1);
     return found;
   }
 
-  RetoldRows noted;
+  RepeatedRows noted;
   std::map<uint32_t, std::string> written;
 };
 
@@ -94,7 +94,7 @@ TEST_CASE("Changes come in portions, with each annotation once") {
   }
 }
 
-TEST_CASE("An annotation that ends while earlier ones are told has its end told after its begin") {
+TEST_CASE("An annotation that ends while earlier ones are reported has its end reported after its begin") {
   for (const bool forget : {false, true}) {
     Program program;
     program.log.begin(true, forget);
@@ -105,24 +105,24 @@ TEST_CASE("An annotation that ends while earlier ones are told has its end told 
     program.log.close(open.front().id, 70);
     program.log.close(open.back().id, 80);
     const OpenAnnotation later = program.open(90);
-    std::set<uint64_t> told;
-    for (const store::AnnotationRow& row : first.opened) told.insert(row.external_id);
+    std::set<uint64_t> reported;
+    for (const store::AnnotationRow& row : first.opened) reported.insert(row.external_id);
     int64_t last_end_ns = 0;
     while (program.log.has_changes()) {
       const AnnotationChanges changes = program.log.changes();
       for (const auto& [row, end_ns] : changes.closed) {
-        CHECK(row < told.size());
+        CHECK(row < reported.size());
         if (row == kMost + 1) last_end_ns = end_ns;
       }
       for (const store::AnnotationRow& row : changes.opened) {
-        told.insert(row.external_id);
+        reported.insert(row.external_id);
         if (row.external_id == open.back().id) last_end_ns = row.end_ns;
       }
     }
-    CHECK(told.size() == kMost + 3);
-    CHECK(told.count(later.id) == 1);
+    CHECK(reported.size() == kMost + 3);
+    CHECK(reported.count(later.id) == 1);
     CHECK(last_end_ns == 80);
-    if (forget) CHECK(program.log.told({}, 0).rows.size() == kMost + 1);
+    if (forget) CHECK(program.log.to_repeat({}, 0).rows.size() == kMost + 1);
   }
 }
 
@@ -135,7 +135,7 @@ TEST_CASE("A part of a session has the texts of its rows, and those of open anno
   program.log.close(program.open(Place{"over"}).id, 5);
   CHECK(texts_of(program.begin_part()) == Texts{"outer", "outer/inner", "over"});
   CHECK(texts_of(program.written) == Texts{"outer", "outer/inner", "over"});
-  program.noted.forget_annotations(5 + RetoldRows::kLatenessNs + 1);
+  program.noted.forget_annotations(5 + RepeatedRows::kLatenessNs + 1);
 
   // Nothing was added since: the same names have other numbers in this part.
   const OpenAnnotation again = program.open_in(outer, "inner");
@@ -144,32 +144,32 @@ TEST_CASE("A part of a session has the texts of its rows, and those of open anno
   program.log.close(program.open_in(outer, "inner").id, 6);
   CHECK(program.changed_texts() ==
         std::map<uint32_t, std::string>{{again.path_id, "outer/inner"}, {deeper.path_id, "outer/inner/deeper"}});
-  program.noted.forget_annotations(6 + RetoldRows::kLatenessNs + 1);
+  program.noted.forget_annotations(6 + RepeatedRows::kLatenessNs + 1);
 
-  // The texts of open annotations are told again in each part, and those of others no more.
+  // The texts of open annotations are repeated in each part, and those of others no more.
   for (const OpenAnnotation* ended : {&again, &deeper}) program.log.close(ended->id, 7);
   for (int part = 0; part < 3; ++part) {
     program.begin_part();
-    program.noted.forget_annotations(7 + RetoldRows::kLatenessNs + 1);
+    program.noted.forget_annotations(7 + RepeatedRows::kLatenessNs + 1);
   }
   CHECK(program.begin_part() ==
         std::map<uint32_t, std::string>{{outer.path_id, "outer"}, {inner.path_id, "outer/inner"}});
   CHECK(program.written.empty());
 }
 
-TEST_CASE("Of ended annotations the latest are told again, as many as there is room for") {
+TEST_CASE("Of ended annotations the latest are repeated, as many as there is room for") {
   Program program;
   program.log.begin(true, true);
   for (int number = 0; number < 1000; ++number) {
     program.log.close(program.open(Place{"step " + std::to_string(number)}).id, 5);
   }
   const OpenAnnotation open = program.open(Place{"open"});
-  const auto told = program.begin_part(2000);
-  CHECK(told.size() > 50);
-  CHECK(told.size() < 150);
-  CHECK(told.count(open.path_id) == 1);
-  CHECK(texts_of(told).count("step 999") == 1);
-  CHECK(texts_of(told).count("step 0") == 0);
+  const auto repeated = program.begin_part(2000);
+  CHECK(repeated.size() > 50);
+  CHECK(repeated.size() < 150);
+  CHECK(repeated.count(open.path_id) == 1);
+  CHECK(texts_of(repeated).count("step 999") == 1);
+  CHECK(texts_of(repeated).count("step 0") == 0);
   CHECK(program.begin_part().size() == 1001);  // where there is room, they are all known
 }
 
@@ -190,14 +190,14 @@ TEST_CASE("A session whose texts take much memory is to begin a part") {
 }
 
 TEST_CASE("A ring without decoded rows tells a bounded number of ended annotations again") {
-  RetoldRows rows;
+  RepeatedRows rows;
   store::AnnotationRow ended{};
   ended.end_ns = 1;
   for (uint64_t round = 0; round < 20; ++round) {
     rows.notice(std::vector<store::AnnotationRow>(10'000, ended));
     rows.forget_annotations(0);
   }
-  CHECK(rows.ended.size() == RetoldRows::kMostEnded);
+  CHECK(rows.ended.size() == RepeatedRows::kMostEnded);
 }
 
 }  // namespace collector::capture

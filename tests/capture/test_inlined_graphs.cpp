@@ -119,7 +119,7 @@ TEST_CASE("A node that is destroyed takes no place, unless it was moved before")
   }
 }
 
-TEST_CASE("Nothing is told where a callback contradicts the places") {
+TEST_CASE("Nothing is reported where a callback contradicts the places") {
   const auto begin = [](InlinedGraphs& graphs) {
     copy_nodes(graphs, 10, 7, 0, 1);
     copy_nodes(graphs, 11, 8, 0, 2);

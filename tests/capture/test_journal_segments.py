@@ -159,7 +159,7 @@ def test_a_missing_segment_is_a_loss_with_its_number_of_rows(gpu, tmp_path, lost
     found = Recording.load(journal)
     assert found.ledger.rows_missing > 0
     tables = {name: len(getattr(whole, name)) - len(getattr(found, name)) for name in SCHEMA}
-    # The annotations of the gap that are open behind it are told again.
+    # The annotations of the gap that are open behind it are repeated.
     assert sum(tables.values()) <= found.ledger.rows_missing <= sum(tables.values()) + 31
     assert any("segments of the journal that are missing" in line for line in found.ledger.losses())
     assert len(set(found.annotations.external_id.tolist())) == len(found.annotations)

@@ -117,7 +117,7 @@ def test_the_twins_agree_about_the_format():
     assert f"kAnnotationBits = {ANNOTATION_BITS};" in text
     assert f"kMostPackedRows = {packed_rows._MOST_ROWS};" in text
     assert f"kFrame = {journal_frames.FRAME_MARK:#x};" in text
-    assert f"kRetold = {journal_frames.FrameFlags.RETOLD.value}," in text
+    assert f"kRepeated = {journal_frames.FrameFlags.REPEATED.value}," in text
     for number, name in enumerate(journal_frames.BLOCK_KINDS, 1):
         camel = "".join(word.capitalize() for word in name.split("_"))
         assert f"k{camel} = {number}," in text

@@ -155,7 +155,7 @@ def test_nothing_failed_where_tracing_works(machine):
 
 def test_the_driver_is_always_among_the_checks(machine):
     missing = {"available": False, "error": "driver-not-found", "cause": "no driver", "remedy": "Install it"}
-    assert machine(found=missing)["driver"] == ("driver", FAILED, "none that can be used", "Install it")
+    assert machine(found=missing)["driver"] == ("driver", FAILED, "no usable driver", "Install it")
     assert machine(found=NOTHING)["driver"].state == NOTE
     assert machine(found={"available": True, "driver_version": 13010})["driver"][1:3] == (OK, "CUDA 13.1")
 

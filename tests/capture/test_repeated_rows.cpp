@@ -1,10 +1,10 @@
-// The rows that a new segment of a journal tells again.
+// The rows that a new segment of a journal repeats.
 #include <doctest/doctest.h>
 
 #include <cstdint>
 #include <vector>
 
-#include "capture/retold_rows.h"
+#include "capture/repeated_rows.h"
 
 namespace collector::capture {
 namespace {
@@ -43,7 +43,7 @@ store::AnnotationRow annotation(uint64_t id, int64_t end_ns = 0) {
 
 }  // namespace
 
-TEST_CASE("A graph is told again while a graph made from it exists") {
+TEST_CASE("A graph is repeated while a graph made from it exists") {
   LiveGraphs graphs;
   graphs.add(change(GraphChange::kNodeCreated, 1, 11, 0, 77));
   graphs.notice(annotation(77));
@@ -86,7 +86,7 @@ TEST_CASE("A graph that is updated in every step does not grow") {
 }
 
 TEST_CASE("A graph whose row comes after its annotation has ended has the annotation") {
-  RetoldRows rows;
+  RepeatedRows rows;
   store::Store store;
   rows.notice(store);
   rows.notice({annotation(76, 4), annotation(77, 5)});  // it was captured in 77 after the rows of graphs had been moved
@@ -94,13 +94,13 @@ TEST_CASE("A graph whose row comes after its annotation has ended has the annota
   store.append<store::GraphChangeRow>() = change(GraphChange::kNodeCreated, 1, 12, 0, 78);
   rows.notice(store);
   rows.notice({annotation(78)});
-  rows.forget_annotations(RetoldRows::kLatenessNs + 100);
+  rows.forget_annotations(RepeatedRows::kLatenessNs + 100);
   CHECK(rows.ended.empty());
   CHECK(annotations_of(rows.graphs) == std::vector<uint64_t>{77, 78});
 }
 
-TEST_CASE("Annotations that launches to come may be in are told again") {
-  RetoldRows rows;
+TEST_CASE("Annotations that launches to come may be in are repeated") {
+  RepeatedRows rows;
   rows.notice(std::vector<store::AnnotationRow>{annotation(1, 5), annotation(2, 2'000'000'000), annotation(3)});
   rows.forget_annotations(1'500'000'000);
   REQUIRE(rows.ended.size() == 1);

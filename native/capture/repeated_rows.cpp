@@ -1,4 +1,4 @@
-#include "capture/retold_rows.h"
+#include "capture/repeated_rows.h"
 
 #include <utility>
 
@@ -13,7 +13,7 @@ template <typename Row>
 void keep_latest(const store::Chunks<Row>& rows, std::deque<Row>& kept) {
   for (size_t i = 0; i < rows.size(); ++i) {
     kept.push_back(rows[i]);
-    if (kept.size() > RetoldRows::kMostObjects) kept.pop_front();
+    if (kept.size() > RepeatedRows::kMostObjects) kept.pop_front();
   }
 }
 
@@ -77,7 +77,7 @@ void LiveGraphs::notice(const store::AnnotationRow& annotation) {
   captured->second.is_known = true;
 }
 
-void RetoldRows::notice(const std::vector<store::AnnotationRow>& annotations) {
+void RepeatedRows::notice(const std::vector<store::AnnotationRow>& annotations) {
   for (const store::AnnotationRow& row : annotations) {
     graphs.notice(row);
     if (row.end_ns == 0) continue;
@@ -86,11 +86,11 @@ void RetoldRows::notice(const std::vector<store::AnnotationRow>& annotations) {
   }
 }
 
-void RetoldRows::forget_annotations(int64_t decoded_ns) {
+void RepeatedRows::forget_annotations(int64_t decoded_ns) {
   while (!ended.empty() && ended.front().end_ns < decoded_ns - kLatenessNs) ended.pop_front();
 }
 
-void RetoldRows::notice(const store::Store& store) {
+void RepeatedRows::notice(const store::Store& store) {
   const auto& changes = store.rows.of<store::GraphChangeRow>();
   bool has_first = false;
   for (size_t i = 0; i < changes.size(); ++i) has_first = graphs.add(changes[i]) || has_first;

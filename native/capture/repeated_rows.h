@@ -65,9 +65,9 @@ class LiveGraphs {
   std::map<uint64_t, CapturedUnder> annotations_;
 };
 
-class RetoldRows {
+class RepeatedRows {
  public:
-  // The objects of a table that are told again: the latest ones.
+  // The maximum number of objects of a table that are repeated: the latest ones.
   static constexpr size_t kMostObjects = 4096;
 
   // Launches may be decoded this long after later ones.
