@@ -80,15 +80,15 @@ class Activities:
     def of(cls, recording: Recording) -> Activities:
         """The kernels, copies and memsets of a recording, without those that are set apart as invalid, early or late.
 
-        Questions about work itself have these.
+        Questions about the work itself use them.
         """
         return _activities(recording)
 
     @classmethod
     def with_graphs(cls, recording: Recording) -> Activities:
-        """The same, and launches of CUDA graphs that were recorded as a whole.
+        """Like `of`, with the launches of CUDA graphs that were recorded as a whole.
 
-        Questions about the times in which a device was busy have these.
+        Questions about the times in which a device was busy use them.
         """
         return _activities_and_graphs(recording) if len(whole_graph_rows(recording)) else _activities(recording)
 
@@ -205,7 +205,7 @@ class Activities:
 
     @cached_property
     def captured_external_id(self) -> Numbers | None:
-        """The annotation around the capture of each, where they are nodes of CUDA graphs; None if none has one."""
+        """The id of the annotation around each activity's capture in a CUDA graph; None: no activity has one."""
         columns = [
             table.columns.get("captured_external_id", np.zeros(len(table), np.uint64))  # whole graphs are not nodes
             for table in self._tables
@@ -213,7 +213,7 @@ class Activities:
         return self.of_rows(columns) if any(column.any() for column in columns) else None
 
     def annotation_ids(self) -> Numbers:
-        """The ``strings`` index of the path that each was launched and captured under; -1: none."""
+        """For each activity the ``strings`` index of the path of its launch and capture; -1: it has none."""
         return self._recording.annotation_ids(self.correlation_id, self.captured_external_id)
 
     def launch_rows(self) -> Numbers:
@@ -279,7 +279,7 @@ def _launch_rows(recording: Recording) -> list[Numbers]:
 
 @shared
 def work_classes(recording: Recording) -> list[npt.NDArray[np.uint8]]:
-    """The `WorkClass` of each row of `LAUNCHED_TABLES`, of launches of graphs as if each was recorded as a whole."""
+    """The `WorkClass` of each row of `LAUNCHED_TABLES`; every launch of a graph counts as recorded as a whole."""
     name_ids, names = distinct_codes(recording.kernels.name_id)  # a recording may have many texts and few kernels
     is_communication = np.array([communicates(recording.strings[name_id]) for name_id in name_ids.tolist()], bool)
     kernel_class = np.where(is_communication, WorkClass.COMMUNICATION, WorkClass.COMPUTE).astype(np.uint8)
@@ -306,7 +306,7 @@ def repetitions(recording: Recording) -> tuple[str, ...]:
 
 
 def by_device(recording: Recording, window: str) -> Iterator[tuple[int, Activities, Window]]:
-    """Each device with activities or launches of whole graphs, these, and its window of that name.
+    """Each device with activities or launches of whole graphs: its id, its activities, and its window of that name.
 
     The activities of one device can be freed when the next device is taken.
 

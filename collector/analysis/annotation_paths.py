@@ -72,7 +72,7 @@ def launch_paths(
 
     Args:
         recording: the recording of the activities.
-        correlation_ids: of activities or calls.
+        correlation_ids: the correlation ids of activities or calls.
         captured_ids: ``captured_external_id`` of each activity; None: none of them has a capture with an annotation.
     """
     paths, index = annotation_paths(recording)

@@ -75,9 +75,9 @@ class Answer:
     values: Mapping[str, npt.NDArray[Any]]
     """Name of a column -> its values: int64, float64 or text, one for each row."""
     totals: Mapping[str, int | float] = field(default_factory=dict)
-    """Sums over all rows by the name of the column, and other figures of the whole answer by names of their own."""
+    """Sums over all rows by column, and further figures of the whole answer by name."""
     windows: tuple[Window, ...] = ()
-    """The windows of the recordings that were asked."""
+    """The windows of the recordings that the question was put to."""
     losses: tuple[str, ...] = ()
     """Losses of the records from which the answer was computed, by the ledgers. Empty: nothing was lost."""
     evidence: Sequence[Mapping[str, npt.NDArray[np.int64]]] = ()
@@ -150,7 +150,7 @@ class Answer:
         return "\n\n".join([*parts, "\n".join(below)] if below else parts)
 
     def _headings(self) -> dict[str, str]:
-        """Name of a column -> its heading where the values say their unit."""
+        """Name of a column -> its heading in tables whose values contain their unit."""
         names = [column.name for column in self.columns]
         return {name: _HEADINGS.get((self.question, name)) or _plain(name, names) for name in names}
 

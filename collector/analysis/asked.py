@@ -1,4 +1,4 @@
-"""Questions: how a question is put to one step or to several, and how the parts become one answer."""
+"""Questions, and the answers that are joined from their parts if a question is put to several steps."""
 
 from __future__ import annotations
 
@@ -80,9 +80,9 @@ class Question:
     summed: tuple[str, ...] = ()
     """Columns whose totals the answer has."""
     tables: tuple[str, ...] = ACTIVITY_TABLES
-    """The tables of whose rows the answer is made."""
+    """The tables from whose rows the answer is computed."""
     otherwise: str = ""
-    """Why the answer can have no row although these tables have some: one sentence."""
+    """One sentence with the reason why the answer can be empty although these tables have rows."""
     counts_graphs: bool = False
     """Whether a launch of a CUDA graph that was recorded as a whole counts as an activity."""
 
@@ -188,7 +188,7 @@ def recording_in(given: Recording | TracedStep) -> Recording:
     """The recording of a step.
 
     Raises:
-        TypeError: it is neither a step nor a recording, such as the name of a file.
+        TypeError: the value is neither a step nor a recording, but for example the name of a file.
     """
     _check(given)
     return given if isinstance(given, Recording) else given.recording
@@ -203,7 +203,7 @@ def _check(given: object) -> None:
 
 
 def steps_in(given: Asked) -> Sequence[Recording | TracedStep]:
-    """One step, or several ones, as a sequence; for errors see `recording_in`."""
+    """One or several steps as a sequence; for errors see `recording_in`."""
     steps = given if isinstance(given, Sequence) and not isinstance(given, (str, bytes)) else [given]
     for each in steps:
         _check(each)

@@ -346,7 +346,7 @@ def _summed(figures: _Figures) -> dict[tuple[Any, ...], tuple[int, int]]:
 
 
 def _apportioned(times: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The mean of each row in whole ns. The means add up to the mean of all sums, rounded down."""
+    """The mean of each row in whole ns, apportioned so that the means add up to the mean of all sums, rounded down."""
     sums, steps = times.sum(axis=1), times.shape[1]
     means: npt.NDArray[np.int64] = sums // steps
     missing = int(sums.sum() // steps - means.sum())

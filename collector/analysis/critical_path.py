@@ -203,7 +203,7 @@ def _path(edges: PathEdges, own: Numbers | None, first_ns: int, kernel_gap_ns: i
     """The path of the activities of one process: kinds, starts, ends, and places among all activities and waits.
 
     Args:
-        edges: those of the recording.
+        edges: the dependencies of the recording.
         own: the places of the activities, ascending; None: all.
         first_ns: the begin of the path.
         kernel_gap_ns: see `critical_path`.

@@ -52,7 +52,7 @@ class DeviceTimes(NamedTuple):
         return ratio(int((self.by_number * np.arange(len(self.by_number))).sum()), self.window.length_ns)
 
     def exposed(self, work_class: WorkClass) -> int:
-        """Time in which a class ran, and none of those that come before it in `EXPOSURE`."""
+        """Time in which a class ran, and no class that comes before it in `EXPOSURE`."""
         return self.ran(work_class, without=EXPOSURE[: EXPOSURE.index(work_class)])
 
     def ran(self, *classes: WorkClass, without: Sequence[WorkClass] = ()) -> int:

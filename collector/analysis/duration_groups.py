@@ -31,7 +31,7 @@ class Keys(NamedTuple):
 
     @classmethod
     def of_values(cls, made: Sequence[Any], index: Numbers) -> Keys:
-        """The keys of rows that have the index of their value; several of these values may be the same."""
+        """The keys of rows, given values and the index of each row's value; values may be repeated."""
         values = sorted(set(made))
         places = {value: place for place, value in enumerate(values)}
         codes = np.array([places[value] for value in made], np.int64)
@@ -92,7 +92,7 @@ def duration_groups(keys: Sequence[Keys], durations: npt.NDArray[Any]) -> list[D
 
 
 def _combined(keys: Sequence[Keys], length: int) -> tuple[Numbers, int]:
-    """A number for the combination of keys of each row, and how many numbers there may be; some may be no row's."""
+    """A number for each row's combination of keys, and the number of possible combinations."""
     codes, count = np.zeros(length, np.int64), 1
     for column in keys:
         if len(column.values) < 2:
@@ -106,7 +106,7 @@ def _combined(keys: Sequence[Keys], length: int) -> tuple[Numbers, int]:
 
 
 _FEW = 1 << 16
-"""Numbers of combinations that are not counted from 0 on, as long as they are no more than the rows."""
+"""Up to this many possible combinations, and up to the number of rows, the numbers may have gaps."""
 
 
 def lower_median(values: npt.NDArray[Any]) -> int:

@@ -31,8 +31,8 @@ def why_empty(recordings: Sequence[Recording], tables: Sequence[str], otherwise:
     """One sentence that says why there is no row.
 
     Args:
-        recordings: that were asked.
-        tables: of whose rows the answer is made.
+        recordings: the recordings that the question was put to.
+        tables: the tables from whose rows the answer is computed.
         otherwise: the reason if there are such rows.
     """
     if not recordings:

@@ -1,4 +1,4 @@
-"""The waits of the host for devices, and the threads whose waits they are."""
+"""The waits of the host for devices, by thread."""
 
 from __future__ import annotations
 

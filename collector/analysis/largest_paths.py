@@ -17,9 +17,9 @@ def largest_paths(answer: Answer, column: str, most: int) -> npt.NDArray[np.int6
     """The places of the rows with the largest figures, the largest first; equal ones are in the order of their paths.
 
     Args:
-        answer: with a column ``path``.
-        column: of the figures.
-        most: the number of rows.
+        answer: an answer with a column ``path``.
+        column: the column of the figures.
+        most: the maximum number of rows.
     """
     paths, figures = answer["path"].tolist(), answer[column].tolist()
     places = nsmallest(most, range(len(paths)), key=lambda place: (-figures[place], paths[place]))

@@ -192,7 +192,7 @@ class _Held(NamedTuple):
 
     @classmethod
     def of(cls, place: tuple[int, str, str], lifetimes: Lifetimes, recording: Recording) -> _Held:
-        """Find the time of the largest total. Memory released at a time does not count at that time."""
+        """Find the time of the largest total. Memory that is released at a time no longer counts at that time."""
         times, held = lifetimes.changes(recording)
         if not len(held):
             return cls(place, lifetimes, 0, recording.clock.cupti_start_ns, np.zeros(0, bool))

@@ -1,4 +1,4 @@
-"""Likely causes of a step without GPU work; of a file of another program, what it has instead."""
+"""Likely causes of a step without GPU work; for a file of another program, its actual content."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def no_launches(recording: Recording) -> str:
 
     Where records are known to be lost or removed, they may be those of launches, and the ledger has the cause.
 
-    Of the file of another program nothing is known but its content, which the line states.
+    For the file of another program the line states its content, because nothing else is known.
     """
     has_work = any(len(getattr(recording, name)) for name in LAUNCHED_TABLES)
     ledger = recording.ledger

@@ -59,7 +59,7 @@ class HostWaits(NamedTuple):
 
 
 class PathEdges:
-    """A recording's activities in order of time, with all that each of them can have waited for."""
+    """A recording's activities in order of time, with everything that each of them may have waited for."""
 
     def __init__(self, recording: Recording) -> None:
         """Determine the launches of all activities, and all waits."""
@@ -80,7 +80,7 @@ class PathEdges:
 
     @cached_property
     def graphs(self) -> Numbers:
-        """Correlation id of the graph launch of which each activity is a node; -1: it is none, or of an unknown one."""
+        """Correlation id of each activity's graph launch; -1: it is not a node of a graph, or its launch is unknown."""
         is_graph_call = _of_calls(self._recording, lambda name: name.endswith("GraphLaunch"))
         is_node = self.work.column("graph_id") != 0
         is_node |= (self.launches >= 0) & np.append(is_graph_call, False)[self.launches]

@@ -1,7 +1,7 @@
 """The processes of a recording: a file of a job may hold several, and no process waits for the work of another.
 
 Ids are unique among the processes of a recording (`collector.recording.joined_captures`), so that launches are found by
-them alone. What is asked of all calls or of all streams is asked of each process.
+them alone. Questions about all calls or all streams are answered for each process.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _OF_PROCESSES = (1, 2)
 """``CUpti_ActivityObjectKind`` of a process and of a thread."""
 UNKNOWN = -1
-"""The number of the process of work whose process is not known."""
+"""The process number of work whose process is unknown."""
 
 
 @shared

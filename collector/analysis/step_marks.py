@@ -35,11 +35,11 @@ MARK = r"(profiler_?|train(ing)?_?)?(step|iteration|iter|batch)[ _#:=-]*[0-9]*"
 
 
 def mark_pattern(mark: str) -> re.Pattern[str]:
-    """The compiled pattern of marks.
+    """Compile the pattern of marks.
 
     Raises:
-        ValueError: it is not a regular expression.
-        TypeError: it is not text.
+        ValueError: the mark is not a regular expression.
+        TypeError: the mark is not text.
     """
     return regular_expression("mark", mark, re.IGNORECASE)
 

@@ -138,7 +138,7 @@ class _Step(NamedTuple):
     gpu_ns: Callable[[], Mapping[str, int]]
     """Op -> sum of the durations of its activities; it is needed where another step is an outlier."""
     work: Activities
-    """Launched in it."""
+    """The activities that were launched in the step."""
     is_first: bool
 
 
@@ -195,7 +195,7 @@ def _verdict(*, is_known: bool, is_apart: bool, is_outlier: bool) -> str:
 
 
 def _steps_of(recording: Recording, number: int, mark: re.Pattern[str], *, is_first: bool) -> list[_Step]:
-    """The steps in the recording of this number, which is the first one of its run and rank or not."""
+    """The steps in the recording of this number; ``is_first``: it is the first one of its run and rank."""
     work = Activities.with_graphs(recording)
     paths, index = annotation_paths(recording)
     marks = step_rows(recording, paths, index, mark)

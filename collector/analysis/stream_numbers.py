@@ -102,7 +102,7 @@ def _numbers_of_rows(recording: Recording) -> tuple[list[Stream], list[Numbers]]
 
 
 def _places(table: Table) -> list[npt.NDArray[Any]]:
-    """The columns that tell streams apart."""
+    """The columns that identify a stream."""
     return [table.device_id, table.context_id, table.stream_id]
 
 

@@ -73,7 +73,7 @@ def _part(recording: Recording) -> Part:
 
 
 def note_on_part(recording: Recording) -> str:
-    """Why the cost of tracing has no row for the decode thread, if the recording is a part."""
+    """The reason why the cost of tracing lacks the row of the decode thread, if the recording is a part."""
     return OF_THE_WHOLE if recording.ledger.decode_cpu_ns else UNKNOWN
 
 

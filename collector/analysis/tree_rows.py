@@ -1,4 +1,4 @@
-"""The rows of a tree that are shown where not all of them can be: those with the largest totals, and their parents.
+"""Selection of the rows of a tree to be shown: those with the largest totals, and their parents.
 
 The rows of a tree are in its order: each row is followed by those inside it, whose depths are larger.
 """

@@ -1,4 +1,4 @@
-"""Launches of CUDA graphs that were recorded as a whole: of their kernels, copies and memsets nothing is known."""
+"""Launches of CUDA graphs that were recorded as a whole, so that their kernels, copies and memsets are unknown."""
 
 from __future__ import annotations
 

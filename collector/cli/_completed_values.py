@@ -1,4 +1,4 @@
-"""Values of arguments that a shell offers, where the parser takes further ones beside them."""
+"""Values of arguments that a shell offers for completion, where the parser accepts others as well."""
 
 from __future__ import annotations
 
@@ -30,6 +30,6 @@ def complete_values(action: argparse.Action, completed: CompletedValues) -> None
 
 
 def completed_values(action: argparse.Action) -> CompletedValues | None:
-    """The values that were stated for an argument; None: none were."""
+    """The values that were stated for an argument; None: there are none."""
     found: CompletedValues | None = getattr(action, _ATTRIBUTE, None)
     return found

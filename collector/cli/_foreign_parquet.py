@@ -1,4 +1,4 @@
-"""Parquet files in the folders of datasets that no writer of ours made: they are named, and left alone."""
+"""Parquet files of other programs in the folders of datasets: they are named, and not read."""
 
 from __future__ import annotations
 

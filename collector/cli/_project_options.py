@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _FILE = "pyproject.toml"
 _TABLE = "tool.collector"
 _STATES_OPTIONS = re.compile(rb"tool[\s.\"'\]=({]*collector")
-"""What a file contains that has our table, in each notation of TOML."""
+"""Matches the content of every file with the table ``[tool.collector]``, in each notation of TOML."""
 
 
 class AppliedOptions(NamedTuple):
@@ -43,7 +43,7 @@ class ProjectOptions(NamedTuple):
 
 
 def project_options(commands: Sequence[str]) -> ProjectOptions | None:
-    """What the project of the working directory states; None if there is no such project or it states nothing.
+    """The options that the project of the working directory states; None: there is none, or it states no options.
 
     Raises:
         CollectorError: the file cannot be read, it states options of ours and is not TOML, or a table of it is named
@@ -110,7 +110,7 @@ def apply(
     """Make the values that the project states the defaults of the command's parser, and return which ones.
 
     Args:
-        project: what the project states.
+        project: the options of the project.
         command: the name of the subcommand.
         parser: its parser.
         given: the variables that the command line sets. They keep their values, and options that exclude them are
@@ -156,7 +156,7 @@ def is_of_project(arguments: argparse.Namespace, name: str) -> bool:
 
 
 def leave_out(arguments: argparse.Namespace, *names: str) -> None:
-    """Take the options among these that the project states for stated by nothing."""
+    """Reset those of these options that the project states to their defaults."""
     applied = arguments.of_project
     for name in names:
         if is_of_project(arguments, name):
@@ -170,9 +170,9 @@ def settle(arguments: argparse.Namespace, some: Sequence[str], others: Sequence[
     """Of options that exclude each other, leave those of the project out if the command line gives one of the others.
 
     Args:
-        arguments: of the command.
+        arguments: the arguments of the command.
         some: the names of variables.
-        others: those of the options that exclude these.
+        others: the names of the variables of the options that exclude these.
 
     Raises:
         CollectorError: the project states some of both, and the command line gives none.
@@ -205,7 +205,7 @@ def _excluded_by(action: argparse.Action, parser: argparse.ArgumentParser) -> se
 
 
 def _options_of(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.Action]]:
-    """The options by their long names; those that print something and end are none."""
+    """The options by their long names, without those that print something and exit."""
     for action in parser._actions:
         if action.default is argparse.SUPPRESS:
             continue
@@ -237,7 +237,7 @@ def _converted(action: argparse.Action, value: Any, place: str) -> Any:
     except argparse.ArgumentTypeError as error:
         raise CollectorError(f"{place} is {value!r}: {error}", "Correct it") from None
     except (ValueError, TypeError):
-        raise CollectorError(f"{place} is {value!r}, which is no value of it", "Correct it") from None
+        raise CollectorError(f"{place} is {value!r}, which is not a valid value", "Correct it") from None
     if action.choices is not None and converted not in action.choices:
         raise CollectorError(
             f"{place} is {value!r}{suggestion(str(value), [str(each) for each in action.choices])}",

@@ -1,4 +1,4 @@
-"""What a command that ends a recording prints about it on standard error."""
+"""The report on standard error of a command that ends a recording."""
 
 from __future__ import annotations
 

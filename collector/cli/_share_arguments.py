@@ -6,7 +6,7 @@ import argparse
 
 
 def share(text: str) -> float:
-    """0.03 for ``3%`` and for ``0.03``."""
+    """Parse a share: ``3%`` and ``0.03`` are both 0.03."""
     try:
         value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     except ValueError:

@@ -37,7 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """See `collector.cli`."""
     parser.add_argument("process", type=_process, metavar="PID", help="the number of the process")
     parser.add_argument("action", choices=("status", "start", "stop", "dump", "record"), help="what is to be done")
-    parser.add_argument("duration", nargs="?", type=_duration, metavar="TIME", help="of `record`: 5s, 500ms, 2min")
+    parser.add_argument(
+        "duration", nargs="?", type=_duration, metavar="TIME", help="the duration of `record`: 5s, 500ms, 2min"
+    )
     parser.add_argument(
         "-o",
         "--output",
@@ -163,7 +165,7 @@ def _stop(process: AttachedProcess, state: ProcessState, output: Path | None, *,
 
 
 def _record(process: AttachedProcess, seconds: float, output: Path | None, *, quiet: bool) -> None:
-    """A recording of its own, or a part of the one that is open.
+    """Make a recording, or take a part of the one that is open.
 
     A signal that ends programs ends the wait, and so does the end of the process.
     """

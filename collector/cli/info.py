@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def checks_of(source: str, found: dict[str, Any]) -> list[Check]:
-    """All checks, with the versions that a report of a defect needs; ``found`` is what the source's ``probe`` says."""
+    """All checks, with the versions that a bug report needs; ``found`` is the result of the source's ``probe``."""
     from collector.tracing.nvtx import missed_copies, state
     from collector.version import version
 

@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="steps that the others are compared with; two files alone are compared as well, the second with the first",
     )
-    parser.add_argument("--title", default="", help="of the page (the names of the files)")
+    parser.add_argument("--title", default="", help="title of the page (the names of the files)")
     parser.add_argument(
         "--max-size",
         type=_size,

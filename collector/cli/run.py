@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from collector.launching.run_environment import RunOptions
 
 _MOST_SUMMARIES = 4
-"""The summaries of more processes or ranges than these are not printed."""
+"""The maximum number of processes or ranges whose summaries are printed."""
 
 _MOST_FILES = 8
-"""Of more files than these only the first and the last are named."""
+"""The maximum number of files that are all named; of more files only the first and the last are."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -102,7 +102,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--budget",
         metavar="SHARE",
-        help="what recording may cost in each process, such as 1%% of a core's time; kinds are left out if it costs "
+        help="maximum cost of recording in each process, such as 1%% of a core's time; kinds are left out if it costs "
         "more",
     )
     parser.add_argument(

@@ -134,7 +134,7 @@ def _part(step: Step, begin_ns: int | None, end_ns: int | None) -> Step:
 
 
 def _asked_of_both(arguments: argparse.Namespace) -> list[tuple[str, str]]:
-    """What command line and project ask; where both do not go together, what the command line asks."""
+    """The questions of command line and project or, if both cannot be combined, those of the command line."""
     try:
         return _asked(arguments)
     except CollectorError as error:

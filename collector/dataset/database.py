@@ -118,7 +118,7 @@ class Database:
         """The database of a dataset; a table is read from its files when a query needs it.
 
         Args:
-            dataset: to be asked about.
+            dataset: the dataset to query.
             draw_events: draw the ``trace_events`` of steps that were stored without.
             query: the only query that will be asked, if known; see `of`.
         """

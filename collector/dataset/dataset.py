@@ -46,7 +46,7 @@ class Dataset(Sequence[Step]):
     >>> dataset.sql("select name, sum(duration_ns) from kernels group by name")  # doctest: +SKIP
 
     Args:
-        folder: of the dataset.
+        folder: the folder of the dataset.
         run: only the steps of this run.
         rank: only the steps of this rank.
 
@@ -89,7 +89,7 @@ class Dataset(Sequence[Step]):
     @overload
     def __getitem__(self, index: slice) -> list[Step]: ...
     def __getitem__(self, index: int | slice) -> Step | list[Step]:
-        """The step at a place; its rows are read when they are asked for."""
+        """The step at an index; its rows are read on request."""
         if isinstance(index, slice):
             return [self._step(key) for key in self.keys[index]]
         return self._step(self.keys[index])
@@ -106,11 +106,11 @@ class Dataset(Sequence[Step]):
         """Rows of a table, with the columns ``run`` and ``rank`` first.
 
         Args:
-            name: of the table.
-            columns: to read; all by default.
-            run: of which run.
-            rank: of which rank.
-            step: of which step; row groups without rows of it are not read.
+            name: the name of the table.
+            columns: the columns to read; all by default.
+            run: only rows of this run.
+            rank: only rows of this rank.
+            step: only rows of this step; row groups without rows of it are not read.
 
         Raises:
             KeyError: there is no such table.
@@ -165,7 +165,7 @@ class Dataset(Sequence[Step]):
 
 
 class _StepInDataset(ColumnsSource):
-    """A step that is read when its rows are asked for."""
+    """A step whose rows are read on request."""
 
     def __init__(self, dataset: Dataset, key: StepKey) -> None:
         self._dataset = dataset

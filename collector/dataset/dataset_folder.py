@@ -82,7 +82,7 @@ def check_run(run: str) -> str:
     """Return the name of a run, which becomes the name of a folder.
 
     Raises:
-        OutputError: it cannot be one.
+        OutputError: the name cannot be that of a run.
     """
     if len(run) > 128 or not _RUN.fullmatch(run):
         raise OutputError(
@@ -221,8 +221,8 @@ def temporary_path(path: Path, token: str = "") -> Path:
     """A name beside a file's own, until the file is complete; the folder is made.
 
     Args:
-        path: of the file.
-        token: of the writer, by default one that no other file has.
+        path: the path of the file.
+        token: a text that identifies the writer; by default a unique one.
 
     Raises:
         OutputError: the folder cannot be made.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 VERSION = 1
-"""Of the schema. A dataset of another version is refused."""
+"""The version of the schema. A dataset of another version is refused."""
 
 INT64, INT32, TEXT, BOOLEAN, DOUBLE = "int64", "int32", "string", "bool", "double"
 

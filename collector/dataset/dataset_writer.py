@@ -49,9 +49,9 @@ ROWS_OF_GROUP = 100_000
 BYTES_OF_PART = 256 << 20
 """When the largest file of a part has this many bytes, the part is finished and the next one begins."""
 _LAST_NUMBER = (1 << 63) - 2
-"""The largest number of a step, after which there is one more."""
+"""The largest number of a step; the number after it still fits into 64 bits."""
 _PATIENCE_S = 1.0
-"""So long a writer waits for another one to finish with numbers that it needs."""
+"""The maximum time for which a writer waits for another one to finish with numbers that it needs."""
 _PAUSE_S = 0.005
 _STARTED_NS = time.time_ns()
 
@@ -82,10 +82,10 @@ class DatasetWriter:
     ranks can write at the same time, and several processes the steps of one rank.
 
     Args:
-        folder: of the dataset, made where it does not exist; `collector.formats.output_paths.filled_path` lists the
-            placeholders.
+        folder: the folder of the dataset, which is made if missing;
+            `collector.formats.output_paths.filled_path` lists the placeholders.
         run: the name of the run, `run_of_this_process` by default.
-        rank: of the process that was traced.
+        rank: the rank of the traced process.
         label: a text about the run, by default that of its first step; the first writer's is kept.
         known: columns of the tables ``runs`` and ``ranks`` with the values that another file or dataset states.
 
@@ -151,9 +151,9 @@ class DatasetWriter:
         """Add a step; return its number, for which a later one is taken if another writer's step gets it first.
 
         Args:
-            recording: of the step.
-            step: its number, larger than that of the rank's last step, which it keeps; by default the next one.
-            name: of the step.
+            recording: the recording of the step.
+            step: the step's number, larger than that of the rank's last step; by default the next one.
+            name: the name of the step.
             copied: rows of further tables of the dataset, such as those of ``trace_events`` that
                 `collector.dataset.trace_events` makes, or of tables of facts for which another dataset has better
                 values.
@@ -255,7 +255,7 @@ class DatasetWriter:
         """Give the files of a part their names; with later numbers, where other writers' steps have those of the part.
 
         Args:
-            files: of the tables; those that are made again with later numbers take the place of the first ones.
+            files: the files of the tables; files that are made again with later numbers replace the first ones.
             steps: from the first number of the part to the last one.
         """
         waits_until = time.monotonic() + _PATIENCE_S
@@ -369,7 +369,7 @@ _PRUNED_BY = ("step", "id", "start_ns", "duration_ns", "device_id", "stream_id",
 """Columns whose smallest and largest values are stored for each row group, so that queries can skip groups; for all
 columns this would take a quarter of the time of writing."""
 _VALUES_AT_ONCE = 1 << 16
-"""Of a column; Parquet's own default of 1,024 takes twice as long for texts."""
+"""The number of values of a column per write; Parquet's default of 1,024 takes twice as long for texts."""
 
 
 def _opened(path: Path, name: str) -> Any:

@@ -63,15 +63,15 @@ def export_steps(
 
     Args:
         paths: files of steps, and folders of datasets.
-        folder: of the dataset.
+        folder: the folder of the dataset.
         run: the name of the run of all files; by default the time at which the step of the first began.
         label: a text about the run.
         draw_events: fill ``trace_events`` with the events of a Chrome trace of each step; steps that were read from
             such a trace have the events of their file in any case.
-        on_step: called with each step when it was read.
+        on_step: called with each step after it was read.
 
     Raises:
-        CollectorError: a file cannot be read, or the dataset not be written.
+        CollectorError: a file cannot be read, or the dataset cannot be written.
     """
     writers: dict[tuple[str, int], DatasetWriter] = {}
     written = 0
@@ -151,9 +151,9 @@ def export_ndjson(dataset: Dataset, folder: Path, inputs: Sequence[Path] = ()) -
     """Write each table as lines of JSON, ``<table>.ndjson``, with ``<table>.schema.json`` as ``bq load`` takes it.
 
     Args:
-        dataset: to write.
-        folder: for the files; it is made.
-        inputs: files that the dataset was made of and that are not replaced.
+        dataset: the dataset to write.
+        folder: the folder of the files; it is made.
+        inputs: the files from which the dataset was made, which are not replaced.
 
     Raises:
         OutputError: a file cannot be written, or is an input.
@@ -179,8 +179,8 @@ def ingest(dataset: Dataset, connection: Any) -> None:
     """Write all tables through a connection of ADBC, which warehouses have drivers for.
 
     Args:
-        dataset: to write.
-        connection: as ``adbc_driver_sqlite.dbapi.connect`` and those of other drivers return; it is committed.
+        dataset: the dataset to write.
+        connection: a DB-API connection such as that of ``adbc_driver_sqlite.dbapi.connect``; it is committed.
     """
     with connection.cursor() as cursor:
         for name, rows in _all_tables(dataset):

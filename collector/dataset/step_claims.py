@@ -1,4 +1,4 @@
-"""The numbers of one rank's steps, of which each belongs to one of the writers that add steps at the same time.
+"""The numbers of one rank's steps, which several writers at the same time divide among each other.
 
 A writer claims the numbers of a part before the part's files get their names: ``.part-<first step>.claim``, beside the
 part's file of ``steps``, holds the number after the last. A new name is exclusive on network file systems, too, where
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _ABANDONED_AFTER_S = 86_400
-"""A claim or an unfinished file to which nobody has written for so long is a killed writer's, unless it is locked."""
+"""The time in s after which an unlocked claim or unfinished file counts as left by a killed writer."""
 _CLAIM, _UNFINISHED = ".claim", ".part"
 _CLAIM_NAME = re.compile(r"\.part-(\d{1,19})\.claim")
 
@@ -33,7 +33,7 @@ class StepClaims:
     """The numbers of the steps of one rank of a run that are in a dataset, and those that writers have claimed."""
 
     def __init__(self, folder: Path, run: str, rank: int) -> None:
-        """Nothing is claimed yet."""
+        """Take the folder, the run and the rank; nothing is claimed yet."""
         self._places = {name: path_of(folder, table, Part(run, rank, 0)).parent for name, table in tables().items()}
         self._of_steps = self._places[STEPS.name]
         self._stops: dict[int, int] = {}
@@ -62,13 +62,13 @@ class StepClaims:
             yield is_held and not self._are_claimed(steps) and not self.are_written(steps)
 
     def delete_files(self, first_step: int) -> None:
-        """Delete what a killed writer left of a part; only the holder of its claim may do so."""
+        """Delete the files that a killed writer left of a part; only the holder of its claim may do so."""
         for name, place in self._places.items():
             if name not in (RUNS.name, RANKS.name, STEPS.name):
                 (place / f"part-{first_step}.parquet").unlink(missing_ok=True)
 
     def delete_abandoned(self) -> None:
-        """Delete what killed writers of this rank left."""
+        """Delete the files that killed writers of this rank left."""
         found: set[int] = set()
         for name, place in self._places.items():
             files = _names_in(place)

@@ -48,7 +48,7 @@ def step_tables(recording: Recording, step: int, base_ns: int) -> dict[str, pa.T
     there, because one that began before the step may hold launches.
 
     Args:
-        recording: of one step.
+        recording: the recording of one step.
         step: the step's number.
         base_ns: Unix time from which times are counted.
     """

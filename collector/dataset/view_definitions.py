@@ -1,4 +1,4 @@
-"""The views of a dataset, each defined once as an expression of Ibis, from which the text of every dialect follows.
+"""The views of a dataset, each defined once as an Ibis expression, from which the SQL of every dialect is compiled.
 
 A definition keeps to what all engines agree on: no FILTER, QUALIFY, GROUP BY ALL, lists or structs, quantiles, division
 of integers or unsigned sums; joins rename the keys of their right side; windows order totally, where the order of equal
@@ -158,7 +158,7 @@ def _edges() -> Any:
 def _spans() -> Any:
     """The spans between such moments, with the number of activities of each class that run in them.
 
-    Of edges at one moment only the last has a length, and the others have none: in which order these come matters not.
+    Of several edges at one moment only the last one has a length, so their order does not matter.
     They are kept, because activities without a duration may be all that a device has.
     """
     ibis = optional_package("ibis")
@@ -325,7 +325,7 @@ def _devices() -> Any:
 
 
 def _with_window(found: Any) -> Any:
-    """With the length of the step, and the time of it that was not busy."""
+    """Rows with the length of the step, and the time of it that was not busy."""
     steps = base_table("steps").select("run", "rank", "step", window_ns=lambda rows: rows.end_ns - rows.start_ns)
     steps = steps.rename({f"of_{name}": name for name in _PLACE})
     joined = found.inner_join(steps, [found[name] == steps[f"of_{name}"] for name in _PLACE])
@@ -528,7 +528,7 @@ def _arrivals() -> Any:
 
 
 def _stated_collectives() -> Any:
-    """What steps state of the kernel with these keys, the last of several; see `shared_collective_name`."""
+    """The stated details of the collective of each kernel, the last of several; see `shared_collective_name`."""
     ibis = optional_package("ibis")
     rows = base_table("collectives")
     rows = rows.mutate(of_correlation_id=rows.correlation_id.coalesce(ibis.literal(0, "int64")))
@@ -551,7 +551,7 @@ def _stated_collectives() -> Any:
 _OF_KERNEL = [*_PLACE, "device_id", "context_id", "stream_id", "start_ns", "of_correlation_id"]
 """The columns that a stated collective and its kernel have in common."""
 _STATED = ("collective", "group_name", "sequence", "type_name", "num_in_elements")
-"""What a step states of a collective and is equal on all its ranks; NULL where it states nothing."""
+"""Details of a collective that are equal on all its ranks; NULL: the step does not state them."""
 _COLLECTIVE_KEY = ["run", "step", "name", "demangled_name", "grid", "block", *_STATED]
 _COLLECTIVE = [*_COLLECTIVE_KEY, "ordinal"]
 
@@ -699,7 +699,7 @@ def _with_chance(pairs: Any, keys: list[str]) -> Any:
     width_ns = ibis.greatest(pairs.width_ns, ibis.literal(RESOLUTION_NS, "int64")).cast("float64")
     expected = width_ns * 2.0 * pairs.differences.cast("float64") / range_ns.cast("float64")
     of_rank = pairs.of_rank.cast("float64")
-    # At most so many numbers are tried: each below 16, and above each is a sixteenth less than the one before.
+    # The maximum number of sizes tried: all below 16, and above that each is a sixteenth less than the one before.
     tried = ibis.least(of_rank, 16.0 + 16.0 * ibis.greatest(of_rank / 16.0, ibis.literal(1.0, "float64")).ln())
     least = (pairs.differences.cast("float64") * tried / CHANCE).ln()
     likelihood = count * (count / expected).ln() - (count - expected)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _API = re.compile(r"cu(?:[A-Z]|da[A-Z])")
 _ORDINAL = re.compile(r"gpu:(\d{1,9})$", re.IGNORECASE)
 _CAUSED = (*LAUNCHED_TABLES, "synchronizations", "memory_operations")
-"""The tables of what calls cause, by correlation id."""
+"""The tables of work and waits that calls cause, linked by correlation id."""
 _LARGEST_U32 = (1 << 32) - 1
 _LARGEST_TIME = np.int64((1 << 63) - 1)
 _NOT_STATED = {
@@ -47,11 +47,11 @@ _NOT_STATED = {
     ("devices", "gpu_instance_id"): NO_OBJECT,
     ("devices", "compute_instance_id"): NO_OBJECT,
 }
-"""Table and column -> the value of rows of which a file does not state it, where that is not 0."""
+"""Table and column -> the value that stands for "not stated", where that is not 0."""
 
 
 def not_stated(table: str, column: str) -> int:
-    """The value of a column in rows of which a file does not state it."""
+    """The value of a column in rows for which a file does not state it."""
     return _NOT_STATED.get((table, column), 0)
 
 
@@ -68,7 +68,7 @@ def device_ids(units: Iterable[str]) -> dict[str, int]:
 
 
 class CaptureBuilder:
-    """The columns of one step as stated in a file; missing values are 0, or those that stand for one not known.
+    """The columns of one step as stated in a file; missing values are those of `not_stated`.
 
     Times are wall time, or relative to the origin of the file's times.
     """
@@ -80,7 +80,7 @@ class CaptureBuilder:
         self._ops: list[tuple[Numbers, Sequence[str], Numbers]] = []
         self._links: list[tuple[Numbers, Numbers]] = []
         self._captured: dict[str, int] = {}
-        """Op at the capture of nodes of CUDA graphs -> its number in ``captured_external_id``, until it has an id."""
+        """Op at the capture of CUDA graph nodes -> its preliminary number in ``captured_external_id``."""
         self.without_columns = 0
         """The number of nodes or events in the file for which no table has columns."""
 
@@ -151,13 +151,13 @@ class CaptureBuilder:
 
         Args:
             counters: the counts of the source.
-            environment: of the recording.
+            environment: the environment of the recording.
             window: the window of the step that a file states; None: from the first start to the last end.
         """
         return in_window(Recording.from_capture(self.capture(counters, environment)), window)
 
     def capture(self, counters: Mapping[str, int], environment: Mapping[str, Any]) -> Capture:
-        """All rows as a capture. The rows that were added are not kept."""
+        """All rows as a capture. The builder is empty afterwards."""
         tables = {name: self._joined(name) for name in SCHEMA}
         first_ns, last_ns = _bounds(tables)
         # A recording's times are positive; its clock relates them to wall time.
@@ -239,10 +239,10 @@ class CaptureBuilder:
 
 
 def with_stated_ledger(recording: Recording, figures: Mapping[str, int], *, is_whole: bool = True) -> Recording:
-    """The recording with the figures of the ledger that its file states, which are among its counters.
+    """The recording with the ledger that its file states, whose figures are among its counters.
 
-    The rows of each table are counted, as the file may have a part of them, and as some may have impossible times. Of a
-    ledger that is not ``is_whole`` so are the other figures.
+    The rows of each table are counted anew, because the file may have only a part of them, and some may have impossible
+    times. If the stated ledger is not ``is_whole``, its missing figures are counted as well.
     """
     if not figures:
         return recording
@@ -253,12 +253,12 @@ def with_stated_ledger(recording: Recording, figures: Mapping[str, int], *, is_w
 
 
 def rows_without_columns(figures: Mapping[str, int], recording: Recording, tables: Iterable[str]) -> dict[str, int]:
-    """The loss of the rows that a file's figures count, and that a recording made of the file does not have.
+    """The number of rows that a file's ledger counts, and that the recording made of the file lacks.
 
     Args:
-        figures: those of the ledger that the file states.
-        recording: made of the file.
-        tables: that may lack rows.
+        figures: the figures of the ledger that the file states.
+        recording: the recording made of the file.
+        tables: the tables that may lack rows.
     """
     missing = {
         table: number for table in tables if (number := figures.get(table, 0) - len(getattr(recording, table))) > 0
@@ -267,7 +267,7 @@ def rows_without_columns(figures: Mapping[str, int], recording: Recording, table
 
 
 def _held(values: Numbers, dtype: Any) -> npt.NDArray[Any]:
-    """Numbers as a column of a table has them. One of zeros alone takes no memory, as nothing is written to it."""
+    """Numbers in the type of a table's column. A column of zeros takes no memory, as nothing is written to it."""
     if not values.any():
         return np.zeros(len(values), dtype)
     limits = np.iinfo(dtype)
@@ -289,7 +289,7 @@ def _bounds(tables: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> tuple[int, 
 
 
 class _Launches(NamedTuple):
-    """The calls of a capture, each at its start, or at that of what it caused where it is not among the calls."""
+    """The launches of a capture: each at the start of its call or, without a recorded call, at that of its work."""
 
     correlation_ids: Numbers
     """Sorted."""
@@ -299,7 +299,7 @@ class _Launches(NamedTuple):
 
     @classmethod
     def of(cls, tables: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> _Launches:
-        """Those of all calls, and of all other rows with times."""
+        """The launches of all calls, and of all rows that calls cause."""
         calls = tables["api_calls"]
         rows = [calls, *(tables[name] for name in _CAUSED)]
         ids = np.concatenate([columns["correlation_id"] for columns in rows]).astype(np.int64)
@@ -310,7 +310,7 @@ class _Launches(NamedTuple):
         return cls(found, starts_ns[first], threads[first])
 
     def found(self, correlation_ids: Numbers) -> tuple[Numbers, Numbers]:
-        """Start and thread of each of these launches; both are -1 for a launch that is not among them."""
+        """Start and thread of the launches with these ids; both are -1 if there is none."""
         places = look_up(correlation_ids, self.correlation_ids, np.arange(len(self.correlation_ids)))
         return np.append(self.starts_ns, -1)[places], np.append(self.threads, -1)[places]
 
@@ -328,7 +328,7 @@ class _NamedAnnotations:
         self._starts_ns, self._ends_ns = annotations["start_ns"], annotations["end_ns"]
 
     def open_at(self, ops: Sequence[str], op_index: Numbers, times_ns: Numbers, threads: Numbers) -> Numbers:
-        """The row of the annotation of each launch: that of its op's name which was open, and began last; -1: none.
+        """The row of each launch's annotation: the one of its op's name that was open and began last; -1: none.
 
         An annotation of the calling thread counts before those of other threads, under which work is launched as well:
         by a coroutine, or by a thread to which a context was passed. Without a call the time of the launch is not
@@ -336,9 +336,9 @@ class _NamedAnnotations:
 
         Args:
             ops: names of annotations.
-            op_index: of each launch the place of its op among them.
-            times_ns: of the launches, or of their work.
-            threads: of the calls; -1: there is no call.
+            op_index: the index of each launch's op among them.
+            times_ns: the times of the launches, or of their work.
+            threads: the threads of the calls; -1: there is no call.
         """
         names = np.array([self._numbers.get(_spelling(op), -1) if op else -1 for op in ops], np.int64)[op_index]
         closed_ns = self._ends_ns + 1  # an annotation is open at its end

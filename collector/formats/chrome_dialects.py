@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collector.formats.chrome_events import ChromeEvents
 
 COMPUTE = " Compute"
-"""Ends of the names of processes that hold a device's ops in TensorFlow's timelines."""
+"""Suffix of the names of processes that hold a device's ops in TensorFlow's timelines."""
 XPROF_GPU = re.compile(r"/device:GPU:([0-9]{1,9})\b")
 """The name of a GPU's process in traces of XProf."""
 _CATEGORIES = frozenset(("kernel", "memcpy", "memset", "op", "api", "sync", "overhead", "other"))
@@ -17,14 +17,14 @@ _CATEGORIES = frozenset(("kernel", "memcpy", "memset", "op", "api", "sync", "ove
 
 
 def stated_base(found: ChromeEvents) -> int | None:
-    """Wall time of the trace's time 0, which only our own traces state as text; None for any other."""
+    """Wall time of the trace's time 0, which only traces of this project state as text; None for any other."""
     about = found.metadata.get("otherData")
     stated = about.get("base_time_ns") if isinstance(about, dict) else None
     return int(stated) if isinstance(stated, str) and re.fullmatch(r"-?[0-9]{1,19}", stated) else None
 
 
 def is_cut_timeline(found: ChromeEvents) -> bool:
-    """Whether a trace looks like ours and lacks its end, where the base is stated."""
+    """Whether a trace looks like one of this project and lacks its end, where the base is stated."""
     if not found.is_cut or found.metadata != {"displayTimeUnit": "ns"}:
         return False
     slices = found.rows("X")

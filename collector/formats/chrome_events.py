@@ -169,11 +169,11 @@ class ChromeEvents:
         return self._scan.phases()
 
     def starts_ns(self, rows: Numbers) -> Numbers:
-        """When events began; `has_time` tells which of them are times."""
+        """The starts of events, ns; `has_time` tells which of them are times."""
         return self._scan.starts_ns(rows)
 
     def durations_ns(self, rows: Numbers) -> Numbers:
-        """Durations of events; `has_time` tells which of them are times."""
+        """The durations of events, ns; `has_time` tells which of them are times."""
         return self._scan.durations_ns(rows)
 
     def whole_micros(self, rows: Numbers) -> tuple[list[int | None], list[int | None]]:
@@ -226,11 +226,11 @@ class ChromeEvents:
 
     @cached_property
     def _argument_names(self) -> list[str]:
-        """By the numbers of arguments. Names with different bytes that are not UTF-8 may be the same text."""
+        """The names of arguments by number. Names with different bytes that are not UTF-8 may be the same text."""
         return self._scan.argument_names()
 
     def integers(self, argument: str, rows: Numbers, largest: int = LARGEST_ID) -> Numbers:
-        """An argument that is a whole number, or text of its digits; -1 where it is none from 0 to `largest`."""
+        """An argument as whole numbers, which may be written as text; -1: it is none from 0 to ``largest``."""
         number = self._arguments.get(argument)
         if number is None:
             return np.full(len(rows), -1, np.int64)
@@ -375,7 +375,7 @@ def _used(numbers: npt.NDArray[Any]) -> tuple[Numbers, Numbers]:
 
 
 def has_time(times_ns: Numbers) -> npt.NDArray[np.bool_]:
-    """Whether these are times; an event may state no time, or one that is not a number or impossible."""
+    """Whether these are times: an event may state no time, or one that is impossible or not a number."""
     found: npt.NDArray[np.bool_] = times_ns > IMPOSSIBLE_TIME
     return found
 

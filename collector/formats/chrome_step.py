@@ -1,4 +1,4 @@
-"""The step in a Chrome trace of any program, with the checks that all of them share."""
+"""The step in a Chrome trace of any program, with the checks that all dialects share."""
 
 from __future__ import annotations
 

@@ -48,10 +48,10 @@ _DEVICE_IN_PROCESS = re.compile(r"(?:rank \d{1,7} )?(?:.*\()?(?P<device>/.*?)\)?
 _LANE = re.compile(r" lane [0-9]{1,9}$")
 """The end of the names of further rows of a thread or stream, for slices that overlap."""
 _STEPS = re.compile(r"Steps\b")
-"""The device of a merged trace that shows when steps were."""
+"""The device of a merged trace that shows the begin and end of steps."""
 _GPU_WORK = ("kernel", "memcpy", "memset")
 _KINDS = {"other": Activity.OTHER_RANGE, "overhead": Activity.OVERHEAD}
-"""Category of a slice that its node's name and label do not tell -> the kind of activity that is drawn so."""
+"""Category of a slice, where name and label do not tell the kind -> the kind of activity."""
 _DETAIL_WORDS = {
     "registers": "regs",
     "shared_bytes": "shm",
@@ -86,14 +86,14 @@ class _Slice(NamedTuple):
 
 
 class CollectorTrace(StepSource):
-    """The step in one of our own traces; what cannot be read is counted in ``found.skipped``.
+    """The step in a trace of this project; what cannot be read is counted in ``found.skipped``.
 
     A trace that was drawn from a recording, as the ledger in the trace shows, becomes that recording again. Other
     traces were drawn from StepStats, such as TensorFlow's, and become StepStats again.
     """
 
     def __init__(self, found: ChromeEvents) -> None:
-        """Read places and times of all slices; columns and messages are made of them when they are asked for."""
+        """Read places and times of all slices; columns and messages are made from them on request."""
         self._found = found
         self._provenance = provenance(found)
         self._base_ns = base_time_ns(found)
@@ -194,7 +194,7 @@ class CollectorTrace(StepSource):
         return b"".join(steps), without_columns
 
     def _by_prefix(self, rows: Numbers) -> Iterator[tuple[str | None, Numbers]]:
-        """The slices on devices with the same prefix, which is None of those that show when steps were."""
+        """The slices of devices with the same prefix; it is None for the devices that show the time of steps."""
         if not len(rows):  # there may be no track either
             return
         prefixes, number_of_track = self._prefixes_of_tracks
@@ -380,7 +380,7 @@ def _correlation(arguments: dict[str, Any]) -> int:
 
 
 def _device(process: str, stated: Any, *, is_merged: bool) -> str:
-    """The device that a row states, or its process's name, with the rank before it to which the process belongs."""
+    """The device that a row or else its process's name states, with the process's rank as a prefix."""
     if isinstance(stated, str):
         device = stated
     elif found := _DEVICE_IN_PROCESS.fullmatch(process):

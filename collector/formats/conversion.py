@@ -29,19 +29,19 @@ except collector.CollectorError as error:
     os._exit(3)
 """
 _EXIT_REFUSED = 3
-"""Its exit status where it has written the message of a `collector.CollectorError`."""
+"""The exit status of the program after it has written the message of a `collector.CollectorError`."""
 _OF_RECORDING = ("COLLECTOR_RUN_", "CUDA_INJECTION", "NVTX_INJECTION")
 """Variables that the process does not need, because it uses no GPU."""
 
 
 class Conversion:
-    """A conversion that runs, or has ended."""
+    """A conversion that is running or has ended."""
 
     def __init__(self, source: Path, target: Path, *, on_failure: Callable[[str], None] | None = None) -> None:
         """Begin to convert ``source`` to ``target``, whose suffix is the format.
 
         Args:
-            source: what `collector.load` reads.
+            source: a file or folder that `collector.load` reads.
             target: the file.
             on_failure: called in another thread with one line if the file cannot be written and nobody has waited for
                 it so far. If this process has ended by then, the line goes to its standard error.
@@ -83,7 +83,7 @@ class Conversion:
             raise OutputError(f"{target} cannot be written: no thread can be started ({error})") from error
 
     def _read(self) -> None:
-        """Read what the process says until it ends."""
+        """Read the output of the process until it ends."""
         _, self._errors = self._process.communicate()
         if self._process.returncode != 0 and self._on_failure is not None and not self._is_awaited:
             self._on_failure(self._failure())
@@ -96,7 +96,7 @@ class Conversion:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the file is there, or never will be."""
+        """Whether the conversion has ended, with or without success."""
         return not self._thread.is_alive()
 
     def wait(self, timeout_s: float | None = None) -> None:

@@ -47,17 +47,17 @@ def provenance(found: ChromeEvents) -> Provenance:
 
 
 def inputs_of(found: ChromeEvents) -> Rows:
-    """What a merged trace states of its inputs; of any other trace nothing."""
+    """The metadata of each input of a merged trace; empty for any other trace."""
     return inputs_in(found.metadata.get("otherData", {}))
 
 
 def inputs_in(about: Any) -> Rows:
-    """What the metadata of a merged file state of its inputs; those of any other file nothing."""
+    """The metadata of each input in the metadata of a merged file; empty for any other file."""
     return _rows(about, "inputs")
 
 
 class StatedProcess(NamedTuple):
-    """What is stated of one process besides its slices."""
+    """The metadata of one process: all that is stated besides its slices."""
 
     environment: dict[str, Any]
     objects: Mapping[str, Rows]

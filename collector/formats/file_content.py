@@ -23,9 +23,9 @@ _HEAD_BYTES = 1 << 16
 """The number of bytes that are read first, to recognise the format."""
 _PIECE_BYTES = 1 << 20
 _SPACES = re.compile(rb"[\xef\xbb\xbf \t\r\n]*")
-"""Bytes that may stand before the first letter of a text."""
+"""Bytes that may precede the first letter of a text."""
 _JSON_AFTER_LINE_FEED = re.compile(rb"(?=[\t\n\r -\xff]{124})[\t\n\r ]+(?:\{[\t\n\r ]*\"|\[[\t\n\r ]*\{)")
-"""Text that no message begins with.
+"""JSON with which no protobuf message can begin.
 
 A device or a step whose length is a space or a bracket holds a control character, unless it holds nothing but a name,
 whose length is a letter.
@@ -42,7 +42,7 @@ class FileContent:
         """Hold what was read of a file so far; see `content_of`."""
         self.name = name
         self.suffix = name.suffix.lower()
-        """The last of the name, without ``.gz`` where the file was packed; in lower case."""
+        """The last suffix of the name in lower case, without ``.gz`` if the file is packed."""
         self.skipped: Counter[str] = Counter()
         """Reason -> how many pieces were left out or mended on the way."""
         self.readable = readable
@@ -52,7 +52,7 @@ class FileContent:
         self._whole = whole
         """All bytes as they are in the file, where they cannot be read again; else None."""
         self.num_bytes = num_bytes
-        """Of the file, packed as it is."""
+        """The size of the file, without unpacking it."""
         self._is_packed = False
 
     def unpack_head(self) -> None:
@@ -154,7 +154,7 @@ class FileContent:
         """The events of a Chrome trace.
 
         Raises:
-            collector.InvalidFileError: it is none.
+            collector.InvalidFileError: the content is not a Chrome trace.
         """
         from collector.formats.chrome_events import ChromeEvents, NotATraceError
 
@@ -171,7 +171,7 @@ class FileContent:
 
 
 def first_letter(head: bytes) -> bytes:
-    """The first byte of a text that is not space; ``b""`` where there is none."""
+    """The first byte of a text that is not white space; ``b""``: there is none."""
     end = len(_SPACES.match(head)[0])  # type: ignore[index]
     return head[end : end + 1]
 
@@ -185,8 +185,8 @@ def content_of(name: Path, check_head: CheckHead, readable: str) -> FileContent:
     """Look at a file, or read a pipe; gzip is unpacked.
 
     Args:
-        name: of the file.
-        readable: what can be read, for errors.
+        name: the path of the file.
+        readable: the formats that can be read, for errors.
         check_head: called once with the first bytes, packed or not, and again with their unpacked form.
 
     Raises:

@@ -39,17 +39,17 @@ class Writable(Protocol):
 
     @property
     def origin(self) -> StepOrigin:
-        """What is stated of the step beside its recording."""
+        """The rank of the step and the missing parts of its file."""
         ...
 
     @property
     def common_prefix(self) -> str:
-        """What stands before the names of all its devices."""
+        """The prefix of the names of all its devices."""
         ...
 
     @property
     def run_metadata(self) -> RunMetadata:
-        """The same as StepStats with its provenance."""
+        """The step as StepStats with its provenance."""
         ...
 
     def serialized(self) -> bytes:
@@ -95,7 +95,7 @@ class Format:
     family: str
     """The plural for this and similar formats, such as "Chrome traces"."""
     suffixes: tuple[str, ...] = ()
-    """In lower case; those that it is written under."""
+    """The suffixes of files of this format, in lower case."""
     origin: str = ""
     """The program whose files are read: TensorFlow."""
     use: str = ""
@@ -111,7 +111,7 @@ class Format:
     read: Callable[[FileContent], Step] | None = None
     """The step in such a file. Raises `collector.InvalidFileError` where nothing in it can be read."""
     check_head: Callable[[bytes], str] | None = None
-    """Why a large file with these first bytes is refused; ``""`` where it is not."""
+    """Returns the reason for refusing a large file with these first bytes; ``""`` if it is accepted."""
     max_bytes: int = MAX_BYTES
     """The largest file that is read."""
     limit: str = f"{MAX_BYTES >> 30} GiB"

@@ -1,4 +1,4 @@
-"""Numbers that are given once: the wanted one, or the next free one."""
+"""Assigns unique numbers: the wanted number, or the next free one."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ if TYPE_CHECKING:
 
 
 class FreeNumbers:
-    """The numbers that are taken. Taking many costs as much as there are, even if all want the same one."""
+    """The numbers that are taken. Taking n numbers takes O(n) time, even if all want the same one."""
 
     def __init__(self, taken: Iterable[int] = ()) -> None:
         self._taken = set(taken)
         self._following: dict[int, int] = {}
-        """Wanted number -> the least number that may be free for the next one that wants it."""
+        """Wanted number -> the smallest number that may be free when it is wanted again."""
 
     def take(self, wanted: int) -> int:
-        """The wanted number, or the next one that nobody has."""
+        """Take the wanted number, or the next free one, and return it."""
         number = self._following.get(wanted, wanted)
         while number in self._taken:
             number += 1

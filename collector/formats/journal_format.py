@@ -1,4 +1,4 @@
-"""Journals: the records of programs that were killed, and of those that `collector run` has run."""
+"""Journals: the records of killed programs, and of programs that were run by `collector run`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class PartToDraw(NamedTuple):
 
     step: Step
     extent: Extent
-    """That of the whole."""
+    """The extent of the whole journal."""
 
 
 def part_to_draw(path: Path, window_ns: WindowNs, *, with_memory: bool) -> PartToDraw | None:

@@ -1,4 +1,4 @@
-"""Texts of rows that have no column, kept in bounded memory, and counted where they are not kept."""
+"""Values of rows for which there is no column, kept as text in bounded memory; values left out are counted."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 _LONGEST = 1 << 12
 """Characters of a value; longer ones, such as binary payloads, are not kept."""
 _MOST_CHARACTERS = 1 << 25
-"""Of all distinct values of a file together."""
+"""The maximum number of characters of all distinct values of a file together."""
 _MOST_OF_COLUMN = 1 << 23
-"""Of the distinct values of one column, so that numbers that differ in each row leave room for others."""
+"""The maximum for one column, so that numbers that differ in each row leave room for other columns."""
 _CHARACTERS_PER_VALUE = 100
 """The memory that a value needs besides its characters, as characters."""
 
@@ -29,7 +29,7 @@ class TextRoom:
     """The memory for distinct values that is left, for all columns of a file together."""
 
     def __init__(self, characters: int = _MOST_CHARACTERS) -> None:
-        """So many characters."""
+        """Begin with room for this many characters."""
         self._left = characters
 
     def take(self, text: str) -> bool:

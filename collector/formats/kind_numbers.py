@@ -10,7 +10,7 @@ _MEMORY_KINDS = {name.lower(): number for number, name in enumerate(MEMORY_KINDS
 
 
 def copy_kind_number(name: str) -> int:
-    """CUPTI's number of ``HtoD``; 0 for what is none of its kinds."""
+    """CUPTI's number of a copy kind such as ``HtoD``; 0 for any other name."""
     return _copy_kind(name) or 0
 
 
@@ -20,7 +20,7 @@ def is_copy_kind(name: str) -> bool:
 
 
 def memory_kind_number(name: str) -> int:
-    """CUPTI's number of ``Pageable`` or ``device static``; 0 for what is none of its kinds."""
+    """CUPTI's number of a kind of memory such as ``Pageable`` or ``device static``; 0 for any other name."""
     return _memory_kind(name) or 0
 
 

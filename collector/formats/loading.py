@@ -38,7 +38,7 @@ _FAR_NS = float(1 << 61)
 def load(path: str | os.PathLike[str], *, window: tuple[float | None, float | None] | None = None) -> Step:
     """Read one trace, whose format is recognised by its content, not by its name. Gzip is decompressed.
 
-    Of a damaged file the intact part is read, and `Step.skipped` and `Step.warning` state the missing part.
+        If a file is damaged, its intact part is read, and `Step.skipped` and `Step.warning` state the missing part.
     Times are those of the file: a Chrome trace without a stated base may have any origin. Columns and messages are
     computed when they are first requested.
 
@@ -59,8 +59,8 @@ def load(path: str | os.PathLike[str], *, window: tuple[float | None, float | No
         if _segments_of(name):
             return read_segments(name, window_ns)
         raise InvalidFileError(
-            f"{name}: Is a directory, and no journal",
-            "Name a file in it; of all its traces `collector merge FOLDER -o FILE` makes one",
+            f"{name}: this is a folder, and not a journal",
+            "Name a file in it, or merge its traces: collector merge FOLDER -o FILE",
         )
     if window_ns == (None, None):
         return _load(name)
@@ -75,8 +75,8 @@ def load(path: str | os.PathLike[str], *, window: tuple[float | None, float | No
 def is_trace(path: Path) -> bool:
     """Whether a file of a folder is to be read as a trace; see `collector.formats.registry.is_likely`.
 
-    A journal is one if it has any records, as a file and as a folder of segments. A pipe, for which this function would
-    wait, and an empty file are none. Raises nothing.
+    A journal (a file or a folder of segments) counts if it has any records. A pipe, for which this function would have
+    to wait, and an empty file do not count. Raises nothing.
     """
     try:
         if is_folder(path):
@@ -104,7 +104,7 @@ def _window_ns(window: tuple[float | None, float | None] | None) -> tuple[int | 
         return None, None
     sides = tuple(window) if isinstance(window, (tuple, list)) else ()
     if len(sides) != 2 or not all(side is None or _is_number(side) for side in sides):
-        raise TypeError(f"window takes two numbers of seconds, of which each may be None, not {window!r}")
+        raise TypeError(f"window takes a pair of numbers in seconds, or None for an open end, not {window!r}")
     if any(side is not None and side != side for side in sides):  # NaN
         raise ValueError(f"window is {window!r}: NaN is not a time")
     first, last = (None if side is None else float(side) for side in sides)

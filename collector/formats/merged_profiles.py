@@ -1,4 +1,4 @@
-"""Traces of PyTorch's profiler that a script has put together from those of several processes.
+"""Traces of PyTorch's profiler that a script has merged from the traces of several processes.
 
 Each process counts its launches, contexts and GPUs by itself. Rows of the host state their process. That of a row of a
 GPU follows from the names of both, as in ``[TP00] 0`` and ``[TP00] 1234``, or from the order of the file, if the traces

@@ -144,7 +144,7 @@ class NsysDatabase:
             raise content.error("this is an SQLite database, but no export of Nsight Systems")
         self._read: dict[str, int] = {}
         self.room = TextRoom()
-        """For the values of columns that are kept as text."""
+        """The memory for the values of columns that are kept as text."""
 
     def _columns_of(self, table: str) -> frozenset[str]:
         return frozenset(row[1] for row in self._connection.execute(f"PRAGMA table_info({_quoted(table)})"))
@@ -162,13 +162,13 @@ class NsysDatabase:
         """The intact rows of a table; damaged rows are left out and counted.
 
         Args:
-            name: of the table; a missing table has no rows.
-            columns: to read, as far as they exist; values that are not integers become 0.
+            name: the name of the table; a missing table has no rows.
+            columns: the columns to read, as far as they exist; values that are not integers become 0.
             timed: columns of `columns` in which a row needs an integer; other rows are left out.
             times: columns of `columns` that are times; rows with one that is not possible are left out.
             text: a column of texts to read, if it exists.
             where: the condition of the rows to read, as SQL.
-            understood: further columns of which nothing needs to be kept; all others are kept as text. None: none is.
+            understood: further columns that need not be kept; all others are kept as text. None: no column is kept.
         """
         there = self._columns.get(name, frozenset())
         wanted = [column for column in columns if column in there]
@@ -204,7 +204,7 @@ class NsysDatabase:
         return NsysTable(found, texts, len(joined), others)
 
     def _same_values(self, name: str, columns: list[str], condition: str) -> tuple[dict[str, object], list[str]]:
-        """Of columns of a table the one value of those that have it in all rows, and the columns whose values differ.
+        """The values of the columns that have one value in all rows, and the columns whose values differ.
 
         Columns without any value are left out: exports have many, and reading each value costs more than this query.
         """

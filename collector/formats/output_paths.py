@@ -69,8 +69,8 @@ def check_place(path: Path, *, is_folder: bool = False) -> None:
     """Raise `collector.OutputError` if ``path`` obviously cannot be written, whatever its placeholders stand for.
 
     Args:
-        path: of a file, or of a folder that is made.
-        is_folder: it is the folder.
+        path: the path of a file, or of a folder that is made.
+        is_folder: whether it is the path of a folder.
     """
     num_fixed = next((at for at, part in enumerate(path.parts) if _PLACEHOLDER.search(part)), len(path.parts))
     if num_fixed < len(path.parts) - 1 or is_folder:
@@ -87,10 +87,10 @@ def filled_path(path: Path, rank: int | None, step: int | None = None, process: 
     ``{rank}`` is 0 where no rank is known. Folders whose names have placeholders are made.
 
     Args:
-        path: what the program asked for.
-        rank: of the process; None: that which its environment states.
-        step: number of the step; where None, ``{step}`` is left as it is.
-        process: the process that the trace is of; None: this one.
+        path: the path that the program gave.
+        rank: the rank of the process; None: the rank in its environment.
+        step: the number of the step; None: ``{step}`` is left as it is.
+        process: the traced process; None: this one.
 
     Raises:
         OutputError: an environment variable is not set, or a folder cannot be made.
@@ -129,9 +129,9 @@ def file_of_this_process(path: Path, rank: int | None, step: int | None = None) 
     process of this run has written is left alone, and the process id goes into the name.
 
     Args:
-        path: what the program asked for; see `filled_path`.
-        rank: of this process, None: that which its environment states.
-        step: number of the step.
+        path: the path that the program gave; see `filled_path`.
+        rank: the rank of this process; None: the rank in its environment.
+        step: the number of the step.
 
     Raises:
         OutputError: a placeholder cannot be filled in.
@@ -177,7 +177,7 @@ class FolderLock:
     _held: _HeldLock | None = None
 
     def __init__(self, folder: Path) -> None:
-        """Nothing is locked yet."""
+        """Take the folder; entering the block locks it."""
         self._folder = folder
 
     def __enter__(self) -> FolderLock:
@@ -243,7 +243,7 @@ def _is_of_another_process(path: Path) -> bool:
 
 
 def _names_rank(asked: Path, rank: int) -> bool:
-    """Whether a path says the rank in its own words: what placeholders stand for, such as a step, is none."""
+    """Whether a path itself contains the rank; numbers that replace placeholders, such as a step, do not count."""
     stated = Path(_PLACEHOLDER.sub("{}", os.fspath(asked)))
     return any(int(number) == rank for part in stated.parts for number in _RANK.findall(part))
 

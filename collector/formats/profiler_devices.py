@@ -28,7 +28,7 @@ _COLUMNS = {
 
 
 def add_devices(built: CaptureBuilder, stated: Any) -> None:
-    """Add the devices that a trace states under ``deviceProperties``; what is not a device is left out."""
+    """Add the devices that a trace states under ``deviceProperties``; entries that are not devices are left out."""
     listed = stated if isinstance(stated, list) else []
     devices = [each for each in listed if isinstance(each, dict) and _number(each, "id") >= 0]
     columns = {
@@ -42,6 +42,6 @@ def add_devices(built: CaptureBuilder, stated: Any) -> None:
 
 
 def _number(device: dict[str, Any], member: str) -> int:
-    """A whole number; -1 for what is none."""
+    """A member that is a whole number; -1 for any other value."""
     value = device.get(member)
     return value if type(value) is int and 0 <= value < 1 << 63 else -1

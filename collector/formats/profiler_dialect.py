@@ -80,7 +80,7 @@ _NEGATIVE = re.compile(r"-[1-9][0-9]{0,9}")
 
 
 class Names(NamedTuple):
-    """Texts, and the place of each event's among them; -1: it has none."""
+    """Distinct texts, and the index of each event's text among them; -1: it has none."""
 
     texts: list[str]
     places: Numbers
@@ -90,9 +90,9 @@ class LaunchShapes(NamedTuple):
     """Three sizes for each event; -1 in all of them where it states none."""
 
     sizes: Numbers
-    """Shapes, a row each; the last one is that of events that state none."""
+    """Shapes, one in each row; the last one is for events that state none."""
     places: Numbers
-    """The place of each event's shape among them; -1: it states none."""
+    """The index of each event's shape among them; -1: it states none."""
 
     @property
     def of_events(self) -> Numbers:
@@ -168,7 +168,7 @@ class ProfilerDialect:
         return np.where(is_none, NO_OBJECT, self.found.integers(argument, rows))
 
     def gpu_rows(self, rows: Numbers) -> tuple[Names, Numbers]:
-        """The names and the numbers of the rows of GPUs on which ranges are that are not work."""
+        """The names and the numbers of the GPU rows that hold ranges which are not work."""
         streams, places = distinct_codes(self.streams(rows))
         return Names([f"annotations of stream {stream}" for stream in streams.tolist()], places), streams[places]
 
@@ -270,12 +270,12 @@ class ProfilerDialect:
 
     @cached_property
     def host_rows(self) -> list[str]:
-        """Of each track of the host its device below that of its process, such as ``waits``; empty: it is a thread."""
+        """The device of each track below that of its process, such as ``waits``; empty: the track is a thread."""
         return [""] * len(self.found.tracks)
 
 
 def launch_shapes(values: list[list[Any]], places: Numbers) -> LaunchShapes:
-    """Lists of three sizes as columns; nothing of anything else."""
+    """Lists of three sizes as columns; anything else counts as not stated."""
     known = [
         value
         if len(value) == 3 and all(type(size) is int and 0 <= size <= _LARGEST_SIZE for size in value)

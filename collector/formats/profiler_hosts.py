@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collector.formats.profiler_dialect import ProfilerDialect
 
 _PROFILERS_OWN = ("Spans", "Traces", "-1")
-"""Process ids under which PyTorch's profiler states the time for which it ran itself."""
+"""Process ids under which PyTorch's profiler states its own running time."""
 
 
 class HostTracks:

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 
 _TABLES = {KERNEL: "kernels", MEMCPY: "memcpys", MEMSET: "memsets"}
 _LINKS = ("external_correlations",)
-"""Tables of links between rows of others, of which a trace has those that name something."""
+"""Tables that link rows of other tables."""
 _OTHERS = (GPU_ANNOTATION, OTHER)
 """Kinds of events in the table ``other_ranges``."""
 _KINDS_OF = {
@@ -85,19 +85,19 @@ _CUDA_DEVICE = 1
 
 @dataclass
 class _Work:
-    """GPU work, and what launched it; columns for all of it."""
+    """GPU work with its launches, as columns."""
 
     spans: Numbers
-    """Its places among the spans."""
+    """The indices of the work among the spans."""
     rows: Numbers
     kinds: npt.NDArray[np.integer]
     correlations: Numbers
     calls: Numbers
-    """The place among the spans of the call that caused it; -1: none in the trace."""
+    """The index among the spans of the launching call; -1: it is not in the trace."""
     op_spans: Numbers
-    """The place among the spans of the op that it was launched in; -1: none is known."""
+    """The index among the spans of the op around the launch; -1: it is not known."""
     stated_ops: Names
-    """The op that the work itself names."""
+    """The ops that the work itself states."""
 
 
 class ProfilerTrace(RecordingSource):
@@ -122,12 +122,12 @@ class ProfilerTrace(RecordingSource):
         Args:
             dialect: the trace.
             device_prefix: put before the names of devices where StepStats are made of the columns.
-            unread: what the trace states of its losses; see `StepSource.unread`.
+            unread: the losses that the trace states; see `StepSource.unread`.
             figures: the figures of the ledger that the trace states.
-            has_all_figures: whether those are all that are not 0; else the others are counted.
+            has_all_figures: whether these are all figures that are not 0; otherwise the missing ones are counted.
             window: the window of the step that the trace states; None: from the first start to the last end.
             is_simulated: whether the trace states that its GPU was simulated.
-            working_devices: the devices that it states to have worked in the whole of which it is a part.
+            working_devices: the devices with work in the whole, if the trace is a part and states them.
         """
         self.device_prefix = device_prefix
         self._unread = unread or {}
@@ -205,7 +205,7 @@ class ProfilerTrace(RecordingSource):
         return np.where(correlations > 0, _look_up(correlations, ids, calls[first]), -1)
 
     def _ops_by_external_id(self, rows: Numbers, ops: Numbers) -> Numbers:
-        """All that is known of work whose call is not in the trace.
+        """The op of work whose call is not in the trace, by its external id; -1: it is not known.
 
         Before PyTorch 2.1 the external id of an activity is its correlation id, so the call is asked first.
         """
@@ -553,7 +553,7 @@ def _base_ns(found: ChromeEvents) -> int:
 
 
 def _look_up(wanted: Numbers, keys: Numbers, values: Numbers) -> Numbers:
-    """The value beside each wanted key, -1 where it is missing; the keys are in order."""
+    """The value of each wanted key; -1: it is missing. The keys are sorted."""
     if not len(keys):
         return np.full(len(wanted), -1, np.int64)
     places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
@@ -566,7 +566,7 @@ def _word(value: Any) -> str:
 
 
 def _copy_kind(full_name: str) -> str:
-    """``HtoD``; ``unknown`` where the name does not say."""
+    """The kind in a copy's name, such as ``HtoD``; ``unknown``: the name does not contain it."""
     found = _COPY_KIND.search(full_name)
     return found[1] if found else "unknown"
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collector.formats.file_content import FileContent
 
 _LARGEST_SUM = 1 << 62
-"""Of one figure in all nodes, so that no sum of it is beyond 64 bits."""
+"""The maximum sum of one figure over all nodes, so that every sum fits into 64 bits."""
 _LARGEST_DEVICE = (1 << 32) - 1
 _LONGEST_INTEGER = 30
 _FLOPS = re.compile(r"flops(?:\d{1,3})?")
@@ -147,7 +147,7 @@ class _Tree:
             )
 
     def _figure(self, metrics: dict[str, Any], name: str, of: str = "") -> int:
-        """A metric as the nearest whole number, one of those that are summed up; 0: not there, or not possible."""
+        """A metric as the nearest whole number; 0: it is missing or impossible."""
         value = metrics.get(name, 0)
         if type(value) in (int, Decimal) and 0 <= value <= _LARGEST_SUM:
             number: int = round(value)
@@ -181,7 +181,7 @@ _DEVICE_FIGURES = ("num_sms", "clock_rate", "memory_clock_rate", "bus_width")
 
 
 def _device_number(value: Any) -> int:
-    """The number of a device; -1 for what is none."""
+    """The number of a device; -1 for any other value."""
     digits = str(value) if type(value) in (int, str) else ""
     if not (digits.isascii() and digits.isdecimal() and len(digits) <= len(str(_LARGEST_DEVICE))):
         return -1

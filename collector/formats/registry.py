@@ -87,7 +87,7 @@ def format_of(content: FileContent) -> Format:
     """The format of a file's content.
 
     Raises:
-        collector.InvalidFileError: it can be written but not be read back.
+        collector.InvalidFileError: the format can be written, but not read back.
     """
     for each in _possible(content.head) or _possible(content.data):
         if each.sniff is None or each.sniff(content):
@@ -110,7 +110,7 @@ def likely_format(head: bytes, name: Path) -> str:
 
 
 def is_likely(content: FileContent) -> bool:
-    """Whether a file is probably readable: by its first bytes or, without a signature, by its suffix and content.
+    """Whether a file is probably readable, judged by its first bytes or, without a signature, by suffix and content.
 
     A trace that is cut off or damaged behind its beginning is.
     """

@@ -46,7 +46,7 @@ class TracedStep:
     has_more_columns = False
     """Whether the recording has content that the step's StepStats, made from the same file, do not have."""
     unavailable: str | None = None
-    """Why nothing was traced; None where something was."""
+    """The reason why nothing was traced; None if the step was traced."""
     path: Path | None
     """The step's file; None where it has none."""
 
@@ -76,7 +76,7 @@ class TracedStep:
 
     @property
     def origin(self) -> StepOrigin:
-        """What is stated of the step beside its recording: its rank, and the missing parts of its file."""
+        """The rank of the step and the missing parts of its file, where these are stated."""
         return NO_ORIGIN
 
     @property
@@ -85,7 +85,7 @@ class TracedStep:
         return self.device_prefix
 
     def columns_alone(self) -> TracedStep:
-        """The same step without the bytes of its file, where its recording states all of them; else itself."""
+        """The same step without the bytes of its file, if its recording contains all of them; otherwise itself."""
         return self
 
     def object_rows(self) -> dict[str, list[ObjectRow]]:
@@ -96,7 +96,7 @@ class TracedStep:
         return {}
 
     def device_names(self) -> list[str]:
-        """The names of the devices of StepStats that were read; else the prefix that those of a recording get."""
+        """The device names in StepStats that were read; for a recording the prefix that its devices get."""
         return [self.device_prefix]
 
     def with_recording(self, recording: Recording) -> Step:
@@ -186,14 +186,14 @@ class TracedStep:
 
         Args:
             path: the file: ``.html``.
-            before: a step or several that this one is compared with.
-            title: of the page; empty: the names of the files.
-            max_size: bytes that the file may have.
+            before: one or several steps with which this one is compared.
+            title: the title of the page; empty: the names of the files.
+            max_size: the maximum size of the file in bytes.
 
         Raises:
             TypeError: ``before`` is not a step, the title is not text, or the size is not a number.
             ValueError: the size is NaN or below 0.
-            collector.UnknownFormatError: the suffix is another one.
+            collector.UnknownFormatError: the suffix is not ``.html``.
             collector.OutputError: the file cannot be written.
         """
         others = list(before) if isinstance(before, Iterable) else [before]
@@ -230,21 +230,21 @@ class Step(TracedStep):
         process: JournalProcess | None = None,
         run: str = "",
     ) -> None:
-        """Hold what was read, and make nothing of it yet."""
+        """Take the source; columns and messages are made from it on request."""
         self._source = source
         self.device_prefix = source.device_prefix
         self.kind = kind
         """RunMetadata, StepStats, recording, journal, collector timeline, TensorFlow timeline, Chrome trace, …"""
         self.path = path
-        """The file; None for a recording at hand."""
+        """The file; None for a recording in memory."""
         self.skipped: Mapping[str, int] = skipped or {}
         """Reason -> how many pieces of the file were left out or mended. Empty: everything was read."""
         self.cut_at = cut_at
         """Byte (for JSON: character) of the unpacked file from which on it could not be read, or None."""
         self.rank = rank
-        """The rank among many processes, where the trace of a profiler states it, or a file that was made of one."""
+        """The rank among many processes; None: the file does not state it."""
         self.world_size = world_size
-        """The number of these processes, where it is stated."""
+        """The number of these processes; None: the file does not state it."""
         self.process = process
         """The process that a journal states."""
         self.run = run
@@ -274,7 +274,7 @@ class Step(TracedStep):
 
     @property
     def unread(self) -> Mapping[str, int]:
-        """Reason -> count: what all that is made of the step says is missing, where no ledger counts it itself."""
+        """Reason -> count of missing parts that no figure of the ledger counts; all outputs of the step state them."""
         return self._missing() + Counter(self._source.unread())
 
     def _missing(self) -> Counter[str]:
@@ -393,11 +393,11 @@ class Step(TracedStep):
         return self._source.run_metadata(self._beside())
 
     def _beside(self) -> StepOrigin:
-        """What is stated of the step beside the source's own message or recording."""
+        """The origin of the step: its rank, and the missing parts of its file."""
         return StepOrigin(self.rank, self.world_size, self.unread)
 
     def _untouched_wire(self) -> tuple[bytes, bool] | None:
-        """The source's own bytes, where they say all that the step does."""
+        """The source's own bytes, if they contain everything that the step states; otherwise None."""
         return None if "run_metadata" in self.__dict__ else self._source.wire(self._beside())
 
     def wire(self) -> tuple[bytes, bool]:

@@ -1,4 +1,4 @@
-"""The sources of steps that were read: what makes columns, messages and bytes of the content of a file on request."""
+"""The sources of steps that were read: they make columns, messages and bytes from a file's content on request."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class StepSource:
         raise NotImplementedError
 
     def run_metadata(self, origin: StepOrigin) -> RunMetadata:
-        """The step as a message that may be changed, with what is stated of it besides in its provenance."""
+        """The step as a message that may be changed; its provenance contains the origin."""
         message = self.message()
         self._state_besides(message.provenance, origin)
         return message
@@ -51,7 +51,7 @@ class StepSource:
         return stated
 
     def _state_besides(self, provenance: Provenance, origin: StepOrigin) -> None:
-        """Add what is stated besides, so that whatever is made of the step says it, too."""
+        """Add the origin, so that everything made from the step states it."""
         for reason, count in origin.unread.items():
             provenance.unread[reason] += count
         if origin.rank is not None:
@@ -60,7 +60,7 @@ class StepSource:
             provenance.world_size = origin.world_size
 
     def message(self) -> RunMetadata:
-        """The step as a message, without anything that is stated besides."""
+        """The step as a message, without the origin."""
         raise NotImplementedError
 
     def own_provenance(self) -> Provenance:
@@ -76,19 +76,19 @@ class StepSource:
         return None
 
     def prefix_beside(self, recording: Recording) -> str | None:
-        """The prefix of all device names, where this and the recording state all of the step; else None."""
+        """The prefix of all device names, if it and the recording contain everything about the step; otherwise None."""
         return None
 
     def unread(self) -> Mapping[str, int]:
-        """Reason -> count: losses from when the file was made, which it states besides its message or recording."""
+        """Reason -> count of losses from the time when the file was made, which no ledger in it counts."""
         return {}
 
     def device_names(self) -> list[str]:
-        """The names of the devices of the StepStats that were read; none where there are no such."""
+        """The device names in StepStats that were read; empty for a recording."""
         return []
 
     def size(self) -> str:
-        """The size of the step, where it is known without making a message; else ``""``."""
+        """The size of the step in words, if it is known without making a message; otherwise ``""``."""
         return ""
 
 
@@ -152,7 +152,7 @@ class WireSource(StepSource):
     """The bytes of a message that protobuf would parse."""
 
     def __init__(self, data: bytes, *, is_run_metadata: bool, size: tuple[int, int]) -> None:
-        """Hold the bytes; `size` is how many devices and nodes they hold."""
+        """Take the bytes; ``size`` is the number of devices and of nodes in them."""
         self._data = data
         self._is_run_metadata = is_run_metadata
         self._size = size

@@ -207,7 +207,7 @@ class _Labelled:
         return self._built.name_ids(names)[index]
 
     def _distinct(self, column: str, rows: npt.NDArray[Any]) -> tuple[list[str], Numbers]:
-        """The texts that these rows have, and the place of each row's among them; ``""`` for none."""
+        """The distinct texts of these rows, and the index of each row's text among them; ``""``: none."""
         places, index = np.unique(self._found[column][rows], return_inverse=True)
         return [self._texts[place] if place >= 0 else "" for place in places.tolist()], index.reshape(-1)
 

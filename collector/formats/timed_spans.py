@@ -22,7 +22,7 @@ _PHASES = {
 }
 """Phase -> the events that have it, of those that no table of a recording takes."""
 _PROFILERS_MARKS = ("Iteration Start: ", "Record Window End", "[memory]")
-"""Begins of the names of instants of PyTorch's profiler that are not activities: when it ran, and, with
+"""Prefixes of the names of instants of PyTorch's profiler that are not activities: the times at which it ran, and, with
 ``profile_memory``, each allocation of its allocator, of which a trace has tens of thousands."""
 
 
@@ -41,7 +41,7 @@ class TimedSpans:
         return len(self.rows)
 
     def starts_ns(self, places: Numbers | slice = slice(None)) -> Numbers:
-        """When some of the spans began."""
+        """The starts of some of the spans, ns."""
         return self.found.starts_ns(self.rows[places]) + self.base_ns
 
     def durations_ns(self, places: Numbers | slice = slice(None)) -> Numbers:
@@ -77,11 +77,11 @@ def timed_spans(found: ChromeEvents, base_ns: int) -> TimedSpans:
 def count_other_phases(found: ChromeEvents, read: Numbers) -> None:
     """Count the events that are not spans in ``found.skipped``, by their phase.
 
-    Events of metadata and arrows are none of them: the former are read, and the latter follow from correlation ids.
+    Events of metadata and arrows are not counted: the former are read, and the latter follow from correlation ids.
 
     Args:
         found: the events of a trace.
-        read: those of them that are read in another way.
+        read: the events that are read in another way.
     """
     others = np.setdiff1d(found.rows_without(_READ_PHASES), read, assume_unique=True)
     names, index = found.names(others)

@@ -94,8 +94,8 @@ class TimelineColumns:
             found: the events of the trace.
             base_ns: the wall time of the trace's time 0.
             rows: the events that are slices.
-            places: of the tracks; None for tracks without slices.
-            thread_names: of threads by their numbers, as the trace's metadata has them.
+            places: the places of the tracks; None for tracks without slices.
+            thread_names: thread id -> name, as the trace's metadata has them.
             contexts: context -> its GPU, as the trace's metadata has them.
             is_profile: whether the trace was made of another profiler's, whose ops have shapes in their details; else
                 they are texts of NVTX ranges.
@@ -142,7 +142,7 @@ class TimelineColumns:
     def _correlations(self, rows: Numbers) -> Numbers:
         return np.maximum(self._found.integers("correlation", rows), 0)
 
-    # --- what streams did
+    # --- work on streams
 
     def _add_work(self, built: CaptureBuilder, categories: list[str], index: Numbers) -> None:
         """Add the slices of streams; ``index`` is the place of each slice's category, -1 for all other slices."""
@@ -283,7 +283,7 @@ class TimelineColumns:
         is_text = np.array([*map(bool, texts), False], bool)[places]
         return texts, np.where(is_text, places, -1)
 
-    # --- what the host did
+    # --- rows of the host
 
     def _link_calls(self, built: CaptureBuilder, rows: Numbers) -> None:
         """Link the calls that launched no work, of which one slice each states the annotation."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collector.formats.chrome_events import ChromeEvents, Numbers
 
 _SHAPES = ("Input Dims", "Input dims")
-"""The second one is that of PyTorch 1.7."""
+"""The argument's names; PyTorch 1.7 writes the second one."""
 _TYPES = "Input type"
 _VALUES = "Concrete Inputs"
 _STACK = "Call stack"
@@ -27,7 +27,7 @@ _FRAME = re.compile(r"(.+)\((\d{1,9})\): (.+)", re.DOTALL)
 
 
 class OpDetails(NamedTuple):
-    """Distinct details, and the place of each op's among them."""
+    """Distinct details, and the index of each op's details among them."""
 
     details: list[Details]
     places: Numbers

@@ -1,4 +1,4 @@
-"""What XProf's profiles state of GPU work in one text: the launch shape of a kernel, the size and ends of a copy.
+"""Details of GPU work that XProf's profiles hold as one text: a kernel's launch shape, a copy's size and ends.
 
 The text is words ``key:value`` (``regs:38 shm:0 grid:160,1,1``), of which each version and vendor writes others.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ARGUMENTS = ("memset_details", "memcpy_details", "kernel_details")
 """The arguments of events that have these texts; of several the first one counts."""
 TABLES = ("kernels", "memcpys", "memsets")
-"""The tables of the work that has them."""
+"""The tables of the work that has such details."""
 _WORD = re.compile(r"(\w+):(\S+)")
 _NUMBER = re.compile(r"[0-9]{1,16}")
 _SIZES = re.compile(r"[0-9]{1,10},[0-9]{1,10},[0-9]{1,10}")
@@ -52,7 +52,7 @@ _KINDS: Mapping[str, Mapping[str, Callable[[str], bool]]] = {
 }
 """Table -> word that is a name -> whether the name is known."""
 _MOST_WORDS = 100
-"""The number of words that become arguments of their own at most; further ones stay together."""
+"""The maximum number of words that become separate arguments; further words stay together."""
 
 Words = dict[str, str]
 
@@ -111,7 +111,7 @@ def work_details(found: ChromeEvents, rows: Numbers) -> WorkDetails:
 
 
 def number_in(words: Words, key: str, table: str) -> int:
-    """A word that is a number; -1 where it is none that the table's columns hold."""
+    """A word that is a number; -1: it is missing, or no column of the table can hold it."""
     return _number(words.get(key, ""), _LARGEST[table][key])
 
 

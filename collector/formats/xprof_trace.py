@@ -63,7 +63,7 @@ _OTHER_ROW = re.compile(f"(?:{_OF_TASK})?" + _OF_STEP + "(Steps|waits|overheads|
 """Threads of the host, in our own profiles, that hold neither calls nor annotations; of several ranks, or of several
 steps that begin together, each has such threads."""
 _OWNER = re.compile(f"{_OF_TASK}|{_OF_STEP}")
-"""What the threads of the host of our own profiles have before their names, if they are of several processes."""
+"""The prefix of the names of host threads in this project's profiles, if these are of several processes."""
 _OPS = ("tf_op", "level 0", "hlo_op", "annotation")
 """Arguments that name the op, the first that is there counts."""
 _ACTIVITY = "collector_activity"
@@ -103,7 +103,7 @@ class XprofDialect(ProfilerDialect):
     launch_arguments: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, found: ChromeEvents) -> None:
-        """Find out which processes are GPUs, and which of their threads are streams."""
+        """Determine the processes that are GPUs, and their threads that are streams."""
         super().__init__(found)
         units = {
             pid: f"{name} gpu:{gpu[1]}" for pid, name in found.process_names.items() if (gpu := XPROF_GPU.match(name))
@@ -150,7 +150,7 @@ class XprofDialect(ProfilerDialect):
 
     @cached_property
     def _track_streams(self) -> Numbers:
-        """The stream of each track, 0 for an unknown one, -1 for what is none."""
+        """The stream of each track; 0: it is unknown, -1: the track is not a stream."""
         return per_place(self._track_threads, lambda name: int(found[1] or 0) if (found := _STREAM.match(name)) else -1)
 
     def kinds(self, rows: Numbers) -> npt.NDArray[np.integer]:

@@ -60,8 +60,8 @@ _SIDE_ROWS = ("annotations", "graphs")
 """Rows of a GPU beside its streams: ranges of other programs' traces, and launches of graphs."""
 _TASK = re.compile(r"/job:([^/]+)/replica:\d+/task:(\d+)/")
 _STEPS_DEVICE = re.compile(r"Steps/(?:((?:run \S+ )?rank \d+)|steps)|(?:(rank \d+) )?Steps")
-"""The device of a merged trace that says when steps were; of which rank, where there are several. The second form is
-that of older traces."""
+"""The device of a merged trace that shows the time of steps, with their rank if there are several. Older traces have
+the second form."""
 _STEP_NAME = re.compile(r"step (\d{1,18})")
 _STEP_CONTEXT = 1
 """Kind of the numbers by which GPU work names its step."""
@@ -183,14 +183,14 @@ class XSpaceWriter:
         Args:
             message: the StepStats of the recorded step, or its RunMetadata if ``is_run_metadata``.
             is_run_metadata: the type of the message.
-            number: of the step. What was read from a merged trace has steps of its own.
+            number: the number of the step. A merged trace that was read back states the numbers of its steps itself.
             shift_ns: added to its times.
             owner: put after the names of its GPUs and before those of its threads; each has planes of its own.
-            run: of several runs, the one that it is of.
+            run: the run of the step, if there are several.
             together: the step of this number is one for all owners of the run.
             objects: the rows of `collector.stepstats.object_tables`, where they were recorded.
             texts: the strings of the step's recording, if it has one.
-            details: what the recording states of its annotations; see `collector.timeline.op_arguments.op_details`.
+            details: the metadata of annotations; see `collector.timeline.op_arguments.op_details`.
         """
         objects = objects or {}
         events = convert_extension.StepEvents(
@@ -329,7 +329,7 @@ class XSpaceWriter:
         return step[0]
 
     def _mark_steps(self) -> None:
-        """A line of the host that says when each step was, in the words by which XProf knows a step."""
+        """A line of the host with the time of each step, in the form in which XProf recognises steps."""
         host, events = self._host, XLine()
         for (_, number, _), (cause, start_ns, end_ns) in sorted(self._steps.items(), key=lambda step: step[1][1:]):
             if end_ns > start_ns:
@@ -348,9 +348,9 @@ def write_xspace(message: bytes, file: BinaryIO) -> None:
     """Write the step in the bytes of a RunMetadata as an XSpace.
 
     Its ``warnings`` are the losses of the step, and count nodes without a possible time. Such nodes are left out. The
-    stat ``collector`` of the plane "Task Environment" has the rank, the number of ranks, what stands before the names
-    of devices, the window of the step, its ledger, the devices that worked in the whole of which it is a part, and
-    whether its GPU was simulated, as far as these are stated.
+    stat ``collector`` of the plane "Task Environment" has the rank, the number of ranks, the prefix of device
+    names, the window of the step, its ledger, the devices that worked in the whole of which it is a part, and whether
+    its GPU was simulated, as far as these are stated.
     """
     provenance = provenance_of(message) or Provenance()
     bounds = convert_extension.survey(message, is_run_metadata=True)

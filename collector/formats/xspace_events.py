@@ -53,7 +53,7 @@ def xspace_events(data: bytes) -> ChromeEvents:
 
 
 class _DrawnEvents:
-    """The events of an XSpace as the text of a Chrome trace, of which one plane at a time is there."""
+    """The events of an XSpace as the text of a Chrome trace, made plane by plane."""
 
     def __init__(self) -> None:
         self.cut_at: int | None = None
@@ -146,7 +146,7 @@ def _arguments(stats: Any, texts: Mapping[int, str], not_kept: Counter[str]) -> 
 
 
 def _microseconds(picoseconds: int) -> str:
-    """As decimal text; to the nearest nanosecond, of two the even one."""
+    """Microseconds as decimal text, rounded to the nearest nanosecond, half to even."""
     nanos, rest = divmod(picoseconds, _PICOSECONDS)
     nanos += rest > _PICOSECONDS // 2 or (rest == _PICOSECONDS // 2 and nanos % 2 == 1)
     sign = "-" if nanos < 0 else ""

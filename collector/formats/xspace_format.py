@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collector.formats.step import Step
 
 _OWNER = re.compile(r"^(?:(?:(?:run \S+ )?rank|process) [0-9]+ ?)?(?:step [0-9]+)?: ")
-"""What stands before the losses of an input of a merged profile."""
+"""The prefix of the losses of an input of a merged profile."""
 _PLANE_NAMES = (b"/host:", b"/device:", b"Task Environment")
 
 

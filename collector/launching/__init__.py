@@ -1,1 +1,1 @@
-"""Programs that are launched with the collector in them: their environment, their end, the files of their processes."""
+"""Programs that the collector launches or attaches to: their environment, their end, the files of their processes."""

@@ -52,7 +52,7 @@ _LATE_PROGRAM = """\
 import shutil
 shutil.rmtree({folder!r}, ignore_errors=True)
 """
-"""The content of the file once it is too late to listen: Python would print an error if the file were missing."""
+"""The program that replaces the other after the timeout: Python would print an error if the file were missing."""
 _LONGEST_REMOTE_S = 10.0
 
 
@@ -75,7 +75,7 @@ class AttachedProcess:
     """A process that listens; every call is one connection."""
 
     def __init__(self, process_id: int, folder: Path | None = None) -> None:
-        """Nothing is connected yet. ``folder``: of the socket; None: its name is outside the file system."""
+        """Take the process; ``folder`` is that of its socket, None if the socket is outside the file system."""
         self.process_id = process_id
         name = f"collector-{process_id}"
         self._address = f"\0{name}" if folder is None else os.fspath(folder / f"{name}.sock")
@@ -101,7 +101,7 @@ class AttachedProcess:
         return Cut(Path(found["journal"]), int(found["segment"]), int(found["cupti_ns"]))
 
     def wait_for_end(self, seconds: float) -> None:
-        """Wait so long, or until the process has ended."""
+        """Wait for this time, or until the process has ended."""
         deadline = time.monotonic() + seconds
         if not ends_within(self.process_id, seconds):
             return
@@ -176,9 +176,9 @@ class Cut:
 
     journal: Path
     segment: int
-    """The first one that is not closed."""
+    """The number of the first segment that is not closed."""
     cupti_ns: int | None
-    """None: the end of a recording that has ended."""
+    """The time of the instant; None: it is the end of a recording that has ended."""
 
 
 class SharedRecording:
@@ -188,7 +188,7 @@ class SharedRecording:
     """
 
     def __init__(self, process: AttachedProcess) -> None:
-        """Nothing is asked of the process yet."""
+        """Take the process; entering the block connects to it."""
         self._process = process
         self._lock = -1
         self._has_ended = False
@@ -416,7 +416,7 @@ def listen_remotely(process_id: int) -> bool:
 
 
 def _in_words(error: Exception) -> str:
-    """What `sys.remote_exec` says, in words of ours where it names only what it looked for."""
+    """The error of `sys.remote_exec`, reworded where Python's text would mislead."""
     if isinstance(error, PermissionError):
         return f"this user may not trace it ({error.strerror}; CAP_SYS_PTRACE, /proc/sys/kernel/yama/ptrace_scope)"
     if "PyRuntime" in str(error):
@@ -429,7 +429,7 @@ def copied_segments(cut: Cut, folder: Path) -> Path:
     """A journal in ``folder`` of the segments that are closed now: a second name of each, or a copy.
 
     Raises:
-        collector.OutputError: there is none, or the folder cannot be written.
+        collector.OutputError: there is no closed segment, or the folder cannot be written.
     """
     journal = folder / "dump.journal"
     count = 0

@@ -22,11 +22,11 @@ class CaptureRange:
     """The events that open a range: calls of the profiler's API, or NVTX ranges of one name."""
 
     text: str
-    """As it is given, and as the recorded program reads it."""
+    """The text of the option, which the recorded program reads as well."""
     name: str = ""
-    """Of the NVTX ranges; empty: calls of the profiler's API."""
+    """The name of the NVTX ranges; empty: calls of the profiler's API."""
     domain: str = ""
-    """Of the NVTX ranges; empty: the default domain, ``*``: any domain."""
+    """The domain of the NVTX ranges; empty: the default domain, ``*``: any domain."""
     most: int = 0
     """The number of ranges that are recorded in each process; 0: all."""
 
@@ -71,5 +71,5 @@ def most_ranges(text: str) -> int:
         return 1
     word, colon, number = text.partition(":")
     if word != "repeat" or (colon and not re.fullmatch("[1-9][0-9]{0,8}", number)):
-        raise ValueError(f"{text!r} is no end of ranges: give stop, repeat or repeat:N")
+        raise ValueError(f"{text!r} is not an end of ranges: give stop, repeat or repeat:N")
     return int(number or 0)

@@ -1,4 +1,4 @@
-"""A program as a child process that does not notice us: its files, terminal, signals and exit status are its own."""
+"""Runs a program as a transparent child process, with its own files, terminal, signals and exit status."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _NOT_PASSED_ON = {
     *(signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP, signal.SIGSYS, signal.SIGABRT),
 }
 _FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT, signal.SIGWINCH, signal.SIGCONT)
-"""If the kernel sends them for the terminal, it sends them to the child as well."""
+"""Signals that the kernel, if it sends them for the terminal, sends to the child as well."""
 _LOCALE = "LC_CTYPE"
 _FIRST_ENVIRONMENT = Path("/proc/self/environ")
 """The environment at the start of the process; it does not follow later changes."""
 _HEAD_BYTES = 256
-"""The bytes of a file in which a NUL tells that it is not text."""
+"""The number of first bytes of a file that are searched for a NUL, which text does not contain."""
 _SET_CHILD_SUBREAPER = 36
 """PR_SET_CHILD_SUBREAPER of prctl."""
 _PERIOD_S = 0.2
@@ -43,9 +43,9 @@ _PERIOD_S = 0.2
 _GRACE_S = 1.0
 """The time that other processes have to end after the program, as its helper processes do."""
 _STOPPING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGALRM)
-"""They interrupt the work that follows the program, as Ctrl-C does."""
+"""Signals that interrupt the work after the end of the program, as Ctrl-C does."""
 _OF_PROGRAMS = (signal.SIGUSR1, signal.SIGUSR2)
-"""They have a meaning for the program only."""
+"""Signals that have a meaning for the program only."""
 
 
 def command_of(words: Sequence[str]) -> list[str]:
@@ -76,9 +76,9 @@ class ChildEnd(NamedTuple):
     """The end of a program."""
 
     status: int
-    """Its exit status, or a signal's number with a minus."""
+    """The exit status, or the negative number of the signal that ended the program."""
     has_survivors: bool
-    """Whether processes that it started run still, such as a daemon."""
+    """Whether processes that it started are still running, e.g. a daemon."""
 
 
 def run_child(command: Sequence[str], environment: Mapping[str, str], *, waits_for_all: bool = False) -> ChildEnd:
@@ -87,7 +87,7 @@ def run_child(command: Sequence[str], environment: Mapping[str, str], *, waits_f
     An interrupt (Ctrl-C) ends the wait for the processes that are left behind.
 
     Raises:
-        collector.CollectorError: it cannot be started.
+        collector.CollectorError: the program cannot be started.
     """
     ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # processes that lose their parent become our children
     are_children_ignored = signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN
@@ -174,7 +174,7 @@ def _pass_on(child: int, number: int, *, is_sent_by_process: bool) -> None:
 
 
 def _wait_for_the_rest(timeout_s: float | None) -> bool:
-    """Wait for all other children, None: however long it takes; return whether some run still."""
+    """Wait for all other children, without limit if ``timeout_s`` is None; return whether some are still running."""
     until = None if timeout_s is None else time.monotonic() + timeout_s
     try:
         while True:
@@ -210,7 +210,7 @@ def stop_raises() -> Iterator[None]:
 
 
 def _do_nothing(*_: Any) -> None:
-    """Not SIG_IGN, which programs inherit."""
+    """Ignore a signal; unlike SIG_IGN, a handler is not inherited by programs."""
 
 
 def exit_as(status: int) -> int:

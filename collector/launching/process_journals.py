@@ -45,13 +45,13 @@ class TracedProcess:
     rank: int | None
     """Its rank, if its launcher stated one."""
     step: Step
-    """All that it recorded."""
+    """All of its records."""
     ranges: tuple[Step, ...] = ()
     """Its ranges, if only ranges were recorded and there are several."""
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """Its ranges, or all."""
+        """Its ranges or, if there is at most one, the whole step."""
         return self.ranges or (self.step,)
 
     @property
@@ -61,12 +61,12 @@ class TracedProcess:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it ended its recording instead of being killed."""
+        """Whether it ended its recording properly, i.e. was not killed."""
         return not self.step.ledger.interrupted
 
     @property
     def is_running(self) -> bool:
-        """Whether it runs still, on this machine."""
+        """Whether it is still running on this machine."""
         is_here = self.identity.host == os.uname().nodename
         return not self.has_ended and is_here and process_exists(self.identity.process_id)
 
@@ -75,7 +75,7 @@ class TracedProcesses(NamedTuple):
     """The contents of a program's journals."""
 
     found: list[TracedProcess]
-    """By rank and begin."""
+    """The processes with records, sorted by rank and begin."""
     without_ranges: int
     """Processes that opened no range, although only ranges were to be recorded."""
     lost: list[str]
@@ -171,7 +171,7 @@ def save_processes(processes: Sequence[TracedProcess], output: str, *, as_datase
     or number in the name, and all its ranges are one step. With ``{step}`` each range has a file of its own.
 
     Raises:
-        collector.CollectorError: it cannot be written.
+        collector.CollectorError: an output cannot be written.
     """
     if as_dataset:
         return [_save_in_dataset(processes, expanded(output))]

@@ -1,4 +1,4 @@
-"""Messages of Python programs beside their journals: why work has no names after ``collector run --python``."""
+"""Messages that Python programs leave beside their journals: reasons why ``collector run --python`` has no names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def unnamed_programs(folder: Path, processes: Iterable[TracedProcess]) -> list[s
 
     Args:
         folder: the folder of the journals, where ``collector/adapters/python_startup`` leaves its lines.
-        processes: what was recorded.
+        processes: the recorded processes.
     """
     found = defaultdict[str, list[str]](list)
     for process in processes:

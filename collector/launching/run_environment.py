@@ -40,9 +40,9 @@ class RunOptions:
     nvtx_domains: tuple[str, ...] = ()
     """The domains whose ranges become annotations; empty: all. ``default`` is the default domain."""
     delay_s: float = 0
-    """From CUDA's initialisation in each process to the begin."""
+    """The time in s from CUDA's initialisation in each process to the begin of the recording."""
     duration_s: float = 0
-    """From the begin to the end; 0: to the end of the process."""
+    """The length of the recording in s; 0: to the end of the process."""
     max_bytes: int = 0
     """The disk space for the latest records of each process; 0: all records are kept."""
     listens: bool = False
@@ -74,19 +74,19 @@ def run_environment(
     """The environment of a program whose processes write a journal each into ``folder``.
 
     Args:
-        folder: exists already.
-        options: of the recording.
+        folder: an existing folder.
+        options: the options of the recording.
         before: the environment without the collector.
         variables: names of further variables whose values the journals are to state.
 
     Raises:
-        collector.MissingDependencyError: our library was not built.
+        collector.MissingDependencyError: the capture library was not built.
         collector.CollectorError: another tool is to be loaded into the program.
     """
     library = capture_library()
     if library is None:
         raise MissingDependencyError(
-            "programs cannot be recorded: the native extension is not there",
+            "programs cannot be recorded: the native extension is not installed",
             "Install cupti-collector again with pip, with a C++ compiler if there is no wheel",
         )
     other = before.get(INJECTION_VARIABLE, "")

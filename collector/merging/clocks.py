@@ -53,19 +53,19 @@ SAME_LENGTH = re.compile(r"all_?reduce|all_?gather|reduce_?scatter|broadcast", r
 """Collectives to which each rank contributes the same number of elements."""
 ONE_WAY = frozenset({"send", "recv"})
 PAIR = "pair"
-"""What stands for both of `ONE_WAY` in the name that two ranks share."""
+"""The word that replaces the kinds of `ONE_WAY` in the name that two ranks share."""
 
 
 ClockOffsets: TypeAlias = "Mapping[int, int] | Literal['estimate'] | None"
-"""What a caller states of the ranks' clocks: the ns that each is ahead; to estimate them; None: they are equal."""
+"""The offsets of the ranks' clocks: ns that each rank is ahead, ``estimate``, or None if the clocks agree."""
 
 
 def checked_offsets(given: ClockOffsets) -> ClockOffsets:
-    """The statement itself, with plain numbers.
+    """Check the offsets, and return them with plain integers.
 
     Raises:
         ValueError: a text other than ``estimate``.
-        TypeError: it is something else, or a rank or an offset is not a whole number.
+        TypeError: the offsets have another type, or a rank or an offset is not a whole number.
     """
     if given is None or (isinstance(given, str) and given == "estimate"):
         return given
@@ -173,8 +173,8 @@ def shared_collective_name(name: str, stated: Mapping[str, str]) -> str:
     """The name of a collective that is equal on all ranks, without details that differ, such as registers.
 
     Args:
-        name: of its kernel.
-        stated: what is stated of it: ``collective``, ``group``, ``seq``, ``dtype``, ``elements``, ``grid``, ``block``.
+        name: the name of its kernel.
+        stated: its details: ``collective``, ``group``, ``seq``, ``dtype``, ``elements``, ``grid``, ``block``.
     """
     details = dict(stated)
     collective = details.get("collective", "")
@@ -235,19 +235,19 @@ def _fit(reference: Markers, own: Markers) -> _Fit | None:
     shared = _shared(reference, own)
     if not shared:
         return None
-    are_told = _are_told(reference, own)
-    window = _crowd(shared, _elapsed(reference, own, are_told))
+    have_unique_names = _have_unique_names(reference, own)
+    window = _crowd(shared, _elapsed(reference, own, have_unique_names))
     fit = _counted(shared) if window is None else _paired(shared, *window)
     # More than half of the markers in an impossible order are those of strangers, e.g. with the same numbers.
     return None if fit is None or 2 * fit.out_of_order > len(fit.differences) else fit
 
 
-def _are_told(*of_ranks: Markers) -> bool:
+def _have_unique_names(*of_ranks: Markers) -> bool:
     """Whether each name occurs once in its step on each rank, as with sequence numbers: the name alone makes a pair."""
     return all(len(rows) == 1 for own in of_ranks for rows in own.values())
 
 
-def _elapsed(reference: Markers, own: Markers, are_told: bool) -> int:
+def _elapsed(reference: Markers, own: Markers, have_unique_names: bool) -> int:
     """The time in which a marker could have been any other of its rank, in ns.
 
     It is the longest time from the first to the last marker of one step, or of all steps where the names alone make
@@ -256,7 +256,7 @@ def _elapsed(reference: Markers, own: Markers, are_told: bool) -> int:
     ends: dict[tuple[int, int], list[NDArray[np.int64]]] = defaultdict(list)
     for rank, markers in enumerate((reference, own)):
         for (step, _), rows in markers.items():
-            ends[rank, 0 if are_told else step].append(rows[:, 1])
+            ends[rank, 0 if have_unique_names else step].append(rows[:, 1])
     return max(int(np.ptp(np.concatenate(each))) for each in ends.values())
 
 

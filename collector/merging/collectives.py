@@ -26,9 +26,9 @@ class Collective(NamedTuple):
     ordinal: int
     """Index among the collectives with this name and step, from 0, in order of time."""
     start_ns: Mapping[int, int]
-    """Rank -> when it began there, on the common clock."""
+    """Rank -> its begin there in ns of the common clock."""
     end_ns: Mapping[int, int]
-    """Rank -> when it ended there, on the common clock."""
+    """Rank -> its end there in ns of the common clock."""
 
 
 def matched_collectives(
@@ -107,7 +107,7 @@ def _sum(*reach_ns: int | None) -> int | None:
 
 
 def _partners(theirs: NDArray[np.int64], ours: NDArray[np.int64], reach_ns: int | None) -> NDArray[np.int64]:
-    """For each of theirs the place of the same collective among ours; -1 where there is none."""
+    """For each of ``theirs`` the index of the same collective in ``ours``; -1: there is none."""
     if not len(theirs) or not len(ours):
         return np.full(len(theirs), -1, np.int64)
     to_ours, to_theirs = nearest(ours[:, 1], theirs[:, 1]), nearest(theirs[:, 1], ours[:, 1])

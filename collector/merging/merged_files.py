@@ -72,7 +72,7 @@ class MergedFile(Protocol):
             message: its StepStats, or its RunMetadata if ``is_run_metadata``.
             step: its position.
             is_run_metadata: the type of the message.
-            provenance: that of the message.
+            provenance: the provenance of the message.
             given: the step in whatever form it was given or loaded.
         """
         ...
@@ -100,13 +100,13 @@ def merged_file(file: BinaryIO, target: Path, steps: Sequence[Placed], layout: s
 
 
 class _StatedInputs:
-    """What a file states of its inputs besides their slices, packed until the file is finished."""
+    """The metadata of a file's inputs, compressed until the file is finished."""
 
     def __init__(self) -> None:
         self._packed: list[bytes] = []
 
     def add(self, stated: dict[str, Any]) -> None:
-        """Add what is stated of the next input."""
+        """Add the metadata of the next input."""
         self._packed.append(zlib.compress(json.dumps(stated).encode()))
 
     def within(self, about: dict[str, Any]) -> str:
@@ -191,7 +191,7 @@ class _DrawnFile:
 
 
 def _stated(step: Placed, provenance: Provenance | None, tables: Mapping[str, list[ObjectRow]]) -> dict[str, Any]:
-    """What a drawn file states of an input besides its slices; the times are those of its own clock."""
+    """The metadata of an input in a drawn file; the times are those of its own clock."""
     devices = (device.decode(errors="replace") for device in step.devices)
     prefixes = {split_prefix(device_in_process(device, f"{step.owner} "))[0] for device in devices}
     stated: dict[str, Any] = dict(tables)

@@ -217,9 +217,9 @@ class _Found:
     bounds_ns: tuple[int, int] | None
     """First start and last end on the rank's own clock; None if no node has a possible time."""
     correlation_ids: tuple[int, int] | None
-    """The least and the greatest; None if no node has one."""
+    """The smallest and the largest correlation id; None if no node has one."""
     checksum: int
-    """That of the message, which the second reading must find again."""
+    """The checksum of the message, which the second reading must find again."""
     skipped: Mapping[str, int]
     warning: str
 
@@ -488,7 +488,7 @@ def _numbers(found: Sequence[_Found], *, are_apart: bool) -> list[int]:
 
 
 def _added_to_correlations(found: Sequence[_Found]) -> list[int]:
-    """What is added to the correlation ids of each input: 0 unless an earlier one of its process uses some of them.
+    """The number added to the correlation ids of each input: 0 unless an earlier one of its process uses some of them.
 
     Steps of one process have different ids. Files of several runs, or of processes that nothing names, may share some.
     """

@@ -44,9 +44,9 @@ class RankMoments(NamedTuple):
     """The markers of one step on one rank, see `collector.merging.clocks.Markers`."""
 
     stated: Markers
-    """By what the recording states of collectives; empty if it states nothing."""
+    """Markers from the recording's collectives; empty if it states none."""
     named: Markers
-    """By names alone, as the markers of a rank that states nothing."""
+    """Markers by names alone, as for a rank that states no collectives."""
 
 
 def moments_of(recording: Recording, step_number: int, marker: re.Pattern[str] = COLLECTIVE) -> RankMoments:

@@ -56,7 +56,7 @@ def annotations_of(data: bytes | bytearray | memoryview) -> Recording:
     """Like `recording_of`, but of the rows of activities only those of annotations are read.
 
     Raises:
-    InvalidFileError: see `recording_of`.
+        InvalidFileError: see `recording_of`.
     """
     return read_recording(data, ("annotations",)).recording
 

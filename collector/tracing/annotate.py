@@ -77,7 +77,7 @@ class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):
     ...     launch()
 
     Args:
-        name: of the op; ``/`` nests.
+        name: the name of the op; ``/`` nests.
         flops: float operations of this run, without those of annotations inside it that have their own number.
         bytes: bytes read and written, counted in the same way.
         op: the op's type, such as ``MatMul``; by default the last part of the name.
@@ -94,7 +94,7 @@ class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):
 
     name: str
     _stack: AnnotationStack | None
-    """Of the session in which it was entered last."""
+    """The stack of the session in which the annotation was entered last; None: it is not entered."""
     _noted: _Noted | None
 
     # After the first trace has begun, ``native/bindings/annotate_methods.cpp`` does the usual cases of these methods.
@@ -244,8 +244,8 @@ _OWN_PLACES = (
 
 
 _MOST_PARTS = 1 << 16
-"""The most parts (details, their inputs and the frames of their stacks) that are kept where nothing else is in memory
-either. A part takes up to 400 bytes, here and in the native library, and each segment of a journal states all of them.
+"""The maximum number of parts (details, their inputs, frames of their stacks) that are kept if no records are in memory
+either. A part takes up to 400 bytes, here and in the native library, and each segment of a journal repeats all parts.
 """
 _MOST_CHECKED = 4096
 """The most checked details whose number is remembered."""
@@ -253,7 +253,7 @@ _TOLD_EVERY_S = 1.0
 
 
 class _KnownDetails:
-    """The different details of annotations that a source has got, numbered from 1 on."""
+    """The distinct details of annotations that a source has received, numbered from 1 on."""
 
     def __init__(self, source: Source, *, is_bounded: bool) -> None:
         self._note: Callable[[Details], None] = getattr(source, "note_details", _note_nowhere)
@@ -264,7 +264,7 @@ class _KnownDetails:
         self.in_order: list[Details] = []
         self._room: float = _MOST_PARTS if is_bounded else math.inf
         self.left_out = 0
-        """Annotations for whose details there was no room."""
+        """The number of annotations whose details were left out for lack of room."""
         self._told_s = -math.inf
 
     def number_of(self, details: Details) -> int:
@@ -302,7 +302,7 @@ class _KnownDetails:
 
 
 _LEFT_OUT = "annotations_without_details"
-"""The figure of the ledger."""
+"""The figure of the ledger that counts annotations without details for lack of room."""
 
 
 class _Recorder:
@@ -370,7 +370,7 @@ class Ended(NamedTuple):
 
 
 def load_annotations() -> None:
-    """Import what the first call of `send_annotations_to` needs: the time of it must not be that of a step."""
+    """Import the modules that the first `send_annotations_to` needs, so that the import is not part of a step."""
     from collector.tracing import suspended_blocks, task_steps  # noqa: F401
 
     task_steps.load()
@@ -446,7 +446,7 @@ class _Destination(NamedTuple):
 
     @classmethod
     def of(cls, source: Source, *, stacks: bool, is_bounded: bool) -> _Destination:
-        """A source that has got none so far."""
+        """The destination of a source that has not received any annotations yet."""
         return cls(source, stacks, _KnownDetails(source, is_bounded=is_bounded))
 
 

@@ -93,7 +93,7 @@ class CounterSampler:
 
 
 class _Card:
-    """One device, and what its sensors said."""
+    """One device, and the samples of its sensors."""
 
     def __init__(self, nvml: Any, handle: Any, device: int) -> None:
         self._device = device
@@ -138,7 +138,7 @@ class _Card:
             series.values.append(value)
 
     def series(self) -> Iterable[Series]:
-        """What was sampled."""
+        """The sampled series."""
         return list(self._series.values())
 
 

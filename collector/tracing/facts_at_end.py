@@ -1,4 +1,4 @@
-"""What only the process knows of a step that ends, besides the records of the source: names, labels, counters."""
+"""Facts about a step that only its process knows and that the source does not record: names, labels, counters."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class FactsAtEnd(NamedTuple):
 
     options: TraceOptions
     annotations: Ended | None
-    """Those of the step; None: the recording that contains the step has them."""
+    """The annotations of the step; None: the recording that contains the step has them."""
     sampler: CounterSampler | None
     at_exit: bool
     """Whether the exit of the interpreter ends the step."""

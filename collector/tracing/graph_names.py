@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 _MOST = 1 << 16
-"""Earlier names are forgotten."""
+"""The maximum number of names; the earliest ones are forgotten."""
 _names: dict[int, str] = {}
 
 

@@ -40,15 +40,15 @@ def listen(
     `collector.annotate` names launches of such recordings, and `collector.trace` is a part of them.
 
     Args:
-        folder: of the socket, for processes in other containers; only its owner may write there. None: the socket has
+        folder: the socket's folder, for processes in other containers; only its owner may write there. None: it has
             a name outside the file system.
         kinds: the kinds of activity of the recordings, as in `collector.trace`.
-        budget: what each recording may cost, such as ``1%``, as in `collector.trace`.
+        budget: the maximum cost of each recording, such as ``1%``, as in `collector.trace`.
         strict: raise a `collector.CollectorError` instead of warning.
 
     Raises:
-        ValueError: an unknown kind, or an impossible budget.
-        TypeError: ``kinds`` are not names.
+        ValueError: a kind is unknown, or the budget is impossible.
+        TypeError: a kind is not a name.
     """
     names = kind_names(kinds)
     options = TraceOptions(kinds=names, budget="" if budget is None else budget)

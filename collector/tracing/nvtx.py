@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["arm", "copies"]
 
 VARIABLE = "NVTX_INJECTION64_PATH"
-"""Where NVTX looks for the library of a tool."""
+"""The variable that names the library of a tool for NVTX."""
 NEXT_TOOL_VARIABLE = "COLLECTOR_NVTX_NEXT"
 """The library that `VARIABLE` named before: our handler passes every call on to it."""
 _NO_TOOL = ("", "./.")
@@ -48,7 +48,7 @@ def arm() -> None:
     global _is_armed
     library = capture_library()
     if library is None:
-        warn_caller("NVTX ranges are not recorded: the native extension is not there")
+        warn_caller("NVTX ranges are not recorded: the native extension is not installed")
         return
     variables = arming_variables(os.environ, library)
     if trouble := missing_tool(variables):
@@ -58,18 +58,18 @@ def arm() -> None:
 
 
 def missing_tool(environment: Mapping[str, str]) -> str:
-    """One line if the tool that is to get the ranges after us is not there; ``environment`` is armed."""
+    """One line if the tool that receives the ranges after our handler does not exist; ``environment`` is armed."""
     tool = environment.get(NEXT_TOOL_VARIABLE, "")
     return f"{VARIABLE} named {tool}, which does not exist" if _is_missing(tool) else ""
 
 
 def _is_missing(tool: str) -> bool:
-    """Whether a tool is named by its path, and not there. The dynamic linker looks for one without a folder."""
+    """Whether a tool named by its path does not exist. The dynamic linker searches for names without a folder."""
     return "/" in tool and not exists(tool)
 
 
 def arming_variables(environment: Mapping[str, str], library: Path) -> dict[str, str]:
-    """The variables by which NVTX finds our handler in ``library``, and that a tool named in ``environment``."""
+    """The variables by which NVTX finds the handler in ``library``, and the handler the tool that was named before."""
     before = environment.get(VARIABLE, "")
     variables = {VARIABLE: str(library)}
     if before not in _NO_TOOL and not is_capture_library(before):
@@ -100,7 +100,7 @@ def state() -> str:
     """One line about the handler, for ``collector info``."""
     library, named = capture_library(), os.environ.get(VARIABLE, "")
     if library is None:
-        return "not available: the native extension is not there"
+        return "not available: the native extension is not installed"
     if named not in _NO_TOOL and is_capture_library(named):
         then = os.environ.get(NEXT_TOOL_VARIABLE, "")
         return "ranges are recorded" + (f", and passed on to {then}" if then else "")
@@ -188,7 +188,7 @@ def _some(names: Iterable[str]) -> str:
 
 
 _MOST_NAMED = 10
-"""Domains that a line names."""
+"""The maximum number of domains that a message names."""
 
 
 def _own_threads(names: dict[int, str]) -> dict[int, str]:
@@ -200,7 +200,7 @@ def domain_names(domains: Any) -> tuple[str, ...]:
     """The domains of ``trace(nvtx=[...])``.
 
     Raises:
-        TypeError: it is not a list of names.
+        TypeError: the value is not a list of names.
         ValueError: a name is not Unicode text.
     """
     names: Iterable[Any] = (domains,) if isinstance(domains, str) else domains

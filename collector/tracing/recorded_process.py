@@ -50,10 +50,10 @@ STACKS_VARIABLE = "COLLECTOR_RUN_PYTHON"
 
 
 def send_annotations_to_run(*, strict: bool = False) -> None:
-    """Pass annotations to the recording of `collector run`, if that records this process.
+    """Pass annotations to the recording of `collector run`, if it records this process.
 
     Raises:
-        collector.CollectorError: it does not; only if ``strict``.
+        collector.CollectorError: this process is not recorded; only if ``strict``.
     """
     library = os.environ.get(INJECTION_VARIABLE, "")
     if not is_capture_library(library):
@@ -71,7 +71,7 @@ def send_annotations_to_run(*, strict: bool = False) -> None:
 
 @functools.cache
 def _state_counters_at_exit() -> None:
-    """Let the recording have the counters of frameworks, which are known when the program ends."""
+    """Add the counters of frameworks to the recording when the program ends; they are not known earlier."""
     process_id = getpid()
 
     def state() -> None:
@@ -123,11 +123,11 @@ class RecordedWindow(NativeSource):
         return capture
 
     def is_idle(self) -> bool:
-        """Not known."""
+        """False: it is not known."""
         return False
 
     def abort(self) -> None:
-        """The recording goes on."""
+        """Do nothing: the recording of the process continues."""
 
 
 def _path_of(mark: _Mark) -> Path:

@@ -79,7 +79,7 @@ class Recorder:
     def __init__(
         self, keep: Keep, folder: Path, kinds: Sequence[str], hang_s: float | None, suffix: str, budget: str = ""
     ) -> None:
-        """Hold the options; nothing happens yet."""
+        """Take the options; `_begin` starts the recording."""
         self.keep = keep
         self.folder = folder
         """The folder of the dumps."""
@@ -90,7 +90,7 @@ class Recorder:
         self._kinds, self._hang_s, self._suffix, self._budget = kinds, hang_s, suffix, budget
         self._source: RecorderSource | None = None
         self._nvtx_facts: tuple[dict[str, str], dict[str, int]] = ({}, {})
-        """What the recorder's journals state of NVTX copies that were used before the handler was armed."""
+        """Environment and counters for the journals, about NVTX copies that were used before the handler was armed."""
         self._process_id = getpid()
         self._ring: Ring | None = None
         self._dumping = threading.Lock()
@@ -122,7 +122,7 @@ class Recorder:
         Args:
             path: the file, whose suffix is the format, with the placeholders of `record`; another process writes it,
                 and `Dump.wait` waits for it. None: the segments themselves, in a folder of `folder`.
-            reason: of the dump, for its name and `Dump.reason`.
+            reason: the reason of the dump, for its name and `Dump.reason`.
 
         Returns:
             The dump; None, with one warning, if nothing can be written. Of two dumps at a time the second waits.
@@ -137,36 +137,36 @@ class Recorder:
             return None
         if target is not None:
             output_of(target)
-        return self._dump_or_tell(target, reason, warn_caller)
+        return self._dump_or_report(target, reason, warn_caller)
 
-    def _dump_or_tell(
-        self, target: Path | None, reason: str, tell: Callable[[str], None], *, running: bool = False
+    def _dump_or_report(
+        self, target: Path | None, reason: str, report: Callable[[str], None], *, running: bool = False
     ) -> Dump | None:
-        """``tell`` is called with one line about a dump that is not made, or not whole."""
-        if not self._can_dump(tell):  # before the lock, which a forked child may have inherited
+        """``report`` is called with one line if the dump is not made, or is incomplete."""
+        if not self._can_dump(report):  # before the lock, which a forked child may have inherited
             return None
         with self._dumping:
-            if not self._can_dump(tell):  # another thread has ended it meanwhile
+            if not self._can_dump(report):  # another thread has ended it meanwhile
                 return None
             try:
                 if target is not None:
                     check_writable(target)
-                return self._dump(target, reason, tell, running=running)
+                return self._dump(target, reason, report, running=running)
             except (CollectorError, OSError) as error:
-                tell(self._no_dump(error))
+                report(self._no_dump(error))
                 return None
 
     def _no_dump(self, error: CollectorError | OSError) -> str:
         """The line about a dump that is not made."""
         return f"nothing is dumped: {f'{self.folder}: {error.strerror}' if isinstance(error, OSError) else error}"
 
-    def _can_dump(self, tell: Callable[[str], None]) -> bool:
-        """Whether there is something to dump; `tell`s otherwise."""
+    def _can_dump(self, report: Callable[[str], None]) -> bool:
+        """Whether there is something to dump; otherwise ``report`` is called with the reason."""
         if not self._has_ring:
-            tell(f"nothing is dumped: {self.unavailable or 'the recorder does not run in this process'}")
+            report(f"nothing is dumped: {self.unavailable or 'the recorder does not run in this process'}")
         return self._has_ring
 
-    def _dump(self, target: Path | None, reason: str, tell: Callable[[str], None], *, running: bool = False) -> Dump:
+    def _dump(self, target: Path | None, reason: str, report: Callable[[str], None], *, running: bool = False) -> Dump:
         """``running``: with the work that is not finished, which CUPTI then hands out without its end."""
         assert self._source is not None
         assert self._ring is not None
@@ -195,7 +195,7 @@ class Recorder:
         dump = Dump(journal, reason, conversion)
         self.dumps.append(dump)
         if trouble:
-            tell(f"{trouble}; the dump is in {journal}")
+            report(f"{trouble}; the dump is in {journal}")
         return dump
 
     def dump_after(self, reason: str, *, running: bool = False) -> Dump | None:
@@ -210,7 +210,7 @@ class Recorder:
         # No warning: a program may turn warnings into errors, and a thread of ours must not change the filters of all.
         self._lacks_dump = True
         with contextlib.suppress(Exception):
-            dump = self._dump_or_tell(None, reason, _say, running=running)
+            dump = self._dump_or_report(None, reason, _say, running=running)
             self._lacks_dump = dump is None
             if dump is not None:
                 _say(f"{reason}: the last of what the GPU did is in {dump.path}")
@@ -281,7 +281,7 @@ class Recorder:
             raise
 
     def _follow_program(self, source: RecorderSource) -> None:
-        """Let the recording have annotations, and the recorder notice what is to be dumped."""
+        """Pass annotations to the recording, and watch for events that trigger dumps."""
         texts, counters = nvtx.missed_facts() if nvtx.is_armed() else ({}, {})
         self._nvtx_facts = {f"environment.{name}": text for name, text in texts.items()}, counters
         send_annotations_to(source, is_bounded=True)
@@ -307,7 +307,7 @@ class Recorder:
             del _running["recorder"]
 
     def _end_source(self, source: RecorderSource) -> None:
-        """End the recording, and let the program go on without the recorder."""
+        """End the recording, and remove the recorder's hooks from the program."""
         send_annotations_to(None)
         if self._hooks is not None:
             self._hooks.restore()
@@ -318,7 +318,7 @@ class Recorder:
 
     def _watch(self) -> None:
         """Look for errors and hangs until the end."""
-        rows, quiet_since, is_told = -1, time.monotonic(), False
+        rows, quiet_since, is_reported = -1, time.monotonic(), False
         ring = self._ring
         assert ring is not None
         while not self._ended.wait(_WATCH_PERIOD_S):
@@ -332,9 +332,9 @@ class Recorder:
                 return
             self._look_at_error(state)
             if state["rows"] != rows:
-                rows, quiet_since, is_told = state["rows"], time.monotonic(), False
-            elif self._hang_s is not None and not is_told and time.monotonic() - quiet_since >= self._hang_s:
-                is_told = True
+                rows, quiet_since, is_reported = state["rows"], time.monotonic(), False
+            elif self._hang_s is not None and not is_reported and time.monotonic() - quiet_since >= self._hang_s:
+                is_reported = True
                 # CUPTI may hold back the launches together with the kernel that does not end.
                 if state["outstanding"] or state["buffers_held"]:
                     with contextlib.suppress(Exception):
@@ -411,8 +411,8 @@ def record(
         suffix: the format of dumps that the recorder makes by itself, such as ``.pftrace``; by default they are
             journals, which need no conversion.
         strict: raise a `collector.CollectorError` instead of warning.
-        budget: what recording may cost, as in `collector.trace`. Once API calls are left out (as the fourth kind at the
-            latest), no hangs are noticed, and only those CUDA errors that a wait returns.
+        budget: the maximum cost of recording, as in `collector.trace`. Once API calls are left out (as the fourth kind
+            at the latest), no hangs are noticed, and only those CUDA errors that a wait returns.
 
     Raises:
         TypeError: an option has the wrong type.

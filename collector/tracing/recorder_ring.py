@@ -122,12 +122,12 @@ class Ring:
 
     @property
     def is_there(self) -> bool:
-        """Whether nobody has removed the journal."""
+        """Whether the journal still exists."""
         return is_folder(self.path)
 
     @property
     def removal(self) -> str:
-        """What is said where the journal is not there any more."""
+        """The message that the journal was removed."""
         return f"the folder of its records, {self.path}, was removed"
 
     def copy(self, journal: Path, next_segment: int | None, *, is_broken: bool) -> None:
@@ -140,7 +140,7 @@ class Ring:
 
         Raises:
             collector.OutputError: there is nothing to copy.
-            OSError: it cannot be written.
+            OSError: the copy cannot be written.
         """
         partial = Path(tempfile.mkdtemp(prefix=".dump-", dir=journal.parent))
         try:

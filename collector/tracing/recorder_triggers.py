@@ -1,4 +1,4 @@
-"""What a recorder notices of its program: exceptions that nothing catches, and kernels that do not end."""
+"""Events that trigger the dumps of a recorder: uncaught exceptions, and kernels that do not end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ExceptionHooks:
-    """Hooks that notice an uncaught exception before it is reported; what others have hooked goes on as before."""
+    """Hooks that notice an uncaught exception before it is reported; hooks of others are called as before."""
 
     def __init__(self, notice: Callable[[str, bool], object]) -> None:
         """Set the hooks. ``notice`` is called with the reason and whether the process ends, and raises nothing."""

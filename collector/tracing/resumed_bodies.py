@@ -24,10 +24,10 @@ class Runs(Protocol):
 
 
 def wrapped(function: Function, begin: Callable[[], AbstractContextManager[Runs]]) -> Function | None:
-    """A wrapper of a coroutine or generator function of either kind; None if ``function`` is none of them.
+    """A wrapper of a coroutine or generator function of either kind; None for any other function.
 
     Args:
-        function: to be wrapped.
+        function: the function to be wrapped.
         begin: called when the body of a call begins; the block that it returns ends with the body.
     """
     import inspect  # slower to import than the rest of the tracing API

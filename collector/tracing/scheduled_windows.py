@@ -69,7 +69,7 @@ class ScheduledWindows:
         self.process_id = getpid()
         is_merged = path is not None and not _is_file_of_one_window(path, schedule)
         self.files = MergedWindows(path, rank) if path is not None and is_merged else None
-        """What is written at the end, where all windows are in one file."""
+        """The windows that are written at the end, if all are in one file; otherwise None."""
 
     def next_step(self) -> None:
         """End the step, if one has begun, and begin the next one."""
@@ -88,7 +88,7 @@ class ScheduledWindows:
                 self._follow()
 
     def _follow(self) -> None:
-        """Open or drop what the action of the present step asks for."""
+        """Open or drop the window, as the action of the present step requires."""
         if self._action is Action.NONE:
             self._drop()
             return
@@ -103,7 +103,7 @@ class ScheduledWindows:
             self._session.begin_window(self._step)
 
     def end(self, exc: BaseException | None) -> None:
-        """End what is open; the window is saved as far as it was recorded."""
+        """End the open window, which is saved as far as it was recorded."""
         if self._has_begun:
             self._close(exc)
         else:
@@ -123,7 +123,7 @@ class MergedWindows:
     """The windows of one file, each in a file of a hidden folder until the last one has ended."""
 
     def __init__(self, path: Path, rank: int | None) -> None:
-        """Nothing is made yet. ``rank``: what the program gave; None: the environment decides."""
+        """Take the path and the rank that the program gave; None: the environment decides. Nothing is made yet."""
         self._asked, self._rank, self._directory = path, rank, WorkingDirectory()
         self._folder: Path | None = None
         self._files: list[Path] = []

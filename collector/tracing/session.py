@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 _MOST_WARNINGS = 16
-"""Different reasons that are warned of while a session follows a schedule."""
+"""The maximum number of different reasons of which a session warns while it follows a schedule."""
 _following: weakref.WeakSet[Session] = weakref.WeakSet()
 """The sessions that follow a schedule."""
 
@@ -49,7 +49,7 @@ def _end_schedules() -> None:
 
 
 _WARNED_LOSSES = ("annotations_mixed", "annotations_unfollowed", "annotations_suspended")
-"""Losses of which a warning is given at the end, because the program can be changed."""
+"""Losses that cause a warning at the end of a step, because a change of the program can avoid them."""
 
 
 class Session(TracedStep):
@@ -64,7 +64,7 @@ class Session(TracedStep):
         self.options = options
         """The options of the session."""
         self._directory = WorkingDirectory()
-        """The one in which the last step or schedule began: of the relative paths among the options."""
+        """The directory in which the last step or schedule began, to which relative paths among the options refer."""
         self._outputs = StepOutputs(options, -1, self._directory)
         self.unavailable: str | None = None
         """The reason why the last step was not traced: cause and remedy in one line. None if it was traced."""
@@ -74,8 +74,8 @@ class Session(TracedStep):
         self._streamed: Path | None = None  # the journal that is the result of the last step
         self._windows: ScheduledWindows | None = None
         """The windows of the schedule that the session follows now."""
-        self._told: set[str] = set()
-        """The reasons of windows that were not traced: each is one warning."""
+        self._warned_reasons: set[str] = set()
+        """The reasons for untraced windows that were warned of already."""
 
     def _state(self) -> str:
         if self._use:
@@ -123,14 +123,14 @@ class Session(TracedStep):
         self.__exit__(exc_type, exc, traceback)
 
     def start(self) -> Session:
-        """Begin as a ``with`` block does, where a block does not fit; `stop` ends the session."""
+        """Begin like a ``with`` block, in code where a block does not fit; `stop` ends the session."""
         return self.__enter__()
 
     def stop(self) -> None:
-        """End what `start` began.
+        """End the session that `start` began.
 
         Raises:
-            collector.CollectorError: nothing was begun.
+            collector.CollectorError: the session was not started.
         """
         if self._windows is None and self._last_entered() is None:
             raise CollectorError("stop() was called, but the session was not started", "Call start() before it")
@@ -159,7 +159,7 @@ class Session(TracedStep):
     def _enter_schedule(self, schedule: Callable[[int], Any]) -> None:
         if self._windows is not None:
             raise SessionActiveError("this session follows its schedule already", "Leave its block first")
-        self._told.clear()
+        self._warned_reasons.clear()
         self._directory = WorkingDirectory()
         self._windows = ScheduledWindows(schedule, self, self.options.path, self.options.rank)
         _following.add(self)
@@ -348,7 +348,7 @@ class Session(TracedStep):
             with contextlib.suppress(Exception):
                 warn_caller(f"the trace of a step that raised is incomplete: {error}")
         finally:
-            session_slot.tell_background(use, self)
+            session_slot.resume_background(use, self)
 
     def _take_results(self, use: session_slot.Use, at_exit: bool) -> None:
         is_saved = False
@@ -372,7 +372,7 @@ class Session(TracedStep):
         unseen = ""
         try:
             if use.tracer is not None and use.tracer.is_open:
-                results = use.tracer.stop(at_exit=at_exit, keeps_warm_up=use.is_awaited)
+                results = use.tracer.stop(at_exit=at_exit, keeps_warm_up=use.background_waits)
                 self._recording, self._streamed, use.whole, unseen = results
                 use.tracer.forget()
         except Exception as error:
@@ -395,8 +395,8 @@ class Session(TracedStep):
             raise error
         if self._windows is None:
             warn_caller(message)
-        elif str(error) not in self._told and len(self._told) < _MOST_WARNINGS:
-            self._told.add(str(error))
+        elif str(error) not in self._warned_reasons and len(self._warned_reasons) < _MOST_WARNINGS:
+            self._warned_reasons.add(str(error))
             warn_caller(message)
 
     @uncompiled
@@ -414,7 +414,7 @@ class Session(TracedStep):
         finally:
             if use.tracer is not None:
                 use.tracer.end_journal(keep=use.has_begun)
-            session_slot.tell_background(use, self)
+            session_slot.resume_background(use, self)
 
     def end_at_exit(self, use: session_slot.Use) -> None:
         """End ``use`` at the exit of the interpreter; the requested file is saved."""

@@ -73,15 +73,15 @@ class Use:
         """Whether the body was reached."""
         self.is_ending = False
         self.tracer: StepTracer | None = None
-        """What records."""
+        """The tracer that records the step; None: it is not tracing."""
         self.is_resumed = False
         """Whether its body runs in turns with other code of the thread: that of a coroutine or generator."""
-        self.is_awaited = False
-        """Whether `tell_background` is still to be called."""
+        self.background_waits = False
+        """Whether the background tracer waits for `resume_background`."""
         self.whole: Recording | None = None
         """The recording with the warm-up, for the background tracer; None: there was no warm-up, or it is lost."""
         self.discarded = ""
-        """The part of which no recording has the work; empty: there is none."""
+        """The part of the step whose work is in no recording, in words; empty: there is none."""
         self.is_dropped = False
         """Whether it ends without results, as a schedule asked for."""
 
@@ -161,11 +161,11 @@ def claim(use: Use, session: OpenSession) -> None:
         raise NotTracedError("the interpreter is ending", "Wait for the threads that trace before the program ends")
     background = _background  # read once, because another thread may change it
     if background is not None:
-        use.is_awaited = True
+        use.background_waits = True
         background.step_aside(session)
     holder = _uses.setdefault(_OPEN, use)
     if holder is not use:
-        use.is_awaited = False  # the background tracer paused for the session that is open
+        use.background_waits = False  # the background tracer paused for the session that is open
         where = "this" if holder.last_session() is session else "another"
         raise SessionActiveError(
             f"{where} session is already tracing in this process ({holder.path or 'in memory'})",
@@ -190,11 +190,11 @@ def keep_dropped(use: Use, session: OpenSession) -> None:
         use.dropped = session
 
 
-def tell_background(use: Use, session: OpenSession) -> None:
+def resume_background(use: Use, session: OpenSession) -> None:
     """Let the background tracer continue, after ``use`` of ``session`` has ended and its results are saved."""
-    is_awaited, use.is_awaited = use.is_awaited, False
+    background_waits, use.background_waits = use.background_waits, False
     background = _background
-    if is_awaited and background is not None:
+    if background_waits and background is not None:
         background.come_back(session, use)
 
 

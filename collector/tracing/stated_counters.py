@@ -47,7 +47,7 @@ class StatedCounters(NamedTuple):
         return cls(series, "; ".join(filter(None, troubles)))
 
     def facts(self) -> tuple[dict[str, str], dict[str, int]]:
-        """Texts and numbers for a journal, whose reader makes rows of them."""
+        """Texts and numbers for a journal, from which its reader makes rows."""
         texts: dict[str, str] = {}
         if self.series:
             from collector.recording.counter_texts import counter_texts

@@ -51,7 +51,7 @@ class StepJournal:
     """The journal that a source writes during a step."""
 
     def __init__(self, source: Any, path: Path, *, is_result: bool) -> None:
-        """``path``: made already if it could be; ``is_result``: it is the only result, and is kept."""
+        """``path``: the journal, which the source has made; ``is_result``: it is the only result, and is kept."""
         self._source = source
         self._path, self._directory = path, WorkingDirectory()
         self._was_made = exists(path)
@@ -84,7 +84,7 @@ class StepJournal:
         return f"the records are in the journal {self.path}" if keep else ""
 
     def is_removed(self) -> bool:
-        """Whether the program, or another one, has removed the journal or all that was in it."""
+        """Whether the journal, or all of its content, was removed, by this program or another one."""
         if not self._was_made or not is_folder(self.path):
             return self._was_made and not exists(self.path)
         from collector.recording.journal_segments import segments_of  # not before: it needs numpy

@@ -33,21 +33,21 @@ if TYPE_CHECKING:
     """Reports an error and a message about it as the options require: raised, or as a warning."""
 
 _MOST_WARNED_OF = 256
-"""Different paths that are warned of in a process."""
+"""The maximum number of different paths of which a process warns."""
 _warned_of: set[str] = set()
 _DIGITS = re.compile(r"\d+")
 
 
 class StepOutputs:
-    """The outputs that the options of a session ask for, of one step."""
+    """The outputs of one step, as the options of its session request them."""
 
     def __init__(self, options: TraceOptions, number: int, directory: WorkingDirectory) -> None:
         """Nothing is checked or written yet.
 
         Args:
-            options: of the session.
-            number: of the step.
-            directory: of the relative paths among the options.
+            options: the options of the session.
+            number: the number of the step.
+            directory: the directory to which relative paths among the options refer.
         """
         self.path: Path | None = None
         """The file of this rank or process; None: none was asked for, or its name cannot be found."""
@@ -99,10 +99,10 @@ class StepOutputs:
         return self.path
 
     def save(self, step: TracedStep, streamed: Path | None, windows: MergedWindows | None, trouble: Trouble) -> bool:
-        """Write what was asked for.
+        """Write the requested outputs.
 
         Args:
-            step: its results.
+            step: the results of the step.
             streamed: the journal that is the result of the step; None: the results are in memory.
             windows: the file that holds all windows of a schedule, if there is one.
             trouble: reports why an output cannot be written.

@@ -1,4 +1,4 @@
-"""What traces one step: a source of records, and what accompanies it: a journal, sampled counters, annotations."""
+"""The tracer of one step: a source of records with its journal, its sampled counters and its annotations."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class StepResults(NamedTuple):
     """The results of a step that has ended."""
 
     recording: Recording | None
-    """None: they are in a journal."""
+    """The recording; None: the records are in a journal."""
     streamed: Path | None
-    """The journal that is the only result."""
+    """The journal, if it is the only result; otherwise None."""
     whole: Recording | None
-    """The recording with the warm-up; None: there was none, or nobody asked for it."""
+    """The recording including the warm-up; None: there was no warm-up, or it was not requested."""
     unseen: str
     """One line about what the NVTX handler could not see, for a warning; empty: nothing."""
 
@@ -81,8 +81,8 @@ class StepTracer:
         """Start to record, on its own or as a part of a recording of the whole process.
 
         Args:
-            number: of the step, counted from 0.
-            trouble: reports what is left out.
+            number: the number of the step, counted from 0.
+            trouble: reports options that cannot be fulfilled.
 
         Raises:
             Exception: nothing can be recorded; the instance is not open then.
@@ -226,7 +226,7 @@ class StepTracer:
         self._source.abort()
 
     def forget(self) -> None:
-        """Stop what accompanies the source, and forget it: it has ended, or belongs to the parent of this process."""
+        """Stop counters and annotations, and forget the source, which has ended or belongs to a parent process."""
         sampler, self._sampler = self._sampler, None
         if sampler is not None and self._process_id == getpid():  # a forked child has no such thread
             sampler.stop()

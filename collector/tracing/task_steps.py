@@ -36,7 +36,7 @@ _stack: AnnotationStack | None = None
 
 
 def load() -> None:
-    """Import what `follow` needs."""
+    """Import the modules that `follow` needs."""
     if not hasattr(convert_extension, "watch_contexts"):
         from asyncio import BaseEventLoop  # noqa: F401
         from concurrent.futures import ThreadPoolExecutor  # noqa: F401

@@ -1,4 +1,4 @@
-"""`collector.trace`: the options of a session, and what is refused before anything is traced."""
+"""`collector.trace`: the options of a session, which are checked before anything is traced."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def trace(
 
     While a trace is open, other profilers in this process record no GPU activity, and PyTorch's profiler never does
     again if its first use falls into the trace: use ``torch.profiler`` before or after a trace, not inside. Earlier use
-    is no obstacle: torch keeps CUPTI's only subscription permanently, so while its profiler is idle the trace is
+    does no harm: torch keeps CUPTI's only subscription permanently, so while its profiler is idle the trace is
     recorded without a subscription.
 
     Args:
@@ -133,9 +133,9 @@ def trace(
         label: a name for the run, such as ``"batch 64"``: `collector ui` lists and searches it, and it is written into
             every file of the trace.
         git_revision: record the revision of the git repository that the working directory is in, likewise.
-        budget: what recording may cost, such as ``1%`` of the time of one core. If the measured cost is higher for two
-            seconds, kinds are left out until the step ends, and the ledger says which and when; see docs/long_runs.md.
-            A budget controls the cost and does not guarantee it. Only the native source supports it.
+        budget: the maximum cost of recording, such as ``1%`` of the time of one core. If the measured cost is higher
+            for two seconds, kinds are left out until the step ends, and the ledger says which and when; see
+            docs/long_runs.md. A budget controls the cost and does not guarantee it. Only the native source supports it.
         schedule: trace chosen steps of the block, each of which ends with a call of `Session.step`; see
             `collector.schedule` and `collector.every`. The steps that follow one another are a window. Each window has
             results and a file of its own, if ``{step}`` is in the name; else all windows are in one file, which is

@@ -1,4 +1,4 @@
-"""Functions of which every call is a step: what `collector.trace` makes as a decorator."""
+"""Functions whose every call is a traced step: the wrappers that `collector.trace` makes as a decorator."""
 
 from __future__ import annotations
 

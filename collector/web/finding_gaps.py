@@ -26,7 +26,7 @@ def with_gaps(findings: Sequence[Mapping[str, Any]], recording: Recording) -> li
     Times are ns since the step began. None: the finding is not about gaps, or no gap has its cause.
 
     Args:
-        findings: of `collector.web.report_data.findings_of`.
+        findings: the result of `collector.web.report_data.findings_of`.
         recording: the whole step.
     """
     if not any(each["checker"] in _CAUSES for each in findings):

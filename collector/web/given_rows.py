@@ -1,4 +1,4 @@
-"""The rows of an answer that a page is given, where it has more than a page takes.
+"""Selection of the rows of an answer for a page, if there are more than a page takes.
 
 They are the first ones, except where the rows are a tree (``path``, ``depth`` and a total): of a tree they are the rows
 with the largest totals and those around them, in the order of the tree. What is left out of it is counted and summed up

@@ -1,4 +1,4 @@
-"""When the longest of the rows of a recording behind each row of an answer ran: to it a click on that row leads."""
+"""The times of the longest kernel, copy or call behind each row of an answer, to which a click on the row leads."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def longest_rows(answer: Answer, recording: Recording, places: npt.NDArray[np.in
     Args:
         answer: to a question about the recording.
         recording: a step, or a part of it.
-        places: of the rows of the answer that are asked about.
-        began_ns: when the step began; starts and ends are counted from then on.
+        places: the indices of the rows of the answer.
+        began_ns: the begin of the step, from which starts and ends are counted.
     """
     tables = _TABLES.get(answer.question, ())
     if not tables or not answer.evidence:

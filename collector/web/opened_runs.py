@@ -37,7 +37,7 @@ class OpenedRun:
     """A run with all values that were computed from it so far."""
 
     def __init__(self, run: Run) -> None:
-        """Open a run; nothing of it is read yet."""
+        """Take a run, which is read on request."""
         self.run = run
 
     @cached_property
@@ -105,7 +105,7 @@ class OpenedRuns:
         self._known = threading.Lock()
 
     def refusal(self, run: Run) -> str:
-        """Why a run cannot be opened, as far as that is known."""
+        """The reason why a run cannot be opened; ``""``: none is known."""
         version, why = self._refused.get(run.id, ("", ""))
         return run.refused or (why if version == run.version else "")
 
@@ -113,7 +113,7 @@ class OpenedRuns:
         """An answer about runs as it is sent, computed where it is not known yet.
 
         Args:
-            ids: of the runs.
+            ids: the ids of the runs.
             asked: the question with all of its options, as one text.
             compute: takes the runs and returns bytes, or a value that JSON can represent.
 

@@ -62,7 +62,7 @@ _STATIC: dict[str, tuple[str, Callable[[], str]]] = {
 _BYTES = "application/octet-stream"
 """Content type of answers that are not JSON."""
 MOST_TOGETHER = 64
-"""Runs on one page."""
+"""The maximum number of runs on one page."""
 _NUMBER = re.compile("[0-9]{1,18}")
 
 
@@ -81,9 +81,9 @@ def page_server(served: Served, *, port: int, token: str) -> RequestGuard:
     """The application of a server.
 
     Args:
-        served: what it shows.
-        port: that it listens at.
-        token: that every request for data must have.
+        served: the folder to show, and settings.
+        port: the port of the server.
+        token: the token that every request for data must have.
 
     Raises:
         collector.MissingDependencyError: the packages of the extra ``ui`` are not installed.
@@ -291,7 +291,7 @@ def _part(given: Mapping[str, str]) -> tuple[int, int] | None:
     """The part of a step that a request asks about, ns since it began.
 
     Raises:
-        RefusedError: it is none.
+        RefusedError: the request does not state a valid part.
     """
     first, last = given.get("from", ""), given.get("to", "")
     if not first and not last:
@@ -305,9 +305,9 @@ def serve(application: RequestGuard, sockets: Sequence[socket], *, address: str 
     """Answer requests until the program is asked to end.
 
     Args:
-        application: of `page_server`.
-        sockets: that it listens at.
-        address: opened in a browser; ``""``: none is.
+        application: the result of `page_server`.
+        sockets: the sockets on which the server listens.
+        address: the address to open in a browser; ``""``: none.
     """
     uvicorn = optional_package("uvicorn")
     config = uvicorn.Config(

@@ -1,4 +1,4 @@
-"""What the page's notes on answers about a part of a step are made of: the sentences are those of the analysis."""
+"""The sentences from which the page makes its notes on answers about a part of a step, as `collector.analysis` does."""
 
 from __future__ import annotations
 

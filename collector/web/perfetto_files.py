@@ -22,7 +22,7 @@ VARIABLE = "COLLECTOR_PERFETTO_UI"
 _REMEDY = "Give perfetto-ui.zip of a release of Perfetto, or the folder that it unpacks to"
 _INLINE_SCRIPT = re.compile(rb"<script(?![^>]*\bsrc=)[^>]*>(.*?)</script>", re.DOTALL | re.IGNORECASE)
 _MOST_BYTES = 256 << 20
-"""Of one file."""
+"""The maximum size of one file."""
 _TYPES = {".wasm": "application/wasm", ".js": "text/javascript", ".map": "application/json"}
 
 

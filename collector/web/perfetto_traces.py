@@ -1,4 +1,4 @@
-"""Perfetto traces of a step or a part of it, for Perfetto's page beside ours."""
+"""Perfetto traces of a step or a part of it, for the copy of Perfetto's page that the server shows."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def perfetto_trace(step: TracedStep, part: tuple[int, int] | None = None, max_ev
     """The trace.
 
     Args:
-        step: that is drawn.
-        part: start and end of what is drawn, ns since the step began; None: all of it.
-        max_events: slices that are drawn at most, the longest ones.
+        step: the step to draw.
+        part: start and end of the part to draw, ns since the step began; None: the whole step.
+        max_events: the maximum number of slices; the longest are drawn.
     """
     return _drawn(step, max_events, part or (None, None))[0]
 

@@ -59,8 +59,8 @@ def profile_answer(profiler: Profiler, name: str, view: str, words: Mapping[str,
     """The answer of a view.
 
     Args:
-        profiler: that is asked.
-        name: of the file.
+        profiler: the profiler that answers.
+        name: the name of the file.
         view: scope, graph, op or code.
         words: options as texts, by their names on the command line.
 
@@ -112,7 +112,7 @@ def _table(message: Message, view: str, measures: list[str], notes: tuple[str, .
 
 
 def _notes(model: Model, step: int) -> tuple[str, ...]:
-    """What the command says beside its answer: tfprof's notice, and how much of the profile ran in each step."""
+    """The notes of the command: tfprof's notice, and the share of the profile's nodes that ran in each step."""
     notes = [" ".join(model.notice.split())] if model.notice else []
     nodes = len(model.nodes)
     shares = [_ran(model, each) / nodes for each in sorted(model.steps) if nodes and step in (-1, each)]

@@ -90,7 +90,7 @@ _LARGEST = {"ops": "self_ns", "idle_ops": "idle_ns"}
 _MOST_LARGEST = 8
 _NAMES_IN_LINE = 3
 _EXACT = 2**53
-"""From here on JavaScript's numbers are not exact: larger integers are given as text."""
+"""Up to here JavaScript's numbers are exact; larger integers are given as text."""
 _OF_MANY = "steps"
 """The question about one step that is also asked of several together, as those about ranks are."""
 
@@ -184,9 +184,9 @@ def page_data(
     """The data of all steps of a page, and the answers that several of them have together.
 
     Args:
-        steps: of the page.
+        steps: the data of the page's steps.
         together: the same steps.
-        title: of the page.
+        title: the title of the page.
         num_before: the number of first steps with which the others are compared. 0: none, unless there are exactly two
             steps that are not those of two ranks.
     """
@@ -231,7 +231,7 @@ def comparison_data(steps: Sequence[TracedStep], names: Sequence[str], num_befor
 
     Args:
         steps: to compare.
-        names: of the steps.
+        names: the names of the steps.
         num_before: the number of first steps with which the others are compared.
 
     Raises:
@@ -270,9 +270,9 @@ def answer_data(
 
     Args:
         answer: to give to a page.
-        rows: that it is given; None: those of `given_rows`.
-        recording: that the answer is about; None: several.
-        began_ns: when the step of the recording began; None: with the recording.
+        rows: the rows to give to the page; None: those of `given_rows`.
+        recording: the recording that the answer is about; None: there are several.
+        began_ns: the begin of the recording's step; None: that of the recording.
     """
     rows = given_rows(answer) if rows is None else rows
     by = _LARGEST.get(answer.question)
@@ -334,7 +334,7 @@ def _warning(step: TracedStep) -> str | None:
 
 
 def _verdict(devices: Answer, idle: Answer, uncounted: str) -> str:
-    """How busy the devices were, where most of the rest went, and the work that no figure of kernels counts."""
+    """One sentence: the busy share of the devices, the main cause of idle time, and work that kernel figures omit."""
     if not len(devices):
         return "No GPU did anything in this step."
     return f"{_busy_and_idle(devices, idle)} {uncounted}".rstrip()

@@ -37,7 +37,7 @@ _SAMPLE = 20_000
 _WELL_FILLED = 0.85
 """Share of the room for slices below which more of them are tried."""
 _ROWS_BY_SLICES = 0.5
-"""Bytes of packed rows by those of packed slices, at least: where they cannot fit they are not made."""
+"""The minimum ratio of the bytes of packed rows to those of packed slices; rows that cannot fit are not packed."""
 _COUNTS = 16
 """Bytes by which the packed data of a step may grow where it states another number of slices."""
 _LEVEL = 6
@@ -68,8 +68,8 @@ def write_report(
         path: the file.
         steps: name and step of each.
         before: other steps, which these are compared with; they come first in the page.
-        title: of the page; empty: the names of the steps.
-        max_size: bytes that the file may have. Slices of the timeline that do not fit are left out, the shortest first,
+        title: the title of the page; empty: the names of the steps.
+        max_size: the maximum size in bytes. Slices of the timeline that do not fit are left out, the shortest first,
             and the page says so; tables are never cut for it.
 
     Raises:

@@ -54,13 +54,13 @@ class Lane(NamedTuple):
     starts: Numbers
     ends: Numbers
     names: Places
-    """Of each slice the place in `Lanes.names`; empty for a device."""
+    """The index of each slice's name in `Lanes.names`; empty for a device."""
     device_id: int = -1
-    """Of a device and a stream."""
+    """The device of a lane of a device or a stream."""
     context_id: int = -1
-    """Of a stream."""
+    """The context of a stream's lane."""
     stream_id: int = -1
-    """Of a stream."""
+    """The stream of a stream's lane."""
     stream_name: str = ""
     """The name that the program gave the stream."""
 
@@ -113,7 +113,7 @@ class Lanes:
         before it on the lane (of the first: since `first_ns`) and lengths in `time_bytes` each, names in three.
 
         Args:
-            most: how many slices; the longest are taken. None: all.
+            most: the maximum number of slices; the longest are taken. None: all.
         """
         lane, starts, ends, names = self._slices
         if most is not None and most < len(lane):

@@ -1,4 +1,4 @@
-"""The requests that are answered at all: from this machine's browser, reading, with the server's token."""
+"""Answers only requests from this machine's browser that read and have the server's token."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ class RequestGuard:
         """Guard an application.
 
         Args:
-            inner: what answers the requests that pass.
-            port: of the server.
-            token: that requests must have, in a header or as a cookie.
-            open_paths: that are answered without the token, because they hold nothing of the runs.
+            inner: the application that answers the requests that pass.
+            port: the port of the server.
+            token: the token that requests must have, in a header or as a cookie.
+            open_paths: the paths that are answered without the token, because they hold nothing about the runs.
         """
         self._inner = inner
         self._hosts = {f"{name}:{port}" for name in LOOPBACK}

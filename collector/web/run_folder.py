@@ -76,7 +76,7 @@ class RunFolder:
     """Folders and files, listed anew when they change; links that lead out of a folder are not followed."""
 
     def __init__(self, given: Sequence[Path], profiles: Iterable[Path] = ()) -> None:
-        """Take what a user gave.
+        """Take the files and folders that a user gave.
 
         Args:
             given: folders and files.

@@ -53,9 +53,9 @@ def single_answer(step: TracedStep, name: str, asked: AskedAnswer) -> dict[str, 
     """An answer, with the Python expression and the command that give the same.
 
     Args:
-        step: that is asked about.
-        name: of its file.
-        asked: what.
+        step: the step.
+        name: the name of its file.
+        asked: the question.
 
     Raises:
         RefusedError: there is no such question, or its options are wrong.

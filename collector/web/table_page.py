@@ -1,4 +1,4 @@
-"""Tables in the page of reports that are about no single step: the index of a test run, and results of benchmarks."""
+"""Tables in the page of reports for content other than a step: the index of a test run, and benchmark results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class PageTable:
     rows: Sequence[Sequence[Any]]
     lines: Sequence[str] = ()
     links: Sequence[str] = ()
-    """Of each row the file beside the page that it leads to; ``""``: none."""
+    """The file beside the page to which each row leads; ``""``: none."""
     is_plain: bool = False
     """Whether the cells are texts as they stand, which are neither searched nor sorted."""
 
@@ -63,8 +63,8 @@ def write_table_page(path: str | os.PathLike[str], title: str, tables: Sequence[
 
     Args:
         path: the file.
-        title: of the page.
-        tables: from the top to the bottom.
+        title: the title of the page.
+        tables: the tables, from top to bottom.
 
     Raises:
         collector.OutputError: the file cannot be written.

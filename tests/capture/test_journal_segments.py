@@ -503,7 +503,7 @@ def test_a_window_must_not_end_before_it_begins(tmp_path):
 
 
 def test_a_folder_without_segments(tmp_path):
-    with pytest.raises(InvalidFileError, match="Is a directory"):
+    with pytest.raises(InvalidFileError, match="this is a folder"):
         collector.load(tmp_path)
     with pytest.raises(InvalidFileError, match="there is no segment of a journal in this folder"):
         Recording.load(tmp_path)

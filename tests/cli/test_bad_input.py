@@ -335,8 +335,8 @@ def test_fewer_events_than_none_are_refused():
     [
         (
             "timeline",
-            "Is a directory, and no journal. Name a file in it; of all its traces `collector merge FOLDER -o FILE` "
-            "makes one",
+            "this is a folder, and not a journal. "
+            "Name a file in it, or merge its traces: collector merge FOLDER -o FILE",
         ),
         ("merge", "there are no files. Give files of steps, a folder of them, or a pattern"),
     ],

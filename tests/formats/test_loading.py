@@ -727,7 +727,7 @@ def test_a_window_may_be_open_and_infinite(two_kernels, window, names):
 
 @pytest.mark.parametrize("window", [0, 1.5, "01", ("0", "1"), (0,), (0, 1, 2), (True, 1), {}])
 def test_a_window_that_is_no_pair_of_numbers_is_refused(two_kernels, window):
-    with pytest.raises(TypeError, match="window takes two numbers of seconds"):
+    with pytest.raises(TypeError, match="window takes a pair of numbers in seconds"):
         load(two_kernels, window=window)
 
 

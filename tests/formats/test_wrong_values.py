@@ -192,12 +192,12 @@ def test_wrong_values_in_messages(recording, tmp_path, suffix, seed):
 @pytest.mark.parametrize(
     ("place", "value", "reason"),
     [
-        (("strings", 0), 5, "a text is none"),
+        (("strings", 0), 5, "one of the strings is not text"),
         (("counters", "callback_calls"), 1.5, "counters: callback_calls is not a possible whole number"),
         (("counters", "callback_calls"), 10**30, f"the number {10**30} has more than 64 bits"),
         (("clock", "cupti_start_ns"), 1e300, "clock: cupti_start_ns is not a possible whole number"),
         (("launch_figures", "launches_seen"), "5", "launch_figures: launches_seen is not a possible whole number"),
-        (("columns", "kernels", "start_ns", "base"), 1.5, "a column whose packing is not stated in whole numbers"),
+        (("columns", "kernels", "start_ns", "base"), 1.5, "the packing of a column is not stated in whole numbers"),
         (("counters", "callback_calls"), 2**63, "counters: callback_calls is not a possible whole number"),
         (("details", 0, 0), 2**63, f"{2**63} is too large for the details of an annotation"),
         (("details", 0, 0), 0.5, "'float' object cannot be interpreted as an integer"),

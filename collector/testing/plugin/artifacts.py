@@ -68,7 +68,7 @@ def save_trace(recordings: Sequence[Recording], path: Path) -> str | None:
 
 
 def save_page(parts: Sequence[tuple[str, Recording]], path: Path, title: str) -> str | None:
-    """Write a page about a test's recordings, each with its name, to ``path``; return the error or None."""
+    """Write a page about a test's recordings, each with its name, to ``path``; return the error, or None."""
     from collector.formats.step import Step
     from collector.formats.step_sources import RecordingSource
     from collector.web.report_file import write_report

@@ -26,8 +26,8 @@ class FailureDumps:
         """Nothing is recorded before `start`."""
         self._folder = folder
         self._recorder: Recorder | None = None
-        self._told: str | None = None
-        """The last test that failed: its later failures have no dump of their own."""
+        self._dumped_for: str | None = None
+        """The last test that failed; its later failures get no further dump."""
 
     def start(self) -> None:
         """Begin to record; one line says why that is impossible."""
@@ -45,9 +45,9 @@ class FailureDumps:
     def add_to(self, report: pytest.TestReport) -> None:
         """Dump, and name the dump in the report of a failure."""
         recorder = open_recorder()
-        if recorder is None or self._told == report.nodeid:
+        if recorder is None or self._dumped_for == report.nodeid:
             return
-        self._told = report.nodeid
+        self._dumped_for = report.nodeid
         with warnings.catch_warnings(record=True) as troubles:
             warnings.simplefilter("always")
             dump = recorder.dump(reason=report.nodeid)

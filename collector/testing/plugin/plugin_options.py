@@ -40,7 +40,7 @@ class PluginOptions:
     dataset: Path | None = None
     """Folder of a dataset that every test is added to."""
     dumps: Path | None = None
-    """Folder for what a recorder has when a test fails."""
+    """Folder for the dumps of the recorder when a test fails."""
     leaks: bool = False
     """Look for leaks in every test that uses the GPU, not only in those with the marker."""
     lines: bool = False
@@ -71,7 +71,7 @@ def read_options(config: pytest.Config) -> PluginOptions:
         return (stated(name) or "").lower() in OFF
 
     def text(name: str) -> str | None:
-        """What is stated; ``"on"`` and None for words that switch the option on and off."""
+        """The stated text; ``"on"`` and None for words that switch the option on and off."""
         value = stated(name)
         if value is None or is_off(name):
             return None
@@ -116,7 +116,7 @@ def parse_keep(text: str) -> Keep:
     """Parse ``failed``, ``always`` or ``slow:N``.
 
     Raises:
-        OptionError: it is none of these.
+        OptionError: the text is none of these.
     """
     if text == "failed":
         return Keep("failed")

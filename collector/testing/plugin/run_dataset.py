@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collector.recording.recording import Recording
 
 _SECONDS_OF_PART = 60.0
-"""After so long what was written becomes part of the dataset, so that a run that is killed leaves what it had."""
+"""The time in s after which written steps become part of the dataset, so that a killed run leaves most of its steps."""
 
 
 class RunDataset:

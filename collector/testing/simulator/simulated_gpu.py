@@ -553,9 +553,9 @@ class SimulatedGpu:
 
         Args:
             operation: ``compile``, ``load`` or ``store``: what the driver does within the call.
-            duration_ns: how long that takes.
-            device: for which the code is.
-            num_bytes: size of the code in the cache.
+            duration_ns: The duration.
+            device: The ordinal of the device for which the code is.
+            num_bytes: The size of the code in the cache.
         """
         self._check_device(device)
         number = number_of(JIT_OPERATIONS, operation, "operation of the JIT compiler")

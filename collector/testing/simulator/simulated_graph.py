@@ -83,8 +83,8 @@ class ExecutableGraph(_Handle):
 
         Args:
             graph: the graph of which this is an executable one.
-            place: of the node in it, from 0.
-            name: of the kernel from now on.
+            place: The index of the node in it, from 0.
+            name: The name of the kernel from now on.
             duration_ns: time that the kernel takes.
 
         Raises:
@@ -98,7 +98,7 @@ class ExecutableGraph(_Handle):
 
         Args:
             graph: the graph of which this is an executable one.
-            place: of the node in it that stands for the child graph, from 0.
+            place: The index of the node in it that stands for the child graph, from 0.
             child: the other graph, with as many nodes.
 
         Raises:
