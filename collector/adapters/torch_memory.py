@@ -54,7 +54,7 @@ def record_torch_memory(*, max_entries: int = 100_000) -> InstalledHooks:
 
     Raises:
         TypeError: ``max_entries`` is not a whole number.
-        ValueError: it is below 1.
+        ValueError: ``max_entries`` is below 1.
     """
     max_entries = whole_number("max_entries", max_entries, least=1)
     hooks = _hooks.installed()
@@ -72,7 +72,7 @@ class _History:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._max_entries = 0
-        """0: there is none."""
+        """The entries that PyTorch keeps; 0: it writes no history."""
         self._since_ns = 0
 
     def keep(self, max_entries: int) -> None:
@@ -116,7 +116,7 @@ def memory_series(snapshot: Mapping[str, Any], since_ns: int, max_entries: int) 
     """The counters of a snapshot of PyTorch, each going back from its value in the snapshot.
 
     Args:
-        snapshot: of ``torch.cuda.memory._snapshot``. The allocated bytes are the sizes that tensors requested, as the
+        snapshot: the result of ``torch.cuda.memory._snapshot``. The allocated bytes are the requested sizes, as the
             history states them; ``torch.cuda.memory_allocated`` rounds them up.
         since_ns: wall time at which the history began, in ns.
         max_entries: entries of each device that PyTorch keeps. With fewer of them the history is whole, and a counter

@@ -36,7 +36,7 @@ def annotate_modules(model: torch.nn.Module, *, name: str | None = None, backwar
 
     Args:
         model: the model, or the object that wraps it or that ``torch.compile`` returned for it.
-        name: of the model itself; by default the name of its class.
+        name: the name of the model itself; by default the name of its class.
         backward: name the backward pass, too. This visits the nodes of the model's autograd graph once for each
             forward pass that is traced.
 
@@ -74,7 +74,7 @@ class _Name(NamedTuple):
     """The name of one module."""
 
     names: _Names
-    """Those to which it belongs."""
+    """The names of the call that gave this one."""
     annotation: annotate
     path: str
     """The whole path from the model on."""

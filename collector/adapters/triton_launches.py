@@ -72,6 +72,6 @@ def _annotation_of(stated: dict[str, Any]) -> annotate:
 
 
 def _number(given: Any) -> float | None:
-    """A number that an annotation can have; None: it is none, or 0, or beyond 64 bits."""
+    """``given`` if an annotation can have it as a count; None: it is not a number, or not positive, or too large."""
     is_usable = isinstance(given, (int, float)) and not isinstance(given, bool) and 0 < given < _LIMIT
     return given if is_usable else None

@@ -138,7 +138,7 @@ def regressions(
 
 
 def not_compared(now: Report, before: Report) -> list[str]:
-    """What is only in the report now or only in the baseline, or was measured in another way: it is not compared."""
+    """The reasons why comparisons or arms have no counterpart: only one report has them, or the method differs."""
     past = {each.title: each for each in before.comparisons}
     notes: list[str] = []
     for each in now.comparisons:

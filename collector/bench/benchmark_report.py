@@ -447,7 +447,7 @@ def _comparison(content: Mapping[str, Any]) -> Comparison:
         for name, arm in content["arms"].items()
     }
     if content["reference"] not in arms:
-        raise ValueError(f"the reference {content['reference']!r} is none of its arms")
+        raise ValueError(f"the reference {content['reference']!r} is not one of its arms")
     for name, arm in arms.items():
         if len(arm.times_ns) != len(arms[content["reference"]].times_ns) or not arm.times_ns:
             raise ValueError(f"arm {name!r} has {counted('{} sample[|s]', len(arm.times_ns))}")

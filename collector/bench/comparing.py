@@ -109,7 +109,7 @@ def compare(
         min_rounds: the minimum number of rounds.
         max_rounds: the maximum number of rounds.
         max_seconds: the time limit (doubled if throttled rounds must be replaced).
-        seed: of the order of the arms; None: a new one, which the report contains.
+        seed: the seed of the random order of the arms; None: a new one, which the report contains.
         progress: called with rounds and precision after every batch.
         keep: called with the recording of every batch, where CUPTI is the clock; its rounds are annotated with the
             names of their arms.

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _SHOWN_OUTPUT = 300
 _SECONDS_TO_END = 5
-"""How long the output of a process that was killed is waited for."""
+"""The maximum time to wait for the output of a process that was killed."""
 
 RoundDone = Callable[[int, "_Report"], None]
 """Called with the number of finished rounds and the report so far."""
@@ -91,7 +91,7 @@ def compare_processes(
             round after it.
         timeout: seconds that one program may take; then it is killed, and its arm is removed.
         same_within: a ratio whose whole interval lies within 1 plus or minus this counts as the same.
-        seed: of the order of the arms; None: a new one, which the report contains.
+        seed: the seed of the random order of the arms; None: a new one, which the report contains.
         surroundings: facts about the environment besides the processor and the libraries: ``gpu``, ``gpu_uuid``,
             ``simulated``, ``driver_version`` and so on.
         progress: called after each round.

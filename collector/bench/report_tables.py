@@ -156,7 +156,7 @@ def notes(comparison: Comparison, results: Mapping[str, Result]) -> list[str]:
             found.append(
                 f"{name} has two modes: {lower.share:.0%} of its samples are around "
                 f"{amount_text(lower.median, result.unit)} and {upper.share:.0%} around "
-                f"{amount_text(upper.median, result.unit)}; the median tells of one of them"
+                f"{amount_text(upper.median, result.unit)}; the median describes only one of them"
             )
     return found
 

@@ -44,7 +44,7 @@ class PowerCap:
     """A limit that the card's own work reaches: it is throttled until it has been idle for a while."""
 
     after_ns: float
-    """Work without such a pause."""
+    """The time of work without a pause, after which the card is throttled."""
     recovery_s: float
     slowdown: float = 1.1
 
@@ -74,7 +74,7 @@ class SimulatedCard:
         """Make a card.
 
         Args:
-            seed: of all random numbers.
+            seed: the seed of all random numbers.
             run_spread: relative standard deviation of all times between cards, like that of real runs.
             drift: relative slowdown over 1000 calls, linear.
             throttling: the period of throttling, if any.

@@ -91,7 +91,7 @@ def _export(arguments: argparse.Namespace, inputs: Sequence[Path], folder: Path)
     with progress("exporting") as report:
         warnings: list[str] = []
 
-        def told(step: Step) -> None:
+        def on_step(step: Step) -> None:
             warnings.append(step.warning)
             report(f"exporting {step.path.name if step.path else ''}", len(warnings), len(inputs))
 
@@ -101,7 +101,7 @@ def _export(arguments: argparse.Namespace, inputs: Sequence[Path], folder: Path)
             run=arguments.run,
             label=without_surrogates(arguments.label),
             draw_events=arguments.events,
-            on_step=told,
+            on_step=on_step,
         )
     for warning in filter(None, warnings):
         terminal.report(warning)

@@ -84,13 +84,13 @@ def run(arguments: argparse.Namespace) -> int:
     with progress("reading") as report:
         warnings: list[str] = []
 
-        def told(step: Step) -> None:
+        def on_step(step: Step) -> None:
             warnings.append(step.warning)
             report("reading", len(warnings), len(paths))
 
         files = [file for path in paths for file in _files(path)]
         report_foreign_parquet(files)
-        database = Database.of(files, told, draw_events=names_events(query), query=query)
+        database = Database.of(files, on_step, draw_events=names_events(query), query=query)
     for warning in filter(None, warnings):
         terminal.report(warning)
     with database:

@@ -15,7 +15,7 @@ def link_or_copy(source: Path, target: Path) -> None:
 
     Raises:
         FileNotFoundError: ``source`` does not exist.
-        OSError: it cannot be copied.
+        OSError: the file cannot be copied.
     """
     try:
         os.link(source, target)

@@ -23,7 +23,7 @@ except collector.CollectorError as error:
     text = " ".join(str(error).split())
     try:
         os.write(2, text.encode(errors="replace"))
-    except BrokenPipeError:  # the program that began this has ended, and cannot tell any more
+    except BrokenPipeError:  # the program that began this has ended, and cannot report any more
         if len(sys.argv) > 3:
             os.write(int(sys.argv[3]), f"collector: {text}\\n".encode(errors="replace"))
     os._exit(3)
@@ -56,19 +56,19 @@ class Conversion:
         environment = {name: value for name, value in os.environ.items() if not name.startswith(_OF_RECORDING)}
         environment["PYTHONPATH"] = python_path()
         with contextlib.ExitStack() as stack:
-            told: list[int] = []
+            passed: list[int] = []
             if on_failure is not None:
-                with contextlib.suppress(OSError):  # it is closed
-                    told.append(os.dup(2))
-                    stack.callback(os.close, told[0])
+                with contextlib.suppress(OSError):  # standard error is closed
+                    passed.append(os.dup(2))
+                    stack.callback(os.close, passed[0])
             try:
                 self._process = subprocess.Popen(
-                    python_command(_PROGRAM, str(source), str(target), *map(str, told)),
+                    python_command(_PROGRAM, str(source), str(target), *map(str, passed)),
                     env=environment,
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.PIPE,
-                    pass_fds=told,
+                    pass_fds=passed,
                     encoding="locale",
                     errors="replace",
                 )
@@ -104,7 +104,7 @@ class Conversion:
 
         Raises:
             collector.OutputError: the file could not be written.
-            TimeoutError: it takes longer.
+            TimeoutError: the conversion takes longer.
         """
         self._is_awaited = True
         self._thread.join(timeout_s)

@@ -35,7 +35,7 @@ class CaptureRange:
         r"""Read ``cudaProfilerApi``, ``nvtx:NAME``, ``nvtx:NAME@DOMAIN`` or ``nvtx:NAME@*``; ``\@`` is part of a name.
 
         Raises:
-            ValueError: it is none of these.
+            ValueError: the text has none of these forms.
         """
         if text == PROFILER:
             return cls(text, most=most)
@@ -65,7 +65,7 @@ def most_ranges(text: str) -> int:
     """The number in ``--capture-range-end``: ``stop`` is 1, ``repeat:N`` is N, ``repeat`` is 0, which is all.
 
     Raises:
-        ValueError: it is none of these.
+        ValueError: the text has none of these forms.
     """
     if text == "stop":
         return 1

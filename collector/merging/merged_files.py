@@ -69,8 +69,8 @@ class MergedFile(Protocol):
         """Draw a step; return the number of drawn nodes, and of nodes without a possible time.
 
         Args:
-            message: its StepStats, or its RunMetadata if ``is_run_metadata``.
-            step: its position.
+            message: the serialized StepStats, or the RunMetadata if ``is_run_metadata``.
+            step: the position of the step.
             is_run_metadata: the type of the message.
             provenance: the provenance of the message.
             given: the step in whatever form it was given or loaded.

@@ -125,7 +125,7 @@ class Profiler:
         """Adds a step recorded without a graph: annotation paths become scopes, and kernels children of their op.
 
         Args:
-            step: its number.
+            step: the number that the step gets in the profile.
             source: a file for `collector.load`, or its result; a recording; RunMetadata or its bytes.
 
         Raises:
@@ -153,7 +153,7 @@ class Profiler:
         """Adds the variables of a checkpoint (format V2): their values can be shown, and their nodes get a type.
 
         Raises:
-            InvalidFileError: it is missing or corrupt.
+            InvalidFileError: the checkpoint is missing or corrupt.
         """
         from collector.profiler.checkpoint import Checkpoint
         from collector.profiler.values import Variables
@@ -258,9 +258,9 @@ def profile(
     """Answers one question about a model and optionally one step of it.
 
     Args:
-        graph: as for ``Profiler``.
+        graph: the graph that ``Profiler`` takes.
         run_meta: the recording of one step; it becomes step 0.
-        op_log: as for ``Profiler``.
+        op_log: the op log that ``Profiler`` takes.
         cmd: scope, graph, op or code.
         options: from ``ProfileOptionBuilder``; None is its ``trainable_variables_parameter``.
 
@@ -314,10 +314,10 @@ def write_op_log(
     """Writes ``<log_dir>/tfprof_log``: the given op log, flops of ops with known shapes, and the trainable variables.
 
     Args:
-        graph: with inferred shapes; unknown shapes are taken from ``run_meta``. None: TensorFlow's default graph.
+        graph: the graph with inferred shapes, of which ``run_meta`` fills in unknown ones; None: TensorFlow's default.
         log_dir: created if it does not exist.
         op_log: the user's entries, which take precedence.
-        run_meta: of one step.
+        run_meta: the recording of one step.
         add_trace: include the Python stack of every op, which only a ``tf.Graph`` knows.
         trainable: names of the variables that are trained; a ``tf.Graph`` knows its own.
 

@@ -119,7 +119,7 @@ class Checkpoint:
         """The variable's value; strings are ``object`` elements of bytes, bfloat16 is converted to float32.
 
         Raises:
-            InvalidFileError: its data file is missing, too short or corrupt, or its type is unknown.
+            InvalidFileError: the data file is missing, too short or corrupt, or the variable's type is unknown.
         """
         entry = self._entries[name]
         return self._whole(name, entry) if entry.slices else self._part(name, entry)

@@ -116,7 +116,7 @@ class DeviceColumns:
 
     @cached_property
     def correlation_id(self) -> Ints:
-        """Of the call that is the record or launched it; 0: there is none."""
+        """The correlation id of the call that is the record or launched it; 0: there is none."""
         return read_fields(self._data, (_CORRELATION_ID,), ()).numbers[_CORRELATION_ID]
 
     def activity_columns(self, columns: Sequence[str], rows: Ints) -> dict[str, Ints]:

@@ -20,9 +20,9 @@ def reason_of_empty_view(reporter: Reporter, view: str, options: Options, report
     """One line about the first option that leaves nothing of a view; ``""`` if the view shows a node.
 
     Args:
-        reporter: gave the answer.
-        view: of the answer.
-        options: of the question.
+        reporter: the reporter that gave the answer.
+        view: the name of the view that was asked.
+        options: the options of the question.
         report: the answer.
     """
     everything = Options(

@@ -38,7 +38,7 @@ Times = list[tuple[int, int]] | NDArray[np.int64]
 
 
 class Runs(NamedTuple):
-    """Some runs of a node on one device, and their total; in microseconds."""
+    """Some runs of a node on one device, and their total duration, in microseconds."""
 
     times: NDArray[np.int64]
     """(start, duration), in recorded order."""

@@ -31,7 +31,7 @@ class Shapes:
         """The shape of a tensor.
 
         Raises:
-            IncompleteShapeError: it is not fully known.
+            IncompleteShapeError: the shape is not fully known.
         """
         name, _, output = reference.partition(":")
         outputs = self._outputs.get(name, [])
@@ -45,17 +45,17 @@ Formula = Callable[[NodeDef, Shapes], float]
 
 
 def _per_element(flops: int = 1) -> Formula:
-    """``flops`` per output element."""
+    """The formula of ``flops`` operations per output element."""
     return lambda node, shapes: flops * prod(shapes.of(node.name))
 
 
 def _per_input_element(flops: int = 1) -> Formula:
-    """``flops`` per element of the first input."""
+    """The formula of ``flops`` operations per element of the first input."""
     return lambda node, shapes: flops * prod(shapes.of(node.input[0]))
 
 
 def _reduction(finish: int = 0) -> Formula:
-    """One per element that is folded into another, plus ``finish`` per output element."""
+    """The formula of one operation per element that is reduced, plus ``finish`` operations per output element."""
 
     def formula(node: NodeDef, shapes: Shapes) -> float:
         return prod(shapes.of(node.input[0])) + prod(shapes.of(node.name)) * (finish - 1)

@@ -29,30 +29,30 @@ class ActivityColumns(Protocol):
 
     @property
     def start_ns(self) -> Ints:
-        """Start of each."""
+        """The start of each row."""
 
     @property
     def end_ns(self) -> Ints:
-        """End of each."""
+        """The end of each row."""
 
     @property
     def duration_ns(self) -> Ints:
-        """Duration of each."""
+        """The duration of each row."""
 
     @property
     def scheduled_ns(self) -> Ints:
-        """Start of the call that launched each; 0: not known."""
+        """The start of the call that launched each row; 0: not known."""
 
     @property
     def names(self) -> tuple[list[str], Ints]:
-        """Distinct names, and each one's place among them."""
+        """The distinct names, and for each row the index of its name."""
 
     @property
     def is_typed(self) -> NDArray[np.bool_]:
-        """Whether each has columns; the others have labels."""
+        """Whether each row has columns; the others have labels."""
 
     def activity_columns(self, columns: Sequence[str], rows: Ints) -> dict[str, Ints]:
-        """Columns of some of them."""
+        """The named columns of some rows."""
 
 
 @dataclass(frozen=True)
@@ -62,12 +62,12 @@ class GpuWork:
     kind: Ints
     """``Activity.Kind``."""
     num_bytes: Ints
-    """Of copies and memsets; -1: unknown."""
+    """The bytes of copies and memsets; -1: unknown."""
     copy_kind: Ints
     src_kind: Ints
     dst_kind: Ints
     src_device_id: Ints
-    """Of copies between devices; -1: unknown."""
+    """The source of copies between devices; -1: unknown."""
     dst_device_id: Ints
     num_blocks: Ints
     """Thread blocks of kernels; 0: unknown."""

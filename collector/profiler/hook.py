@@ -96,12 +96,12 @@ class ProfilerHook:
         """Step and time of the last file; before the first file, those of the first step."""
         self._session: TracedStep | None = None
         self._action = Action.NONE
-        """Of the current step."""
+        """The action that the schedule chose for the current step."""
         self._ended = 0
         """The steps that have ended."""
         self._asked: tuple[int, Action] | None = None
         """The last step of which the schedule was asked, counted like `_ended`, and its answer."""
-        self._is_told = False
+        self._is_announced = False
         """Whether `before_step` was called for the current step."""
 
     @uncompiled
@@ -110,7 +110,7 @@ class ProfilerHook:
 
         The step is then traced from this call on, and not from the end of the previous step.
         """
-        self._is_told = True
+        self._is_announced = True
         self._begin(step)
         if self._last is None:
             self._last = (step - 1, self._clock())
@@ -131,9 +131,9 @@ class ProfilerHook:
         elif session is not None:
             self._last = (step, self._clock())
         written = self._write(step, session) if session is not None and not session.unavailable else None
-        if not self._is_told:
+        if not self._is_announced:
             self._begin(step + 1)
-        self._is_told = False
+        self._is_announced = False
         return written
 
     def close(self) -> None:
@@ -174,7 +174,7 @@ class ProfilerHook:
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy, also in another process, does not share this hook's open trace."""
-        return self.__dict__ | {"_session": None, "_action": Action.NONE, "_is_told": False}
+        return self.__dict__ | {"_session": None, "_action": Action.NONE, "_is_announced": False}
 
     def __enter__(self) -> ProfilerHook:
         return self

@@ -24,7 +24,7 @@ def load(source: M | Message | str | os.PathLike[str] | bytes, kind: type[M]) ->
     """The message in ``source``, which may be a message, too; TensorFlow's messages are converted to ours.
 
     Raises:
-        InvalidFileError: it contains something else, or cannot be read.
+        InvalidFileError: ``source`` contains something else, or cannot be read.
     """
     if isinstance(source, kind):
         return source

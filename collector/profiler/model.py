@@ -219,7 +219,7 @@ class Model:
 
     @no_garbage_collection()
     def add_op_log(self, op_log: OpLogProto) -> None:
-        """Adds types, flops and stacks to the nodes it names; other names are ignored."""
+        """Adds types, flops and stacks to the nodes that the log names; entries of unknown nodes are ignored."""
         for id_, text in op_log.id_to_string.items():
             self.strings.setdefault(id_, text)
         self.generation += 1

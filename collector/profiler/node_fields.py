@@ -81,7 +81,7 @@ def submessages(data: memoryview) -> Iterator[tuple[int, memoryview]]:
     """(number, content) of the length-delimited fields of any message; other fields are skipped.
 
     Raises:
-        InvalidFileError: it is not a message.
+        InvalidFileError: ``data`` is not a message.
     """
     position = 0
     while position < len(data):

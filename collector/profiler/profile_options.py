@@ -96,7 +96,7 @@ class Options:
 
         Raises:
             OptionError: the output is invalid, or a value has a wrong type.
-            TypeError: it is not a dict.
+            TypeError: ``words`` is not a dict.
         """
         mapping("options", words)
         values: dict[str, Any] = {}

@@ -32,7 +32,7 @@ def decode(key: bytes) -> tuple[str, Extents]:
     """Name and part of a key.
 
     Raises:
-        InvalidFileError: it is not such a key.
+        InvalidFileError: ``key`` is not the key of a slice.
     """
     try:
         name, position = _text(key, 1)

@@ -106,8 +106,8 @@ class GraphTrace:
     """The trace of one step of the graph view.
 
     Args:
-        step: its number.
-        answer: of the view.
+        step: the number of the step.
+        answer: the answer of the graph view for this step.
     """
 
     def __init__(self, step: int, answer: Answer) -> None:

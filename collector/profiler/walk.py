@@ -22,8 +22,8 @@ def fold(
         enter: called with a node, its depth and its indent, returns the children to visit and their indent; None skips
             the node and everything below it.
         leave: called with a node, the results of its children and its own indent, returns the result of the node.
-        depth: of the roots.
-        indent: of the roots.
+        depth: the depth of the roots.
+        indent: the indent of the roots.
 
     Returns:
         The results of the roots.

@@ -56,7 +56,7 @@ def difference_of_steps(
         now: the values of the steps of each run, in order of time.
         before: the same for the other side.
         spreads: standard deviations between the runs of each side, which count where `is_spread_assumed`.
-        confidence: of the interval.
+        confidence: the confidence level of the interval, e.g. 0.95.
     """
     sides = [_Side(now), _Side(before)]
     difference = sides[0].mean - sides[1].mean

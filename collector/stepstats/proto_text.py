@@ -17,8 +17,8 @@ def parse_text(text: str, message: M) -> M:
     """Read ``text`` into ``message``, which is returned; unknown fields are skipped.
 
     Raises:
-        google.protobuf.text_format.ParseError: it is not proto text, or text of another message.
-        RecursionError: it is nested too deeply.
+        google.protobuf.text_format.ParseError: ``text`` is not proto text, or is the text of another message.
+        RecursionError: ``text`` is nested too deeply.
     """
     with warnings.catch_warnings():
         # protobuf reads escapes with Python's own codec, which warns about unknown escapes. The warning would concern

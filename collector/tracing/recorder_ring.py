@@ -93,7 +93,7 @@ class RecorderSource(NativeSource):
     def cut(self, *, running: bool = False) -> int | None:
         """Close the present segment; return the number of the next one. ``running``: also write unfinished kernels.
 
-        None: it cannot be closed, because the recording broke off.
+        None: the segment cannot be closed, because the recording broke off.
         """
         mark: _Mark | None = self._native.mark("running" if running else "cut")
         return None if mark is None else mark["segment"]

@@ -378,7 +378,7 @@ def test_each_finding_states_what_it_costs_and_its_severity_follows(name):
     assert found.gain is not None
     assert 0 < found.gain.share <= 1
     assert found.line.endswith(f"({found.gain})")
-    assert f"wins at most {time_text(found.gain.time_ns)}, " in found.line
+    assert f"saves at most {time_text(found.gain.time_ns)}, " in found.line
     assert found.severity == (
         Severity.HIGH if found.gain.share >= 0.1 else Severity.MEDIUM if found.gain.share >= 0.02 else Severity.NOTE
     )

@@ -451,7 +451,7 @@ def test_a_gpu_that_waits_for_what_was_launched_ahead_is_not_launch_bound():
     late = [(f"op{n}:k", 1000 * n, 100, "", 1000 * n - 200) for n in range(1, 11)]
     line = _advice(_step(device=late))["launch_bound"]
     assert line.startswith("/gpu:0 idles 8.1 ms and for 8.1 ms of that the host launches too late; ")
-    assert line.endswith("(wins at most 8.1 ms, 89% of the time from its first to its last activity)")
+    assert line.endswith("(saves at most 8.1 ms, 89% of the time from its first to its last activity)")
     unknown = [(f"op{n}:k", 1000 * n, 100, "", 0) for n in range(1, 11)]
     assert "launch_bound" not in _advice(_step(device=unknown))
 

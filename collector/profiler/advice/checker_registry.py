@@ -24,7 +24,7 @@ class Severity(enum.IntEnum):
     WRONG = 0
     """The recording is incomplete."""
     HIGH = 1
-    """At least a tenth of the step can be won."""
+    """At least a tenth of the step can be saved."""
     MEDIUM = 2
     """At least a fiftieth."""
     NOTE = 3
@@ -34,11 +34,11 @@ _LEAST_SHARES = {Severity.HIGH: 0.1, Severity.MEDIUM: 0.02, Severity.NOTE: 0.0}
 
 
 class Gain(NamedTuple):
-    """The time that could be won at most, if the trouble of a finding did not exist."""
+    """An upper bound of the time that the remedy of a finding could save."""
 
     time_ns: int
     share: float
-    """Of the step, or of another time that `of` names."""
+    """The part of the step, from 0 to 1, or of another time that `of` names."""
     of: str = "the step"
 
     @property
@@ -48,7 +48,7 @@ class Gain(NamedTuple):
 
     def __str__(self) -> str:
         percent = f"{self.share:.0%}" if self.share >= 0.1 else f"{100 * self.share:.2g}%"
-        return f"wins at most {time_text(self.time_ns)}, {percent} of {self.of}"
+        return f"saves at most {time_text(self.time_ns)}, {percent} of {self.of}"
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Advice:
     line: str
     """The cause, the remedy and the gain, in one line."""
     gain: Gain | None
-    """None: the recording is incomplete, which counts more than any gain."""
+    """None: the recording is incomplete, which is more severe than any gain."""
     evidence: tuple[str, ...] = ()
     """The kernels, their times and places."""
     checker: str = ""

@@ -93,7 +93,7 @@ class _Rows:
 
     @property
     def end_ns(self) -> Ints:
-        """End of each."""
+        """The end of each row, in ns."""
         return self.start_ns + self.duration_ns
 
     @property

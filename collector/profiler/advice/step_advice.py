@@ -20,7 +20,7 @@ def thresholds() -> dict[str, str]:
 
 
 def advise(step: AdvisedStep, options: Mapping[str, str] | None = None) -> list[Advice]:
-    """The findings of all checkers, those with the largest share of the step to win first; none that wins nothing.
+    """The findings of all checkers, largest saving first, without those that save nothing.
 
     Args:
         step: the recorded step.

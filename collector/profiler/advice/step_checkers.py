@@ -64,14 +64,14 @@ def _mostly_in(device: Device, rows: Mask, kind: str) -> str:
 
 
 def _finding(device: Device, cause: str, remedy: str, time_ns: int, evidence: tuple[str, ...]) -> Advice:
-    """The advice for a trouble of one device, of whose time ``time_ns`` can be won at most."""
+    """The advice for a finding on one device; its remedy saves at most ``time_ns`` of the device's time."""
     gain = Gain(time_ns, ratio(time_ns, device.window_ns), device.window_name)
     return Advice(f"{cause}; {remedy} ({gain})", gain, evidence)
 
 
 @checker("tracer_losses")
 def tracer_losses(activity: Activity, limits: Limits) -> Iterator[Advice]:
-    """The tracer lost or set apart something, or the step's file could not be read whole."""
+    """The trace lacks records, or the file of the step could not be read completely."""
     ledger = activity.step.ledger
     losses = ledger.losses()
     if losses:
@@ -235,7 +235,7 @@ def copies_could_overlap(activity: Activity, limits: Limits) -> Iterator[Advice]
 
 
 def _hideable(device: Device, copies: Mask) -> int:
-    """The time that can be won if copies run beside kernels: as long as both run without the other."""
+    """The most ns that are saved if copies run beside kernels: the shorter of the times in which only one runs."""
     return min(device.time_without(copies, device.runs_kernels), device.time_without(device.runs_kernels, copies))
 
 

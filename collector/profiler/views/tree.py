@@ -30,8 +30,8 @@ class NodeTree:
 
     Args:
         model: the nodes' model.
-        nodes: including the root and the folders that were added for the tree.
-        depths: of each node; that of the root is 0.
+        nodes: the nodes, including the root and the folders that were added for the tree.
+        depths: the depth of each node; the root has depth 0.
     """
 
     def __init__(self, model: Model, nodes: list[Node], depths: list[int]) -> None:

@@ -22,7 +22,7 @@ def tree_message(
     """The message of the first row, which contains those of all others.
 
     Args:
-        shape: of the tree.
+        shape: the shape of the tree.
         numbers: a value for each row, by field.
         texts: a text for each row, by field; empty texts are left out.
         encoded: further fields of each row, in wire format.

@@ -190,9 +190,9 @@ class SimulatedGpu:
             "COLLECTOR_SIMULATED_CUDA": str(self._config.cuda),
             "COLLECTOR_SIMULATED_DRIVER": str(self._config.driver_version),
         }
-        told = {**dict.fromkeys(LIBRARY_VARIABLES, str(path)), **versions}
-        self._environment = {name: os.environ.get(name) for name in told}
-        os.environ.update(told)
+        variables = {**dict.fromkeys(LIBRARY_VARIABLES, str(path)), **versions}
+        self._environment = {name: os.environ.get(name) for name in variables}
+        os.environ.update(variables)
         self._loaded = library
 
     def __exit__(

@@ -23,7 +23,7 @@ class _Handle:
         """Destroy the graph.
 
         Raises:
-            CollectorError: it was destroyed before.
+            CollectorError: the graph was destroyed before.
         """
         if self._library.sim_graph_id(self.handle) != self.id or self._library.sim_destroy_graph(self.handle) != 0:
             raise CollectorError(f"graph {self.id} was destroyed before")
@@ -83,9 +83,9 @@ class ExecutableGraph(_Handle):
 
         Args:
             graph: the graph of which this is an executable one.
-            place: The index of the node in it, from 0.
-            name: The name of the kernel from now on.
-            duration_ns: time that the kernel takes.
+            place: the index of the node in the graph, from 0.
+            name: the name of the kernel from now on.
+            duration_ns: the time that the kernel takes.
 
         Raises:
             CollectorError: there is no kernel at that place.
@@ -98,7 +98,7 @@ class ExecutableGraph(_Handle):
 
         Args:
             graph: the graph of which this is an executable one.
-            place: The index of the node in it that stands for the child graph, from 0.
+            place: the index of the node that stands for the child graph, from 0.
             child: the other graph, with as many nodes.
 
         Raises:
