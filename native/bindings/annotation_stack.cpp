@@ -177,7 +177,7 @@ bool set_place(Place* place) {
   return token != nullptr;
 }
 
-// Sets back what the token's setting has changed, which costs less than another setting; false: this is another
+// Resets the variable to its value before the token, which costs less than another setting; false: this is another
 // context, or there is no token.
 bool set_back(const py::object& token) {
   if (!token) return false;

@@ -55,7 +55,7 @@ void AnnotationLog::begin(bool follow, bool forget, bool of_whole_run) {
 }
 
 PathCache::Line& PathCache::line_of(uint32_t outer, std::string_view name) {
-  // The ends of a name tell most names of a program apart, and cost the same whatever its length.
+  // The ends of a name distinguish most names of a program, and cost the same whatever its length.
   uint64_t first = name.size();
   uint64_t last = 0;
   if (name.size() >= sizeof(uint64_t)) {

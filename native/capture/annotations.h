@@ -80,8 +80,8 @@ class AnnotationLog {
   void begin(bool follow, bool forget = false, bool of_whole_run = false);
 
   // Records the annotation that begins at `start_ns` in `place`, and sets the id and path of its `entry`. The id is to
-  // be pushed to CUPTI. The entry's owner decides whether its path counts among those of ranges. `range`: what else is
-  // stated of a range; null: nothing.
+  // be pushed to CUPTI. The entry's owner decides whether its path counts among those of ranges. `range`: further
+  // facts about a range; null: there are none.
   void open(OpenAnnotation& entry, const Place& place, PathCache& cache, int64_t start_ns, uint32_t thread_id,
             uint16_t depth, uint32_t details_id, const RangeTexts* range = nullptr);
 
@@ -117,12 +117,12 @@ class AnnotationLog {
   // take about `most_bytes`. Texts of earlier parts that none of all these has are forgotten.
   RepeatedAnnotations to_repeat(const RepeatedRows& others, size_t most_bytes);
 
-  // Ends the session at `end_ns`, which becomes the end of annotations that are still open. The paths are those that
-  // the rows' name_id counts from 0, and their other texts from 1: 0 is none. Of a session that forgets its rows there
-  // are none.
+  // Ends the session at `end_ns`, which becomes the end of annotations that are still open. The rows' name_id counts
+  // the paths from 0; the numbers of other texts begin at 1, and 0 stands for no text. A session that forgets its rows
+  // returns no rows and no texts.
   std::vector<store::AnnotationRow> take(int64_t end_ns, std::vector<std::string>& paths);
 
-  // Ranges of the session of which a text was one too many.
+  // The number of ranges of the session that have a text beyond the limit.
   uint64_t ranges_without_name();
 
  private:
@@ -139,7 +139,8 @@ class AnnotationLog {
   };
   static constexpr uint32_t kNoPath = UINT32_MAX;
 
-  // A row is written for each annotation: it is half a cache line, and states what few annotations have elsewhere.
+  // A row is written for each annotation, so it has the size of half a cache line: facts that few annotations have are
+  // stored elsewhere.
   struct Row {
     int64_t start_ns;
     int64_t end_ns;  // 0: it is open
@@ -151,7 +152,7 @@ class AnnotationLog {
   };
   static_assert(sizeof(Row) == 32);
 
-  // The columns of a row that state something of a range.
+  // The columns of a row with further facts about a range.
   struct Statement {
     uint64_t op_sequence;
     uint32_t domain_name_id;
@@ -183,7 +184,7 @@ class AnnotationLog {
       return number >= first && number < next() ? &texts[number - first] : nullptr;
     }
   };
-  // Single texts of parts that have been forgotten, by number.
+  // Single texts of forgotten parts, by number.
   using KeptTexts = std::map<uint32_t, std::string>;
   // The highest numbers are none of texts, and kManyNames is to be added to parts to come.
   static constexpr uint32_t kMostNumbers = UINT32_MAX - (uint32_t{1} << 20);
@@ -194,10 +195,10 @@ class AnnotationLog {
   uint32_t text_id(std::string_view text) REQUIRES(mutex_);
   uint32_t cached_text_id(PathCache& cache, std::string_view text) REQUIRES(mutex_);
   uint32_t domain_id(Owner owner, std::string_view name) REQUIRES(mutex_);
-  // The number of a statement, which is a new one unless the range before stated the same.
+  // The number of the facts, which is a new one unless the range before had the same.
   uint32_t number_of_statement(Owner owner, PathCache& cache, const RangeTexts& range) REQUIRES(mutex_);
   using Statements = store::Chunks<Statement>;
-  // Rows with what is stated of them.
+  // Rows with their further facts.
   struct RowSet {
     store::Blocks blocks{size_t{2} << 20, store::Blocks::Pages::kAtOnce};  // before the lists
     store::Chunks<Row> rows{blocks};

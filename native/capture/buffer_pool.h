@@ -74,8 +74,8 @@ class BufferPool {
   int64_t outstanding(uint32_t session) const;
   // The same of those among the first `requested` that were handed out since reset_counts.
   int64_t outstanding(uint32_t session, uint64_t requested) const;
-  // The buffers of the session that are out and have records, by their contents: CUPTI is given zeroed memory, and does
-  // not touch it before it has a record. Of each thread it may also hold a buffer without any.
+  // The buffers of the session that are out and have records. The contents show which ones these are: CUPTI gets zeroed
+  // memory, and does not touch it before it has a record. It may also hold a buffer without records for each thread.
   std::vector<HeldBuffer> held(uint32_t session) const;
   // Whether one of these buffers has not been taken back by the decode thread.
   bool is_out(const HeldBuffer& buffer) const;

@@ -29,7 +29,7 @@ struct CaptureRangeOptions {
     kNvtx,
   };
 
-  // The bounds of so many ranges can be stated; later ones are counted and not recorded.
+  // The largest number of ranges whose bounds can be stated; later ranges are counted and not recorded.
   static constexpr uint32_t kMostRanges = 4096;
 
   Source source = Source::kNone;
@@ -41,8 +41,8 @@ struct CaptureRangeOptions {
   bool has_ranges() const { return source != Source::kNone; }
 };
 
-// What of the program opens and closes ranges. The first range that opens while none is open begins a range of the
-// session, and the last one that closes ends it. Thread-safe.
+// Follows the calls of the program that open and close ranges. The first range that opens while none is open begins a
+// range of the session, and the last one that closes ends it. Thread-safe.
 class CaptureRanges {
  public:
   // Created by the first call and never destroyed: programs call NVTX until they end.
@@ -65,7 +65,7 @@ class CaptureRanges {
   // NVTX ranges of this thread: `owner` is the domain. Called before a range is recorded, and after its end was.
   void pushed(Owner owner, std::string_view name, std::string_view domain) noexcept;
   void popped(Owner owner) noexcept;
-  // A thread has ended inside so many of the ranges.
+  // A thread has ended inside `count` of the ranges.
   void left_by_thread(size_t count) noexcept;
 
   // NVTX ranges that end anywhere. Beyond kMostOpenIds open ones, which a program has forgotten to end, further ones

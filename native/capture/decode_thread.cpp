@@ -112,7 +112,7 @@ void DecodeThread::run() {
     try {
       work();
       if (updates != updates_made_.load(std::memory_order_relaxed)) update_journal();
-    } catch (const std::exception&) {  // no memory, where no count tells what is lost
+    } catch (const std::exception&) {  // no memory left, and no count of the lost rows
       if (flusher_.has_journal()) flusher_.give_up("out of memory");
     }
     updates_made_.store(updates, std::memory_order_release);
@@ -219,7 +219,7 @@ void DecodeThread::note_costs() {
     const bool is_of_cupti = std::find(kOfCupti.begin(), kOfCupti.end(), row.overhead_kind) != kOfCupti.end();
     if (is_of_cupti && row.start_ns > 0 && row.end_ns > row.start_ns) overhead_ns_ += row.end_ns - row.start_ns;
   }
-  constexpr size_t kLatest = 16;  // rows of a stream that tell whether the program launches graphs
+  constexpr size_t kLatest = 16;  // rows of a stream that show whether the program launches graphs
   for (auto stream = store_->streams().begin(); stream != store_->streams().end() && !has_graphs_; ++stream) {
     const store::Chunks<store::KernelRow>& kernels = stream->second.rows.of<store::KernelRow>();
     for (size_t row = kernels.size() - std::min(kernels.size(), kLatest); row < kernels.size(); ++row) {

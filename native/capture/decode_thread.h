@@ -99,7 +99,7 @@ class DecodeThread {
   // The thread if it made API calls of its own, else 0. Available after it has ended.
   uint32_t calling_thread_id() const { return calling_thread_id_; }
 
-  // What LaunchWatch tells, if the session is watched.
+  // The observations of LaunchWatch, if the session is watched.
   LaunchWatch& watch() { return watch_; }
 
  private:

@@ -1,5 +1,5 @@
 // The nodes that an instantiation moves from child graphs, and from the bodies of conditional nodes, into the
-// executable graph. Records name them by their places there, of which no callback tells.
+// executable graph. Records name them by their places there, which no callback reports.
 //
 // What CUPTI 13.0.85 reports of an instantiation on an H100 (9 = graph created, 13 = node created, 20 = node copied,
 // 17 = executable graph starting, 14 = node destroyed, 10 = graph destroyed, 18 = executable graph created; 4:1 is the

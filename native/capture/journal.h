@@ -112,7 +112,7 @@ class Journal {
   bool is_of_file(int descriptor) const;
   bool is_still_open() const { return is_of_file(file_); }
   bool open_again();
-  // Whether the file can be found by those who read it.
+  // Whether the file can still be found under its name.
   bool is_in_its_folder() const;
   // Sets a flag of the first frame, which is written already.
   void set_flag(journal_format::FrameFlag flag);
@@ -138,7 +138,7 @@ class Journal {
   bool is_ours_ = false;
   dev_t device_ = 0;  // of the file, with its inode: a program may close our descriptor and be given its number
   ino_t inode_ = 0;
-  bool counts_links_ = false;  // whether its file system tells that a file has been removed
+  bool counts_links_ = false;  // whether its file system shows that a file has been removed
   std::string trouble_;
   std::vector<char> frame_;
   size_t block_begin_ = 0;

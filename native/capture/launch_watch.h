@@ -39,8 +39,8 @@ class LaunchWatch {
   // Notes the rows of a store. Called by the decode thread.
   void notice(const store::Store& store);
 
-  // A call has returned, of those that `waits` has. Called in a callback of CUPTI: after an error of a kernel CUPTI
-  // holds the records back in which a call returns it, together with the kernel's.
+  // Must be called when a function of `waits` returns, in a callback of CUPTI: after an error of a kernel, CUPTI holds
+  // back the record of the kernel and the records of the calls that return the error.
   void returned(uint32_t domain, uint32_t callback_id, uint32_t result) noexcept;
 
   // The functions that wait for a device, which are the first to return the error of a kernel: domain and id.

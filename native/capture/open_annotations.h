@@ -75,8 +75,9 @@ class OpenAnnotations {
     return entry;
   }
 
-  // A thread can have so many ranges open. A program that forgets to close them opens more and more, in a loop: those
-  // are left out. They are the innermost ones, so that the next ends of their owner are theirs.
+  // The largest number of ranges that a thread can have open. A program that forgets to close them opens more and more,
+  // in a loop: those beyond it are left out. They are the innermost ones, so that the next ends of their owner are
+  // theirs.
   static constexpr size_t kMostRanges = 4096;
   // Whether the owner's next range is to be left out.
   bool is_full(Owner owner) const;

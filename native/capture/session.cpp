@@ -379,7 +379,7 @@ bool Session::leave_out(Lever lever) {
 }
 
 bool Session::try_leave_out(Lever lever) {
-  // Read before anything is disabled: what is later may be missing, and only that.
+  // The time is read before anything is disabled: only later records may be missing.
   const int64_t since_ns = cupti_now() - start_.cupti_ns;
   if (lever == Lever::kGraphNodes && !subscription_.record_whole_graphs()) return false;
   if (lever == Lever::kNvtxRanges) has_ranges_.store(false, std::memory_order_relaxed);

@@ -79,7 +79,7 @@ struct JournalMark {
   std::map<std::string, int64_t> losses;
 };
 
-// An open session, for those who did not open it.
+// An open session, for code that did not open it.
 struct SessionState {
   Holder holder;
   std::string journal;
@@ -121,8 +121,8 @@ class Session {
   };
 
   // The present instant of a session that an injection or a recorder holds; no value if there is none, or if its
-  // library cannot be flushed safely. `synchronize`: as `stop`, it waits for the GPU first. Of a journal that broke off
-  // only what was to be cut is handed out: all that it has.
+  // library cannot be flushed safely. `synchronize`: as `stop`, it waits for the GPU first. A journal that broke off is
+  // handed out only for a cut, with all that it has.
   std::optional<JournalMark> mark(Completeness wanted, bool synchronize, int64_t timeout_ns);
 
   // The present instant of an open session, whoever holds it; no value if there is none.

@@ -87,7 +87,7 @@ bool Subscription::join(cupti::SubscriberCallback on_callback, std::string& hold
   called_back_.clear();
   if (api().join(on_callback, holder) != Result::kSuccess) return false;
   handle_ = api().subscriber();
-  library_->learn_strides();  // V1 does not tell them once V2 was used
+  library_->learn_strides();  // V1 does not report them once V2 was used
   return true;
 }
 

@@ -37,7 +37,7 @@ class ActivityApi {
   // becomes the name of the first subscriber, or of the one that allows no other.
   Result join(SubscriberCallback callback, std::string& holder);
 
-  // The name of the client that holds the only subscription, or "". The library must be able to tell it; `cuda` is its
+  // The name of the client that holds the only subscription, or "". The library must be able to name it; `cuda` is its
   // version.
   std::string holder(SubscriberCallback callback, int cuda) const;
 

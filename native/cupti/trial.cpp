@@ -71,9 +71,9 @@ struct Output {
   bool is_complete;  // the child survived or ended before the limit
 };
 
-// What the child writes until it has survived or ended, or until the limit. The output tells more than the exit status,
-// which the program's own wait for children can take away. The pipe's end alone would not do: another child that the
-// program forks meanwhile keeps the pipe open for as long as it likes.
+// The output of the child until it has survived or ended, or until the limit. It is more reliable than the exit status,
+// which the program's own wait for children can take away. The end of the pipe alone is not reliable either: another
+// child that the program forks meanwhile may keep the pipe open.
 Output output_of(int fd, pid_t child, End& end) {
   constexpr int kPeriodMs = 50;
   const auto deadline = std::chrono::steady_clock::now() + kLimit;

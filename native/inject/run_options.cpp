@@ -54,7 +54,7 @@ int64_t number(const char* name, const char* unit, size_t most_digits) {
   try {
     capture::CaptureRanges::instance().select(range_options());
     return true;
-  } catch (const std::exception&) {  // InitializeInjection will tell
+  } catch (const std::exception&) {  // InitializeInjection reports it
     return false;
   }
 }();

@@ -18,9 +18,9 @@ namespace collector::inject {
 //   COLLECTOR_RUN_SITES         folders that may hold NVIDIA's wheels, separated by colons
 //   COLLECTOR_RUN_VARIABLES     names of variables whose values the journal states, separated by commas
 //   COLLECTOR_RUN_MAX_BYTES     keep the latest records of each process, in segments of this size together
-//   COLLECTOR_RUN_BUDGET        what the recording may cost, in millionths of the time of one core
+//   COLLECTOR_RUN_BUDGET        the largest cost of the recording, in millionths of the time of one core
 //   COLLECTOR_RUN_RANGE         record only these ranges: cudaProfilerApi, or nvtx:NAME, nvtx:NAME@DOMAIN, nvtx:NAME@*
-//   COLLECTOR_RUN_MOST_RANGES   the first ranges alone, so many; unset: all
+//   COLLECTOR_RUN_MOST_RANGES   record only this number of ranges, the first ones; unset: all
 //   COLLECTOR_RUN_DELAY_MS      begin this long after CUDA's initialisation
 //   COLLECTOR_LISTEN            listen for `collector attach`: 1, or the folder of the socket
 //   COLLECTOR_RUN_DURATION_MS   end this long after the begin
@@ -28,7 +28,7 @@ inline constexpr const char* kFolderVariable = "COLLECTOR_RUN_FOLDER";
 
 struct RunOptions {
   capture::StartOptions start;  // all but the journal's name
-  std::string folder;           // empty: nothing was asked for
+  std::string folder;           // empty: no recording was requested
   int64_t delay_ns = 0;
   int64_t duration_ns = 0;  // 0: to the end of the process
   bool listens = false;

@@ -61,7 +61,7 @@ class Domains {
   // already, or null.
   static void* keep_next(Domain& domain, void* handle);
   RegisteredString& register_string(const Domain& domain, std::string_view text);
-  // The text of a handle; empty if it is none of ours.
+  // The text of a handle; empty if the handle is not one of ours.
   std::string_view text_of(const void* handle);
 
   // Names a category of a domain; further names than kMostCategories are forgotten.

@@ -187,7 +187,7 @@ std::string_view written(NumberText& text, Value value) {
   return {text.data(), static_cast<size_t>(end - text.data())};
 }
 
-// With so many digits that the number can be read back.
+// The number with enough digits to be read back exactly.
 std::string_view written(NumberText& text, const char* format, double value) {
   const int size = std::snprintf(text.data(), text.size(), format, value);
   return {text.data(), static_cast<size_t>(std::max(size, 0))};

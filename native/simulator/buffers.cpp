@@ -12,8 +12,8 @@ namespace {
 
 thread_local int callback_depth = 0;
 
-// What a subscriber is told about a buffer: the members are those of CUpti_BufferCallbackCompleteInfo. A request's
-// description has only the first.
+// The description of a buffer that a subscriber gets: the members are those of CUpti_BufferCallbackCompleteInfo. That
+// of a request has only the first.
 struct Description {
   size_t struct_bytes = sizeof(Description);
   uint64_t thread_id = 0;

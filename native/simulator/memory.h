@@ -69,7 +69,7 @@ class AllocatedMemory {
     return block;
   }
 
-  // Gives what the pools of a device do not use back to the device, as a wait for the device does.
+  // Gives the unused memory of a device's pools back to the device, as a wait for the device does.
   void trim(uint32_t device) {
     const threads::MutexLock lock(mutex_);
     const auto pool = pools_.find(device);

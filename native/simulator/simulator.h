@@ -174,7 +174,7 @@ class Simulator {
   bool is_of_subscribers() const { return form_.load() == Form::kOfSubscriber; }
   cupti::Result filter_api(cupti::ActivityKind kind, uint32_t callback_id, bool on);
   cupti::Result register_timestamps(TimestampCallback callback);
-  // As if another tool had registered a callback that counts ticks, so many times.
+  // As if another tool had registered a callback that counts ticks, `registrations` times.
   void count_ticks(int64_t per_us, uint32_t registrations);
   int64_t cupti_now() const { return stamp(clock.now()); }
   cupti::Result attribute(uint32_t attribute, uint64_t* value) const;
@@ -273,7 +273,8 @@ class Simulator {
   }
   void write(uint32_t kind, const void* record, size_t bytes, RecordBuffer& buffer);
   void complete_due(bool forced);
-  // A kernel has failed: nothing on the devices ends any more, and what the client does not have yet loses its times.
+  // A kernel has failed: no work on the devices ends any more, and records that the client does not have yet lose their
+  // times.
   void fail(uint32_t code);
   void forget_times(RecordBuffer& buffer);
   void overheads_of_flush();

@@ -22,14 +22,14 @@ class Subscribers {
     bool allows_others;
   };
 
-  // What CUPTI says when it is asked for the name of a subscriber, who may have given none (13.0.85).
+  // CUPTI's answer to a question for the name of a subscriber, which may have given none (13.0.85).
   static std::string described(const std::string& name);
 
   // `may_share`: the version and the driver let several subscribe. `holder` becomes the name of the first subscriber.
   cupti::Result subscribe(void** handle, const Request& request, bool may_share, std::string& holder) EXCLUDES(mutex_);
   cupti::Result unsubscribe(const void* handle) EXCLUDES(mutex_);
   cupti::Result enable_callbacks(bool on, const void* handle, uint32_t domain, int64_t callback_id);
-  // Calls nobody back any more.
+  // Ends all callbacks.
   void silence();
 
   bool has(const void* handle) const { return find(handle) != nullptr; }

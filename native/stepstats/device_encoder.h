@@ -18,7 +18,7 @@ class DeviceEncoder {
   DeviceEncoder& operator=(const DeviceEncoder&) = delete;
 
   virtual size_t num_bytes() const = 0;
-  // Writes so many bytes, and returns their end.
+  // Writes num_bytes() bytes, and returns their end.
   virtual char* write(char* to) const = 0;
 };
 
