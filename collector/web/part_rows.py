@@ -9,7 +9,7 @@ does and sums them up; its answers about a part are those of `collector.analysis
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 
     from collector.analysis.answer import Answer
     from collector.recording.recording import Recording
+    from collector.recording.table import Table
 
+    _Columns = dict[str, npt.NDArray[Any]]
     Numbers = npt.NDArray[np.int64]
 
 KINDS = (
@@ -66,109 +68,169 @@ class PartRows:
 
 def part_rows(recording: Recording) -> PartRows | None:
     """The rows of a recording. None: the page cannot hold a number exactly."""
-    whole = recording.between()
-    work = Activities.with_graphs(whole)
-    streams, stream_numbers = StreamNumbers.of(whole, work)
-    names = stream_names(whole)
-    calls, annotations, overheads, launches = whole.api_calls, whole.annotations, whole.overheads, whole.graph_launches
-    external, memory = whole.external_correlations, rows_by_address(whole)
-    operations = whole.memory_operations[memory]
-    starts = [table.start_ns for table in (work, calls, launches, annotations, overheads, operations)]
-    first = min((int(each.min()) for each in starts if len(each)), default=recording.clock.cupti_start_ns)
-    memory_places_of_step, place_of_operation = memory_places(whole)
-    correlations = _numbered(
-        work.correlation_id,
-        calls.correlation_id,
-        external.correlation_id,
-        operations.correlation_id,
-        launches.correlation_id,
-    )
-    owners = _numbered(external.external_id, annotations.external_id)
-    kinds, kind = _kinds(recording, work)
-    no_sizes = [np.zeros(len(table), np.uint64) for table in (whole.kernels, whole.graph_launches)]
-    sizes = [no_sizes[0], whole.memcpys.num_bytes, whole.memsets.num_bytes, no_sizes[1]]
+    step = _StepColumns(recording)
     tables = {
-        "work": {
-            "start": work.start_ns - first,
-            "length": work.end_ns - work.start_ns,
+        "work": step.work_columns(),
+        "calls": step.call_columns(),
+        "graph_launches": step.graph_launch_columns(),
+        "annotations": step.annotation_columns(),
+        "externals": {"correlation": step.correlations.externals, "owner": step.owners[0]},
+        "overheads": step.overhead_columns(),
+        "memory": step.memory_columns(),
+    }
+    described: dict[str, Any] = {"tables": [], **step.described()}
+    planes = []
+    for name, columns in tables.items():
+        widths = {column: least_width(values) for column, values in columns.items()}
+        if max(widths.values()) > _EXACT_BYTES:
+            return None
+        described["tables"].append([name, len(columns["correlation" if "start" not in columns else "start"]), widths])
+        planes += [byte_planes(values, widths[column]) for column, values in columns.items()]
+    return PartRows(described, b"".join(planes))
+
+
+class _Correlations(NamedTuple):
+    """The correlation ids of each table as numbers: the same number for the same id in all tables."""
+
+    work: Numbers
+    calls: Numbers
+    externals: Numbers
+    memory: Numbers
+    graph_launches: Numbers
+
+
+class _StepColumns:
+    """The tables of a step, as columns of numbers.
+
+    Kinds and codes come from answers about ``recording``, which the page has as well. All other numbers are those of
+    ``whole``, the part of the recording between the begin and the end of the step.
+    """
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+        self.whole = whole = recording.between()
+        self.work = Activities.with_graphs(whole)
+        self.operations_in_order = rows_by_address(whole)
+        self.operations = whole.memory_operations[self.operations_in_order]
+        self.streams, self.stream_numbers = StreamNumbers.of(whole, self.work)
+        self.memory_places, self.place_of_operation = memory_places(whole)
+        self.kinds, self.kind = _kinds(recording, self.work)
+        timed = (
+            *(self.work, whole.api_calls, whole.graph_launches),
+            *(whole.annotations, whole.overheads, self.operations),
+        )
+        self.first_ns = min(
+            (int(table.start_ns.min()) for table in timed if len(table)), default=recording.clock.cupti_start_ns
+        )
+        correlated = (self.work, whole.api_calls, whole.external_correlations, self.operations, whole.graph_launches)
+        self.correlations = _Correlations(*_numbered(*(table.correlation_id for table in correlated)))
+        self.owners = _numbered(whole.external_correlations.external_id, whole.annotations.external_id)
+
+    def described(self) -> dict[str, Any]:
+        """The meanings of the numbers."""
+        whole = self.whole
+        names = stream_names(whole)
+        return {
+            "first": self.first_ns - self.recording.clock.cupti_start_ns,
+            "kinds": self.kinds,
+            "kind_keys": list(KINDS),
+            "streams": [[*stream, names.get(stream, "")] for stream in self.streams],
+            "devices": list(whole.working_devices),
+            "memory_places": [list(place) for place in self.memory_places],
+            "whole_paths": has_whole_paths(whole),
+            "names": [whole.strings[name_id] for name_id in whole.invalid.annotations.name_id.tolist()],
+            "activity_tables": list(LAUNCHED_TABLES),
+            "notes": part_notes(whole),
+        }
+
+    def work_columns(self) -> _Columns:
+        """The activities of the devices."""
+        whole, work = self.whole, self.work
+        no_sizes = [np.zeros(len(table), np.uint64) for table in (whole.kernels, whole.graph_launches)]
+        sizes = [no_sizes[0], whole.memcpys.num_bytes, whole.memsets.num_bytes, no_sizes[1]]
+        return {
+            **self._spans(work),
             "table": work.table,
             "row": work.row,
-            "stream": stream_numbers,
+            "stream": self.stream_numbers,
             "work_class": work.work_class,
-            "kind": kind,
+            "kind": self.kind,
             "bytes": work.of_rows(sizes),
             "call": work.launch_rows() + 1,
             "annotation": whole.annotation_rows(work.correlation_id) + 1,
             "captured": _capture_rows(whole, work) + 1,
-            "correlation": correlations[0],
+            "correlation": self.correlations.work,
             "process": processes_of_launches(whole, work) + 1,
-        },
-        "calls": {
-            "start": calls.start_ns - first,
-            "length": calls.end_ns - calls.start_ns,
-            "code": _codes(_asked(recording, "calls"), "api_calls", len(calls)),
+        }
+
+    def call_columns(self) -> _Columns:
+        """The calls of the host."""
+        whole, calls = self.whole, self.whole.api_calls
+        return {
+            **self._spans(calls),
+            "code": self._codes("calls", "api_calls"),
             "failed": calls.return_value != 0,
             "waits": np.isin(np.arange(len(calls)), wait_rows(whole, ())),
-            "correlation": correlations[1],
+            "correlation": self.correlations.calls,
             "process": processes_of_calls(whole) + 1,
             "thread": _thread_numbers(whole),
-        },
-        "graph_launches": {
-            "start": launches.start_ns - first,
-            "length": launches.end_ns - launches.start_ns,
-            "call": whole.launch_rows(launches.correlation_id) + 1,
-            "correlation": correlations[4],
-        },
-        "annotations": {
-            "start": annotations.start_ns - first,
-            "length": np.maximum(annotations.end_ns - annotations.start_ns, 0),
-            "code": _codes(_asked(recording, "annotation_times/name"), "annotations", len(annotations)),
+        }
+
+    def graph_launch_columns(self) -> _Columns:
+        """The launches of CUDA graphs that were recorded as a whole."""
+        launches = self.whole.graph_launches
+        return {
+            **self._spans(launches),
+            "call": self.whole.launch_rows(launches.correlation_id) + 1,
+            "correlation": self.correlations.graph_launches,
+        }
+
+    def annotation_columns(self) -> _Columns:
+        """The annotations; one that ends before it starts counts as empty."""
+        annotations = self.whole.annotations
+        spans = self._spans(annotations)
+        sequence = annotations.op_sequence
+        return {
+            "start": spans["start"],
+            "length": np.maximum(spans["length"], 0),
+            "code": self._codes("annotation_times/name", "annotations"),
             "thread": _numbered(annotations.thread_id)[0],
-            "owner": owners[1],
-            "sequence": np.where(annotations.op_sequence == 0, 0, _numbered(annotations.op_sequence)[0] + 1),
-            "is_backward": are_backward_passes(whole, annotations.name_id),
-        },
-        "externals": {"correlation": correlations[2], "owner": owners[0]},
-        "overheads": {
-            "start": overheads.start_ns - first,
-            "length": overheads.end_ns - overheads.start_ns,
-            "code": _codes(_asked(recording, "tracing_cost"), "overheads", len(overheads)),
+            "owner": self.owners[1],
+            "sequence": np.where(sequence == 0, 0, _numbered(sequence)[0] + 1),
+            "is_backward": are_backward_passes(self.whole, annotations.name_id),
+        }
+
+    def overhead_columns(self) -> _Columns:
+        """The times of CUPTI and of the driver's compiler."""
+        overheads = self.whole.overheads
+        return {
+            **self._spans(overheads),
+            "code": self._codes("tracing_cost", "overheads"),
             "loads": np.isin(overheads.overhead_kind, LOADING_OVERHEADS),
-            "process": processes_of_overheads(whole) + 1,
-        },
-        "memory": {
-            "start": operations.start_ns - first,
+            "process": processes_of_overheads(self.whole) + 1,
+        }
+
+    def memory_columns(self) -> _Columns:
+        """The allocations and releases of memory, by address."""
+        operations = self.operations
+        return {
+            "start": operations.start_ns - self.first_ns,
             "allocates": operations.operation == ALLOCATION,
             "address": _pairs(operations.device_id, operations.address),
-            "place": place_of_operation[memory],
+            "place": self.place_of_operation[self.operations_in_order],
             "bytes": operations.num_bytes,
             "used": np.minimum(operations.pool_used_bytes, LARGEST_BYTES),
             "reserved": np.minimum(operations.pool_bytes, LARGEST_BYTES),
-            "annotation": whole.annotation_rows(operations.correlation_id) + 1,
-            "correlation": correlations[3],
-        },
-    }
-    described: dict[str, Any] = {
-        "tables": [],
-        "first": first - recording.clock.cupti_start_ns,
-        "kinds": kinds,
-        "kind_keys": list(KINDS),
-        "streams": [[*stream, names.get(stream, "")] for stream in streams],
-        "devices": list(whole.working_devices),
-        "memory_places": [list(place) for place in memory_places_of_step],
-        "whole_paths": has_whole_paths(whole),
-        "names": [whole.strings[name_id] for name_id in whole.invalid.annotations.name_id.tolist()],
-        "activity_tables": list(LAUNCHED_TABLES),
-        "notes": part_notes(whole),
-    }
-    planes = []
-    for name, columns in tables.items():
-        widths = {column: least_width(values) for column, values in columns.items()}
-        described["tables"].append([name, len(columns["correlation" if "start" not in columns else "start"]), widths])
-        planes += [byte_planes(values, widths[column]) for column, values in columns.items()]
-        if max(widths.values()) > _EXACT_BYTES:
-            return None
-    return PartRows(described, b"".join(planes))
+            "annotation": self.whole.annotation_rows(operations.correlation_id) + 1,
+            "correlation": self.correlations.memory,
+        }
+
+    def _spans(self, table: Activities | Table) -> _Columns:
+        """The start and the length of each row, in ns; starts are counted from `first_ns`."""
+        return {"start": table.start_ns - self.first_ns, "length": table.end_ns - table.start_ns}
+
+    def _codes(self, key: str, table: str) -> Numbers:
+        return _codes(_asked(self.recording, key), table, len(getattr(self.whole, table)))
 
 
 def _asked(recording: Recording, key: str) -> Answer:
