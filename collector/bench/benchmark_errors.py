@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from collector.errors import CollectorError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class BenchmarkError(CollectorError):
@@ -17,3 +22,8 @@ class ArmError(CollectorError):
         self.arm = arm
         """The arm's name."""
         super().__init__(f"arm {arm!r}: {cause}", remedy)
+
+
+def no_arm_left(failures: Mapping[str, ArmError]) -> BenchmarkError:
+    """The error with the reasons why no arm could be measured."""
+    return BenchmarkError(f"no arm could be measured; {'; '.join(map(str, failures.values()))}")

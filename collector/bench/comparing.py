@@ -9,16 +9,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from collector.bench.benchmark_errors import ArmError
+from collector.bench.benchmark_errors import ArmError, no_arm_left
 from collector.bench.benchmark_report import Arm, Comparison, Report
 from collector.bench.benchmark_titles import stored_parameters
 from collector.bench.checks import Check
 from collector.bench.cuda_gpu import find_gpu
 from collector.bench.design import Cache, Clock, Design
 from collector.bench.environment import environment, without_home
-from collector.bench.experiment import ArmRun, Progress, Run, failure_of, no_arm_left, run
+from collector.bench.experiment import ArmRun, Progress, Run, failure_of, run
 from collector.bench.gpu import Gpu, Host
-from collector.bench.roofline import ceilings
+from collector.bench.roofline import Ceilings, ceilings
 from collector.errors import UnavailableError
 from collector.statistics.verdicts import median, outliers, paired_interval
 from collector.text.quantities import time_text
@@ -143,12 +143,8 @@ def compare(
     found = run(usable, design, gpu, progress, keep)
     failures |= found.failures
     warnings = _warnings(found, design, next(iter(arms)), has_cache=gpu.l2_bytes > 0)
-    roof = None
-    if flops is not None or bytes is not None:
-        try:
-            roof = ceilings(gpu)
-        except Exception as error:  # an error here must not lose the measurements
-            warnings.append(f"the card's ceilings could not be measured: {error}")
+    has_rates = flops is not None or bytes is not None
+    roof = _ceilings(gpu, warnings) if has_rates else None
     comparison = Comparison(
         arms={arm: _arm(found, arm) for arm in found.arms},
         reference=next(iter(found.arms)),
@@ -159,7 +155,6 @@ def compare(
         bytes=bytes,
         ceilings=asdict(roof) if roof else None,
         failures={arm: without_home(str(error)) for arm, error in failures.items()},
-        warnings=[without_home(warning) for warning in warnings],
         rounds=found.rounds,
         warm_up_rounds=found.warm_up_rounds,
         throttled_rounds=found.throttled_rounds,
@@ -171,11 +166,27 @@ def compare(
         event_overhead_ns=found.event_overhead_ns,
         clock_step_ns=found.clock_step_ns,
     )
-    above = [arm for arm in comparison.arms if (comparison.share_of_roof(arm) or 0) > _ABOVE_THE_ROOF]
-    if above:
-        warning = "more than the measured ceilings allow: flops and bytes may be wrong, or the data stays in the cache"
-        comparison = replace(comparison, warnings=[*comparison.warnings, f"{', '.join(above)}: {warning}"])
+    warnings += _warnings_above_roof(comparison)
+    comparison = replace(comparison, warnings=[without_home(warning) for warning in warnings])
     return Report([comparison], environment(gpu, found.recorded))
+
+
+def _ceilings(gpu: Gpu, warnings: list[str]) -> Ceilings | None:
+    """The card's ceilings; None with a further warning if they cannot be measured."""
+    try:
+        return ceilings(gpu)
+    except Exception as error:  # an error here must not lose the measurements
+        warnings.append(f"the card's ceilings could not be measured: {error}")
+        return None
+
+
+def _warnings_above_roof(comparison: Comparison) -> list[str]:
+    """A warning about the arms whose rates are above the ceilings, if there are any."""
+    above = [arm for arm in comparison.arms if (comparison.share_of_roof(arm) or 0) > _ABOVE_THE_ROOF]
+    if not above:
+        return []
+    reason = "more than the measured ceilings allow: flops and bytes may be wrong, or the data stays in the cache"
+    return [f"{', '.join(above)}: {reason}"]
 
 
 def _gpu_for(clock: Clock) -> Gpu:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from collector.bench.benchmark_errors import ArmError, BenchmarkError
+from collector.bench.benchmark_errors import ArmError, BenchmarkError, no_arm_left
 from collector.bench.calls import NOTHING, CallActivity, activities_of_calls, call_name
 from collector.bench.design import Design
 from collector.bench.gpu import Host
@@ -555,11 +555,6 @@ def failure_of(name: str, error: Exception | SystemExit) -> ArmError:
         failure = ArmError(name, f"it raised {type(error).__name__}: {error}")
     failure.__cause__ = error
     return failure
-
-
-def no_arm_left(failures: Mapping[str, ArmError]) -> BenchmarkError:
-    """The error with the reasons why no arm could be measured."""
-    return BenchmarkError(f"no arm could be measured; {'; '.join(map(str, failures.values()))}")
 
 
 def _varying(

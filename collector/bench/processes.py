@@ -22,25 +22,22 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from collector.bench.benchmark_errors import ArmError, BenchmarkError
+from collector.bench.benchmark_errors import ArmError, BenchmarkError, no_arm_left
 from collector.bench.benchmark_report import Arm, Comparison, Report
 from collector.bench.environment import environment, without_home
 from collector.bench.gpu import Host
-
-if TYPE_CHECKING:
-    from collector.bench.benchmark_report import Report as _Report
 
 _SHOWN_OUTPUT = 300
 _SECONDS_TO_END = 5
 """The maximum time to wait for the output of a process that was killed."""
 
-RoundDone = Callable[[int, "_Report"], None]
+RoundDone = Callable[[int, Report], None]
 """Called with the number of finished rounds and the report so far."""
-ProgramDone = Callable[[str, float, "Mapping[str, Any] | ArmError"], None]
+ProgramDone = Callable[[str, float, Mapping[str, Any] | ArmError], None]
 """Called with the arm, the seconds that its program took, and what it reported or how it failed."""
 
 
@@ -106,81 +103,118 @@ def compare_processes(
     if rounds < 1 or not max_seconds > 0 or not timeout > 0:
         raise ValueError("rounds, max_seconds and timeout must be positive")
     chosen_seed = secrets.randbits(32) if seed is None else seed
-    order = np.random.default_rng(chosen_seed)
-    failures: dict[str, ArmError] = {
-        arm: ArmError(arm, one.why) for arm, one in arms.items() if isinstance(one, Missing)
-    }
-    programs = {arm: one for arm, one in arms.items() if isinstance(one, Process)}
-    reported: list[dict[str, dict[str, Any]]] = []
-    began = time.monotonic()
+    run = _ProcessRounds(arms, timeout, max_seconds, program_done)
+    random_order = np.random.default_rng(chosen_seed)
     made_in = {**environment(Host(), {}), **(surroundings or {})}
 
     def report_so_far(stopped_by: str) -> Report:
-        design = {"clock": "reported", "seed": chosen_seed, "same_within": same_within, "rounds": rounds}
-        kept = [arm for arm in programs if arm not in failures]
         parts = {
             "name": name,
-            "design": design,
-            "rounds": len(reported),
-            "seconds": time.monotonic() - began,
+            "design": {"clock": "reported", "seed": chosen_seed, "same_within": same_within, "rounds": rounds},
+            "rounds": len(run.reported),
+            "seconds": run.elapsed_s,
             "stopped_by": stopped_by,
         }
-        found = [
-            _comparison(figure, unit, list(arms), kept, reported, failures, parts) for figure, unit in figures.items()
-        ]
+        found = [_comparison(figure, unit, list(arms), run, parts) for figure, unit in figures.items()]
         return Report([each for each in found if each is not None], made_in)
 
     stopped_by = "rounds"
-    while len(reported) < rounds:
-        spent = time.monotonic() - began
-        if reported and spent + spent / len(reported) > max_seconds:
+    while len(run.reported) < rounds:
+        if run.would_exceed_the_time():
             stopped_by = "time"
             break
-        one: dict[str, dict[str, Any]] = {}
-        names = [arm for arm in programs if arm not in failures]
-        if reported:
-            names = [names[index] for index in order.permutation(len(names)).tolist()]
-        for arm in names:
-            if not reported and one and time.monotonic() - began > max_seconds:
-                failures[arm] = ArmError(arm, f"no time was left: the arms before it took {max_seconds:g} s")
-                stopped_by = "time"
-                continue
-            begin = time.monotonic()
-            try:
-                found: dict[str, Any] | ArmError = _run(arm, programs[arm], timeout)
-            except ArmError as error:
-                found = error
-            if isinstance(found, ArmError):
-                failures[arm] = found
-            else:
-                one[arm] = found
-            if program_done is not None:
-                program_done(arm, time.monotonic() - begin, found)
-        if len(failures) == len(arms):
-            raise BenchmarkError(f"no arm could be measured; {'; '.join(map(str, failures.values()))}")
-        reported.append(one)
+        names = run.arms_left()
+        if run.reported:
+            names = [names[index] for index in random_order.permutation(len(names)).tolist()]
+        if not run.add_round(names):
+            stopped_by = "time"
         if progress is not None:
-            progress(len(reported), report_so_far("rounds"))
+            progress(len(run.reported), report_so_far("rounds"))
     report = report_so_far(stopped_by)
     if not report.comparisons:
         raise BenchmarkError(f"no arm reports any of: {', '.join(figures)}")
     return report
 
 
+class _ProcessRounds:
+    """The rounds so far: the reports of the programs, and the arms that failed."""
+
+    def __init__(
+        self,
+        arms: Mapping[str, Process | Missing],
+        timeout: float,
+        max_seconds: float,
+        program_done: ProgramDone | None,
+    ) -> None:
+        self.reported: list[dict[str, dict[str, Any]]] = []
+        """The reports of each round, by arm."""
+        self.failures = {arm: ArmError(arm, one.why) for arm, one in arms.items() if isinstance(one, Missing)}
+        self._programs = {arm: one for arm, one in arms.items() if isinstance(one, Process)}
+        self._timeout = timeout
+        self._max_seconds = max_seconds
+        self._program_done = program_done
+        self._began = time.monotonic()
+
+    @property
+    def elapsed_s(self) -> float:
+        """The time since the begin."""
+        return time.monotonic() - self._began
+
+    def arms_left(self) -> list[str]:
+        """The arms that have not failed, in the caller's order."""
+        return [arm for arm in self._programs if arm not in self.failures]
+
+    def would_exceed_the_time(self) -> bool:
+        """Whether a further round as long as the mean of those so far would end too late; False for the first."""
+        elapsed_s = self.elapsed_s
+        return bool(self.reported) and elapsed_s + elapsed_s / len(self.reported) > self._max_seconds
+
+    def add_round(self, names: Sequence[str]) -> bool:
+        """Start the programs of these arms in this order; False: in the first round there was no time for all.
+
+        Raises:
+            BenchmarkError: no arm is left.
+        """
+        found: dict[str, dict[str, Any]] = {}
+        in_time = True
+        for arm in names:
+            if not self.reported and found and self.elapsed_s > self._max_seconds:
+                why = f"no time was left: the arms before it took {self._max_seconds:g} s"
+                self.failures[arm] = ArmError(arm, why)
+                in_time = False
+                continue
+            begin = time.monotonic()
+            outcome = self._outcome_of(arm)
+            if isinstance(outcome, ArmError):
+                self.failures[arm] = outcome
+            else:
+                found[arm] = outcome
+            if self._program_done is not None:
+                self._program_done(arm, time.monotonic() - begin, outcome)
+        if not self.arms_left():
+            raise no_arm_left(self.failures)
+        self.reported.append(found)
+        return in_time
+
+    def _outcome_of(self, arm: str) -> dict[str, Any] | ArmError:
+        try:
+            return _run(arm, self._programs[arm], self._timeout)
+        except ArmError as error:
+            return error
+
+
 def _comparison(
     figure: str,
     unit: str,
     order: Sequence[str],
-    kept: Sequence[str],
-    reported: Sequence[Mapping[str, Mapping[str, Any]]],
-    failures: Mapping[str, ArmError],
+    run: _ProcessRounds,
     parts: Mapping[str, Any],
 ) -> Comparison | None:
     """One figure of all arms that have it; None if no arm has it."""
-    reasons_by_arm = {arm: str(error) for arm, error in failures.items()}
+    reasons_by_arm = {arm: str(error) for arm, error in run.failures.items()}
     arms: dict[str, Arm] = {}
-    for name in kept:
-        values = [one[name].get(figure) for one in reported]
+    for name in run.arms_left():
+        values = [one[name].get(figure) for one in run.reported]
         reasons = [value for value in values if isinstance(value, str)]
         numbers = [float(value) for value in values if isinstance(value, (int, float)) and 0 < value < math.inf]
         if reasons:
@@ -191,14 +225,14 @@ def _comparison(
         else:
             facts = {
                 key.removeprefix(f"{figure}: "): without_home(fact) if isinstance(fact, str) else fact
-                for key, fact in reported[-1][name].items()
+                for key, fact in run.reported[-1][name].items()
                 if key.startswith(f"{figure}: ")
             }
             arms[name] = Arm(times_ns=numbers, facts=facts)
     if not arms:
         return None
     in_order = {name: reasons_by_arm[name] for name in order if name in reasons_by_arm}
-    warnings = [] if len(reported) > 1 else ["one round only: nothing is known of how rounds differ"]
+    warnings = [] if len(run.reported) > 1 else ["one round only: nothing is known of how rounds differ"]
     return Comparison(
         arms=arms,
         reference=next(iter(arms)),
