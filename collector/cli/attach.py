@@ -85,46 +85,15 @@ def _process(text: str) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """See `collector.cli`."""
-    from collector.files.atomic_files import check_writable, expanded
-    from collector.formats.registry import output_of
-    from collector.launching.attached_process import (
-        AttachedProcess,
-        NotListeningError,
-        listen_remotely,
-        output_of_process,
-    )
-
     if (arguments.duration is None) == (arguments.action == "record"):
         raise CollectorError(
             "`record` needs a time, and the other actions none", "collector attach PID record 5s -o out.pftrace"
         )
     _check_options(arguments)
-    output = None
-    if arguments.output is not None and arguments.action in _WITH_FILE:
-        check_names([arguments.output])
-        output = output_of_process(arguments.output, arguments.process)
-        output_of(output)
-        check_writable(output)
-    folder = None if arguments.socket_folder is None else expanded(arguments.socket_folder)
-    process = AttachedProcess(arguments.process, folder)
-    try:
-        state = process.status()
-    except NotListeningError:
-        if folder is not None or not listen_remotely(arguments.process):
-            raise
-        state = process.status()
+    output = _checked_output(arguments)
+    process, state = _connect(arguments)
     if arguments.action == "status":
-        place = "" if state.journal is None else f", into {state.journal}"
-        doing = {
-            "idle": "listens, and is not recorded",
-            "trace": "traces a step by itself",
-            "record": f"is recorded by its own recorder{place}",
-            "run": f"is recorded by `collector run`{place}",
-            "attach": f"is recorded{place}",
-        }
-        print(f"process {state.process_id} {doing.get(state.state, state.state)}")
-        if state.trouble:
-            print(state.trouble)
+        _print_state(state)
     elif arguments.action == "start":
         started = process.start(total_bytes=arguments.max_size)
         with terminal.reader_may_leave():
@@ -136,6 +105,54 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         _record(process, arguments.duration, output, quiet=arguments.quiet)
     return 0
+
+
+def _checked_output(arguments: argparse.Namespace) -> Path | None:
+    """The file to write; None: there is none.
+
+    Raises:
+        collector.CollectorError: the file cannot be written.
+    """
+    from collector.files.atomic_files import check_writable
+    from collector.formats.registry import output_of
+    from collector.launching.attached_process import output_of_process
+
+    if arguments.output is None or arguments.action not in _WITH_FILE:
+        return None
+    check_names([arguments.output])
+    output = output_of_process(arguments.output, arguments.process)
+    output_of(output)
+    check_writable(output)
+    return output
+
+
+def _connect(arguments: argparse.Namespace) -> tuple[AttachedProcess, ProcessState]:
+    """The process and its state; a Python process that does not listen yet is made to listen, if that is possible."""
+    from collector.files.atomic_files import expanded
+    from collector.launching.attached_process import AttachedProcess, NotListeningError, listen_remotely
+
+    folder = None if arguments.socket_folder is None else expanded(arguments.socket_folder)
+    process = AttachedProcess(arguments.process, folder)
+    try:
+        return process, process.status()
+    except NotListeningError:
+        if folder is not None or not listen_remotely(arguments.process):
+            raise
+        return process, process.status()
+
+
+def _print_state(state: ProcessState) -> None:
+    place = "" if state.journal is None else f", into {state.journal}"
+    doing = {
+        "idle": "listens, and is not recorded",
+        "trace": "traces a step by itself",
+        "record": f"is recorded by its own recorder{place}",
+        "run": f"is recorded by `collector run`{place}",
+        "attach": f"is recorded{place}",
+    }
+    print(f"process {state.process_id} {doing.get(state.state, state.state)}")
+    if state.trouble:
+        print(state.trouble)
 
 
 def _check_options(arguments: argparse.Namespace) -> None:

@@ -97,41 +97,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """See `collector.cli`."""
     from collector.files.atomic_files import check_writable
-    from collector.formats.loading import load
     from collector.formats.registry import save_in_format, written_format
-    from collector.timeline import View
-    from collector.timeline.drawn_files import CHROME, DRAWN_FILES
 
     wanted = written_format(arguments.output)
     check_writable(arguments.output, arguments.input)
-    settle(arguments, ("tensorflow",), _SELECTING)
-    output = str(arguments.output)
-    if is_of_project(arguments, "output"):
-        output = f"{option_text(arguments, 'output')}, {output}"
-    elif wanted.drawn is not CHROME:
-        leave_out(arguments, "tensorflow", *(_SELECTING if wanted.drawn is None else ()))
-    view = View(
-        devices=arguments.device,
-        names=arguments.name,
-        min_duration_ns=arguments.min_duration,
-        window_ns=arguments.window,
-        max_events=arguments.max_events,
-        arrows=not arguments.no_arrows,
-        counters=not arguments.no_counters,
-    )
-    if arguments.tensorflow and wanted.drawn is not CHROME:
-        remedy = f"Write {' or '.join(CHROME.suffixes)}"
-        raise CollectorError(f"{output}: TensorFlow's timeline is a Chrome trace", remedy)
-    if view != View() and (arguments.tensorflow or wanted.drawn is None):
-        drawn = " and ".join(each.suffix for each in DRAWN_FILES)
-        given = "--tensorflow" if arguments.tensorflow else output
-        raise CollectorError(f"{given}: options that select slices apply to {drawn}, without --tensorflow")
-    part = None
-    with progress(f"reading {arguments.input.name}"):
-        # The drawing of some devices begins at their first slice.
-        if view.window_ns != (None, None) and view.max_events is None and view.devices is None:
-            part = _part_to_draw(arguments.input, view)
-        step = load(arguments.input) if part is None else part.step
+    view = _checked_view(arguments, wanted.drawn)
+    step, part = _load(arguments.input, view)
     if part is not None:
         view = replace(view, extent=part.extent)
         terminal.report(f"{arguments.input}: of the journal, the part of the window was read; others are not counted")
@@ -151,6 +122,52 @@ def run(arguments: argparse.Namespace) -> int:
         else:
             save_in_format(step, arguments.output)
     return 0
+
+
+def _checked_view(arguments: argparse.Namespace, drawn: DrawnFile | None) -> View:
+    """The selection of slices; ``drawn`` is the format of the output, None: it is not drawn.
+
+    Raises:
+        collector.CollectorError: options exclude each other, or do not apply to the output.
+    """
+    from collector.timeline import View
+    from collector.timeline.drawn_files import CHROME, DRAWN_FILES
+
+    settle(arguments, ("tensorflow",), _SELECTING)
+    output = str(arguments.output)
+    if is_of_project(arguments, "output"):
+        output = f"{option_text(arguments, 'output')}, {output}"
+    elif drawn is not CHROME:
+        leave_out(arguments, "tensorflow", *(_SELECTING if drawn is None else ()))
+    view = View(
+        devices=arguments.device,
+        names=arguments.name,
+        min_duration_ns=arguments.min_duration,
+        window_ns=arguments.window,
+        max_events=arguments.max_events,
+        arrows=not arguments.no_arrows,
+        counters=not arguments.no_counters,
+    )
+    if arguments.tensorflow and drawn is not CHROME:
+        remedy = f"Write {' or '.join(CHROME.suffixes)}"
+        raise CollectorError(f"{output}: TensorFlow's timeline is a Chrome trace", remedy)
+    if view != View() and (arguments.tensorflow or drawn is None):
+        suffixes = " and ".join(each.suffix for each in DRAWN_FILES)
+        given = "--tensorflow" if arguments.tensorflow else output
+        raise CollectorError(f"{given}: options that select slices apply to {suffixes}, without --tensorflow")
+    return view
+
+
+def _load(path: Path, view: View) -> tuple[Step, PartToDraw | None]:
+    """The step of a file; of a journal only the part that the view needs, if that is enough, and that part."""
+    from collector.formats.loading import load
+
+    part = None
+    with progress(f"reading {path.name}"):
+        # The drawing of some devices begins at their first slice.
+        if view.window_ns != (None, None) and view.max_events is None and view.devices is None:
+            part = _part_to_draw(path, view)
+        return (load(path) if part is None else part.step), part
 
 
 def _part_to_draw(path: Path, view: View) -> PartToDraw | None:

@@ -284,8 +284,8 @@ def merge(
         collector.UnknownFormatError: no format for several steps has the output's suffix.
         collector.OutputError: the output cannot be written.
         ValueError: ``layout`` or ``clock_offsets`` has another value.
-        collector.CollectorError: there are no inputs, an offset is given for a missing rank, the marker is no regular
-            expression or matches nothing, steps are too far apart for one axis, or a file changed meanwhile.
+        collector.CollectorError: there are no inputs, an offset is given for a missing rank, the marker is not a
+            regular expression or matches nothing, steps are too far apart for one axis, or a file changed meanwhile.
     """
     if isinstance(inputs, (str, bytes, os.PathLike)) or not isinstance(inputs, Iterable):
         raise TypeError(f"merge takes several inputs, not one: write [{inputs!r}]")

@@ -76,8 +76,8 @@ def test_every_round_starts_every_program_anew_in_an_order_of_its_own(tmp_path):
         (program("pass"), "is not a JSON object: ''"),
         (bench.Process(["/no/such/program"]), "cannot be started"),
         (says(other=1.0), "does not report this"),
-        (says(cost=-1.0), "no positive number"),
-        (says(cost=float("nan")), "no positive number"),
+        (says(cost=-1.0), "not all positive numbers"),
+        (says(cost=float("nan")), "not all positive numbers"),
     ],
     ids=["status", "signal", "endless", "words", "list", "silent", "missing", "other", "negative", "nan"],
 )
