@@ -102,7 +102,7 @@ def test_a_graph_of_another_library_is_not_named(graphs: Graphs) -> None:
     assert names(step) == ["", "torch's"]
 
 
-def test_an_older_pytorch_is_told_so(graphs: Graphs) -> None:
+def test_an_older_pytorch_is_reported(graphs: Graphs) -> None:
     del graphs.register_graph_instantiate_hook
     with pytest.raises(UnavailableError, match="this PyTorch has no hooks of CUDA graphs"):
         adapters.name_torch_graphs()

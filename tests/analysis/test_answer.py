@@ -87,7 +87,7 @@ def test_a_heading_states_no_unit_where_the_values_state_theirs(answer):
     assert answer.to_json()["columns"][1]["unit"] == "ns"
 
 
-def test_headings_differ_where_only_units_tell_columns_apart():
+def test_headings_differ_where_only_units_distinguish_columns():
     columns = tuple(Column(name, unit, "Some.") for name, unit in (("moved_ns", "ns"), ("moved_bytes", "bytes")))
     both = Answer("made", "Both.", columns, {column.name: np.array([1000]) for column in columns})
     assert both.to_markdown().startswith("| moved time | moved bytes |\n")
@@ -158,7 +158,7 @@ def test_the_json_of_every_question_fits_the_schema_of_answers(example):
         assert all(len(row) == len(told["columns"]) for row in told["rows"])
 
 
-def test_notes_are_shown_and_told(answer):
+def test_notes_are_shown_and_exported(answer):
     noted = dataclasses.replace(answer, notes=("Three steps are few\x07.",))
     assert "Three steps are few\\x07." in str(noted)
     assert "Three steps are few" in noted._repr_html_()

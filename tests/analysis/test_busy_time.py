@@ -55,7 +55,7 @@ def test_a_span_without_length_has_no_busy_time(build):
     assert [row[name] for name in figures] == [0, 0, 0, 0, 0, 1]
 
 
-def test_several_steps_are_told_apart(example):
+def test_several_steps_are_distinguished(example):
     answer = devices([example, example])
     assert answer["step"].tolist() == [0, 1]
     assert answer.totals["busy_ns"] == 2 * 690

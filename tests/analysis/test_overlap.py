@@ -77,7 +77,7 @@ def test_communication_by_process_group_in_the_order_of_names(build, start_ns):
     ]
 
 
-def test_what_overlap_is_not_told_by(example):
+def test_an_unknown_division_of_overlap_is_refused(example):
     with pytest.raises(ValueError, match="by='colour': overlap is counted by device, stream"):
         overlap(example, by="colour")
 

@@ -53,7 +53,7 @@ def test_what_has_no_call_is_counted_and_left_out(build):
     assert "step 0: 2 activities without a recorded call: when they were queued is not known" in losses
 
 
-def test_what_depths_are_not_told_by(example):
+def test_an_unknown_division_of_depths_is_refused(example):
     with pytest.raises(ValueError, match="by='colour': depths of queues are counted by stream, depth"):
         queue(example, by="colour")
 

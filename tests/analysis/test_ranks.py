@@ -74,7 +74,7 @@ def test_a_part_of_a_step_has_its_path_its_rank_and_its_devices(of_rank, tmp_pat
     assert set(loaded.device_names()) >= set(again.device_names())
 
 
-def test_files_of_which_nothing_tells_the_rank_are_no_ranks(of_rank, tmp_path):
+def test_files_of_unknown_ranks_are_not_ranks(of_rank, tmp_path):
     """They may be two runs of one program, of which a page compares one with the other."""
     recordings = [of_rank((10, 50)), of_rank((40, 50))]
     for name, recording in zip(("before", "after"), recordings, strict=True):
@@ -185,7 +185,7 @@ def test_collectives_are_those_that_the_table_states_however_the_step_was_saved(
     assert "those that the traces state" in answer.text()
 
 
-def test_collectives_are_told_by_names_where_a_trace_does_not_state_them(tmp_path):
+def test_collectives_are_recognised_by_names_where_a_trace_does_not_state_them(tmp_path):
     unstated = [(start, end, "") for start, end, _ in STATED_RANKS[1][:2]]
     both = [[starts, unstated] for starts in (STATED_RANKS[0], [(start, end, "") for start, end, _ in STATED_RANKS[0]])]
     says = ["because some of the traces do not state them", "the traces state no process groups"]

@@ -285,7 +285,7 @@ def test_the_note_reaches_every_form_of_an_answer(with_graphs):
     assert COUNTED in answer._repr_html_()
 
 
-def test_one_note_tells_of_all_steps(with_graphs):
+def test_one_note_is_about_all_steps(with_graphs):
     recording = with_graphs.recording()
     (note,) = devices([recording, recording]).notes
     assert "4 launches of CUDA graphs" in note

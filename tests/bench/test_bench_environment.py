@@ -51,7 +51,7 @@ def test_the_build_of_a_library_is_kept_where_only_the_module_states_it(monkeypa
 
 
 @pytest.mark.medium
-def test_no_document_tells_whose_machine_it_was(monkeypatch, tmp_path):
+def test_no_document_identifies_the_machine(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "argv", ["/home/alice/secret/bench_it.py", "--token=abcdef"])
     monkeypatch.setenv("COLLECTOR_TEST_SECRET", "a-secret-variable")
 
@@ -74,7 +74,7 @@ def test_no_document_tells_whose_machine_it_was(monkeypatch, tmp_path):
     assert "~/data: gone" in report.failures["also"]
 
 
-def test_programs_that_are_compared_do_not_tell_either():
+def test_reports_of_compared_programs_do_not_identify_the_machine():
     with pytest.raises(bench.BenchmarkError):
         bench.compare_processes({"gone": bench.Process(["/home/alice/bin/gone"])}, {"time": "ns"}, rounds=1)
     report = bench.compare_processes(

@@ -150,7 +150,7 @@ def test_the_error_of_a_time_limit_begins_with_the_innermost_function():
         bench.compare_processes({"a": program(text)}, {"t": "ns"}, rounds=1, timeout=2)
 
 
-def test_what_each_program_reported_is_told_when_it_has_ended():
+def test_the_report_of_each_program_is_passed_on_when_it_has_ended():
     told = []
     bench.compare_processes(
         {"good": says(t=2.0, u=5), "bad": program("raise SystemExit('no luck')")}, {"t": "ns"}, rounds=1,

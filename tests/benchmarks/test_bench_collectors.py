@@ -69,7 +69,7 @@ def test_collectors_that_are_broken_are_named_and_the_others_measured(root, coll
 
 
 @pytest.mark.slow
-def test_every_floor_is_measured_and_each_process_told(root, tmp_path):
+def test_every_floor_is_measured_and_each_process_reported(root, tmp_path):
     file = tmp_path / "floors.json"
     options = ["--simulated", "--launches", "200", "--rounds", "1", "--json", str(file)]
     command = [sys.executable, str(root / "benchmarks" / "floors.py"), *options]

@@ -322,7 +322,7 @@ def test_every_kind_is_read_in_every_layout(cuda: int) -> None:
 @pytest.mark.parametrize(
     ("pool_type", "sizes"), [(0, (0, 0, 0)), (1, (0x7E00_0000_0000, 1 << 25, 4096)), (2, (0x7E00_0000_0000, 0, 0))]
 )
-def test_only_a_pool_of_this_process_tells_its_sizes(cuda: int, pool_type: int, sizes: tuple[int, int, int]) -> None:
+def test_only_a_pool_of_this_process_states_its_sizes(cuda: int, pool_type: int, sizes: tuple[int, int, int]) -> None:
     found = row(_native.decode_buffer(memory_operation(cuda, pool_type=pool_type), cuda), "memory_operations")
     assert (found["pool_address"], found["pool_bytes"], found["pool_used_bytes"]) == sizes
 
@@ -343,7 +343,7 @@ def test_only_a_variable_s_name_is_followed(memory_kind: int, name: str) -> None
         (0, {"process_id": 0, "thread_id": 0, "device_id": 0, "context_id": 0, "stream_id": 0}),
     ],
 )
-def test_overhead_objects_are_told_apart(object_kind: int, expected: dict[str, int]) -> None:
+def test_overhead_objects_are_distinguished(object_kind: int, expected: dict[str, int]) -> None:
     found = row(_native.decode_buffer(overhead(13050, object_kind=object_kind), 13050), "overheads")
     assert {name: found[name] for name in expected} == expected
 

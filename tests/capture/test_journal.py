@@ -63,7 +63,7 @@ def caught_up(journal: Path, **wanted: int) -> bytes:
         time.sleep(0.01)
 
 
-def test_a_journal_does_not_tell_where_libcupti_lies(gpu: SimulatedGpu, tmp_path: Path) -> None:
+def test_a_journal_does_not_contain_the_path_of_libcupti(gpu: SimulatedGpu, tmp_path: Path) -> None:
     """The simulator is in a folder of this checkout, as a user's libcupti may be in a home."""
     with collector.trace(journal=tmp_path / "step.journal"):
         gpu.launch("kernel")

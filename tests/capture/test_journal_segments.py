@@ -242,7 +242,7 @@ def test_a_journal_states_that_it_broke_off_where_no_more_can_be_written(gpu, tm
     assert session.recording.counters["journal_broke_off"] == 1
 
 
-def test_graphs_and_objects_are_told_again(tmp_path):
+def test_graphs_and_objects_are_repeated(tmp_path):
     """Launches of a graph that was captured in the first segment have the path of its capture in the last."""
     journal = tmp_path / "run.journal"
     kinds = (*TraceOptions.kinds, "contexts", "streams", "devices")
@@ -264,7 +264,7 @@ def test_graphs_and_objects_are_told_again(tmp_path):
         assert len(getattr(last, table)) == len(getattr(step.recording, table)) > 0
 
 
-def test_child_graphs_and_updates_are_told_again(tmp_path):
+def test_child_graphs_and_updates_are_repeated(tmp_path):
     journal = tmp_path / "run.journal"
     graphs = {}
     with SimulatedGpu(cuda="13.0") as gpu, streamed(journal) as step:

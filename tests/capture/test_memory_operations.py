@@ -183,7 +183,7 @@ def test_the_trace_counts_each_device_s_memory(step) -> None:
     assert levels == {"memory gpu:0": [1000, 6000, 5000, 4900], "memory gpu:1": [77]}
 
 
-def test_a_release_that_tells_no_size_gives_back_what_was_allocated_there(step) -> None:
+def test_a_release_without_a_size_gives_back_the_allocated_bytes(step) -> None:
     from collector.recording.recording import Recording
     from collector.stepstats.from_recording import step_stats
 

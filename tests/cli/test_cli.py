@@ -238,7 +238,7 @@ def checked(found):
     return {each.name: each for each in info.checks_of("native", found)}
 
 
-def test_info_tells_what_was_found():
+def test_info_names_the_driver_and_libcupti():
     checks = checked(FOUND)
     assert (checks["tracing"].state, checks["tracing"].text) == ("ok", "available")
     assert checks["driver"].text == "/usr/lib/libcuda.so.1 (CUDA 13.1)"
@@ -248,7 +248,7 @@ def test_info_tells_what_was_found():
     assert "simulated" not in checks
 
 
-def test_info_tells_why_nothing_can_be_traced_and_what_to_do():
+def test_info_names_the_cause_and_the_remedy_where_nothing_can_be_traced():
     checks = checked({"available": False, "cause": "no driver", "remedy": "Install it"})
     assert checks["tracing"] == ("tracing", "failed", "unavailable: no driver", "Install it")
     assert checks["driver"].state == "note"
@@ -317,7 +317,7 @@ def test_info_is_a_table_on_a_terminal(monkeypatch, capsys):
     assert "tracing: " not in text
 
 
-def test_info_tells_why_a_source_cannot_even_be_opened(monkeypatch, capsys):
+def test_info_names_the_cause_where_a_source_cannot_even_be_opened(monkeypatch, capsys):
     def refuse(name):
         raise collector.CuptiUnusableError("the native extension cannot be loaded", "Install it again")
 

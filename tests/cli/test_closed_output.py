@@ -63,7 +63,7 @@ def sides(tmp_path):
 
 @pytest.mark.medium
 @pytest.mark.parametrize(("now", "unbuffered", "status"), [("now", "", 1), ("now", "1", 1), ("before", "1", 0)])
-def test_the_verdict_of_a_comparison_is_told_also_if_nothing_is_read(now, unbuffered, status, sides):
+def test_a_comparison_has_its_exit_status_also_if_nothing_is_read(now, unbuffered, status, sides):
     pytest.importorskip("scipy")
     done = run_unread(["compare", "before", now], sides, unbuffered)
     assert (done.returncode, done.stderr) == (status, "")
@@ -71,7 +71,7 @@ def test_the_verdict_of_a_comparison_is_told_also_if_nothing_is_read(now, unbuff
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("words", [["info"], ["info", "--json"]], ids=" ".join)
-def test_whether_a_gpu_can_be_traced_is_told_also_if_nothing_is_read(words, unbuffered, tmp_path):
+def test_info_has_its_exit_status_also_if_nothing_is_read(words, unbuffered, tmp_path):
     expected = run(words, subprocess.DEVNULL, tmp_path).returncode
     done = run_unread(words, tmp_path, unbuffered)
     assert (done.returncode, done.stderr) == (expected, "")
@@ -95,13 +95,13 @@ def test_output_that_nothing_reads_is_no_success(words, unbuffered, sides):
     assert (done.returncode, done.stderr) == (UNREAD, "")
 
 
-def test_files_are_written_also_if_what_is_told_about_them_is_not_read(sides):
+def test_files_are_written_also_if_the_report_about_them_is_not_read(sides):
     assert run_unread(["merge", "before", "-o", "merged.json"], sides, "1").returncode == 0
     assert (sides / "merged.json").exists()
 
 
 @pytest.mark.medium
-def test_an_error_is_told_also_if_nothing_is_read(sides):
+def test_an_error_is_reported_also_if_nothing_is_read(sides):
     pytest.importorskip("scipy")
     (sides / "bench_it.py").write_text(BENCHMARK)
     report = Path(__file__).parents[1] / "data" / "bench_report_v1.json"

@@ -16,7 +16,7 @@ def printed(capsys: pytest.CaptureFixture[str], status: int = 0) -> dict[str, st
 
 
 @pytest.mark.parametrize(("cuda", "version"), [("12.4", "12.4"), ("13.1", "13.1")])
-def test_it_tells_driver_libcupti_features_and_devices(cuda, version, capsys):
+def test_it_names_driver_libcupti_features_and_devices(cuda, version, capsys):
     with SimulatedGpu(devices=2, cuda=cuda, name="Some card"):
         rows = printed(capsys)
     assert rows["tracing"] == "available"
@@ -28,7 +28,7 @@ def test_it_tells_driver_libcupti_features_and_devices(cuda, version, capsys):
     assert rows.get("features") or rows.get("without")
 
 
-def test_it_tells_that_13_2_is_not_called_under_an_older_driver(capsys):
+def test_it_states_that_13_2_is_not_called_under_an_older_driver(capsys):
     with SimulatedGpu(cuda="13.2", driver="12.4") as gpu:
         rows = printed(capsys, 1)
         assert gpu.misuse() == {}
@@ -38,7 +38,7 @@ def test_it_tells_that_13_2_is_not_called_under_an_older_driver(capsys):
     assert "cuptiGetVersion answers 999" in rows["tracing"]
 
 
-def test_it_tells_of_a_missing_libcupti(capsys, tmp_path, monkeypatch):
+def test_it_reports_a_missing_libcupti(capsys, tmp_path, monkeypatch):
     with SimulatedGpu():
         monkeypatch.setenv("COLLECTOR_LIBCUPTI", str(tmp_path / "libcupti.so"))
         rows = printed(capsys, 1)
@@ -47,7 +47,7 @@ def test_it_tells_of_a_missing_libcupti(capsys, tmp_path, monkeypatch):
     assert rows["COLLECTOR_LIBCUPTI"].endswith("which is not there. Correct it, or unset it to search")
 
 
-def test_it_tells_of_a_machine_without_a_device(capsys):
+def test_it_reports_a_machine_without_a_device(capsys):
     with SimulatedGpu(devices=0):
         rows = printed(capsys, 1)
     assert "device" in rows["tracing"]

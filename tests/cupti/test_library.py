@@ -151,7 +151,7 @@ def test_13_2_that_crashes_under_an_older_driver_crashes_another_process(tmp_pat
     assert "COLLECTOR_LIBCUPTI" in error.remedy
 
 
-def test_13_2_that_ends_its_process_is_told(tmp_path: Path, driver: str) -> None:
+def test_13_2_that_ends_its_process_is_reported(tmp_path: Path, driver: str) -> None:
     cupti = build(tmp_path, "libcupti_exits.so", of_13_2("_exit(7);"))
     assert "ended with status 7" in failure_of_start(libcuda=driver, libcupti=cupti).cause
 

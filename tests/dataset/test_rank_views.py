@@ -212,7 +212,7 @@ def test_collectives_of_ranks_whose_clocks_have_no_common_reference_have_no_figu
 
 
 @pytest.mark.medium
-def test_what_a_rank_does_not_state_tells_no_collectives_apart(tmp_path):
+def test_details_that_a_rank_does_not_state_distinguish_no_collectives(tmp_path):
     builders = groups_of_two(elements=64)
     builders[3].rows["collectives"].clear()
     dataset = dataset_of(tmp_path, builders)
@@ -221,7 +221,7 @@ def test_what_a_rank_does_not_state_tells_no_collectives_apart(tmp_path):
 
 
 @pytest.mark.medium
-def test_details_tell_collectives_apart_as_in_python(tmp_path):
+def test_details_distinguish_collectives_as_in_python(tmp_path):
     builders = []
     for rank in range(2):
         build = CaptureBuilder()

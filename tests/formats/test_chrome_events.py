@@ -163,7 +163,7 @@ def test_a_trace_is_read_piece_by_piece(tmp_path, pack):
     assert set(kernels.recorded_names()) == {"k0", "k1", "k2"}
 
 
-def test_arguments_whose_names_are_no_utf8_are_told_apart():
+def test_arguments_whose_names_are_not_utf8_are_distinguished():
     event = b'{"ph":"X","pid":1,"ts":1,"dur":1,"args":{"\xff":1,"\xfe":2,"last":3}}'
     found = ChromeEvents([b'{"traceEvents":[' + event + b"]}"])
     assert found.argument_counts() == {"\ufffd": 2, "last": 1}

@@ -208,7 +208,7 @@ def test_an_empty_step_is_an_empty_profile():
     assert [plane.name for plane in xspace(RunMetadata()).planes] == ["/host:CPU", "Task Environment"]
 
 
-def test_tensorflows_devices_are_told_apart():
+def test_tensorflows_devices_are_distinguished():
     devices = ["/device:GPU:0/stream:all", "/job:worker/replica:0/task:3/device:GPU:2/stream:4", "/device:GPU:0"]
     step = StepStats(dev_stats=[DeviceStepStats(device=device, node_stats=[KERNEL]) for device in devices])
     planes = {plane.name: [line.name for line in plane.lines] for plane in xspace(RunMetadata(step_stats=step)).planes}

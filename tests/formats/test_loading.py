@@ -373,7 +373,7 @@ def test_the_op_of_gpu_work_is_the_innermost_open_at_its_launch(write, rows, op)
     assert node.node_name == f"{op}:gemm"
 
 
-def test_an_external_id_tells_the_op_only_of_work_without_a_call(write):
+def test_an_external_id_names_the_op_only_of_work_without_a_call(write):
     events = [
         row("cpu_op", "aten::mm", 0, 5, External_id=4),
         row("cuda_runtime", "cudaLaunchKernel", 12, 4, correlation=17),

@@ -180,7 +180,7 @@ def test_processes_are_kept_apart(recorded):
 
 @pytest.mark.medium
 @pytest.mark.parametrize("name", ["mfu_2gpu_before", "mock"])
-def test_nothing_is_taken_over_of_who_recorded_it_and_where(recorded, tmp_path, name):
+def test_no_facts_about_user_and_machine_are_taken_over(recorded, tmp_path, name):
     path = recorded(name).path
     for output in ("step.pb", "step.json", "step.gpurec"):
         assert main(["timeline", str(path), "-o", str(tmp_path / output)]) == 0
@@ -533,7 +533,7 @@ def test_a_range_that_was_open_at_the_end_lasts_until_the_end(export):
     assert annotations.depth.tolist() == [0, 1]
 
 
-def test_times_are_those_of_the_wall_clock_where_the_export_tells_it(export):
+def test_times_are_those_of_the_wall_clock_where_the_export_states_it(export):
     epoch_ns = 1_776_781_226_557_295_056
     path = export(
         {

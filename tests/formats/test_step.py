@@ -156,7 +156,7 @@ def test_a_timeline_read_back_has_the_columns_that_it_shows(build, tmp_path, suf
 
 
 @pytest.mark.parametrize("prefix", ["", "/job:worker/replica:0/task:3"])
-def test_a_timeline_read_back_tells_static_from_dynamic_shared_memory(build, tmp_path, prefix):
+def test_a_timeline_read_back_distinguishes_static_and_dynamic_shared_memory(build, tmp_path, prefix):
     """A figure of 0 is not drawn, and the sum of both always is."""
     sizes = [(16, 0), (16, 100), (0, 64), (0, 0)]
     for place, (static, dynamic) in enumerate(sizes):

@@ -519,7 +519,7 @@ def test_slices_of_kernels_have_what_is_stated_of_their_collective(tmp_path, com
     assert sum(each["group"] is not None for each in stated) == 3
 
 
-def test_exposed_communication_is_told_by_process_group(tmp_path):
+def test_exposed_communication_is_divided_by_process_group(tmp_path):
     recording = load_events(tmp_path, COLLECTIVES).recording
     answer = analysis.overlap(recording, by="group")
     found = [(row["group"], row["kernels"], row["communication_ns"], row["exposed_ns"], row["exposed_alone_ns"])

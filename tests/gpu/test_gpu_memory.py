@@ -41,7 +41,7 @@ def test_each_allocation_is_recorded_with_its_address_and_its_end(cuda):
     assert step.ledger.complete, step.ledger.losses()
 
 
-def test_pinned_memory_is_told_apart_from_device_memory(cuda):
+def test_pinned_memory_is_distinguished_from_device_memory(cuda):
     with collector.trace(strict=True, kinds=WITH_MEMORY) as step, cuda.pinned(MEGABYTE):
         pass
     operations = step.recording.memory_operations

@@ -153,7 +153,7 @@ print(json.dumps({"tables": out, "launches": len(launches), "complete": step.led
 
 
 @pytest.mark.usefixtures("real_gpu")
-def test_both_sources_tell_the_same_story_of_the_same_program(run_program):
+def test_both_sources_record_the_same_of_the_same_program(run_program):
     native, python = (
         json.loads(run_program(f"import sys; sys.argv = ['', {source!r}]\n" + SESSION))
         for source in ("native", "cupti-python")

@@ -395,7 +395,7 @@ def test_ranges_of_a_domain_need_no_other_option(program, tmp_path):
         ("nvtx:x@*", "an NVTX range 'x' in any domain"),
     ],
 )
-def test_a_program_that_opens_no_range_is_told_how(program, tmp_path, capture_range, opening):
+def test_a_program_that_opens_no_range_gets_a_remedy(program, tmp_path, capture_range, opening):
     words = ("init", "launch:3:outside", "sync")
     done = run(tmp_path, f"--capture-range={capture_range}", "-o", "out.json", program, *words)
     assert (done.returncode, done.stdout) == (7, "")

@@ -145,7 +145,7 @@ def test_a_sitecustomize_of_the_program_runs(tmp_path, place):
         assert json.loads(facts)[1] == str(own / "sitecustomize.py")
 
 
-def test_an_error_in_the_programs_sitecustomize_is_told_by_python_as_ever(tmp_path):
+def test_python_reports_an_error_in_the_programs_sitecustomize_as_ever(tmp_path):
     own = tmp_path / "own"
     own.mkdir()
     (own / "sitecustomize.py").write_text("raise RuntimeError('of the program')\n")
@@ -181,7 +181,7 @@ def test_an_interpreter_that_cannot_import_the_collector_is_named(tmp_path):
     assert note.endswith("cannot import collector: install cupti-collector there")
 
 
-def test_a_reason_that_the_locale_cannot_encode_is_told(tmp_path):
+def test_a_reason_that_the_locale_cannot_encode_is_reported(tmp_path):
     """The program must not see an error, and Python's own text files cannot have the path."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "caf\xe9"], check=True)
     (tmp_path / "program.py").write_text(PROGRAM + "launch(b'work')" + FACTS)

@@ -215,7 +215,7 @@ def test_a_program_that_may_write_no_more_is_said_to_have_broken_off(tmp_path):
 
 @pytest.mark.parametrize("options", [[], ["--max-size", "64KiB"]])
 @pytest.mark.parametrize("is_made_again", [True, False])
-def test_a_program_that_removes_its_output_folder_is_told_so(tmp_path, options, is_made_again):
+def test_the_removal_of_the_output_folder_by_the_program_is_reported(tmp_path, options, is_made_again):
     (tmp_path / "out").mkdir()
     empty = "import shutil, time; shutil.rmtree('out'); " + ("os.mkdir('out')" if is_made_again else "")
     done = run("-o", "out/trace.json", *options, *limited_program("", empty), cwd=tmp_path)
@@ -603,7 +603,7 @@ def test_processes_without_a_rank_take_none_of_others_in_a_dataset(tmp_path):
     assert [(key.rank, key.step) for key in Dataset(tmp_path / "runs").keys] == [(0, 0), (1, 0)]
 
 
-def test_nvtx_is_for_those_who_ask(tmp_path):
+def test_nvtx_is_handled_on_request_alone(tmp_path):
     program = "import os, sys; print(os.environ.get('NVTX_INJECTION64_PATH'), os.environ.get('COLLECTOR_RUN_NVTX'))"
     words = ["--", sys.executable, "-c", program]
     assert run("-q", *words, cwd=tmp_path).stdout == "None None\n"

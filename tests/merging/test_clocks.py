@@ -234,7 +234,7 @@ def test_what_gpus_ran_counts_and_not_when_hosts_asked_for_it():
     assert not collective_moments(StepStats(dev_stats=[host]), 0, re.compile("barrier"))
 
 
-def test_what_pytorch_says_of_a_collective_tells_which_it_is(tmp_path):
+def test_pytorchs_description_of_a_collective_identifies_it(tmp_path):
     """Sequence numbers pair moments that are as regular as a pendulum, of which one rank misses the first."""
 
     def trace(rank, ahead_us, first):

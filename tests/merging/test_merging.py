@@ -112,7 +112,7 @@ def test_steps_without_a_number_get_those_that_no_name_states(write, tmp_path):
         ]  # fmt: skip
 
 
-def test_the_command_tells_which_step_of_a_number_is_which(write, tmp_path, capsys):
+def test_the_command_names_the_files_of_steps_with_the_same_number(write, tmp_path, capsys):
     for place, folder in enumerate(("before", "now")):
         (tmp_path / folder).mkdir()
         for number in (1, 2):
@@ -308,7 +308,7 @@ def test_same_inputs_same_bytes(write, tmp_path):
         assert collector.merge(paths[::-1], tmp_path / f"b.{suffix}").output.read_bytes() == once
 
 
-def test_whoever_writes_a_packed_trace_packs_it_alike(write, tmp_path):
+def test_every_writer_packs_a_trace_alike(write, tmp_path):
     source = write("step.pb", step(kernels=3000))
     collector.merge([source], tmp_path / "merged.json.gz")
     collector.chrome_trace(step(kernels=3000), tmp_path / "drawn.json.gz")
@@ -352,7 +352,7 @@ def test_the_command(write, tmp_path, capsys):
     assert output.stat().st_size > 0
 
 
-def test_the_command_tells_of_damage(write, tmp_path, capsys):
+def test_the_command_reports_damage(write, tmp_path, capsys):
     path = write("step1.pb", step(kernels=50))
     path.write_bytes(path.read_bytes()[:-10])
     assert main(["merge", str(path), "-o", str(tmp_path / "all.json")]) == 0

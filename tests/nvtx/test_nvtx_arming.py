@@ -243,7 +243,7 @@ def test_the_handles_of_the_next_tool_stay_those_of_their_domain(tmp_path):
 
 
 @pytest.mark.slow
-def test_collector_info_tells_how_ranges_come_to_be_recorded(tmp_path):
+def test_collector_info_explains_how_ranges_are_recorded(tmp_path):
     def told(**environment):
         done = run("from collector.cli import main; main(['info'])", **environment)
         lines = (line.removeprefix("· ") for line in done.stdout.splitlines())

@@ -108,7 +108,7 @@ def test_columns_of_activities_are_what_protobuf_reads():
         node_fields.message_numbers(data, begins, ends + len(data), [1])
 
 
-def test_texts_that_are_no_utf8_are_told_apart():
+def test_texts_that_are_not_utf8_are_distinguished():
     texts, index = node_fields.distinct_texts(memoryview(b"\xff\xfeab"), np.array([0, 1, 2, 0]), np.array([1, 2, 4, 1]))
     assert texts == ["\ufffd", "\ufffd", "ab"]
     assert index.tolist() == [0, 1, 2, 0]

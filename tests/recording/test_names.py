@@ -73,7 +73,7 @@ def test_the_short_name_is_the_functions_own_with_its_template_arguments(declara
     assert short_name(declaration) == DECLARATIONS[declaration]
 
 
-def test_long_template_arguments_are_cut_and_still_tell_kernels_apart():
+def test_long_template_arguments_are_cut_and_still_distinguish_kernels():
     declared = "void cublas::gemv<{}, cublas::Params<float const*, float const*, float*, float, double, {}>>(int)"
     kernels = [declared.format(", ".join(["float"] * 10), last) for last in range(100)]
     shortened = {short_name(kernel) for kernel in kernels}

@@ -357,7 +357,7 @@ def test_an_empty_recording_is_read_back(build, tmp_path, suffix):
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("suffix", [".json", ".pb", ".pbtxt", ".gpurec", ".xplane.pb"])
-def test_no_output_tells_where_libcupti_lies_in_a_home(build, tmp_path, suffix, path, shown):
+def test_no_output_contains_the_path_of_libcupti_in_a_home(build, tmp_path, suffix, path, shown):
     build.environment["cupti_path"] = path
     recording = build.kernel("sgemm", 1000).recording()
     assert recording.environment["cupti_path"] == shown
@@ -414,7 +414,7 @@ def test_arrow_tables_hold_the_columns_and_names_as_dictionaries(build):
 
 
 @pytest.mark.medium
-def test_arrow_names_tell_instances_of_a_template_apart_and_merge_spellings_of_one(build):
+def test_arrow_names_distinguish_instances_of_a_template_and_merge_spellings_of_one(build):
     pytest.importorskip("pyarrow")
     build.kernel("_Z3addIfEvPT_i", 1).kernel("_Z3addIdEvPT_i", 2000).kernel("void add<float>(float*, int)", 4000)
     column = build.recording().kernels.to_arrow()["name"].combine_chunks()

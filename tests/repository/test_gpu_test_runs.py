@@ -58,7 +58,7 @@ def by_name(tests):
 
 
 @pytest.mark.slow
-def test_after_a_crash_the_other_tests_run_and_every_reason_is_told(gpu_tests, runner, tmp_path):
+def test_after_a_crash_the_other_tests_run_and_every_reason_is_reported(gpu_tests, runner, tmp_path):
     outcomes = runner().run_module(gpu_tests.Module("crashes"))
     assert outcomes.ends == ["died of SIGSEGV in test_crashes"]
     assert by_name(outcomes.failed_tests) == ["test_crashes", "test_fails_after_it"]

@@ -75,7 +75,7 @@ def test_a_long_wait_is_several_polls(child, monkeypatch):
 
 
 @pytest.mark.parametrize("error", [AttributeError(), PermissionError()], ids=["old Python", "container"])
-def test_where_the_end_is_not_told(child, monkeypatch, error):
+def test_a_wait_for_an_end_that_cannot_be_observed_times_out(child, monkeypatch, error):
     def refuse(process_id: int) -> int:
         raise error
 

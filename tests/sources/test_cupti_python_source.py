@@ -516,7 +516,7 @@ def test_what_goes_wrong_is_named(cupti, call, error, expected):
         source.stop(synchronize=False, timeout_ms=0)
 
 
-def test_probe_tells_kind_cause_and_remedy_and_starts_nothing(cupti):
+def test_probe_states_kind_cause_and_remedy_and_starts_nothing(cupti):
     assert CuptiPythonSource().probe()["available"]
     cupti.fail["get_timestamp"] = NoDriverError("CUDA driver is not found")
     found = CuptiPythonSource().probe()

@@ -33,7 +33,7 @@ def test_every_device_in_use_is_waited_for():
         assert not any(gpu.misuse().values())
 
 
-def test_without_a_driver_there_is_nothing_to_tell(monkeypatch):
+def test_without_a_driver_no_devices_and_versions_are_known(monkeypatch):
     monkeypatch.setenv("COLLECTOR_LIBCUDA", "/nowhere/libcuda.so.1")
     assert device_names() == {}
     assert library_versions() == {}

@@ -32,7 +32,7 @@ def test_it_shows_at_least_what_holm_shows():
     ("steps", "least_p"),
     [(3, 0.10), (5, 0.008), (8, 1.6e-4)],
 )
-def test_what_so_many_steps_can_show(steps, least_p):
+def test_the_least_p_that_a_number_of_steps_can_show(steps, least_p):
     from scipy.stats import mannwhitneyu
 
     found = mannwhitneyu(range(steps), range(100, 100 + steps), method="exact").pvalue

@@ -328,7 +328,7 @@ def test_rubbish_is_refused(data):
         StepStats(dev_stats=[{"thread_names": {1: "a"}}]),
     ],
 )
-def test_messages_are_told_apart(step):
+def test_messages_are_distinguished(step):
     assert parse_step(step.SerializeToString()) == step
     whole = RunMetadata(step_stats=step)
     assert is_run_metadata(whole.SerializeToString())
@@ -380,7 +380,7 @@ def test_provenance_is_found_without_parsing_the_rest():
 # --- the timeline ---
 
 
-def test_timeline_viewed_tells_the_step():
+def test_timeline_viewed_states_the_step():
     text = chrome_trace(launched_step())
     trace = json.loads(text)
     processes = {e["pid"]: e["args"]["name"] for e in events(text, "M") if e["name"] == "process_name"}
@@ -420,7 +420,7 @@ def test_timeline_viewed_tells_the_step():
         ("ns::f<int>(x)", "ns::f<int>(x)", None),
     ],
 )
-def test_a_kernel_with_template_arguments_is_told_apart_from_its_op(node_name, name, op):
+def test_a_kernel_with_template_arguments_is_distinguished_from_its_op(node_name, name, op):
     steps = StepStats()
     stream = steps.dev_stats.add(device="/gpu:0/stream:0")
     stream.node_stats.add(node_name=node_name, timeline_label="void f(int)", all_start_micros=10)

@@ -259,7 +259,7 @@ def decoded_in_a_later_segment(recorder, gpu):
     return Recording.load(recorder.dump().journal)
 
 
-def test_names_that_a_segment_cannot_tell_again_are_a_loss(gpu, tmp_path):
+def test_names_that_a_segment_cannot_repeat_are_a_loss(gpu, tmp_path):
     with collector.record(keep="256KiB", folder=tmp_path, strict=True) as recorder, collector.annotate("training"):
         for number in range(200):
             with collector.annotate(f"step {number} " + "of the loop " * 100):

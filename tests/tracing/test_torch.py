@@ -53,7 +53,7 @@ def test_a_trace_can_be_opened_within_what_is_compiled(seen):
 
 
 @pytest.mark.parametrize("scenario", ["an_optimizer_tells_the_hook", "a_compiled_optimizer_tells_the_hook"])
-def test_an_optimizer_tells_the_hook(seen, scenario):
+def test_an_optimizer_calls_the_hook(seen, scenario):
     assert seen[scenario] == (_files(2, 4, 6) if scenario.startswith("an_") else _files(2, 4))
 
 

@@ -135,7 +135,7 @@ def test_a_view_is_opened_at_its_top_and_a_gap_where_it_is_seen(report_page, rep
         page.wait_for_function("() => scrollY === 0", timeout=60_000)
 
 
-def test_what_is_picked_on_the_lanes_is_told_with_its_lane(report_page, build, tmp_path):
+def test_a_slice_that_is_picked_on_the_lanes_is_described_with_its_lane(report_page, build, tmp_path):
     build.kernel("gemm", 400_000, 200_000).kernel("long " * 2000, 700_000, 100_000, stream_id=9)
     path = tmp_path / "step.html"
     write_report(path, [("step", Step(RecordingSource(build.recording())))])
@@ -285,7 +285,7 @@ def test_the_mouse_on_the_lanes(report_page, build, tmp_path):
     assert report_page.page.locator(".hovered").count() == 0
 
 
-def test_a_long_slice_is_drawn_and_told_whatever_began_after_it(report_page, build, tmp_path):
+def test_a_long_slice_is_drawn_and_described_whatever_began_after_it(report_page, build, tmp_path):
     build.kernel("persistent", 1000, 900_000).kernel("nested", 1500, 700_000)
     for number in range(2500):
         build.kernel("short", 2000 + 200 * number, 100)

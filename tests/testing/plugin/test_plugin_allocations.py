@@ -50,7 +50,7 @@ def addresses(found):
     return [allocation.address for allocation in found.allocations]
 
 
-def test_what_is_freed_is_told_apart_from_what_is_not_by_its_address(program):
+def test_freed_memory_is_recognised_by_its_address(program):
     for address in (512, 1024, 2048):
         program.malloc(address, address)
     program.free(1024)
@@ -123,7 +123,7 @@ def test_a_free_of_nothing_does_not_stand_against_an_allocation(program):
     assert unfreed([(program.build.recording(), True)], None).count == 1
 
 
-def test_an_allocation_is_counted_once_whether_a_call_or_a_record_or_both_tell_of_it(program):
+def test_an_allocation_is_counted_once_whether_a_call_or_a_record_or_both_state_it(program):
     program.malloc(512)  # both
     program.malloc(0, name="cuMemCreate", recorded=False)  # CUPTI does not record it
     program.malloc(1024, name="cudaNewWayToAllocate_v99")  # a call that this version does not know

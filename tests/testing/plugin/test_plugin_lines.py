@@ -81,7 +81,7 @@ def test_operators_and_loops_may_launch_as_well(program):
 
 
 @not_beside_a_tool
-def test_a_generator_and_who_asks_it_have_their_own_lines(program):
+def test_a_generator_and_its_caller_have_their_own_lines(program):
     log = program.log
 
     def produces():

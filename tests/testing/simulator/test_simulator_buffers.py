@@ -152,7 +152,7 @@ def test_declined_buffers_drop_records() -> None:
         assert not gpu.misuse()
 
 
-def test_unfinished_walk_tells_cut_from_unknown() -> None:
+def test_an_unfinished_walk_distinguishes_cut_and_unknown() -> None:
     with SimulatedGpu(cuda="12.4"):
         client = CuptiClient()
         kernel = (10).to_bytes(4, "little") + bytes(204)
