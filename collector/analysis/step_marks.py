@@ -147,14 +147,14 @@ class MarkedStep:
         return self._ran()
 
 
-def split_at_marks(recording: Recording, mark: str = MARK) -> list[MarkedStep]:
+def split_at_marks(recording: Recording) -> list[MarkedStep]:
     """The steps of a recording that annotations mark; a recording without marks is one step."""
     clock = recording.clock
     working = [getattr(recording, name).device_id for name in ACTIVITY_TABLES]
     working.append(recording.graph_launches.device_id[whole_graph_rows(recording)])
     devices = {device for column in working for device in distinct_values(column).tolist()}
     paths, index = annotation_paths(recording)
-    rows = step_rows(recording, paths, index, re.compile(mark, re.IGNORECASE))
+    rows = step_rows(recording, paths, index, mark_pattern(MARK))
     if not len(rows):
 
         def whole() -> Recording:

@@ -220,7 +220,11 @@ def _comparison(
         if reasons:
             reasons_by_arm[name] = str(ArmError(name, reasons[0]))
         elif len(numbers) < len(values):
-            missing = "it does not report this" if None in values else f"it reports {values}, which are not all positive numbers"
+            missing = (
+                "it does not report this"
+                if None in values
+                else f"it reports {values}, which are not all positive numbers"
+            )
             reasons_by_arm[name] = str(ArmError(name, missing))
         else:
             facts = {

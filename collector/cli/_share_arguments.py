@@ -14,3 +14,14 @@ def share(text: str) -> float:
     if not 0 <= value < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a share such as 3% or 0.03")
     return value
+
+
+def add_fail_above_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the option ``--fail-above``, a share."""
+    parser.add_argument(
+        "--fail-above",
+        type=share,
+        default=0.03,
+        metavar="PERCENT",
+        help="the slowdown that counts as a regression (3%%)",
+    )

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from collector.cli._number_arguments import count_in, seconds_argument, whole_argument
 from collector.cli._path_arguments import check_names, path_argument
-from collector.cli._share_arguments import share
+from collector.cli._share_arguments import add_fail_above_argument, share
 from collector.errors import CollectorError
 from collector.files.atomic_files import atomic_write, check_writable
 from collector.formats.output_paths import check_variables
@@ -67,13 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-k", dest="pattern", default="", metavar="REGEX", help="only benchmarks whose name matches")
     parser.add_argument("--baseline", type=path_argument, metavar="JSON", help="an earlier report to compare with")
-    parser.add_argument(
-        "--fail-above",
-        type=share,
-        default=0.03,
-        metavar="PERCENT",
-        help="the slowdown that counts as a regression (3%%)",
-    )
+    add_fail_above_argument(parser)
     parser.add_argument("--allow-other-machine", action="store_true", help="accept a baseline of another card")
     parser.add_argument(
         "--json", type=path_argument, metavar="FILE", help="write the report with all samples to this file"
@@ -217,11 +211,11 @@ def _show(found: Sequence[Regression], notes: Sequence[str], baseline: str | Pat
     from collector.bench.documents import changes_as_markdown
     from collector.bench.report_tables import changes_as_text
 
-    share = f"{100 * fail_above:g} %"
+    threshold = f"{100 * fail_above:g} %"
     add_to_job_summary(f"{_SUMMARY}: changes", changes_as_markdown(found, notes))
     slower = [each for each in found if each.failed]
     with terminal.reader_may_leave():
-        print(f"\nAgainst {baseline}: now over before (a regression is slower by more than {share}):")
+        print(f"\nAgainst {baseline}: now over before (a regression is slower by more than {threshold}):")
         print(changes_as_text(found, notes))
         _annotate_errors(
             [f"{each.title} {each.arm} takes {each.decisive.interval.estimate:.3g} times as long" for each in slower],

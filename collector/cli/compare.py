@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from collector.cli._printed_answers import add_format_arguments, print_answers
 from collector.cli._project_options import leave_out, option_text
-from collector.cli._share_arguments import share
+from collector.cli._share_arguments import add_fail_above_argument
 from collector.cli._step_files import load_steps, step_files
 from collector.errors import CollectorError
 from collector.text import terminal
@@ -44,13 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=BY,
         help=f"what is compared; may be given several times ({', '.join(_OVERVIEW)})",
     )
-    parser.add_argument(
-        "--fail-above",
-        type=share,
-        default=0.03,
-        metavar="PERCENT",
-        help="the slowdown that counts as a regression (3%%)",
-    )
+    add_fail_above_argument(parser)
     add_format_arguments(parser)
 
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 ROWS_CUT = "rows_cut"
 """The counter of rows that a part lacks. A capture that has it, even if it is 0, is that of a part."""
+_ROWS_AT_ONCE = 1 << 16
+"""The rows whose order is checked at once."""
 
 
 def checked_columns(name: str, columns: Mapping[str, npt.NDArray[Any]] | None, num_strings: int) -> Columns:
@@ -162,10 +164,10 @@ def row_order(name: str, columns: Columns) -> npt.NDArray[np.int64] | None:
     return None if _is_ordered(keys) else np.lexsort(keys[::-1])
 
 
-def _is_ordered(keys: list[npt.NDArray[Any]], rows_at_once: int = 1 << 16) -> bool:
+def _is_ordered(keys: list[npt.NDArray[Any]]) -> bool:
     """Whether rows are sorted by ``keys``, first key first. Needs no memory that grows with the rows."""
-    for first in range(0, len(keys[0]) - 1, rows_at_once):
-        part = slice(first, first + rows_at_once + 1)
+    for first in range(0, len(keys[0]) - 1, _ROWS_AT_ONCE):
+        part = slice(first, first + _ROWS_AT_ONCE + 1)
         tied = np.ones(len(keys[0][part]) - 1, bool)
         for key in keys:
             values = key[part]

@@ -44,6 +44,7 @@ CONFIDENCE = 0.95
 ASSUMED_RUN_SPREAD = 0.01
 """Assumed relative standard deviation of medians between runs, if each side has only one run."""
 _RESAMPLES = 2000
+_SEED = 0  # of the bootstrap: equal samples give equal intervals
 _RESAMPLED_AT_ONCE = 1 << 21  # samples, 16 MB
 _FENCE = 3.0  # interquartile ranges beyond the quartiles: "far out" in Tukey's terms
 
@@ -124,7 +125,7 @@ def median(samples: npt.ArrayLike, confidence: float = CONFIDENCE) -> Interval:
     return Interval(estimate, float(ordered[ranks[0]]), float(ordered[ranks[1]]))
 
 
-def bootstrapped_median(samples: npt.ArrayLike, confidence: float = CONFIDENCE, seed: int = 0) -> Interval:
+def bootstrapped_median(samples: npt.ArrayLike, confidence: float = CONFIDENCE) -> Interval:
     """Return the median of ``samples`` and its percentile bootstrap interval; equal samples give equal results.
 
     With fewer samples than `median` needs, the ends are infinite here too: resampling would pretend more knowledge. In
@@ -150,7 +151,7 @@ def bootstrapped_median(samples: npt.ArrayLike, confidence: float = CONFIDENCE, 
         confidence_level=confidence,
         method="percentile",
         vectorized=True,
-        random_state=np.random.default_rng(seed),
+        random_state=np.random.default_rng(_SEED),
     )
     found = result.confidence_interval
     return Interval(estimate, float(found.low), float(found.high))
@@ -277,7 +278,7 @@ def _of_runs(
 
 
 def independent_ratio(
-    now: Sequence[npt.ArrayLike], before: Sequence[npt.ArrayLike], confidence: float = CONFIDENCE, seed: int = 0
+    now: Sequence[npt.ArrayLike], before: Sequence[npt.ArrayLike], confidence: float = CONFIDENCE
 ) -> Ratio:
     """Return the ratio of the medians of two measurements without common rounds, from the samples of all runs.
 
@@ -313,7 +314,7 @@ def independent_ratio(
         confidence_level=confidence,
         method="percentile",
         vectorized=True,
-        random_state=np.random.default_rng(seed),
+        random_state=np.random.default_rng(_SEED),
     )
     found = result.confidence_interval
     interval = Interval(float(of_medians(numerator, denominator)), float(found.low), float(found.high))

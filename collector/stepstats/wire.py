@@ -63,8 +63,8 @@ def _is_device(data: memoryview) -> bool:
     return False
 
 
-def parse_step(data: bytes | bytearray | memoryview, source: str = "", *, whole: bool | None = None) -> Any:
-    """Parses ``StepStats`` or ``RunMetadata`` bytes; ``source`` is used in the error.
+def parse_step(data: bytes | bytearray | memoryview, *, whole: bool | None = None) -> Any:
+    """Parses ``StepStats`` or ``RunMetadata`` bytes.
 
     ``whole``: whether they are a ``RunMetadata`` (True) or a ``StepStats`` (False); None: their first bytes decide.
 
@@ -80,8 +80,7 @@ def parse_step(data: bytes | bytearray | memoryview, source: str = "", *, whole:
 
         broken = salvage(bytes(data), whole).error
         why = f"{broken} (at byte {broken.position})" if broken else str(error)
-        where = f"{source}: " if source else ""
-        raise InvalidFileError(f"{where}not a whole {type(message).__name__} message: {why}") from error
+        raise InvalidFileError(f"not a whole {type(message).__name__} message: {why}") from error
     return message
 
 
