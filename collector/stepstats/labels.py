@@ -1,7 +1,8 @@
 """The grammar of ``node_name``, ``timeline_label`` and device names: this project's writer and reader.
 
 Labels are for display and for TensorFlow's tools; they are read only from nodes that have no columns.
-native/stepstats/label_writer.h writes the same for many nodes at once, and native/stepstats/activity.h reads labels.
+native/stepstats/label_writer.h writes the same for many nodes at once, and the labels of kernels;
+native/stepstats/activity.h reads labels.
 """
 
 from __future__ import annotations
@@ -64,14 +65,6 @@ def op_label(path: str, op: str = "", inputs: Sequence[str] = ()) -> str:
 def implied_op(path: str) -> str:
     """The op in the label of an annotation that states none: the last name in its path."""
     return path.rstrip("/").rpartition("/")[2] or path
-
-
-def kernel_label(whole_name: str, registers: int, shared_bytes: int, grid: Sequence[int], block: Sequence[int]) -> str:
-    """``void add<float>(float*) regs:64 shm:0 grid:8,1,1 block:256,1,1``; the name alone if no shape is known."""
-    if not (registers or any(grid) or any(block)):
-        return name_in_label(whole_name)
-    shape = f"grid:{','.join(map(str, grid))} block:{','.join(map(str, block))}"
-    return f"{name_in_label(whole_name)} regs:{registers} shm:{shared_bytes} {shape}"
 
 
 def name_in_label(whole_name: str) -> str:

@@ -1,5 +1,5 @@
-// Writes the grammar of `timeline_label`, which labels.h reads. It is the same as that of
-// collector/stepstats/labels.py.
+// Writes the grammar of `timeline_label`, which labels.h reads. collector/stepstats/labels.py writes the same labels of
+// calls, copies, memsets and annotations.
 #pragma once
 
 #include <array>

@@ -29,10 +29,12 @@ from collector.recording.graph_paths import path_with_capture
 from collector.recording.kernel_names import demangle, short_name
 from collector.recording.kind_names import copy_kind_name, memory_kind_name
 from collector.recording.schema import ACTIVITY_KINDS, ACTIVITY_TABLES
-from collector.stepstats.labels import copy_label, kernel_label, memset_label, node_name, op_label, op_of
+from collector.stepstats.labels import copy_label, memset_label, name_in_label, node_name, op_label, op_of
 from collector.stepstats.typed_columns import NODE_COLUMNS, field_of, kind_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from collector.recording.recording import Recording
     from collector.recording.table import Table
 
@@ -256,12 +258,20 @@ def _with_capture(launched: str | None, captured: str) -> str | None:
     return path_with_capture(launched or "", captured) if captured else launched
 
 
+def _kernel_label(whole_name: str, registers: int, shared_bytes: int, grid: Sequence[int], block: Sequence[int]) -> str:
+    """``void add<float>(float*) regs:64 shm:0 grid:8,1,1 block:256,1,1``; the name alone if no shape is known."""
+    if not (registers or any(grid) or any(block)):
+        return name_in_label(whole_name)
+    shape = f"grid:{','.join(map(str, grid))} block:{','.join(map(str, block))}"
+    return f"{name_in_label(whole_name)} regs:{registers} shm:{shared_bytes} {shape}"
+
+
 def _named(recording: Recording, table: str, row: Any) -> tuple[str, str]:
     if table == "kernels":
         name = recording.strings[row.name_id]
         shared = row.static_shared_bytes + row.dynamic_shared_bytes
         grid, block = (row.grid_x, row.grid_y, row.grid_z), (row.block_x, row.block_y, row.block_z)
-        return short_name(name), kernel_label(demangle(name), row.registers_per_thread, shared, grid, block)
+        return short_name(name), _kernel_label(demangle(name), row.registers_per_thread, shared, grid, block)
     if table == "memcpys":
         kind = copy_kind_name(row.copy_kind)
         ends = memory_kind_name(row.src_kind), memory_kind_name(row.dst_kind)
