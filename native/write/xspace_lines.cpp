@@ -303,8 +303,7 @@ EventLines StepEvents::lines(size_t device, const LineOptions& options) const {
   Node node;
   for (const TimedNode& each : timed) {
     step_->read_node(each.message, node);
-    const bool is_known = options.only == nullptr && !activities_[device].empty();
-    const std::string_view activity = is_known ? activities_[device][each.index] : node.activity;
+    const std::string_view activity = activities_[device].empty() ? node.activity : activities_[device][each.index];
     const PlacedActivity placed(activity);
     writer.put(each, node, activity, placed.kind, lines.line_of(node.thread_id, placed).events);
   }

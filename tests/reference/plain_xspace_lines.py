@@ -48,7 +48,7 @@ def plain_lines(
 ) -> tuple[list[tuple[int, int, int, XLine]], int, int]:
     """See ``StepEvents.lines``; ``details`` has the further stats by start, duration and thread."""
     device, times = step.dev_stats[place], node_times(step)[place]
-    activities = known_activities(step, place) if only is None else [node.activity for node in device.node_stats]
+    activities = known_activities(step, place)
     wanted = range(len(times)) if only is None else only
     timed = sorted((at for at in wanted if times[at] is not None), key=lambda at: (times[at][0], -times[at][1]))
     lines: dict[tuple[int, int], list[Any]] = {}
