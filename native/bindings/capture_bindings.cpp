@@ -212,7 +212,7 @@ template <capture::Owner program>
 constexpr AnnotationCalls kCallsOf = {
     [](const char* path, size_t size, uint32_t details, uint64_t block) {
       try {
-        Session::instance().push_annotation(program, {path, size}, details, block);
+        Session::instance().annotator().push_annotation(program, {path, size}, details, block);
       } catch (...) {  // it throws nothing else, and of a type that may not be ours
         return false;
       }
@@ -220,7 +220,7 @@ constexpr AnnotationCalls kCallsOf = {
     },
     [](bool is_over) {
       try {
-        Session::instance().pop_annotation(program, is_over);
+        Session::instance().annotator().pop_annotation(program, is_over);
       } catch (...) {  // no memory: the annotation ends with the session
         return;
       }
@@ -471,11 +471,11 @@ PYBIND11_MODULE(_native, m, py::mod_gil_not_used()) {
   m.def(
       "push_annotation",
       [](const std::string& path, uint32_t details) {
-        Session::instance().push_annotation(capture::kProgram, path, details);
+        Session::instance().annotator().push_annotation(capture::kProgram, path, details);
       },
       py::arg("path"), py::arg("details") = 0,
       "Puts the path on every launch of this thread until the matching pop. Its metadata is given by a number.");
-  m.def("pop_annotation", [] { Session::instance().pop_annotation(capture::kProgram, true); });
+  m.def("pop_annotation", [] { Session::instance().annotator().pop_annotation(capture::kProgram, true); });
   m.def(
       "annotation_calls",
       [](bool of_recorded_program) {

@@ -1,8 +1,6 @@
 #include "capture/decode_thread.h"
 
 #include <pthread.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -17,6 +15,7 @@
 
 #include "capture/clocks.h"
 #include "threads/signals_blocked.h"
+#include "threads/thread_id.h"
 
 // Since glibc 2.30. Before, a wait lasts longer if the wall clock is set back meanwhile.
 // NOLINTNEXTLINE(readability-redundant-declaration): the headers of older versions lack it
@@ -244,7 +243,7 @@ void DecodeThread::name_devices() {
   const DecodeCounts& counts = decoder_->counts();
   if (has_named_devices_ || counts.records == counts.of_flushes) return;
   has_named_devices_ = true;
-  calling_thread_id_ = static_cast<uint32_t>(::syscall(SYS_gettid));
+  calling_thread_id_ = threads::this_thread_id();
   try {
     std::map<std::string, std::string> texts;
     for (const cupti::Device& device : library_->devices()) {

@@ -8,8 +8,7 @@
 //   periodically and takes its count of dropped records, under a lock of JournalFlusher that no callback takes. With a
 //   budget it disables kinds, under control_ if that is free.
 // * start, stop, abort: serialised by control_, which is held around CUPTI calls and never taken in a callback.
-// * push_annotation, pop_annotation, push_range, pop_range: any thread of the program; they take only AnnotationLog's
-//   lock.
+// * Annotator: any thread of the program; it takes only the locks of the logs.
 #pragma once
 
 #include <algorithm>
@@ -24,20 +23,21 @@
 
 #include "capture/anchor.h"
 #include "capture/annotations.h"
+#include "capture/annotator.h"
 #include "capture/budget.h"
 #include "capture/buffer_pools.h"
 #include "capture/capture_ranges.h"
 #include "capture/decode_thread.h"
 #include "capture/graph_log.h"
 #include "capture/journal_flusher.h"
-#include "capture/open_annotations.h"
+#include "capture/open_session.h"
 #include "capture/own_calls.h"
 #include "capture/range_log.h"
 #include "capture/range_selection.h"
+#include "capture/recorded_ranges.h"
 #include "capture/start_options.h"
 #include "capture/subscription.h"
 #include "cupti/library.h"
-#include "cupti/process_use.h"
 #include "store/store.h"
 #include "threads/mutex.h"
 
@@ -86,20 +86,6 @@ struct SessionState {
   std::string trouble;  // of the journal
 };
 
-// The annotations of one thread, and its graphs.
-struct ThreadAnnotations {
-  ThreadAnnotations() noexcept;
-  ThreadAnnotations(const ThreadAnnotations&) = delete;
-  ThreadAnnotations& operator=(const ThreadAnnotations&) = delete;
-  ~ThreadAnnotations();
-
-  OpenAnnotations open;
-  PathCache paths;
-  InlinedGraphs inlined;
-  uint32_t session = 0;  // its number when an annotation was last opened or closed here
-  const uint32_t thread_id;
-};
-
 class Session {
  public:
   // Created by the first call and never destroyed: CUPTI may call back until the process ends.
@@ -140,9 +126,8 @@ class Session {
   void open_capture_range();
   void close_capture_range();
 
-  // Disables the kinds of activity after the end of a range, once its work has finished or did not for long. Returns
-  // whether to call it again; `kOver`: no further range will be recorded.
-  enum class Settling : uint8_t { kSettled, kWaiting, kOver };
+  // See RecordedRanges::settle.
+  using Settling = RecordedRanges::Settling;
   Settling settle_capture_range();
 
   // Names that journals state; they must stay.
@@ -160,41 +145,17 @@ class Session {
   // Ends the program's session and discards its records, without waiting for the GPU. For the exit of the interpreter.
   void abort();
 
+  bool active() const { return open_.active(); }
   // Whether NVTX ranges are to be reported.
   bool follows_ranges() const { return active() || CaptureRanges::watches_nvtx(); }
-
-  bool active() const { return collecting_.load(std::memory_order_acquire) && !cupti::out_of_use(); }
   // Whether a session is open in which CUPTI has not requested a buffer yet, i.e. nothing was recorded.
   bool idle() const { return active() && pools_.current()->requested() == 0; }
 
-  // Attaches `path` to every launch of this thread until the matching pop. Has no effect while no session is open, or
-  // one that the owner is not for: kProgram is for sessions of the program, kRecordedProgram for those of others.
-  // `path` is complete but for the ranges around it.
-  //
-  // `block` is the number of the block that is entered or goes on, 0: unknown. NVTX ranges that were opened in the
-  // block name nothing while another task of the thread goes on, for which it is popped with `is_over` false.
-  void push_annotation(Owner owner, std::string_view path, uint32_t details_id = 0, uint64_t block = 0);
-  void pop_annotation(Owner owner, bool is_over);
-
-  // The same for a range of another owner, an NVTX domain, by its own name. Owners need not nest: a range that ends
-  // inside those of others leaves them open. Both return the number of the owner's other open ranges in this thread, or
-  // kNotTracked: no session is open, or none of the owner's ranges is open in it.
-  static constexpr int kNotTracked = -2;
-  int push_range(Owner owner, const RangeTexts& texts);
-  int pop_range(Owner owner);
-
-  // Marks, and ranges that begin in one place and end in another. The id of a range is 0 if it is not recorded.
-  void mark(const RangeTexts& texts);
-  uint64_t start_range(const RangeTexts& texts);
-  bool end_range(uint64_t id);
+  // What the program's threads annotate their launches with.
+  Annotator& annotator() { return annotator_; }
 
   // The library of the open or the last session; null before the first one, and in a forked child.
-  const cupti::Library* known_library() const {
-    return cupti::out_of_use() ? nullptr : library_.load(std::memory_order_acquire);
-  }
-
-  // Closes the annotations of a thread that ends.
-  void leave_thread(OpenAnnotations& open) noexcept;
+  const cupti::Library* known_library() const { return cupti::out_of_use() ? nullptr : open_.known_library(); }
 
   // Stores the metadata of annotations, in the order of their numbers. Only the journal uses it.
   void note_details(std::string_view details);
@@ -216,50 +177,27 @@ class Session {
   void on_resource(uint32_t callback_id, const void* data) noexcept;
   static void on_buffer_completed(void* context, uint32_t stream, uint8_t* data, size_t bytes, size_t valid) noexcept;
 
-  const cupti::Library& library() const { return *library_.load(std::memory_order_acquire); }
+  const cupti::Library& library() const { return open_.library(); }
   std::optional<cupti::Failure> start_tracing(const StartOptions& options) REQUIRES(control_);
-  std::optional<cupti::Failure> start_capture_ranges(const StartOptions& options) REQUIRES(control_);
   void open_capture_range_now() REQUIRES(control_);
-  bool enable_range_kinds() REQUIRES(control_);
-  void close_capture_range_at(int64_t cupti_ns) REQUIRES(control_);
-  void state_capture_ranges(const std::map<std::string, int64_t>& bounds) REQUIRES(control_);
+  // Notes the end of a range that could not be noted then.
+  void note_late_close() REQUIRES(control_);
   void begin_journal(const StartOptions& options) REQUIRES(control_);
   void finish_journal(const Capture& capture) REQUIRES(control_);
   void roll_back() REQUIRES(control_);
   void end_collecting() REQUIRES(control_);
   // Ends the session as its options say, and lets nothing of ours call libcupti, whose destructors run next.
   static void leave_at_exit();
-  // Whether all work of the devices is done: no wait has failed.
-  bool synchronize_contexts() const;
-  // Has CUPTI complete its buffers, and waits for those that are missing until the deadline at most, or until none of
-  // them has come back for `patience_ns`. Unless `forced`, CUPTI keeps the buffers in which a record is unfinished.
-  template <typename CountMissing>
-  void flush(uint32_t forced, int64_t deadline_ns, int64_t patience_ns, CountMissing count_missing) REQUIRES(control_);
-  // The same for all buffers, also those with unfinished records.
+  // Has CUPTI complete all buffers of the session, and waits for them.
   void flush_rest(int64_t deadline_ns, int64_t patience_ns) REQUIRES(control_);
-  void push(ThreadAnnotations& thread, Owner owner, const Place& place, uint32_t details_id,
-            const RangeTexts* range = nullptr);
-  // `suspends`: the ranges inside the entry name nothing until its block goes on.
-  void pop(OpenAnnotations& open, size_t index, bool suspends = false);
-  // Gives CUPTI the id of an entry, if it names launches.
-  void push_id(OpenAnnotation& entry);
-  int pop_recorded_range(Owner owner);
-  uint64_t start_recorded_range(const RangeTexts& texts);
-  void forget_ranges_of_earlier_sessions(ThreadAnnotations& thread);
   // Called by the decode thread, which `stop` waits for while it holds control_.
   static bool leave_out(Lever lever);
   bool try_leave_out(Lever lever) REQUIRES(control_);
-  int64_t cupti_now() const;
 
   threads::Mutex control_;
-  std::atomic<bool> collecting_{false};
+  OpenSession open_;
   std::atomic<bool> accepting_{false};  // whether callbacks hand out buffers
   std::atomic<bool> may_decline_{false};
-  std::atomic<bool> has_launch_names_{true};  // whether CUPTI still records the ids of annotations
-  std::atomic<bool> has_ranges_{true};        // whether NVTX ranges are still recorded
-  std::atomic<Owner> program_{kProgram};      // whose annotations are recorded
-  std::atomic<uint32_t> number_{0};           // of the open or the last session; stored with each buffer
-  std::atomic<const cupti::Library*> library_{nullptr};
   // Never shrinks, because an annotation may be using any of them.
   std::vector<std::shared_ptr<const cupti::Library>> libraries_ GUARDED_BY(control_);
   Subscription subscription_ GUARDED_BY(control_);
@@ -271,25 +209,7 @@ class Session {
   std::optional<bool> peer_copies_ GUARDED_BY(control_);               // see Capture
   std::string journal_ GUARDED_BY(control_);                           // its path
 
-  // Of a session that records only ranges.
-  struct RecordedRanges {
-    CaptureRangeOptions options;
-    std::vector<cupti::ActivityKind> work_kinds;  // those that are enabled for a range
-    uint32_t recorded = 0;
-    bool is_open = false;
-    bool has_kinds = false;          // whether they are enabled
-    int64_t closed_ns = 0;           // on CLOCK_MONOTONIC
-    uint64_t flushes = 0;            // up to then
-    uint64_t buffers_requested = 0;  // likewise
-
-    // Whether the last range that is recorded has ended.
-    bool is_over() const { return !is_open && recorded >= options.most; }
-    // Whether work of a range that has ended is recorded still.
-    bool is_settling() const { return !is_open && has_kinds; }
-  };
-  RecordedRanges capture_ranges_ GUARDED_BY(control_);
   std::atomic<int64_t> late_close_ns_{0};  // on CUPTI's clock: the end of a range that could not be noted then
-  std::atomic<bool> is_paused_{false};     // whether only ranges are recorded, and none is open
 
   BufferPools& pools_ = *new BufferPools();
   AnnotationLog annotations_;
@@ -297,7 +217,9 @@ class Session {
   RangeLog ranges_;
   JournalFlusher flusher_;
   Budget budget_;
+  Annotator& annotator_ = *new Annotator(open_, annotations_, ranges_, budget_);
   DecodeThread decode_thread_{pools_, annotations_, graphs_, ranges_, flusher_, budget_, leave_out};
+  RecordedRanges capture_ranges_ GUARDED_BY(control_){open_, subscription_, pools_, flusher_, decode_thread_};
 };
 
 }  // namespace collector::capture

@@ -40,6 +40,7 @@ constexpr size_t kMostNextRanges = size_t{1} << 16;
 // The process's one handler. Never destroyed: programs call it until they end.
 struct Handler {
   Session& session = Session::instance();
+  capture::Annotator& annotator = session.annotator();
   Domains domains;
   PayloadSchemas schemas;
   CudaNames cuda_names;
@@ -275,7 +276,7 @@ int push_ex(Domain& domain, const EventAttributes* attributes) noexcept {
   return guarded([&] {
     const auto push = [&domain](const EventAttributes& said) {
       return with_texts(domain, said, name_of(said), [&domain](const capture::RangeTexts& texts) {
-        return handler().session.push_range(domain.owner, texts);
+        return handler().annotator.push_range(domain.owner, texts);
       });
     };
     // Those of today's versions are read in place.
@@ -294,13 +295,13 @@ int push_text(const Text* message, OpText (*read)(const Text*)) noexcept {
     texts.name = op.name.empty() ? kNoName : op.name;
     texts.op_sequence = op.sequence;
     texts.shapes = op.shapes;
-    return handler().session.push_range(domain.owner, texts);
+    return handler().annotator.push_range(domain.owner, texts);
   });
 }
 
 int pop(Domain& domain) noexcept {
   if (!domain.is_wanted.load(std::memory_order_relaxed)) return kNoPushPopTracking;
-  return guarded([&] { return handler().session.pop_range(domain.owner); });
+  return guarded([&] { return handler().annotator.pop_range(domain.owner); });
 }
 
 // --- Marks, and ranges that begin in one place and end in another ----------------------------------------------------
@@ -310,7 +311,7 @@ void mark(Domain& domain, const EventAttributes& attributes, const NameOf& find_
   if (!is_recorded(domain)) return;
   guarded([&] {
     with_texts(domain, attributes, find_name(), [](const capture::RangeTexts& texts) {
-      handler().session.mark(texts);
+      handler().annotator.mark(texts);
       return 0;
     });
     return 0;
@@ -329,7 +330,7 @@ uint64_t start(Domain& domain, const EventAttributes& attributes, const NameOf& 
   if (is_recorded(domain)) {
     ours = guarded([&] {
       return with_texts(domain, attributes, find_name(),
-                        [&](const capture::RangeTexts& texts) { return self.session.start_range(texts); });
+                        [&](const capture::RangeTexts& texts) { return self.annotator.start_range(texts); });
     });
   }
   const uint64_t next = start_next();
@@ -352,7 +353,7 @@ uint64_t end(uint64_t id) noexcept {
   Handler& self = handler();
   const uint64_t ours = id & ~kOurRange;
   return guarded([&]() -> uint64_t {
-    self.session.end_range(ours);
+    self.annotator.end_range(ours);
     if (self.num_next_ranges.load(std::memory_order_acquire) == 0) return 0;
     const threads::MutexLock lock(self.mutex);
     const auto found = self.next_ranges.find(ours);

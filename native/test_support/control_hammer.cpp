@@ -155,8 +155,8 @@ void fork_beside_annotations() {
   Session& session = Session::instance();
   std::thread annotating([&] {
     while (!is_over.load()) {
-      session.push_annotation(collector::capture::kRecordedProgram, "launch");
-      session.pop_annotation(collector::capture::kRecordedProgram, true);
+      session.annotator().push_annotation(collector::capture::kRecordedProgram, "launch");
+      session.annotator().pop_annotation(collector::capture::kRecordedProgram, true);
     }
   });
   for (int number = 0; number < kChildren; ++number) {
@@ -165,8 +165,8 @@ void fork_beside_annotations() {
       ::alarm(20);
       session.note_run_details("{}");
       session.note_details("{}");
-      session.push_annotation(collector::capture::kRecordedProgram, "in the child");
-      session.pop_annotation(collector::capture::kRecordedProgram, true);
+      session.annotator().push_annotation(collector::capture::kRecordedProgram, "in the child");
+      session.annotator().pop_annotation(collector::capture::kRecordedProgram, true);
       std::_Exit(0);
     }
     int status = 0;
