@@ -2,27 +2,22 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <atomic>
-#include <charconv>
-#include <cstdio>
-#include <cstring>
 #include <initializer_list>
 #include <mutex>
 #include <type_traits>
-#include <unordered_map>
 #include <utility>
 
 #include "capture/capture_ranges.h"
 #include "capture/session.h"
 #include "cupti/process_use.h"
 #include "nvtx/domains.h"
+#include "nvtx/event_attributes.h"
 #include "nvtx/next_tool.h"
 #include "nvtx/payload_schemas.h"
 #include "nvtx/texts.h"
+#include "nvtx/thread_names.h"
 #include "threads/fork_locks.h"
 #include "threads/mutex.h"
 #include "threads/not_cancelled.h"
@@ -32,11 +27,6 @@ namespace {
 
 using capture::Session;
 
-constexpr std::string_view kNoName = "(no name)";
-constexpr size_t kMostThreadNames = 4096;
-constexpr uint64_t kDropsBetweenRemovals = 1024;
-constexpr size_t kMostNextRanges = size_t{1} << 16;
-
 // The process's one handler. Never destroyed: programs call it until they end.
 struct Handler {
   Session& session = Session::instance();
@@ -44,17 +34,15 @@ struct Handler {
   Domains domains;
   PayloadSchemas schemas;
   CudaNames cuda_names;
+  ThreadNames thread_names;
   NextTool next;
+  NextRanges next_ranges;
   RegisteredString no_string{std::string(kNoName), {}, {}};  // that of inert children
   std::atomic<bool> is_inert{false};                         // whether this is a child that found a lock held
   std::atomic<uint64_t> failures{0};
   std::atomic<uint64_t> names_version{0};  // of the names of threads and of CUDA's objects
   threads::Mutex mutex;
   std::vector<std::string> libraries GUARDED_BY(mutex);
-  std::map<uint32_t, std::string> thread_names GUARDED_BY(mutex);
-  uint64_t thread_names_dropped GUARDED_BY(mutex) = 0;
-  std::unordered_map<uint64_t, uint64_t> next_ranges GUARDED_BY(mutex);  // our id of a range -> the next tool's
-  std::atomic<size_t> num_next_ranges{0};
 };
 
 // Created when the library is loaded, so that a call needs no check.
@@ -66,15 +54,15 @@ Handler& handler() { return *kHandler; }
 // hold it. A child that was forked before CUDA was used records as any process does.
 bool is_inert() noexcept { return cupti::out_of_use() || handler().is_inert.load(std::memory_order_relaxed); }
 
-using HandlerLocks = threads::ForkLocks<6>;
+using HandlerLocks = threads::ForkLocks<8>;
 
 HandlerLocks& fork_locks() {
   static auto* const locks = [] {
     const auto [changing, ranges] = capture::CaptureRanges::instance().mutexes();
     Handler& self = handler();
     // A payload is read with the schemas locked, and its strings are looked up among the domains.
-    return new HandlerLocks(
-        {changing, ranges, &self.mutex, &self.cuda_names.mutex(), &self.schemas.mutex(), &self.domains.mutex()});
+    return new HandlerLocks({changing, ranges, &self.mutex, &self.thread_names.mutex(), &self.next_ranges.mutex(),
+                             &self.cuda_names.mutex(), &self.schemas.mutex(), &self.domains.mutex()});
   }();
   return *locks;
 }
@@ -105,56 +93,10 @@ auto guarded(const Record& record) noexcept -> decltype(record()) {
   }
 }
 
-// Exit handlers may push ranges after the buffer of their thread has been destroyed.
-thread_local bool buffer_is_gone = false;
-
-struct Buffer {
-  Buffer() = default;
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
-  ~Buffer() { buffer_is_gone = true; }
-
-  std::string text;
-};
-
-std::string_view wide_name(const wchar_t* text) {
-  thread_local Buffer buffer;
-  return buffer_is_gone ? std::string_view() : name_in(text, buffer.text);
-}
-
 OpText wide_op(const wchar_t* text) {
   OpText op;
-  op.name = wide_name(text);
+  op.name = name_in(text);
   return op;
-}
-
-// The attributes that a program gave, with zero for those beyond its `size`.
-EventAttributes given(const EventAttributes* attributes) {
-  EventAttributes copy{};
-  if (attributes != nullptr) std::memcpy(&copy, attributes, std::min<size_t>(attributes->size, sizeof(copy)));
-  return copy;
-}
-
-// The registered string that is the message; null: there is none.
-const RegisteredString* registered_in(const EventAttributes& attributes) {
-  return attributes.message_type == MessageType::kRegistered
-             ? static_cast<const RegisteredString*>(attributes.message.registered)
-             : nullptr;
-}
-
-std::string_view name_of(const EventAttributes& attributes) {
-  switch (attributes.message_type) {
-    case MessageType::kAscii:
-      return name_in(attributes.message.ascii);
-    case MessageType::kUnicode:
-      return wide_name(attributes.message.unicode);
-    case MessageType::kRegistered: {
-      const RegisteredString* const string = registered_in(attributes);
-      return string == nullptr ? std::string_view() : std::string_view(string->name);
-    }
-    default:
-      return {};
-  }
 }
 
 // The attributes for the next tool, which has handles of its own. Structured payloads contain handles of ours, and the
@@ -170,101 +112,6 @@ EventAttributes for_next(const EventAttributes* attributes) {
 }
 void* for_next(void* domain) { return domain == nullptr ? nullptr : handler().domains.of(domain).next.load(); }
 
-// The types of payloads, nvtxPayloadType_t.
-enum PayloadType : int32_t { kUint64 = 1, kInt64 = 2, kDouble = 3, kUint32 = 4, kInt32 = 5, kFloat = 6 };
-
-template <typename Value>
-Value payload_as(uint64_t bytes) {
-  Value value;
-  std::memcpy(&value, &bytes, sizeof(value));
-  return value;
-}
-
-using NumberText = std::array<char, 32>;
-
-template <typename Value>
-std::string_view written(NumberText& text, Value value) {
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
-  return {text.data(), static_cast<size_t>(end - text.data())};
-}
-
-// The number with enough digits to be read back exactly.
-std::string_view written(NumberText& text, const char* format, double value) {
-  const int size = std::snprintf(text.data(), text.size(), format, value);
-  return {text.data(), static_cast<size_t>(std::max(size, 0))};
-}
-
-// The texts of structured payloads, behind the whole text of a title of which only a part is the range's name.
-std::string_view structured_payload_in(const Domain& domain, const EventAttributes& attributes) {
-  constexpr int32_t kMostPayloads = 16;
-  thread_local Buffer buffer;
-  if (buffer_is_gone) return {};
-  std::string& text = buffer.text;
-  text.clear();
-  if (const RegisteredString* const string = registered_in(attributes)) text = string->title;
-  const auto* const data = reinterpret_cast<const PayloadData*>(attributes.payload);
-  if (attributes.payload_type != kExtendedPayload || data == nullptr) return text;
-  for (int32_t i = 0; i < std::min(attributes.reserved, kMostPayloads); ++i) {
-    const size_t before = text.size();
-    if (before > 0) text.append(", ");
-    const size_t begin = text.size();
-    handler().schemas.append_text(domain, data[i], handler().domains, text);
-    if (text.size() == begin) text.resize(before);
-  }
-  return name_in(std::string_view(text));
-}
-
-bool has_title(const EventAttributes& attributes) {
-  const RegisteredString* const string = registered_in(attributes);
-  return string != nullptr && !string->title.empty();
-}
-
-std::string_view payload_in(const Domain& domain, const EventAttributes& attributes, NumberText& text) {
-  const uint64_t bytes = attributes.payload;
-  switch (attributes.payload_type) {
-    case kUint64:
-      return written(text, bytes);
-    case kInt64:
-      return written(text, payload_as<int64_t>(bytes));
-    case kUint32:
-      return written(text, payload_as<uint32_t>(bytes));
-    case kInt32:
-      return written(text, payload_as<int32_t>(bytes));
-    case kDouble:
-      return written(text, "%.17g", payload_as<double>(bytes));
-    case kFloat:
-      return written(text, "%.9g", static_cast<double>(payload_as<float>(bytes)));
-    case kExtendedPayload:
-      return structured_payload_in(domain, attributes);
-    default:
-      return has_title(attributes) ? structured_payload_in(domain, attributes) : std::string_view();
-  }
-}
-
-// The name of a category, or its number.
-std::string_view category_in(const Domain& domain, uint32_t category, NumberText& text) {
-  if (category == 0) return {};
-  const std::string* const name = handler().domains.category(domain, category);
-  return name != nullptr ? std::string_view(*name) : written(text, category);
-}
-
-// Calls record(texts) with what a program states of a range or mark. Allocates nothing.
-template <typename Record>
-auto with_texts(const Domain& domain, const EventAttributes& attributes, std::string_view name, const Record& record) {
-  constexpr int32_t kArgb = 1;
-  NumberText category;
-  NumberText payload;
-  capture::RangeTexts texts;
-  texts.name = name.empty() ? kNoName : name;
-  texts.domain = domain.name;
-  texts.category = category_in(domain, attributes.category, category);
-  texts.payload = payload_in(domain, attributes, payload);
-  texts.color = attributes.color_type == kArgb ? attributes.color : 0;
-  const RegisteredString* const string = registered_in(attributes);
-  texts.is_shared = domain.is_shared || (string != nullptr && string->is_shared);
-  return record(texts);
-}
-
 // --- Ranges that are pushed and popped -------------------------------------------------------------------------------
 
 bool is_recorded(const Domain& domain) {
@@ -275,9 +122,9 @@ int push_ex(Domain& domain, const EventAttributes* attributes) noexcept {
   if (!is_recorded(domain)) return kNoPushPopTracking;
   return guarded([&] {
     const auto push = [&domain](const EventAttributes& said) {
-      return with_texts(domain, said, name_of(said), [&domain](const capture::RangeTexts& texts) {
-        return handler().annotator.push_range(domain.owner, texts);
-      });
+      Handler& self = handler();
+      const StatedTexts stated(domain, said, name_in(said), self.domains, self.schemas);
+      return self.annotator.push_range(domain.owner, stated.texts());
     };
     // Those of today's versions are read in place.
     const bool is_whole = attributes != nullptr && attributes->size >= sizeof(EventAttributes);
@@ -310,10 +157,8 @@ template <typename NameOf>
 void mark(Domain& domain, const EventAttributes& attributes, const NameOf& find_name) noexcept {
   if (!is_recorded(domain)) return;
   guarded([&] {
-    with_texts(domain, attributes, find_name(), [](const capture::RangeTexts& texts) {
-      handler().annotator.mark(texts);
-      return 0;
-    });
+    Handler& self = handler();
+    self.annotator.mark(StatedTexts(domain, attributes, find_name(), self.domains, self.schemas).texts());
     return 0;
   });
 }
@@ -329,20 +174,13 @@ uint64_t start(Domain& domain, const EventAttributes& attributes, const NameOf& 
   uint64_t ours = 0;
   if (is_recorded(domain)) {
     ours = guarded([&] {
-      return with_texts(domain, attributes, find_name(),
-                        [&](const capture::RangeTexts& texts) { return self.annotator.start_range(texts); });
+      return self.annotator.start_range(
+          StatedTexts(domain, attributes, find_name(), self.domains, self.schemas).texts());
     });
   }
   const uint64_t next = start_next();
   if (ours == 0) return next;
-  if (next != 0) {
-    guarded([&] {
-      const threads::MutexLock lock(self.mutex);
-      if (self.next_ranges.size() < kMostNextRanges) self.next_ranges[ours] = next;
-      self.num_next_ranges.store(self.next_ranges.size(), std::memory_order_release);
-      return 0;
-    });
-  }
+  if (next != 0) guarded([&] { return self.next_ranges.keep(ours, next), 0; });
   return ours | kOurRange;
 }
 
@@ -354,14 +192,7 @@ uint64_t end(uint64_t id) noexcept {
   const uint64_t ours = id & ~kOurRange;
   return guarded([&]() -> uint64_t {
     self.annotator.end_range(ours);
-    if (self.num_next_ranges.load(std::memory_order_acquire) == 0) return 0;
-    const threads::MutexLock lock(self.mutex);
-    const auto found = self.next_ranges.find(ours);
-    if (found == self.next_ranges.end()) return 0;
-    const uint64_t next = found->second;
-    self.next_ranges.erase(found);
-    self.num_next_ranges.store(self.next_ranges.size(), std::memory_order_release);
-    return next;
+    return self.next_ranges.take(ours);
   });
 }
 
@@ -400,32 +231,11 @@ int range_pop() {
   return next == nullptr ? ours : level(ours, next());
 }
 
-// Programs may name any number as a thread, and threads end: only the names of those that exist are stated.
-bool is_own_thread(uint32_t thread_id) {
-  return ::access(("/proc/self/task/" + std::to_string(thread_id)).c_str(), F_OK) == 0;
-}
-
-// Removes the names of threads that have ended. A program with too many living threads pays for that now and then only.
-void make_room_for_names(Handler& self) REQUIRES(self.mutex) {
-  if (self.thread_names_dropped % kDropsBetweenRemovals != 0) return;
-  for (auto named = self.thread_names.begin(); named != self.thread_names.end();) {
-    named = is_own_thread(named->first) ? std::next(named) : self.thread_names.erase(named);
-  }
-}
-
 void name_thread(uint32_t thread_id, std::string_view name) {
   Handler& self = handler();
   if (is_inert()) return;
-  const threads::MutexLock lock(self.mutex);
+  self.thread_names.name(thread_id, name);
   self.names_version.fetch_add(1, std::memory_order_release);
-  if (self.thread_names.count(thread_id) == 0) {
-    if (self.thread_names.size() >= kMostThreadNames) make_room_for_names(self);
-    if (self.thread_names.size() >= kMostThreadNames) {
-      ++self.thread_names_dropped;
-      return;
-    }
-  }
-  self.thread_names[thread_id] = name;
 }
 
 void name_os_thread_a(uint32_t thread_id, const char* name) {
@@ -434,7 +244,7 @@ void name_os_thread_a(uint32_t thread_id, const char* name) {
 }
 
 void name_os_thread_w(uint32_t thread_id, const wchar_t* name) {
-  guarded([&] { return name_thread(thread_id, wide_name(name)), 0; });
+  guarded([&] { return name_thread(thread_id, name_in(name)), 0; });
   if (auto* const next = handler().next.core<void(uint32_t, const wchar_t*)>(Core::kNameOsThreadW)) {
     next(thread_id, name);
   }
@@ -443,7 +253,7 @@ void name_os_thread_w(uint32_t thread_id, const wchar_t* name) {
 void mark_ex(const EventAttributes* attributes) {
   Handler& self = handler();
   const EventAttributes said = given(attributes);
-  mark(self.domains.default_domain(), said, [&] { return name_of(said); });
+  mark(self.domains.default_domain(), said, [&] { return name_in(said); });
   if (auto* const next = self.next.core<void(const EventAttributes*)>(Core::kMarkEx)) {
     const EventAttributes passed = for_next(attributes);
     next(&passed);
@@ -456,14 +266,14 @@ void mark_a(const char* message) {
 }
 
 void mark_w(const wchar_t* message) {
-  mark(handler().domains.default_domain(), {}, [&] { return wide_name(message); });
+  mark(handler().domains.default_domain(), {}, [&] { return name_in(message); });
   if (auto* const next = handler().next.core<void(const wchar_t*)>(Core::kMarkW)) next(message);
 }
 
 uint64_t range_start_ex(const EventAttributes* attributes) {
   Handler& self = handler();
   const EventAttributes said = given(attributes);
-  const auto find_name = [&] { return name_of(said); };
+  const auto find_name = [&] { return name_in(said); };
   return start(self.domains.default_domain(), said, find_name, [&]() -> uint64_t {
     auto* const next = self.next.core<uint64_t(const EventAttributes*)>(Core::kRangeStartEx);
     if (next == nullptr) return 0;
@@ -483,7 +293,7 @@ uint64_t range_start_a(const char* message) {
 
 uint64_t range_start_w(const wchar_t* message) {
   Handler& self = handler();
-  const auto find_name = [&] { return wide_name(message); };
+  const auto find_name = [&] { return name_in(message); };
   return start(self.domains.default_domain(), {}, find_name, [&]() -> uint64_t {
     auto* const next = self.next.core<uint64_t(const wchar_t*)>(Core::kRangeStartW);
     return next == nullptr ? 0 : next(message);
@@ -507,7 +317,7 @@ void name_category_a(uint32_t category, const char* name) {
 }
 
 void name_category_w(uint32_t category, const wchar_t* name) {
-  guarded([&] { return name_category(nullptr, category, wide_name(name)), 0; });
+  guarded([&] { return name_category(nullptr, category, name_in(name)), 0; });
   if (auto* const next = handler().next.core<void(uint32_t, const wchar_t*)>(Core::kNameCategoryW)) {
     next(category, name);
   }
@@ -532,11 +342,11 @@ int domain_range_pop(void* domain) {
 }
 
 template <typename Text>
-void* register_string(void* domain, const Text* text, std::string_view (*find_name)(const Text*), Core2 id) {
+void* register_string(void* domain, const Text* text, Core2 id) {
   Handler& self = handler();
   if (is_inert()) return &self.no_string;
   return guarded([&]() -> void* {
-    RegisteredString& string = self.domains.register_string(self.domains.of(domain), find_name(text));
+    RegisteredString& string = self.domains.register_string(self.domains.of(domain), name_in(text));
     auto* const next = self.next.core2<void*(void*, const Text*)>(id);
     if (next != nullptr && !string.is_shared) string.next.store(next(for_next(domain), text));
     return &string;
@@ -544,20 +354,20 @@ void* register_string(void* domain, const Text* text, std::string_view (*find_na
 }
 
 void* domain_register_string_a(void* domain, const char* text) {
-  return register_string<char>(domain, text, name_in, Core2::kDomainRegisterStringA);
+  return register_string<char>(domain, text, Core2::kDomainRegisterStringA);
 }
 
 void* domain_register_string_w(void* domain, const wchar_t* text) {
-  return register_string<wchar_t>(domain, text, wide_name, Core2::kDomainRegisterStringW);
+  return register_string<wchar_t>(domain, text, Core2::kDomainRegisterStringW);
 }
 
 // A domain that is left out has a handle too: programs may give up NVTX altogether where there is none.
 template <typename Text>
-void* create_domain(const Text* text, std::string_view (*find_name)(const Text*), Core2 id) {
+void* create_domain(const Text* text, Core2 id) {
   Handler& self = handler();
   if (is_inert()) return &self.domains.default_domain();
   return guarded([&]() -> void* {
-    Domain& domain = self.domains.create(find_name(text));
+    Domain& domain = self.domains.create(name_in(text));
     auto* const next = self.next.core2<void*(const Text*)>(id);
     if (next == nullptr || domain.next.load() != nullptr) return &domain;
     if (void* const superfluous = Domains::keep_next(domain, next(text))) {
@@ -567,9 +377,9 @@ void* create_domain(const Text* text, std::string_view (*find_name)(const Text*)
   });
 }
 
-void* domain_create_a(const char* name) { return create_domain<char>(name, name_in, Core2::kDomainCreateA); }
+void* domain_create_a(const char* name) { return create_domain<char>(name, Core2::kDomainCreateA); }
 
-void* domain_create_w(const wchar_t* name) { return create_domain<wchar_t>(name, wide_name, Core2::kDomainCreateW); }
+void* domain_create_w(const wchar_t* name) { return create_domain<wchar_t>(name, Core2::kDomainCreateW); }
 
 void domain_destroy(void* domain) {
   if (domain == nullptr) return;
@@ -581,7 +391,7 @@ void domain_destroy(void* domain) {
 
 void domain_mark_ex(void* domain, const EventAttributes* attributes) {
   const EventAttributes said = given(attributes);
-  mark(handler().domains.of(domain), said, [&] { return name_of(said); });
+  mark(handler().domains.of(domain), said, [&] { return name_in(said); });
   auto* const next = handler().next.core2<void(void*, const EventAttributes*)>(Core2::kDomainMarkEx);
   if (next == nullptr) return;
   const EventAttributes passed = for_next(attributes);
@@ -591,7 +401,7 @@ void domain_mark_ex(void* domain, const EventAttributes* attributes) {
 uint64_t domain_range_start_ex(void* domain, const EventAttributes* attributes) {
   Handler& self = handler();
   const EventAttributes said = given(attributes);
-  const auto find_name = [&] { return name_of(said); };
+  const auto find_name = [&] { return name_in(said); };
   return start(self.domains.of(domain), said, find_name, [&]() -> uint64_t {
     auto* const next = self.next.core2<uint64_t(void*, const EventAttributes*)>(Core2::kDomainRangeStartEx);
     if (next == nullptr) return 0;
@@ -624,11 +434,7 @@ void name_object(Object object, const Text* name) {
   const threads::NotCancelled not_cancelled;
   guarded([&] {
     if (is_inert()) return 0;
-    if constexpr (std::is_same_v<Text, char>) {
-      record(object, name_in(name));
-    } else {
-      record(object, wide_name(name));
-    }
+    record(object, name_in(name));
     handler().names_version.fetch_add(1, std::memory_order_release);
     return 0;
   });
@@ -656,7 +462,7 @@ void domain_name_category_a(void* domain, uint32_t category, const char* name) {
 }
 
 void domain_name_category_w(void* domain, uint32_t category, const wchar_t* name) {
-  guarded([&] { return name_category(domain, category, wide_name(name)), 0; });
+  guarded([&] { return name_category(domain, category, name_in(name)), 0; });
   auto* const next = handler().next.core2<void(void*, uint32_t, const wchar_t*)>(Core2::kDomainNameCategoryW);
   if (next != nullptr) next(for_next(domain), category, name);
 }
@@ -724,14 +530,8 @@ uint64_t names_version() { return is_inert() ? 0 : handler().names_version.load(
 capture::Names stated_names() {
   Handler& self = handler();
   capture::Names names;
-  uint64_t dropped = 0;
-  {
-    const threads::MutexLock lock(self.mutex);
-    dropped = self.thread_names_dropped;
-    for (const auto& [thread, name] : self.thread_names) {
-      if (!name.empty() && is_own_thread(thread)) names.texts["thread." + std::to_string(thread)] = name;
-    }
-  }
+  const ThreadNames::Known threads = self.thread_names.of_living_threads();
+  for (const auto& [thread, name] : threads.names) names.texts["thread." + std::to_string(thread)] = name;
   const NamedObjects objects = self.cuda_names.names(self.session.known_library());
   for (const auto& [device, name] : objects.devices) names.texts["nvtx.device." + std::to_string(device)] = name;
   for (const auto& [context, name] : objects.contexts) names.texts["nvtx.context." + std::to_string(context)] = name;
@@ -739,7 +539,7 @@ capture::Names stated_names() {
     names.texts["nvtx.stream." + std::to_string(place.first) + "." + std::to_string(place.second)] = name;
   }
   names.numbers["nvtx_names_unknown"] = static_cast<int64_t>(objects.unknown);
-  names.numbers["nvtx_names_dropped"] = static_cast<int64_t>(dropped + objects.dropped);
+  names.numbers["nvtx_names_dropped"] = static_cast<int64_t>(threads.dropped + objects.dropped);
   return names;
 }
 
@@ -806,13 +606,13 @@ Status status(const std::vector<std::string>& wanted) {
   status.domains = domain_names(wanted);
   status.failures = self.failures.load(std::memory_order_relaxed);
   status.cuda_names = self.cuda_names.names(self.session.known_library());
-  status.names_dropped = status.cuda_names.dropped;
+  ThreadNames::Known threads = self.thread_names.known();
+  status.thread_names = std::move(threads.names);
+  status.names_dropped = status.cuda_names.dropped + threads.dropped;
   status.next_tool_trouble = self.next.trouble();
   if (!threads::lock_within(self.mutex, threads::kPatience)) return status;
   const threads::MutexLock lock(self.mutex, std::adopt_lock);
   status.libraries = self.libraries;
-  status.thread_names = self.thread_names;
-  status.names_dropped += self.thread_names_dropped;
   return status;
 }
 

@@ -76,4 +76,21 @@ void NextTool::attach(GetExportTable get_export_table, const CallbackTables& tab
   keep_changes(cuda_runtime_before, functions_of(tables, Module::kCudaRuntime), cuda_runtime_);
 }
 
+void NextRanges::keep(uint64_t ours, uint64_t next) {
+  const threads::MutexLock lock(mutex_);
+  if (ids_.size() < kMost) ids_[ours] = next;
+  count_.store(ids_.size(), std::memory_order_release);
+}
+
+uint64_t NextRanges::take(uint64_t ours) {
+  if (count_.load(std::memory_order_acquire) == 0) return 0;
+  const threads::MutexLock lock(mutex_);
+  const auto found = ids_.find(ours);
+  if (found == ids_.end()) return 0;
+  const uint64_t next = found->second;
+  ids_.erase(found);
+  count_.store(ids_.size(), std::memory_order_release);
+  return next;
+}
+
 }  // namespace collector::nvtx

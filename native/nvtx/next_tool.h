@@ -2,9 +2,13 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <unordered_map>
 
 #include "nvtx/abi.h"
+#include "threads/mutex.h"
 
 namespace collector::nvtx {
 
@@ -54,6 +58,25 @@ class NextTool {
   std::atomic<Function> core2_[static_cast<size_t>(Core2::kCount)] = {};
   std::atomic<Function> cuda_[static_cast<size_t>(Cuda::kCount)] = {};
   std::atomic<Function> cuda_runtime_[static_cast<size_t>(CudaRuntime::kCount)] = {};
+};
+
+// The next tool's ids of the ranges whose ids for the program are ours. Thread-safe.
+class NextRanges {
+ public:
+  // Beyond kMost open ranges the next tool sees no end of further ones.
+  void keep(uint64_t ours, uint64_t next);
+  // The next tool's id of a range that ends; 0: it has none.
+  uint64_t take(uint64_t ours);
+
+  // For forks.
+  threads::Mutex& mutex() { return mutex_; }
+
+ private:
+  static constexpr size_t kMost = size_t{1} << 16;
+
+  threads::Mutex mutex_;
+  std::unordered_map<uint64_t, uint64_t> ids_ GUARDED_BY(mutex_);
+  std::atomic<size_t> count_{0};  // of them, for programs without a next tool
 };
 
 }  // namespace collector::nvtx

@@ -4,6 +4,9 @@
 #include <cstdint>
 #include <cstring>
 #include <initializer_list>
+#include <string>
+
+#include "nvtx/thread_text.h"
 
 namespace collector::nvtx {
 namespace {
@@ -111,9 +114,11 @@ OpText op_in(const char* text) {
   return op;
 }
 
-std::string_view name_in(const wchar_t* text, std::string& buffer) {
+std::string_view name_in(const wchar_t* text) {
+  thread_local ThreadText thread_text;
+  if (text == nullptr || ThreadText::are_all_gone()) return {};
+  std::string& buffer = thread_text.text;
   buffer.clear();
-  if (text == nullptr) return {};
   for (; *text != 0 && buffer.size() <= kLongestName; ++text) append_utf8(buffer, static_cast<uint32_t>(*text));
   return name_in(std::string_view(buffer));
 }

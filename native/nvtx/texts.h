@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cwchar>
-#include <string>
 #include <string_view>
 
 namespace collector::nvtx {
@@ -34,7 +33,8 @@ struct OpText {
 };
 OpText op_in(const char* text);
 
-// The same of a wide text, as UTF-8 in `buffer`. Values that are no characters become U+FFFD.
-std::string_view name_in(const wchar_t* text, std::string& buffer);
+// The same of a wide text, as UTF-8, which is valid until this thread reads the next one. Values that are no characters
+// become U+FFFD.
+std::string_view name_in(const wchar_t* text);
 
 }  // namespace collector::nvtx
