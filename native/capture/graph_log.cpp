@@ -24,6 +24,10 @@ struct UpdateInCall {
 };
 thread_local UpdateInCall update_in_call;
 
+bool is_change(const store::GraphChangeRow& row, GraphChange change) {
+  return row.graph_change == static_cast<uint8_t>(change);
+}
+
 uint32_t id_of_graph(const CuptiFunctions& functions, void* graph) {
   uint32_t id = 0;
   if (graph == nullptr || functions.GetGraphId == nullptr) return 0;
@@ -219,8 +223,8 @@ void GraphLog::keep(const cupti::Library& library, store::GraphChangeRow& row) n
 void GraphLog::add(const store::GraphChangeRow& row) {
   const threads::MutexLock lock(mutex_);
   // CUPTI reports a copied node twice, as created and then as copied: one row is enough.
-  const bool is_copy = row.original_node_id != 0 && !rows_.empty();
-  if (is_copy && rows_.back().graph_node_id == row.graph_node_id && rows_.back().original_node_id == 0) {
+  if (!rows_.empty() && is_change(row, GraphChange::kNodeCopied) &&
+      is_change(rows_.back(), GraphChange::kNodeCreated) && rows_.back().graph_node_id == row.graph_node_id) {
     rows_.back() = row;
     return;
   }
