@@ -26,8 +26,6 @@ ThreadAnnotations* annotations_of_this_thread() {
 
 }  // namespace
 
-ThreadAnnotations::ThreadAnnotations() noexcept : thread_id(threads::this_thread_id()) {}
-
 ThreadAnnotations::~ThreadAnnotations() {
   this_thread_has_ended = true;
   used_this_thread = nullptr;
@@ -84,10 +82,11 @@ void Annotator::pop(OpenAnnotations& open, size_t index, bool suspends) {
 }
 
 // Ranges are not followed between sessions: those that were open when a session ended are forgotten in the next one.
-void Annotator::forget_ranges_of_earlier_sessions(ThreadAnnotations& thread) {
+void Annotator::join_session(ThreadAnnotations& thread) {
   const uint32_t number = session_.number();
   if (thread.session == number) return;
   thread.session = number;
+  thread.thread_id = threads::this_thread_id();
   thread.open.forget_left_out();
   for (size_t i = thread.open.size(); i-- > 0;) {
     if (!is_program(thread.open[i].owner)) pop(thread.open, i);
@@ -102,7 +101,7 @@ void Annotator::push_annotation(Owner owner, std::string_view path, uint32_t det
     thread->open.add(owner);
     return;
   }
-  forget_ranges_of_earlier_sessions(*thread);
+  join_session(*thread);
   OpenAnnotations& open = thread->open;
   push(*thread, owner, open.place_of(path, owner), details_id);
   open[open.size() - 1].given_path = path;
@@ -125,7 +124,7 @@ int Annotator::push_range(Owner owner, const RangeTexts& texts) {
   ThreadAnnotations* const thread = session_.active() ? annotations_of_this_thread() : nullptr;
   if (thread == nullptr) return kNotTracked;
   const SampledTime time(budget_, true);
-  forget_ranges_of_earlier_sessions(*thread);
+  join_session(*thread);
   const size_t level = thread->open.count_of(owner);
   if (thread->open.is_full(owner)) {
     thread->open.leave_out(owner);
@@ -157,7 +156,7 @@ int Annotator::pop_recorded_range(Owner owner) {
     return kNotTracked;
   }
   const SampledTime time(budget_, true);
-  forget_ranges_of_earlier_sessions(*thread);
+  join_session(*thread);
   if (!open.end_left_out(owner)) {
     const size_t index = open.innermost_of(owner);
     if (index == open.size()) return kNotTracked;

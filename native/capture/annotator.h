@@ -19,7 +19,7 @@ namespace collector::capture {
 
 // The annotations of one thread, and its graphs.
 struct ThreadAnnotations {
-  ThreadAnnotations() noexcept;
+  ThreadAnnotations() = default;
   ThreadAnnotations(const ThreadAnnotations&) = delete;
   ThreadAnnotations& operator=(const ThreadAnnotations&) = delete;
   ~ThreadAnnotations();
@@ -27,8 +27,8 @@ struct ThreadAnnotations {
   OpenAnnotations open;
   PathCache paths;
   InlinedGraphs inlined;
-  uint32_t session = 0;  // its number when an annotation was last opened or closed here
-  const uint32_t thread_id;
+  uint32_t session = 0;    // its number when an annotation was last opened or closed here
+  uint32_t thread_id = 0;  // in that session: a forked child, which may have one, has another id than its parent
 };
 
 // The process has one, because CUPTI has one stack of ids for each thread. Never destroyed, because threads may end at
@@ -85,7 +85,8 @@ class Annotator {
   void push_id(OpenAnnotation& entry);
   int pop_recorded_range(Owner owner);
   uint64_t start_recorded_range(const RangeTexts& texts);
-  void forget_ranges_of_earlier_sessions(ThreadAnnotations& thread);
+  // Begins the session on a thread, where this has not been done yet.
+  void join_session(ThreadAnnotations& thread);
 
   const OpenSession& session_;
   AnnotationLog& annotations_;

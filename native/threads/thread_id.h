@@ -8,7 +8,8 @@
 
 namespace collector::threads {
 
-// The system is asked once in the life of a thread.
+// The system is asked once in the life of a thread: a child that is forked after the call would get its parent's
+// number. Only sessions call this, and such a child has none.
 inline uint32_t this_thread_id() noexcept {
   thread_local const auto id = static_cast<uint32_t>(::syscall(SYS_gettid));
   return id;

@@ -81,7 +81,7 @@ def test_an_annotation_around_a_step_leaves_those_of_the_step_alone(gpu, recorde
 
 
 ASKED = """
-import os, socket, sys
+import os, socket, sys, threading
 import collector
 from collector.testing import SimulatedGpu
 from collector.tracing.annotate import is_recording
@@ -143,9 +143,10 @@ if os.fork() == 0:
         ask("stop")
         recording = collector.load(journal).recording
         details = [recording.details[number - 1].flops for number in recording.annotations.details_id]
-        print(recording.kernels.annotations(), details)
+        threads = {*recording.annotations.thread_id, *recording.api_calls.thread_id} == {threading.get_native_id()}
+        print(recording.kernels.annotations(), details, threads)
     sys.stdout.flush()
     os._exit(0)
 assert os.wait()[1] == 0
 """
-    assert run_asked(program, tmp_path) == ["['recorded'] [5]"]
+    assert run_asked(program, tmp_path) == ["['recorded'] [5] True"]
