@@ -33,7 +33,7 @@ void AnnotationLog::begin(bool follow, bool forget, bool of_whole_run) {
   Parts parts;
   auto kept = std::make_shared<const KeptTexts>();
   const threads::BriefLock lock(mutex_);
-  ++session_;
+  next_session();
   for (RowSet& set : sets_) set.clear();
   texts_.swap(texts);
   parts_before_.swap(parts);
@@ -400,7 +400,7 @@ std::vector<store::AnnotationRow> AnnotationLog::take(int64_t end_ns, std::vecto
   std::vector<store::AnnotationRow> rows =
       take_rows(rows_->rows, rows_->statements, session_ << kRowBits | (num_forgotten_ + 1), end_ns);
   rows_->statements.clear();
-  ++session_;  // annotations that are closed from now on belong to no session
+  next_session();  // annotations that are closed from now on belong to no session
   texts_.swap(texts);
   parts_before_.swap(parts);
   kept_texts_.swap(kept);

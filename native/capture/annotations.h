@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "capture/journal_format.h"
 #include "capture/open_annotations.h"
 #include "capture/range_texts.h"
 #include "capture/repeated_rows.h"
@@ -73,6 +74,11 @@ class AnnotationLog {
   static constexpr size_t kMostRangeTexts = size_t{1} << 17;
   static constexpr size_t kMostRangeBytes = size_t{64} << 20;
   static constexpr std::string_view kManyNames = "(one of too many names)";
+  // Each session takes two numbers. Behind the last one they begin again.
+  static constexpr uint64_t kMostSessions = UINT64_MAX >> journal_format::kAnnotationBits;
+
+  // `last_session`: the number that was taken last; 0: none was.
+  explicit AnnotationLog(uint64_t last_session = 0) : session_(last_session) {}
 
   // Begins a new session and forgets all rows. Ids never repeat, so that an annotation left open by an earlier session
   // cannot be mistaken for one of this session. `follow`: changes() will be called; `forget`: it removes the rows that
@@ -189,6 +195,7 @@ class AnnotationLog {
   // The highest numbers are none of texts, and kManyNames is to be added to parts to come.
   static constexpr uint32_t kMostNumbers = UINT32_MAX - (uint32_t{1} << 20);
 
+  void next_session() REQUIRES(mutex_) { session_ = session_ % kMostSessions + 1; }
   const std::string* find_text(uint32_t number) const REQUIRES(mutex_);
   uint32_t path_of(uint32_t outer, std::string_view name, bool is_range) REQUIRES(mutex_);
   uint32_t add_path(uint32_t outer, std::string_view name) REQUIRES(mutex_);
@@ -221,7 +228,7 @@ class AnnotationLog {
                                                      uint64_t first_id, int64_t end_ns);
 
   threads::BriefMutex mutex_;
-  uint64_t session_ GUARDED_BY(mutex_) = 0;
+  uint64_t session_ GUARDED_BY(mutex_);
   std::array<RowSet, 2> sets_;
   RowSet* rows_ GUARDED_BY(mutex_) = sets_.data();
   // Of this part; of the parts before it, as long as annotations that have just ended have texts of them; and of parts

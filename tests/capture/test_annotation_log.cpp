@@ -65,6 +65,28 @@ constexpr size_t kMost = AnnotationLog::kMostRowsAtOnce;
 
 }  // namespace
 
+TEST_CASE("the numbers of sessions begin again behind the last one, and rows keep their ends and paths") {
+  AnnotationLog log(AnnotationLog::kMostSessions - 1);
+  PathCache cache;
+  std::set<uint64_t> ids;
+  for (int session = 0; session < 3; ++session) {
+    log.begin(false);
+    OpenAnnotation outer;
+    OpenAnnotation inner;
+    log.open(outer, Place{"outer"}, cache, 1, 1, 0, 0);
+    log.open(inner, Place{"inner", outer.id, outer.path_id}, cache, 2, 1, 1, 0);
+    log.close(inner.id, 3);
+    log.close(outer.id, 4);
+    std::vector<std::string> paths;
+    const std::vector<store::AnnotationRow> rows = log.take(9, paths);
+    REQUIRE(rows.size() == 2);
+    CHECK(paths[rows[1].name_id] == "outer/inner");
+    CHECK(rows[0].end_ns == 4);
+    CHECK(rows[1].end_ns == 3);
+    for (const store::AnnotationRow& row : rows) CHECK(ids.insert(row.external_id).second);
+  }
+}
+
 TEST_CASE("Changes come in portions, with each annotation once") {
   for (const bool forget : {false, true}) {
     Program program;
