@@ -68,6 +68,7 @@ class _Mark(TypedDict):
     held: list[tuple[int, int]]
     has_calls: bool
     losses: dict[str, int]
+    is_up_to_date: bool
 
 class _WatchedState(TypedDict):
     rows: int

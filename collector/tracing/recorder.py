@@ -196,6 +196,8 @@ class Recorder:
         self.dumps.append(dump)
         if trouble:
             report(f"{trouble}; the dump is in {journal}")
+        if not self._source.is_up_to_date:
+            report(f"the latest records are not in {journal}: they were not written in time")
         return dump
 
     def dump_after(self, reason: str, *, running: bool = False) -> Dump | None:

@@ -68,6 +68,9 @@ class Keep:
 class RecorderSource(NativeSource):
     """The native source, in a session of the recorder."""
 
+    is_up_to_date = True
+    """Whether the records of the last cut were written in time; otherwise they are in later segments."""
+
     def begin(self, journal: Path, keep: Keep, kinds: Sequence[str], settings: TraceOptions) -> None:
         """Subscribe, and record into segments in ``journal``."""
         self._subscribe(
@@ -96,6 +99,7 @@ class RecorderSource(NativeSource):
         None: the segment cannot be closed, because the recording broke off.
         """
         mark: _Mark | None = self._native.mark("running" if running else "cut")
+        self.is_up_to_date = mark is None or mark["is_up_to_date"]
         return None if mark is None else mark["segment"]
 
     @property

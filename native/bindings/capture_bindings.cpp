@@ -248,6 +248,7 @@ py::object mark(const std::string& wanted, bool synchronize, int timeout_ms) {
   out["held"] = held;
   out["has_calls"] = mark->has_calls;
   out["losses"] = mark->losses;
+  out["is_up_to_date"] = mark->is_up_to_date;
   return out;
 }
 

@@ -272,21 +272,23 @@ void DecodeThread::write_all_to_journal() {
   write_journal(clock_ns(CLOCK_THREAD_CPUTIME_ID));
 }
 
-std::vector<HeldBuffer> DecodeThread::bring_journal_up_to_date(std::vector<HeldBuffer> held, int64_t deadline_ns,
-                                                               bool cut) {
+bool DecodeThread::bring_journal_up_to_date(std::vector<HeldBuffer>& held, int64_t deadline_ns, bool cut) {
   {
     const threads::MutexLock lock(facts_mutex_);
-    held_ = std::move(held);
+    held_.swap(held);
   }
   if (cut) cut_wanted_.store(true);
   const uint64_t update = updates_wanted_.fetch_add(1, std::memory_order_acq_rel) + 1;
   ::sem_post(&wake_);
-  while (updates_made_.load(std::memory_order_acquire) < update && clock_ns(CLOCK_MONOTONIC) < deadline_ns) {
+  const auto is_made = [&] { return updates_made_.load(std::memory_order_acquire) >= update; };
+  while (!is_made() && clock_ns(CLOCK_MONOTONIC) < deadline_ns) {
     const timespec pause = timespec_of(kMillisecond / 10);
     ::nanosleep(&pause, nullptr);
   }
+  const bool has_all = is_made();
   const threads::MutexLock lock(facts_mutex_);
-  return std::move(held_);
+  held.swap(held_);
+  return has_all;
 }
 
 void DecodeThread::flush_soon() noexcept {

@@ -78,9 +78,9 @@ class DecodeThread {
   // Writes the rows that the journal lacks; does nothing without one. Called by the session after the thread has ended.
   void complete_journal();
   // Has the thread decode what has come back and write all rows that the journal lacks; waits for it until the
-  // deadline. Returns those of the buffers whose rows the journal does not have, as they have not come back.
-  // `cut`: and begin a new segment, so that what is written is in closed ones.
-  std::vector<HeldBuffer> bring_journal_up_to_date(std::vector<HeldBuffer> held, int64_t deadline_ns, bool cut = false)
+  // deadline. Returns whether it has. `held` becomes those of the buffers whose rows the journal does not have, as they
+  // have not come back. `cut`: and begin a new segment, so that what is written is in closed ones.
+  bool bring_journal_up_to_date(std::vector<HeldBuffer>& held, int64_t deadline_ns, bool cut = false)
       EXCLUDES(facts_mutex_);
 
   // Has the thread flush the library now, as it does periodically. Any thread may call it.

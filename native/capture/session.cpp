@@ -445,7 +445,7 @@ std::optional<JournalMark> Session::mark(Completeness wanted, bool synchronize, 
                   [&]() -> int64_t { return std::count_if(mark.held.begin(), mark.held.end(), is_out); });
   }
   flusher_.count_dropped(library());
-  mark.held = decode_thread_.bring_journal_up_to_date(mark.held, deadline, wanted >= Completeness::kCut);
+  mark.is_up_to_date = decode_thread_.bring_journal_up_to_date(mark.held, deadline, wanted >= Completeness::kCut);
   mark.segment = flusher_.segment_number();
   if (wanted >= Completeness::kCut && mark.segment != 0 && flusher_.is_broken()) ++mark.segment;  // nothing follows
   mark.losses = decode_thread_.losses();

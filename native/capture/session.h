@@ -77,6 +77,9 @@ struct JournalMark {
   bool has_calls;
   // The losses up to then (DecodeThread::losses).
   std::map<std::string, int64_t> losses;
+  // Whether the rows that the mark promises were written in time; otherwise they come later, in the segment of the mark
+  // or behind it.
+  bool is_up_to_date = true;
 };
 
 // An open session, for code that did not open it.

@@ -379,6 +379,10 @@ class ControlServer {
                                        : "CUPTI cannot be flushed safely while a program runs (CUDA 13.0.48)";
       return refusal(cause, "Wait for the end of the step, or of the program");
     }
+    if (!mark->is_up_to_date) {
+      return refusal("its latest records were not written in time, into " + mark->journal,
+                     "See whether the disk is slow, and try again");
+    }
     return {"ok",
             "journal",
             mark->journal,

@@ -99,6 +99,35 @@ def test_a_dump_has_what_went_before_and_the_recorder_goes_on(gpu, tmp_path):
     assert open_recorder() is None
 
 
+class CutTooLate:
+    """The native module, of which no mark waits for what the journal lacks."""
+
+    def __init__(self, native) -> None:
+        self.native = native
+
+    def __getattr__(self, name):
+        return getattr(self.native, name)
+
+    def mark(self, wanted):
+        marks = (self.native.mark(wanted, timeout_ms=0) for _ in range(1000))
+        return next(mark for mark in marks if not mark["is_up_to_date"])
+
+
+def test_a_dump_whose_latest_records_could_not_be_written_in_time_says_so(gpu, tmp_path, monkeypatch):
+    with collector.record(folder=tmp_path, strict=True) as recorder:
+        gpu.launch("kernel")
+        gpu.synchronize()
+        recorder.dump()
+        native = recorder._source._native
+        monkeypatch.setattr(recorder._source, "_native", CutTooLate(native))
+        with pytest.warns(CollectorWarning, match="the latest records are not in .*: they were not written in time"):
+            late = recorder.dump()
+        monkeypatch.setattr(recorder._source, "_native", native)
+        recording = Recording.load(recorder.dump().journal)
+    assert late is not None
+    assert [kernel.name for kernel in recording.kernels] == ["kernel"]
+
+
 def test_a_ring_keeps_the_latest_and_counts_the_rest(gpu, tmp_path):
     with collector.record(keep="64KiB", folder=tmp_path, strict=True) as recorder:
         for piece in range(60):
