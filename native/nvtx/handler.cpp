@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 #include <initializer_list>
 #include <mutex>
@@ -556,7 +557,8 @@ void attach(GetExportTable get_export_table) {
       path_of(reinterpret_cast<const void*>(get_export_table));  // waits for the dynamic linker's lock
   if (!is_inert()) {
     const threads::MutexLock lock(self.mutex);
-    self.libraries.push_back(std::move(library));
+    const bool is_known = std::find(self.libraries.begin(), self.libraries.end(), library) != self.libraries.end();
+    if (!is_known) self.libraries.push_back(std::move(library));
   }
   self.session.set_stated_names(&kStatedNames);
   self.next.attach(get_export_table, *tables);

@@ -102,6 +102,15 @@ def test_threads_that_die_inside_ranges_leave_nothing_behind(gpu: SimulatedGpu, 
     assert step.ledger.complete
 
 
+def test_a_library_that_is_loaded_again_and_again_is_known_once(nvtx: NvtxCopy) -> None:
+    """Each time its copy of NVTX looks for the handler."""
+    before = _native.nvtx_status()["libraries"]
+    copies = [NvtxCopy(_native.capture_library()) for _ in range(100)]
+    assert _native.nvtx_status()["libraries"] == before
+    assert len(before) == len(set(before))
+    assert copies[-1].RangePop() == NOT_TRACKED
+
+
 def test_a_destroyed_domain_may_be_used_in_every_function(gpu: SimulatedGpu, nvtx: NvtxCopy) -> None:
     domain = nvtx.DomainCreateA(b"destroyed")
     nvtx.DomainDestroy(domain)
