@@ -38,6 +38,8 @@ class RecordedRanges {
   bool are_chosen() const { return options_.has_ranges(); }
   // Whether it does, and none is open.
   bool are_paused() const { return are_chosen() && !is_open_; }
+  // Whether, besides, the kinds of ranges are disabled.
+  bool are_at_rest() const { return are_paused() && !has_kinds_; }
 
   // The begin and the end of a range, which was at this time of CUPTI.
   void open();

@@ -317,6 +317,8 @@ bool Session::leave_out(Lever lever) {
 bool Session::try_leave_out(Lever lever) {
   // The time is read before anything is disabled: only later records may be missing.
   const int64_t since_ns = open_.cupti_now() - start_.cupti_ns;
+  // Between ranges no nodes are recorded, and whole graphs are not to be either.
+  if (lever == Lever::kGraphNodes && capture_ranges_.are_at_rest()) return false;
   if (lever == Lever::kGraphNodes && !subscription_.record_whole_graphs()) return false;
   if (lever == Lever::kNvtxRanges) annotator_.leave_out_ranges();
   if (lever == Lever::kApiCalls) annotator_.leave_out_launch_names();

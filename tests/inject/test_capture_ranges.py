@@ -267,6 +267,25 @@ def recording_in(folder: Path) -> collector.Step:
     return collector.load(journal)
 
 
+def test_a_budget_that_is_exceeded_between_ranges_costs_later_ones_no_nodes_of_graphs(folder):
+    """The cost of a recording that records nothing just then is not that of graphs."""
+    code = """
+from collector.testing.simulator.simulated_graph import Capture
+from collector.testing.simulator.simulator_library import load
+with Capture(load(os.environ["COLLECTOR_LIBCUDA"]), 7) as graph:
+    launch(b"node", 3)
+executable = graph.instantiate()
+for pause_s in (3.5, 0):
+    driver.cuProfilerStart()
+    executable.launch()
+    driver.cuCtxSynchronize()
+    driver.cuProfilerStop()
+    time.sleep(pause_s)
+"""
+    assert run_python(folder, code, COLLECTOR_RUN_RANGE="cudaProfilerApi", COLLECTOR_RUN_BUDGET="1") == []
+    assert kernels(recording_in(folder)) == {"node": 6}
+
+
 def test_a_step_of_the_program_outside_its_ranges_says_why_it_is_not_traced(folder):
     code = """
 import collector
