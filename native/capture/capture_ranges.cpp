@@ -7,7 +7,6 @@
 #include <new>
 #include <vector>
 
-#include "capture/session.h"
 #include "cupti/process_use.h"
 #include "threads/mutex.h"
 #include "threads/patient_lock.h"
@@ -109,14 +108,14 @@ void CaptureRanges::open() {
   const Turn turn(changing_);
   if (num_open_.fetch_add(1, std::memory_order_acq_rel) > 0) return;
   seen_.fetch_add(1, std::memory_order_relaxed);
-  Session::instance().open_capture_range();
+  if (const Recorder* const recorder = recorder_.load(std::memory_order_acquire)) recorder->begin();
 }
 
 void CaptureRanges::close() {
   if (cupti::out_of_use()) return;
   const Turn turn(changing_);
   if (num_open_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  Session::instance().close_capture_range();
+  if (const Recorder* const recorder = recorder_.load(std::memory_order_acquire)) recorder->end();
   ::sem_post(&closed_);
 }
 

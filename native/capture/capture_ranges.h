@@ -48,6 +48,13 @@ class CaptureRanges {
   // Created by the first call and never destroyed: programs call NVTX until they end.
   static CaptureRanges& instance() noexcept;
 
+  // What records the ranges: it is told when one begins and when it ends. Stays.
+  struct Recorder {
+    void (*begin)();
+    void (*end)();
+  };
+  void set_recorder(const Recorder* recorder) { recorder_.store(recorder, std::memory_order_release); }
+
   // Decides what is watched from now on. For the begin of a process: the options before are not freed.
   void select(const CaptureRangeOptions& options);
 
@@ -97,7 +104,8 @@ class CaptureRanges {
   std::atomic<bool> has_profiler_started_{false};
   std::atomic<int> num_open_{0};
   std::atomic<uint32_t> seen_{0};
-  threads::Mutex changing_;                                   // held while a session's range is opened or closed
+  threads::Mutex changing_;                                   // held while the recorder is told
+  std::atomic<const Recorder*> recorder_{nullptr};            // null: there is none yet
   std::atomic<const CaptureRangeOptions*> options_{nullptr};  // null: nothing is watched
   threads::Mutex mutex_;                                      // never held around a call of anything else
   static constexpr size_t kMostOpenIds = size_t{1} << 16;

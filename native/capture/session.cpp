@@ -69,6 +69,12 @@ Session& Session::instance() {
   return *instance;
 }
 
+Session::Session() {
+  static constexpr CaptureRanges::Recorder kRecorder = {[] { instance().open_capture_range(); },
+                                                        [] { instance().close_capture_range(); }};
+  CaptureRanges::instance().set_recorder(&kRecorder);
+}
+
 // --- Callbacks ---------------------------------------------------------------------------------------------------
 
 void Session::on_buffer_requested(uint8_t** buffer, size_t* bytes, size_t* max_records) noexcept {

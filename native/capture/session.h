@@ -123,12 +123,6 @@ class Session {
   // States facts in the journal of an open session.
   void note_facts(const std::map<std::string, std::string>& texts, const std::map<std::string, int64_t>& numbers);
 
-  // The begin and the end of a range, in a session that records only ranges (capture_ranges.h). Threads of the program
-  // call them, also in callbacks of CUPTI about API calls, where NVIDIA's samples enable and disable kinds, too. They
-  // do not wait for ever for the session.
-  void open_capture_range();
-  void close_capture_range();
-
   // See RecordedRanges::settle.
   using Settling = RecordedRanges::Settling;
   Settling settle_capture_range();
@@ -172,7 +166,7 @@ class Session {
   void remove_journal();
 
  private:
-  Session() = default;
+  Session();
 
   static void on_buffer_requested(uint8_t** buffer, size_t* bytes, size_t* max_records) noexcept;
   static void on_callback(void* user, uint32_t domain, uint32_t callback_id, const void* data) noexcept;
@@ -182,6 +176,11 @@ class Session {
 
   const cupti::Library& library() const { return open_.library(); }
   std::optional<cupti::Failure> start_tracing(const StartOptions& options) REQUIRES(control_);
+  // The begin and the end of a range, in a session that records only ranges (capture_ranges.h). Threads of the program
+  // call them, also in callbacks of CUPTI about API calls, where NVIDIA's samples enable and disable kinds, too. They
+  // do not wait for ever for the session.
+  void open_capture_range();
+  void close_capture_range();
   void open_capture_range_now() REQUIRES(control_);
   // Notes the end of a range that could not be noted then.
   void note_late_close() REQUIRES(control_);
