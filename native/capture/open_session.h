@@ -13,7 +13,7 @@ class OpenSession {
  public:
   // Whether a session is open that may still use CUDA and CUPTI.
   bool active() const { return is_open() && !cupti::out_of_use(); }
-  // The same also while the process ends, or in a forked child.
+  // The same, also while the process ends and in a forked child, which may use neither.
   bool is_open() const { return is_open_.load(std::memory_order_acquire); }
 
   // The number of the open or the last session.
@@ -27,7 +27,7 @@ class OpenSession {
 
   // --- Called by the session, by one thread at a time. ---
 
-  // Begins a session, which is not open yet.
+  // A session begins with its library and the next number, and is open later.
   void use(const cupti::Library& library) { library_.store(&library, std::memory_order_release); }
   void count() { number_.store(number() % kMostSessions + 1, std::memory_order_relaxed); }
   void open() { is_open_.store(true, std::memory_order_release); }

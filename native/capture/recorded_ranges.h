@@ -48,8 +48,9 @@ class RecordedRanges {
   // Disables the kinds of activity after the end of a range, once its work has finished or did not for long. Returns
   // whether to call it again; `kOver`: no further range will be recorded.
   enum class Settling : uint8_t { kSettled, kWaiting, kOver };
-  // Whether settle() would do anything; otherwise the state.
+  // Whether settle() has anything to do.
   bool is_settling() const { return !is_open_ && has_kinds_; }
+  // What settle() returned last, or would return if it had nothing to do.
   Settling state() const;
   Settling settle(const std::optional<WatchedState>& watched);
 
