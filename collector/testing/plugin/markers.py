@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from collector.testing.plugin.limits import Limit, LimitError, parse_limits, parse_value
+from collector.testing.plugin.limits import LIMITS, Limit, LimitError, parse_limits, parse_value
 from collector.testing.plugin.marker_names import FIXTURE_NAMES, MARKER_NAMES, SIMULATED_FIXTURES
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def read_markers(item: pytest.Item) -> Markers:
     simulate = {} if SIMULATED_FIXTURES.isdisjoint(fixtures) else {"simulate": True}
     return Markers(
         requirement=requirement_of(item, simulate),
-        limits=_limits(_arguments(item, "gpu_limits")),
+        limits=_limits(item),
         leaks=_leaks(item),
         untraced=_untraced(item),
         traces_itself="gpu_trace" in fixtures,
@@ -94,7 +94,9 @@ def _asks_for(item: pytest.Item, markers: frozenset[str]) -> bool:
 
 def _arguments(node: pytest.Item | pytest.Collector, name: str, positional: str = "") -> dict[str, object]:
     found: dict[str, object] = {}
-    for mark in node.iter_markers(name):
+    # pytest lists the marks of a case of `parametrize` behind those of its function, but they are nearer to the test.
+    of_case = getattr(getattr(node, "callspec", None), "marks", ())
+    for mark in sorted(node.iter_markers(name), key=lambda mark: mark not in of_case):
         given: Mapping[str, object] = mark.kwargs
         if mark.args:
             if not positional or len(mark.args) > 1:
@@ -134,7 +136,10 @@ def _capability(given: object) -> tuple[int, int] | None:
     raise MarkerError(f"marker gpu: compute_capability={given!r} must be two whole numbers, such as (8, 0)")
 
 
-def _limits(given: Mapping[str, object]) -> tuple[Limit, ...]:
+def _limits(item: pytest.Item) -> tuple[Limit, ...]:
+    given = _arguments(item, "gpu_limits")
+    if not given and item.get_closest_marker("gpu_limits") is not None:
+        raise MarkerError(f"marker gpu_limits: it names no limit: choose from {', '.join(LIMITS)}")
     try:
         return parse_limits(given)
     except LimitError as error:

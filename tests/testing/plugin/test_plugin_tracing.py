@@ -409,6 +409,8 @@ def test_unknown_limit(): pass
 def test_negative(): pass
 @pytest.mark.gpu_limits(device_time="250")
 def test_no_unit(): pass
+@pytest.mark.gpu_limits
+def test_no_limit(): pass
 @pytest.mark.gpu(count=0)
 def test_no_count(): pass
 @pytest.mark.gpu(memory="16 gigs")
@@ -427,6 +429,7 @@ def test_good(): pass
         "test_step.py::test_unknown_limit: marker gpu_limits: unknown limit 'kernel': choose from kernels, *",
         "test_step.py::test_negative: marker gpu_limits: kernels=-1: it must not be negative",
         "test_step.py::test_no_unit: marker gpu_limits: device_time='250' has no unit: use one of ns, us, ms, s",
+        "test_step.py::test_no_limit: marker gpu_limits: it names no limit: choose from kernels, *",
         "test_step.py::test_no_count: marker gpu: count=0 must be a whole number of 1 or more",
         "test_step.py::test_unknown_unit: marker gpu: memory='16 gigs': unknown unit 'gigs'*",
         "test_step.py::test_positional: marker gpu: it takes arguments by name only, not 2",
@@ -436,11 +439,32 @@ def test_good(): pass
     ]
     result = run(pytester, source)
     assert result.ret == pytest.ExitCode.INTERRUPTED
-    result.assert_outcomes(errors=9)
+    result.assert_outcomes(errors=10)
     result.stdout.fnmatch_lines(expected_lines)
     result = run(pytester, None, "--continue-on-collection-errors")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.assert_outcomes(errors=9, passed=1)
+    result.assert_outcomes(errors=10, passed=1)
+
+
+def test_a_limit_of_one_case_is_nearer_than_those_of_its_function_and_class(pytester):
+    source = """
+import pytest
+@pytest.mark.gpu_limits(kernels=0)
+class TestOfClass:
+    @pytest.mark.gpu_limits(kernels=1)
+    @pytest.mark.parametrize("n", [1, pytest.param(2, marks=pytest.mark.gpu_limits(kernels=2))])
+    def test_both(self, simulated_gpu, n):
+        simulated_gpu.launch("sgemm", count=n)
+
+    @pytest.mark.parametrize("n", [1, pytest.param(2, marks=pytest.mark.gpu_limits(kernels=2))])
+    def test_case(self, simulated_gpu, n):
+        simulated_gpu.launch("sgemm", count=n)
+"""
+    run(pytester, source, "--gpu-report=out.json").assert_outcomes(passed=3, failed=1)
+    _, tests = report_of(pytester)
+    assert {name.removeprefix("TestOfClass::"): test["outcome"] for name, test in tests.items()} == {
+        "test_both[1]": "passed", "test_both[2]": "passed", "test_case[1]": "failed", "test_case[2]": "passed",
+    }  # fmt: skip
 
 
 def test_markers_and_fixtures_document_themselves(pytester):
