@@ -113,8 +113,11 @@ def run(arguments: argparse.Namespace) -> int:
     from collector.bench.documents import as_markdown
 
     if arguments.dataset is not None:
+        from collector.dataset.dataset_folder import check_output
+
         optional_package("pyarrow.parquet")
         check_variables(arguments.dataset)
+        check_output(arguments.dataset)
     before = Report.load(arguments.baseline) if arguments.baseline else None
     given = [Path(path) for path in arguments.paths]
     inputs = [*benchmark_files(given), *([arguments.baseline] if before else [])]

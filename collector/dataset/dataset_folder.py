@@ -33,6 +33,7 @@ from collector.dataset.fact_tables import fact_tables
 from collector.errors import InvalidFileError, OutputError
 from collector.files.atomic_files import atomic_write, output_error
 from collector.files.path_kinds import is_regular_file
+from collector.formats.output_paths import check_place, placeholders_of
 from collector.text.surrogates import is_utf8
 
 if TYPE_CHECKING:
@@ -146,6 +147,21 @@ def _place(path: Path) -> tuple[str, Part] | None:
     return table.name, Part(unquote(folders[0].removeprefix("run=")), int(rank), first_step)
 
 
+def check_output(folder: Path) -> None:
+    """Report before the work for a dataset is done that the dataset cannot be written.
+
+    Args:
+        folder: of the dataset; it may contain placeholders (`collector.formats.output_paths`).
+
+    Raises:
+        InvalidFileError: it holds a dataset of another version.
+        OutputError: it cannot be made, or it has other content.
+    """
+    check_place(folder, is_folder=True)
+    if not placeholders_of(folder) and folder.exists():
+        _check_content(folder)
+
+
 def make_dataset(folder: Path) -> None:
     """Make the folder of a dataset, or check that it is one that can be appended to.
 
@@ -157,17 +173,26 @@ def make_dataset(folder: Path) -> None:
         raise OutputError(f"cannot make the dataset {folder}: {NOT_UTF8}", "Name another folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise output_error(f"cannot make the dataset {folder}", error) from error
+    described = _check_content(folder)
+    if described is not None and not tables().keys() - described.get("tables", {}).keys():
+        return  # else an earlier program, which had fewer tables, wrote it
+    with atomic_write(folder / SCHEMA_FILE) as file:
+        file.write(json.dumps(schema_document(), indent=1).encode() + b"\n")
+
+
+def _check_content(folder: Path) -> dict[str, Any] | None:
+    """The content of schema.json, or None where the folder is empty; raise if it can hold no dataset of ours."""
+    try:
         has_others = not is_dataset(folder) and any(not each.name.startswith(".") for each in folder.iterdir())
     except OSError as error:
         raise output_error(f"cannot make the dataset {folder}", error) from error
-    if has_others and not is_dataset(folder):  # another rank may just have written it
+    if is_dataset(folder):  # another rank may just have written it
+        return check_schema(folder)
+    if has_others:
         raise OutputError(f"{folder} is not a dataset, and not empty", "Name a folder that does not exist yet")
-    if is_dataset(folder):
-        described = check_schema(folder)
-        if not tables().keys() - described.get("tables", {}).keys():
-            return  # else an earlier program, which had fewer tables, wrote it
-    with atomic_write(folder / SCHEMA_FILE) as file:
-        file.write(json.dumps(schema_document(), indent=1).encode() + b"\n")
+    return None
 
 
 def check_readable_path(path: Path) -> None:

@@ -140,8 +140,11 @@ def check_folder(target: Path, folder: Path, *, is_made: bool = False) -> None:
 
 def _check_folder(target: Path, folder: Path) -> None:
     if not folder.is_dir():
-        fault = "is not a folder" if folder.exists() else "does not exist"
-        raise OutputError(f"cannot write {target}: the folder {folder} {fault}", f"Make it first: mkdir -p {folder}")
+        if folder.exists():
+            raise OutputError(f"cannot write {target}: {folder} is not a folder", _NOT_HERE)
+        raise OutputError(
+            f"cannot write {target}: the folder {folder} does not exist", f"Make it first: mkdir -p {folder}"
+        )
     if not os.access(folder, os.W_OK | os.X_OK):
         raise OutputError(f"cannot write {target}: the folder {folder} is not writable for this user", _NOT_HERE)
 

@@ -152,10 +152,13 @@ def check_output(output: str) -> None:
     check_variables(Path(output), {**set_later, **os.environ})
     path, as_dataset = expanded(output), is_dataset(output)
     if as_dataset:
+        from collector.dataset import dataset_folder
+
         optional_package("pyarrow.parquet")
+        dataset_folder.check_output(path)
     else:
         output_of(path)
-    check_place(path, is_folder=as_dataset)
+        check_place(path)
 
 
 def variables_of(output: str) -> list[str]:

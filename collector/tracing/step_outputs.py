@@ -68,9 +68,12 @@ class StepOutputs:
 
     def _check(self, trouble: Trouble) -> None:
         if self._options.dataset is not None:
+            from collector.dataset.dataset_folder import check_output
+
             try:
                 check_variables(self._options.dataset)
-            except OutputError as error:
+                check_output(self._directory.anchored(self._options.dataset))
+            except CollectorError as error:
                 trouble(error, f"the step will not be in the dataset: {error}")
                 self._has_dataset = False
         path = self._find_path(trouble)

@@ -82,11 +82,18 @@ def test_measured_rounds_are_added_to_a_dataset(runs, bench_file, capsys, tmp_pa
 
 def test_a_dataset_that_cannot_be_written_costs_no_figures(bench_file, capsys, tmp_path):
     pytest.importorskip("pyarrow")
-    (tmp_path / "file").write_text("")
-    assert main(["bench", bench_file(), "-q", "--dataset", str(tmp_path / "file")]) == 1
+    meanwhile = f"\nopen({str(tmp_path / 'file')!r}, 'w').close()\n"
+    assert main(["bench", bench_file(more=meanwhile), "-q", "--dataset", str(tmp_path / "file")]) == 1
     printed = capsys.readouterr()
     assert "scale[n=1] is not in the dataset: cannot make" in printed.err
     assert "scale[n=2]" in printed.out
+
+
+def test_a_folder_of_something_else_is_no_dataset_and_nothing_is_measured(bench_file, capsys, tmp_path):
+    pytest.importorskip("pyarrow")
+    assert main(["bench", bench_file(), "-q", "--dataset", str(tmp_path)]) == 2
+    line = f"collector: {tmp_path} is no dataset, and not empty. Name a folder that does not exist yet\n"
+    assert capsys.readouterr() == ("", line)
 
 
 @pytest.mark.medium

@@ -59,7 +59,11 @@ def test_what_cannot_be_written_is_named_with_the_reason(tmp_path, name):
 
 @pytest.mark.parametrize(
     ("name", "reason"),
-    [("absent/t.json", "does not exist"), ("file/t.json", "is not a folder"), ("folder", "it is a folder")],
+    [
+        ("absent/t.json", "does not exist"),
+        ("file/t.json", r"/file is not a folder\. Write to another place"),
+        ("folder", "it is a folder"),
+    ],
 )
 def test_a_path_is_checked_before_there_is_anything_to_write(tmp_path, name, reason):
     (tmp_path / "file").touch()

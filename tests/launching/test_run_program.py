@@ -638,10 +638,10 @@ def test_a_run_inside_of_a_run_is_the_inner_ones(tmp_path):
         (["-o", "out.nothing", "true"], "no format has this suffix"),
         (["-o", "nowhere/out.json", "true"], "nowhere does not exist. Make it first: mkdir -p nowhere"),
         (["-o", "nowhere/{rank}.gpurec", "true"], "nowhere does not exist. Make it first: mkdir -p nowhere"),
-        (["-o", "/dev/null/{rank}.gpurec", "true"], "the folder /dev/null is not a folder"),
-        (["-o", "/dev/null/in/{rank}/out.gpurec", "true"], "the folder /dev/null is not a folder"),
-        (["-o", "/dev/null/in/data/", "true"], "the folder /dev/null is not a folder"),
-        (["-o", "/dev/null/{pid}/data/", "true"], "the folder /dev/null is not a folder"),
+        (["-o", "/dev/null/{rank}.gpurec", "true"], ": /dev/null is not a folder. Write to another place"),
+        (["-o", "/dev/null/in/{rank}/out.gpurec", "true"], ": /dev/null is not a folder. Write to another place"),
+        (["-o", "/dev/null/in/data/", "true"], ": /dev/null is not a folder. Write to another place"),
+        (["-o", "/dev/null/{pid}/data/", "true"], ": /dev/null is not a folder. Write to another place"),
         (["--kinds", "kernel", "true"], "unknown kind 'kernel'"),
         (["--kinds", "", "true"], "unknown kind ''"),
         (["--kinds", "kernels,peer_copies", "true"], "the kind peer_copies needs memcpys"),
@@ -661,6 +661,18 @@ def test_bad_arguments_are_one_line_and_nothing_runs(tmp_path, words, message):
     (line,) = done.stderr.splitlines()
     assert message in line
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("output", [".", "mine/"])
+def test_a_folder_of_something_else_is_no_output_and_nothing_runs(tmp_path, output):
+    folder = tmp_path / output
+    folder.mkdir(exist_ok=True)
+    (folder / "notes.txt").touch()
+    done = run("-q", "-o", output, sys.executable, "-c", "print('ran')", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    line = f"collector: {Path(output)} is no dataset, and not empty. Name a folder that does not exist yet\n"
+    assert done.stderr == line
+    assert list(folder.iterdir()) == [folder / "notes.txt"]
 
 
 def test_an_output_that_cannot_be_written_at_the_end_keeps_the_records(tmp_path):

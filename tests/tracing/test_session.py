@@ -859,6 +859,17 @@ def test_a_path_that_cannot_be_written_is_reported_before_the_body_and_costs_onl
     step.save(tmp_path / "t.json")
 
 
+def test_a_dataset_that_cannot_be_written_is_reported_before_the_body(source, tmp_path):
+    pytest.importorskip("pyarrow")
+    (tmp_path / "notes.txt").touch()
+    with pytest.warns(collector.CollectorWarning, match="will not be in the dataset: .* is no dataset, and not empty"):
+        session = collector.trace(source=source, dataset=tmp_path).start()
+    session.stop()  # where a warning would be an error
+    assert list(tmp_path.iterdir()) == [tmp_path / "notes.txt"]
+    with pytest.raises(collector.OutputError, match="is no dataset, and not empty"):
+        collector.trace(source=source, dataset=tmp_path, strict=True).start()
+
+
 @pytest.mark.parametrize("where", ["folder.json", "file.json/t.json", "absent/t.json"])
 def test_strict_raises_for_a_path_that_cannot_be_written_before_the_body(source, tmp_path, where):
     (tmp_path / "folder.json").mkdir()
