@@ -253,7 +253,8 @@ def _finish(folder: Path, arguments: argparse.Namespace, options: RunOptions, *,
         )
         return
     if not processes:
-        terminal.report("no process of the program did anything on a GPU that was recorded: there is no trace")
+        nothing = "no process of the program did anything on a GPU that was recorded: there is no trace"
+        terminal.report(nothing if any(folder.glob("*.journal")) else f"{nothing}. {_reason_for_no_journal()}")
         return
     try:
         files = [] if arguments.output is None else save_processes(processes, arguments.output, as_dataset=as_dataset)
@@ -269,6 +270,20 @@ def _finish(folder: Path, arguments: argparse.Namespace, options: RunOptions, *,
         if len(files) > _MOST_FILES:
             listed = f"{len(files)} files, {files[0]} to {files[-1]}"
         terminal.report(f"the trace{of} is in {listed}")
+
+
+def _reason_for_no_journal() -> str:
+    """The likely reason why no process loaded the collector, which the driver does when CUDA is initialised."""
+    from collector.errors import UnavailableError
+    from collector.sources import open_source
+
+    try:
+        found = open_source("native").probe()
+    except UnavailableError as error:
+        found = {"available": False, "cause": error.cause, "remedy": error.remedy}
+    if found.get("available"):
+        return "None has initialised CUDA. A program is traced if it loads libcuda dynamically and is not set-uid"
+    return f"This machine cannot be traced: {found['cause']}. {found['remedy']}"
 
 
 def _print(processes: list[TracedProcess], *, quiet: bool) -> None:

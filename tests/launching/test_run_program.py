@@ -618,6 +618,28 @@ def test_a_tool_of_nvtx_that_is_not_there_is_one_line(tmp_path, option):
     assert done.stderr.count(line) == (0 if option == "--python" else 1)
 
 
+NOTHING = "collector: no process of the program did anything on a GPU that was recorded: there is no trace"
+
+
+def test_a_program_that_cannot_be_traced_on_this_machine_is_told_why(tmp_path):
+    done = run("-o", "out.json", sys.executable, "-c", "", cwd=tmp_path, COLLECTOR_LIBCUDA="/nowhere/libcuda.so.1")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"{NOTHING}. This machine cannot be traced: no NVIDIA driver in this process ")
+    assert "/nowhere/libcuda.so.1: cannot open" in line
+    assert line.endswith("). Correct COLLECTOR_LIBCUDA, or unset it to search")
+
+
+def test_a_program_that_uses_no_cuda_is_told_what_it_has_to_do(tmp_path):
+    done = run("-o", "out.json", sys.executable, "-c", "", cwd=tmp_path)
+    remedy = "None has initialised CUDA. A program is traced if it loads libcuda dynamically and is not set-uid"
+    assert done.stderr == f"{NOTHING}. {remedy}\n"
+
+
+def test_a_program_that_launches_nothing_is_told_that_alone(tmp_path):
+    done = run("-o", "out.json", launching_program(), "exit", "0", cwd=tmp_path)
+    assert done.stderr == f"{NOTHING}\n"
+
+
 def test_another_tool_is_named_and_left_alone(tmp_path):
     done = run(launching_program(), cwd=tmp_path, **{INJECTION_VARIABLE: "/opt/other/tool.so"})
     assert (done.returncode, done.stdout) == (2, "")
