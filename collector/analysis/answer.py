@@ -94,7 +94,10 @@ class Answer:
         return len(next(iter(self.values.values()), ()))
 
     def __getitem__(self, column: str) -> npt.NDArray[Any]:
-        """The values of a column."""
+        """The values of a column. Raises KeyError, with the names of all columns, if there is none of this name."""
+        if column not in self.values:
+            known = ", ".join(each.name for each in self.columns)
+            raise KeyError(f"answer {self.question} has no column {column!r}: {known}")
         return self.values[column]
 
     def __iter__(self) -> Iterator[dict[str, Any]]:

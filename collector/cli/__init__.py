@@ -45,8 +45,10 @@ collector timeline step.pb -o step.json     a timeline for https://ui.perfetto.d
 
 `collector --help` lists all commands, and `collector COMMAND --help` explains one.
 """
-_CHOICE = re.compile(r"invalid choice: '(?P<given>.*)' \(choose from (?P<known>.*)\)", re.DOTALL)
+_CHOICE = re.compile(r"invalid choice: '(?P<given>.*)'(?P<listed> \(choose from (?P<known>.*)\))", re.DOTALL)
 """A message of argparse about a value outside of a list."""
+_MOST_LISTED = 20
+"""A longer list of valid words hides what is wrong, and is left to the help."""
 
 
 class Subcommand(Protocol):
@@ -215,7 +217,10 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         choice = _CHOICE.search(message)
         if choice:
-            message += suggestion(choice["given"], re.findall(r"[^\s,']+", choice["known"]))
+            known = re.findall(r"[^\s,']+", choice["known"])
+            if len(known) > _MOST_LISTED:
+                message = message[: choice.start("listed")]
+            message += suggestion(choice["given"], known)
         self.exit(EXIT_TROUBLE, f"collector: {terminal.printable(message)} (see: {self.prog} --help)\n")
 
     def _similar_option(self, unknown: Sequence[str]) -> str:

@@ -14,6 +14,8 @@ figures are those of `collector.analysis`.
 
 from __future__ import annotations
 
+import shutil
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 from collector.cli._clock_arguments import add_clock_offset, offsets_by_rank
@@ -43,13 +45,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from collector.analysis.questions import ALIASES, BY_ALONE, QUESTIONS
 
     add_step_files(parser)
-    questions = "; ".join(f"{name}: {each.help}" for name, each in QUESTIONS.items())
     parser.add_argument(
         "--question",
         action="append",
         choices=[*QUESTIONS, *ALIASES],
         metavar="NAME",
-        help=f"what to answer; may be given several times. {questions} Names of nsys and HTA: {', '.join(ALIASES)}",
+        help="what to answer, a question of the list below; may be given several times",
     )
     counted_by = [*BY_ALONE, *dict.fromkeys(by for each in QUESTIONS.values() for by in each.by if by not in BY_ALONE)]
     parser.add_argument(
@@ -68,13 +69,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     complete_values(window, CompletedValues(lambda: _WINDOWS))
     group = parser.add_argument_group(
         "clocks of ranks",
-        "For --question ranks the offsets of the ranks' clocks are estimated from the ends of collectives, unless they "
-        "are given; the answer has each rank's offset and its error.",
+        "For --question ranks the offsets of the ranks' clocks are estimated from the ends of collectives, unless\n"
+        "they are given; the answer has each rank's offset and its error.",
     )
     clocks = group.add_mutually_exclusive_group()
     add_clock_offset(clocks)
     clocks.add_argument("--same-clock", action="store_true", help="take the clocks to be the same, as on one machine")
     add_format_arguments(parser)
+    width = max(shutil.get_terminal_size().columns - 4, 40)  # the help indents by two, and leaves the last two free
+    parser.add_argument_group("questions, and the keys of --by", _listed_questions(width))
+    parser.add_argument_group("the same by names of nsys and HTA", textwrap.fill(", ".join(ALIASES), width))
+
+
+def _listed_questions(width: int) -> str:
+    from collector.analysis.questions import QUESTIONS
+
+    column = max(map(len, QUESTIONS)) + 2
+    lines = []
+    for name, each in QUESTIONS.items():
+        text = f"{each.help} By {', '.join(each.by)}." if each.by else each.help
+        lines.append(textwrap.fill(text, width, initial_indent=name.ljust(column), subsequent_indent=" " * column))
+    return "\n".join(lines)
 
 
 def run(arguments: argparse.Namespace) -> int:

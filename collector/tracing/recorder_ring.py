@@ -54,7 +54,10 @@ class Keep:
         except ValueError:
             raise ValueError(f"keep={text!r} is neither a time, such as 30s, nor a size, such as 512MB") from None
         if num_bytes < LEAST_RING_BYTES:
-            raise ValueError(f"keep={text!r}: at least {LEAST_RING_BYTES >> 10} KiB are kept")
+            raise ValueError(
+                f"keep={text!r} is {num_bytes:,} bytes, and at least {LEAST_RING_BYTES >> 10} KiB are kept: "
+                "write a time, such as 30s, or a size, such as 512MB"
+            )
         return cls(num_bytes=num_bytes)
 
     def limits(self) -> _StartOptions:

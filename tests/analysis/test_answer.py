@@ -57,6 +57,11 @@ def test_rows_and_columns(answer):
     assert repr(answer) == "<Answer made: 2 rows of name, total_ns, size, share, rate>"
 
 
+def test_a_column_that_is_not_there_is_answered_with_those_that_are(answer):
+    with pytest.raises(KeyError, match="answer made has no column 'total': name, total_ns, size, share, rate"):
+        answer["total"]
+
+
 def test_columns_and_values_fit(answer):
     with pytest.raises(ValueError, match="do not fit"):
         Answer("made", "", COLUMNS[:1], {"other": np.zeros(1)})

@@ -106,6 +106,24 @@ def test_a_misspelled_word_is_answered_with_the_most_similar_valid_one(arguments
     assert suggestion in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["stats", "a.pb", "--question", "idel"], "argument --question: invalid choice: 'idel'; did you mean idle?"),
+        (["stats", "a.pb", "--question", "zzz"], "argument --question: invalid choice: 'zzz'"),
+        (
+            ["run", "--wait", "everything", "a"],
+            "argument --wait: invalid choice: 'everything' (choose from 'program', 'all')",
+        ),
+    ],
+)
+def test_a_long_list_of_valid_words_is_left_to_the_help(arguments, message, capsys):
+    with pytest.raises(SystemExit):
+        main(arguments)
+    printed = capsys.readouterr().err.replace("from program, all", "from 'program', 'all'")  # CPython 3.12 and newer
+    assert printed == f"collector: {message} (see: collector {arguments[0]} --help)\n"
+
+
 def test_a_missing_command_is_an_error(capsys):
     with pytest.raises(SystemExit):
         main(["--isolated"])

@@ -253,6 +253,20 @@ def test_time_by_rank_is_asked_of_several(step, capsys):
     assert alone[0] == 2
 
 
+@pytest.mark.parametrize("columns", ["80", "150"])
+def test_the_help_has_a_line_for_each_question(capsys, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", columns)
+    with pytest.raises(SystemExit):
+        main(["stats", "--help"])
+    _, _, listed = capsys.readouterr().out.partition("\nquestions, and the keys of --by:\n")
+    lines = listed.partition("\n\n")[0].splitlines()
+    assert [line.split()[0] for line in lines if line[2] != " "] == list(QUESTIONS)
+    assert max(map(len, lines)) <= int(columns) - 2
+    assert "\n  idle_gaps         Each gap with the part of each cause, the longest first.\n" in listed
+    assert "By name, whole_name, op, shape, stream." in " ".join(listed.split())
+    assert all(alias in listed for alias in ALIASES)
+
+
 def test_kernels_are_counted_by_kernel(step, capsys):
     path, _ = step
     by_kernel, by_name = (stats(capsys, path, "--question", "kernels", "--by", by)[1] for by in ("kernel", "name"))

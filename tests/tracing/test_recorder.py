@@ -54,6 +54,13 @@ def test_what_is_kept(text, seconds, num_bytes):
     assert Keep.of(text) == Keep(seconds, num_bytes)
 
 
+def test_a_number_without_a_unit_is_answered_with_units():
+    with pytest.raises(
+        ValueError, match="'30' is 30 bytes, and at least 64 KB are kept: write a time, such as 30s, or"
+    ):
+        Keep.of("30")
+
+
 @pytest.mark.parametrize("text", ["", "soon", "0s", "10", "-5s", "3 parsecs"])
 def test_what_cannot_be_kept(text):
     with pytest.raises(ValueError, match="keep="):
