@@ -85,11 +85,11 @@ _WRITTEN_BY = "collector bench --json FILE writes a report"
 class Arm:
     """One arm's samples, in ns per call with one per round, and the counts of one sample."""
 
-    times_ns: Sequence[float]
-    span_ns: Sequence[float] = ()
-    kernel_ns: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    throttled_ns: Sequence[float] = ()
-    event_ns: Sequence[float] = ()
+    times_ns: Sequence[float] = field(repr=False)
+    span_ns: Sequence[float] = field(default=(), repr=False)
+    kernel_ns: Mapping[str, Sequence[float]] = field(default_factory=dict, repr=False)
+    throttled_ns: Sequence[float] = field(default=(), repr=False)
+    event_ns: Sequence[float] = field(default=(), repr=False)
     kernels: Sequence[str] = ()
     launches: int = 0
     copies: int = 0
@@ -124,9 +124,9 @@ class Comparison:
     throttled_rounds: int = 0
     seconds: float = 0.0
     stopped_by: str = ""
-    states: Sequence[Mapping[str, Any]] = ()
-    probe_cold_ns: Sequence[float] = ()
-    probe_hot_ns: Sequence[float] = ()
+    states: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
+    probe_cold_ns: Sequence[float] = field(default=(), repr=False)
+    probe_hot_ns: Sequence[float] = field(default=(), repr=False)
     event_overhead_ns: float = 0.0
     """Overhead: time between two CUDA events with no work between them."""
     clock_step_ns: float = 0.0
@@ -259,6 +259,9 @@ class Report:
             for each in self.comparisons
             for arm, why in each.failures.items()
         }
+
+    def __repr__(self) -> str:
+        return f"<Report: {'; '.join(each.title or ', '.join(each.arms) for each in self.comparisons)}>"
 
     def __str__(self) -> str:
         return str(later_function("benchmark_report_as_text")(self))

@@ -109,8 +109,8 @@ def _escaped(text: str) -> str:
 
 def amount_text(value: float, unit: str) -> str:
     """``12.34 µs``, ``1.2 MB``, or the figure unchanged."""
-    if unit == "ns":
-        return time_text(value)
+    if unit == "ns":  # a sample of a clock of the host is the mean of many calls, and has parts of a ns
+        return time_text(value) if value >= 1000 else f"{value:.4g} ns"
     if unit == "bytes":
         return size_text(value)
     return f"{value:.4g} {unit}".rstrip()

@@ -62,6 +62,8 @@ _OUTPUTS = ("json", "markdown", "csv", "html", "plot", "dataset")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """See `collector.cli`."""
+    from collector.bench.design import Design
+
     parser.add_argument(
         "paths", nargs="+", metavar="FILE", help="files, or folders of bench_*.py; or: compare BEFORE.json NOW.json"
     )
@@ -81,8 +83,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dataset", type=path_argument, metavar="DIR", help="add the traces of all measured rounds to this dataset"
     )
-    parser.add_argument("--precision", type=share, metavar="PERCENT", help="stop at this half-width of ratios")
-    parser.add_argument("--max-seconds", type=seconds_argument, metavar="S", help="time limit of one comparison")
+    parser.add_argument(
+        "--precision",
+        type=_precision,
+        metavar="PERCENT",
+        help="stop when half the interval of every ratio is within this (the benchmark's own, else "
+        f"{100 * Design.precision:g}%%)",
+    )
+    parser.add_argument(
+        "--max-seconds",
+        type=_measuring_time,
+        metavar="S",
+        help=f"time limit of one comparison (the benchmark's own, else {Design.max_seconds:g})",
+    )
     parser.add_argument("--seed", type=whole_argument, help="seed of the order of the arms")
     parser.add_argument(
         "--runs",
@@ -92,6 +105,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f"({STORED_RUNS} with --json or --baseline, else 1)",
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress bar")
+
+
+def _precision(text: str) -> float:
+    value = share(text)
+    if not value:
+        raise argparse.ArgumentTypeError(f"{text!r} is no share above 0, such as 0.5% or 0.005")
+    return value
+
+
+def _measuring_time(text: str) -> float:
+    seconds = seconds_argument(text)
+    if not seconds:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time to measure in")
+    return seconds
 
 
 def _count(text: str) -> int:

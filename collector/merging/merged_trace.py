@@ -84,7 +84,7 @@ class MergedInput:
     skipped: Mapping[str, int] = field(default_factory=dict)
     """Reason -> number of parts that could not be read or drawn."""
     warning: str = ""
-    ledger: Mapping[str, int] = field(default_factory=dict)
+    ledger: Mapping[str, int] = field(default_factory=dict, repr=False)
     """The ledger of the recording, if the file contains it."""
     unread: Mapping[str, int] = field(default_factory=dict)
     """Reason -> number of missing or repaired parts of the input, and of files that it was made of."""
@@ -540,7 +540,7 @@ def _draw(trace: MergedFile, step: _Placed, at: int, of: int, report_progress: P
         slices=slices,
         skipped=skipped,
         warning=found.warning,
-        ledger=dict(provenance.ledger) if provenance else {},
+        ledger=dict(sorted(provenance.ledger.items())) if provenance else {},
         unread=dict(unread),
         simulated=provenance is not None and provenance.simulated,
         run=found.source.run,

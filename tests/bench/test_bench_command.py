@@ -89,6 +89,29 @@ def test_a_dataset_that_cannot_be_written_costs_no_figures(bench_file, capsys, t
     assert "scale[n=2]" in printed.out
 
 
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("--precision=0", "argument --precision: '0' is no share above 0, such as 0.5% or 0.005"),
+        ("--precision=2", "argument --precision: '2' is no share such as 3% or 0.03"),
+        ("--max-seconds=0", "argument --max-seconds: '0' is no time to measure in"),
+    ],
+)
+def test_an_impossible_option_is_one_line(bench_file, capsys, option, message):
+    with pytest.raises(SystemExit) as end:
+        main(["bench", bench_file(), option])
+    assert end.value.code == 2
+    assert capsys.readouterr() == ("", f"collector: {message} (see: collector bench --help)\n")
+
+
+def test_the_help_states_the_defaults(capsys):
+    with pytest.raises(SystemExit):
+        main(["bench", "--help"])
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "stop when half the interval of every ratio is within this (the benchmark's own, else 0.5%)" in printed
+    assert "time limit of one comparison (the benchmark's own, else 30)" in printed
+
+
 def test_a_folder_of_something_else_is_no_dataset_and_nothing_is_measured(bench_file, capsys, tmp_path):
     pytest.importorskip("pyarrow")
     assert main(["bench", bench_file(), "-q", "--dataset", str(tmp_path)]) == 2

@@ -21,7 +21,7 @@ from collector.bench.benchmark_report import Arm, Comparison, Report, joined
 from collector.bench.calls import activities_of_calls, call_name
 from collector.bench.discovery import discover
 from collector.bench.plot import page, save_plot
-from collector.bench.report_tables import as_text, figures, how
+from collector.bench.report_tables import amount_text, as_text, figures, how
 from collector.errors import InvalidFileError
 from collector.web.table_page import write_benchmark_page
 
@@ -129,6 +129,21 @@ def test_the_table_shows_figures_failures_warnings_and_how_it_was_measured():
     assert "CUPTI" in text
     assert "seed 7" in text
     assert "precision of 0.50% reached" in text
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(17.312, "17.31 ns"), (0.4, "0.4 ns"), (999.96, "1000 ns"), (500, "500 ns"), (1603, "1.603 µs")],
+)
+def test_a_time_below_a_microsecond_has_four_digits_as_longer_ones_have(value, shown):
+    """A sample of a clock of the host is the mean of many calls: the modes of a note may differ by less than 1 ns."""
+    assert amount_text(value, "ns") == shown
+
+
+def test_a_prompt_shows_a_report_in_one_line():
+    made = report(comparison(), comparison(name="", parameters={}))
+    assert repr(made) == "<Report: saxpy[n=256]; a, b<2>>"
+    assert len(repr(made.comparisons[0])) < 2_000  # without its samples
 
 
 def test_verdicts_are_corrected_over_all_comparisons_of_a_report():

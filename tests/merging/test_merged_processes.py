@@ -288,6 +288,14 @@ def test_rows_that_a_merged_profile_does_not_have_are_stated(build, tmp_path, st
     ]
 
 
+def test_a_report_is_shown_without_the_ledgers_that_it_has_in_order(build, tmp_path):
+    _job(build)[0].save(tmp_path / "step0.pb")
+    report = collector.merge([tmp_path / "step0.pb"], tmp_path / "one.json")
+    assert report.inputs[0].ledger["kernels"] > 0
+    assert list(report.inputs[0].ledger) == sorted(report.inputs[0].ledger)
+    assert "ledger" not in repr(report)
+
+
 def test_a_merged_trace_of_one_step_has_its_figures(build, tmp_path):
     """Also the window, by which its idle time is known, and a source that is not the same in all of them."""
     recordings = _with_objects(build, _job(build))
