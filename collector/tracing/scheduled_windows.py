@@ -66,15 +66,25 @@ class ScheduledWindows:
         self._step = -1
         self._action = Action.NONE
         self._is_open = self._has_begun = False
+        self._has_step = self._has_window = False
         self.process_id = getpid()
         is_merged = path is not None and not _is_file_of_one_window(path, schedule)
         self.files = MergedWindows(path, rank) if path is not None and is_merged else None
         """The windows that are written at the end, if all are in one file; otherwise None."""
 
+    @property
+    def is_after_last_step(self) -> bool:
+        """Whether the open window may be none: a loop that ends each round with `step` begins one step more.
+
+        There was a window before, and no step of this one has ended.
+        """
+        return self._has_window and not self._has_step
+
     def next_step(self) -> None:
         """End the step, if one has begun, and begin the next one."""
         if self.process_id != getpid():  # only the parent records
             return
+        self._has_step = self._has_begun
         try:
             if self._action is Action.RECORD_AND_SAVE:
                 self._close(None)
@@ -111,7 +121,10 @@ class ScheduledWindows:
 
     def _close(self, exc: BaseException | None) -> None:
         self._is_open = self._has_begun = False
-        self._session.close_window(exc)
+        try:
+            self._session.close_window(exc)
+        finally:
+            self._has_step, self._has_window = False, True
 
     def _drop(self) -> None:
         if self._is_open:

@@ -12,7 +12,7 @@ import atexit
 import contextlib
 import weakref
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from collector.errors import CollectorError, NotTracedError, SessionActiveError, in_words
 from collector.files.working_directory import WorkingDirectory
@@ -52,6 +52,18 @@ _WARNED_LOSSES = ("annotations_mixed", "annotations_unfollowed", "annotations_su
 """Losses that cause a warning at the end of a step, because a change of the program can avoid them."""
 
 
+_OF_WORK = ("kernels", "memcpys", "memsets", "graph_launches", "memory_operations", "annotations", "nvtx_ranges")
+"""Tables of what a program does in a step."""
+
+
+class _Results(NamedTuple):
+    """The results of a window."""
+
+    unavailable: str | None
+    recording: Recording | None
+    outputs: StepOutputs
+
+
 class Session(TracedStep):
     """The session of a traced step: open during the step, and afterwards its results. Made by `collector.trace`.
 
@@ -74,6 +86,8 @@ class Session(TracedStep):
         self._streamed: Path | None = None  # the journal that is the result of the last step
         self._windows: ScheduledWindows | None = None
         """The windows of the schedule that the session follows now."""
+        self._before: _Results | None = None
+        """The results before the open window, which are those of the session again if it is dropped."""
         self._warned_reasons: set[str] = set()
         """The reasons for untraced windows that were warned of already."""
 
@@ -197,6 +211,8 @@ class Session(TracedStep):
 
     def open_window(self, step: int) -> None:
         """Begin to record. For `collector.tracing.scheduled_windows`."""
+        if self.unavailable is not None or self._recording is not None:
+            self._before = _Results(self.unavailable, self._recording, self._outputs)
         self._outputs.number = step - 1
         use = session_slot.new_use(self)
         try:
@@ -223,8 +239,9 @@ class Session(TracedStep):
         try:
             self.end_use(use, exc)
         finally:
+            self._before = None
             self.abandon(use)
-        if self.options.on_window is not None and self.unavailable is None:
+        if self.options.on_window is not None and self.unavailable is None and not use.is_dropped:
             self.options.on_window(self)
 
     def drop_window(self) -> None:
@@ -236,6 +253,14 @@ class Session(TracedStep):
             reason = self.unavailable
             self.abandon(use)
             self.unavailable = reason
+        self._restore()
+
+    def _restore(self) -> None:
+        """Have the results before the open window, if there were any."""
+        before, self._before = self._before, None
+        if before is not None:
+            self._forget_results(before.unavailable)
+            self._recording, self._outputs = before.recording, before.outputs
 
     def __del__(self) -> None:
         use = getattr(self, "_use", None)
@@ -354,6 +379,11 @@ class Session(TracedStep):
         is_saved = False
         try:
             unseen = self._stop(use, at_exit)
+            if self._windows is not None and self._windows.is_after_last_step and _is_idle(self._recording):
+                use.is_dropped = is_saved = True  # nothing is to be kept
+                use.whole = self._recording if use.whole is None else use.whole
+                self._restore()
+                return
             is_saved = self._save()
         finally:
             if use.tracer is not None:
@@ -457,6 +487,13 @@ def _let_go_of_abandoned() -> None:
     if use.has_begun and not use.is_ending:
         place = use.path or "in memory"
         warn_caller(f"a trace ({place}) was never ended and nothing refers to its session: it is lost")
+
+
+def _is_idle(recording: Recording | None) -> bool:
+    """Whether nothing was launched or named: there may be calls that wait."""
+    if recording is None or recording.ledger.launches_seen or recording.ledger.record_losses():
+        return False
+    return not any(len(getattr(recording, table)) for table in _OF_WORK)
 
 
 def _nothing() -> Recording:

@@ -56,7 +56,7 @@ def test_what_is_kept(text, seconds, num_bytes):
 
 def test_a_number_without_a_unit_is_answered_with_units():
     with pytest.raises(
-        ValueError, match="'30' is 30 bytes, and at least 64 KB are kept: write a time, such as 30s, or"
+        ValueError, match="'30' is 30 bytes, and at least 64 KiB are kept: write a time, such as 30s, or"
     ):
         Keep.of("30")
 

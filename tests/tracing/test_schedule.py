@@ -151,6 +151,50 @@ def test_each_window_has_results_and_a_file(gpu, tmp_path):
     assert session.ledger.launches_seen == 2
 
 
+@pytest.mark.parametrize("work", ["nothing", "a wait", "an annotation", "a kernel"])
+def test_the_time_after_the_last_step_is_a_window_only_if_something_was_done_in_it(gpu, tmp_path, work):
+    """A loop that calls `step` at the end of each round has begun one more step than it has rounds."""
+    seen = []
+    options = {"schedule": collector.schedule(wait=1, active=1), "on_window": lambda window: seen.append(names(window))}
+    journal = tmp_path / "journal{step}"
+    with collector.trace(tmp_path / "step{step}.gpurec", strict=True, journal=journal, **options) as session:
+        follow(gpu, session, 5)
+        if work == "a wait":
+            gpu.synchronize()
+        elif work == "an annotation":
+            with collector.annotate("after"):
+                pass
+        elif work == "a kernel":
+            gpu.launch("after")
+    windows = {"step1": ["step1"], "step3": ["step3"]}
+    if work in ("a kernel", "an annotation"):
+        windows["step5"] = ["after"] if work == "a kernel" else []
+    assert seen == list(windows.values())
+    assert sorted(file.name for file in tmp_path.iterdir()) == [f"{name}.gpurec" for name in windows]
+    assert names(session) == seen[-1]
+    assert session.path == tmp_path / f"{list(windows)[-1]}.gpurec"
+
+
+def test_a_block_without_a_step_is_a_window_also_if_it_is_empty(gpu, tmp_path):
+    with collector.trace(tmp_path / "{step}.gpurec", schedule=collector.schedule(active=1)) as session:
+        pass
+    assert session.ledger.losses() == [
+        "nothing was recorded: no activity of the enabled kinds happened in this process"
+    ]
+    assert [file.name for file in tmp_path.iterdir()] == ["0.gpurec"]
+
+
+@pytest.mark.parametrize("steps", [2, 4])
+def test_a_warm_up_at_the_end_leaves_the_results_of_the_last_window(gpu, tmp_path, steps):
+    path = tmp_path / "step{step}.gpurec"
+    with collector.trace(path, schedule=collector.schedule(warmup=1, active=1), strict=True) as session:
+        follow(gpu, session, steps)
+    assert names(session) == [f"step{steps - 1}"]
+    assert session.path == tmp_path / f"step{steps - 1}.gpurec"
+    assert session.ledger.complete
+    assert session.run_metadata.provenance.ledger["kernels"] == 1
+
+
 def test_the_warm_up_is_recorded_and_forgotten(gpu):
     """Annotations that are open at the begin of the results name what is launched in them."""
     with collector.trace(schedule=collector.schedule(warmup=1, active=1, repeat=1), strict=True) as session:

@@ -219,7 +219,7 @@ class Tracing:
         missing = [kind for kind in KINDS if kind not in session.options.kinds]
         if use.discarded:
             self._losses.append(f"{its} discarded {use.discarded}")
-        if use.is_dropped:
+        if use.is_dropped and use.whole is None:
             return
         if session.unavailable is not None:
             self._losses.append(f"{its} recorded nothing: {session.unavailable}")

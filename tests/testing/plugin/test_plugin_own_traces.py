@@ -96,6 +96,21 @@ def test_leak(simulated_gpu):
     run(pytester, HEAD + source).assert_outcomes(passed=1, errors=1)
 
 
+def test_what_follows_the_last_step_of_a_schedule_counts_once(pytester):
+    source = """
+def test_waits(simulated_gpu):
+    with collector.trace(schedule=collector.schedule(active=1), strict=True) as session:
+        simulated_gpu.launch("sgemm")
+        session.step()
+        simulated_gpu.synchronize()
+    assert len(session.kernels) == 1
+"""
+    run(pytester, HEAD + source, "--gpu-report=out.json").assert_outcomes(passed=1)
+    _, tests = report_of(pytester)
+    figures = tests["test_waits"]["phases"]["call"]["figures"]
+    assert (figures["kernels"], figures["synchronizations"]) == (1, 1)
+
+
 @pytest.mark.parametrize("options", [(), ("--gpu-trace",)], ids=["alone", "traced"])
 def test_recorders_work_in_traced_tests(pytester, options):
     source = """
