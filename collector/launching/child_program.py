@@ -130,10 +130,10 @@ def run_child(command: Sequence[str], environment: Mapping[str, str], *, waits_f
                     raise
                 child = start(["/bin/sh", script, *command[1:]])
         except OSError as error:
-            raise CollectorError(
-                f"cannot run {command[0]}: {error.strerror or error}",
-                "Name a program of the PATH, or the path of one; a Python script ends in .py",
-            ) from error
+            remedy = "Name a program of the PATH, or the path of one; a Python script ends in .py"
+            if os.sep not in command[0] and is_regular_file(Path(command[0])) and os.access(command[0], os.X_OK):
+                remedy = f"It is in the working directory: write ./{command[0]}"
+            raise CollectorError(f"cannot run {command[0]}: {error.strerror or error}", remedy) from error
         for number in early:
             _pass_on(child.pid, number, is_sent_by_process=False)
         child.returncode = _status_at_end(child.pid, passed_on)

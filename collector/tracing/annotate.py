@@ -122,7 +122,10 @@ class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):
                 if not name > "0" and not name.strip("/ "):  # a fast test that most names pass
                     raise ValueError("an annotation needs a name; this one is empty")
             except (AttributeError, TypeError):
-                raise TypeError(f"an annotation's name is text, not {type(name).__name__}") from None
+                given = type(name).__name__
+                if hasattr(name, "__name__"):
+                    given = f"a {given}: write @annotate({name.__name__!r}) above it"
+                raise TypeError(f"an annotation's name is text, not {given}") from None
             self.name = name
             self._stack = None
             self._noted = _note(**noted) if noted else None

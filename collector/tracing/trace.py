@@ -6,8 +6,10 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from collector.errors import UnknownFormatError
 from collector.files.atomic_files import expanded
-from collector.formats.registry import output_of
+from collector.files.path_kinds import is_folder
+from collector.formats.registry import output_of, suffix_of
 from collector.options import KINDS, TraceOptions, kind_names
 from collector.runtime.optional_packages import optional_package
 from collector.sources import SOURCE_NAMES
@@ -17,6 +19,7 @@ from collector.tracing.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from collector.sources import Source
 
@@ -154,7 +157,7 @@ def trace(
     function, path = (path, None) if callable(path) and not isinstance(path, os.PathLike) else (None, path)
     target = None if path is None else expanded(path)
     if target is not None:
-        output_of(target)
+        _check_suffix(target, str(path))
     options = TraceOptions(
         path=target,
         strict=strict,
@@ -190,3 +193,12 @@ def trace(
     if options != TraceOptions():
         raise TypeError("a function and options cannot be combined: write @collector.trace(...) above the function")
     return Session(options)(function)
+
+
+def _check_suffix(target: Path, given: str) -> None:
+    """Raise `collector.UnknownFormatError` if no format can be written as ``target``, which is ``given`` expanded."""
+    if not suffix_of(target.name) and (given.endswith(os.sep) or is_folder(target)):
+        raise UnknownFormatError(
+            f"{given} is a folder", f"Name a file in it, or add the step to a dataset: trace(dataset={given!r})"
+        )
+    output_of(target)

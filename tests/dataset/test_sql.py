@@ -155,6 +155,7 @@ def test_an_error_says_where_it_is(example_dataset):
     [
         ("select * from kernel", "Did you mean kernels? `collector sql DIR_OR_FILE --tables` lists all tables "),
         ("select * from nonsense", "nonsense). `collector sql DIR_OR_FILE --tables` lists all tables "),
+        ("select * from 'x.pftrace'", "'x.pftrace'). `collector sql DIR_OR_FILE --tables` lists all tables "),
         ("select nme from kernels", '. Similar names are "name"'),
         ("select k.nme from kernels as k", "). `collector sql DIR_OR_FILE --tables` lists all tables "),
         ('select * from kernels where name = "relu"', ". A text is written in single quotes. Similar names are "),

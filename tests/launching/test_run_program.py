@@ -697,6 +697,17 @@ def test_a_folder_of_something_else_is_no_output_and_nothing_runs(tmp_path, outp
     assert list(folder.iterdir()) == [folder / "notes.txt"]
 
 
+def test_a_program_of_the_working_directory_is_named_with_its_path(tmp_path):
+    (tmp_path / "train").write_text("#!/bin/sh\n")
+    (tmp_path / "train").chmod(0o755)
+    done = run("train", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (
+        2, "collector: cannot run train: No such file or directory. It is in the working directory: write ./train\n"
+    )  # fmt: skip
+    (tmp_path / "train").chmod(0o644)
+    assert "write ./train" not in run("train", cwd=tmp_path).stderr
+
+
 def test_an_output_that_cannot_be_written_at_the_end_keeps_the_records(tmp_path):
     (tmp_path / "script.py").write_text(PYTHON.replace("sys.exit(4)", "os.mkdir('out.json'); sys.exit(4)"))
     done = run("-q", "-o", "out.json", "script.py", cwd=tmp_path)

@@ -57,6 +57,14 @@ def test_a_name_that_is_not_text_is_refused(name):
         annotate(name)
 
 
+def test_a_decorator_without_a_name_is_answered_with_how_to_write_it():
+    with pytest.raises(TypeError, match=r"is text, not a function: write @annotate\('update'\) above it$"):
+
+        @annotate
+        def update():
+            pass
+
+
 def test_an_exception_leaves_the_annotation(log):
     with pytest.raises(KeyError), annotate("op"):
         raise KeyError

@@ -845,6 +845,15 @@ def test_an_unknown_suffix_is_refused_before_anything_runs(name):
     assert isinstance(raised.value, ValueError)
 
 
+@pytest.mark.parametrize("name", ["runs", "runs/", "new/"])
+def test_a_folder_as_the_path_is_answered_with_the_option_for_datasets(tmp_path, name):
+    (tmp_path / "runs").mkdir()
+    with pytest.raises(collector.UnknownFormatError) as raised:
+        collector.trace(f"{tmp_path}/{name}")
+    remedy = f"Name a file in it, or add the step to a dataset: trace(dataset={f'{tmp_path}/{name}'!r})"
+    assert str(raised.value) == f"{tmp_path}/{name} is a folder. {remedy}"
+
+
 def test_a_path_that_cannot_be_written_is_reported_before_the_body_and_costs_only_the_file(source, tmp_path):
     warned = []
     session = collector.trace(tmp_path / "absent" / "t.json", source=source)
