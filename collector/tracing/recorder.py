@@ -21,13 +21,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from collector.errors import CollectorError, NotTracedError, OutputError, SessionActiveError
-from collector.files.atomic_files import check_writable, expanded
+from collector.files.atomic_files import check_folder, check_writable, expanded
 from collector.formats.conversion import Conversion
 from collector.formats.output_paths import filled_path
 from collector.formats.registry import output_of
 from collector.options import KINDS, TraceOptions, kind_names
 from collector.runtime.original_functions import getpid
 from collector.runtime.process_threads import thread_names
+from collector.text.quantities import size_text, time_text
 from collector.tracing import nvtx, session_slot
 from collector.tracing.annotate import send_annotations_to
 from collector.tracing.caller_warnings import warn_caller
@@ -249,6 +250,11 @@ class Recorder:
         elif is_kept:
             warn_caller(f"no dump could be made of the recorder's records, which stay in {self._ring.path}")
 
+    def __repr__(self) -> str:
+        kept = size_text(self.keep.num_bytes) if self.keep.num_bytes else time_text(self.keep.seconds * 1e9)
+        state = "" if self.is_running else f": {self.unavailable or 'ended'}"
+        return f"<Recorder of {kept}, dumps in {self.folder}{state}>"
+
     def __enter__(self) -> Recorder:
         return self
 
@@ -439,9 +445,11 @@ def record(
 
 
 def _dump_folder(folder: str | os.PathLike[str], *, strict: bool) -> Path:
-    """The folder with its placeholders filled in; where that is impossible, with a warning, the default."""
+    """The folder with its placeholders filled in; where it cannot be made, with a warning, the default."""
     try:
-        return filled_path(expanded(folder), None).absolute()
+        place = filled_path(expanded(folder), None).absolute()
+        check_folder(place, place, is_made=True)
+        return place
     except OutputError as error:
         if strict:
             raise

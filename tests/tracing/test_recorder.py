@@ -67,6 +67,26 @@ def test_what_cannot_be_kept(text):
         Keep.of(text)
 
 
+@pytest.mark.parametrize("folder", ["file", "file/dumps"])
+def test_a_place_that_can_have_no_dumps_is_reported_at_the_begin(gpu, tmp_path, monkeypatch, folder):
+    """A dump after an error would be lost."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    reason = f"cannot write {tmp_path / folder}: {tmp_path / 'file'} is not a folder"
+    with pytest.raises(OutputError, match=reason):
+        collector.record(folder=folder, strict=True)
+    with pytest.warns(CollectorWarning, match=f"dumps are put into collector-dumps: {reason}"):
+        recorder = collector.record(folder=folder)
+    with recorder:
+        assert repr(recorder) == f"<Recorder of 30 s, dumps in {tmp_path / 'collector-dumps'}>"
+        gpu.launch("kernel")
+        gpu.synchronize()
+        dump = recorder.dump()
+    assert dump.path.parent == tmp_path / "collector-dumps"
+    assert len(collector.load(dump.path).kernels) == 1
+    assert repr(recorder) == f"<Recorder of 30 s, dumps in {tmp_path / 'collector-dumps'}: ended>"
+
+
 @pytest.mark.parametrize("keep", [30, -5, None, b"30s"])
 def test_what_is_kept_is_text(keep):
     with pytest.raises(TypeError, match="keep takes text such as '30s' or '512MB', not"):
