@@ -121,8 +121,9 @@ class Recorder:
         """Write what is kept; the program, and the recorder, go on.
 
         Args:
-            path: the file, whose suffix is the format, with the placeholders of `record`; another process writes it,
-                and `Dump.wait` waits for it. None: the segments themselves, in a folder of `folder`.
+            path: the file, whose suffix is the format, with the placeholders of `record`; another process writes it
+                from the segments, which stay in a folder of `folder` (`Dump.journal`), and `Dump.wait` waits for it.
+                None: the segments alone.
             reason: the reason of the dump, for its name and `Dump.reason`.
 
         Returns:
