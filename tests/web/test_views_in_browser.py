@@ -443,6 +443,17 @@ def test_a_long_name_is_shown_whole_on_demand(report_page, build, tmp_path):
     assert box["height"] > 30
 
 
+def test_a_key_leads_to_the_lanes_from_a_view_without_them(report_page, small, tmp_path):
+    report_page.open(written(tmp_path / "step.html", small.recording()), "view=kernels")
+    assert report_page.page.locator(".lanes").count() == 0
+    report_page.page.keyboard.press("t")
+    focused = "() => document.activeElement.closest('.lanes') !== null"
+    report_page.page.wait_for_function(focused, timeout=20_000)
+    assert report_page.chosen() == {"view": "timeline"}
+    report_page.page.keyboard.press("ArrowDown")
+    assert "kernel_0" in report_page.page.locator("p[role=status]").first.inner_text()
+
+
 def test_a_walk_by_keys_alone(report_page, small, tmp_path):
     """Views, the lanes and their slices, the table's headings, its rows and its search: without a mouse."""
     path = written(tmp_path / "step.html", small.recording())

@@ -16,7 +16,7 @@ const KEYS = [
   ["1 … 9", "the first to the ninth view"],
   ["J, K", "next and previous step"],
   ["w", "the whole step"],
-  ["t", "go to the lanes"],
+  ["t", "go to the lanes, of this view or of the timeline"],
   ["← →", "on the lanes: earlier, later"],
   ["+ −", "on the lanes: zoom"],
   ["↑ ↓", "on the lanes: pick a lane"],
@@ -26,6 +26,9 @@ const KEYS = [
   ["?", "this list"],
   ["Esc", "close this list, leave the search"],
 ];
+
+/** Frames in which a view is drawn, with room to spare. */
+const MOST_FRAMES = 120;
 
 /** @param {{page: Page}} props */
 export function App({ page }) {
@@ -50,7 +53,10 @@ export function App({ page }) {
         event.preventDefault();
         /** @type {HTMLElement | null} */ (document.querySelector("input.search"))?.focus();
       } else if (event.key === "?") setHelp(!help);
-      else if (event.key === "t") /** @type {HTMLElement | null} */ (document.querySelector(".lanes [tabindex]"))?.focus();
+      else if (event.key === "t") {
+        if (!lanes() && views.some((each) => each.name === "timeline")) open("timeline");
+        focusLanes(MOST_FRAMES);
+      }
       else if (chosenView) open(chosenView.name);
       else if (event.key === "J" && place + 1 < page.steps.length) openStep(page, place + 1);
       else if (event.key === "K" && place > 0) openStep(page, place - 1);
@@ -92,6 +98,16 @@ export function App({ page }) {
       <${Ready}><${shownView.show} page=${page} step=${step} place=${place} /></${Ready}>
     </article>
     <footer><p>${page.format}, made by cupti-collector ${page.version}. ${isServed ? "Served by this machine to itself alone." : "Nothing here is loaded from anywhere."}</p></footer>`;
+}
+
+/** @returns {HTMLElement | null} */
+const lanes = () => document.querySelector(".lanes [tabindex]");
+
+/** Puts the focus on the lanes once they are drawn. @param {number} frames left to wait for them */
+function focusLanes(frames) {
+  const found = lanes();
+  if (found) found.focus();
+  else if (frames) requestAnimationFrame(() => focusLanes(frames - 1));
 }
 
 /** @param {Page} page @param {number} place */
