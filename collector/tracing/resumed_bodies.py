@@ -29,7 +29,12 @@ def wrapped(function: Function, begin: Callable[[], AbstractContextManager[Runs]
     Args:
         function: the function to be wrapped.
         begin: called when the body of a call begins; the block that it returns ends with the body.
+
+    Raises:
+        TypeError: it is a descriptor such as `staticmethod`, of which a wrapper would be something else.
     """
+    if isinstance(function, (staticmethod, classmethod, property)):
+        raise TypeError(f"a {type(function).__name__} is no function: write this decorator below it")
     import inspect  # slower to import than the rest of the tracing API
 
     if inspect.isasyncgenfunction(function):

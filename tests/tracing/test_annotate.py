@@ -65,6 +65,20 @@ def test_a_decorator_without_a_name_is_answered_with_how_to_write_it():
             pass
 
 
+@pytest.mark.parametrize(
+    ("decorated", "message"),
+    [
+        (staticmethod(len), "a staticmethod is no function: write this decorator below it"),
+        (classmethod(len), "a classmethod is no function: write this decorator below it"),
+        (property(len), "a property is no function: write this decorator below it"),
+    ],
+)
+@pytest.mark.parametrize("decorate", [annotate("net"), collector.trace()], ids=["annotate", "trace"])
+def test_what_is_no_function_is_not_decorated(decorate, decorated, message):
+    with pytest.raises(TypeError, match=f"^{message}$"):
+        decorate(decorated)
+
+
 def test_an_exception_leaves_the_annotation(log):
     with pytest.raises(KeyError), annotate("op"):
         raise KeyError
