@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 MOST_RUNS = 5000
-"""Files beyond these, in the order of their names, are left out and counted."""
+"""Files beyond these are left out and counted: those that cannot be opened first, then the last ones by name."""
 FRESH_S = 0.5
 """The age after which a requested list is made again."""
 ID = re.compile("[0-9a-f]{16}")
@@ -132,7 +132,7 @@ class RunFolder:
             else:
                 for run in self._walk(given):
                     _add(found, run)
-        ordered = sorted(found.values(), key=lambda run: natural_order(run.name))
+        ordered = sorted(found.values(), key=lambda run: (bool(run.refused), natural_order(run.name)))
         self._known = {run.path: known for run in ordered if (known := self._known.get(run.path)) is not None}
         return Runs({run.id: run for run in ordered[:MOST_RUNS]}, max(len(ordered) - MOST_RUNS, 0))
 

@@ -18,6 +18,7 @@ from hostile_names import EVIL
 from collector.dataset.dataset_folder import SCHEMA_FILE
 from collector.errors import CollectorError
 from collector.formats.loading import load
+from collector.web import run_folder
 from collector.web.page_server import Served, page_server
 from collector.web.report_lanes import BINS, FULL
 from collector.web.run_folder import RunFolder
@@ -534,3 +535,15 @@ def test_memory_of_opened_runs_is_bounded(folder, step):
     for id_ in runs.runs().by_id:
         opened.answer([id_], "length", lambda given: {"length": given[0].step.recording.clock.window_ns})
     assert len(opened._opened) == 1
+
+
+def test_files_of_a_program_leave_no_trace_out_of_the_list(build, tmp_path, monkeypatch):
+    """The folder is the working directory by default, such as that of a program with many files."""
+    for name in ("a.c", "b.c"):
+        (tmp_path / name).write_text("/* no trace */\n")
+    for name in ("x10.gpurec", "x9.gpurec"):
+        build.recording().save(tmp_path / name)
+    monkeypatch.setattr(run_folder, "MOST_RUNS", 3)
+    runs = RunFolder([tmp_path]).runs()
+    assert [run.name for run in runs.by_id.values()] == ["x9.gpurec", "x10.gpurec", "a.c"]
+    assert runs.left_out == 1
