@@ -9,10 +9,10 @@ import numpy as np
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.analysis.device_times import ratio
-from collector.analysis.memory import LARGEST_BYTES
 from collector.analysis.tracing_cost import covered_in_step
 from collector.recording.cupti_enums import JIT_ENTRY_TYPES, JIT_OPERATION_TYPES, LOADING_OVERHEADS, OVERHEAD_KINDS
 from collector.recording.kind_names import kind_name
+from collector.recording.possible_sizes import LARGEST_BYTES
 
 if TYPE_CHECKING:
     from collector.analysis.answer import Answer

@@ -5,8 +5,6 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from collector.analysis.activities import WorkClass, work_classes
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
@@ -14,6 +12,7 @@ from collector.analysis.device_times import ratio
 from collector.recording.distinct import combination_codes, distinct_values, grouped_rows
 from collector.recording.intervals import Union
 from collector.recording.kind_names import copy_kind_name, memory_kind_name
+from collector.recording.possible_sizes import possible_bytes
 
 if TYPE_CHECKING:
     from collector.analysis.answer import Answer
@@ -27,15 +26,15 @@ MEMSET = "memset"
 QUESTION = Question(
     "copies",
     "Bandwidth is the bytes of all copies of a kind divided by the sum of their durations, and divided by the time in "
-    "which at least one of them ran; copies whose size was not recorded count for neither.",
+    "which at least one of them ran; copies whose size is unknown count for neither.",
     (
         Column("device_id", "number", "CUDA device ordinal."),
         Column("kind", "text", "Direction, or memset."),
         Column("source", "text", "Kind of memory that was read; empty for a memset."),
         Column("target", "text", "Kind of memory that was written."),
         Column("count", "count", "Number of copies or memsets."),
-        Column("unknown_sizes", "count", "Number of these whose size was not recorded."),
-        Column("num_bytes", "bytes", "Sum of the recorded sizes."),
+        Column("unknown_sizes", "count", "Number of these whose size was not recorded, or is impossible."),
+        Column("num_bytes", "bytes", "Sum of the known sizes."),
         Column("total_ns", "ns", "Sum of their durations."),
         Column("union_ns", "ns", "Time in which at least one ran."),
         Column("bandwidth", "bytes/s", "Bytes divided by the sum of durations."),
@@ -58,13 +57,10 @@ def copies(steps: Asked) -> Answer:
 
 
 def bytes_by_kind(recording: Recording) -> dict[str, int]:
-    """Recorded bytes of the copies of each direction, and of memsets."""
-    copied = recording.memcpys
-    sums = {
-        copy_kind_name(kind): int(copied.num_bytes[copied.copy_kind == kind].sum())
-        for kind in distinct_values(copied.copy_kind).tolist()
-    }
-    return sums | {MEMSET: int(recording.memsets.num_bytes.sum())}
+    """The bytes of the copies of each direction, and of memsets, as far as their sizes are known."""
+    kinds, sizes = recording.memcpys.copy_kind, possible_bytes(recording.memcpys.num_bytes)
+    sums = {copy_kind_name(kind): int(sizes[kinds == kind].sum()) for kind in distinct_values(kinds).tolist()}
+    return sums | {MEMSET: int(possible_bytes(recording.memsets.num_bytes).sum())}
 
 
 def _part(recording: Recording) -> Part:
@@ -94,7 +90,7 @@ def _names(kinds: list[int]) -> tuple[str, str, str]:
 
 def _figures(work: Table) -> tuple[tuple[int | float, ...], Union]:
     """The columns from ``count`` to ``union_bandwidth`` of the copies or memsets of one kind, and when these ran."""
-    starts, ends, sizes = (column.astype(np.int64) for column in (work.start_ns, work.end_ns, work.num_bytes))
+    starts, ends, sizes = work.start_ns, work.end_ns, possible_bytes(work.num_bytes)
     known = sizes > 0  # CUPTI records 0 for an unknown size
     num_bytes = int(sizes.sum())
     ran = Union.of(starts, ends)

@@ -13,6 +13,7 @@ from collector.analysis.device_times import ratio
 from collector.recording.cupti_enums import ALLOCATION, RELEASE
 from collector.recording.first_rows import distinct_rows
 from collector.recording.kind_names import memory_kind_name
+from collector.recording.possible_sizes import LARGEST_BYTES
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     Numbers = npt.NDArray[np.int64]
 
 _NEVER = np.iinfo(np.int64).max
-LARGEST_BYTES = 1 << 46
-"""64 TiB, more than any device has: a larger operation is a damaged record."""
 _DEFINITION = (
     "Memory that was allocated during the step and not released yet; memory that was allocated before the step does "
     "not count. The high water is the largest amount that was held at one moment, for each kind of memory and each "

@@ -23,6 +23,7 @@ from collector.dataset.view_files import DIALECTS, view_texts
 from collector.errors import CollectorError
 from collector.merging.clocks import CHANCE, COLLECTIVE, ONE_WAY, PAIR, RESOLUTION_NS, SAME_LENGTH
 from collector.recording.cupti_enums import DEGREE_WHOLE_GRAPH
+from collector.recording.possible_sizes import LARGEST_BYTES
 from collector.runtime.optional_packages import optional_package
 
 if TYPE_CHECKING:
@@ -251,9 +252,13 @@ def _copies() -> Any:
     memsets = memsets.mutate(kind=ibis.literal("memset"), source=ibis.literal(""))
     columns = [*_PLACE, "device_id", "kind", "source", "target", "num_bytes", "duration_ns"]
     rows = ibis.union(copies.select(*columns), memsets.select(*columns), distinct=False)
-    unknown = (rows.num_bytes == 0).ifelse(ibis.literal(1, "int64"), ibis.literal(0, "int64"))
+    none = ibis.literal(0, "int64")
+    known = rows.num_bytes.between(1, LARGEST_BYTES)  # sizes from 2^63 on are stored as negative numbers
     return rows.group_by(columns[:7]).aggregate(
-        count=rows.count(), unknown_sizes=unknown.sum(), num_bytes=rows.num_bytes.sum(), total_ns=rows.duration_ns.sum()
+        count=rows.count(),
+        unknown_sizes=known.ifelse(none, ibis.literal(1, "int64")).sum(),
+        num_bytes=known.ifelse(rows.num_bytes, none).sum(),
+        total_ns=rows.duration_ns.sum(),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from collector.profiler.device_columns import DeviceColumns
 from collector.profiler.node_fields import Ints
 from collector.protos import Activity
+from collector.recording.possible_sizes import LARGEST_BYTES
 from collector.stepstats import labels
 
 _COLUMNS = ("kind", "num_bytes", "copy_kind", "src_kind", "dst_kind", "src_device_id", "dst_device_id")
@@ -103,6 +104,12 @@ _UNKNOWN = {
 
 def gpu_work(device: ActivityColumns, rows: Ints) -> GpuWork:
     """The work of some activities of a device."""
+    work = _stated_work(device, rows)
+    return replace(work, num_bytes=np.where(work.num_bytes <= LARGEST_BYTES, work.num_bytes, -1))
+
+
+def _stated_work(device: ActivityColumns, rows: Ints) -> GpuWork:
+    """The work as the step states it, also with impossible sizes."""
     typed = device.is_typed[rows]
     if typed.all():
         return GpuWork(*_of_columns(device, rows))

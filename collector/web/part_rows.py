@@ -17,12 +17,13 @@ from collector.analysis.activities import Activities
 from collector.analysis.annotation_paths import has_whole_paths
 from collector.analysis.backward import are_backward_passes
 from collector.analysis.host_waits import wait_rows, waiting_threads
-from collector.analysis.memory import LARGEST_BYTES, memory_places, rows_by_address
+from collector.analysis.memory import memory_places, rows_by_address
 from collector.analysis.process_rows import processes_of_calls, processes_of_launches, processes_of_overheads
 from collector.analysis.questions import QUESTIONS
 from collector.analysis.stream_numbers import StreamNumbers
 from collector.recording.cupti_enums import ALLOCATION, LOADING_OVERHEADS
 from collector.recording.first_rows import distinct_rows
+from collector.recording.possible_sizes import LARGEST_BYTES, possible_bytes
 from collector.recording.schema import LAUNCHED_TABLES
 from collector.recording.stream_names import stream_names
 from collector.recording.thread_waits import UNKNOWN_THREAD
@@ -146,8 +147,9 @@ class _StepColumns:
     def work_columns(self) -> _Columns:
         """The activities of the devices."""
         whole, work = self.whole, self.work
-        no_sizes = [np.zeros(len(table), np.uint64) for table in (whole.kernels, whole.graph_launches)]
-        sizes = [no_sizes[0], whole.memcpys.num_bytes, whole.memsets.num_bytes, no_sizes[1]]
+        no_sizes = [np.zeros(len(table), np.int64) for table in (whole.kernels, whole.graph_launches)]
+        moved = [possible_bytes(table.num_bytes) for table in (whole.memcpys, whole.memsets)]
+        sizes = [no_sizes[0], *moved, no_sizes[1]]
         return {
             **self._spans(work),
             "table": work.table,

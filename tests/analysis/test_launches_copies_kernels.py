@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from collector.analysis import between, copies, kernels, launch_delays, launches
+from collector.recording.possible_sizes import LARGEST_BYTES
+from collector.testing.plugin.figures import figures_of
 
 
 def test_delays_of_the_worked_example(example):
@@ -100,6 +102,16 @@ def test_copies_of_unknown_size_are_counted_and_not_divided_by(build):
     known, unknown = copies(build.recording())
     assert (known["count"], known["unknown_sizes"], known["bandwidth"]) == (2, 1, 4096 * 1e6)
     assert (unknown["kind"], np.isnan(unknown["bandwidth"])) == ("memset", True)
+
+
+@pytest.mark.parametrize("size", [LARGEST_BYTES + 1, 2**63 - 1, 2**63, 2**64 - 1])
+def test_copies_of_impossible_sizes_have_unknown_ones(build, size):
+    build.memcpy(0, 1000, num_bytes=size).memcpy(2000, 1000, num_bytes=4096).memset(5000, 100, num_bytes=size)
+    answer = copies(build.recording())
+    assert [(row["unknown_sizes"], row["num_bytes"]) for row in answer] == [(1, 4096), (1, 0)]
+    assert (answer["bandwidth"][0], answer.totals["num_bytes"]) == (4096 * 1e6, 4096)
+    figures = figures_of([build.recording()])
+    assert (figures.memcpy_bytes, figures.memcpy_htod_bytes, figures.memset_bytes) == (4096, 4096, 0)
 
 
 def test_kernels_by_name(example):

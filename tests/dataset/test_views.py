@@ -137,6 +137,16 @@ def test_copies_of_kinds_that_a_later_cupti_may_add_count_under_their_numbers(bu
 
 
 @pytest.mark.medium
+def test_copies_of_impossible_sizes_have_unknown_ones(build, tmp_path):
+    build.memcpy(10, num_bytes=2**64 - 1).memcpy(20, num_bytes=2**60).memcpy(30).memset(40, num_bytes=2**63)
+    found = check_computed(dataset_of(tmp_path, build), "copies")
+    assert {(row["kind"], row["unknown_sizes"], row["num_bytes"]) for row in found} == {
+        ("HtoD", 2, 4096),
+        ("memset", 1, 0),
+    }
+
+
+@pytest.mark.medium
 def test_an_activity_that_began_before_its_call_was_never_queued(build, tmp_path):
     build.call("cudaLaunchKernel_v7000", 100, 10, correlation_id=1).kernel("k", 90, correlation_id=1)
     build.call("cudaLaunchKernel_v7000", 200, 10, correlation_id=2).kernel("k", 290, correlation_id=2, stream_id=8)

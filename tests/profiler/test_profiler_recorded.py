@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import collector
-from collector import profiler
+from collector import analysis, profiler
 from collector.errors import CollectorError, InvalidFileError
 from collector.profiler.advice import step_advice
 from collector.profiler.advice.recording_columns import RecordingStep
@@ -198,6 +198,20 @@ def test_copied_bytes_are_output_bytes():
     p = profiler.Profiler()
     p.add_recorded_step(0, _step(device=copies))
     assert _find(_find(p.profile_name_scope(OPTIONS), "in"), "in/MEMCPYHtoD").output_bytes == 8192
+
+
+def test_impossible_sizes_are_unknown(build):
+    """In columns and in labels, as `analysis.copies` has them."""
+    build.memcpy(10, 1000, num_bytes=2**60).memcpy(3000, 1000, num_bytes=4096).memset(9000, 1000, num_bytes=2**63)
+    assert analysis.copies(build.recording()).totals["num_bytes"] == 4096
+    label = f"MEMCPYHtoD {2**60} bytes (Pageable to Device)"
+    labelled = _step(
+        device=[("MEMCPYHtoD", 10, 4, label, 0), ("MEMCPYHtoD", 10, 4, label.replace(f"{2**60}", "4096"), 0)]
+    )
+    for step in (serialized(build.recording()), labelled):
+        p = profiler.Profiler()
+        p.add_recorded_step(0, step)
+        assert p.profile_name_scope({**OPTIONS, "select": ["output_bytes"]}).total_output_bytes == 4096
 
 
 def test_round_trip_of_a_recorded_profile():

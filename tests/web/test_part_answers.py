@@ -236,6 +236,13 @@ def test_what_began_before_a_step_is_counted_whole_in_its_parts(build, tmp_path)
 
 
 @pytest.mark.medium
+def test_copies_of_impossible_sizes_have_unknown_ones_in_a_part(build, tmp_path):
+    build.memcpy(0, 100, num_bytes=2**64 - 1).memcpy(200, 100, num_bytes=4096).memset(500, 100, num_bytes=2**60)
+    step = written(tmp_path / "step.html", build.recording())
+    held_to_python(tmp_path / "step.html", step, [(0, 1000), (0, 150), (150, 1000)])
+
+
+@pytest.mark.medium
 def test_nothing_ran_in_a_part(build, tmp_path):
     step = written(tmp_path / "step.html", build.kernel("gemm", 10, 20).recording())
     held_to_python(tmp_path / "step.html", step, [(500, 600)])

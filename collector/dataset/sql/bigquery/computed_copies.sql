@@ -7,8 +7,8 @@ SELECT
   `t24`.`source`,
   `t24`.`target`,
   COUNT(*) AS `count`,
-  SUM(IF(`t24`.`num_bytes` = 0, 1, 0)) AS `unknown_sizes`,
-  SUM(`t24`.`num_bytes`) AS `num_bytes`,
+  SUM(IF(`t24`.`num_bytes` BETWEEN 1 AND 70368744177664, 0, 1)) AS `unknown_sizes`,
+  SUM(IF(`t24`.`num_bytes` BETWEEN 1 AND 70368744177664, `t24`.`num_bytes`, 0)) AS `num_bytes`,
   SUM(`t24`.`duration_ns`) AS `total_ns`
 FROM (
   SELECT

@@ -7,8 +7,14 @@ SELECT
   "t24"."source",
   "t24"."target",
   COUNT(*) AS "count",
-  SUM(CASE WHEN "t24"."num_bytes" = 0 THEN 1 ELSE 0 END) AS "unknown_sizes",
-  SUM("t24"."num_bytes") AS "num_bytes",
+  SUM(CASE WHEN "t24"."num_bytes" BETWEEN 1 AND 70368744177664 THEN 0 ELSE 1 END) AS "unknown_sizes",
+  SUM(
+    CASE
+      WHEN "t24"."num_bytes" BETWEEN 1 AND 70368744177664
+      THEN "t24"."num_bytes"
+      ELSE 0
+    END
+  ) AS "num_bytes",
   SUM("t24"."duration_ns") AS "total_ns"
 FROM (
   SELECT
