@@ -1,6 +1,8 @@
 #include "analysis/critical_path.h"
 
 #include <algorithm>
+#include <functional>
+#include <queue>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
@@ -10,7 +12,25 @@ namespace {
 
 size_t place(int64_t number) { return static_cast<size_t>(number); }
 
-// The activities of each stream in their order, and the times of the launches into it.
+// The activities of a stream that ran when the last one began, and of the others the one that ended last.
+class RunningRows {
+ public:
+  // Goes on to the start of an activity that is to be added next.
+  void go_to(int64_t start) {
+    for (; !running_.empty() && running_.top().first <= start; running_.pop()) last_ended_ = running_.top().second;
+  }
+  void add(int64_t end, int64_t row) { running_.emplace(end, row); }
+
+  int64_t last_ended() const { return last_ended_; }
+
+ private:
+  using Ending = std::pair<int64_t, int64_t>;  // end, row
+  std::priority_queue<Ending, std::vector<Ending>, std::greater<>> running_;
+  int64_t last_ended_ = kNone;
+};
+
+// The activities of each stream in their order, and the times of the launches into it. Activities of a stream may run
+// at once, as the nodes of a graph do.
 class StreamRows {
  public:
   explicit StreamRows(const PathActivities& activities) : activities_(activities), before_(activities.size(), kNone) {
@@ -18,12 +38,21 @@ class StreamRows {
     for (size_t row = 0; row < activities.size(); ++row) largest = std::max(largest, activities.streams[row]);
     rows_.resize(place(largest + 1));
     launched_by_.resize(rows_.size());
+    last_to_end_.resize(rows_.size());
+    std::vector<RunningRows> running(rows_.size());
     for (size_t row = 0; row < activities.size(); ++row) {
       const int64_t stream = activities.streams[row];
       if (stream < 0) throw std::out_of_range("no stream has this number");
       std::vector<int64_t>& rows = rows_[place(stream)];
       std::vector<int64_t>& launched_by = launched_by_[place(stream)];
-      if (!rows.empty()) before_[row] = rows.back();
+      std::vector<int64_t>& last_to_end = last_to_end_[place(stream)];
+      const int64_t start = activities.times.starts[row];
+      const int64_t end = activities.times.ends[row];
+      running[place(stream)].go_to(start);
+      if (!rows.empty()) before_[row] = end_of(rows.back()) > start ? rows.back() : running[place(stream)].last_ended();
+      running[place(stream)].add(end, static_cast<int64_t>(row));
+      const bool is_last = last_to_end.empty() || end >= end_of(last_to_end.back());
+      last_to_end.push_back(is_last ? static_cast<int64_t>(row) : last_to_end.back());
       rows.push_back(static_cast<int64_t>(row));
       const int64_t so_far = launched_by.empty() ? INT64_MIN : launched_by.back();
       const bool is_known = activities.threads[row] != kNone;
@@ -31,11 +60,12 @@ class StreamRows {
     }
   }
 
-  // The activity before this one on its stream.
+  // The activity before this one on its stream, if that still ran when this one began; else the one that had ended
+  // last.
   int64_t before(int64_t row) const { return before_[place(row)]; }
 
-  // The last activity that was launched into a stream before `before_ns`, began before `begun_ns` and has a row less
-  // than `below`.
+  // The activity that ended last of those that were launched into a stream before `before_ns`, began before `begun_ns`
+  // and have a row less than `below`.
   int64_t last_launched(int64_t stream, int64_t before_ns, int64_t begun_ns, int64_t below) const {
     if (!has(stream)) return kNone;
     const std::vector<int64_t>& launched_by = launched_by_[place(stream)];
@@ -44,7 +74,7 @@ class StreamRows {
     const auto begun = std::lower_bound(rows.begin(), rows.begin() + launched, below, [&](int64_t row, int64_t bound) {
       return row < bound && activities_.times.starts[place(row)] < begun_ns;
     });
-    return begun == rows.begin() ? kNone : *(begun - 1);
+    return begun == rows.begin() ? kNone : last_to_end_[place(stream)][place(begun - rows.begin()) - 1];
   }
 
   // The first activity that was launched into a stream after a time.
@@ -57,10 +87,13 @@ class StreamRows {
 
  private:
   bool has(int64_t stream) const { return stream >= 0 && place(stream) < rows_.size(); }
+  int64_t end_of(int64_t row) const { return activities_.times.ends[place(row)]; }
 
   const PathActivities& activities_;
   std::vector<int64_t> before_;
   std::vector<std::vector<int64_t>> rows_;
+  // For each row the one that ended last up to it.
+  std::vector<std::vector<int64_t>> last_to_end_;
   // The latest call up to each row. A stream runs its work in the order of the launches, so an activity whose call is
   // unknown was launched no earlier.
   std::vector<std::vector<int64_t>> launched_by_;

@@ -65,8 +65,9 @@ struct Path {
 // Walks back from the last end. At the start of an activity the path continues with the prerequisite that was met last;
 // of several at the same time, with the first in this order:
 //
-// 1. the activity before it on its stream; if that was still running, it counts up to its start only
-// 2. the work for which a wait of its stream waited
+// 1. the activity before it on its stream that ended last; if the one that began last was still running, that one,
+//    which counts as met at its own start
+// 2. the work for which a wait of its stream waited, up to its last end
 // 3. the node of its graph launch that ended last before it
 // 4. the call that launched it
 //

@@ -158,6 +158,66 @@ def test_the_nodes_of_a_graph_wait_for_each_other_across_streams(build):
     ]
 
 
+@pytest.fixture
+def branches(build):
+    """A launch of a graph whose nodes ran at once on one stream: the one that began first ended last."""
+    build.call("cudaGraphLaunch_v10000", 0, 10, correlation_id=8)
+    build.kernel("long", 100, 400, correlation_id=8, graph_id=1).kernel("short", 110, 10, correlation_id=8, graph_id=1)
+    return build
+
+
+def test_a_wait_of_the_host_ends_with_the_last_of_activities_that_ran_at_once_on_a_stream(branches):
+    branches.call("cudaStreamSynchronize", 20, 500, correlation_id=9)
+    place = {"context_id": 1, "stream_id": 7, "correlation_id": 9}
+    branches._add("synchronizations", 20, 500, {"sync_type": STREAM_SYNCHRONIZE, **place})
+    branches.call("cudaLaunchKernel", 600, 10, correlation_id=10).kernel("last", 700, 100, correlation_id=10)
+    assert [(row["kind"], row["duration_ns"]) for row in critical_path(branches.recording(), by="segment")] == [
+        ("launch_latency", 100),
+        ("compute", 400),
+        ("synchronize", 20),
+        ("host", 80),
+        ("launch_latency", 100),
+        ("compute", 100),
+    ]
+
+
+def test_an_activity_waits_for_the_last_end_of_those_that_ran_at_once_before_it_on_its_stream(branches):
+    branches.call("cudaLaunchKernel", 20, 10, correlation_id=9).kernel("next", 510, 100, correlation_id=9)
+    assert [(row["kind"], row["duration_ns"]) for row in critical_path(branches.recording(), by="segment")] == [
+        ("launch_latency", 100),
+        ("compute", 400),
+        ("kernel_gap", 10),
+        ("compute", 100),
+    ]
+
+
+def test_a_wait_for_an_event_is_for_the_last_end_of_activities_that_ran_at_once(branches):
+    record_event(branches, 20, 7, 9, 77)
+    wait_for_event(branches, 30, 8, 10, 77)
+    branches.call("cudaLaunchKernel", 40, 10, correlation_id=11)
+    branches.kernel("next", 510, 100, correlation_id=11, stream_id=8)
+    assert [(row["kind"], row["duration_ns"]) for row in critical_path(branches.recording(), by="segment")] == [
+        ("launch_latency", 100),
+        ("compute", 400),
+        ("dependency", 10),
+        ("compute", 100),
+    ]
+
+
+def test_an_activity_beside_one_that_still_runs_waits_for_the_activity_before_it(build):
+    build.call("cudaLaunchKernel", 0, 5, correlation_id=1).kernel("long", 100, 400, correlation_id=1)
+    build.call("cudaLaunchKernel", 10, 5, correlation_id=2).kernel("short", 110, 10, correlation_id=2)
+    build.call("cudaLaunchKernel", 20, 5, correlation_id=3).kernel("next", 130, 500, correlation_id=3)
+    rows = critical_path(build.recording(), by="segment")
+    assert [(row["kind"], row["name"], row["duration_ns"]) for row in rows] == [
+        ("launch_latency", "long", 100),
+        ("compute", "long", 10),
+        ("compute", "short", 10),
+        ("kernel_gap", "next", 10),
+        ("compute", "next", 500),
+    ]
+
+
 def test_a_path_goes_over_several_devices(build):
     build.call("cudaLaunchKernel", 0, 10, correlation_id=1).kernel("one", 50, 100, correlation_id=1)
     record_event(build, 20, 7, 5, 77)

@@ -83,6 +83,20 @@ TEST_CASE("a node of a graph waits for the node of its launch that ended last be
   CHECK(time_of(path, SegmentKind::kDependency) == 5);
 }
 
+TEST_CASE("of activities that ran at once on a stream the last to end counts") {
+  Given given;
+  given.activity(100, 500, 0, 10);
+  given.activity(110, 450, 0, 10);
+  given.activity(120, 130, 0, 10);
+  given.activity(460, 470, 0, 10);  // the first one still runs, the second one has ended
+  CHECK(given.path(0).rows == Values{0, 0, 0});
+  given.activity(510, 600, 0, 20);
+  CHECK(given.path(0).rows == Values{0, 0, 0, 4, 4});
+  given.starts[4] = 480;
+  given.ends[4] = 600;
+  CHECK(given.path(0).rows == Values{0, 0, 0, 1, 3, 3, 4, 4});
+}
+
 TEST_CASE("a wait of the host that had to wait leads to what it waited for") {
   Given given;
   given.activity(100, 400, 0, 10);
