@@ -13,7 +13,6 @@ from collector.analysis.annotation_paths import NO_ANNOTATION, annotation_paths,
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question, sums_in
 from collector.analysis.evidence import Evidence
-from collector.recording.recording import are_names_alone
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +33,7 @@ QUESTION = Question(
     (
         Column("path", "text", "Path of the annotation; (no annotation) for launches outside of annotations."),
         Column("depth", "number", "Number of annotations around it on its path."),
-        Column("runs", "count", "Number of times that it was entered."),
+        Column("runs", "count", "Number of times that it was entered and left in the step."),
         Column("host_ns", "ns", "Time of the host between entering and leaving it, summed."),
         Column(
             "activities", "count", "Number of kernels, copies and memsets launched in it and in annotations inside it."
@@ -88,12 +87,11 @@ def _part(recording: Recording) -> Part:
     paths, launched_under = launch_paths(recording, work.correlation_id, work.captured_external_id)
     paths = [path or NO_ANNOTATION for path in paths]
     scopes = _Scopes.of(paths, launched_under, work.end_ns - work.start_ns)
-    annotations = recording.all_annotations
     place_of_path = np.array([scopes.places[path] for path in paths], np.int64)
-    entered = index[~are_names_alone(annotations)]
-    runs = np.bincount(place_of_path[entered], minlength=len(scopes.paths))
+    entered = place_of_path[index[: len(recording.annotations)]]  # those that are set apart follow, for their names
+    runs = np.bincount(entered, minlength=len(scopes.paths))
     host_ns = np.zeros(len(scopes.paths), np.int64)
-    np.add.at(host_ns, place_of_path[index], np.maximum(annotations.end_ns - annotations.start_ns, 0))
+    np.add.at(host_ns, entered, recording.annotations.duration_ns)
     place = place_of_path[launched_under]
     order = np.argsort(place, kind="stable")
     firsts = np.searchsorted(place[order], np.arange(len(scopes.paths)))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from captures import WINDOW_NS
 
-from collector.analysis import devices, ops
+from collector.analysis import annotation_times, between, devices, ops
 from collector.analysis.annotation_paths import NO_ANNOTATION
 
 
@@ -78,6 +79,25 @@ def test_activities_of_graphs_are_in_the_annotations_of_the_launch_and_of_the_ca
         ("<captured_at>", 0, 1, 0, 0, 1),
         ("<captured_at>/model", 1, 1, 1, 1, 1),
     ]
+
+
+@pytest.mark.parametrize("source", ["native", "chrome"])
+def test_runs_are_those_of_annotations_of_the_step(build, source):
+    """As `annotation_times` counts them, and as in a part of the step that is all of it."""
+    build.environment["source"] = source
+    build.annotation("before", -50, 90, 1, 1).kernel("a", 10, 20, correlation_id=1)
+    build.annotation("inside", 100, 90, 2, 2).kernel("b", 110, 20, correlation_id=2)
+    build.annotation("beyond", WINDOW_NS - 50, 90, 3, 3).kernel("c", WINDOW_NS - 20, 10, correlation_id=3)
+    recording = build.recording()
+    answer = ops(recording)
+    assert {row["path"]: (row["runs"], row["host_ns"], row["activities"]) for row in answer} == {
+        "before": (0, 0, 1),
+        "inside": (1, 90, 1),
+        "beyond": (0, 0, 1),
+    }
+    times = annotation_times(recording)
+    assert [(row["name"], row["count"], row["total_ns"]) for row in times] == [("inside", 1, 90)]
+    assert answer.to_json()["rows"] == ops(between(recording, 0, WINDOW_NS)).to_json()["rows"]
 
 
 def test_work_without_any_annotation(example):
