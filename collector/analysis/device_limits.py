@@ -49,6 +49,7 @@ Compute Capability"; NVIDIA's header ``cuda_occupancy.h`` of CUDA 13 for blocks 
 _REGISTERS = 65536
 _REGISTER_UNIT = 256
 """Registers are allocated to a warp in multiples of this."""
+_ANY_NUMBER = np.iinfo(np.int64).max
 
 
 class DeviceLimits(NamedTuple):
@@ -72,7 +73,7 @@ class DeviceLimits(NamedTuple):
     def blocks_at_once(self, threads: Numbers, registers: Numbers, shared_bytes: Numbers) -> dict[str, Numbers]:
         """Limit -> the number of blocks that it lets a multiprocessor hold at once.
 
-        The formula is that of NVIDIA's ``cuda_occupancy.h``.
+        The formula is that of NVIDIA's ``cuda_occupancy.h``. A resource that a kernel does not use allows any number.
 
         Args:
             threads: threads of a block, more than 0.
@@ -85,8 +86,8 @@ class DeviceLimits(NamedTuple):
         shared = _rounded_up(shared_bytes + self.reserved_shared_bytes, self.shared_unit)
         return {
             "warps": self.warps // warps,
-            "registers": np.where(per_warp > 0, warps_by_registers // warps, self.blocks),
-            "shared memory": np.where(shared > 0, self.shared_bytes // np.maximum(shared, 1), self.blocks),
+            "registers": np.where(per_warp > 0, warps_by_registers // warps, _ANY_NUMBER),
+            "shared memory": np.where(shared > 0, self.shared_bytes // np.maximum(shared, 1), _ANY_NUMBER),
             "blocks": np.full(len(threads), self.blocks, np.int64),
         }
 

@@ -38,6 +38,14 @@ def test_the_worked_example(build):
     assert plain["grid_occupancy"] == plain["occupancy"]
 
 
+@pytest.mark.parametrize(("registers", "shared_bytes"), [(0, 0), (0, 100), (16, 0)])
+def test_a_resource_that_a_kernel_does_not_use_limits_nothing(build, registers, shared_bytes):
+    """A kernel before compute capability 8.0, from which on CUDA reserves shared memory in each block."""
+    build.raw("devices", **{**A100, "compute_major": 7})
+    (row,) = occupancy(launch(build, 1000, 32, registers, shared_bytes).recording())
+    assert (row["blocks_at_once"], row["occupancy"], row["limiter"]) == (32, 0.5, "blocks")
+
+
 def test_a_small_grid_fills_less(build):
     build.raw("devices", **A100)
     (row,) = occupancy(launch(build, 54, 1024, 16).recording())
