@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 QUESTION = Question(
     "graphs",
     "A launch of a CUDA graph lasts from the start of its first kernel, copy or memset on a device to the end of its "
-    "last one there, and is busy while at least one of them runs. Those whose launch is not known are not counted.",
+    "last one there, and is busy while at least one of them runs. Activities without a correlation id are of no known "
+    "launch, and are not counted.",
     (
         Column("device_id", "number", "CUDA device ordinal."),
         Column("graph_id", "number", "Id of the executable graph."),

@@ -84,7 +84,7 @@ QUESTION = Question(
 OPS = Question(
     "idle_ops",
     "Idle time by the annotation of the launch of the activity that ended each gap. If several activities ended it at "
-    "once, the first of their annotations in the order of the alphabet counts.",
+    f"once, the first of their paths in the order of the alphabet counts, {NO_ANNOTATION} among them.",
     (
         Column("device_id", "number", "CUDA device ordinal."),
         Column(

@@ -52,7 +52,9 @@ QUESTION = Question(
             "ns",
             "Median of the times in the queue, which count as 0 where an activity began before the call returned.",
         ),
-        Column("max_queue_ns", "ns", "Longest time in the queue."),
+        Column(
+            "max_queue_ns", "ns", "Longest time in the queue; 0 where all activities began before the call returned."
+        ),
     ),
     summed=("calls", "activities", "api_ns"),
     otherwise="No call that launched them is in the recording.",
