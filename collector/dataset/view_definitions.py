@@ -570,15 +570,22 @@ def _among(rows: Any, keys: list[str]) -> Any:
     return optional_package("ibis").window(group_by=[rows[key] for key in keys])
 
 
-def _with_lower_median(rows: Any, keys: list[str], value: str, name: str) -> Any:
-    """Rows with the lower median of a column among the rows with the same keys."""
+def _with_median(rows: Any, keys: list[str], value: str, name: str) -> Any:
+    """Rows with the median of a column among the rows with the same keys, as `collector.merging.clocks` computes it."""
     ibis = optional_package("ibis")
     ordered = ibis.window(group_by=[rows[key] for key in keys], order_by=[rows[value], *(rows[key] for key in _OF_ONE)])
     placed = rows.mutate(place=ibis.row_number().over(ordered), number=rows.count().over(_among(rows, keys)))
-    found = placed.mutate(
-        **{name: _is_lower_middle(placed).ifelse(placed[value], None).max().over(_among(placed, keys))}
-    )
-    return _without(found, "place", "number")
+    is_middle = (placed.place * 2 >= placed.number - 2) & (placed.place * 2 <= placed.number)
+    return _without(_with_mean_of_two(placed, keys, is_middle.ifelse(placed[value], None), name), "place", "number")
+
+
+def _with_mean_of_two(rows: Any, keys: list[str], value: Any, name: str) -> Any:
+    """Rows with the mean, rounded down, of the one or two numbers that are not NULL among rows with the same keys."""
+    found = rows.mutate(middle=value)
+    ends = found.middle.min().over(_among(found, keys)), found.middle.max().over(_among(found, keys))
+    found = found.mutate(least=ends[0], most_of_two=ends[1])
+    half = ((found.most_of_two - found.least).cast("float64") / 2.0).floor().cast("int64")
+    return _without(found.mutate(**{name: found.least + half}), "middle", "least", "most_of_two")
 
 
 _OF_ONE = (*_COLLECTIVE_KEY[1:], "ordinal")
@@ -588,7 +595,7 @@ _OF_ONE = (*_COLLECTIVE_KEY[1:], "ordinal")
 def _clocks() -> Any:
     """The offset of each rank's clock from that of the rank ``reference``, by the ends of their collectives.
 
-    A collective ends on all ranks at nearly the same time. The offset is the lower median of the differences from the
+    A collective ends on all ranks at nearly the same time. The offset is the median of the differences from the
     lowest rank with which a rank ran collectives; that rank's own offset is added. The offsets of ranks with the same
     ``reference`` are known to each other. Of collectives that some ranks have more of, ordinals do not tell the pairs,
     so they do not count.
@@ -621,9 +628,9 @@ def _clocks() -> Any:
     )
     arrivals = arrivals.mutate(apart_ns=arrivals.end_ns - arrivals.first_end_ns)
     pairs = arrivals.filter(arrivals.first_rank == arrivals.compared_with)
-    pairs = _with_lower_median(pairs, keys, "apart_ns", "median_ns")
+    pairs = _with_median(pairs, keys, "apart_ns", "median_ns")
     pairs = pairs.mutate(away_ns=(pairs.apart_ns - pairs.median_ns).abs())
-    pairs = _with_lower_median(pairs, keys, "away_ns", "error_ns")
+    pairs = _with_median(pairs, keys, "away_ns", "error_ns")
     pairs = _with_chance(pairs, keys)
     starts_late = pairs.first_end_ns < pairs.start_ns - pairs.median_ns
     ends_early = pairs.end_ns - pairs.median_ns < pairs.first_start_ns
@@ -671,9 +678,9 @@ def _clocks() -> Any:
 def _with_chance(pairs: Any, keys: list[str]) -> Any:
     """Pairs with ``dense_error_ns``: half of those that are closer together than by chance are within it of the median.
 
-    It is in one of the pairs of a rank; NULL in all others, and in all of them where none are so close together. The
-    test is that of `collector.merging.clocks`, for intervals around the median, which are not shorter than the
-    shortest ones there, and with one sixteenth of the pairs less, because not every number of pairs is tried there.
+    It is NULL where none are so close together. The test is that of `collector.merging.clocks`, for intervals around
+    the median, which are not shorter than the shortest ones there, and with one sixteenth of the pairs less, because
+    not every number of pairs is tried there.
     """
     ibis = optional_package("ibis")
     in_order = {
@@ -713,7 +720,8 @@ def _with_chance(pairs: Any, keys: list[str]) -> Any:
     pairs = pairs.mutate(greatest=pairs.likelihood.max().over(_among(pairs, keys)))
     is_best = pairs.likelihood == pairs.greatest
     pairs = pairs.mutate(best=is_best.ifelse(pairs.nearest, None).max().over(_among(pairs, keys)))
-    return pairs.mutate(dense_error_ns=(pairs.nearest == (pairs.best + 1) // 2).ifelse(pairs.away_ns, None))
+    is_middle = (pairs.nearest * 2 >= pairs.best) & (pairs.nearest * 2 <= pairs.best + 2)
+    return _with_mean_of_two(pairs, keys, is_middle.ifelse(pairs.away_ns, None), "dense_error_ns")
 
 
 def _ranks() -> Any:

@@ -113,16 +113,16 @@ class _Fit(NamedTuple):
 
     def offset(self, base: ClockOffset, through: int | None) -> ClockOffset:
         """The clock's offset, given that of the rank it was compared with."""
-        middle_ns = float(np.median(self.differences))
+        middle_ns = _median(self.differences)
         away = np.abs(self.differences - middle_ns)
         alone = len(away) == 1
         return ClockOffset(
-            offset_ns=base.offset_ns + round(middle_ns),
-            error_ns=None if alone else round(float(np.median(away))) + (base.error_ns or 0),
+            offset_ns=base.offset_ns + middle_ns,
+            error_ns=None if alone else _median(away) + (base.error_ns or 0),
             markers=len(away),
             source="estimated",
             disagreeing=self.possible - len(away),
-            spread_ns=None if alone else math.ceil(away.max()) + (base.spread_ns or 0),
+            spread_ns=None if alone else int(away.max()) + (base.spread_ns or 0),
             out_of_order=self.out_of_order,
             through=through,
         )
@@ -344,7 +344,7 @@ def _counted(shared: _Shared) -> _Fit | None:
     )
     if fit is None:
         return None
-    middle_ns = float(np.median(fit.differences))
+    middle_ns = _median(fit.differences)
     return fit if abs(middle_ns) > np.abs(fit.differences - middle_ns).max() else None
 
 
@@ -352,7 +352,17 @@ def _fit_of(theirs: NDArray[np.int64], ours: NDArray[np.int64], possible: int) -
     if not len(ours):
         return None
     differences = ours[:, 1] - theirs[:, 1]
-    offset_ns = round(float(np.median(differences)))
+    offset_ns = _median(differences)
     # No rank can leave a collective before the other has begun it.
     impossible = (ours[:, 1] - offset_ns < theirs[:, 0]) | (theirs[:, 1] < ours[:, 0] - offset_ns)
     return _Fit(differences, possible, int(impossible.sum()))
+
+
+def _median(values: NDArray[np.int64]) -> int:
+    """The median; of an even number of values the mean of the two in the middle, rounded down.
+
+    Two markers have an error that way, which the lower one of their distances from the lower difference would not be.
+    """
+    ordered = np.sort(values)
+    low, high = int(ordered[(len(values) - 1) // 2]), int(ordered[len(values) // 2])
+    return low + (high - low) // 2

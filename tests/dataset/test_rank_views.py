@@ -194,6 +194,33 @@ def test_clocks_of_collectives_with_sequence_numbers_are_determined(tmp_path, ah
 
 
 @pytest.mark.medium
+@pytest.mark.parametrize("ahead", [0, 5_000, -5_000])
+@pytest.mark.parametrize("count", [COUNT, COUNT + 1, COUNT + 2])
+def test_clocks_are_those_of_python_where_all_ends_agree(tmp_path, count, ahead):
+    builders = [CaptureBuilder(), CaptureBuilder()]
+    for rank, build in enumerate(builders):
+        for number in range(count):
+            now = 20_000 * (number + 1) + 31 * number**2 + rank * (number * 7919 % 401)
+            collective(build, now - 5_000, now, ahead=rank * ahead, correlation_id=number)
+    dataset = dataset_of(tmp_path, builders)
+    figures = ("rank", "clock_offset_ns", "clock_error_ns")
+    found = [sorted(tuple(row[name] for name in figures) for row in rows) for rows in both_clocks(dataset)]
+    assert found[0] == found[1]
+    costs_of = [sorted((row["straggler"], row["cost_ns"]) for row in rows) for rows in both_ranks(dataset)]
+    assert costs_of[0] == costs_of[1]
+
+
+def both_clocks(dataset):
+    """The clocks of ranks in SQL and in Python."""
+    return duckdb_view(dataset, "clocks"), ranks(dataset)
+
+
+def both_ranks(dataset):
+    """The collectives in SQL and in Python."""
+    return duckdb_view(dataset, "answer_ranks"), ranks(dataset, by="collective")
+
+
+@pytest.mark.medium
 def test_a_clock_is_compared_through_another_rank(tmp_path):
     """Rank 3 has no collective in common with rank 0, but both have some with rank 1."""
     dataset = dataset_of(tmp_path, grid((0, 7_000, -9_000, 30_000), [(0, 1), (0, 2), (1, 3), (2, 3)]))

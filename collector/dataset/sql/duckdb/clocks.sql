@@ -571,19 +571,19 @@ WITH "t18" AS (
       ) AS "t15"
     ) AS "t16"
   ) AS "t17"
-), "t40" AS (
+), "t44" AS (
   SELECT
     "t23"."run",
     "t23"."rank",
     "t23"."lowest",
-    "t39"."compared_with",
-    "t39"."median_ns",
-    "t39"."error_ns",
-    "t39"."has_all_pairs",
-    "t39"."collectives",
-    "t39"."most_ns",
-    "t39"."out_of_order",
-    "t39"."dense_error_ns"
+    "t43"."compared_with",
+    "t43"."median_ns",
+    "t43"."error_ns",
+    "t43"."has_all_pairs",
+    "t43"."collectives",
+    "t43"."most_ns",
+    "t43"."out_of_order",
+    "t43"."dense_error_ns"
   FROM (
     SELECT
       "t20"."run",
@@ -598,261 +598,420 @@ WITH "t18" AS (
   ) AS "t23"
   LEFT OUTER JOIN (
     SELECT
-      "t37"."run" AS "of_run",
-      "t37"."rank" AS "of_rank",
-      "t37"."compared_with",
-      "t37"."median_ns",
-      "t37"."error_ns",
-      "t37"."has_all_pairs",
-      "t37"."collectives",
-      "t37"."most_ns",
-      "t37"."out_of_order",
-      "t37"."dense_error_ns"
+      "t41"."run" AS "of_run",
+      "t41"."rank" AS "of_rank",
+      "t41"."compared_with",
+      "t41"."median_ns",
+      "t41"."error_ns",
+      "t41"."has_all_pairs",
+      "t41"."collectives",
+      "t41"."most_ns",
+      "t41"."out_of_order",
+      "t41"."dense_error_ns"
     FROM (
       SELECT
-        "t36"."run",
-        "t36"."rank",
-        "t36"."compared_with",
-        "t36"."median_ns",
-        "t36"."error_ns",
-        "t36"."has_all_pairs",
+        "t40"."run",
+        "t40"."rank",
+        "t40"."compared_with",
+        "t40"."median_ns",
+        "t40"."error_ns",
+        "t40"."has_all_pairs",
         COUNT(*) AS "collectives",
-        MAX("t36"."away_ns") AS "most_ns",
+        MAX("t40"."away_ns") AS "most_ns",
         SUM(
           CAST((
-            "t36"."first_end_ns" < (
-              "t36"."start_ns" - "t36"."median_ns"
+            "t40"."first_end_ns" < (
+              "t40"."start_ns" - "t40"."median_ns"
             )
           )
           OR (
             (
-              "t36"."end_ns" - "t36"."median_ns"
-            ) < "t36"."first_start_ns"
+              "t40"."end_ns" - "t40"."median_ns"
+            ) < "t40"."first_start_ns"
           ) AS BIGINT)
         ) AS "out_of_order",
-        MAX("t36"."dense_error_ns") AS "dense_error_ns"
+        MAX("t40"."dense_error_ns") AS "dense_error_ns"
       FROM (
         SELECT
-          "t35"."run",
-          "t35"."step",
-          "t35"."name",
-          "t35"."demangled_name",
-          "t35"."grid",
-          "t35"."block",
-          "t35"."collective",
-          "t35"."group_name",
-          "t35"."sequence",
-          "t35"."type_name",
-          "t35"."num_in_elements",
-          "t35"."rank",
-          "t35"."start_ns",
-          "t35"."duration_ns",
-          "t35"."end_ns",
-          "t35"."ordinal",
-          "t35"."most",
-          "t35"."as_many",
-          "t35"."of_rank",
-          "t35"."differences",
-          "t35"."has_all_pairs",
-          "t35"."first_rank",
-          "t35"."ranks",
-          "t35"."compared_with",
-          "t35"."first_start_ns",
-          "t35"."first_end_ns",
-          "t35"."apart_ns",
-          "t35"."median_ns",
-          "t35"."away_ns",
-          "t35"."error_ns",
-          "t35"."nearest",
-          "t35"."width_ns",
-          "t35"."range_ns",
-          "t35"."elapsed_ns",
-          "t35"."likelihood",
-          "t35"."greatest",
-          "t35"."best",
-          CASE
-            WHEN "t35"."nearest" = CAST(FLOOR((
-              "t35"."best" + 1
-            ) / (
-              2
-            )) AS BIGINT)
-            THEN "t35"."away_ns"
-            ELSE NULL
-          END AS "dense_error_ns"
+          "t39"."run",
+          "t39"."step",
+          "t39"."name",
+          "t39"."demangled_name",
+          "t39"."grid",
+          "t39"."block",
+          "t39"."collective",
+          "t39"."group_name",
+          "t39"."sequence",
+          "t39"."type_name",
+          "t39"."num_in_elements",
+          "t39"."rank",
+          "t39"."start_ns",
+          "t39"."duration_ns",
+          "t39"."end_ns",
+          "t39"."ordinal",
+          "t39"."most",
+          "t39"."as_many",
+          "t39"."of_rank",
+          "t39"."differences",
+          "t39"."has_all_pairs",
+          "t39"."first_rank",
+          "t39"."ranks",
+          "t39"."compared_with",
+          "t39"."first_start_ns",
+          "t39"."first_end_ns",
+          "t39"."apart_ns",
+          "t39"."median_ns",
+          "t39"."away_ns",
+          "t39"."error_ns",
+          "t39"."nearest",
+          "t39"."width_ns",
+          "t39"."range_ns",
+          "t39"."elapsed_ns",
+          "t39"."likelihood",
+          "t39"."greatest",
+          "t39"."best",
+          "t39"."least" + CAST(FLOOR(CAST("t39"."most_of_two" - "t39"."least" AS DOUBLE) / 2.0) AS BIGINT) AS "dense_error_ns"
         FROM (
           SELECT
-            "t34"."run",
-            "t34"."step",
-            "t34"."name",
-            "t34"."demangled_name",
-            "t34"."grid",
-            "t34"."block",
-            "t34"."collective",
-            "t34"."group_name",
-            "t34"."sequence",
-            "t34"."type_name",
-            "t34"."num_in_elements",
-            "t34"."rank",
-            "t34"."start_ns",
-            "t34"."duration_ns",
-            "t34"."end_ns",
-            "t34"."ordinal",
-            "t34"."most",
-            "t34"."as_many",
-            "t34"."of_rank",
-            "t34"."differences",
-            "t34"."has_all_pairs",
-            "t34"."first_rank",
-            "t34"."ranks",
-            "t34"."compared_with",
-            "t34"."first_start_ns",
-            "t34"."first_end_ns",
-            "t34"."apart_ns",
-            "t34"."median_ns",
-            "t34"."away_ns",
-            "t34"."error_ns",
-            "t34"."nearest",
-            "t34"."width_ns",
-            "t34"."range_ns",
-            "t34"."elapsed_ns",
-            "t34"."likelihood",
-            "t34"."greatest",
-            MAX(
-              CASE WHEN "t34"."likelihood" = "t34"."greatest" THEN "t34"."nearest" ELSE NULL END
-            ) OVER (
-              PARTITION BY "t34"."run", "t34"."rank"
+            "t38"."run",
+            "t38"."step",
+            "t38"."name",
+            "t38"."demangled_name",
+            "t38"."grid",
+            "t38"."block",
+            "t38"."collective",
+            "t38"."group_name",
+            "t38"."sequence",
+            "t38"."type_name",
+            "t38"."num_in_elements",
+            "t38"."rank",
+            "t38"."start_ns",
+            "t38"."duration_ns",
+            "t38"."end_ns",
+            "t38"."ordinal",
+            "t38"."most",
+            "t38"."as_many",
+            "t38"."of_rank",
+            "t38"."differences",
+            "t38"."has_all_pairs",
+            "t38"."first_rank",
+            "t38"."ranks",
+            "t38"."compared_with",
+            "t38"."first_start_ns",
+            "t38"."first_end_ns",
+            "t38"."apart_ns",
+            "t38"."median_ns",
+            "t38"."away_ns",
+            "t38"."error_ns",
+            "t38"."nearest",
+            "t38"."width_ns",
+            "t38"."range_ns",
+            "t38"."elapsed_ns",
+            "t38"."likelihood",
+            "t38"."greatest",
+            "t38"."best",
+            "t38"."middle",
+            MIN("t38"."middle") OVER (
+              PARTITION BY "t38"."run", "t38"."rank"
               ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-            ) AS "best"
+            ) AS "least",
+            MAX("t38"."middle") OVER (
+              PARTITION BY "t38"."run", "t38"."rank"
+              ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+            ) AS "most_of_two"
           FROM (
             SELECT
-              "t33"."run",
-              "t33"."step",
-              "t33"."name",
-              "t33"."demangled_name",
-              "t33"."grid",
-              "t33"."block",
-              "t33"."collective",
-              "t33"."group_name",
-              "t33"."sequence",
-              "t33"."type_name",
-              "t33"."num_in_elements",
-              "t33"."rank",
-              "t33"."start_ns",
-              "t33"."duration_ns",
-              "t33"."end_ns",
-              "t33"."ordinal",
-              "t33"."most",
-              "t33"."as_many",
-              "t33"."of_rank",
-              "t33"."differences",
-              "t33"."has_all_pairs",
-              "t33"."first_rank",
-              "t33"."ranks",
-              "t33"."compared_with",
-              "t33"."first_start_ns",
-              "t33"."first_end_ns",
-              "t33"."apart_ns",
-              "t33"."median_ns",
-              "t33"."away_ns",
-              "t33"."error_ns",
-              "t33"."nearest",
-              "t33"."width_ns",
-              "t33"."range_ns",
-              "t33"."elapsed_ns",
-              "t33"."likelihood",
-              MAX("t33"."likelihood") OVER (
-                PARTITION BY "t33"."run", "t33"."rank"
-                ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-              ) AS "greatest"
+              "t37"."run",
+              "t37"."step",
+              "t37"."name",
+              "t37"."demangled_name",
+              "t37"."grid",
+              "t37"."block",
+              "t37"."collective",
+              "t37"."group_name",
+              "t37"."sequence",
+              "t37"."type_name",
+              "t37"."num_in_elements",
+              "t37"."rank",
+              "t37"."start_ns",
+              "t37"."duration_ns",
+              "t37"."end_ns",
+              "t37"."ordinal",
+              "t37"."most",
+              "t37"."as_many",
+              "t37"."of_rank",
+              "t37"."differences",
+              "t37"."has_all_pairs",
+              "t37"."first_rank",
+              "t37"."ranks",
+              "t37"."compared_with",
+              "t37"."first_start_ns",
+              "t37"."first_end_ns",
+              "t37"."apart_ns",
+              "t37"."median_ns",
+              "t37"."away_ns",
+              "t37"."error_ns",
+              "t37"."nearest",
+              "t37"."width_ns",
+              "t37"."range_ns",
+              "t37"."elapsed_ns",
+              "t37"."likelihood",
+              "t37"."greatest",
+              "t37"."best",
+              CASE
+                WHEN (
+                  (
+                    "t37"."nearest" * 2
+                  ) >= "t37"."best"
+                )
+                AND (
+                  (
+                    "t37"."nearest" * 2
+                  ) <= (
+                    "t37"."best" + 2
+                  )
+                )
+                THEN "t37"."away_ns"
+                ELSE NULL
+              END AS "middle"
             FROM (
               SELECT
-                "t32"."run",
-                "t32"."step",
-                "t32"."name",
-                "t32"."demangled_name",
-                "t32"."grid",
-                "t32"."block",
-                "t32"."collective",
-                "t32"."group_name",
-                "t32"."sequence",
-                "t32"."type_name",
-                "t32"."num_in_elements",
-                "t32"."rank",
-                "t32"."start_ns",
-                "t32"."duration_ns",
-                "t32"."end_ns",
-                "t32"."ordinal",
-                "t32"."most",
-                "t32"."as_many",
-                "t32"."of_rank",
-                "t32"."differences",
-                "t32"."has_all_pairs",
-                "t32"."first_rank",
-                "t32"."ranks",
-                "t32"."compared_with",
-                "t32"."first_start_ns",
-                "t32"."first_end_ns",
-                "t32"."apart_ns",
-                "t32"."median_ns",
-                "t32"."away_ns",
-                "t32"."error_ns",
-                "t32"."nearest",
-                "t32"."width_ns",
-                "t32"."range_ns",
-                "t32"."elapsed_ns",
-                CASE
-                  WHEN (
-                    "t32"."nearest" > 1
-                  )
-                  AND (
-                    CAST(CAST(FLOOR((
-                      (
-                        "t32"."nearest" + 1
-                      ) * 15
-                    ) / (
-                      16
-                    )) AS BIGINT) AS DOUBLE) > (
-                      (
-                        CAST(GREATEST("t32"."width_ns", 1000) AS DOUBLE) * 2.0 * CAST("t32"."differences" AS DOUBLE)
-                      ) / CAST(GREATEST(
-                        MAX("t32"."range_ns") OVER (
-                          PARTITION BY "t32"."run", "t32"."rank"
-                          ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                        ),
-                        MAX("t32"."elapsed_ns") OVER (
-                          PARTITION BY "t32"."run", "t32"."rank"
-                          ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                        ),
-                        1000
-                      ) AS DOUBLE)
-                    )
-                  )
-                  AND (
-                    (
-                      (
+                "t36"."run",
+                "t36"."step",
+                "t36"."name",
+                "t36"."demangled_name",
+                "t36"."grid",
+                "t36"."block",
+                "t36"."collective",
+                "t36"."group_name",
+                "t36"."sequence",
+                "t36"."type_name",
+                "t36"."num_in_elements",
+                "t36"."rank",
+                "t36"."start_ns",
+                "t36"."duration_ns",
+                "t36"."end_ns",
+                "t36"."ordinal",
+                "t36"."most",
+                "t36"."as_many",
+                "t36"."of_rank",
+                "t36"."differences",
+                "t36"."has_all_pairs",
+                "t36"."first_rank",
+                "t36"."ranks",
+                "t36"."compared_with",
+                "t36"."first_start_ns",
+                "t36"."first_end_ns",
+                "t36"."apart_ns",
+                "t36"."median_ns",
+                "t36"."away_ns",
+                "t36"."error_ns",
+                "t36"."nearest",
+                "t36"."width_ns",
+                "t36"."range_ns",
+                "t36"."elapsed_ns",
+                "t36"."likelihood",
+                "t36"."greatest",
+                MAX(
+                  CASE WHEN "t36"."likelihood" = "t36"."greatest" THEN "t36"."nearest" ELSE NULL END
+                ) OVER (
+                  PARTITION BY "t36"."run", "t36"."rank"
+                  ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                ) AS "best"
+              FROM (
+                SELECT
+                  "t35"."run",
+                  "t35"."step",
+                  "t35"."name",
+                  "t35"."demangled_name",
+                  "t35"."grid",
+                  "t35"."block",
+                  "t35"."collective",
+                  "t35"."group_name",
+                  "t35"."sequence",
+                  "t35"."type_name",
+                  "t35"."num_in_elements",
+                  "t35"."rank",
+                  "t35"."start_ns",
+                  "t35"."duration_ns",
+                  "t35"."end_ns",
+                  "t35"."ordinal",
+                  "t35"."most",
+                  "t35"."as_many",
+                  "t35"."of_rank",
+                  "t35"."differences",
+                  "t35"."has_all_pairs",
+                  "t35"."first_rank",
+                  "t35"."ranks",
+                  "t35"."compared_with",
+                  "t35"."first_start_ns",
+                  "t35"."first_end_ns",
+                  "t35"."apart_ns",
+                  "t35"."median_ns",
+                  "t35"."away_ns",
+                  "t35"."error_ns",
+                  "t35"."nearest",
+                  "t35"."width_ns",
+                  "t35"."range_ns",
+                  "t35"."elapsed_ns",
+                  "t35"."likelihood",
+                  MAX("t35"."likelihood") OVER (
+                    PARTITION BY "t35"."run", "t35"."rank"
+                    ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                  ) AS "greatest"
+                FROM (
+                  SELECT
+                    "t34"."run",
+                    "t34"."step",
+                    "t34"."name",
+                    "t34"."demangled_name",
+                    "t34"."grid",
+                    "t34"."block",
+                    "t34"."collective",
+                    "t34"."group_name",
+                    "t34"."sequence",
+                    "t34"."type_name",
+                    "t34"."num_in_elements",
+                    "t34"."rank",
+                    "t34"."start_ns",
+                    "t34"."duration_ns",
+                    "t34"."end_ns",
+                    "t34"."ordinal",
+                    "t34"."most",
+                    "t34"."as_many",
+                    "t34"."of_rank",
+                    "t34"."differences",
+                    "t34"."has_all_pairs",
+                    "t34"."first_rank",
+                    "t34"."ranks",
+                    "t34"."compared_with",
+                    "t34"."first_start_ns",
+                    "t34"."first_end_ns",
+                    "t34"."apart_ns",
+                    "t34"."median_ns",
+                    "t34"."away_ns",
+                    "t34"."error_ns",
+                    "t34"."nearest",
+                    "t34"."width_ns",
+                    "t34"."range_ns",
+                    "t34"."elapsed_ns",
+                    CASE
+                      WHEN (
+                        "t34"."nearest" > 1
+                      )
+                      AND (
                         CAST(CAST(FLOOR((
                           (
-                            "t32"."nearest" + 1
+                            "t34"."nearest" + 1
+                          ) * 15
+                        ) / (
+                          16
+                        )) AS BIGINT) AS DOUBLE) > (
+                          (
+                            CAST(GREATEST("t34"."width_ns", 1000) AS DOUBLE) * 2.0 * CAST("t34"."differences" AS DOUBLE)
+                          ) / CAST(GREATEST(
+                            MAX("t34"."range_ns") OVER (
+                              PARTITION BY "t34"."run", "t34"."rank"
+                              ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                            ),
+                            MAX("t34"."elapsed_ns") OVER (
+                              PARTITION BY "t34"."run", "t34"."rank"
+                              ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                            ),
+                            1000
+                          ) AS DOUBLE)
+                        )
+                      )
+                      AND (
+                        (
+                          (
+                            CAST(CAST(FLOOR((
+                              (
+                                "t34"."nearest" + 1
+                              ) * 15
+                            ) / (
+                              16
+                            )) AS BIGINT) AS DOUBLE) * LN(
+                              CAST(CAST(FLOOR((
+                                (
+                                  "t34"."nearest" + 1
+                                ) * 15
+                              ) / (
+                                16
+                              )) AS BIGINT) AS DOUBLE) / (
+                                (
+                                  CAST(GREATEST("t34"."width_ns", 1000) AS DOUBLE) * 2.0 * CAST("t34"."differences" AS DOUBLE)
+                                ) / CAST(GREATEST(
+                                  MAX("t34"."range_ns") OVER (
+                                    PARTITION BY "t34"."run", "t34"."rank"
+                                    ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                                  ),
+                                  MAX("t34"."elapsed_ns") OVER (
+                                    PARTITION BY "t34"."run", "t34"."rank"
+                                    ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                                  ),
+                                  1000
+                                ) AS DOUBLE)
+                              )
+                            )
+                          ) - (
+                            CAST(CAST(FLOOR((
+                              (
+                                "t34"."nearest" + 1
+                              ) * 15
+                            ) / (
+                              16
+                            )) AS BIGINT) AS DOUBLE) - (
+                              (
+                                CAST(GREATEST("t34"."width_ns", 1000) AS DOUBLE) * 2.0 * CAST("t34"."differences" AS DOUBLE)
+                              ) / CAST(GREATEST(
+                                MAX("t34"."range_ns") OVER (
+                                  PARTITION BY "t34"."run", "t34"."rank"
+                                  ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                                ),
+                                MAX("t34"."elapsed_ns") OVER (
+                                  PARTITION BY "t34"."run", "t34"."rank"
+                                  ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                                ),
+                                1000
+                              ) AS DOUBLE)
+                            )
+                          )
+                        ) > LN(
+                          (
+                            CAST("t34"."differences" AS DOUBLE) * LEAST(
+                              CAST("t34"."of_rank" AS DOUBLE),
+                              (
+                                LN(GREATEST(CAST("t34"."of_rank" AS DOUBLE) / 16.0, 1.0)) * 16.0
+                              ) + 16.0
+                            )
+                          ) / 0.001
+                        )
+                      )
+                      THEN (
+                        CAST(CAST(FLOOR((
+                          (
+                            "t34"."nearest" + 1
                           ) * 15
                         ) / (
                           16
                         )) AS BIGINT) AS DOUBLE) * LN(
                           CAST(CAST(FLOOR((
                             (
-                              "t32"."nearest" + 1
+                              "t34"."nearest" + 1
                             ) * 15
                           ) / (
                             16
                           )) AS BIGINT) AS DOUBLE) / (
                             (
-                              CAST(GREATEST("t32"."width_ns", 1000) AS DOUBLE) * 2.0 * CAST("t32"."differences" AS DOUBLE)
+                              CAST(GREATEST("t34"."width_ns", 1000) AS DOUBLE) * 2.0 * CAST("t34"."differences" AS DOUBLE)
                             ) / CAST(GREATEST(
-                              MAX("t32"."range_ns") OVER (
-                                PARTITION BY "t32"."run", "t32"."rank"
+                              MAX("t34"."range_ns") OVER (
+                                PARTITION BY "t34"."run", "t34"."rank"
                                 ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
                               ),
-                              MAX("t32"."elapsed_ns") OVER (
-                                PARTITION BY "t32"."run", "t32"."rank"
+                              MAX("t34"."elapsed_ns") OVER (
+                                PARTITION BY "t34"."run", "t34"."rank"
                                 ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
                               ),
                               1000
@@ -862,512 +1021,524 @@ WITH "t18" AS (
                       ) - (
                         CAST(CAST(FLOOR((
                           (
-                            "t32"."nearest" + 1
+                            "t34"."nearest" + 1
                           ) * 15
                         ) / (
                           16
                         )) AS BIGINT) AS DOUBLE) - (
                           (
-                            CAST(GREATEST("t32"."width_ns", 1000) AS DOUBLE) * 2.0 * CAST("t32"."differences" AS DOUBLE)
+                            CAST(GREATEST("t34"."width_ns", 1000) AS DOUBLE) * 2.0 * CAST("t34"."differences" AS DOUBLE)
                           ) / CAST(GREATEST(
-                            MAX("t32"."range_ns") OVER (
-                              PARTITION BY "t32"."run", "t32"."rank"
+                            MAX("t34"."range_ns") OVER (
+                              PARTITION BY "t34"."run", "t34"."rank"
                               ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
                             ),
-                            MAX("t32"."elapsed_ns") OVER (
-                              PARTITION BY "t32"."run", "t32"."rank"
+                            MAX("t34"."elapsed_ns") OVER (
+                              PARTITION BY "t34"."run", "t34"."rank"
                               ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
                             ),
                             1000
                           ) AS DOUBLE)
                         )
                       )
-                    ) > LN(
-                      (
-                        CAST("t32"."differences" AS DOUBLE) * LEAST(
-                          CAST("t32"."of_rank" AS DOUBLE),
-                          (
-                            LN(GREATEST(CAST("t32"."of_rank" AS DOUBLE) / 16.0, 1.0)) * 16.0
-                          ) + 16.0
-                        )
-                      ) / 0.001
-                    )
-                  )
-                  THEN (
-                    CAST(CAST(FLOOR((
-                      (
-                        "t32"."nearest" + 1
-                      ) * 15
-                    ) / (
-                      16
-                    )) AS BIGINT) AS DOUBLE) * LN(
-                      CAST(CAST(FLOOR((
-                        (
-                          "t32"."nearest" + 1
-                        ) * 15
-                      ) / (
-                        16
-                      )) AS BIGINT) AS DOUBLE) / (
-                        (
-                          CAST(GREATEST("t32"."width_ns", 1000) AS DOUBLE) * 2.0 * CAST("t32"."differences" AS DOUBLE)
-                        ) / CAST(GREATEST(
-                          MAX("t32"."range_ns") OVER (
-                            PARTITION BY "t32"."run", "t32"."rank"
-                            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                          ),
-                          MAX("t32"."elapsed_ns") OVER (
-                            PARTITION BY "t32"."run", "t32"."rank"
-                            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                          ),
-                          1000
-                        ) AS DOUBLE)
-                      )
-                    )
-                  ) - (
-                    CAST(CAST(FLOOR((
-                      (
-                        "t32"."nearest" + 1
-                      ) * 15
-                    ) / (
-                      16
-                    )) AS BIGINT) AS DOUBLE) - (
-                      (
-                        CAST(GREATEST("t32"."width_ns", 1000) AS DOUBLE) * 2.0 * CAST("t32"."differences" AS DOUBLE)
-                      ) / CAST(GREATEST(
-                        MAX("t32"."range_ns") OVER (
-                          PARTITION BY "t32"."run", "t32"."rank"
-                          ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                        ),
-                        MAX("t32"."elapsed_ns") OVER (
-                          PARTITION BY "t32"."run", "t32"."rank"
-                          ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                        ),
-                        1000
-                      ) AS DOUBLE)
-                    )
-                  )
-                  ELSE NULL
-                END AS "likelihood"
-              FROM (
-                SELECT
-                  "t31"."run",
-                  "t31"."step",
-                  "t31"."name",
-                  "t31"."demangled_name",
-                  "t31"."grid",
-                  "t31"."block",
-                  "t31"."collective",
-                  "t31"."group_name",
-                  "t31"."sequence",
-                  "t31"."type_name",
-                  "t31"."num_in_elements",
-                  "t31"."rank",
-                  "t31"."start_ns",
-                  "t31"."duration_ns",
-                  "t31"."end_ns",
-                  "t31"."ordinal",
-                  "t31"."most",
-                  "t31"."as_many",
-                  "t31"."of_rank",
-                  "t31"."differences",
-                  "t31"."has_all_pairs",
-                  "t31"."first_rank",
-                  "t31"."ranks",
-                  "t31"."compared_with",
-                  "t31"."first_start_ns",
-                  "t31"."first_end_ns",
-                  "t31"."apart_ns",
-                  "t31"."median_ns",
-                  "t31"."away_ns",
-                  "t31"."error_ns",
-                  (
-                    ROW_NUMBER() OVER (
-                      PARTITION BY "t31"."run", "t31"."rank"
-                      ORDER BY "t31"."away_ns" ASC, "t31"."step" ASC, "t31"."name" ASC, "t31"."demangled_name" ASC, "t31"."grid" ASC, "t31"."block" ASC, "t31"."collective" ASC, "t31"."group_name" ASC, "t31"."sequence" ASC, "t31"."type_name" ASC, "t31"."num_in_elements" ASC, "t31"."ordinal" ASC
-                      ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                    ) - 1
-                  ) + 1 AS "nearest",
-                  MAX("t31"."apart_ns") OVER (
-                    PARTITION BY "t31"."run", "t31"."rank"
-                    ORDER BY "t31"."away_ns" ASC, "t31"."step" ASC, "t31"."name" ASC, "t31"."demangled_name" ASC, "t31"."grid" ASC, "t31"."block" ASC, "t31"."collective" ASC, "t31"."group_name" ASC, "t31"."sequence" ASC, "t31"."type_name" ASC, "t31"."num_in_elements" ASC, "t31"."ordinal" ASC
-                    ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-                  ) - MIN("t31"."apart_ns") OVER (
-                    PARTITION BY "t31"."run", "t31"."rank"
-                    ORDER BY "t31"."away_ns" ASC, "t31"."step" ASC, "t31"."name" ASC, "t31"."demangled_name" ASC, "t31"."grid" ASC, "t31"."block" ASC, "t31"."collective" ASC, "t31"."group_name" ASC, "t31"."sequence" ASC, "t31"."type_name" ASC, "t31"."num_in_elements" ASC, "t31"."ordinal" ASC
-                    ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-                  ) AS "width_ns",
-                  (
-                    (
-                      MAX("t31"."end_ns") OVER (
-                        PARTITION BY "t31"."run", "t31"."step", "t31"."name", "t31"."demangled_name", "t31"."grid", "t31"."block", "t31"."collective", "t31"."group_name", "t31"."sequence", "t31"."type_name", "t31"."num_in_elements", "t31"."rank"
-                        ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                      ) - MIN("t31"."end_ns") OVER (
-                        PARTITION BY "t31"."run", "t31"."step", "t31"."name", "t31"."demangled_name", "t31"."grid", "t31"."block", "t31"."collective", "t31"."group_name", "t31"."sequence", "t31"."type_name", "t31"."num_in_elements", "t31"."rank"
-                        ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                      )
-                    ) + MAX("t31"."first_end_ns") OVER (
-                      PARTITION BY "t31"."run", "t31"."step", "t31"."name", "t31"."demangled_name", "t31"."grid", "t31"."block", "t31"."collective", "t31"."group_name", "t31"."sequence", "t31"."type_name", "t31"."num_in_elements", "t31"."rank"
-                      ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                    )
-                  ) - MIN("t31"."first_end_ns") OVER (
-                    PARTITION BY "t31"."run", "t31"."step", "t31"."name", "t31"."demangled_name", "t31"."grid", "t31"."block", "t31"."collective", "t31"."group_name", "t31"."sequence", "t31"."type_name", "t31"."num_in_elements", "t31"."rank"
-                    ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                  ) AS "range_ns",
-                  GREATEST(
-                    MAX("t31"."end_ns") OVER (
-                      PARTITION BY "t31"."run", "t31"."rank", "t31"."step"
-                      ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                    ) - MIN("t31"."end_ns") OVER (
-                      PARTITION BY "t31"."run", "t31"."rank", "t31"."step"
-                      ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                    ),
-                    MAX("t31"."first_end_ns") OVER (
-                      PARTITION BY "t31"."run", "t31"."rank", "t31"."step"
-                      ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                    ) - MIN("t31"."first_end_ns") OVER (
-                      PARTITION BY "t31"."run", "t31"."rank", "t31"."step"
-                      ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                    )
-                  ) AS "elapsed_ns"
-                FROM (
-                  SELECT
-                    "t30"."run",
-                    "t30"."step",
-                    "t30"."name",
-                    "t30"."demangled_name",
-                    "t30"."grid",
-                    "t30"."block",
-                    "t30"."collective",
-                    "t30"."group_name",
-                    "t30"."sequence",
-                    "t30"."type_name",
-                    "t30"."num_in_elements",
-                    "t30"."rank",
-                    "t30"."start_ns",
-                    "t30"."duration_ns",
-                    "t30"."end_ns",
-                    "t30"."ordinal",
-                    "t30"."most",
-                    "t30"."as_many",
-                    "t30"."of_rank",
-                    "t30"."differences",
-                    "t30"."has_all_pairs",
-                    "t30"."first_rank",
-                    "t30"."ranks",
-                    "t30"."compared_with",
-                    "t30"."first_start_ns",
-                    "t30"."first_end_ns",
-                    "t30"."apart_ns",
-                    "t30"."median_ns",
-                    "t30"."away_ns",
-                    "t30"."error_ns"
+                      ELSE NULL
+                    END AS "likelihood"
                   FROM (
                     SELECT
-                      "t29"."run",
-                      "t29"."step",
-                      "t29"."name",
-                      "t29"."demangled_name",
-                      "t29"."grid",
-                      "t29"."block",
-                      "t29"."collective",
-                      "t29"."group_name",
-                      "t29"."sequence",
-                      "t29"."type_name",
-                      "t29"."num_in_elements",
-                      "t29"."rank",
-                      "t29"."start_ns",
-                      "t29"."duration_ns",
-                      "t29"."end_ns",
-                      "t29"."ordinal",
-                      "t29"."most",
-                      "t29"."as_many",
-                      "t29"."of_rank",
-                      "t29"."differences",
-                      "t29"."has_all_pairs",
-                      "t29"."first_rank",
-                      "t29"."ranks",
-                      "t29"."compared_with",
-                      "t29"."first_start_ns",
-                      "t29"."first_end_ns",
-                      "t29"."apart_ns",
-                      "t29"."median_ns",
-                      "t29"."away_ns",
-                      "t29"."place",
-                      "t29"."number",
-                      MAX(
-                        CASE
-                          WHEN (
-                            (
-                              "t29"."place" * 2
-                            ) = (
-                              "t29"."number" - 1
-                            )
+                      "t33"."run",
+                      "t33"."step",
+                      "t33"."name",
+                      "t33"."demangled_name",
+                      "t33"."grid",
+                      "t33"."block",
+                      "t33"."collective",
+                      "t33"."group_name",
+                      "t33"."sequence",
+                      "t33"."type_name",
+                      "t33"."num_in_elements",
+                      "t33"."rank",
+                      "t33"."start_ns",
+                      "t33"."duration_ns",
+                      "t33"."end_ns",
+                      "t33"."ordinal",
+                      "t33"."most",
+                      "t33"."as_many",
+                      "t33"."of_rank",
+                      "t33"."differences",
+                      "t33"."has_all_pairs",
+                      "t33"."first_rank",
+                      "t33"."ranks",
+                      "t33"."compared_with",
+                      "t33"."first_start_ns",
+                      "t33"."first_end_ns",
+                      "t33"."apart_ns",
+                      "t33"."median_ns",
+                      "t33"."away_ns",
+                      "t33"."error_ns",
+                      (
+                        ROW_NUMBER() OVER (
+                          PARTITION BY "t33"."run", "t33"."rank"
+                          ORDER BY "t33"."away_ns" ASC, "t33"."step" ASC, "t33"."name" ASC, "t33"."demangled_name" ASC, "t33"."grid" ASC, "t33"."block" ASC, "t33"."collective" ASC, "t33"."group_name" ASC, "t33"."sequence" ASC, "t33"."type_name" ASC, "t33"."num_in_elements" ASC, "t33"."ordinal" ASC
+                          ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                        ) - 1
+                      ) + 1 AS "nearest",
+                      MAX("t33"."apart_ns") OVER (
+                        PARTITION BY "t33"."run", "t33"."rank"
+                        ORDER BY "t33"."away_ns" ASC, "t33"."step" ASC, "t33"."name" ASC, "t33"."demangled_name" ASC, "t33"."grid" ASC, "t33"."block" ASC, "t33"."collective" ASC, "t33"."group_name" ASC, "t33"."sequence" ASC, "t33"."type_name" ASC, "t33"."num_in_elements" ASC, "t33"."ordinal" ASC
+                        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+                      ) - MIN("t33"."apart_ns") OVER (
+                        PARTITION BY "t33"."run", "t33"."rank"
+                        ORDER BY "t33"."away_ns" ASC, "t33"."step" ASC, "t33"."name" ASC, "t33"."demangled_name" ASC, "t33"."grid" ASC, "t33"."block" ASC, "t33"."collective" ASC, "t33"."group_name" ASC, "t33"."sequence" ASC, "t33"."type_name" ASC, "t33"."num_in_elements" ASC, "t33"."ordinal" ASC
+                        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+                      ) AS "width_ns",
+                      (
+                        (
+                          MAX("t33"."end_ns") OVER (
+                            PARTITION BY "t33"."run", "t33"."step", "t33"."name", "t33"."demangled_name", "t33"."grid", "t33"."block", "t33"."collective", "t33"."group_name", "t33"."sequence", "t33"."type_name", "t33"."num_in_elements", "t33"."rank"
+                            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                          ) - MIN("t33"."end_ns") OVER (
+                            PARTITION BY "t33"."run", "t33"."step", "t33"."name", "t33"."demangled_name", "t33"."grid", "t33"."block", "t33"."collective", "t33"."group_name", "t33"."sequence", "t33"."type_name", "t33"."num_in_elements", "t33"."rank"
+                            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
                           )
-                          OR (
-                            (
-                              "t29"."place" * 2
-                            ) = (
-                              "t29"."number" - 2
-                            )
-                          )
-                          THEN "t29"."away_ns"
-                          ELSE NULL
-                        END
-                      ) OVER (
-                        PARTITION BY "t29"."run", "t29"."rank"
+                        ) + MAX("t33"."first_end_ns") OVER (
+                          PARTITION BY "t33"."run", "t33"."step", "t33"."name", "t33"."demangled_name", "t33"."grid", "t33"."block", "t33"."collective", "t33"."group_name", "t33"."sequence", "t33"."type_name", "t33"."num_in_elements", "t33"."rank"
+                          ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                        )
+                      ) - MIN("t33"."first_end_ns") OVER (
+                        PARTITION BY "t33"."run", "t33"."step", "t33"."name", "t33"."demangled_name", "t33"."grid", "t33"."block", "t33"."collective", "t33"."group_name", "t33"."sequence", "t33"."type_name", "t33"."num_in_elements", "t33"."rank"
                         ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                      ) AS "error_ns"
+                      ) AS "range_ns",
+                      GREATEST(
+                        MAX("t33"."end_ns") OVER (
+                          PARTITION BY "t33"."run", "t33"."rank", "t33"."step"
+                          ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                        ) - MIN("t33"."end_ns") OVER (
+                          PARTITION BY "t33"."run", "t33"."rank", "t33"."step"
+                          ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                        ),
+                        MAX("t33"."first_end_ns") OVER (
+                          PARTITION BY "t33"."run", "t33"."rank", "t33"."step"
+                          ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                        ) - MIN("t33"."first_end_ns") OVER (
+                          PARTITION BY "t33"."run", "t33"."rank", "t33"."step"
+                          ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                        )
+                      ) AS "elapsed_ns"
                     FROM (
                       SELECT
-                        "t28"."run",
-                        "t28"."step",
-                        "t28"."name",
-                        "t28"."demangled_name",
-                        "t28"."grid",
-                        "t28"."block",
-                        "t28"."collective",
-                        "t28"."group_name",
-                        "t28"."sequence",
-                        "t28"."type_name",
-                        "t28"."num_in_elements",
-                        "t28"."rank",
-                        "t28"."start_ns",
-                        "t28"."duration_ns",
-                        "t28"."end_ns",
-                        "t28"."ordinal",
-                        "t28"."most",
-                        "t28"."as_many",
-                        "t28"."of_rank",
-                        "t28"."differences",
-                        "t28"."has_all_pairs",
-                        "t28"."first_rank",
-                        "t28"."ranks",
-                        "t28"."compared_with",
-                        "t28"."first_start_ns",
-                        "t28"."first_end_ns",
-                        "t28"."apart_ns",
-                        "t28"."median_ns",
-                        "t28"."away_ns",
-                        ROW_NUMBER() OVER (
-                          PARTITION BY "t28"."run", "t28"."rank"
-                          ORDER BY "t28"."away_ns" ASC, "t28"."step" ASC, "t28"."name" ASC, "t28"."demangled_name" ASC, "t28"."grid" ASC, "t28"."block" ASC, "t28"."collective" ASC, "t28"."group_name" ASC, "t28"."sequence" ASC, "t28"."type_name" ASC, "t28"."num_in_elements" ASC, "t28"."ordinal" ASC
-                          ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                        ) - 1 AS "place",
-                        COUNT(*) OVER (
-                          PARTITION BY "t28"."run", "t28"."rank"
-                          ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                        ) AS "number"
+                        "t32"."run",
+                        "t32"."step",
+                        "t32"."name",
+                        "t32"."demangled_name",
+                        "t32"."grid",
+                        "t32"."block",
+                        "t32"."collective",
+                        "t32"."group_name",
+                        "t32"."sequence",
+                        "t32"."type_name",
+                        "t32"."num_in_elements",
+                        "t32"."rank",
+                        "t32"."start_ns",
+                        "t32"."duration_ns",
+                        "t32"."end_ns",
+                        "t32"."ordinal",
+                        "t32"."most",
+                        "t32"."as_many",
+                        "t32"."of_rank",
+                        "t32"."differences",
+                        "t32"."has_all_pairs",
+                        "t32"."first_rank",
+                        "t32"."ranks",
+                        "t32"."compared_with",
+                        "t32"."first_start_ns",
+                        "t32"."first_end_ns",
+                        "t32"."apart_ns",
+                        "t32"."median_ns",
+                        "t32"."away_ns",
+                        "t32"."least" + CAST(FLOOR(CAST("t32"."most_of_two" - "t32"."least" AS DOUBLE) / 2.0) AS BIGINT) AS "error_ns"
                       FROM (
                         SELECT
-                          "t27"."run",
-                          "t27"."step",
-                          "t27"."name",
-                          "t27"."demangled_name",
-                          "t27"."grid",
-                          "t27"."block",
-                          "t27"."collective",
-                          "t27"."group_name",
-                          "t27"."sequence",
-                          "t27"."type_name",
-                          "t27"."num_in_elements",
-                          "t27"."rank",
-                          "t27"."start_ns",
-                          "t27"."duration_ns",
-                          "t27"."end_ns",
-                          "t27"."ordinal",
-                          "t27"."most",
-                          "t27"."as_many",
-                          "t27"."of_rank",
-                          "t27"."differences",
-                          "t27"."has_all_pairs",
-                          "t27"."first_rank",
-                          "t27"."ranks",
-                          "t27"."compared_with",
-                          "t27"."first_start_ns",
-                          "t27"."first_end_ns",
-                          "t27"."apart_ns",
-                          "t27"."median_ns",
-                          ABS("t27"."apart_ns" - "t27"."median_ns") AS "away_ns"
+                          "t31"."run",
+                          "t31"."step",
+                          "t31"."name",
+                          "t31"."demangled_name",
+                          "t31"."grid",
+                          "t31"."block",
+                          "t31"."collective",
+                          "t31"."group_name",
+                          "t31"."sequence",
+                          "t31"."type_name",
+                          "t31"."num_in_elements",
+                          "t31"."rank",
+                          "t31"."start_ns",
+                          "t31"."duration_ns",
+                          "t31"."end_ns",
+                          "t31"."ordinal",
+                          "t31"."most",
+                          "t31"."as_many",
+                          "t31"."of_rank",
+                          "t31"."differences",
+                          "t31"."has_all_pairs",
+                          "t31"."first_rank",
+                          "t31"."ranks",
+                          "t31"."compared_with",
+                          "t31"."first_start_ns",
+                          "t31"."first_end_ns",
+                          "t31"."apart_ns",
+                          "t31"."median_ns",
+                          "t31"."away_ns",
+                          "t31"."place",
+                          "t31"."number",
+                          "t31"."middle",
+                          MIN("t31"."middle") OVER (
+                            PARTITION BY "t31"."run", "t31"."rank"
+                            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                          ) AS "least",
+                          MAX("t31"."middle") OVER (
+                            PARTITION BY "t31"."run", "t31"."rank"
+                            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                          ) AS "most_of_two"
                         FROM (
                           SELECT
-                            "t26"."run",
-                            "t26"."step",
-                            "t26"."name",
-                            "t26"."demangled_name",
-                            "t26"."grid",
-                            "t26"."block",
-                            "t26"."collective",
-                            "t26"."group_name",
-                            "t26"."sequence",
-                            "t26"."type_name",
-                            "t26"."num_in_elements",
-                            "t26"."rank",
-                            "t26"."start_ns",
-                            "t26"."duration_ns",
-                            "t26"."end_ns",
-                            "t26"."ordinal",
-                            "t26"."most",
-                            "t26"."as_many",
-                            "t26"."of_rank",
-                            "t26"."differences",
-                            "t26"."has_all_pairs",
-                            "t26"."first_rank",
-                            "t26"."ranks",
-                            "t26"."compared_with",
-                            "t26"."first_start_ns",
-                            "t26"."first_end_ns",
-                            "t26"."apart_ns",
-                            "t26"."place",
-                            "t26"."number",
-                            MAX(
-                              CASE
-                                WHEN (
-                                  (
-                                    "t26"."place" * 2
-                                  ) = (
-                                    "t26"."number" - 1
-                                  )
+                            "t30"."run",
+                            "t30"."step",
+                            "t30"."name",
+                            "t30"."demangled_name",
+                            "t30"."grid",
+                            "t30"."block",
+                            "t30"."collective",
+                            "t30"."group_name",
+                            "t30"."sequence",
+                            "t30"."type_name",
+                            "t30"."num_in_elements",
+                            "t30"."rank",
+                            "t30"."start_ns",
+                            "t30"."duration_ns",
+                            "t30"."end_ns",
+                            "t30"."ordinal",
+                            "t30"."most",
+                            "t30"."as_many",
+                            "t30"."of_rank",
+                            "t30"."differences",
+                            "t30"."has_all_pairs",
+                            "t30"."first_rank",
+                            "t30"."ranks",
+                            "t30"."compared_with",
+                            "t30"."first_start_ns",
+                            "t30"."first_end_ns",
+                            "t30"."apart_ns",
+                            "t30"."median_ns",
+                            "t30"."away_ns",
+                            "t30"."place",
+                            "t30"."number",
+                            CASE
+                              WHEN (
+                                (
+                                  "t30"."place" * 2
+                                ) >= (
+                                  "t30"."number" - 2
                                 )
-                                OR (
-                                  (
-                                    "t26"."place" * 2
-                                  ) = (
-                                    "t26"."number" - 2
-                                  )
-                                )
-                                THEN "t26"."apart_ns"
-                                ELSE NULL
-                              END
-                            ) OVER (
-                              PARTITION BY "t26"."run", "t26"."rank"
-                              ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                            ) AS "median_ns"
+                              )
+                              AND (
+                                (
+                                  "t30"."place" * 2
+                                ) <= "t30"."number"
+                              )
+                              THEN "t30"."away_ns"
+                              ELSE NULL
+                            END AS "middle"
                           FROM (
                             SELECT
-                              "t25"."run",
-                              "t25"."step",
-                              "t25"."name",
-                              "t25"."demangled_name",
-                              "t25"."grid",
-                              "t25"."block",
-                              "t25"."collective",
-                              "t25"."group_name",
-                              "t25"."sequence",
-                              "t25"."type_name",
-                              "t25"."num_in_elements",
-                              "t25"."rank",
-                              "t25"."start_ns",
-                              "t25"."duration_ns",
-                              "t25"."end_ns",
-                              "t25"."ordinal",
-                              "t25"."most",
-                              "t25"."as_many",
-                              "t25"."of_rank",
-                              "t25"."differences",
-                              "t25"."has_all_pairs",
-                              "t25"."first_rank",
-                              "t25"."ranks",
-                              "t25"."compared_with",
-                              "t25"."first_start_ns",
-                              "t25"."first_end_ns",
-                              "t25"."apart_ns",
+                              "t29"."run",
+                              "t29"."step",
+                              "t29"."name",
+                              "t29"."demangled_name",
+                              "t29"."grid",
+                              "t29"."block",
+                              "t29"."collective",
+                              "t29"."group_name",
+                              "t29"."sequence",
+                              "t29"."type_name",
+                              "t29"."num_in_elements",
+                              "t29"."rank",
+                              "t29"."start_ns",
+                              "t29"."duration_ns",
+                              "t29"."end_ns",
+                              "t29"."ordinal",
+                              "t29"."most",
+                              "t29"."as_many",
+                              "t29"."of_rank",
+                              "t29"."differences",
+                              "t29"."has_all_pairs",
+                              "t29"."first_rank",
+                              "t29"."ranks",
+                              "t29"."compared_with",
+                              "t29"."first_start_ns",
+                              "t29"."first_end_ns",
+                              "t29"."apart_ns",
+                              "t29"."median_ns",
+                              "t29"."away_ns",
                               ROW_NUMBER() OVER (
-                                PARTITION BY "t25"."run", "t25"."rank"
-                                ORDER BY "t25"."apart_ns" ASC, "t25"."step" ASC, "t25"."name" ASC, "t25"."demangled_name" ASC, "t25"."grid" ASC, "t25"."block" ASC, "t25"."collective" ASC, "t25"."group_name" ASC, "t25"."sequence" ASC, "t25"."type_name" ASC, "t25"."num_in_elements" ASC, "t25"."ordinal" ASC
+                                PARTITION BY "t29"."run", "t29"."rank"
+                                ORDER BY "t29"."away_ns" ASC, "t29"."step" ASC, "t29"."name" ASC, "t29"."demangled_name" ASC, "t29"."grid" ASC, "t29"."block" ASC, "t29"."collective" ASC, "t29"."group_name" ASC, "t29"."sequence" ASC, "t29"."type_name" ASC, "t29"."num_in_elements" ASC, "t29"."ordinal" ASC
                                 ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
                               ) - 1 AS "place",
                               COUNT(*) OVER (
-                                PARTITION BY "t25"."run", "t25"."rank"
+                                PARTITION BY "t29"."run", "t29"."rank"
                                 ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
                               ) AS "number"
                             FROM (
                               SELECT
-                                "t24"."run",
-                                "t24"."step",
-                                "t24"."name",
-                                "t24"."demangled_name",
-                                "t24"."grid",
-                                "t24"."block",
-                                "t24"."collective",
-                                "t24"."group_name",
-                                "t24"."sequence",
-                                "t24"."type_name",
-                                "t24"."num_in_elements",
-                                "t24"."rank",
-                                "t24"."start_ns",
-                                "t24"."duration_ns",
-                                "t24"."end_ns",
-                                "t24"."ordinal",
-                                "t24"."most",
-                                "t24"."as_many",
-                                "t24"."of_rank",
-                                "t24"."differences",
-                                "t24"."has_all_pairs",
-                                "t24"."first_rank",
-                                "t24"."ranks",
-                                "t24"."compared_with",
-                                "t24"."first_start_ns",
-                                "t24"."first_end_ns",
-                                "t24"."end_ns" - "t24"."first_end_ns" AS "apart_ns"
+                                "t28"."run",
+                                "t28"."step",
+                                "t28"."name",
+                                "t28"."demangled_name",
+                                "t28"."grid",
+                                "t28"."block",
+                                "t28"."collective",
+                                "t28"."group_name",
+                                "t28"."sequence",
+                                "t28"."type_name",
+                                "t28"."num_in_elements",
+                                "t28"."rank",
+                                "t28"."start_ns",
+                                "t28"."duration_ns",
+                                "t28"."end_ns",
+                                "t28"."ordinal",
+                                "t28"."most",
+                                "t28"."as_many",
+                                "t28"."of_rank",
+                                "t28"."differences",
+                                "t28"."has_all_pairs",
+                                "t28"."first_rank",
+                                "t28"."ranks",
+                                "t28"."compared_with",
+                                "t28"."first_start_ns",
+                                "t28"."first_end_ns",
+                                "t28"."apart_ns",
+                                "t28"."least" + CAST(FLOOR(CAST("t28"."most_of_two" - "t28"."least" AS DOUBLE) / 2.0) AS BIGINT) AS "median_ns",
+                                ABS(
+                                  "t28"."apart_ns" - (
+                                    "t28"."least" + CAST(FLOOR(CAST("t28"."most_of_two" - "t28"."least" AS DOUBLE) / 2.0) AS BIGINT)
+                                  )
+                                ) AS "away_ns"
                               FROM (
                                 SELECT
-                                  "t21"."run",
-                                  "t21"."step",
-                                  "t21"."name",
-                                  "t21"."demangled_name",
-                                  "t21"."grid",
-                                  "t21"."block",
-                                  "t21"."collective",
-                                  "t21"."group_name",
-                                  "t21"."sequence",
-                                  "t21"."type_name",
-                                  "t21"."num_in_elements",
-                                  "t21"."rank",
-                                  "t21"."start_ns",
-                                  "t21"."duration_ns",
-                                  "t21"."end_ns",
-                                  "t21"."ordinal",
-                                  "t21"."most",
-                                  "t21"."as_many",
-                                  "t21"."of_rank",
-                                  "t21"."differences",
-                                  "t21"."has_all_pairs",
-                                  "t21"."first_rank",
-                                  "t21"."ranks",
-                                  MIN("t21"."first_rank") OVER (
-                                    PARTITION BY "t21"."run", "t21"."rank"
+                                  "t27"."run",
+                                  "t27"."step",
+                                  "t27"."name",
+                                  "t27"."demangled_name",
+                                  "t27"."grid",
+                                  "t27"."block",
+                                  "t27"."collective",
+                                  "t27"."group_name",
+                                  "t27"."sequence",
+                                  "t27"."type_name",
+                                  "t27"."num_in_elements",
+                                  "t27"."rank",
+                                  "t27"."start_ns",
+                                  "t27"."duration_ns",
+                                  "t27"."end_ns",
+                                  "t27"."ordinal",
+                                  "t27"."most",
+                                  "t27"."as_many",
+                                  "t27"."of_rank",
+                                  "t27"."differences",
+                                  "t27"."has_all_pairs",
+                                  "t27"."first_rank",
+                                  "t27"."ranks",
+                                  "t27"."compared_with",
+                                  "t27"."first_start_ns",
+                                  "t27"."first_end_ns",
+                                  "t27"."apart_ns",
+                                  "t27"."place",
+                                  "t27"."number",
+                                  "t27"."middle",
+                                  MIN("t27"."middle") OVER (
+                                    PARTITION BY "t27"."run", "t27"."rank"
                                     ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                                  ) AS "compared_with",
-                                  MAX(CASE WHEN "t21"."rank" = "t21"."first_rank" THEN "t21"."start_ns" ELSE NULL END) OVER (
-                                    PARTITION BY "t21"."run", "t21"."step", "t21"."name", "t21"."demangled_name", "t21"."grid", "t21"."block", "t21"."collective", "t21"."group_name", "t21"."sequence", "t21"."type_name", "t21"."num_in_elements", "t21"."ordinal"
+                                  ) AS "least",
+                                  MAX("t27"."middle") OVER (
+                                    PARTITION BY "t27"."run", "t27"."rank"
                                     ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                                  ) AS "first_start_ns",
-                                  MAX(CASE WHEN "t21"."rank" = "t21"."first_rank" THEN "t21"."end_ns" ELSE NULL END) OVER (
-                                    PARTITION BY "t21"."run", "t21"."step", "t21"."name", "t21"."demangled_name", "t21"."grid", "t21"."block", "t21"."collective", "t21"."group_name", "t21"."sequence", "t21"."type_name", "t21"."num_in_elements", "t21"."ordinal"
-                                    ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                                  ) AS "first_end_ns"
+                                  ) AS "most_of_two"
                                 FROM (
                                   SELECT
-                                    *
-                                  FROM "t18" AS "t19"
-                                  WHERE
-                                    "t19"."as_many" AND "t19"."ranks" > 1
-                                ) AS "t21"
-                              ) AS "t24"
-                              WHERE
-                                "t24"."first_rank" = "t24"."compared_with"
-                            ) AS "t25"
-                          ) AS "t26"
-                        ) AS "t27"
-                      ) AS "t28"
-                    ) AS "t29"
-                  ) AS "t30"
-                ) AS "t31"
-              ) AS "t32"
-            ) AS "t33"
-          ) AS "t34"
-        ) AS "t35"
-      ) AS "t36"
+                                    "t26"."run",
+                                    "t26"."step",
+                                    "t26"."name",
+                                    "t26"."demangled_name",
+                                    "t26"."grid",
+                                    "t26"."block",
+                                    "t26"."collective",
+                                    "t26"."group_name",
+                                    "t26"."sequence",
+                                    "t26"."type_name",
+                                    "t26"."num_in_elements",
+                                    "t26"."rank",
+                                    "t26"."start_ns",
+                                    "t26"."duration_ns",
+                                    "t26"."end_ns",
+                                    "t26"."ordinal",
+                                    "t26"."most",
+                                    "t26"."as_many",
+                                    "t26"."of_rank",
+                                    "t26"."differences",
+                                    "t26"."has_all_pairs",
+                                    "t26"."first_rank",
+                                    "t26"."ranks",
+                                    "t26"."compared_with",
+                                    "t26"."first_start_ns",
+                                    "t26"."first_end_ns",
+                                    "t26"."apart_ns",
+                                    "t26"."place",
+                                    "t26"."number",
+                                    CASE
+                                      WHEN (
+                                        (
+                                          "t26"."place" * 2
+                                        ) >= (
+                                          "t26"."number" - 2
+                                        )
+                                      )
+                                      AND (
+                                        (
+                                          "t26"."place" * 2
+                                        ) <= "t26"."number"
+                                      )
+                                      THEN "t26"."apart_ns"
+                                      ELSE NULL
+                                    END AS "middle"
+                                  FROM (
+                                    SELECT
+                                      "t25"."run",
+                                      "t25"."step",
+                                      "t25"."name",
+                                      "t25"."demangled_name",
+                                      "t25"."grid",
+                                      "t25"."block",
+                                      "t25"."collective",
+                                      "t25"."group_name",
+                                      "t25"."sequence",
+                                      "t25"."type_name",
+                                      "t25"."num_in_elements",
+                                      "t25"."rank",
+                                      "t25"."start_ns",
+                                      "t25"."duration_ns",
+                                      "t25"."end_ns",
+                                      "t25"."ordinal",
+                                      "t25"."most",
+                                      "t25"."as_many",
+                                      "t25"."of_rank",
+                                      "t25"."differences",
+                                      "t25"."has_all_pairs",
+                                      "t25"."first_rank",
+                                      "t25"."ranks",
+                                      "t25"."compared_with",
+                                      "t25"."first_start_ns",
+                                      "t25"."first_end_ns",
+                                      "t25"."apart_ns",
+                                      ROW_NUMBER() OVER (
+                                        PARTITION BY "t25"."run", "t25"."rank"
+                                        ORDER BY "t25"."apart_ns" ASC, "t25"."step" ASC, "t25"."name" ASC, "t25"."demangled_name" ASC, "t25"."grid" ASC, "t25"."block" ASC, "t25"."collective" ASC, "t25"."group_name" ASC, "t25"."sequence" ASC, "t25"."type_name" ASC, "t25"."num_in_elements" ASC, "t25"."ordinal" ASC
+                                        ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                                      ) - 1 AS "place",
+                                      COUNT(*) OVER (
+                                        PARTITION BY "t25"."run", "t25"."rank"
+                                        ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                                      ) AS "number"
+                                    FROM (
+                                      SELECT
+                                        "t24"."run",
+                                        "t24"."step",
+                                        "t24"."name",
+                                        "t24"."demangled_name",
+                                        "t24"."grid",
+                                        "t24"."block",
+                                        "t24"."collective",
+                                        "t24"."group_name",
+                                        "t24"."sequence",
+                                        "t24"."type_name",
+                                        "t24"."num_in_elements",
+                                        "t24"."rank",
+                                        "t24"."start_ns",
+                                        "t24"."duration_ns",
+                                        "t24"."end_ns",
+                                        "t24"."ordinal",
+                                        "t24"."most",
+                                        "t24"."as_many",
+                                        "t24"."of_rank",
+                                        "t24"."differences",
+                                        "t24"."has_all_pairs",
+                                        "t24"."first_rank",
+                                        "t24"."ranks",
+                                        "t24"."compared_with",
+                                        "t24"."first_start_ns",
+                                        "t24"."first_end_ns",
+                                        "t24"."end_ns" - "t24"."first_end_ns" AS "apart_ns"
+                                      FROM (
+                                        SELECT
+                                          "t21"."run",
+                                          "t21"."step",
+                                          "t21"."name",
+                                          "t21"."demangled_name",
+                                          "t21"."grid",
+                                          "t21"."block",
+                                          "t21"."collective",
+                                          "t21"."group_name",
+                                          "t21"."sequence",
+                                          "t21"."type_name",
+                                          "t21"."num_in_elements",
+                                          "t21"."rank",
+                                          "t21"."start_ns",
+                                          "t21"."duration_ns",
+                                          "t21"."end_ns",
+                                          "t21"."ordinal",
+                                          "t21"."most",
+                                          "t21"."as_many",
+                                          "t21"."of_rank",
+                                          "t21"."differences",
+                                          "t21"."has_all_pairs",
+                                          "t21"."first_rank",
+                                          "t21"."ranks",
+                                          MIN("t21"."first_rank") OVER (
+                                            PARTITION BY "t21"."run", "t21"."rank"
+                                            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                                          ) AS "compared_with",
+                                          MAX(CASE WHEN "t21"."rank" = "t21"."first_rank" THEN "t21"."start_ns" ELSE NULL END) OVER (
+                                            PARTITION BY "t21"."run", "t21"."step", "t21"."name", "t21"."demangled_name", "t21"."grid", "t21"."block", "t21"."collective", "t21"."group_name", "t21"."sequence", "t21"."type_name", "t21"."num_in_elements", "t21"."ordinal"
+                                            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                                          ) AS "first_start_ns",
+                                          MAX(CASE WHEN "t21"."rank" = "t21"."first_rank" THEN "t21"."end_ns" ELSE NULL END) OVER (
+                                            PARTITION BY "t21"."run", "t21"."step", "t21"."name", "t21"."demangled_name", "t21"."grid", "t21"."block", "t21"."collective", "t21"."group_name", "t21"."sequence", "t21"."type_name", "t21"."num_in_elements", "t21"."ordinal"
+                                            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                                          ) AS "first_end_ns"
+                                        FROM (
+                                          SELECT
+                                            *
+                                          FROM "t18" AS "t19"
+                                          WHERE
+                                            "t19"."as_many" AND "t19"."ranks" > 1
+                                        ) AS "t21"
+                                      ) AS "t24"
+                                      WHERE
+                                        "t24"."first_rank" = "t24"."compared_with"
+                                    ) AS "t25"
+                                  ) AS "t26"
+                                ) AS "t27"
+                              ) AS "t28"
+                            ) AS "t29"
+                          ) AS "t30"
+                        ) AS "t31"
+                      ) AS "t32"
+                    ) AS "t33"
+                  ) AS "t34"
+                ) AS "t35"
+              ) AS "t36"
+            ) AS "t37"
+          ) AS "t38"
+        ) AS "t39"
+      ) AS "t40"
       GROUP BY
         1,
         2,
@@ -1375,202 +1546,202 @@ WITH "t18" AS (
         4,
         5,
         6
-    ) AS "t37"
-  ) AS "t39"
-    ON "t23"."run" = "t39"."of_run" AND "t23"."rank" = "t39"."of_rank"
+    ) AS "t41"
+  ) AS "t43"
+    ON "t23"."run" = "t43"."of_run" AND "t23"."rank" = "t43"."of_rank"
 )
 SELECT
-  "t44"."run",
-  "t44"."rank",
-  "t44"."collectives",
+  "t48"."run",
+  "t48"."rank",
+  "t48"."collectives",
   CASE
-    WHEN "t44"."is_known" AND "t45"."other_is_known"
-    THEN "t45"."other_compared_with"
+    WHEN "t48"."is_known" AND "t49"."other_is_known"
+    THEN "t49"."other_compared_with"
     ELSE NULL
   END AS "reference",
   CASE
-    WHEN "t44"."is_known" AND "t45"."other_is_known"
-    THEN "t44"."offset_ns" + "t45"."other_offset_ns"
+    WHEN "t48"."is_known" AND "t49"."other_is_known"
+    THEN "t48"."offset_ns" + "t49"."other_offset_ns"
     ELSE NULL
   END AS "clock_offset_ns",
   CASE
-    WHEN "t44"."is_known" AND "t45"."other_is_known"
-    THEN "t44"."error_ns" + "t45"."other_error_ns"
+    WHEN "t48"."is_known" AND "t49"."other_is_known"
+    THEN "t48"."error_ns" + "t49"."other_error_ns"
     ELSE NULL
   END AS "clock_error_ns",
   CASE
-    WHEN "t44"."is_reference"
+    WHEN "t48"."is_reference"
     THEN 'reference'
     ELSE CASE
-      WHEN "t44"."is_known" AND "t45"."other_is_known"
+      WHEN "t48"."is_known" AND "t49"."other_is_known"
       THEN 'estimated'
       ELSE 'none'
     END
   END AS "clock"
 FROM (
   SELECT
-    "t41"."run",
-    "t41"."rank",
-    COALESCE("t41"."collectives", 0) AS "collectives",
-    COALESCE("t41"."compared_with", "t41"."rank") AS "compared_with",
+    "t45"."run",
+    "t45"."rank",
+    COALESCE("t45"."collectives", 0) AS "collectives",
+    COALESCE("t45"."compared_with", "t45"."rank") AS "compared_with",
     CASE
       WHEN (
-        "t41"."rank" = "t41"."lowest"
+        "t45"."rank" = "t45"."lowest"
       )
       OR COALESCE(
         (
-          "t41"."collectives" > 0
+          "t45"."collectives" > 0
         )
         AND (
-          COALESCE("t41"."compared_with", "t41"."rank") = "t41"."rank"
+          COALESCE("t45"."compared_with", "t45"."rank") = "t45"."rank"
         ),
         FALSE
       )
       THEN 0
-      ELSE "t41"."median_ns"
+      ELSE "t45"."median_ns"
     END AS "offset_ns",
     CASE
       WHEN (
-        "t41"."rank" = "t41"."lowest"
+        "t45"."rank" = "t45"."lowest"
       )
       OR COALESCE(
         (
-          "t41"."collectives" > 0
+          "t45"."collectives" > 0
         )
         AND (
-          COALESCE("t41"."compared_with", "t41"."rank") = "t41"."rank"
+          COALESCE("t45"."compared_with", "t45"."rank") = "t45"."rank"
         ),
         FALSE
       )
       THEN 0
-      ELSE COALESCE("t41"."dense_error_ns", "t41"."error_ns")
+      ELSE COALESCE("t45"."dense_error_ns", "t45"."error_ns")
     END AS "error_ns",
     (
-      "t41"."rank" = "t41"."lowest"
+      "t45"."rank" = "t45"."lowest"
     )
     OR COALESCE(
       (
-        "t41"."collectives" > 0
+        "t45"."collectives" > 0
       )
       AND (
-        COALESCE("t41"."compared_with", "t41"."rank") = "t41"."rank"
+        COALESCE("t45"."compared_with", "t45"."rank") = "t45"."rank"
       ),
       FALSE
     ) AS "is_reference",
     (
-      "t41"."rank" = "t41"."lowest"
+      "t45"."rank" = "t45"."lowest"
     )
     OR COALESCE(
       (
-        "t41"."collectives" > 0
+        "t45"."collectives" > 0
       )
       AND (
-        COALESCE("t41"."compared_with", "t41"."rank") = "t41"."rank"
+        COALESCE("t45"."compared_with", "t45"."rank") = "t45"."rank"
       ),
       FALSE
     )
     OR COALESCE(
       (
-        "t41"."dense_error_ns" IS NOT NULL
+        "t45"."dense_error_ns" IS NOT NULL
       )
       OR (
         (
-          "t41"."has_all_pairs" > 0
+          "t45"."has_all_pairs" > 0
         )
         AND (
-          ABS("t41"."median_ns") > "t41"."most_ns"
+          ABS("t45"."median_ns") > "t45"."most_ns"
         )
         AND (
           (
-            "t41"."out_of_order" * 2
-          ) <= "t41"."collectives"
+            "t45"."out_of_order" * 2
+          ) <= "t45"."collectives"
         )
       ),
       FALSE
     ) AS "is_known"
-  FROM "t40" AS "t41"
-) AS "t44"
+  FROM "t44" AS "t45"
+) AS "t48"
 INNER JOIN (
   SELECT
-    "t41"."run" AS "other_run",
-    "t41"."rank" AS "other_rank",
-    COALESCE("t41"."collectives", 0) AS "other_collectives",
-    COALESCE("t41"."compared_with", "t41"."rank") AS "other_compared_with",
+    "t45"."run" AS "other_run",
+    "t45"."rank" AS "other_rank",
+    COALESCE("t45"."collectives", 0) AS "other_collectives",
+    COALESCE("t45"."compared_with", "t45"."rank") AS "other_compared_with",
     CASE
       WHEN (
-        "t41"."rank" = "t41"."lowest"
+        "t45"."rank" = "t45"."lowest"
       )
       OR COALESCE(
         (
-          "t41"."collectives" > 0
+          "t45"."collectives" > 0
         )
         AND (
-          COALESCE("t41"."compared_with", "t41"."rank") = "t41"."rank"
+          COALESCE("t45"."compared_with", "t45"."rank") = "t45"."rank"
         ),
         FALSE
       )
       THEN 0
-      ELSE "t41"."median_ns"
+      ELSE "t45"."median_ns"
     END AS "other_offset_ns",
     CASE
       WHEN (
-        "t41"."rank" = "t41"."lowest"
+        "t45"."rank" = "t45"."lowest"
       )
       OR COALESCE(
         (
-          "t41"."collectives" > 0
+          "t45"."collectives" > 0
         )
         AND (
-          COALESCE("t41"."compared_with", "t41"."rank") = "t41"."rank"
+          COALESCE("t45"."compared_with", "t45"."rank") = "t45"."rank"
         ),
         FALSE
       )
       THEN 0
-      ELSE COALESCE("t41"."dense_error_ns", "t41"."error_ns")
+      ELSE COALESCE("t45"."dense_error_ns", "t45"."error_ns")
     END AS "other_error_ns",
     (
-      "t41"."rank" = "t41"."lowest"
+      "t45"."rank" = "t45"."lowest"
     )
     OR COALESCE(
       (
-        "t41"."collectives" > 0
+        "t45"."collectives" > 0
       )
       AND (
-        COALESCE("t41"."compared_with", "t41"."rank") = "t41"."rank"
+        COALESCE("t45"."compared_with", "t45"."rank") = "t45"."rank"
       ),
       FALSE
     ) AS "other_is_reference",
     (
-      "t41"."rank" = "t41"."lowest"
+      "t45"."rank" = "t45"."lowest"
     )
     OR COALESCE(
       (
-        "t41"."collectives" > 0
+        "t45"."collectives" > 0
       )
       AND (
-        COALESCE("t41"."compared_with", "t41"."rank") = "t41"."rank"
+        COALESCE("t45"."compared_with", "t45"."rank") = "t45"."rank"
       ),
       FALSE
     )
     OR COALESCE(
       (
-        "t41"."dense_error_ns" IS NOT NULL
+        "t45"."dense_error_ns" IS NOT NULL
       )
       OR (
         (
-          "t41"."has_all_pairs" > 0
+          "t45"."has_all_pairs" > 0
         )
         AND (
-          ABS("t41"."median_ns") > "t41"."most_ns"
+          ABS("t45"."median_ns") > "t45"."most_ns"
         )
         AND (
           (
-            "t41"."out_of_order" * 2
-          ) <= "t41"."collectives"
+            "t45"."out_of_order" * 2
+          ) <= "t45"."collectives"
         )
       ),
       FALSE
     ) AS "other_is_known"
-  FROM "t40" AS "t41"
-) AS "t45"
-  ON "t44"."run" = "t45"."other_run" AND "t44"."compared_with" = "t45"."other_rank"
+  FROM "t44" AS "t45"
+) AS "t49"
+  ON "t48"."run" = "t49"."other_run" AND "t48"."compared_with" = "t49"."other_rank"

@@ -558,19 +558,19 @@ WITH `t16` AS (
       ) AS `has_all_pairs`
     FROM `t16` AS `t17`
   ) AS `t19`
-), `t42` AS (
+), `t46` AS (
   SELECT
     `t25`.`run`,
     `t25`.`rank`,
     `t25`.`lowest`,
-    `t41`.`compared_with`,
-    `t41`.`median_ns`,
-    `t41`.`error_ns`,
-    `t41`.`has_all_pairs`,
-    `t41`.`collectives`,
-    `t41`.`most_ns`,
-    `t41`.`out_of_order`,
-    `t41`.`dense_error_ns`
+    `t45`.`compared_with`,
+    `t45`.`median_ns`,
+    `t45`.`error_ns`,
+    `t45`.`has_all_pairs`,
+    `t45`.`collectives`,
+    `t45`.`most_ns`,
+    `t45`.`out_of_order`,
+    `t45`.`dense_error_ns`
   FROM (
     SELECT
       `t22`.`run`,
@@ -585,259 +585,418 @@ WITH `t16` AS (
   ) AS `t25`
   LEFT OUTER JOIN (
     SELECT
-      `t39`.`run` AS `of_run`,
-      `t39`.`rank` AS `of_rank`,
-      `t39`.`compared_with`,
-      `t39`.`median_ns`,
-      `t39`.`error_ns`,
-      `t39`.`has_all_pairs`,
-      `t39`.`collectives`,
-      `t39`.`most_ns`,
-      `t39`.`out_of_order`,
-      `t39`.`dense_error_ns`
+      `t43`.`run` AS `of_run`,
+      `t43`.`rank` AS `of_rank`,
+      `t43`.`compared_with`,
+      `t43`.`median_ns`,
+      `t43`.`error_ns`,
+      `t43`.`has_all_pairs`,
+      `t43`.`collectives`,
+      `t43`.`most_ns`,
+      `t43`.`out_of_order`,
+      `t43`.`dense_error_ns`
     FROM (
       SELECT
-        `t38`.`run`,
-        `t38`.`rank`,
-        `t38`.`compared_with`,
-        `t38`.`median_ns`,
-        `t38`.`error_ns`,
-        `t38`.`has_all_pairs`,
+        `t42`.`run`,
+        `t42`.`rank`,
+        `t42`.`compared_with`,
+        `t42`.`median_ns`,
+        `t42`.`error_ns`,
+        `t42`.`has_all_pairs`,
         COUNT(*) AS `collectives`,
-        MAX(`t38`.`away_ns`) AS `most_ns`,
+        MAX(`t42`.`away_ns`) AS `most_ns`,
         SUM(
           CAST((
-            `t38`.`first_end_ns` < (
-              `t38`.`start_ns` - `t38`.`median_ns`
+            `t42`.`first_end_ns` < (
+              `t42`.`start_ns` - `t42`.`median_ns`
             )
           )
           OR (
             (
-              `t38`.`end_ns` - `t38`.`median_ns`
-            ) < `t38`.`first_start_ns`
+              `t42`.`end_ns` - `t42`.`median_ns`
+            ) < `t42`.`first_start_ns`
           ) AS BIGINT)
         ) AS `out_of_order`,
-        MAX(`t38`.`dense_error_ns`) AS `dense_error_ns`
+        MAX(`t42`.`dense_error_ns`) AS `dense_error_ns`
       FROM (
         SELECT
-          `t37`.`run`,
-          `t37`.`step`,
-          `t37`.`name`,
-          `t37`.`demangled_name`,
-          `t37`.`grid`,
-          `t37`.`block`,
-          `t37`.`collective`,
-          `t37`.`group_name`,
-          `t37`.`sequence`,
-          `t37`.`type_name`,
-          `t37`.`num_in_elements`,
-          `t37`.`rank`,
-          `t37`.`start_ns`,
-          `t37`.`duration_ns`,
-          `t37`.`end_ns`,
-          `t37`.`ordinal`,
-          `t37`.`most`,
-          `t37`.`as_many`,
-          `t37`.`of_rank`,
-          `t37`.`differences`,
-          `t37`.`has_all_pairs`,
-          `t37`.`first_rank`,
-          `t37`.`ranks`,
-          `t37`.`compared_with`,
-          `t37`.`first_start_ns`,
-          `t37`.`first_end_ns`,
-          `t37`.`apart_ns`,
-          `t37`.`median_ns`,
-          `t37`.`away_ns`,
-          `t37`.`error_ns`,
-          `t37`.`nearest`,
-          `t37`.`width_ns`,
-          `t37`.`range_ns`,
-          `t37`.`elapsed_ns`,
-          `t37`.`likelihood`,
-          `t37`.`greatest`,
-          `t37`.`best`,
-          IF(
-            `t37`.`nearest` = CAST(FLOOR((
-              `t37`.`best` + 1
-            ) / (
-              2
-            )) AS BIGINT),
-            `t37`.`away_ns`,
-            NULL
-          ) AS `dense_error_ns`
+          `t41`.`run`,
+          `t41`.`step`,
+          `t41`.`name`,
+          `t41`.`demangled_name`,
+          `t41`.`grid`,
+          `t41`.`block`,
+          `t41`.`collective`,
+          `t41`.`group_name`,
+          `t41`.`sequence`,
+          `t41`.`type_name`,
+          `t41`.`num_in_elements`,
+          `t41`.`rank`,
+          `t41`.`start_ns`,
+          `t41`.`duration_ns`,
+          `t41`.`end_ns`,
+          `t41`.`ordinal`,
+          `t41`.`most`,
+          `t41`.`as_many`,
+          `t41`.`of_rank`,
+          `t41`.`differences`,
+          `t41`.`has_all_pairs`,
+          `t41`.`first_rank`,
+          `t41`.`ranks`,
+          `t41`.`compared_with`,
+          `t41`.`first_start_ns`,
+          `t41`.`first_end_ns`,
+          `t41`.`apart_ns`,
+          `t41`.`median_ns`,
+          `t41`.`away_ns`,
+          `t41`.`error_ns`,
+          `t41`.`nearest`,
+          `t41`.`width_ns`,
+          `t41`.`range_ns`,
+          `t41`.`elapsed_ns`,
+          `t41`.`likelihood`,
+          `t41`.`greatest`,
+          `t41`.`best`,
+          `t41`.`least` + CAST(FLOOR(CAST(`t41`.`most_of_two` - `t41`.`least` AS DOUBLE) / 2.0) AS BIGINT) AS `dense_error_ns`
         FROM (
           SELECT
-            `t36`.`run`,
-            `t36`.`step`,
-            `t36`.`name`,
-            `t36`.`demangled_name`,
-            `t36`.`grid`,
-            `t36`.`block`,
-            `t36`.`collective`,
-            `t36`.`group_name`,
-            `t36`.`sequence`,
-            `t36`.`type_name`,
-            `t36`.`num_in_elements`,
-            `t36`.`rank`,
-            `t36`.`start_ns`,
-            `t36`.`duration_ns`,
-            `t36`.`end_ns`,
-            `t36`.`ordinal`,
-            `t36`.`most`,
-            `t36`.`as_many`,
-            `t36`.`of_rank`,
-            `t36`.`differences`,
-            `t36`.`has_all_pairs`,
-            `t36`.`first_rank`,
-            `t36`.`ranks`,
-            `t36`.`compared_with`,
-            `t36`.`first_start_ns`,
-            `t36`.`first_end_ns`,
-            `t36`.`apart_ns`,
-            `t36`.`median_ns`,
-            `t36`.`away_ns`,
-            `t36`.`error_ns`,
-            `t36`.`nearest`,
-            `t36`.`width_ns`,
-            `t36`.`range_ns`,
-            `t36`.`elapsed_ns`,
-            `t36`.`likelihood`,
-            `t36`.`greatest`,
-            MAX(IF(`t36`.`likelihood` = `t36`.`greatest`, `t36`.`nearest`, NULL)) OVER (
-              PARTITION BY `t36`.`run`, `t36`.`rank`
+            `t40`.`run`,
+            `t40`.`step`,
+            `t40`.`name`,
+            `t40`.`demangled_name`,
+            `t40`.`grid`,
+            `t40`.`block`,
+            `t40`.`collective`,
+            `t40`.`group_name`,
+            `t40`.`sequence`,
+            `t40`.`type_name`,
+            `t40`.`num_in_elements`,
+            `t40`.`rank`,
+            `t40`.`start_ns`,
+            `t40`.`duration_ns`,
+            `t40`.`end_ns`,
+            `t40`.`ordinal`,
+            `t40`.`most`,
+            `t40`.`as_many`,
+            `t40`.`of_rank`,
+            `t40`.`differences`,
+            `t40`.`has_all_pairs`,
+            `t40`.`first_rank`,
+            `t40`.`ranks`,
+            `t40`.`compared_with`,
+            `t40`.`first_start_ns`,
+            `t40`.`first_end_ns`,
+            `t40`.`apart_ns`,
+            `t40`.`median_ns`,
+            `t40`.`away_ns`,
+            `t40`.`error_ns`,
+            `t40`.`nearest`,
+            `t40`.`width_ns`,
+            `t40`.`range_ns`,
+            `t40`.`elapsed_ns`,
+            `t40`.`likelihood`,
+            `t40`.`greatest`,
+            `t40`.`best`,
+            `t40`.`middle`,
+            MIN(`t40`.`middle`) OVER (
+              PARTITION BY `t40`.`run`, `t40`.`rank`
               ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-            ) AS `best`
+            ) AS `least`,
+            MAX(`t40`.`middle`) OVER (
+              PARTITION BY `t40`.`run`, `t40`.`rank`
+              ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+            ) AS `most_of_two`
           FROM (
             SELECT
-              `t35`.`run`,
-              `t35`.`step`,
-              `t35`.`name`,
-              `t35`.`demangled_name`,
-              `t35`.`grid`,
-              `t35`.`block`,
-              `t35`.`collective`,
-              `t35`.`group_name`,
-              `t35`.`sequence`,
-              `t35`.`type_name`,
-              `t35`.`num_in_elements`,
-              `t35`.`rank`,
-              `t35`.`start_ns`,
-              `t35`.`duration_ns`,
-              `t35`.`end_ns`,
-              `t35`.`ordinal`,
-              `t35`.`most`,
-              `t35`.`as_many`,
-              `t35`.`of_rank`,
-              `t35`.`differences`,
-              `t35`.`has_all_pairs`,
-              `t35`.`first_rank`,
-              `t35`.`ranks`,
-              `t35`.`compared_with`,
-              `t35`.`first_start_ns`,
-              `t35`.`first_end_ns`,
-              `t35`.`apart_ns`,
-              `t35`.`median_ns`,
-              `t35`.`away_ns`,
-              `t35`.`error_ns`,
-              `t35`.`nearest`,
-              `t35`.`width_ns`,
-              `t35`.`range_ns`,
-              `t35`.`elapsed_ns`,
-              `t35`.`likelihood`,
-              MAX(`t35`.`likelihood`) OVER (
-                PARTITION BY `t35`.`run`, `t35`.`rank`
-                ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-              ) AS `greatest`
+              `t39`.`run`,
+              `t39`.`step`,
+              `t39`.`name`,
+              `t39`.`demangled_name`,
+              `t39`.`grid`,
+              `t39`.`block`,
+              `t39`.`collective`,
+              `t39`.`group_name`,
+              `t39`.`sequence`,
+              `t39`.`type_name`,
+              `t39`.`num_in_elements`,
+              `t39`.`rank`,
+              `t39`.`start_ns`,
+              `t39`.`duration_ns`,
+              `t39`.`end_ns`,
+              `t39`.`ordinal`,
+              `t39`.`most`,
+              `t39`.`as_many`,
+              `t39`.`of_rank`,
+              `t39`.`differences`,
+              `t39`.`has_all_pairs`,
+              `t39`.`first_rank`,
+              `t39`.`ranks`,
+              `t39`.`compared_with`,
+              `t39`.`first_start_ns`,
+              `t39`.`first_end_ns`,
+              `t39`.`apart_ns`,
+              `t39`.`median_ns`,
+              `t39`.`away_ns`,
+              `t39`.`error_ns`,
+              `t39`.`nearest`,
+              `t39`.`width_ns`,
+              `t39`.`range_ns`,
+              `t39`.`elapsed_ns`,
+              `t39`.`likelihood`,
+              `t39`.`greatest`,
+              `t39`.`best`,
+              IF(
+                (
+                  (
+                    `t39`.`nearest` * 2
+                  ) >= `t39`.`best`
+                )
+                AND (
+                  (
+                    `t39`.`nearest` * 2
+                  ) <= (
+                    `t39`.`best` + 2
+                  )
+                ),
+                `t39`.`away_ns`,
+                NULL
+              ) AS `middle`
             FROM (
               SELECT
-                `t34`.`run`,
-                `t34`.`step`,
-                `t34`.`name`,
-                `t34`.`demangled_name`,
-                `t34`.`grid`,
-                `t34`.`block`,
-                `t34`.`collective`,
-                `t34`.`group_name`,
-                `t34`.`sequence`,
-                `t34`.`type_name`,
-                `t34`.`num_in_elements`,
-                `t34`.`rank`,
-                `t34`.`start_ns`,
-                `t34`.`duration_ns`,
-                `t34`.`end_ns`,
-                `t34`.`ordinal`,
-                `t34`.`most`,
-                `t34`.`as_many`,
-                `t34`.`of_rank`,
-                `t34`.`differences`,
-                `t34`.`has_all_pairs`,
-                `t34`.`first_rank`,
-                `t34`.`ranks`,
-                `t34`.`compared_with`,
-                `t34`.`first_start_ns`,
-                `t34`.`first_end_ns`,
-                `t34`.`apart_ns`,
-                `t34`.`median_ns`,
-                `t34`.`away_ns`,
-                `t34`.`error_ns`,
-                `t34`.`nearest`,
-                `t34`.`width_ns`,
-                `t34`.`range_ns`,
-                `t34`.`elapsed_ns`,
-                IF(
-                  (
-                    `t34`.`nearest` > 1
-                  )
-                  AND (
-                    CAST(CAST(FLOOR((
+                `t38`.`run`,
+                `t38`.`step`,
+                `t38`.`name`,
+                `t38`.`demangled_name`,
+                `t38`.`grid`,
+                `t38`.`block`,
+                `t38`.`collective`,
+                `t38`.`group_name`,
+                `t38`.`sequence`,
+                `t38`.`type_name`,
+                `t38`.`num_in_elements`,
+                `t38`.`rank`,
+                `t38`.`start_ns`,
+                `t38`.`duration_ns`,
+                `t38`.`end_ns`,
+                `t38`.`ordinal`,
+                `t38`.`most`,
+                `t38`.`as_many`,
+                `t38`.`of_rank`,
+                `t38`.`differences`,
+                `t38`.`has_all_pairs`,
+                `t38`.`first_rank`,
+                `t38`.`ranks`,
+                `t38`.`compared_with`,
+                `t38`.`first_start_ns`,
+                `t38`.`first_end_ns`,
+                `t38`.`apart_ns`,
+                `t38`.`median_ns`,
+                `t38`.`away_ns`,
+                `t38`.`error_ns`,
+                `t38`.`nearest`,
+                `t38`.`width_ns`,
+                `t38`.`range_ns`,
+                `t38`.`elapsed_ns`,
+                `t38`.`likelihood`,
+                `t38`.`greatest`,
+                MAX(IF(`t38`.`likelihood` = `t38`.`greatest`, `t38`.`nearest`, NULL)) OVER (
+                  PARTITION BY `t38`.`run`, `t38`.`rank`
+                  ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                ) AS `best`
+              FROM (
+                SELECT
+                  `t37`.`run`,
+                  `t37`.`step`,
+                  `t37`.`name`,
+                  `t37`.`demangled_name`,
+                  `t37`.`grid`,
+                  `t37`.`block`,
+                  `t37`.`collective`,
+                  `t37`.`group_name`,
+                  `t37`.`sequence`,
+                  `t37`.`type_name`,
+                  `t37`.`num_in_elements`,
+                  `t37`.`rank`,
+                  `t37`.`start_ns`,
+                  `t37`.`duration_ns`,
+                  `t37`.`end_ns`,
+                  `t37`.`ordinal`,
+                  `t37`.`most`,
+                  `t37`.`as_many`,
+                  `t37`.`of_rank`,
+                  `t37`.`differences`,
+                  `t37`.`has_all_pairs`,
+                  `t37`.`first_rank`,
+                  `t37`.`ranks`,
+                  `t37`.`compared_with`,
+                  `t37`.`first_start_ns`,
+                  `t37`.`first_end_ns`,
+                  `t37`.`apart_ns`,
+                  `t37`.`median_ns`,
+                  `t37`.`away_ns`,
+                  `t37`.`error_ns`,
+                  `t37`.`nearest`,
+                  `t37`.`width_ns`,
+                  `t37`.`range_ns`,
+                  `t37`.`elapsed_ns`,
+                  `t37`.`likelihood`,
+                  MAX(`t37`.`likelihood`) OVER (
+                    PARTITION BY `t37`.`run`, `t37`.`rank`
+                    ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                  ) AS `greatest`
+                FROM (
+                  SELECT
+                    `t36`.`run`,
+                    `t36`.`step`,
+                    `t36`.`name`,
+                    `t36`.`demangled_name`,
+                    `t36`.`grid`,
+                    `t36`.`block`,
+                    `t36`.`collective`,
+                    `t36`.`group_name`,
+                    `t36`.`sequence`,
+                    `t36`.`type_name`,
+                    `t36`.`num_in_elements`,
+                    `t36`.`rank`,
+                    `t36`.`start_ns`,
+                    `t36`.`duration_ns`,
+                    `t36`.`end_ns`,
+                    `t36`.`ordinal`,
+                    `t36`.`most`,
+                    `t36`.`as_many`,
+                    `t36`.`of_rank`,
+                    `t36`.`differences`,
+                    `t36`.`has_all_pairs`,
+                    `t36`.`first_rank`,
+                    `t36`.`ranks`,
+                    `t36`.`compared_with`,
+                    `t36`.`first_start_ns`,
+                    `t36`.`first_end_ns`,
+                    `t36`.`apart_ns`,
+                    `t36`.`median_ns`,
+                    `t36`.`away_ns`,
+                    `t36`.`error_ns`,
+                    `t36`.`nearest`,
+                    `t36`.`width_ns`,
+                    `t36`.`range_ns`,
+                    `t36`.`elapsed_ns`,
+                    IF(
                       (
-                        `t34`.`nearest` + 1
-                      ) * 15
-                    ) / (
-                      16
-                    )) AS BIGINT) AS DOUBLE) > (
-                      (
-                        CAST(GREATEST(`t34`.`width_ns`, 1000) AS DOUBLE) * 2.0 * CAST(`t34`.`differences` AS DOUBLE)
-                      ) / CAST(GREATEST(
-                        MAX(`t34`.`range_ns`) OVER (
-                          PARTITION BY `t34`.`run`, `t34`.`rank`
-                          ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                        ),
-                        MAX(`t34`.`elapsed_ns`) OVER (
-                          PARTITION BY `t34`.`run`, `t34`.`rank`
-                          ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                        ),
-                        1000
-                      ) AS DOUBLE)
-                    )
-                  )
-                  AND (
-                    (
+                        `t36`.`nearest` > 1
+                      )
+                      AND (
+                        CAST(CAST(FLOOR((
+                          (
+                            `t36`.`nearest` + 1
+                          ) * 15
+                        ) / (
+                          16
+                        )) AS BIGINT) AS DOUBLE) > (
+                          (
+                            CAST(GREATEST(`t36`.`width_ns`, 1000) AS DOUBLE) * 2.0 * CAST(`t36`.`differences` AS DOUBLE)
+                          ) / CAST(GREATEST(
+                            MAX(`t36`.`range_ns`) OVER (
+                              PARTITION BY `t36`.`run`, `t36`.`rank`
+                              ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                            ),
+                            MAX(`t36`.`elapsed_ns`) OVER (
+                              PARTITION BY `t36`.`run`, `t36`.`rank`
+                              ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                            ),
+                            1000
+                          ) AS DOUBLE)
+                        )
+                      )
+                      AND (
+                        (
+                          (
+                            CAST(CAST(FLOOR((
+                              (
+                                `t36`.`nearest` + 1
+                              ) * 15
+                            ) / (
+                              16
+                            )) AS BIGINT) AS DOUBLE) * LN(
+                              CAST(CAST(FLOOR((
+                                (
+                                  `t36`.`nearest` + 1
+                                ) * 15
+                              ) / (
+                                16
+                              )) AS BIGINT) AS DOUBLE) / (
+                                (
+                                  CAST(GREATEST(`t36`.`width_ns`, 1000) AS DOUBLE) * 2.0 * CAST(`t36`.`differences` AS DOUBLE)
+                                ) / CAST(GREATEST(
+                                  MAX(`t36`.`range_ns`) OVER (
+                                    PARTITION BY `t36`.`run`, `t36`.`rank`
+                                    ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                                  ),
+                                  MAX(`t36`.`elapsed_ns`) OVER (
+                                    PARTITION BY `t36`.`run`, `t36`.`rank`
+                                    ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                                  ),
+                                  1000
+                                ) AS DOUBLE)
+                              )
+                            )
+                          ) - (
+                            CAST(CAST(FLOOR((
+                              (
+                                `t36`.`nearest` + 1
+                              ) * 15
+                            ) / (
+                              16
+                            )) AS BIGINT) AS DOUBLE) - (
+                              (
+                                CAST(GREATEST(`t36`.`width_ns`, 1000) AS DOUBLE) * 2.0 * CAST(`t36`.`differences` AS DOUBLE)
+                              ) / CAST(GREATEST(
+                                MAX(`t36`.`range_ns`) OVER (
+                                  PARTITION BY `t36`.`run`, `t36`.`rank`
+                                  ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                                ),
+                                MAX(`t36`.`elapsed_ns`) OVER (
+                                  PARTITION BY `t36`.`run`, `t36`.`rank`
+                                  ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                                ),
+                                1000
+                              ) AS DOUBLE)
+                            )
+                          )
+                        ) > LN(
+                          (
+                            CAST(`t36`.`differences` AS DOUBLE) * LEAST(
+                              CAST(`t36`.`of_rank` AS DOUBLE),
+                              (
+                                LN(GREATEST(CAST(`t36`.`of_rank` AS DOUBLE) / 16.0, 1.0)) * 16.0
+                              ) + 16.0
+                            )
+                          ) / 0.001
+                        )
+                      ),
                       (
                         CAST(CAST(FLOOR((
                           (
-                            `t34`.`nearest` + 1
+                            `t36`.`nearest` + 1
                           ) * 15
                         ) / (
                           16
                         )) AS BIGINT) AS DOUBLE) * LN(
                           CAST(CAST(FLOOR((
                             (
-                              `t34`.`nearest` + 1
+                              `t36`.`nearest` + 1
                             ) * 15
                           ) / (
                             16
                           )) AS BIGINT) AS DOUBLE) / (
                             (
-                              CAST(GREATEST(`t34`.`width_ns`, 1000) AS DOUBLE) * 2.0 * CAST(`t34`.`differences` AS DOUBLE)
+                              CAST(GREATEST(`t36`.`width_ns`, 1000) AS DOUBLE) * 2.0 * CAST(`t36`.`differences` AS DOUBLE)
                             ) / CAST(GREATEST(
-                              MAX(`t34`.`range_ns`) OVER (
-                                PARTITION BY `t34`.`run`, `t34`.`rank`
+                              MAX(`t36`.`range_ns`) OVER (
+                                PARTITION BY `t36`.`run`, `t36`.`rank`
                                 ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
                               ),
-                              MAX(`t34`.`elapsed_ns`) OVER (
-                                PARTITION BY `t34`.`run`, `t34`.`rank`
+                              MAX(`t36`.`elapsed_ns`) OVER (
+                                PARTITION BY `t36`.`run`, `t36`.`rank`
                                 ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
                               ),
                               1000
@@ -847,509 +1006,521 @@ WITH `t16` AS (
                       ) - (
                         CAST(CAST(FLOOR((
                           (
-                            `t34`.`nearest` + 1
+                            `t36`.`nearest` + 1
                           ) * 15
                         ) / (
                           16
                         )) AS BIGINT) AS DOUBLE) - (
                           (
-                            CAST(GREATEST(`t34`.`width_ns`, 1000) AS DOUBLE) * 2.0 * CAST(`t34`.`differences` AS DOUBLE)
+                            CAST(GREATEST(`t36`.`width_ns`, 1000) AS DOUBLE) * 2.0 * CAST(`t36`.`differences` AS DOUBLE)
                           ) / CAST(GREATEST(
-                            MAX(`t34`.`range_ns`) OVER (
-                              PARTITION BY `t34`.`run`, `t34`.`rank`
+                            MAX(`t36`.`range_ns`) OVER (
+                              PARTITION BY `t36`.`run`, `t36`.`rank`
                               ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
                             ),
-                            MAX(`t34`.`elapsed_ns`) OVER (
-                              PARTITION BY `t34`.`run`, `t34`.`rank`
+                            MAX(`t36`.`elapsed_ns`) OVER (
+                              PARTITION BY `t36`.`run`, `t36`.`rank`
                               ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
                             ),
                             1000
                           ) AS DOUBLE)
                         )
-                      )
-                    ) > LN(
-                      (
-                        CAST(`t34`.`differences` AS DOUBLE) * LEAST(
-                          CAST(`t34`.`of_rank` AS DOUBLE),
-                          (
-                            LN(GREATEST(CAST(`t34`.`of_rank` AS DOUBLE) / 16.0, 1.0)) * 16.0
-                          ) + 16.0
-                        )
-                      ) / 0.001
-                    )
-                  ),
-                  (
-                    CAST(CAST(FLOOR((
-                      (
-                        `t34`.`nearest` + 1
-                      ) * 15
-                    ) / (
-                      16
-                    )) AS BIGINT) AS DOUBLE) * LN(
-                      CAST(CAST(FLOOR((
-                        (
-                          `t34`.`nearest` + 1
-                        ) * 15
-                      ) / (
-                        16
-                      )) AS BIGINT) AS DOUBLE) / (
-                        (
-                          CAST(GREATEST(`t34`.`width_ns`, 1000) AS DOUBLE) * 2.0 * CAST(`t34`.`differences` AS DOUBLE)
-                        ) / CAST(GREATEST(
-                          MAX(`t34`.`range_ns`) OVER (
-                            PARTITION BY `t34`.`run`, `t34`.`rank`
-                            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                          ),
-                          MAX(`t34`.`elapsed_ns`) OVER (
-                            PARTITION BY `t34`.`run`, `t34`.`rank`
-                            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                          ),
-                          1000
-                        ) AS DOUBLE)
-                      )
-                    )
-                  ) - (
-                    CAST(CAST(FLOOR((
-                      (
-                        `t34`.`nearest` + 1
-                      ) * 15
-                    ) / (
-                      16
-                    )) AS BIGINT) AS DOUBLE) - (
-                      (
-                        CAST(GREATEST(`t34`.`width_ns`, 1000) AS DOUBLE) * 2.0 * CAST(`t34`.`differences` AS DOUBLE)
-                      ) / CAST(GREATEST(
-                        MAX(`t34`.`range_ns`) OVER (
-                          PARTITION BY `t34`.`run`, `t34`.`rank`
-                          ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                        ),
-                        MAX(`t34`.`elapsed_ns`) OVER (
-                          PARTITION BY `t34`.`run`, `t34`.`rank`
-                          ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                        ),
-                        1000
-                      ) AS DOUBLE)
-                    )
-                  ),
-                  NULL
-                ) AS `likelihood`
-              FROM (
-                SELECT
-                  `t33`.`run`,
-                  `t33`.`step`,
-                  `t33`.`name`,
-                  `t33`.`demangled_name`,
-                  `t33`.`grid`,
-                  `t33`.`block`,
-                  `t33`.`collective`,
-                  `t33`.`group_name`,
-                  `t33`.`sequence`,
-                  `t33`.`type_name`,
-                  `t33`.`num_in_elements`,
-                  `t33`.`rank`,
-                  `t33`.`start_ns`,
-                  `t33`.`duration_ns`,
-                  `t33`.`end_ns`,
-                  `t33`.`ordinal`,
-                  `t33`.`most`,
-                  `t33`.`as_many`,
-                  `t33`.`of_rank`,
-                  `t33`.`differences`,
-                  `t33`.`has_all_pairs`,
-                  `t33`.`first_rank`,
-                  `t33`.`ranks`,
-                  `t33`.`compared_with`,
-                  `t33`.`first_start_ns`,
-                  `t33`.`first_end_ns`,
-                  `t33`.`apart_ns`,
-                  `t33`.`median_ns`,
-                  `t33`.`away_ns`,
-                  `t33`.`error_ns`,
-                  (
-                    ROW_NUMBER() OVER (
-                      PARTITION BY `t33`.`run`, `t33`.`rank`
-                      ORDER BY `t33`.`away_ns` ASC NULLS LAST, `t33`.`step` ASC NULLS LAST, `t33`.`name` ASC NULLS LAST, `t33`.`demangled_name` ASC NULLS LAST, `t33`.`grid` ASC NULLS LAST, `t33`.`block` ASC NULLS LAST, `t33`.`collective` ASC NULLS LAST, `t33`.`group_name` ASC NULLS LAST, `t33`.`sequence` ASC NULLS LAST, `t33`.`type_name` ASC NULLS LAST, `t33`.`num_in_elements` ASC NULLS LAST, `t33`.`ordinal` ASC NULLS LAST
-                    ) - 1
-                  ) + 1 AS `nearest`,
-                  MAX(`t33`.`apart_ns`) OVER (
-                    PARTITION BY `t33`.`run`, `t33`.`rank`
-                    ORDER BY `t33`.`away_ns` ASC NULLS LAST, `t33`.`step` ASC NULLS LAST, `t33`.`name` ASC NULLS LAST, `t33`.`demangled_name` ASC NULLS LAST, `t33`.`grid` ASC NULLS LAST, `t33`.`block` ASC NULLS LAST, `t33`.`collective` ASC NULLS LAST, `t33`.`group_name` ASC NULLS LAST, `t33`.`sequence` ASC NULLS LAST, `t33`.`type_name` ASC NULLS LAST, `t33`.`num_in_elements` ASC NULLS LAST, `t33`.`ordinal` ASC NULLS LAST
-                    ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-                  ) - MIN(`t33`.`apart_ns`) OVER (
-                    PARTITION BY `t33`.`run`, `t33`.`rank`
-                    ORDER BY `t33`.`away_ns` ASC NULLS LAST, `t33`.`step` ASC NULLS LAST, `t33`.`name` ASC NULLS LAST, `t33`.`demangled_name` ASC NULLS LAST, `t33`.`grid` ASC NULLS LAST, `t33`.`block` ASC NULLS LAST, `t33`.`collective` ASC NULLS LAST, `t33`.`group_name` ASC NULLS LAST, `t33`.`sequence` ASC NULLS LAST, `t33`.`type_name` ASC NULLS LAST, `t33`.`num_in_elements` ASC NULLS LAST, `t33`.`ordinal` ASC NULLS LAST
-                    ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-                  ) AS `width_ns`,
-                  (
-                    (
-                      MAX(`t33`.`end_ns`) OVER (
-                        PARTITION BY `t33`.`run`, `t33`.`step`, `t33`.`name`, `t33`.`demangled_name`, `t33`.`grid`, `t33`.`block`, `t33`.`collective`, `t33`.`group_name`, `t33`.`sequence`, `t33`.`type_name`, `t33`.`num_in_elements`, `t33`.`rank`
-                        ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                      ) - MIN(`t33`.`end_ns`) OVER (
-                        PARTITION BY `t33`.`run`, `t33`.`step`, `t33`.`name`, `t33`.`demangled_name`, `t33`.`grid`, `t33`.`block`, `t33`.`collective`, `t33`.`group_name`, `t33`.`sequence`, `t33`.`type_name`, `t33`.`num_in_elements`, `t33`.`rank`
-                        ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                      )
-                    ) + MAX(`t33`.`first_end_ns`) OVER (
-                      PARTITION BY `t33`.`run`, `t33`.`step`, `t33`.`name`, `t33`.`demangled_name`, `t33`.`grid`, `t33`.`block`, `t33`.`collective`, `t33`.`group_name`, `t33`.`sequence`, `t33`.`type_name`, `t33`.`num_in_elements`, `t33`.`rank`
-                      ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                    )
-                  ) - MIN(`t33`.`first_end_ns`) OVER (
-                    PARTITION BY `t33`.`run`, `t33`.`step`, `t33`.`name`, `t33`.`demangled_name`, `t33`.`grid`, `t33`.`block`, `t33`.`collective`, `t33`.`group_name`, `t33`.`sequence`, `t33`.`type_name`, `t33`.`num_in_elements`, `t33`.`rank`
-                    ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                  ) AS `range_ns`,
-                  GREATEST(
-                    MAX(`t33`.`end_ns`) OVER (
-                      PARTITION BY `t33`.`run`, `t33`.`rank`, `t33`.`step`
-                      ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                    ) - MIN(`t33`.`end_ns`) OVER (
-                      PARTITION BY `t33`.`run`, `t33`.`rank`, `t33`.`step`
-                      ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                    ),
-                    MAX(`t33`.`first_end_ns`) OVER (
-                      PARTITION BY `t33`.`run`, `t33`.`rank`, `t33`.`step`
-                      ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                    ) - MIN(`t33`.`first_end_ns`) OVER (
-                      PARTITION BY `t33`.`run`, `t33`.`rank`, `t33`.`step`
-                      ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                    )
-                  ) AS `elapsed_ns`
-                FROM (
-                  SELECT
-                    `t32`.`run`,
-                    `t32`.`step`,
-                    `t32`.`name`,
-                    `t32`.`demangled_name`,
-                    `t32`.`grid`,
-                    `t32`.`block`,
-                    `t32`.`collective`,
-                    `t32`.`group_name`,
-                    `t32`.`sequence`,
-                    `t32`.`type_name`,
-                    `t32`.`num_in_elements`,
-                    `t32`.`rank`,
-                    `t32`.`start_ns`,
-                    `t32`.`duration_ns`,
-                    `t32`.`end_ns`,
-                    `t32`.`ordinal`,
-                    `t32`.`most`,
-                    `t32`.`as_many`,
-                    `t32`.`of_rank`,
-                    `t32`.`differences`,
-                    `t32`.`has_all_pairs`,
-                    `t32`.`first_rank`,
-                    `t32`.`ranks`,
-                    `t32`.`compared_with`,
-                    `t32`.`first_start_ns`,
-                    `t32`.`first_end_ns`,
-                    `t32`.`apart_ns`,
-                    `t32`.`median_ns`,
-                    `t32`.`away_ns`,
-                    `t32`.`error_ns`
+                      ),
+                      NULL
+                    ) AS `likelihood`
                   FROM (
                     SELECT
-                      `t31`.`run`,
-                      `t31`.`step`,
-                      `t31`.`name`,
-                      `t31`.`demangled_name`,
-                      `t31`.`grid`,
-                      `t31`.`block`,
-                      `t31`.`collective`,
-                      `t31`.`group_name`,
-                      `t31`.`sequence`,
-                      `t31`.`type_name`,
-                      `t31`.`num_in_elements`,
-                      `t31`.`rank`,
-                      `t31`.`start_ns`,
-                      `t31`.`duration_ns`,
-                      `t31`.`end_ns`,
-                      `t31`.`ordinal`,
-                      `t31`.`most`,
-                      `t31`.`as_many`,
-                      `t31`.`of_rank`,
-                      `t31`.`differences`,
-                      `t31`.`has_all_pairs`,
-                      `t31`.`first_rank`,
-                      `t31`.`ranks`,
-                      `t31`.`compared_with`,
-                      `t31`.`first_start_ns`,
-                      `t31`.`first_end_ns`,
-                      `t31`.`apart_ns`,
-                      `t31`.`median_ns`,
-                      `t31`.`away_ns`,
-                      `t31`.`place`,
-                      `t31`.`number`,
-                      MAX(
-                        IF(
-                          (
-                            (
-                              `t31`.`place` * 2
-                            ) = (
-                              `t31`.`number` - 1
-                            )
+                      `t35`.`run`,
+                      `t35`.`step`,
+                      `t35`.`name`,
+                      `t35`.`demangled_name`,
+                      `t35`.`grid`,
+                      `t35`.`block`,
+                      `t35`.`collective`,
+                      `t35`.`group_name`,
+                      `t35`.`sequence`,
+                      `t35`.`type_name`,
+                      `t35`.`num_in_elements`,
+                      `t35`.`rank`,
+                      `t35`.`start_ns`,
+                      `t35`.`duration_ns`,
+                      `t35`.`end_ns`,
+                      `t35`.`ordinal`,
+                      `t35`.`most`,
+                      `t35`.`as_many`,
+                      `t35`.`of_rank`,
+                      `t35`.`differences`,
+                      `t35`.`has_all_pairs`,
+                      `t35`.`first_rank`,
+                      `t35`.`ranks`,
+                      `t35`.`compared_with`,
+                      `t35`.`first_start_ns`,
+                      `t35`.`first_end_ns`,
+                      `t35`.`apart_ns`,
+                      `t35`.`median_ns`,
+                      `t35`.`away_ns`,
+                      `t35`.`error_ns`,
+                      (
+                        ROW_NUMBER() OVER (
+                          PARTITION BY `t35`.`run`, `t35`.`rank`
+                          ORDER BY `t35`.`away_ns` ASC NULLS LAST, `t35`.`step` ASC NULLS LAST, `t35`.`name` ASC NULLS LAST, `t35`.`demangled_name` ASC NULLS LAST, `t35`.`grid` ASC NULLS LAST, `t35`.`block` ASC NULLS LAST, `t35`.`collective` ASC NULLS LAST, `t35`.`group_name` ASC NULLS LAST, `t35`.`sequence` ASC NULLS LAST, `t35`.`type_name` ASC NULLS LAST, `t35`.`num_in_elements` ASC NULLS LAST, `t35`.`ordinal` ASC NULLS LAST
+                        ) - 1
+                      ) + 1 AS `nearest`,
+                      MAX(`t35`.`apart_ns`) OVER (
+                        PARTITION BY `t35`.`run`, `t35`.`rank`
+                        ORDER BY `t35`.`away_ns` ASC NULLS LAST, `t35`.`step` ASC NULLS LAST, `t35`.`name` ASC NULLS LAST, `t35`.`demangled_name` ASC NULLS LAST, `t35`.`grid` ASC NULLS LAST, `t35`.`block` ASC NULLS LAST, `t35`.`collective` ASC NULLS LAST, `t35`.`group_name` ASC NULLS LAST, `t35`.`sequence` ASC NULLS LAST, `t35`.`type_name` ASC NULLS LAST, `t35`.`num_in_elements` ASC NULLS LAST, `t35`.`ordinal` ASC NULLS LAST
+                        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+                      ) - MIN(`t35`.`apart_ns`) OVER (
+                        PARTITION BY `t35`.`run`, `t35`.`rank`
+                        ORDER BY `t35`.`away_ns` ASC NULLS LAST, `t35`.`step` ASC NULLS LAST, `t35`.`name` ASC NULLS LAST, `t35`.`demangled_name` ASC NULLS LAST, `t35`.`grid` ASC NULLS LAST, `t35`.`block` ASC NULLS LAST, `t35`.`collective` ASC NULLS LAST, `t35`.`group_name` ASC NULLS LAST, `t35`.`sequence` ASC NULLS LAST, `t35`.`type_name` ASC NULLS LAST, `t35`.`num_in_elements` ASC NULLS LAST, `t35`.`ordinal` ASC NULLS LAST
+                        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+                      ) AS `width_ns`,
+                      (
+                        (
+                          MAX(`t35`.`end_ns`) OVER (
+                            PARTITION BY `t35`.`run`, `t35`.`step`, `t35`.`name`, `t35`.`demangled_name`, `t35`.`grid`, `t35`.`block`, `t35`.`collective`, `t35`.`group_name`, `t35`.`sequence`, `t35`.`type_name`, `t35`.`num_in_elements`, `t35`.`rank`
+                            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                          ) - MIN(`t35`.`end_ns`) OVER (
+                            PARTITION BY `t35`.`run`, `t35`.`step`, `t35`.`name`, `t35`.`demangled_name`, `t35`.`grid`, `t35`.`block`, `t35`.`collective`, `t35`.`group_name`, `t35`.`sequence`, `t35`.`type_name`, `t35`.`num_in_elements`, `t35`.`rank`
+                            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
                           )
-                          OR (
-                            (
-                              `t31`.`place` * 2
-                            ) = (
-                              `t31`.`number` - 2
-                            )
-                          ),
-                          `t31`.`away_ns`,
-                          NULL
+                        ) + MAX(`t35`.`first_end_ns`) OVER (
+                          PARTITION BY `t35`.`run`, `t35`.`step`, `t35`.`name`, `t35`.`demangled_name`, `t35`.`grid`, `t35`.`block`, `t35`.`collective`, `t35`.`group_name`, `t35`.`sequence`, `t35`.`type_name`, `t35`.`num_in_elements`, `t35`.`rank`
+                          ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
                         )
-                      ) OVER (
-                        PARTITION BY `t31`.`run`, `t31`.`rank`
+                      ) - MIN(`t35`.`first_end_ns`) OVER (
+                        PARTITION BY `t35`.`run`, `t35`.`step`, `t35`.`name`, `t35`.`demangled_name`, `t35`.`grid`, `t35`.`block`, `t35`.`collective`, `t35`.`group_name`, `t35`.`sequence`, `t35`.`type_name`, `t35`.`num_in_elements`, `t35`.`rank`
                         ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                      ) AS `error_ns`
+                      ) AS `range_ns`,
+                      GREATEST(
+                        MAX(`t35`.`end_ns`) OVER (
+                          PARTITION BY `t35`.`run`, `t35`.`rank`, `t35`.`step`
+                          ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                        ) - MIN(`t35`.`end_ns`) OVER (
+                          PARTITION BY `t35`.`run`, `t35`.`rank`, `t35`.`step`
+                          ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                        ),
+                        MAX(`t35`.`first_end_ns`) OVER (
+                          PARTITION BY `t35`.`run`, `t35`.`rank`, `t35`.`step`
+                          ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                        ) - MIN(`t35`.`first_end_ns`) OVER (
+                          PARTITION BY `t35`.`run`, `t35`.`rank`, `t35`.`step`
+                          ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                        )
+                      ) AS `elapsed_ns`
                     FROM (
                       SELECT
-                        `t30`.`run`,
-                        `t30`.`step`,
-                        `t30`.`name`,
-                        `t30`.`demangled_name`,
-                        `t30`.`grid`,
-                        `t30`.`block`,
-                        `t30`.`collective`,
-                        `t30`.`group_name`,
-                        `t30`.`sequence`,
-                        `t30`.`type_name`,
-                        `t30`.`num_in_elements`,
-                        `t30`.`rank`,
-                        `t30`.`start_ns`,
-                        `t30`.`duration_ns`,
-                        `t30`.`end_ns`,
-                        `t30`.`ordinal`,
-                        `t30`.`most`,
-                        `t30`.`as_many`,
-                        `t30`.`of_rank`,
-                        `t30`.`differences`,
-                        `t30`.`has_all_pairs`,
-                        `t30`.`first_rank`,
-                        `t30`.`ranks`,
-                        `t30`.`compared_with`,
-                        `t30`.`first_start_ns`,
-                        `t30`.`first_end_ns`,
-                        `t30`.`apart_ns`,
-                        `t30`.`median_ns`,
-                        `t30`.`away_ns`,
-                        ROW_NUMBER() OVER (
-                          PARTITION BY `t30`.`run`, `t30`.`rank`
-                          ORDER BY `t30`.`away_ns` ASC NULLS LAST, `t30`.`step` ASC NULLS LAST, `t30`.`name` ASC NULLS LAST, `t30`.`demangled_name` ASC NULLS LAST, `t30`.`grid` ASC NULLS LAST, `t30`.`block` ASC NULLS LAST, `t30`.`collective` ASC NULLS LAST, `t30`.`group_name` ASC NULLS LAST, `t30`.`sequence` ASC NULLS LAST, `t30`.`type_name` ASC NULLS LAST, `t30`.`num_in_elements` ASC NULLS LAST, `t30`.`ordinal` ASC NULLS LAST
-                        ) - 1 AS `place`,
-                        COUNT(*) OVER (
-                          PARTITION BY `t30`.`run`, `t30`.`rank`
-                          ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                        ) AS `number`
+                        `t34`.`run`,
+                        `t34`.`step`,
+                        `t34`.`name`,
+                        `t34`.`demangled_name`,
+                        `t34`.`grid`,
+                        `t34`.`block`,
+                        `t34`.`collective`,
+                        `t34`.`group_name`,
+                        `t34`.`sequence`,
+                        `t34`.`type_name`,
+                        `t34`.`num_in_elements`,
+                        `t34`.`rank`,
+                        `t34`.`start_ns`,
+                        `t34`.`duration_ns`,
+                        `t34`.`end_ns`,
+                        `t34`.`ordinal`,
+                        `t34`.`most`,
+                        `t34`.`as_many`,
+                        `t34`.`of_rank`,
+                        `t34`.`differences`,
+                        `t34`.`has_all_pairs`,
+                        `t34`.`first_rank`,
+                        `t34`.`ranks`,
+                        `t34`.`compared_with`,
+                        `t34`.`first_start_ns`,
+                        `t34`.`first_end_ns`,
+                        `t34`.`apart_ns`,
+                        `t34`.`median_ns`,
+                        `t34`.`away_ns`,
+                        `t34`.`least` + CAST(FLOOR(CAST(`t34`.`most_of_two` - `t34`.`least` AS DOUBLE) / 2.0) AS BIGINT) AS `error_ns`
                       FROM (
                         SELECT
-                          `t29`.`run`,
-                          `t29`.`step`,
-                          `t29`.`name`,
-                          `t29`.`demangled_name`,
-                          `t29`.`grid`,
-                          `t29`.`block`,
-                          `t29`.`collective`,
-                          `t29`.`group_name`,
-                          `t29`.`sequence`,
-                          `t29`.`type_name`,
-                          `t29`.`num_in_elements`,
-                          `t29`.`rank`,
-                          `t29`.`start_ns`,
-                          `t29`.`duration_ns`,
-                          `t29`.`end_ns`,
-                          `t29`.`ordinal`,
-                          `t29`.`most`,
-                          `t29`.`as_many`,
-                          `t29`.`of_rank`,
-                          `t29`.`differences`,
-                          `t29`.`has_all_pairs`,
-                          `t29`.`first_rank`,
-                          `t29`.`ranks`,
-                          `t29`.`compared_with`,
-                          `t29`.`first_start_ns`,
-                          `t29`.`first_end_ns`,
-                          `t29`.`apart_ns`,
-                          `t29`.`median_ns`,
-                          ABS(`t29`.`apart_ns` - `t29`.`median_ns`) AS `away_ns`
+                          `t33`.`run`,
+                          `t33`.`step`,
+                          `t33`.`name`,
+                          `t33`.`demangled_name`,
+                          `t33`.`grid`,
+                          `t33`.`block`,
+                          `t33`.`collective`,
+                          `t33`.`group_name`,
+                          `t33`.`sequence`,
+                          `t33`.`type_name`,
+                          `t33`.`num_in_elements`,
+                          `t33`.`rank`,
+                          `t33`.`start_ns`,
+                          `t33`.`duration_ns`,
+                          `t33`.`end_ns`,
+                          `t33`.`ordinal`,
+                          `t33`.`most`,
+                          `t33`.`as_many`,
+                          `t33`.`of_rank`,
+                          `t33`.`differences`,
+                          `t33`.`has_all_pairs`,
+                          `t33`.`first_rank`,
+                          `t33`.`ranks`,
+                          `t33`.`compared_with`,
+                          `t33`.`first_start_ns`,
+                          `t33`.`first_end_ns`,
+                          `t33`.`apart_ns`,
+                          `t33`.`median_ns`,
+                          `t33`.`away_ns`,
+                          `t33`.`place`,
+                          `t33`.`number`,
+                          `t33`.`middle`,
+                          MIN(`t33`.`middle`) OVER (
+                            PARTITION BY `t33`.`run`, `t33`.`rank`
+                            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                          ) AS `least`,
+                          MAX(`t33`.`middle`) OVER (
+                            PARTITION BY `t33`.`run`, `t33`.`rank`
+                            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                          ) AS `most_of_two`
                         FROM (
                           SELECT
-                            `t28`.`run`,
-                            `t28`.`step`,
-                            `t28`.`name`,
-                            `t28`.`demangled_name`,
-                            `t28`.`grid`,
-                            `t28`.`block`,
-                            `t28`.`collective`,
-                            `t28`.`group_name`,
-                            `t28`.`sequence`,
-                            `t28`.`type_name`,
-                            `t28`.`num_in_elements`,
-                            `t28`.`rank`,
-                            `t28`.`start_ns`,
-                            `t28`.`duration_ns`,
-                            `t28`.`end_ns`,
-                            `t28`.`ordinal`,
-                            `t28`.`most`,
-                            `t28`.`as_many`,
-                            `t28`.`of_rank`,
-                            `t28`.`differences`,
-                            `t28`.`has_all_pairs`,
-                            `t28`.`first_rank`,
-                            `t28`.`ranks`,
-                            `t28`.`compared_with`,
-                            `t28`.`first_start_ns`,
-                            `t28`.`first_end_ns`,
-                            `t28`.`apart_ns`,
-                            `t28`.`place`,
-                            `t28`.`number`,
-                            MAX(
-                              IF(
+                            `t32`.`run`,
+                            `t32`.`step`,
+                            `t32`.`name`,
+                            `t32`.`demangled_name`,
+                            `t32`.`grid`,
+                            `t32`.`block`,
+                            `t32`.`collective`,
+                            `t32`.`group_name`,
+                            `t32`.`sequence`,
+                            `t32`.`type_name`,
+                            `t32`.`num_in_elements`,
+                            `t32`.`rank`,
+                            `t32`.`start_ns`,
+                            `t32`.`duration_ns`,
+                            `t32`.`end_ns`,
+                            `t32`.`ordinal`,
+                            `t32`.`most`,
+                            `t32`.`as_many`,
+                            `t32`.`of_rank`,
+                            `t32`.`differences`,
+                            `t32`.`has_all_pairs`,
+                            `t32`.`first_rank`,
+                            `t32`.`ranks`,
+                            `t32`.`compared_with`,
+                            `t32`.`first_start_ns`,
+                            `t32`.`first_end_ns`,
+                            `t32`.`apart_ns`,
+                            `t32`.`median_ns`,
+                            `t32`.`away_ns`,
+                            `t32`.`place`,
+                            `t32`.`number`,
+                            IF(
+                              (
                                 (
-                                  (
-                                    `t28`.`place` * 2
-                                  ) = (
-                                    `t28`.`number` - 1
-                                  )
+                                  `t32`.`place` * 2
+                                ) >= (
+                                  `t32`.`number` - 2
                                 )
-                                OR (
-                                  (
-                                    `t28`.`place` * 2
-                                  ) = (
-                                    `t28`.`number` - 2
-                                  )
-                                ),
-                                `t28`.`apart_ns`,
-                                NULL
                               )
-                            ) OVER (
-                              PARTITION BY `t28`.`run`, `t28`.`rank`
-                              ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                            ) AS `median_ns`
+                              AND (
+                                (
+                                  `t32`.`place` * 2
+                                ) <= `t32`.`number`
+                              ),
+                              `t32`.`away_ns`,
+                              NULL
+                            ) AS `middle`
                           FROM (
                             SELECT
-                              `t27`.`run`,
-                              `t27`.`step`,
-                              `t27`.`name`,
-                              `t27`.`demangled_name`,
-                              `t27`.`grid`,
-                              `t27`.`block`,
-                              `t27`.`collective`,
-                              `t27`.`group_name`,
-                              `t27`.`sequence`,
-                              `t27`.`type_name`,
-                              `t27`.`num_in_elements`,
-                              `t27`.`rank`,
-                              `t27`.`start_ns`,
-                              `t27`.`duration_ns`,
-                              `t27`.`end_ns`,
-                              `t27`.`ordinal`,
-                              `t27`.`most`,
-                              `t27`.`as_many`,
-                              `t27`.`of_rank`,
-                              `t27`.`differences`,
-                              `t27`.`has_all_pairs`,
-                              `t27`.`first_rank`,
-                              `t27`.`ranks`,
-                              `t27`.`compared_with`,
-                              `t27`.`first_start_ns`,
-                              `t27`.`first_end_ns`,
-                              `t27`.`apart_ns`,
+                              `t31`.`run`,
+                              `t31`.`step`,
+                              `t31`.`name`,
+                              `t31`.`demangled_name`,
+                              `t31`.`grid`,
+                              `t31`.`block`,
+                              `t31`.`collective`,
+                              `t31`.`group_name`,
+                              `t31`.`sequence`,
+                              `t31`.`type_name`,
+                              `t31`.`num_in_elements`,
+                              `t31`.`rank`,
+                              `t31`.`start_ns`,
+                              `t31`.`duration_ns`,
+                              `t31`.`end_ns`,
+                              `t31`.`ordinal`,
+                              `t31`.`most`,
+                              `t31`.`as_many`,
+                              `t31`.`of_rank`,
+                              `t31`.`differences`,
+                              `t31`.`has_all_pairs`,
+                              `t31`.`first_rank`,
+                              `t31`.`ranks`,
+                              `t31`.`compared_with`,
+                              `t31`.`first_start_ns`,
+                              `t31`.`first_end_ns`,
+                              `t31`.`apart_ns`,
+                              `t31`.`median_ns`,
+                              `t31`.`away_ns`,
                               ROW_NUMBER() OVER (
-                                PARTITION BY `t27`.`run`, `t27`.`rank`
-                                ORDER BY `t27`.`apart_ns` ASC NULLS LAST, `t27`.`step` ASC NULLS LAST, `t27`.`name` ASC NULLS LAST, `t27`.`demangled_name` ASC NULLS LAST, `t27`.`grid` ASC NULLS LAST, `t27`.`block` ASC NULLS LAST, `t27`.`collective` ASC NULLS LAST, `t27`.`group_name` ASC NULLS LAST, `t27`.`sequence` ASC NULLS LAST, `t27`.`type_name` ASC NULLS LAST, `t27`.`num_in_elements` ASC NULLS LAST, `t27`.`ordinal` ASC NULLS LAST
+                                PARTITION BY `t31`.`run`, `t31`.`rank`
+                                ORDER BY `t31`.`away_ns` ASC NULLS LAST, `t31`.`step` ASC NULLS LAST, `t31`.`name` ASC NULLS LAST, `t31`.`demangled_name` ASC NULLS LAST, `t31`.`grid` ASC NULLS LAST, `t31`.`block` ASC NULLS LAST, `t31`.`collective` ASC NULLS LAST, `t31`.`group_name` ASC NULLS LAST, `t31`.`sequence` ASC NULLS LAST, `t31`.`type_name` ASC NULLS LAST, `t31`.`num_in_elements` ASC NULLS LAST, `t31`.`ordinal` ASC NULLS LAST
                               ) - 1 AS `place`,
                               COUNT(*) OVER (
-                                PARTITION BY `t27`.`run`, `t27`.`rank`
+                                PARTITION BY `t31`.`run`, `t31`.`rank`
                                 ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
                               ) AS `number`
                             FROM (
                               SELECT
-                                `t26`.`run`,
-                                `t26`.`step`,
-                                `t26`.`name`,
-                                `t26`.`demangled_name`,
-                                `t26`.`grid`,
-                                `t26`.`block`,
-                                `t26`.`collective`,
-                                `t26`.`group_name`,
-                                `t26`.`sequence`,
-                                `t26`.`type_name`,
-                                `t26`.`num_in_elements`,
-                                `t26`.`rank`,
-                                `t26`.`start_ns`,
-                                `t26`.`duration_ns`,
-                                `t26`.`end_ns`,
-                                `t26`.`ordinal`,
-                                `t26`.`most`,
-                                `t26`.`as_many`,
-                                `t26`.`of_rank`,
-                                `t26`.`differences`,
-                                `t26`.`has_all_pairs`,
-                                `t26`.`first_rank`,
-                                `t26`.`ranks`,
-                                `t26`.`compared_with`,
-                                `t26`.`first_start_ns`,
-                                `t26`.`first_end_ns`,
-                                `t26`.`end_ns` - `t26`.`first_end_ns` AS `apart_ns`
+                                `t30`.`run`,
+                                `t30`.`step`,
+                                `t30`.`name`,
+                                `t30`.`demangled_name`,
+                                `t30`.`grid`,
+                                `t30`.`block`,
+                                `t30`.`collective`,
+                                `t30`.`group_name`,
+                                `t30`.`sequence`,
+                                `t30`.`type_name`,
+                                `t30`.`num_in_elements`,
+                                `t30`.`rank`,
+                                `t30`.`start_ns`,
+                                `t30`.`duration_ns`,
+                                `t30`.`end_ns`,
+                                `t30`.`ordinal`,
+                                `t30`.`most`,
+                                `t30`.`as_many`,
+                                `t30`.`of_rank`,
+                                `t30`.`differences`,
+                                `t30`.`has_all_pairs`,
+                                `t30`.`first_rank`,
+                                `t30`.`ranks`,
+                                `t30`.`compared_with`,
+                                `t30`.`first_start_ns`,
+                                `t30`.`first_end_ns`,
+                                `t30`.`apart_ns`,
+                                `t30`.`least` + CAST(FLOOR(CAST(`t30`.`most_of_two` - `t30`.`least` AS DOUBLE) / 2.0) AS BIGINT) AS `median_ns`,
+                                ABS(
+                                  `t30`.`apart_ns` - (
+                                    `t30`.`least` + CAST(FLOOR(CAST(`t30`.`most_of_two` - `t30`.`least` AS DOUBLE) / 2.0) AS BIGINT)
+                                  )
+                                ) AS `away_ns`
                               FROM (
                                 SELECT
-                                  `t23`.`run`,
-                                  `t23`.`step`,
-                                  `t23`.`name`,
-                                  `t23`.`demangled_name`,
-                                  `t23`.`grid`,
-                                  `t23`.`block`,
-                                  `t23`.`collective`,
-                                  `t23`.`group_name`,
-                                  `t23`.`sequence`,
-                                  `t23`.`type_name`,
-                                  `t23`.`num_in_elements`,
-                                  `t23`.`rank`,
-                                  `t23`.`start_ns`,
-                                  `t23`.`duration_ns`,
-                                  `t23`.`end_ns`,
-                                  `t23`.`ordinal`,
-                                  `t23`.`most`,
-                                  `t23`.`as_many`,
-                                  `t23`.`of_rank`,
-                                  `t23`.`differences`,
-                                  `t23`.`has_all_pairs`,
-                                  `t23`.`first_rank`,
-                                  `t23`.`ranks`,
-                                  MIN(`t23`.`first_rank`) OVER (
-                                    PARTITION BY `t23`.`run`, `t23`.`rank`
+                                  `t29`.`run`,
+                                  `t29`.`step`,
+                                  `t29`.`name`,
+                                  `t29`.`demangled_name`,
+                                  `t29`.`grid`,
+                                  `t29`.`block`,
+                                  `t29`.`collective`,
+                                  `t29`.`group_name`,
+                                  `t29`.`sequence`,
+                                  `t29`.`type_name`,
+                                  `t29`.`num_in_elements`,
+                                  `t29`.`rank`,
+                                  `t29`.`start_ns`,
+                                  `t29`.`duration_ns`,
+                                  `t29`.`end_ns`,
+                                  `t29`.`ordinal`,
+                                  `t29`.`most`,
+                                  `t29`.`as_many`,
+                                  `t29`.`of_rank`,
+                                  `t29`.`differences`,
+                                  `t29`.`has_all_pairs`,
+                                  `t29`.`first_rank`,
+                                  `t29`.`ranks`,
+                                  `t29`.`compared_with`,
+                                  `t29`.`first_start_ns`,
+                                  `t29`.`first_end_ns`,
+                                  `t29`.`apart_ns`,
+                                  `t29`.`place`,
+                                  `t29`.`number`,
+                                  `t29`.`middle`,
+                                  MIN(`t29`.`middle`) OVER (
+                                    PARTITION BY `t29`.`run`, `t29`.`rank`
                                     ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                                  ) AS `compared_with`,
-                                  MAX(IF(`t23`.`rank` = `t23`.`first_rank`, `t23`.`start_ns`, NULL)) OVER (
-                                    PARTITION BY `t23`.`run`, `t23`.`step`, `t23`.`name`, `t23`.`demangled_name`, `t23`.`grid`, `t23`.`block`, `t23`.`collective`, `t23`.`group_name`, `t23`.`sequence`, `t23`.`type_name`, `t23`.`num_in_elements`, `t23`.`ordinal`
+                                  ) AS `least`,
+                                  MAX(`t29`.`middle`) OVER (
+                                    PARTITION BY `t29`.`run`, `t29`.`rank`
                                     ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                                  ) AS `first_start_ns`,
-                                  MAX(IF(`t23`.`rank` = `t23`.`first_rank`, `t23`.`end_ns`, NULL)) OVER (
-                                    PARTITION BY `t23`.`run`, `t23`.`step`, `t23`.`name`, `t23`.`demangled_name`, `t23`.`grid`, `t23`.`block`, `t23`.`collective`, `t23`.`group_name`, `t23`.`sequence`, `t23`.`type_name`, `t23`.`num_in_elements`, `t23`.`ordinal`
-                                    ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                                  ) AS `first_end_ns`
+                                  ) AS `most_of_two`
                                 FROM (
                                   SELECT
-                                    *
-                                  FROM `t20` AS `t21`
-                                  WHERE
-                                    `t21`.`as_many` AND `t21`.`ranks` > 1
-                                ) AS `t23`
-                              ) AS `t26`
-                              WHERE
-                                `t26`.`first_rank` = `t26`.`compared_with`
-                            ) AS `t27`
-                          ) AS `t28`
-                        ) AS `t29`
-                      ) AS `t30`
-                    ) AS `t31`
-                  ) AS `t32`
-                ) AS `t33`
-              ) AS `t34`
-            ) AS `t35`
-          ) AS `t36`
-        ) AS `t37`
-      ) AS `t38`
+                                    `t28`.`run`,
+                                    `t28`.`step`,
+                                    `t28`.`name`,
+                                    `t28`.`demangled_name`,
+                                    `t28`.`grid`,
+                                    `t28`.`block`,
+                                    `t28`.`collective`,
+                                    `t28`.`group_name`,
+                                    `t28`.`sequence`,
+                                    `t28`.`type_name`,
+                                    `t28`.`num_in_elements`,
+                                    `t28`.`rank`,
+                                    `t28`.`start_ns`,
+                                    `t28`.`duration_ns`,
+                                    `t28`.`end_ns`,
+                                    `t28`.`ordinal`,
+                                    `t28`.`most`,
+                                    `t28`.`as_many`,
+                                    `t28`.`of_rank`,
+                                    `t28`.`differences`,
+                                    `t28`.`has_all_pairs`,
+                                    `t28`.`first_rank`,
+                                    `t28`.`ranks`,
+                                    `t28`.`compared_with`,
+                                    `t28`.`first_start_ns`,
+                                    `t28`.`first_end_ns`,
+                                    `t28`.`apart_ns`,
+                                    `t28`.`place`,
+                                    `t28`.`number`,
+                                    IF(
+                                      (
+                                        (
+                                          `t28`.`place` * 2
+                                        ) >= (
+                                          `t28`.`number` - 2
+                                        )
+                                      )
+                                      AND (
+                                        (
+                                          `t28`.`place` * 2
+                                        ) <= `t28`.`number`
+                                      ),
+                                      `t28`.`apart_ns`,
+                                      NULL
+                                    ) AS `middle`
+                                  FROM (
+                                    SELECT
+                                      `t27`.`run`,
+                                      `t27`.`step`,
+                                      `t27`.`name`,
+                                      `t27`.`demangled_name`,
+                                      `t27`.`grid`,
+                                      `t27`.`block`,
+                                      `t27`.`collective`,
+                                      `t27`.`group_name`,
+                                      `t27`.`sequence`,
+                                      `t27`.`type_name`,
+                                      `t27`.`num_in_elements`,
+                                      `t27`.`rank`,
+                                      `t27`.`start_ns`,
+                                      `t27`.`duration_ns`,
+                                      `t27`.`end_ns`,
+                                      `t27`.`ordinal`,
+                                      `t27`.`most`,
+                                      `t27`.`as_many`,
+                                      `t27`.`of_rank`,
+                                      `t27`.`differences`,
+                                      `t27`.`has_all_pairs`,
+                                      `t27`.`first_rank`,
+                                      `t27`.`ranks`,
+                                      `t27`.`compared_with`,
+                                      `t27`.`first_start_ns`,
+                                      `t27`.`first_end_ns`,
+                                      `t27`.`apart_ns`,
+                                      ROW_NUMBER() OVER (
+                                        PARTITION BY `t27`.`run`, `t27`.`rank`
+                                        ORDER BY `t27`.`apart_ns` ASC NULLS LAST, `t27`.`step` ASC NULLS LAST, `t27`.`name` ASC NULLS LAST, `t27`.`demangled_name` ASC NULLS LAST, `t27`.`grid` ASC NULLS LAST, `t27`.`block` ASC NULLS LAST, `t27`.`collective` ASC NULLS LAST, `t27`.`group_name` ASC NULLS LAST, `t27`.`sequence` ASC NULLS LAST, `t27`.`type_name` ASC NULLS LAST, `t27`.`num_in_elements` ASC NULLS LAST, `t27`.`ordinal` ASC NULLS LAST
+                                      ) - 1 AS `place`,
+                                      COUNT(*) OVER (
+                                        PARTITION BY `t27`.`run`, `t27`.`rank`
+                                        ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                                      ) AS `number`
+                                    FROM (
+                                      SELECT
+                                        `t26`.`run`,
+                                        `t26`.`step`,
+                                        `t26`.`name`,
+                                        `t26`.`demangled_name`,
+                                        `t26`.`grid`,
+                                        `t26`.`block`,
+                                        `t26`.`collective`,
+                                        `t26`.`group_name`,
+                                        `t26`.`sequence`,
+                                        `t26`.`type_name`,
+                                        `t26`.`num_in_elements`,
+                                        `t26`.`rank`,
+                                        `t26`.`start_ns`,
+                                        `t26`.`duration_ns`,
+                                        `t26`.`end_ns`,
+                                        `t26`.`ordinal`,
+                                        `t26`.`most`,
+                                        `t26`.`as_many`,
+                                        `t26`.`of_rank`,
+                                        `t26`.`differences`,
+                                        `t26`.`has_all_pairs`,
+                                        `t26`.`first_rank`,
+                                        `t26`.`ranks`,
+                                        `t26`.`compared_with`,
+                                        `t26`.`first_start_ns`,
+                                        `t26`.`first_end_ns`,
+                                        `t26`.`end_ns` - `t26`.`first_end_ns` AS `apart_ns`
+                                      FROM (
+                                        SELECT
+                                          `t23`.`run`,
+                                          `t23`.`step`,
+                                          `t23`.`name`,
+                                          `t23`.`demangled_name`,
+                                          `t23`.`grid`,
+                                          `t23`.`block`,
+                                          `t23`.`collective`,
+                                          `t23`.`group_name`,
+                                          `t23`.`sequence`,
+                                          `t23`.`type_name`,
+                                          `t23`.`num_in_elements`,
+                                          `t23`.`rank`,
+                                          `t23`.`start_ns`,
+                                          `t23`.`duration_ns`,
+                                          `t23`.`end_ns`,
+                                          `t23`.`ordinal`,
+                                          `t23`.`most`,
+                                          `t23`.`as_many`,
+                                          `t23`.`of_rank`,
+                                          `t23`.`differences`,
+                                          `t23`.`has_all_pairs`,
+                                          `t23`.`first_rank`,
+                                          `t23`.`ranks`,
+                                          MIN(`t23`.`first_rank`) OVER (
+                                            PARTITION BY `t23`.`run`, `t23`.`rank`
+                                            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                                          ) AS `compared_with`,
+                                          MAX(IF(`t23`.`rank` = `t23`.`first_rank`, `t23`.`start_ns`, NULL)) OVER (
+                                            PARTITION BY `t23`.`run`, `t23`.`step`, `t23`.`name`, `t23`.`demangled_name`, `t23`.`grid`, `t23`.`block`, `t23`.`collective`, `t23`.`group_name`, `t23`.`sequence`, `t23`.`type_name`, `t23`.`num_in_elements`, `t23`.`ordinal`
+                                            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                                          ) AS `first_start_ns`,
+                                          MAX(IF(`t23`.`rank` = `t23`.`first_rank`, `t23`.`end_ns`, NULL)) OVER (
+                                            PARTITION BY `t23`.`run`, `t23`.`step`, `t23`.`name`, `t23`.`demangled_name`, `t23`.`grid`, `t23`.`block`, `t23`.`collective`, `t23`.`group_name`, `t23`.`sequence`, `t23`.`type_name`, `t23`.`num_in_elements`, `t23`.`ordinal`
+                                            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                                          ) AS `first_end_ns`
+                                        FROM (
+                                          SELECT
+                                            *
+                                          FROM `t20` AS `t21`
+                                          WHERE
+                                            `t21`.`as_many` AND `t21`.`ranks` > 1
+                                        ) AS `t23`
+                                      ) AS `t26`
+                                      WHERE
+                                        `t26`.`first_rank` = `t26`.`compared_with`
+                                    ) AS `t27`
+                                  ) AS `t28`
+                                ) AS `t29`
+                              ) AS `t30`
+                            ) AS `t31`
+                          ) AS `t32`
+                        ) AS `t33`
+                      ) AS `t34`
+                    ) AS `t35`
+                  ) AS `t36`
+                ) AS `t37`
+              ) AS `t38`
+            ) AS `t39`
+          ) AS `t40`
+        ) AS `t41`
+      ) AS `t42`
       GROUP BY
         1,
         2,
@@ -1357,122 +1528,122 @@ WITH `t16` AS (
         4,
         5,
         6
-    ) AS `t39`
-  ) AS `t41`
-    ON `t25`.`run` = `t41`.`of_run` AND `t25`.`rank` = `t41`.`of_rank`
+    ) AS `t43`
+  ) AS `t45`
+    ON `t25`.`run` = `t45`.`of_run` AND `t25`.`rank` = `t45`.`of_rank`
 )
 SELECT
-  `t59`.`run`,
-  `t59`.`step`,
-  `t59`.`name`,
-  `t59`.`demangled_name`,
-  `t59`.`grid`,
-  `t59`.`block`,
-  `t59`.`collective`,
-  `t59`.`group_name`,
-  `t59`.`sequence`,
-  `t59`.`type_name`,
-  `t59`.`num_in_elements`,
-  `t59`.`ordinal`,
-  `t59`.`ranks`,
-  IF(`t59`.`is_paired`, 'by ordinal', 'unknown') AS `pairing`,
-  IF(`t59`.`is_paired`, `t59`.`straggler`, NULL) AS `straggler`,
-  IF(`t59`.`is_paired`, `t59`.`cost_ns`, NULL) AS `cost_ns`,
-  IF(`t59`.`is_paired`, `t59`.`transfer_ns`, NULL) AS `transfer_ns`,
-  IF(`t59`.`is_paired`, `t59`.`last_ns` - `t59`.`first_ns`, NULL) AS `skew_ns`
+  `t63`.`run`,
+  `t63`.`step`,
+  `t63`.`name`,
+  `t63`.`demangled_name`,
+  `t63`.`grid`,
+  `t63`.`block`,
+  `t63`.`collective`,
+  `t63`.`group_name`,
+  `t63`.`sequence`,
+  `t63`.`type_name`,
+  `t63`.`num_in_elements`,
+  `t63`.`ordinal`,
+  `t63`.`ranks`,
+  IF(`t63`.`is_paired`, 'by ordinal', 'unknown') AS `pairing`,
+  IF(`t63`.`is_paired`, `t63`.`straggler`, NULL) AS `straggler`,
+  IF(`t63`.`is_paired`, `t63`.`cost_ns`, NULL) AS `cost_ns`,
+  IF(`t63`.`is_paired`, `t63`.`transfer_ns`, NULL) AS `transfer_ns`,
+  IF(`t63`.`is_paired`, `t63`.`last_ns` - `t63`.`first_ns`, NULL) AS `skew_ns`
 FROM (
   SELECT
-    `t58`.`run`,
-    `t58`.`step`,
-    `t58`.`name`,
-    `t58`.`demangled_name`,
-    `t58`.`grid`,
-    `t58`.`block`,
-    `t58`.`collective`,
-    `t58`.`group_name`,
-    `t58`.`sequence`,
-    `t58`.`type_name`,
-    `t58`.`num_in_elements`,
-    `t58`.`ordinal`,
-    `t58`.`straggler`,
-    `t58`.`ranks`,
-    `t58`.`first_ns`,
-    `t58`.`last_ns`,
-    `t58`.`transfer_ns`,
-    `t58`.`is_paired`,
-    SUM(IF(`t58`.`wait_ns` > `t58`.`errors_ns`, `t58`.`wait_ns`, 0)) AS `cost_ns`
+    `t62`.`run`,
+    `t62`.`step`,
+    `t62`.`name`,
+    `t62`.`demangled_name`,
+    `t62`.`grid`,
+    `t62`.`block`,
+    `t62`.`collective`,
+    `t62`.`group_name`,
+    `t62`.`sequence`,
+    `t62`.`type_name`,
+    `t62`.`num_in_elements`,
+    `t62`.`ordinal`,
+    `t62`.`straggler`,
+    `t62`.`ranks`,
+    `t62`.`first_ns`,
+    `t62`.`last_ns`,
+    `t62`.`transfer_ns`,
+    `t62`.`is_paired`,
+    SUM(IF(`t62`.`wait_ns` > `t62`.`errors_ns`, `t62`.`wait_ns`, 0)) AS `cost_ns`
   FROM (
     SELECT
-      `t57`.`run`,
-      `t57`.`step`,
-      `t57`.`name`,
-      `t57`.`demangled_name`,
-      `t57`.`grid`,
-      `t57`.`block`,
-      `t57`.`collective`,
-      `t57`.`group_name`,
-      `t57`.`sequence`,
-      `t57`.`type_name`,
-      `t57`.`num_in_elements`,
-      `t57`.`ordinal`,
-      `t57`.`rank`,
-      `t57`.`duration_ns`,
-      `t57`.`as_many`,
-      `t57`.`reference`,
-      `t57`.`start_ns`,
-      `t57`.`end_ns`,
-      `t57`.`error_ns`,
-      `t57`.`ranks`,
-      `t57`.`first_ns`,
-      `t57`.`last_ns`,
-      `t57`.`first_end_ns`,
-      `t57`.`last_end_ns`,
-      `t57`.`transfer_ns`,
-      `t57`.`is_comparable`,
-      `t57`.`spread_ns`,
-      `t57`.`together_ns`,
-      `t57`.`room_ns`,
-      `t57`.`is_paired`,
-      `t57`.`straggler`,
-      `t57`.`last_ns` - `t57`.`start_ns` AS `wait_ns`,
-      `t57`.`error_ns` + MAX(IF(`t57`.`rank` = `t57`.`straggler`, `t57`.`error_ns`, NULL)) OVER (
-        PARTITION BY `t57`.`run`, `t57`.`step`, `t57`.`name`, `t57`.`demangled_name`, `t57`.`grid`, `t57`.`block`, `t57`.`collective`, `t57`.`group_name`, `t57`.`sequence`, `t57`.`type_name`, `t57`.`num_in_elements`, `t57`.`ordinal`
+      `t61`.`run`,
+      `t61`.`step`,
+      `t61`.`name`,
+      `t61`.`demangled_name`,
+      `t61`.`grid`,
+      `t61`.`block`,
+      `t61`.`collective`,
+      `t61`.`group_name`,
+      `t61`.`sequence`,
+      `t61`.`type_name`,
+      `t61`.`num_in_elements`,
+      `t61`.`ordinal`,
+      `t61`.`rank`,
+      `t61`.`duration_ns`,
+      `t61`.`as_many`,
+      `t61`.`reference`,
+      `t61`.`start_ns`,
+      `t61`.`end_ns`,
+      `t61`.`error_ns`,
+      `t61`.`ranks`,
+      `t61`.`first_ns`,
+      `t61`.`last_ns`,
+      `t61`.`first_end_ns`,
+      `t61`.`last_end_ns`,
+      `t61`.`transfer_ns`,
+      `t61`.`is_comparable`,
+      `t61`.`spread_ns`,
+      `t61`.`together_ns`,
+      `t61`.`room_ns`,
+      `t61`.`is_paired`,
+      `t61`.`straggler`,
+      `t61`.`last_ns` - `t61`.`start_ns` AS `wait_ns`,
+      `t61`.`error_ns` + MAX(IF(`t61`.`rank` = `t61`.`straggler`, `t61`.`error_ns`, NULL)) OVER (
+        PARTITION BY `t61`.`run`, `t61`.`step`, `t61`.`name`, `t61`.`demangled_name`, `t61`.`grid`, `t61`.`block`, `t61`.`collective`, `t61`.`group_name`, `t61`.`sequence`, `t61`.`type_name`, `t61`.`num_in_elements`, `t61`.`ordinal`
         ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
       ) AS `errors_ns`
     FROM (
       SELECT
-        `t56`.`run`,
-        `t56`.`step`,
-        `t56`.`name`,
-        `t56`.`demangled_name`,
-        `t56`.`grid`,
-        `t56`.`block`,
-        `t56`.`collective`,
-        `t56`.`group_name`,
-        `t56`.`sequence`,
-        `t56`.`type_name`,
-        `t56`.`num_in_elements`,
-        `t56`.`ordinal`,
-        `t56`.`rank`,
-        `t56`.`duration_ns`,
-        `t56`.`as_many`,
-        `t56`.`reference`,
-        `t56`.`start_ns`,
-        `t56`.`end_ns`,
-        `t56`.`error_ns`,
-        `t56`.`ranks`,
-        `t56`.`first_ns`,
-        `t56`.`last_ns`,
-        `t56`.`first_end_ns`,
-        `t56`.`last_end_ns`,
-        `t56`.`transfer_ns`,
-        `t56`.`is_comparable`,
-        `t56`.`spread_ns`,
-        `t56`.`together_ns`,
-        `t56`.`room_ns`,
-        `t56`.`is_paired`,
-        MIN(IF(`t56`.`start_ns` = `t56`.`last_ns`, `t56`.`rank`, NULL)) OVER (
-          PARTITION BY `t56`.`run`, `t56`.`step`, `t56`.`name`, `t56`.`demangled_name`, `t56`.`grid`, `t56`.`block`, `t56`.`collective`, `t56`.`group_name`, `t56`.`sequence`, `t56`.`type_name`, `t56`.`num_in_elements`, `t56`.`ordinal`
+        `t60`.`run`,
+        `t60`.`step`,
+        `t60`.`name`,
+        `t60`.`demangled_name`,
+        `t60`.`grid`,
+        `t60`.`block`,
+        `t60`.`collective`,
+        `t60`.`group_name`,
+        `t60`.`sequence`,
+        `t60`.`type_name`,
+        `t60`.`num_in_elements`,
+        `t60`.`ordinal`,
+        `t60`.`rank`,
+        `t60`.`duration_ns`,
+        `t60`.`as_many`,
+        `t60`.`reference`,
+        `t60`.`start_ns`,
+        `t60`.`end_ns`,
+        `t60`.`error_ns`,
+        `t60`.`ranks`,
+        `t60`.`first_ns`,
+        `t60`.`last_ns`,
+        `t60`.`first_end_ns`,
+        `t60`.`last_end_ns`,
+        `t60`.`transfer_ns`,
+        `t60`.`is_comparable`,
+        `t60`.`spread_ns`,
+        `t60`.`together_ns`,
+        `t60`.`room_ns`,
+        `t60`.`is_paired`,
+        MIN(IF(`t60`.`start_ns` = `t60`.`last_ns`, `t60`.`rank`, NULL)) OVER (
+          PARTITION BY `t60`.`run`, `t60`.`step`, `t60`.`name`, `t60`.`demangled_name`, `t60`.`grid`, `t60`.`block`, `t60`.`collective`, `t60`.`group_name`, `t60`.`sequence`, `t60`.`type_name`, `t60`.`num_in_elements`, `t60`.`ordinal`
           ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
         ) AS `straggler`
       FROM (
@@ -1480,47 +1651,47 @@ FROM (
           *
         FROM (
           SELECT
-            `t54`.`run`,
-            `t54`.`step`,
-            `t54`.`name`,
-            `t54`.`demangled_name`,
-            `t54`.`grid`,
-            `t54`.`block`,
-            `t54`.`collective`,
-            `t54`.`group_name`,
-            `t54`.`sequence`,
-            `t54`.`type_name`,
-            `t54`.`num_in_elements`,
-            `t54`.`ordinal`,
-            `t54`.`rank`,
-            `t54`.`duration_ns`,
-            `t54`.`as_many`,
-            `t54`.`reference`,
-            `t54`.`start_ns`,
-            `t54`.`end_ns`,
-            `t54`.`error_ns`,
-            `t54`.`ranks`,
-            `t54`.`first_ns`,
-            `t54`.`last_ns`,
-            `t54`.`first_end_ns`,
-            `t54`.`last_end_ns`,
-            `t54`.`transfer_ns`,
-            `t54`.`is_comparable`,
-            `t54`.`spread_ns`,
-            `t54`.`together_ns`,
-            `t54`.`room_ns`,
-            `t54`.`as_many`
-            AND `t54`.`is_comparable`
+            `t58`.`run`,
+            `t58`.`step`,
+            `t58`.`name`,
+            `t58`.`demangled_name`,
+            `t58`.`grid`,
+            `t58`.`block`,
+            `t58`.`collective`,
+            `t58`.`group_name`,
+            `t58`.`sequence`,
+            `t58`.`type_name`,
+            `t58`.`num_in_elements`,
+            `t58`.`ordinal`,
+            `t58`.`rank`,
+            `t58`.`duration_ns`,
+            `t58`.`as_many`,
+            `t58`.`reference`,
+            `t58`.`start_ns`,
+            `t58`.`end_ns`,
+            `t58`.`error_ns`,
+            `t58`.`ranks`,
+            `t58`.`first_ns`,
+            `t58`.`last_ns`,
+            `t58`.`first_end_ns`,
+            `t58`.`last_end_ns`,
+            `t58`.`transfer_ns`,
+            `t58`.`is_comparable`,
+            `t58`.`spread_ns`,
+            `t58`.`together_ns`,
+            `t58`.`room_ns`,
+            `t58`.`as_many`
+            AND `t58`.`is_comparable`
             AND (
-              MIN(`t54`.`together_ns`) OVER (
-                PARTITION BY `t54`.`run`, `t54`.`step`, `t54`.`name`, `t54`.`demangled_name`, `t54`.`grid`, `t54`.`block`, `t54`.`collective`, `t54`.`group_name`, `t54`.`sequence`, `t54`.`type_name`, `t54`.`num_in_elements`
+              MIN(`t58`.`together_ns`) OVER (
+                PARTITION BY `t58`.`run`, `t58`.`step`, `t58`.`name`, `t58`.`demangled_name`, `t58`.`grid`, `t58`.`block`, `t58`.`collective`, `t58`.`group_name`, `t58`.`sequence`, `t58`.`type_name`, `t58`.`num_in_elements`
                 ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
               ) >= 0
             )
             AND (
               COALESCE(
-                MIN(`t54`.`room_ns`) OVER (
-                  PARTITION BY `t54`.`run`, `t54`.`step`, `t54`.`name`, `t54`.`demangled_name`, `t54`.`grid`, `t54`.`block`, `t54`.`collective`, `t54`.`group_name`, `t54`.`sequence`, `t54`.`type_name`, `t54`.`num_in_elements`
+                MIN(`t58`.`room_ns`) OVER (
+                  PARTITION BY `t58`.`run`, `t58`.`step`, `t58`.`name`, `t58`.`demangled_name`, `t58`.`grid`, `t58`.`block`, `t58`.`collective`, `t58`.`group_name`, `t58`.`sequence`, `t58`.`type_name`, `t58`.`num_in_elements`
                   ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
                 ),
                 1
@@ -1528,125 +1699,125 @@ FROM (
             ) AS `is_paired`
           FROM (
             SELECT
-              `t53`.`run`,
-              `t53`.`step`,
-              `t53`.`name`,
-              `t53`.`demangled_name`,
-              `t53`.`grid`,
-              `t53`.`block`,
-              `t53`.`collective`,
-              `t53`.`group_name`,
-              `t53`.`sequence`,
-              `t53`.`type_name`,
-              `t53`.`num_in_elements`,
-              `t53`.`ordinal`,
-              `t53`.`rank`,
-              `t53`.`duration_ns`,
-              `t53`.`as_many`,
-              `t53`.`reference`,
-              `t53`.`start_ns`,
-              `t53`.`end_ns`,
-              `t53`.`error_ns`,
-              `t53`.`ranks`,
-              `t53`.`first_ns`,
-              `t53`.`last_ns`,
-              `t53`.`first_end_ns`,
-              `t53`.`last_end_ns`,
-              `t53`.`transfer_ns`,
-              `t53`.`is_comparable`,
-              `t53`.`spread_ns`,
-              `t53`.`first_end_ns` - `t53`.`last_ns` AS `together_ns`,
+              `t57`.`run`,
+              `t57`.`step`,
+              `t57`.`name`,
+              `t57`.`demangled_name`,
+              `t57`.`grid`,
+              `t57`.`block`,
+              `t57`.`collective`,
+              `t57`.`group_name`,
+              `t57`.`sequence`,
+              `t57`.`type_name`,
+              `t57`.`num_in_elements`,
+              `t57`.`ordinal`,
+              `t57`.`rank`,
+              `t57`.`duration_ns`,
+              `t57`.`as_many`,
+              `t57`.`reference`,
+              `t57`.`start_ns`,
+              `t57`.`end_ns`,
+              `t57`.`error_ns`,
+              `t57`.`ranks`,
+              `t57`.`first_ns`,
+              `t57`.`last_ns`,
+              `t57`.`first_end_ns`,
+              `t57`.`last_end_ns`,
+              `t57`.`transfer_ns`,
+              `t57`.`is_comparable`,
+              `t57`.`spread_ns`,
+              `t57`.`first_end_ns` - `t57`.`last_ns` AS `together_ns`,
               (
-                LEAD(`t53`.`first_end_ns`) OVER (
-                  PARTITION BY `t53`.`run`, `t53`.`step`, `t53`.`name`, `t53`.`demangled_name`, `t53`.`grid`, `t53`.`block`, `t53`.`collective`, `t53`.`group_name`, `t53`.`sequence`, `t53`.`type_name`, `t53`.`num_in_elements`, `t53`.`rank`
-                  ORDER BY `t53`.`ordinal` ASC NULLS LAST
-                ) - `t53`.`last_end_ns`
+                LEAD(`t57`.`first_end_ns`) OVER (
+                  PARTITION BY `t57`.`run`, `t57`.`step`, `t57`.`name`, `t57`.`demangled_name`, `t57`.`grid`, `t57`.`block`, `t57`.`collective`, `t57`.`group_name`, `t57`.`sequence`, `t57`.`type_name`, `t57`.`num_in_elements`, `t57`.`rank`
+                  ORDER BY `t57`.`ordinal` ASC NULLS LAST
+                ) - `t57`.`last_end_ns`
               ) - GREATEST(
-                `t53`.`spread_ns`,
-                LEAD(`t53`.`spread_ns`) OVER (
-                  PARTITION BY `t53`.`run`, `t53`.`step`, `t53`.`name`, `t53`.`demangled_name`, `t53`.`grid`, `t53`.`block`, `t53`.`collective`, `t53`.`group_name`, `t53`.`sequence`, `t53`.`type_name`, `t53`.`num_in_elements`, `t53`.`rank`
-                  ORDER BY `t53`.`ordinal` ASC NULLS LAST
+                `t57`.`spread_ns`,
+                LEAD(`t57`.`spread_ns`) OVER (
+                  PARTITION BY `t57`.`run`, `t57`.`step`, `t57`.`name`, `t57`.`demangled_name`, `t57`.`grid`, `t57`.`block`, `t57`.`collective`, `t57`.`group_name`, `t57`.`sequence`, `t57`.`type_name`, `t57`.`num_in_elements`, `t57`.`rank`
+                  ORDER BY `t57`.`ordinal` ASC NULLS LAST
                 )
               ) AS `room_ns`
             FROM (
               SELECT
-                `t52`.`run`,
-                `t52`.`step`,
-                `t52`.`name`,
-                `t52`.`demangled_name`,
-                `t52`.`grid`,
-                `t52`.`block`,
-                `t52`.`collective`,
-                `t52`.`group_name`,
-                `t52`.`sequence`,
-                `t52`.`type_name`,
-                `t52`.`num_in_elements`,
-                `t52`.`ordinal`,
-                `t52`.`rank`,
-                `t52`.`duration_ns`,
-                `t52`.`as_many`,
-                `t52`.`reference`,
-                `t52`.`start_ns`,
-                `t52`.`end_ns`,
-                `t52`.`error_ns`,
-                `t52`.`ranks`,
-                `t52`.`first_ns`,
-                `t52`.`last_ns`,
-                `t52`.`first_end_ns`,
-                `t52`.`last_end_ns`,
-                `t52`.`transfer_ns`,
-                `t52`.`is_comparable`,
-                `t52`.`last_end_ns` - `t52`.`first_end_ns` AS `spread_ns`
+                `t56`.`run`,
+                `t56`.`step`,
+                `t56`.`name`,
+                `t56`.`demangled_name`,
+                `t56`.`grid`,
+                `t56`.`block`,
+                `t56`.`collective`,
+                `t56`.`group_name`,
+                `t56`.`sequence`,
+                `t56`.`type_name`,
+                `t56`.`num_in_elements`,
+                `t56`.`ordinal`,
+                `t56`.`rank`,
+                `t56`.`duration_ns`,
+                `t56`.`as_many`,
+                `t56`.`reference`,
+                `t56`.`start_ns`,
+                `t56`.`end_ns`,
+                `t56`.`error_ns`,
+                `t56`.`ranks`,
+                `t56`.`first_ns`,
+                `t56`.`last_ns`,
+                `t56`.`first_end_ns`,
+                `t56`.`last_end_ns`,
+                `t56`.`transfer_ns`,
+                `t56`.`is_comparable`,
+                `t56`.`last_end_ns` - `t56`.`first_end_ns` AS `spread_ns`
               FROM (
                 SELECT
-                  `t51`.`run`,
-                  `t51`.`step`,
-                  `t51`.`name`,
-                  `t51`.`demangled_name`,
-                  `t51`.`grid`,
-                  `t51`.`block`,
-                  `t51`.`collective`,
-                  `t51`.`group_name`,
-                  `t51`.`sequence`,
-                  `t51`.`type_name`,
-                  `t51`.`num_in_elements`,
-                  `t51`.`ordinal`,
-                  `t51`.`rank`,
-                  `t51`.`duration_ns`,
-                  `t51`.`as_many`,
-                  `t51`.`reference`,
-                  `t51`.`start_ns`,
-                  `t51`.`end_ns`,
-                  `t51`.`error_ns`,
-                  COUNT(`t51`.`rank`) OVER (
-                    PARTITION BY `t51`.`run`, `t51`.`step`, `t51`.`name`, `t51`.`demangled_name`, `t51`.`grid`, `t51`.`block`, `t51`.`collective`, `t51`.`group_name`, `t51`.`sequence`, `t51`.`type_name`, `t51`.`num_in_elements`, `t51`.`ordinal`
+                  `t55`.`run`,
+                  `t55`.`step`,
+                  `t55`.`name`,
+                  `t55`.`demangled_name`,
+                  `t55`.`grid`,
+                  `t55`.`block`,
+                  `t55`.`collective`,
+                  `t55`.`group_name`,
+                  `t55`.`sequence`,
+                  `t55`.`type_name`,
+                  `t55`.`num_in_elements`,
+                  `t55`.`ordinal`,
+                  `t55`.`rank`,
+                  `t55`.`duration_ns`,
+                  `t55`.`as_many`,
+                  `t55`.`reference`,
+                  `t55`.`start_ns`,
+                  `t55`.`end_ns`,
+                  `t55`.`error_ns`,
+                  COUNT(`t55`.`rank`) OVER (
+                    PARTITION BY `t55`.`run`, `t55`.`step`, `t55`.`name`, `t55`.`demangled_name`, `t55`.`grid`, `t55`.`block`, `t55`.`collective`, `t55`.`group_name`, `t55`.`sequence`, `t55`.`type_name`, `t55`.`num_in_elements`, `t55`.`ordinal`
                     ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
                   ) AS `ranks`,
-                  MIN(`t51`.`start_ns`) OVER (
-                    PARTITION BY `t51`.`run`, `t51`.`step`, `t51`.`name`, `t51`.`demangled_name`, `t51`.`grid`, `t51`.`block`, `t51`.`collective`, `t51`.`group_name`, `t51`.`sequence`, `t51`.`type_name`, `t51`.`num_in_elements`, `t51`.`ordinal`
+                  MIN(`t55`.`start_ns`) OVER (
+                    PARTITION BY `t55`.`run`, `t55`.`step`, `t55`.`name`, `t55`.`demangled_name`, `t55`.`grid`, `t55`.`block`, `t55`.`collective`, `t55`.`group_name`, `t55`.`sequence`, `t55`.`type_name`, `t55`.`num_in_elements`, `t55`.`ordinal`
                     ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
                   ) AS `first_ns`,
-                  MAX(`t51`.`start_ns`) OVER (
-                    PARTITION BY `t51`.`run`, `t51`.`step`, `t51`.`name`, `t51`.`demangled_name`, `t51`.`grid`, `t51`.`block`, `t51`.`collective`, `t51`.`group_name`, `t51`.`sequence`, `t51`.`type_name`, `t51`.`num_in_elements`, `t51`.`ordinal`
+                  MAX(`t55`.`start_ns`) OVER (
+                    PARTITION BY `t55`.`run`, `t55`.`step`, `t55`.`name`, `t55`.`demangled_name`, `t55`.`grid`, `t55`.`block`, `t55`.`collective`, `t55`.`group_name`, `t55`.`sequence`, `t55`.`type_name`, `t55`.`num_in_elements`, `t55`.`ordinal`
                     ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
                   ) AS `last_ns`,
-                  MIN(`t51`.`end_ns`) OVER (
-                    PARTITION BY `t51`.`run`, `t51`.`step`, `t51`.`name`, `t51`.`demangled_name`, `t51`.`grid`, `t51`.`block`, `t51`.`collective`, `t51`.`group_name`, `t51`.`sequence`, `t51`.`type_name`, `t51`.`num_in_elements`, `t51`.`ordinal`
+                  MIN(`t55`.`end_ns`) OVER (
+                    PARTITION BY `t55`.`run`, `t55`.`step`, `t55`.`name`, `t55`.`demangled_name`, `t55`.`grid`, `t55`.`block`, `t55`.`collective`, `t55`.`group_name`, `t55`.`sequence`, `t55`.`type_name`, `t55`.`num_in_elements`, `t55`.`ordinal`
                     ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
                   ) AS `first_end_ns`,
-                  MAX(`t51`.`end_ns`) OVER (
-                    PARTITION BY `t51`.`run`, `t51`.`step`, `t51`.`name`, `t51`.`demangled_name`, `t51`.`grid`, `t51`.`block`, `t51`.`collective`, `t51`.`group_name`, `t51`.`sequence`, `t51`.`type_name`, `t51`.`num_in_elements`, `t51`.`ordinal`
+                  MAX(`t55`.`end_ns`) OVER (
+                    PARTITION BY `t55`.`run`, `t55`.`step`, `t55`.`name`, `t55`.`demangled_name`, `t55`.`grid`, `t55`.`block`, `t55`.`collective`, `t55`.`group_name`, `t55`.`sequence`, `t55`.`type_name`, `t55`.`num_in_elements`, `t55`.`ordinal`
                     ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
                   ) AS `last_end_ns`,
-                  MIN(`t51`.`duration_ns`) OVER (
-                    PARTITION BY `t51`.`run`, `t51`.`step`, `t51`.`name`, `t51`.`demangled_name`, `t51`.`grid`, `t51`.`block`, `t51`.`collective`, `t51`.`group_name`, `t51`.`sequence`, `t51`.`type_name`, `t51`.`num_in_elements`, `t51`.`ordinal`
+                  MIN(`t55`.`duration_ns`) OVER (
+                    PARTITION BY `t55`.`run`, `t55`.`step`, `t55`.`name`, `t55`.`demangled_name`, `t55`.`grid`, `t55`.`block`, `t55`.`collective`, `t55`.`group_name`, `t55`.`sequence`, `t55`.`type_name`, `t55`.`num_in_elements`, `t55`.`ordinal`
                     ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
                   ) AS `transfer_ns`,
-                  MIN(`t51`.`reference`) OVER (
-                    PARTITION BY `t51`.`run`, `t51`.`step`, `t51`.`name`, `t51`.`demangled_name`, `t51`.`grid`, `t51`.`block`, `t51`.`collective`, `t51`.`group_name`, `t51`.`sequence`, `t51`.`type_name`, `t51`.`num_in_elements`, `t51`.`ordinal`
+                  MIN(`t55`.`reference`) OVER (
+                    PARTITION BY `t55`.`run`, `t55`.`step`, `t55`.`name`, `t55`.`demangled_name`, `t55`.`grid`, `t55`.`block`, `t55`.`collective`, `t55`.`group_name`, `t55`.`sequence`, `t55`.`type_name`, `t55`.`num_in_elements`, `t55`.`ordinal`
                     ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
-                  ) = MAX(`t51`.`reference`) OVER (
-                    PARTITION BY `t51`.`run`, `t51`.`step`, `t51`.`name`, `t51`.`demangled_name`, `t51`.`grid`, `t51`.`block`, `t51`.`collective`, `t51`.`group_name`, `t51`.`sequence`, `t51`.`type_name`, `t51`.`num_in_elements`, `t51`.`ordinal`
+                  ) = MAX(`t55`.`reference`) OVER (
+                    PARTITION BY `t55`.`run`, `t55`.`step`, `t55`.`name`, `t55`.`demangled_name`, `t55`.`grid`, `t55`.`block`, `t55`.`collective`, `t55`.`group_name`, `t55`.`sequence`, `t55`.`type_name`, `t55`.`num_in_elements`, `t55`.`ordinal`
                     ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
                   ) AS `is_comparable`
                 FROM (
@@ -1666,221 +1837,221 @@ FROM (
                     `t18`.`rank`,
                     `t18`.`duration_ns`,
                     `t18`.`as_many`,
-                    `t50`.`reference`,
-                    `t18`.`start_ns` - `t50`.`clock_offset_ns` AS `start_ns`,
-                    `t18`.`end_ns` - `t50`.`clock_offset_ns` AS `end_ns`,
-                    `t50`.`clock_error_ns` AS `error_ns`
+                    `t54`.`reference`,
+                    `t18`.`start_ns` - `t54`.`clock_offset_ns` AS `start_ns`,
+                    `t18`.`end_ns` - `t54`.`clock_offset_ns` AS `end_ns`,
+                    `t54`.`clock_error_ns` AS `error_ns`
                   FROM `t16` AS `t18`
                   INNER JOIN (
                     SELECT
-                      `t48`.`reference`,
-                      `t48`.`clock_offset_ns`,
-                      `t48`.`clock_error_ns`,
-                      `t48`.`run` AS `of_run`,
-                      `t48`.`rank` AS `of_rank`
+                      `t52`.`reference`,
+                      `t52`.`clock_offset_ns`,
+                      `t52`.`clock_error_ns`,
+                      `t52`.`run` AS `of_run`,
+                      `t52`.`rank` AS `of_rank`
                     FROM (
                       SELECT
-                        `t46`.`run`,
-                        `t46`.`rank`,
-                        `t46`.`collectives`,
-                        IF(`t46`.`is_known` AND `t47`.`other_is_known`, `t47`.`other_compared_with`, NULL) AS `reference`,
+                        `t50`.`run`,
+                        `t50`.`rank`,
+                        `t50`.`collectives`,
+                        IF(`t50`.`is_known` AND `t51`.`other_is_known`, `t51`.`other_compared_with`, NULL) AS `reference`,
                         IF(
-                          `t46`.`is_known` AND `t47`.`other_is_known`,
-                          `t46`.`offset_ns` + `t47`.`other_offset_ns`,
+                          `t50`.`is_known` AND `t51`.`other_is_known`,
+                          `t50`.`offset_ns` + `t51`.`other_offset_ns`,
                           NULL
                         ) AS `clock_offset_ns`,
                         IF(
-                          `t46`.`is_known` AND `t47`.`other_is_known`,
-                          `t46`.`error_ns` + `t47`.`other_error_ns`,
+                          `t50`.`is_known` AND `t51`.`other_is_known`,
+                          `t50`.`error_ns` + `t51`.`other_error_ns`,
                           NULL
                         ) AS `clock_error_ns`,
                         IF(
-                          `t46`.`is_reference`,
+                          `t50`.`is_reference`,
                           'reference',
-                          IF(`t46`.`is_known` AND `t47`.`other_is_known`, 'estimated', 'none')
+                          IF(`t50`.`is_known` AND `t51`.`other_is_known`, 'estimated', 'none')
                         ) AS `clock`
                       FROM (
                         SELECT
-                          `t43`.`run`,
-                          `t43`.`rank`,
-                          COALESCE(`t43`.`collectives`, 0) AS `collectives`,
-                          COALESCE(`t43`.`compared_with`, `t43`.`rank`) AS `compared_with`,
+                          `t47`.`run`,
+                          `t47`.`rank`,
+                          COALESCE(`t47`.`collectives`, 0) AS `collectives`,
+                          COALESCE(`t47`.`compared_with`, `t47`.`rank`) AS `compared_with`,
                           IF(
                             (
-                              `t43`.`rank` = `t43`.`lowest`
+                              `t47`.`rank` = `t47`.`lowest`
                             )
                             OR COALESCE(
                               (
-                                `t43`.`collectives` > 0
+                                `t47`.`collectives` > 0
                               )
                               AND (
-                                COALESCE(`t43`.`compared_with`, `t43`.`rank`) = `t43`.`rank`
+                                COALESCE(`t47`.`compared_with`, `t47`.`rank`) = `t47`.`rank`
                               ),
                               FALSE
                             ),
                             0,
-                            `t43`.`median_ns`
+                            `t47`.`median_ns`
                           ) AS `offset_ns`,
                           IF(
                             (
-                              `t43`.`rank` = `t43`.`lowest`
+                              `t47`.`rank` = `t47`.`lowest`
                             )
                             OR COALESCE(
                               (
-                                `t43`.`collectives` > 0
+                                `t47`.`collectives` > 0
                               )
                               AND (
-                                COALESCE(`t43`.`compared_with`, `t43`.`rank`) = `t43`.`rank`
+                                COALESCE(`t47`.`compared_with`, `t47`.`rank`) = `t47`.`rank`
                               ),
                               FALSE
                             ),
                             0,
-                            COALESCE(`t43`.`dense_error_ns`, `t43`.`error_ns`)
+                            COALESCE(`t47`.`dense_error_ns`, `t47`.`error_ns`)
                           ) AS `error_ns`,
                           (
-                            `t43`.`rank` = `t43`.`lowest`
+                            `t47`.`rank` = `t47`.`lowest`
                           )
                           OR COALESCE(
                             (
-                              `t43`.`collectives` > 0
+                              `t47`.`collectives` > 0
                             )
                             AND (
-                              COALESCE(`t43`.`compared_with`, `t43`.`rank`) = `t43`.`rank`
+                              COALESCE(`t47`.`compared_with`, `t47`.`rank`) = `t47`.`rank`
                             ),
                             FALSE
                           ) AS `is_reference`,
                           (
-                            `t43`.`rank` = `t43`.`lowest`
+                            `t47`.`rank` = `t47`.`lowest`
                           )
                           OR COALESCE(
                             (
-                              `t43`.`collectives` > 0
+                              `t47`.`collectives` > 0
                             )
                             AND (
-                              COALESCE(`t43`.`compared_with`, `t43`.`rank`) = `t43`.`rank`
+                              COALESCE(`t47`.`compared_with`, `t47`.`rank`) = `t47`.`rank`
                             ),
                             FALSE
                           )
                           OR COALESCE(
                             (
-                              `t43`.`dense_error_ns` IS NOT NULL
+                              `t47`.`dense_error_ns` IS NOT NULL
                             )
                             OR (
                               (
-                                `t43`.`has_all_pairs` > 0
+                                `t47`.`has_all_pairs` > 0
                               )
                               AND (
-                                ABS(`t43`.`median_ns`) > `t43`.`most_ns`
+                                ABS(`t47`.`median_ns`) > `t47`.`most_ns`
                               )
                               AND (
                                 (
-                                  `t43`.`out_of_order` * 2
-                                ) <= `t43`.`collectives`
+                                  `t47`.`out_of_order` * 2
+                                ) <= `t47`.`collectives`
                               )
                             ),
                             FALSE
                           ) AS `is_known`
-                        FROM `t42` AS `t43`
-                      ) AS `t46`
+                        FROM `t46` AS `t47`
+                      ) AS `t50`
                       INNER JOIN (
                         SELECT
-                          `t43`.`run` AS `other_run`,
-                          `t43`.`rank` AS `other_rank`,
-                          COALESCE(`t43`.`collectives`, 0) AS `other_collectives`,
-                          COALESCE(`t43`.`compared_with`, `t43`.`rank`) AS `other_compared_with`,
+                          `t47`.`run` AS `other_run`,
+                          `t47`.`rank` AS `other_rank`,
+                          COALESCE(`t47`.`collectives`, 0) AS `other_collectives`,
+                          COALESCE(`t47`.`compared_with`, `t47`.`rank`) AS `other_compared_with`,
                           IF(
                             (
-                              `t43`.`rank` = `t43`.`lowest`
+                              `t47`.`rank` = `t47`.`lowest`
                             )
                             OR COALESCE(
                               (
-                                `t43`.`collectives` > 0
+                                `t47`.`collectives` > 0
                               )
                               AND (
-                                COALESCE(`t43`.`compared_with`, `t43`.`rank`) = `t43`.`rank`
+                                COALESCE(`t47`.`compared_with`, `t47`.`rank`) = `t47`.`rank`
                               ),
                               FALSE
                             ),
                             0,
-                            `t43`.`median_ns`
+                            `t47`.`median_ns`
                           ) AS `other_offset_ns`,
                           IF(
                             (
-                              `t43`.`rank` = `t43`.`lowest`
+                              `t47`.`rank` = `t47`.`lowest`
                             )
                             OR COALESCE(
                               (
-                                `t43`.`collectives` > 0
+                                `t47`.`collectives` > 0
                               )
                               AND (
-                                COALESCE(`t43`.`compared_with`, `t43`.`rank`) = `t43`.`rank`
+                                COALESCE(`t47`.`compared_with`, `t47`.`rank`) = `t47`.`rank`
                               ),
                               FALSE
                             ),
                             0,
-                            COALESCE(`t43`.`dense_error_ns`, `t43`.`error_ns`)
+                            COALESCE(`t47`.`dense_error_ns`, `t47`.`error_ns`)
                           ) AS `other_error_ns`,
                           (
-                            `t43`.`rank` = `t43`.`lowest`
+                            `t47`.`rank` = `t47`.`lowest`
                           )
                           OR COALESCE(
                             (
-                              `t43`.`collectives` > 0
+                              `t47`.`collectives` > 0
                             )
                             AND (
-                              COALESCE(`t43`.`compared_with`, `t43`.`rank`) = `t43`.`rank`
+                              COALESCE(`t47`.`compared_with`, `t47`.`rank`) = `t47`.`rank`
                             ),
                             FALSE
                           ) AS `other_is_reference`,
                           (
-                            `t43`.`rank` = `t43`.`lowest`
+                            `t47`.`rank` = `t47`.`lowest`
                           )
                           OR COALESCE(
                             (
-                              `t43`.`collectives` > 0
+                              `t47`.`collectives` > 0
                             )
                             AND (
-                              COALESCE(`t43`.`compared_with`, `t43`.`rank`) = `t43`.`rank`
+                              COALESCE(`t47`.`compared_with`, `t47`.`rank`) = `t47`.`rank`
                             ),
                             FALSE
                           )
                           OR COALESCE(
                             (
-                              `t43`.`dense_error_ns` IS NOT NULL
+                              `t47`.`dense_error_ns` IS NOT NULL
                             )
                             OR (
                               (
-                                `t43`.`has_all_pairs` > 0
+                                `t47`.`has_all_pairs` > 0
                               )
                               AND (
-                                ABS(`t43`.`median_ns`) > `t43`.`most_ns`
+                                ABS(`t47`.`median_ns`) > `t47`.`most_ns`
                               )
                               AND (
                                 (
-                                  `t43`.`out_of_order` * 2
-                                ) <= `t43`.`collectives`
+                                  `t47`.`out_of_order` * 2
+                                ) <= `t47`.`collectives`
                               )
                             ),
                             FALSE
                           ) AS `other_is_known`
-                        FROM `t42` AS `t43`
-                      ) AS `t47`
-                        ON `t46`.`run` = `t47`.`other_run` AND `t46`.`compared_with` = `t47`.`other_rank`
-                    ) AS `t48`
+                        FROM `t46` AS `t47`
+                      ) AS `t51`
+                        ON `t50`.`run` = `t51`.`other_run` AND `t50`.`compared_with` = `t51`.`other_rank`
+                    ) AS `t52`
                     WHERE
-                      `t48`.`clock` <> 'none'
-                  ) AS `t50`
-                    ON `t18`.`run` = `t50`.`of_run` AND `t18`.`rank` = `t50`.`of_rank`
-                ) AS `t51`
-              ) AS `t52`
-            ) AS `t53`
-          ) AS `t54`
-        ) AS `t55`
+                      `t52`.`clock` <> 'none'
+                  ) AS `t54`
+                    ON `t18`.`run` = `t54`.`of_run` AND `t18`.`rank` = `t54`.`of_rank`
+                ) AS `t55`
+              ) AS `t56`
+            ) AS `t57`
+          ) AS `t58`
+        ) AS `t59`
         WHERE
-          `t55`.`ranks` > 1
-      ) AS `t56`
-    ) AS `t57`
-  ) AS `t58`
+          `t59`.`ranks` > 1
+      ) AS `t60`
+    ) AS `t61`
+  ) AS `t62`
   GROUP BY
     1,
     2,
@@ -1900,4 +2071,4 @@ FROM (
     16,
     17,
     18
-) AS `t59`
+) AS `t63`
