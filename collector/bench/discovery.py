@@ -208,7 +208,7 @@ def _benchmarks(file: Path, place: Path) -> list[Benchmark]:
     name = f"_collector_bench_{zlib.crc32(os.fsencode(place)):x}_{file.stem}"
     spec = importlib.util.spec_from_file_location(name, place)
     if spec is None or spec.loader is None:
-        raise BenchmarkError(f"{file} is not a Python file")
+        raise BenchmarkError(f"{file} is not a Python file", "Give files, or folders of files, named bench_*.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     sys.path.insert(0, str(place.parent))

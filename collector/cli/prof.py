@@ -110,7 +110,8 @@ def profiler_of(arguments: argparse.Namespace, steps: list[str]) -> Profiler:
     given = [name for name in others if getattr(arguments, name)]
     if arguments.profile_path:
         if given or steps:
-            raise InvalidFileError(f"--profile_path cannot be combined with {'a step' if steps else '--' + given[0]}")
+            other = "a step" if steps else f"--{given[0]}"
+            raise InvalidFileError(f"--profile_path cannot be combined with {other}", "Give one of them")
         return Profiler.from_profile(arguments.profile_path)
     if not given and not steps:
         raise InvalidFileError("nothing to profile", "Give a recorded step, --run_meta_path or --profile_path")

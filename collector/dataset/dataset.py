@@ -38,6 +38,9 @@ class StepKey(NamedTuple):
     step: int
 
 
+_SHOWN_RANKS = 8
+
+
 class Dataset(Sequence[Step]):
     """The steps that are in the folder of a dataset when it is opened, in order of runs, ranks and numbers.
 
@@ -67,7 +70,14 @@ class Dataset(Sequence[Step]):
             wanted = " and ".join(
                 f"{name} {value}" for name, value in (("run", run), ("rank", rank)) if value is not None
             )
-            raise InvalidFileError(f"{self.folder} has no step of {wanted}")
+            raise InvalidFileError(f"{self.folder} has no step of {wanted}", self._ranks_in_words())
+
+    def _ranks_in_words(self) -> str:
+        parts = sorted({(part.run, part.rank) for part in self.files.by_table.get(STEPS.name, {})})
+        if not parts:
+            return "It has no steps at all"
+        shown = ", ".join(f"run {run} rank {rank}" for run, rank in parts[:_SHOWN_RANKS])
+        return f"It has steps of: {shown}" + (", ..." if len(parts) > _SHOWN_RANKS else "")
 
     def __repr__(self) -> str:
         runs = len({key.run for key in self.keys})

@@ -443,7 +443,7 @@ def copied_segments(cut: Cut, folder: Path) -> Path:
     except OSError as error:
         raise OutputError(f"the segments of {cut.journal} cannot be copied: {error.strerror or error}") from error
     if not count:
-        raise OutputError("there is no record yet")
+        raise OutputError("nothing has been recorded yet", "Dump again when the program has used the GPU")
     return journal
 
 

@@ -170,7 +170,7 @@ class Checkpoint:
 
 def _numbers(data: bytes, kind: int, order: Order, shape: tuple[int, ...], name: str) -> NDArray[np.generic]:
     if kind != _BFLOAT16 and kind not in DTYPES:
-        raise InvalidFileError(f"{name} is of type {kind}, which is not known here")
+        raise InvalidFileError(f"{name} is of type {kind}, which is not supported")
     dtype = np.dtype(DTYPES.get(kind, "u2")).newbyteorder(order)
     if len(data) != math.prod(shape) * dtype.itemsize or min(shape, default=0) < 0:
         raise InvalidFileError(

@@ -95,7 +95,7 @@ def read_field(data: memoryview, position: int) -> tuple[int, int, int]:
     tag, position = _varint(data, position)
     kind = tag & 7
     if not 8 <= tag <= HIGHEST_TAG:
-        raise InvalidFileError("not a whole step: a field number that cannot be")
+        raise InvalidFileError("not a whole step: an invalid field number")
     if kind == VARINT:
         return tag, position, _varint(data, position)[1]
     if kind == BYTES:
@@ -103,7 +103,7 @@ def read_field(data: memoryview, position: int) -> tuple[int, int, int]:
     elif kind in WIDTHS:
         length = WIDTHS[kind]
     else:
-        raise InvalidFileError("not a step: a wire type that no step has")
+        raise InvalidFileError("not a step: an unexpected wire type")
     if length > len(data) - position:
         raise InvalidFileError("not a whole step: a field that reaches beyond the end of its message")
     return tag, position, position + length

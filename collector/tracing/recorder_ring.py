@@ -158,7 +158,7 @@ class Ring:
                         link_or_copy(segment, partial / segment.name)
                         copied += 1
             if not copied:
-                raise OutputError("there is no record yet")
+                raise OutputError("nothing has been recorded yet", "Dump again when the program has used the GPU")
             partial.chmod(0o755)
             partial.rename(journal)
         except BaseException:

@@ -71,7 +71,7 @@ def profile_answer(profiler: Profiler, name: str, view: str, words: Mapping[str,
         raise OptionError(f"no view {view!r}", f"There are {', '.join(VIEWS)}")
     options = parse_options([f"-{option}={value}" for option, value in words.items()], Options())
     if options.output != Options().output:  # `-output` and `--output` are names of this option as well
-        raise OptionError("the page has no output but itself")
+        raise OptionError("the page itself shows the answer", "Leave -output out")
     report = profiler.reporter.ask(view, options)
     measures = [attribute for attribute in MEASURES if attribute in options.select]
     answer = _table(report.message, view, measures, _notes(profiler.model, options.step))

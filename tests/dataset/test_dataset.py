@@ -248,6 +248,8 @@ def test_ranks_write_side_by_side(example, tmp_path):
     assert len(Dataset(tmp_path, rank=1)) == 1
     with pytest.raises(InvalidFileError, match="no step of rank 2"):
         Dataset(tmp_path, rank=2)
+    with pytest.raises(InvalidFileError, match=r"run b and rank 0\. It has steps of: run a rank 0, run a rank 1$"):
+        Dataset(tmp_path, run="b", rank=0)
 
 
 def test_what_a_killed_writer_left_is_not_read_and_the_next_write_goes_on(example, tmp_path):

@@ -37,7 +37,7 @@ def read_fields(device: memoryview, numbers: Sequence[int], texts: Sequence[int]
             return fields
         tags, at = _varints(padded, at, ends)
         if ((tags < 8) | (tags > HIGHEST_TAG)).any():
-            raise InvalidFileError("not a whole step: a field number that cannot be")
+            raise InvalidFileError("not a whole step: an invalid field number")
         if (tags == tags[0]).all():
             at = _take(int(tags[0]), padded, rows, at, ends, fields)
             continue
@@ -99,7 +99,7 @@ def _take(tag: int, data: NDArray[np.uint8], rows: Ints, at: Ints, ends: Ints, f
     elif kind in WIDTHS:
         lengths = np.full(len(rows), WIDTHS[kind])
     else:
-        raise InvalidFileError("not a step: a wire type that no step has")
+        raise InvalidFileError("not a step: an unexpected wire type")
     if ((lengths < 0) | (lengths > ends - at)).any():
         raise InvalidFileError("not a whole step: a field that reaches beyond the end of its message")
     if kind == BYTES and number in fields.texts:

@@ -137,8 +137,8 @@ def test_what_the_command_says_beside_its_answer_stands_in_the_page(tmp_path):
         ("scope", {"select": "nothing"}, "option -select has no value 'nothing'"),
         ("scope", {"show_name_regexes": "("}, "not a regular expression"),
         ("scope", {"step": "9"}, "Options -step=9 not found"),
-        ("scope", {"output": "file:outfile=/tmp/written"}, "the page has no output but itself"),
-        ("scope", {"-output": "file:outfile=/tmp/written"}, "the page has no output but itself"),
+        ("scope", {"output": "file:outfile=/tmp/written"}, "the page itself shows the answer"),
+        ("scope", {"-output": "file:outfile=/tmp/written"}, "the page itself shows the answer"),
         ("code", {}, "No code trace information"),
     ],
 )
