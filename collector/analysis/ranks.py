@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collector.formats.step import TracedStep
 
 _STATED = "Collectives are those that the traces state, with their process groups, and other kernels named like one."
-_NAMED = "Collectives are told by the names of kernels and ops: the traces state no process groups."
-_NAMED_IN_SOME = "Collectives are told by the names of kernels and ops, because some of the traces do not state them."
+_NAMED = "Collectives are recognised by the names of kernels and ops: the traces state no process groups."
+_NAMED_IN_SOME = "Collectives are recognised by names of kernels and ops, because some of the traces do not state them."
 _DEFINITION = (
     "Ranks begin a collective together: those that arrive early wait for the last one, the straggler. Waits are "
     "counted where they are longer than the error of the clocks of both ranks."
@@ -52,7 +52,7 @@ QUESTIONS = {
         _DEFINITION,
         (
             Column("step", "number", "Number of the step, as the names of files state it."),
-            Column("name", "text", "Name of the collective, with its launch shape and what else tells it from others."),
+            Column("name", "text", "Name of the collective, with the launch shape and details that distinguish it."),
             Column("ordinal", "number", "Which of those with this name it is, counted from 0."),
             Column("ranks", "count", "Ranks that ran it, of those that were asked."),
             Column("straggler", "number", "Rank that began it last."),
@@ -120,7 +120,7 @@ def _part(given: Sequence[Recording | TracedStep], by: str, clock_offsets: Clock
     markers, unknown, found_by = _markers(given)
     offsets, losses = _offsets(markers, clock_offsets)
     if unknown:
-        losses.append(counted("{} step[|s] [is|are] left out: nothing tells the rank", unknown))
+        losses.append(counted("{} step[|s] [is|are] left out: the rank is not known", unknown))
     collectives, alone = matched_collectives(markers, offsets)
     if alone:
         losses.append(counted("{} collective[|s] [is|are] left out: no other rank has a partner of [it|theirs]", alone))
@@ -166,7 +166,7 @@ def _markers(given: Sequence[Recording | TracedStep]) -> tuple[dict[int, Markers
     moments, is_stated = comparable(found_by)
     note = _STATED if is_stated else _NAMED_IN_SOME if any(each.stated for each in found_by) else _NAMED
     found = [(rank_of(step), own) for step, own in zip(given, moments, strict=True)]
-    # Files whose rank nothing tells may be of different runs.
+    # Files of unknown ranks may be of different runs.
     has_files = len(given) > 1 and any(getattr(step, "path", None) for step in given)
     if not has_files and all(rank is None for rank, _ in found):
         found = [(place, own) for place, (_, own) in enumerate(found)]
@@ -179,7 +179,7 @@ def _markers(given: Sequence[Recording | TracedStep]) -> tuple[dict[int, Markers
 
 
 def rank_of(step: Recording | TracedStep) -> int | None:
-    """The rank of a step; None where nothing tells it."""
+    """The rank of a step; None where it is not known."""
     if isinstance(step, Recording):
         return None
     name = str(step.path or "")
@@ -200,7 +200,7 @@ def _offsets(markers: Mapping[int, Markers], clock_offsets: ClockOffsets) -> tup
     if len(markers) < 2:
         raise CollectorError(
             f"waits between ranks need the steps of at least two ranks: {counted('{} [was|were] given', len(markers))}",
-            "Give one file of each rank, which the trace, its devices or the name of the file tells (step.rank1.json)",
+            "Give one file of each rank, which the trace, its devices or the name of the file states (step.rank1.json)",
         )
     if clock_offsets == "estimate":
         offsets = estimate_offsets(markers)

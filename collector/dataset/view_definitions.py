@@ -493,7 +493,7 @@ _FEWEST_STEPS = 3
 
 
 def _arrivals() -> Any:
-    """The collectives of each rank, numbered by step, name and what else tells them apart, as in the native answer.
+    """The collectives of each rank, numbered by step, name and the details that distinguish them, as in the answer.
 
     Kernels are collectives by their name or op, see `collector.merging.clocks.COLLECTIVE`, or because their step states
     them. What is stated of them counts if no rank of the run has collectives without any that is stated. ``most``: the

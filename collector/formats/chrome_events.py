@@ -230,7 +230,7 @@ class ChromeEvents:
         return self._scan.argument_names()
 
     def integers(self, argument: str, rows: Numbers, largest: int = LARGEST_ID) -> Numbers:
-        """An argument as whole numbers, which may be written as text; -1: it is none from 0 to ``largest``."""
+        """An argument as whole numbers, also if written as text; -1 where it is not from 0 to ``largest``."""
         number = self._arguments.get(argument)
         if number is None:
             return np.full(len(rows), -1, np.int64)
@@ -242,7 +242,7 @@ class ChromeEvents:
         return np.where((found >= 0) & (found <= largest), found, -1)
 
     def signed_integers(self, argument: str, rows: Numbers) -> Numbers:
-        """An argument that is a whole number of either sign; 0 where it is none."""
+        """An argument that is a whole number of either sign; 0 where it is something else."""
         number = self._arguments.get(argument)
         return np.zeros(len(rows), np.int64) if number is None else self._scan.numbers(number, rows, 0)
 

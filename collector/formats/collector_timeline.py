@@ -16,7 +16,7 @@ import numpy as np
 from collector.formats.capture_builder import not_stated, with_stated_ledger
 from collector.formats.chrome_dialects import is_cut_timeline, stated_base
 from collector.formats.chrome_events import NO_BASE, ChromeEvents, has_time, possible_base, text
-from collector.formats.drawn_metadata import StatedProcess, inputs_of, provenance, whole_number
+from collector.formats.drawn_metadata import StatedProcess, column_number, inputs_of, provenance
 from collector.formats.profiler_dialect import SOURCE
 from collector.formats.step_sources import ColumnsSource, RecordingSource, StepSource
 from collector.formats.stepstats_columns import labelled_capture, with_untimed
@@ -51,7 +51,7 @@ _STEPS = re.compile(r"Steps\b")
 """The device of a merged trace that shows the begin and end of steps."""
 _GPU_WORK = ("kernel", "memcpy", "memset")
 _KINDS = {"other": Activity.OTHER_RANGE, "overhead": Activity.OVERHEAD}
-"""Category of a slice, where name and label do not tell the kind -> the kind of activity."""
+"""Category of a slice, where name and label do not state the kind -> the kind of activity."""
 _DETAIL_WORDS = {
     "registers": "regs",
     "shared_bytes": "shm",
@@ -303,7 +303,7 @@ class CollectorTrace(StepSource):
         environment, objects = dict(stated.environment), stated.objects
         names, devices = (_by_thread(environment.pop(f"thread_{what}", "")) for what in ("names", "devices"))
         contexts = {
-            whole_number(row.get("context_id")): whole_number(row.get("device_id"))
+            column_number(row.get("context_id")): column_number(row.get("device_id"))
             for row in objects.get("contexts", ())
         }
         is_profile = environment.get("source") == SOURCE
@@ -326,7 +326,7 @@ def _add_objects(built: CaptureBuilder, drawn: TimelineColumns, objects: Mapping
         columns = {
             column: built.name_ids([text(row.get(text_column(column), "")) for row in rows])
             if text_column(column)
-            else np.array([whole_number(row.get(column, not_stated(table, column))) for row in rows], np.int64)
+            else np.array([column_number(row.get(column, not_stated(table, column))) for row in rows], np.int64)
             for column in SCHEMA[table]
         }
         if table == "collectives":
@@ -335,7 +335,7 @@ def _add_objects(built: CaptureBuilder, drawn: TimelineColumns, objects: Mapping
 
 
 def _by_thread(given: Any) -> dict[int, str]:
-    """Texts by the numbers of threads, which older traces have as JSON; empty where it is none."""
+    """Texts by the numbers of threads, which older traces have as JSON; empty where the text is not JSON."""
     return {thread: text(name) for thread, name in stated_by_number(given).items() if thread < 1 << 32}
 
 

@@ -94,8 +94,8 @@ class StatedProcess(NamedTuple):
         return self._replace(objects={})
 
 
-def whole_number(value: Any) -> int:
-    """A number that a column may hold; 0 for anything else."""
+def column_number(value: Any) -> int:
+    """``value`` if a column can hold it, which is a whole number of 64 bits; 0 for anything else."""
     return value if type(value) is int and -(1 << 63) <= value < 1 << 63 else 0
 
 
@@ -154,7 +154,7 @@ def window_of_inputs(inputs: Rows) -> Window | None:
             continue
         if (window := stated_window(each)) is None:
             return None
-        windows.append([time_ns + whole_number(each.get("shift_ns")) for time_ns in window])
+        windows.append([time_ns + column_number(each.get("shift_ns")) for time_ns in window])
     if not windows:
         return None
     enclosing = min(start for start, _ in windows), max(end for _, end in windows)
@@ -165,10 +165,10 @@ def _moved(inputs: Rows, table: str) -> Rows:
     """The rows of a table in some inputs of a merged trace, with the times and correlation ids of its slices."""
     moved = []
     for each in inputs:
-        shift_ns, added = whole_number(each.get("shift_ns")), whole_number(each.get("added_to_correlations"))
+        shift_ns, added = column_number(each.get("shift_ns")), column_number(each.get("added_to_correlations"))
         for row in _rows(each, table):
-            times = {"start_ns": whole_number(row["start_ns"]) + shift_ns} if "start_ns" in row else {}
-            ids = {name: row[name] + added for name in _CORRELATIONS if whole_number(row.get(name))}
+            times = {"start_ns": column_number(row["start_ns"]) + shift_ns} if "start_ns" in row else {}
+            ids = {name: row[name] + added for name in _CORRELATIONS if column_number(row.get(name))}
             moved.append({**row, **times, **ids})
     return moved
 
@@ -179,7 +179,7 @@ def _distinct(table: str, rows: Rows) -> Rows:
         return rows
     first: dict[tuple[int, ...], dict[str, Any]] = {}
     for row in rows:
-        first.setdefault(tuple(whole_number(row.get(column)) for column in _KEYS[table]), row)
+        first.setdefault(tuple(column_number(row.get(column)) for column in _KEYS[table]), row)
     return list(first.values())
 
 

@@ -105,7 +105,7 @@ class SideRows:
     def of_op(self, rows: Numbers, has_details: Any, built: CaptureBuilder) -> dict[str, Column]:
         """The columns of an op that PyTorch's autograd states.
 
-        ``has_details`` tells of which rows the details have the shapes already.
+        ``has_details`` is true for rows whose shapes are in the details already.
         """
         numbers = self._found.integers("seq", rows, _COUNT)
         shapes = np.where(has_details, built.name_ids([""])[0], self.texts(SHAPES, rows, built))

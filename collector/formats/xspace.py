@@ -80,7 +80,7 @@ _SIDE_DEVICE = re.compile(r"/cpu:\d+/(\w+)$", re.IGNORECASE)
 """Devices of the host without annotations and calls: waits, overheads, memory operations, NVTX ranges."""
 
 _KINDS = {value.number: value.name.lower() for value in Activity.Kind.DESCRIPTOR.values if value.number}
-"""Kind of a row -> the text that a node of the host states, since its name need not tell an op from a call."""
+"""Kind of a row -> the text that a node of the host states, since its name may not distinguish an op from a call."""
 
 _FLOW_IN, _FLOW_OUT = 1, 2
 """Directions of XProf's ``XFlow``, which are its two lowest bits."""

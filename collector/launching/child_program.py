@@ -145,7 +145,7 @@ def run_child(command: Sequence[str], environment: Mapping[str, str], *, waits_f
 
 
 def _shell_script(error: OSError, program: str, environment: Mapping[str, str]) -> str:
-    """The path of a program that is a script without a line ``#!``, which shells and execvp run; ``""``: it is none."""
+    """The path of a program that is a script without a line ``#!``, which shells and execvp run; ``""`` for others."""
     path = shutil.which(program, path=environment.get("PATH"))
     if error.errno != errno.ENOEXEC or path is None:
         return ""

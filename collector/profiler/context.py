@@ -149,7 +149,7 @@ class ProfileContext:
         if _active is not self:
             return
         _active = None
-        self._under_way.close()  # a step without an end, as when a callback is not told that a batch failed
+        self._under_way.close()  # a step without an end, as when no callback is called for a batch that failed
         missed = sorted(step for step in self._dump_steps if step >= self._next_step)
         if missed and self._traced:
             log.warning("not written: profile_%d; the program made %d steps", missed[0], self._next_step)

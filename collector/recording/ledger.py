@@ -56,7 +56,7 @@ class Ledger(TableCounts):
     graphs_before_trace: int = 0
     """CUDA graphs that were captured before the trace: the annotations at their capture are not known."""
     graphs_uncertain: int = 0
-    """CUDA graphs with nodes of which CUPTI does not tell for certain where they were captured."""
+    """CUDA graphs with nodes whose place of capture does not follow for certain from CUPTI's callbacks."""
     graph_updates_unseen: int = 0
     """Updates of executable graphs that CUPTI did not report, as before 13.0; later launches have no capture path."""
     graphs_perhaps_updated: int = 0

@@ -215,7 +215,7 @@ def test_ranks_are_known_by_their_files(of_rank, tmp_path):
     answer = ranks(loaded, clock_offsets=None)
     assert answer["rank"].tolist() == [7, 3]
     assert ranks([*loaded, of_rank((10, 50))], clock_offsets=None).losses[0] == (
-        "1 step is left out: nothing tells the rank"
+        "1 step is left out: the rank is not known"
     )
 
 

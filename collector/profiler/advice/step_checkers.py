@@ -280,7 +280,7 @@ def copies_through_host(activity: Activity, limits: Limits) -> Iterator[Advice]:
         held = waiting.setdefault(num_bytes, {})
         if not is_up:
             held.setdefault(device, deque()).append(place)
-        elif held.get(device):  # what the device gets may be its own: nothing tells the difference
+        elif held.get(device):  # the device may get its own data back: the records do not show it
             held[device].popleft()
         elif others := [(own[0], each) for each, own in held.items() if own]:
             _, source = min(others)
