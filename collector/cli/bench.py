@@ -110,7 +110,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _precision(text: str) -> float:
     value = share(text)
     if not value:
-        raise argparse.ArgumentTypeError(f"{text!r} is no share above 0, such as 0.5% or 0.005")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a share above 0, such as 0.5% or 0.005")
     return value
 
 

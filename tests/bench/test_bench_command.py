@@ -92,8 +92,8 @@ def test_a_dataset_that_cannot_be_written_costs_no_figures(bench_file, capsys, t
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ("--precision=0", "argument --precision: '0' is no share above 0, such as 0.5% or 0.005"),
-        ("--precision=2", "argument --precision: '2' is no share such as 3% or 0.03"),
+        ("--precision=0", "argument --precision: '0' is not a share above 0, such as 0.5% or 0.005"),
+        ("--precision=2", "argument --precision: '2' is not a share such as 3% or 0.03"),
         ("--max-seconds=0", "argument --max-seconds: '0' is no time to measure in"),
     ],
 )
@@ -115,7 +115,7 @@ def test_the_help_states_the_defaults(capsys):
 def test_a_folder_of_something_else_is_no_dataset_and_nothing_is_measured(bench_file, capsys, tmp_path):
     pytest.importorskip("pyarrow")
     assert main(["bench", bench_file(), "-q", "--dataset", str(tmp_path)]) == 2
-    line = f"collector: {tmp_path} is no dataset, and not empty. Name a folder that does not exist yet\n"
+    line = f"collector: {tmp_path} is not a dataset, and not empty. Name a folder that does not exist yet\n"
     assert capsys.readouterr() == ("", line)
 
 

@@ -692,7 +692,7 @@ def test_a_folder_of_something_else_is_no_output_and_nothing_runs(tmp_path, outp
     (folder / "notes.txt").touch()
     done = run("-q", "-o", output, sys.executable, "-c", "print('ran')", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    line = f"collector: {Path(output)} is no dataset, and not empty. Name a folder that does not exist yet\n"
+    line = f"collector: {Path(output)} is not a dataset, and not empty. Name a folder that does not exist yet\n"
     assert done.stderr == line
     assert list(folder.iterdir()) == [folder / "notes.txt"]
 

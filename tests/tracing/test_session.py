@@ -871,11 +871,13 @@ def test_a_path_that_cannot_be_written_is_reported_before_the_body_and_costs_onl
 def test_a_dataset_that_cannot_be_written_is_reported_before_the_body(source, tmp_path):
     pytest.importorskip("pyarrow")
     (tmp_path / "notes.txt").touch()
-    with pytest.warns(collector.CollectorWarning, match="will not be in the dataset: .* is no dataset, and not empty"):
+    with pytest.warns(
+        collector.CollectorWarning, match="will not be in the dataset: .* is not a dataset, and not empty"
+    ):
         session = collector.trace(source=source, dataset=tmp_path).start()
     session.stop()  # where a warning would be an error
     assert list(tmp_path.iterdir()) == [tmp_path / "notes.txt"]
-    with pytest.raises(collector.OutputError, match="is no dataset, and not empty"):
+    with pytest.raises(collector.OutputError, match="is not a dataset, and not empty"):
         collector.trace(source=source, dataset=tmp_path, strict=True).start()
 
 
