@@ -410,7 +410,7 @@ def test_losses_and_notes_name_their_run(tmp_path):
     dataset_of_runs(tmp_path)
     answer = ranks(dataset_of(tmp_path, builders, "c"))
     assert answer.losses == ("run c: 1 collective is left out: no other rank has a partner of it",)
-    assert [note.partition(" told by")[0].partition(" that the")[0] for note in answer.notes] == [
+    assert [note.partition(" recognised by")[0].partition(" that the")[0] for note in answer.notes] == [
         "Run a: Collectives are",
         "Run b: Collectives are",
         "Run c: Collectives are those",
