@@ -1,11 +1,13 @@
 """The records left of a step whose program is killed during it (SIGKILL): the share of its launches in files.
 
-The program launches empty kernels until it is killed, and writes the number of launches that have ended; records in the
-collector's memory are lost. Each collector and each program runs in a separate process, alternating in random order.
+The program launches empty kernels until it is killed, for two seconds at least, and writes the number of launches that
+have ended; records in the collector's memory are lost. Each collector and each program runs in a separate process,
+alternating in random order.
 """
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 import signal
@@ -25,6 +27,8 @@ FIGURES = {"recoverable": "of the launches"}
 BATCH = 1000
 VICTIM = "--victim"
 SECONDS = 60
+LEAST_SECONDS = 2
+"""The least time from the first launches to the end: files that are written every half second have records by then."""
 _COUNT = struct.Struct("<Q")
 
 
@@ -38,7 +42,7 @@ class Killed(Collector):
 
 
 def measure(killed: Collector, program: Program, launches: int) -> dict[str, Any]:
-    """Start the victim, kill it after that many launches, and examine the files that it left."""
+    """Start the victim, kill it after that many launches or later, and examine the files that it left."""
     assert isinstance(killed, Killed)
     with tempfile.TemporaryDirectory() as folder:
         left = Path(folder) / "left"
@@ -58,12 +62,19 @@ def measure(killed: Collector, program: Program, launches: int) -> dict[str, Any
 
 
 def kill(name: str, left: Path, progress: Path, launches: int) -> tuple[int, str]:
-    """Run the victim until it has made ``launches``; return the number that had ended by then, and any error."""
+    """Run the victim until it has made ``launches``, and for `LEAST_SECONDS`.
+
+    Returns:
+        The number of launches that had ended by then, and any error.
+    """
     command = [sys.executable, __file__, VICTIM, name, str(progress)]
     environment = os.environ | {"TMPDIR": str(left)}
     victim = subprocess.Popen(command, env=environment, cwd=left, stderr=subprocess.PIPE, text=True)
     until = time.monotonic() + SECONDS
-    while _COUNT.unpack(progress.read_bytes())[0] < launches:
+    ends = math.inf
+    while (count := _COUNT.unpack(progress.read_bytes())[0]) < launches or time.monotonic() < ends:
+        if count and ends == math.inf:
+            ends = time.monotonic() + LEAST_SECONDS
         if victim.poll() is not None or time.monotonic() > until:
             victim.kill()
             message = victim.communicate()[1].strip().splitlines()
