@@ -23,6 +23,7 @@
 #include "bindings/message_bytes.h"
 #include "bindings/node_bindings.h"
 #include "bindings/profile_bindings.h"
+#include "bindings/python_call.h"
 #include "bindings/python_output.h"
 #include "bindings/read_bindings.h"
 #include "bindings/recording_bindings.h"
@@ -122,10 +123,7 @@ std::function<bool(std::string_view)> predicate(const py::object& function) {
     const auto text = py::reinterpret_steal<py::object>(
         PyUnicode_DecodeUTF8(name.data(), static_cast<Py_ssize_t>(name.size()), "replace"));
     if (!text) throw py::error_already_set();
-    const auto answer = py::reinterpret_steal<py::object>(
-        or_wait_for_exit([&] { return PyObject_CallOneArg(function.ptr(), text.ptr()); }));
-    if (!answer) throw py::error_already_set();
-    return py::cast<bool>(py::bool_(answer));
+    return py::cast<bool>(py::bool_(call_python(function, text)));
   };
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "bindings/gil.h"
+#include "bindings/python_call.h"
 #include "write/huge_pages.h"
 #include "write/output.h"
 
@@ -83,9 +84,7 @@ class CallableOutput : public write::Output {
     if (next_ == piece_.get()) return;
     const GilAcquire gil;
     auto view = pybind11::memoryview::from_memory(piece_.get(), next_ - piece_.get());
-    PyObject* const answer = or_wait_for_exit([&] { return PyObject_CallOneArg(write_.ptr(), view.ptr()); });
-    if (answer == nullptr) throw pybind11::error_already_set();
-    Py_DECREF(answer);
+    call_python(write_, view);
     view.attr("release")();
     next_ = piece_.get();
   }

@@ -16,6 +16,7 @@
 #include "bindings/drawing_arguments.h"
 #include "bindings/gil.h"
 #include "bindings/message_bytes.h"
+#include "bindings/python_call.h"
 #include "bindings/shown_text.h"
 #include "draw/node_links.h"
 #include "stepstats/step_stats.h"
@@ -35,16 +36,6 @@ using write::LineOptions;
 using write::StepEvents;
 
 namespace {
-
-// The answer of a Python function that is called without the GIL.
-template <typename Answer, typename... Arguments>
-Answer answer_of(const py::function& function, const Arguments&... arguments) {
-  const py::tuple given = py::make_tuple(arguments...);
-  const auto answer = py::reinterpret_steal<py::object>(
-      or_wait_for_exit([&] { return PyObject_CallObject(function.ptr(), given.ptr()); }));
-  if (!answer) throw py::error_already_set();
-  return py::cast<Answer>(answer);
-}
 
 // The events of a message, with what is stated of the step besides.
 class MessageEvents {
@@ -110,13 +101,13 @@ class MessageEvents {
     LineOptions options;
     options.describe = [&](std::string_view node, std::string_view activity) {
       const GilAcquire gil;
-      const auto [name, stats] = answer_of<std::pair<uint64_t, py::bytes>>(
-          describe, py::bytes(node.data(), node.size()), py::bytes(activity.data(), activity.size()));
+      const auto [name, stats] = py::cast<std::pair<uint64_t, py::bytes>>(
+          call_python(describe, py::bytes(node.data(), node.size()), py::bytes(activity.data(), activity.size())));
       return EventDescription{name, std::string(stats)};
     };
     options.stat_number = [&](std::string_view name) {
       const GilAcquire gil;
-      return answer_of<uint64_t>(stat_number, py::str(name.data(), name.size()));
+      return py::cast<uint64_t>(call_python(stat_number, py::str(name.data(), name.size())));
     };
     options.origin_ns = origin_ns;
     options.shift_ns = shift_ns;
