@@ -192,17 +192,36 @@ class XSpaceWriter:
             texts: the strings of the step's recording, if it has one.
             details: the metadata of annotations; see `collector.timeline.op_arguments.op_details`.
         """
-        objects = objects or {}
-        events = convert_extension.StepEvents(
-            message, is_run_metadata=is_run_metadata, event_records=event_records(objects), op_details=details
+        events = _events_of(message, objects or {}, details, is_run_metadata=is_run_metadata)
+        return self.add_events(
+            events,
+            number=number,
+            shift_ns=shift_ns,
+            owner=owner,
+            group=run if together else None,
+            objects=objects or {},
+            texts=texts,
+            details=details,
         )
+
+    def add_events(
+        self,
+        events: StepEvents,
+        *,
+        objects: Mapping[str, Sequence[ObjectRow]],
+        texts: Sequence[str],
+        details: OpDetails,
+        number: int = 0,
+        shift_ns: int = 0,
+        owner: str = "",
+        group: str | None = "",
+    ) -> tuple[int, int]:
+        """Like `add`, but the message was read; ``group`` is the run whose owners have a step together, or None."""
         devices = [_Device(place, name, threads) for place, (name, threads) in enumerate(events.devices())]
         copies_alone = _copies_alone(events, devices)
-        bounds = convert_extension.survey(message, is_run_metadata=is_run_metadata)
-        first_ns, last_ns = bounds or (self.origin_ns, self.origin_ns)
         marked_steps = _marked_steps(events, devices)
+        first_ns, last_ns = events.bounds() or (self.origin_ns, self.origin_ns)
         marks = marked_steps or {"": [(first_ns, last_ns, number)]}
-        group = run if together else None
         causes = {
             rank: [
                 (start_ns, self._step(owner or rank, group, marked, start_ns + shift_ns, end_ns + shift_ns))
@@ -353,21 +372,16 @@ def write_xspace(message: bytes, file: BinaryIO) -> None:
     its GPU was simulated, as far as these are stated.
     """
     provenance = provenance_of(message) or Provenance()
-    bounds = convert_extension.survey(message, is_run_metadata=True)
+    objects, details = object_rows_of(message), op_details_of(message, message, True)
+    events = _events_of(message, objects, details, is_run_metadata=True)
+    bounds = events.bounds()
     with XSpaceWriter(bounds[0] if bounds else 0) as writer:
-        writer.add(
-            message,
-            is_run_metadata=True,
-            objects=object_rows_of(message),
-            texts=strings_of(message),
-            details=op_details_of(message, message, True),
-        )
+        writer.add_events(events, objects=objects, texts=strings_of(message), details=details)
         ledger = Ledger.of(provenance)
         for loss in ledger.losses():
             writer.warn(loss)
         stated = stated_origin(provenance).as_dict()
-        names = (name.decode(errors="replace") for name in convert_extension.devices(message, is_run_metadata=True))
-        if prefix := common_prefix(names):
+        if prefix := common_prefix(name for name, _ in events.devices()):
             stated["device_prefix"] = prefix
         if window := window_of(provenance):
             stated[WINDOW_KEY] = window_texts(window)
@@ -379,6 +393,15 @@ def write_xspace(message: bytes, file: BinaryIO) -> None:
         if provenance.simulated:
             stated["simulated"] = True
         writer.write(file, json.dumps(stated, sort_keys=True) if stated else "")
+
+
+def _events_of(
+    message: bytes, objects: Mapping[str, Sequence[ObjectRow]], details: OpDetails, *, is_run_metadata: bool
+) -> StepEvents:
+    """The nodes of a message, with what is stated of the step besides."""
+    return convert_extension.StepEvents(
+        message, is_run_metadata=is_run_metadata, event_records=event_records(objects), op_details=details
+    )
 
 
 def _describe_device(built: Plane, row: ObjectRow) -> None:

@@ -2,6 +2,7 @@
 
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -56,6 +57,19 @@ class MessageEvents {
       py::dict threads;
       for (const ThreadName& thread : device.thread_names) threads[py::int_(thread.id)] = shown_text(thread.name);
       found.append(py::make_tuple(shown_text(device.name), threads));
+    }
+    return found;
+  }
+
+  std::optional<std::pair<int64_t, int64_t>> bounds() const {
+    std::optional<std::pair<int64_t, int64_t>> found;
+    for (size_t device = 0; device < step_->devices().size(); ++device) {
+      for (const Span& span : events_->times(device)) {
+        if (!span.valid()) continue;
+        if (!found) found.emplace(span.start_ns, span.end_ns());
+        found->first = std::min(found->first, span.start_ns);
+        found->second = std::max(found->second, span.end_ns());
+      }
     }
     return found;
   }
@@ -155,6 +169,8 @@ void bind_xspace(py::module_& module) {
            "`event_records` are those of `collector.timeline.object_labels`, and `op_details` those of\n"
            "`collector.timeline.op_arguments`. Raises WireError(what, position).")
       .def("devices", &MessageEvents::devices, "The name of each device, and the names of its threads by number.")
+      .def("bounds", &MessageEvents::bounds,
+           "First start and last end of all nodes, in ns of wall time; None: none has a possible time.")
       .def("nodes", &MessageEvents::nodes, py::arg("device"),
            "The nodes of a device as messages, each with its start and duration in ns, or None.")
       .def("links", &MessageEvents::links,

@@ -157,6 +157,15 @@ def test_steps_share_planes_and_lines_and_name_their_cause():
     assert len({kernel["correlation_id"] for kernel in kernels}) == 3  # each process counts from 1
 
 
+def test_a_step_lasts_until_the_last_end_of_all_nodes():
+    """TensorFlow's files may have work under ``stream:all`` that no stream shows."""
+    late = node("late", EPOCH_NS + 7000, 500)
+    devices = [("/gpu:0/stream:all", [KERNEL, late]), ("/gpu:0/stream:7", [KERNEL])]
+    step = StepStats(dev_stats=[DeviceStepStats(device=name, node_stats=nodes) for name, nodes in devices])
+    ((_, start_ns, duration_ns, _),) = steps_of(xspace(RunMetadata(step_stats=step)))
+    assert (start_ns, duration_ns) == (0, 5000)  # from the start of the kernel
+
+
 def test_ranks_have_planes_of_their_own_and_steps_together():
     ranks = [(1000 * rank, {"number": 2, "owner": f"rank {rank}"}) for rank in (0, 2, 10)]
     space = several(*ranks)
