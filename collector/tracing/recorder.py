@@ -160,7 +160,8 @@ class Recorder:
 
     def _no_dump(self, error: CollectorError | OSError) -> str:
         """The line about a dump that is not made."""
-        return f"nothing is dumped: {f'{self.folder}: {error.strerror}' if isinstance(error, OSError) else error}"
+        cause = f"{self.folder}: {error.strerror}" if isinstance(error, OSError) else str(error)
+        return f"nothing is dumped: {cause}"
 
     def _can_dump(self, report: Callable[[str], None]) -> bool:
         """Whether there is something to dump; otherwise ``report`` is called with the reason."""
