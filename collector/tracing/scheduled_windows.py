@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class WindowedSession(Protocol):
-    """The methods of `collector.tracing.session.Session` that this module uses."""
+    """The methods of `collector.tracing.scheduled_session.ScheduledSession` that this module uses."""
 
     def open_window(self, step: int) -> None:
         """Begin to record, in this step."""
@@ -167,10 +167,12 @@ class MergedWindows:
 
         if self._folder is None:
             return None
-        with FolderLock(self._parent()):
-            path, _ = file_of_this_process(self._path, self._rank, 0)
-            merge(self._files, path)
-            mark_as_written_here(path)
+        path = None
+        if self._files:
+            with FolderLock(self._parent()):
+                path, _ = file_of_this_process(self._path, self._rank, 0)
+                merge(self._files, path)
+                mark_as_written_here(path)
         shutil.rmtree(self._folder, ignore_errors=True)
         self._folder = None
         return path

@@ -3,16 +3,13 @@
 Each use of a session goes the same way: `Session.begin_use` claims the process-wide slot (`session_slot`), checks the
 outputs (`StepOutputs`) and starts the tracer (`StepTracer`); the body of the program runs; `Session.end_use` stops the
 tracer, takes its results and saves them. `Session.abandon` undoes what an interruption left half done. Blocks, calls of
-a decorated function (`traced_calls`) and windows of a schedule (`scheduled_windows`) are such uses.
+a decorated function (`traced_calls`) and windows of a schedule (`scheduled_session`) are such uses.
 """
 
 from __future__ import annotations
 
-import atexit
 import contextlib
-import weakref
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from collector.errors import CollectorError, NotTracedError, SessionActiveError, in_words
 from collector.files.working_directory import WorkingDirectory
@@ -22,13 +19,13 @@ from collector.runtime.original_functions import get_ident, getpid
 from collector.runtime.uncompiled import uncompiled
 from collector.tracing import session_slot
 from collector.tracing.caller_warnings import warn_caller
-from collector.tracing.scheduled_windows import ScheduledWindows
 from collector.tracing.step_outputs import StepOutputs
 from collector.tracing.step_tracer import StepTracer
 from collector.tracing.traced_calls import traced_function
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
     from types import TracebackType
 
     from collector.recording.recording import Recording
@@ -36,32 +33,8 @@ if TYPE_CHECKING:
     Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-_MOST_WARNINGS = 16
-"""The maximum number of different reasons of which a session warns while it follows a schedule."""
-_following: weakref.WeakSet[Session] = weakref.WeakSet()
-"""The sessions that follow a schedule."""
-
-
-@atexit.register  # after that of `session_slot`, and so called before it
-def _end_schedules() -> None:
-    for session in list(_following):
-        session._leave_schedule(None)
-
-
 _WARNED_LOSSES = ("annotations_mixed", "annotations_unfollowed", "annotations_suspended")
 """Losses that cause a warning at the end of a step, because a change of the program can avoid them."""
-
-
-_OF_WORK = ("kernels", "memcpys", "memsets", "graph_launches", "memory_operations", "annotations", "nvtx_ranges")
-"""Tables of what a program does in a step."""
-
-
-class _Results(NamedTuple):
-    """The results of a window."""
-
-    unavailable: str | None
-    recording: Recording | None
-    outputs: StepOutputs
 
 
 class Session(TracedStep):
@@ -84,12 +57,6 @@ class Session(TracedStep):
         self._entered: list[session_slot.Use] = []  # by `with`: a second one while the first is open traces nothing
         self._recording: Recording | None = None
         self._streamed: Path | None = None  # the journal that is the result of the last step
-        self._windows: ScheduledWindows | None = None
-        """The windows of the schedule that the session follows now."""
-        self._before: _Results | None = None
-        """The results before the open window, which are those of the session again if it is dropped."""
-        self._warned_reasons: set[str] = set()
-        """The reasons for untraced windows that were warned of already."""
 
     def _state(self) -> str:
         if self._use:
@@ -99,9 +66,6 @@ class Session(TracedStep):
     # The begin and end of a step are excluded from torch.compile as a whole. These two methods cannot be excluded,
     # because then a Ctrl-C between them and their callers would go unnoticed.
     def __enter__(self) -> Session:
-        if self.options.schedule is not None:
-            self._enter_schedule(self.options.schedule)
-            return self
         use = session_slot.new_use(self)
         try:
             self.begin_use(use, by_with=True)
@@ -114,9 +78,6 @@ class Session(TracedStep):
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
         use = None
-        if self.options.schedule is not None:
-            self._leave_schedule(exc)
-            return
         try:
             use = self._last_entered()
             if use is not None:
@@ -146,121 +107,24 @@ class Session(TracedStep):
         Raises:
             collector.CollectorError: the session was not started.
         """
-        if self._windows is None and self._last_entered() is None:
+        if not self._is_started:
             raise CollectorError("stop() was called, but the session was not started", "Call start() before it")
         self.__exit__(None, None, None)
 
-    @uncompiled
+    @property
+    def _is_started(self) -> bool:
+        return self._last_entered() is not None
+
     def step(self) -> None:
         """End a step of the program and begin the next one, as the schedule requires.
 
         Raises:
             collector.CollectorError: the session has no schedule, or is not open.
         """
-        if self.options.schedule is None:
-            raise CollectorError(
-                "step() was called, but this session has no schedule",
-                "Write collector.trace(schedule=collector.schedule(...)), or trace each step with a block",
-            )
-        if self._windows is None:
-            raise CollectorError(
-                "step() was called, but the session is not open",
-                "Call it inside `with collector.trace(...) as session`",
-            )
-        self._windows.next_step()
-
-    @uncompiled
-    def _enter_schedule(self, schedule: Callable[[int], Any]) -> None:
-        if self._windows is not None:
-            raise SessionActiveError("this session follows its schedule already", "Leave its block first")
-        self._warned_reasons.clear()
-        self._directory = WorkingDirectory()
-        self._windows = ScheduledWindows(schedule, self, self.options.path, self.options.rank)
-        _following.add(self)
-        try:
-            self._windows.next_step()
-        except BaseException:
-            self._leave_schedule(None)
-            raise
-
-    @uncompiled
-    def _leave_schedule(self, exc: BaseException | None) -> None:
-        windows = self._windows
-        _following.discard(self)
-        try:
-            if windows is not None and windows.process_id == getpid():
-                try:
-                    windows.end(exc)
-                finally:
-                    self._save_windows(windows, exc)
-        finally:
-            self._windows = None
-
-    def _save_windows(self, windows: ScheduledWindows, exc: BaseException | None) -> None:
-        """Write the file of all windows, where they are in one."""
-        if windows.files is None:
-            return
-        try:
-            self._outputs.path = windows.files.write()
-        except Exception as error:
-            message = f"the trace is not saved: {in_words(error)}{windows.files.remains()}"
-            if exc is None:
-                self._trouble(error, message)
-            else:
-                warn_caller(message)
-
-    def open_window(self, step: int) -> None:
-        """Begin to record. For `collector.tracing.scheduled_windows`."""
-        if self.unavailable is not None or self._recording is not None:
-            self._before = _Results(self.unavailable, self._recording, self._outputs)
-        self._outputs.number = step - 1
-        use = session_slot.new_use(self)
-        try:
-            self.begin_use(use, by_with=True)
-        except BaseException:
-            self.abandon(use)
-            raise
-
-    def begin_window(self, step: int) -> None:
-        """Discard the records of the warm-up. For `collector.tracing.scheduled_windows`."""
-        self._outputs.number = step
-        use = self._last_entered()
-        if use is None or use.tracer is None:
-            return
-        if use.tracer.is_window:
-            use.discarded = "its warm-up"
-        use.tracer.discard_warm_up()
-
-    def close_window(self, exc: BaseException | None) -> None:
-        """End and save. For `collector.tracing.scheduled_windows`."""
-        use = self._last_entered()
-        if use is None:
-            return
-        try:
-            self.end_use(use, exc)
-        finally:
-            self._before = None
-            self.abandon(use)
-        if self.options.on_window is not None and self.unavailable is None and not use.is_dropped:
-            self.options.on_window(self)
-
-    def drop_window(self) -> None:
-        """End without results. For `collector.tracing.scheduled_windows`."""
-        use = self._last_entered()
-        if use is not None:
-            use.has_begun = False  # there is nothing to keep
-            use.is_dropped, use.discarded = True, "" if self.idle else "its warm-up"
-            reason = self.unavailable
-            self.abandon(use)
-            self.unavailable = reason
-        self._restore()
-
-    def _restore(self) -> None:
-        """Have the results before the open window, if there were any."""
-        before, self._before = self._before, None
-        if before is not None:
-            self._forget_results(before.unavailable)
-            self._recording, self._outputs = before.recording, before.outputs
+        raise CollectorError(
+            "step() was called, but this session has no schedule",
+            "Write collector.trace(schedule=collector.schedule(...)), or trace each step with a block",
+        )
 
     def __del__(self) -> None:
         use = getattr(self, "_use", None)
@@ -273,8 +137,6 @@ class Session(TracedStep):
         The session is the wrapper's attribute ``session``. A call inside the traced call, as in a recursion, is part of
         it; a call of another task, or of the code that a generator yields to, is none.
         """
-        if self.options.schedule is not None:
-            raise TypeError("a schedule counts the steps of a block: write `with collector.trace(..., schedule=...)`")
         return traced_function(function, self)
 
     @property
@@ -332,13 +194,16 @@ class Session(TracedStep):
             self._trouble(error, f"this step is not traced: {error}")
             return
         self._use = use
-        if self._windows is None:
-            self._directory = WorkingDirectory()
         self._forget_results()
-        self._outputs = StepOutputs(self.options, self._outputs.number + 1, self._directory)
+        self._outputs = self._next_outputs()
         self._outputs.check(self._trouble)
         self._start(use)
         use.has_begun = True
+
+    def _next_outputs(self) -> StepOutputs:
+        """The outputs of the step that begins."""
+        self._directory = WorkingDirectory()
+        return StepOutputs(self.options, self._outputs.number + 1, self._directory)
 
     def _forget_results(self, unavailable: str | None = None) -> None:
         self.unavailable, self._recording, self._streamed = unavailable, None, None
@@ -379,15 +244,12 @@ class Session(TracedStep):
         is_saved = False
         try:
             unseen = self._stop(use, at_exit)
-            if self._windows is not None and self._windows.is_after_last_step and _is_idle(self._recording):
-                use.is_dropped = is_saved = True  # nothing is to be kept
-                use.whole = self._recording if use.whole is None else use.whole
-                self._restore()
-                return
-            is_saved = self._save()
+            is_saved = self._save(use)
         finally:
             if use.tracer is not None:
                 use.tracer.end_journal(keep=not is_saved)
+        if use.is_dropped:
+            return
         if unseen:
             warn_caller(unseen)
         losses = () if self._recording is None else self.ledger.explained_losses()
@@ -412,22 +274,17 @@ class Session(TracedStep):
             self._release(use)
         return unseen
 
-    def _save(self) -> bool:
-        """Write the requested outputs; return whether the step's results are saved."""
+    def _save(self, use: session_slot.Use) -> bool:
+        """Write the requested outputs; return whether the results of ``use`` are saved."""
         if self.unavailable is not None:
             return False
-        windows = None if self._windows is None else self._windows.files
-        return self._outputs.save(self, self._streamed, windows, self._trouble)
+        return self._outputs.save(self, self._streamed, self._trouble)
 
     def _trouble(self, error: Exception, message: str) -> None:
         """Report ``error`` as the options require: raised, or as a warning."""
         if self.options.strict:
             raise error
-        if self._windows is None:
-            warn_caller(message)
-        elif str(error) not in self._warned_reasons and len(self._warned_reasons) < _MOST_WARNINGS:
-            self._warned_reasons.add(str(error))
-            warn_caller(message)
+        warn_caller(message)
 
     @uncompiled
     def abandon(self, use: session_slot.Use) -> None:
@@ -487,13 +344,6 @@ def _let_go_of_abandoned() -> None:
     if use.has_begun and not use.is_ending:
         place = use.path or "in memory"
         warn_caller(f"a trace ({place}) was never ended and nothing refers to its session: it is lost")
-
-
-def _is_idle(recording: Recording | None) -> bool:
-    """Whether nothing was launched or named: there may be calls that wait."""
-    if recording is None or recording.ledger.launches_seen or recording.ledger.record_losses():
-        return False
-    return not any(len(getattr(recording, table)) for table in _OF_WORK)
 
 
 def _nothing() -> Recording:

@@ -41,19 +41,26 @@ _DIGITS = re.compile(r"\d+")
 class StepOutputs:
     """The outputs of one step, as the options of its session request them."""
 
-    def __init__(self, options: TraceOptions, number: int, directory: WorkingDirectory) -> None:
+    def __init__(
+        self,
+        options: TraceOptions,
+        number: int,
+        directory: WorkingDirectory,
+        windows: MergedWindows | None = None,
+    ) -> None:
         """Nothing is checked or written yet.
 
         Args:
             options: the options of the session.
             number: the number of the step.
             directory: the directory to which relative paths among the options refer.
+            windows: the file that holds all windows of a schedule, if there is one.
         """
         self.path: Path | None = None
         """The file of this rank or process; None: none was asked for, or its name cannot be found."""
         self.number = number
         """The number of the step, counted from 0: ``{step}`` in paths. That of a window is known after its warm-up."""
-        self._options, self._directory = options, directory
+        self._options, self._directory, self._windows = options, directory, windows
         self._is_writable = self._has_dataset = True
 
     def check(self, trouble: Trouble) -> None:
@@ -101,13 +108,12 @@ class StepOutputs:
                     _warn_once(asked, reason)
         return self.path
 
-    def save(self, step: TracedStep, streamed: Path | None, windows: MergedWindows | None, trouble: Trouble) -> bool:
+    def save(self, step: TracedStep, streamed: Path | None, trouble: Trouble) -> bool:
         """Write the requested outputs.
 
         Args:
             step: the results of the step.
             streamed: the journal that is the result of the step; None: the results are in memory.
-            windows: the file that holds all windows of a schedule, if there is one.
             trouble: reports why an output cannot be written.
 
         Returns:
@@ -119,8 +125,8 @@ class StepOutputs:
         if self.path is None:
             return is_in_dataset
         try:
-            if windows is not None:
-                windows.add(step, self.number)
+            if self._windows is not None:
+                self._windows.add(step, self.number)
             else:
                 self._write(self.path, step, streamed, trouble)
         except Exception as error:

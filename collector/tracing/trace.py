@@ -14,6 +14,7 @@ from collector.options import KINDS, TraceOptions, kind_names
 from collector.runtime.optional_packages import optional_package
 from collector.sources import SOURCE_NAMES
 from collector.tracing.nvtx import domain_names
+from collector.tracing.scheduled_session import ScheduledSession
 from collector.tracing.scheduled_windows import check_path_of_windows
 from collector.tracing.session import Session
 
@@ -189,7 +190,7 @@ def trace(
     if options.counters:
         optional_package("pynvml")
     if function is None:
-        return Session(options)
+        return Session(options) if schedule is None else ScheduledSession(options, schedule)
     if options != TraceOptions():
         raise TypeError("a function and options cannot be combined: write @collector.trace(...) above the function")
     return Session(options)(function)

@@ -22,6 +22,7 @@ from collector import _native
 from collector.sources.native import NativeSource
 from collector.testing import SimulatedGpu
 from collector.tracing.annotate import annotate, send_annotations_to
+from collector.tracing.scheduled_windows import ScheduledWindows
 
 PACKAGE = Path(collector.__file__).parent
 OURS = frozenset(
@@ -33,6 +34,8 @@ OURS = frozenset(
         "formats/output_paths.py",
         "tracing/session_slot.py",
         "tracing/session.py",
+        "tracing/scheduled_session.py",
+        "tracing/scheduled_windows.py",
         "tracing/facts_at_end.py",
         "tracing/step_journal.py",
         "tracing/step_outputs.py",
@@ -143,6 +146,24 @@ def decorated_step(gpu) -> Callable[[], None]:
     return run
 
 
+@pytest.fixture
+def scheduled_steps(gpu, tmp_path) -> Callable[[], None]:
+    """A loop of which two steps are traced, after a step of warm-up each, into one file."""
+
+    def run() -> None:
+        with collector.trace(
+            tmp_path / "windows.json",
+            journal=tmp_path / "step.journal",
+            schedule=collector.schedule(wait=0, warmup=1, active=1, repeat=2),
+            on_window=lambda window: window.kernels.names(),
+        ) as session:
+            for _ in range(4):
+                gpu.launch("a")
+                session.step()
+
+    return run
+
+
 def healthy(gpu: SimulatedGpu, folder: Path, where: str) -> None:
     """Assert that the process can trace, and that nothing of before is in the way."""
     journal = folder / "step.journal"
@@ -193,8 +214,13 @@ def test_a_process_traces_again_after_a_ctrl_c_anywhere_in_a_decorated_function(
     assert decorated_step.session.recording.annotations_of(decorated_step.session.kernels) == ["outer"]
 
 
+@pytest.mark.medium
+def test_a_process_traces_again_after_a_ctrl_c_anywhere_in_a_schedule(gpu, tmp_path, scheduled_steps):
+    sweep(gpu, tmp_path, scheduled_steps, points=40)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("which", ["step", "decorated_step"])
+@pytest.mark.parametrize("which", ["step", "decorated_step", "scheduled_steps"])
 def test_a_process_traces_again_after_a_ctrl_c_at_every_line_and_call(gpu, tmp_path, which, request):
     sweep(gpu, tmp_path, request.getfixturevalue(which), points=None)
 
@@ -250,6 +276,51 @@ def test_even_an_undoing_that_is_broken_off_leaves_the_process_able_to_trace(gpu
         gpu.launch("a")
     assert later.kernels.names() == ["a"]
     assert "broken off" in step.unavailable
+
+
+def trace_one_step(gpu: SimulatedGpu, session: collector.Session) -> None:
+    with session:
+        gpu.launch("a")
+        session.step()
+
+
+@pytest.mark.parametrize(
+    ("owner", "method"),
+    [(ScheduledWindows, "next_step"), (ScheduledWindows, "end"), (collector.Session, "end_use")],
+    ids=["begin", "end", "end of a window"],
+)
+def test_a_block_with_a_schedule_that_is_broken_off_leaves_its_session_usable(gpu, monkeypatch, owner, method):
+    session = collector.trace(schedule=collector.schedule(wait=0, warmup=0, active=2))
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, method, _interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            trace_one_step(gpu, session)
+    with collector.trace(strict=True) as other:
+        gpu.launch("b")
+    assert other.kernels.names() == ["b"]
+    trace_one_step(gpu, session)
+    assert session.kernels.names() == ["a"]
+
+
+def test_a_ctrl_c_while_the_windows_are_joined_is_told_with_their_place(gpu, tmp_path, monkeypatch):
+    session = collector.trace(tmp_path / "windows.json", schedule=collector.schedule(wait=0, warmup=0, active=1))
+    monkeypatch.setattr("collector.merging.merged_trace.merge", _interrupt)
+    with (
+        pytest.raises(KeyboardInterrupt),
+        pytest.warns(collector.CollectorWarning, match=r"interrupted; the windows are in .*\.collector-windows-"),
+    ):
+        trace_one_step(gpu, session)
+    (folder,) = tmp_path.iterdir()
+    (window,) = folder.iterdir()
+    assert collector.load(window).kernels.names() == ["a"]
+
+
+def test_a_ctrl_c_while_the_first_window_is_saved_leaves_no_folder(gpu, tmp_path, monkeypatch):
+    session = collector.trace(tmp_path / "windows.json", schedule=collector.schedule(wait=0, warmup=0, active=1))
+    monkeypatch.setattr(collector.Session, "save", _interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        trace_one_step(gpu, session)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_session_whose_thread_ended_in_the_middle_of_it_is_no_obstacle(gpu, monkeypatch):
