@@ -92,6 +92,7 @@ class Recorder:
         self._source: RecorderSource | None = None
         self._nvtx_facts: tuple[dict[str, str], dict[str, int]] = ({}, {})
         """Environment and counters for the journals, about NVTX copies that were used before the handler was armed."""
+        self._gets_annotations = False
         self._process_id = getpid()
         self._ring: Ring | None = None
         self._dumping = threading.Lock()
@@ -235,7 +236,7 @@ class Recorder:
             self._thread.join()
         self._look_at_end()
         with self._dumping:
-            source, self._source = self._source, None
+            source = self._source
             if source is None or self._ring is None:
                 return
             with session_slot.source_changes():
@@ -245,7 +246,8 @@ class Recorder:
             is_kept = is_wanted and self._ring.holds_records()
             if not is_kept:
                 self._ring.remove()
-        _running.pop("recorder", None)
+            _running.pop("recorder", None)
+            self._source = None  # at last: after a Ctrl-C in this method, it can be called again
         if trouble:
             place = f". Its records are in {self._ring.path}" if is_kept else ""
             warn_caller(f"the recorder can no longer write: {trouble}{place}")
@@ -263,18 +265,19 @@ class Recorder:
     def __exit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if exc is not None and isinstance(exc, Exception):
-            self.dump_after(f"{type(exc).__name__}", running=True)
-        self.stop()
+        try:
+            if exc is not None and isinstance(exc, Exception):
+                self.dump_after(f"{type(exc).__name__}", running=True)
+        finally:
+            self.stop()
 
     def _begin(self, strict: bool) -> None:
         try:
             if _running.setdefault("recorder", self) is not self:
                 raise SessionActiveError("this process has a recorder already", "Use that one: collector.record() once")
             self._ring = Ring(self.folder)
-            source = RecorderSource()
+            source = self._source = RecorderSource()
             source.begin(self._ring.path, self.keep, self._kinds, TraceOptions(budget=self._budget))
-            self._source = source
             self._follow_program(source)
         except (CollectorError, OSError) as error:
             self._undo_begin()
@@ -294,6 +297,7 @@ class Recorder:
         """Pass annotations to the recording, and watch for events that trigger dumps."""
         texts, counters = nvtx.missed_facts() if nvtx.is_armed() else ({}, {})
         self._nvtx_facts = {f"environment.{name}": text for name, text in texts.items()}, counters
+        self._gets_annotations = True
         send_annotations_to(source, is_bounded=True)
         atexit.register(self.stop)
         self._hooks = ExceptionHooks(lambda reason, ends: self.dump_after(reason, running=ends))
@@ -308,6 +312,7 @@ class Recorder:
 
     def _undo_begin(self) -> None:
         """Leave the process as it was before `_begin`."""
+        self._ended.set()
         source, self._source = self._source, None
         if source is not None:
             self._end_source(source)
@@ -318,7 +323,9 @@ class Recorder:
 
     def _end_source(self, source: RecorderSource) -> None:
         """End the recording, and remove the recorder's hooks from the program."""
-        send_annotations_to(None)
+        if self._gets_annotations:  # else they are those of the session that is open
+            send_annotations_to(None)
+            self._gets_annotations = False
         if self._hooks is not None:
             self._hooks.restore()
             self._hooks = None
@@ -441,9 +448,13 @@ def record(
     if suffix:
         output_of(Path(f"dump{suffix}"))
     recorder = Recorder(kept, _dump_folder(folder, strict=strict), names, hang, suffix, limit)
-    with session_slot.source_changes():
-        recorder._begin(strict)
-    return recorder
+    try:
+        with session_slot.source_changes():
+            recorder._begin(strict)
+        return recorder
+    except BaseException:
+        recorder.stop()  # a Ctrl-C may come after its beginning
+        raise
 
 
 def _dump_folder(folder: str | os.PathLike[str], *, strict: bool) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import gc
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,6 +23,8 @@ from collector import _native
 from collector.sources.native import NativeSource
 from collector.testing import SimulatedGpu
 from collector.tracing.annotate import annotate, send_annotations_to
+from collector.tracing.recorder import Recorder
+from collector.tracing.recorder_ring import RecorderSource, Ring
 from collector.tracing.scheduled_windows import ScheduledWindows
 
 PACKAGE = Path(collector.__file__).parent
@@ -255,7 +258,7 @@ def seconds_of(function: Callable[[], None]) -> float:
     return time.perf_counter() - began
 
 
-def _interrupt(*_: object) -> None:
+def _interrupt(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
 
 
@@ -321,6 +324,72 @@ def test_a_ctrl_c_while_the_first_window_is_saved_leaves_no_folder(gpu, tmp_path
     with pytest.raises(KeyboardInterrupt):
         trace_one_step(gpu, session)
     assert list(tmp_path.iterdir()) == []
+
+
+def interrupted_after(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function``, with a Ctrl-C right after it."""
+
+    def run(*args: Any, **kwargs: Any) -> None:
+        function(*args, **kwargs)
+        raise KeyboardInterrupt
+
+    return run
+
+
+def record_one_kernel(gpu: SimulatedGpu, folder: Path) -> None:
+    """Record strictly, and assert that the dump is whole and nothing else is left in the folder."""
+    with collector.record(folder=folder, strict=True) as recorder:
+        gpu.launch("a")
+        gpu.synchronize()
+        dump = recorder.dump()
+    assert dump is not None
+    assert collector.load(dump.journal).kernels.names() == ["a"]
+    assert list(folder.iterdir()) == [dump.journal]
+    assert not _native.is_active()
+
+
+@pytest.mark.parametrize(
+    ("owner", "method"),
+    [(RecorderSource, "begin"), (Recorder, "_follow_program"), (Recorder, "_begin")],
+    ids=["subscribed", "followed", "begun"],
+)
+def test_a_ctrl_c_while_a_recorder_begins_leaves_none(gpu, tmp_path, monkeypatch, owner, method):
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, method, interrupted_after(getattr(owner, method)))
+        with pytest.raises(KeyboardInterrupt):
+            collector.record(folder=tmp_path)
+    assert sys.excepthook is sys.__excepthook__
+    record_one_kernel(gpu, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("owner", "method"),
+    [(Recorder, "_end_source"), (RecorderSource, "stop"), (Ring, "remove")],
+)
+def test_a_recorder_whose_end_was_broken_off_can_be_stopped_again(gpu, tmp_path, monkeypatch, owner, method):
+    recorder = collector.record(folder=tmp_path, strict=True)
+    gpu.launch("a")
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, method, _interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            recorder.stop()
+    recorder.stop()
+    record_one_kernel(gpu, tmp_path)
+
+
+def test_a_block_of_a_recorder_ends_though_the_dump_of_its_error_is_broken_off(gpu, tmp_path, monkeypatch):
+    def fail() -> None:
+        with collector.record(folder=tmp_path, strict=True):
+            gpu.launch("a")
+            raise ValueError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Recorder, "_dump", _interrupt)
+        with pytest.raises(KeyboardInterrupt), pytest.warns(collector.CollectorWarning, match="no dump could be made"):
+            fail()
+    (kept,) = tmp_path.glob(".collector-ring-*")
+    shutil.rmtree(kept)
+    record_one_kernel(gpu, tmp_path)
 
 
 def test_a_session_whose_thread_ended_in_the_middle_of_it_is_no_obstacle(gpu, monkeypatch):
