@@ -62,9 +62,22 @@ def load_steps(paths: Sequence[Path]) -> list[Step]:
     return steps
 
 
-def files_of(given: Iterable[Path]) -> list[Path]:
-    """The files that were given, and instead of each folder the traces in it; see `step_files`."""
-    return [file for path in given for file in (step_files(str(path)) if is_folder(path) else [path])]
+def files_of(given: Iterable[Path], output: Path | None = None) -> list[Path]:
+    """The files that were given, and instead of each folder the traces in it; see `step_files`.
+
+    A file of a folder that is the ``output``, from an earlier run of the command, is not an input.
+    """
+    files = []
+    for path in given:
+        if not is_folder(path):
+            files.append(path)
+            continue
+        for file in step_files(str(path)):
+            if output is not None and exists(output) and file.samefile(output):
+                terminal.report(f"{file} is the output, and not an input: it is written anew")
+            else:
+                files.append(file)
+    return files
 
 
 def without_repeats(files: Iterable[Path]) -> list[Path]:

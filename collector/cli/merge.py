@@ -89,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
     from collector.merging.rank_numbers import step_number
 
     offsets = offsets_by_rank(arguments.clock_offset)
-    inputs = without_repeats(files_of(arguments.inputs))
+    inputs = without_repeats(files_of(arguments.inputs, arguments.output))
     if not arguments.align:
         leave_out(arguments, "marker")
     if arguments.marker and not arguments.align:

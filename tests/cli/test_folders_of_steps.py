@@ -52,6 +52,16 @@ def test_a_report_and_a_merged_trace_take_folders(nested, tmp_path, capsys):
     assert "m.json: 2 inputs" in capsys.readouterr().out
 
 
+def test_a_folder_can_be_merged_into_a_file_of_it_again(nested, capsys):
+    output = nested / "all.json"
+    assert main(["merge", str(nested), "-o", str(output)]) == 0
+    first = output.read_bytes()
+    assert main(["merge", str(nested), "-o", str(output)]) == 0
+    assert output.read_bytes() == first
+    assert f"{output} is the output, and not an input" in capsys.readouterr().err
+    assert main(["merge", str(nested), str(output), "-o", str(output)]) == 2
+
+
 @pytest.mark.parametrize("command", ["merge", "export"])
 def test_a_file_that_is_given_twice_is_in_the_output_once(command, nested, tmp_path, capsys):
     """As a part of a folder, by another name, and through a link."""
