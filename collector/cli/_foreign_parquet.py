@@ -16,7 +16,8 @@ _NAMED = 3
 
 def report_foreign_parquet(paths: Sequence[Path]) -> None:
     """One line on standard error for each dataset among the paths that has such files."""
-    from collector.dataset.dataset_folder import files_of, is_dataset
+    from collector.dataset.dataset_folder import files_of
+    from collector.formats.named_steps import is_dataset
 
     for path in filter(is_dataset, paths):
         if foreign := files_of(path).foreign:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from collector.cli._path_arguments import check_names, path_argument
 from collector.errors import CollectorError
 from collector.files.path_kinds import exists, is_folder, is_regular_file
+from collector.formats.named_steps import is_dataset, named_steps
 from collector.text import terminal
 from collector.text.natural_order import natural_order
 from collector.text.progress import progress
@@ -35,7 +36,8 @@ def add_step_files(parser: argparse.ArgumentParser) -> None:
         type=path_argument,
         nargs="+",
         metavar="FILE",
-        help=f"one step each, or folders of them: {readable_list(with_origins=True)}; also gzipped",
+        help=f"one step each, or folders of them: {readable_list(with_origins=True)}; also gzipped; steps of a "
+        "dataset by name (DIR/run=NAME/rank=0/step_3, or less of it)",
     )
 
 
@@ -69,7 +71,7 @@ def files_of(given: Iterable[Path], output: Path | None = None) -> list[Path]:
     """
     files = []
     for path in given:
-        if not is_folder(path):
+        if not is_folder(path) and named_steps(path) is None:
             files.append(path)
             continue
         for file in step_files(str(path)):
@@ -98,7 +100,7 @@ def without_repeats(files: Iterable[Path]) -> list[Path]:
 
 
 def step_files(given: str) -> list[Path]:
-    """A file, the files that a pattern finds, or all traces in a folder and in the folders below it.
+    """A file, the files that a pattern finds, all traces in a folder and below it, or the named steps of a dataset.
 
     They are in the order of the numbers in their names. A journal that is a folder of segments is one trace. Hidden
     files, datasets, and links to folders are passed over; other files in a folder, and folders in it that cannot be
@@ -107,13 +109,14 @@ def step_files(given: str) -> list[Path]:
     Raises:
         collector.CollectorError: there are none, or the folder cannot be read.
     """
-    from collector.dataset.dataset_folder import is_dataset
     from collector.formats.loading import is_trace
 
     check_names([given])
     path = Path(given).expanduser()
-    if is_dataset(path):
-        raise CollectorError(f"{path} is a dataset, not steps", f'Ask it: collector sql {path} "select * from steps"')
+    if (named := named_steps(path)) is not None:
+        from collector.dataset.steps_by_name import paths_of_steps
+
+        return paths_of_steps(named)
     remedy = "Give files of steps, a folder of them, or a pattern"
     if is_folder(path) and not is_trace(path):
         below = _below(path)
@@ -123,7 +126,7 @@ def step_files(given: str) -> list[Path]:
                 more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
                 terminal.report(f"{path}: {why}: {', '.join(names[:_MOST_NAMED])}{more}")
         if below.datasets:
-            remedy = f"{below.datasets[0]} is a dataset, which `collector sql {below.datasets[0]}` reads"
+            remedy = f"{below.datasets[0]} is a dataset: give its name, and its steps are read"
         return _ordered(below.traces, given, remedy)
     if exists(path) or not any(mark in given for mark in "*?["):
         return [path]
@@ -155,7 +158,6 @@ def _below(folder: Path) -> _Below:
     Raises:
         collector.CollectorError: the folder cannot be read.
     """
-    from collector.dataset.dataset_folder import is_dataset
     from collector.files.nested_files import found_below
     from collector.formats.loading import is_trace
 

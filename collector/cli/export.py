@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """See `collector.cli`."""
-    from collector.dataset.dataset_folder import is_dataset
+    from collector.formats.named_steps import named_steps
 
     check_names(arguments.to[1:])
     kind, folder = arguments.to[0], Path(arguments.to[1]).expanduser()
@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
     check_variables(folder)
     optional_package("pyarrow.parquet")
     report_foreign_parquet(arguments.inputs)
-    each_of = ([given] if is_dataset(given) else files_of([given]) for given in arguments.inputs)
+    each_of = ([given] if named_steps(given) is not None else files_of([given]) for given in arguments.inputs)
     inputs = without_repeats(file for files in each_of for file in files)
     if kind == "duckdb":
         optional_package("duckdb")

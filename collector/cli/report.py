@@ -12,14 +12,19 @@ annotations, copies, launches, a timeline, findings and losses; its figures are 
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from collector.cli._path_arguments import path_argument
 from collector.cli._size_arguments import size_argument
 from collector.cli._step_files import add_step_files, files_of, load_steps
 from collector.errors import CollectorError
+from collector.formats.named_steps import named_steps
 from collector.text import terminal
 from collector.text.progress import progress
 from collector.text.wording import counted
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _LEAST_SIZE = 400_000
 
@@ -56,6 +61,12 @@ def _size(text: str) -> int:
     return num_bytes
 
 
+def _name(path: Path) -> str:
+    """The name of a step on the page."""
+    named = named_steps(path)
+    return path.name if named is None else named.name
+
+
 def run(arguments: argparse.Namespace) -> int:
     """See `collector.cli`."""
     from collector.files.atomic_files import check_writable
@@ -67,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
     before, inputs = files_of(arguments.before), files_of(arguments.inputs)
     paths = [*before, *inputs]
     check_writable(arguments.output, *paths)
-    steps = [(path.name, step) for path, step in zip(paths, load_steps(paths), strict=True)]
+    steps = [(_name(path), step) for path, step in zip(paths, load_steps(paths), strict=True)]
     with written(arguments.output), progress(f"writing {arguments.output.name}"):
         page = write_report(
             arguments.output,

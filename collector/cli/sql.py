@@ -101,10 +101,10 @@ def run(arguments: argparse.Namespace) -> int:
 def _files(given: str) -> list[Path]:
     """The dataset at a path, the database in a folder (of ``collector export --to duckdb``), or files of steps."""
     from collector.dataset.database import is_database
-    from collector.dataset.dataset_folder import is_dataset
+    from collector.formats.named_steps import named_steps
 
     path = Path(given).expanduser()
-    if given and is_dataset(path):
+    if given and named_steps(path) is not None:
         return [path]
     databases = sorted(filter(is_database, path.iterdir())) if given and is_folder(path) else []
     if len(databases) > 1:

@@ -13,11 +13,12 @@ import numpy as np
 
 from collector.analysis.answer import Answer, Column
 from collector.dataset.dataset import Dataset
-from collector.dataset.dataset_folder import NOT_UTF8, check_readable_path, is_dataset, tables
+from collector.dataset.dataset_folder import NOT_UTF8, check_readable_path, tables
 from collector.dataset.dataset_tables import ENUMS, TRACE_EVENTS
 from collector.dataset.view_files import view_texts
 from collector.errors import CollectorError, InvalidFileError, OutputError
 from collector.files.atomic_files import atomic_path
+from collector.formats.named_steps import named_steps
 from collector.runtime.optional_packages import optional_package
 from collector.text.surrogates import is_utf8
 from collector.text.wording import most_similar
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence, Set
     from types import TracebackType
 
-    from collector.formats.step import Step
+from collector.formats.step import Step
 
 _LOCKED = (
     "SET autoinstall_known_extensions = false",
@@ -97,8 +98,10 @@ class Database:
             InvalidFileError: a file cannot be read.
         """
         duckdb = optional_package("duckdb")
-        if len(paths) == 1 and is_dataset(paths[0]):
-            return cls.of_dataset(Dataset(paths[0]), draw_events=draw_events, query=query)
+        named = named_steps(paths[0]) if len(paths) == 1 else None
+        if named is not None and named.step is None:
+            dataset = Dataset(named.folder, run=named.run, rank=named.rank)
+            return cls.of_dataset(dataset, draw_events=draw_events, query=query)
         if len(paths) == 1 and is_database(paths[0]):
             check_readable_path(paths[0])
             try:

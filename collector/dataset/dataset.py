@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, overload
 
 from collector.checked_arguments import plain_text, whole_number
@@ -15,6 +14,7 @@ from collector.dataset.dataset_recording import recording_of
 from collector.dataset.dataset_tables import STEP, STEPS
 from collector.errors import InvalidFileError
 from collector.files.atomic_files import expanded
+from collector.formats.named_steps import NamedSteps
 from collector.formats.step import Step
 from collector.formats.step_sources import ColumnsSource
 from collector.runtime.later_modules import later_function
@@ -62,22 +62,14 @@ class Dataset(Sequence[Step]):
         if find_spec("pyarrow") is None:  # its import takes long, and SQL does not need it
             optional_package("pyarrow.parquet")
         self.folder = expanded(folder)
-        self.files: DatasetFiles = files_of(self.folder)
+        found = files_of(self.folder)
+        self.files: DatasetFiles = found.of_steps(run, rank)
         """The files of all tables, and those that are left alone."""
-        self.run = run
-        self.rank = rank
         if (run is not None or rank is not None) and not self.keys:
             wanted = " and ".join(
                 f"{name} {value}" for name, value in (("run", run), ("rank", rank)) if value is not None
             )
-            raise InvalidFileError(f"{self.folder} has no step of {wanted}", self._ranks_in_words())
-
-    def _ranks_in_words(self) -> str:
-        parts = sorted({(part.run, part.rank) for part in self.files.by_table.get(STEPS.name, {})})
-        if not parts:
-            return "It has no steps at all"
-        shown = ", ".join(f"run {run} rank {rank}" for run, rank in parts[:_SHOWN_RANKS])
-        return f"It has steps of: {shown}" + (", ..." if len(parts) > _SHOWN_RANKS else "")
+            raise InvalidFileError(f"{self.folder} has no step of {wanted}", _ranks_in_words(found))
 
     def __repr__(self) -> str:
         runs = len({key.run for key in self.keys})
@@ -101,8 +93,8 @@ class Dataset(Sequence[Step]):
     def __getitem__(self, index: int | slice) -> Step | list[Step]:
         """The step at an index; its rows are read on request."""
         if isinstance(index, slice):
-            return [self._step(key) for key in self.keys[index]]
-        return self._step(self.keys[index])
+            return [self.step(key) for key in self.keys[index]]
+        return self.step(self.keys[index])
 
     def table(
         self,
@@ -135,14 +127,11 @@ class Dataset(Sequence[Step]):
                 whole_number(argument, number)
         pa, parquet = optional_package("pyarrow"), optional_package("pyarrow.parquet")
         table = tables()[name]
-        run, rank = self.run if run is None else run, self.rank if rank is None else rank
         wanted = [column.name for column in table.columns if columns is None or column.name in columns]
         by_step = STEP in table.columns
         schema = pa.schema([field for field in arrow_schema(table) if field.name in wanted])
         found = []
-        for part, path in sorted(self.files.by_table.get(name, {}).items()):
-            if run not in (None, part.run) or (table.has_rank and rank not in (None, part.rank)):
-                continue
+        for part, path in sorted(self.files.parts_of(name, run, rank).items()):
             if by_step and step is not None and part.first_step > step:
                 continue
             filters = [("step", "=", step)] if by_step and step is not None else None
@@ -169,8 +158,9 @@ class Dataset(Sequence[Step]):
         answer: Answer = later_function("ask_dataset")(self, query)
         return answer
 
-    def _step(self, key: StepKey) -> Step:
-        path = Path(self.folder, f"run={key.run}", f"rank={key.rank}", f"step_{key.step}")
+    def step(self, key: StepKey) -> Step:
+        """The step with a key of `keys`; its rows are read on request."""
+        path = NamedSteps(self.folder, *key).path
         return Step(_StepInDataset(self, key), kind="dataset", path=path, rank=key.rank, run=key.run)
 
 
@@ -188,6 +178,14 @@ class _StepInDataset(ColumnsSource):
     def size(self) -> str:
         """See `StepSource`."""
         return f"step {self._key.step} of rank {self._key.rank}, run {self._key.run}"
+
+
+def _ranks_in_words(files: DatasetFiles) -> str:
+    parts = sorted({(part.run, part.rank) for part in files.by_table.get(STEPS.name, {})})
+    if not parts:
+        return "It has no steps at all"
+    shown = ", ".join(f"run {run} rank {rank}" for run, rank in parts[:_SHOWN_RANKS])
+    return f"It has steps of: {shown}" + (", ..." if len(parts) > _SHOWN_RANKS else "")
 
 
 def empty_table(name: str, columns: Sequence[str] | None = None) -> pa.Table:

@@ -32,7 +32,7 @@ from collector.dataset.dataset_tables import (
 from collector.dataset.fact_tables import fact_tables
 from collector.errors import InvalidFileError, OutputError
 from collector.files.atomic_files import atomic_write, output_error
-from collector.files.path_kinds import is_regular_file
+from collector.formats.named_steps import SCHEMA_FILE, is_dataset
 from collector.formats.output_paths import check_place, placeholders_of
 from collector.text.surrogates import is_utf8
 
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
     from collector.dataset.dataset_tables import DatasetTable
 
-SCHEMA_FILE = "schema.json"
 NOT_UTF8 = "its path is not UTF-8, which libraries of Parquet and SQL require"
 _NAME = "collector.dataset"
 _PART = re.compile(r"part-(\d{1,19})\.parquet")
@@ -78,6 +77,20 @@ class DatasetFiles:
         """The files of a table, in order of runs, ranks and first steps."""
         return [path for _, path in sorted(self.by_table.get(table, {}).items())]
 
+    def of_steps(self, run: str | None, rank: int | None) -> DatasetFiles:
+        """The files of one run, or of one rank of a run; None: of all."""
+        by_table = {name: self.parts_of(name, run, rank) for name in self.by_table}
+        return DatasetFiles(by_table, self.unfinished, self.foreign)
+
+    def parts_of(self, table: str, run: str | None, rank: int | None) -> dict[Part, Path]:
+        """The files of a table of one run, or of one rank of a run; None: of all."""
+        has_rank = tables()[table].has_rank
+        return {
+            part: path
+            for part, path in self.by_table.get(table, {}).items()
+            if run in (None, part.run) and (rank in (None, part.rank) or not has_rank)
+        }
+
 
 def check_run(run: str) -> str:
     """Return the name of a run, which becomes the name of a folder.
@@ -97,11 +110,6 @@ def path_of(folder: Path, table: DatasetTable, part: Part) -> Path:
     """The file of a table's part."""
     place = folder / table.name / f"run={quote(part.run, safe='')}"
     return (place / f"rank={part.rank}" if table.has_rank else place) / f"part-{part.first_step}.parquet"
-
-
-def is_dataset(folder: Path) -> bool:
-    """Whether a path is the folder of a dataset."""
-    return is_regular_file(folder / SCHEMA_FILE)
 
 
 def files_of(folder: Path) -> DatasetFiles:

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from collector.analysis.ranks import rank_of
 from collector.dataset.dataset import Dataset, StepKey
-from collector.dataset.dataset_folder import is_dataset, tables
+from collector.dataset.dataset_folder import tables
 from collector.dataset.dataset_tables import ENUMS, RANKS, RUNS, STEPS, TRACE_EVENTS
 from collector.dataset.dataset_writer import DatasetWriter, run_at
+from collector.dataset.steps_by_name import keys_of
 from collector.dataset.trace_events import drawn_events, events_of_file
 from collector.errors import OutputError
 from collector.files.atomic_files import atomic_path, atomic_write, check_writable, output_error
 from collector.formats.loading import load
+from collector.formats.named_steps import named_steps
 from collector.merging.rank_numbers import step_number
 from collector.runtime.optional_packages import optional_package
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from collector.dataset.dataset_writer import Known
+    from collector.formats.named_steps import NamedSteps
     from collector.formats.step import Step
 
 _ROWS = 50_000
@@ -97,8 +100,9 @@ def _steps_in(paths: Sequence[Path]) -> Iterator[_StepToWrite]:
     """The steps of datasets, which have numbers, and then those of files, which may be counted after them."""
     files = []
     for path in paths:
-        if is_dataset(path):
-            yield from _steps_of_dataset(Dataset(path))
+        named = named_steps(path)
+        if named is not None:
+            yield from _steps_of_dataset(named)
         else:
             files.append(path)
     are_numbered = all(step_number(path.name) is not None for path in files)
@@ -114,17 +118,19 @@ def _steps_in(paths: Sequence[Path]) -> Iterator[_StepToWrite]:
         yield _StepToWrite("", rank, number, path.name, step, copied, known)
 
 
-def _steps_of_dataset(dataset: Dataset) -> Iterator[_StepToWrite]:
+def _steps_of_dataset(named: NamedSteps) -> Iterator[_StepToWrite]:
+    dataset = Dataset(named.folder, run=named.run, rank=named.rank)
+    keys = keys_of(dataset, named)
     names = {
         StepKey(row["run"], row["rank"], row["step"]): row["name"] for row in dataset.table(STEPS.name).to_pylist()
     }
     runs = {row.pop("run"): row for row in dataset.table(RUNS.name).to_pylist()}
     ranks = {(row.pop("run"), row.pop("rank")): row for row in dataset.table(RANKS.name).to_pylist()}
-    for key, step in zip(dataset.keys, dataset, strict=True):
+    for key in keys:
         events = dataset.table(TRACE_EVENTS.name, run=key.run, rank=key.rank, step=key.step)
         copied = {TRACE_EVENTS.name: events.drop_columns(["run", "rank"])} if len(events) else {}
         known = {RUNS.name: runs.get(key.run, {}), RANKS.name: ranks.get(key[:2], {})}
-        yield _StepToWrite(key.run, key.rank, key.step, names[key], step, copied, known)
+        yield _StepToWrite(key.run, key.rank, key.step, names[key], dataset.step(key), copied, known)
 
 
 def export_sqlite(dataset: Dataset, target: Path) -> None:

@@ -15,6 +15,7 @@ from collector.files.atomic_files import expanded
 from collector.files.path_kinds import is_folder, is_regular_file
 from collector.formats.file_content import content_of
 from collector.formats.journal_format import read_part, read_segments
+from collector.formats.named_steps import named_steps
 from collector.formats.registry import (
     check_head,
     format_of,
@@ -24,6 +25,7 @@ from collector.formats.registry import (
 )
 from collector.recording.journal_frames import holds_records
 from collector.recording.journal_segments import is_journal, segments_of
+from collector.runtime.later_modules import later_function
 
 if TYPE_CHECKING:
     import os
@@ -43,7 +45,8 @@ def load(path: str | os.PathLike[str], *, window: tuple[float | None, float | No
     computed when they are first requested.
 
     Args:
-        path: the file, or the folder of a journal that is cut into segments.
+        path: the file, the folder of a journal that is cut into segments, or the name of a step in a dataset
+            (`collector.formats.named_steps`).
         window: the part of the trace to keep, in seconds from its start; either end may be None. Of a journal only this
             part is ever in memory, however long the journal is.
 
@@ -55,6 +58,10 @@ def load(path: str | os.PathLike[str], *, window: tuple[float | None, float | No
     """
     name = expanded(path)
     window_ns = _window_ns(window)
+    named = named_steps(name)
+    if named is not None:
+        step: Step = later_function("load_named_step")(named)
+        return _part(step, window_ns)
     if is_folder(name):
         if _segments_of(name):
             return read_segments(name, window_ns)
@@ -66,7 +73,13 @@ def load(path: str | os.PathLike[str], *, window: tuple[float | None, float | No
         return _load(name)
     if is_journal(name):
         return read_part(name, window_ns)
-    step = _load(name)
+    return _part(_load(name), window_ns)
+
+
+def _part(step: Step, window_ns: tuple[int | None, int | None]) -> Step:
+    """The part of a step between two times from its start."""
+    if window_ns == (None, None):
+        return step
     start_ns = step.recording.clock.cupti_start_ns
     first, last = (None if side is None else start_ns + side for side in window_ns)
     return step.with_recording(step.recording.between(first, last))

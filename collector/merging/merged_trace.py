@@ -23,9 +23,10 @@ from zlib import crc32
 
 from collector.checked_arguments import check_function, regular_expression
 from collector.errors import CollectorError, InvalidFileError
-from collector.files.atomic_files import atomic_write, check_writable
+from collector.files.atomic_files import atomic_write, check_writable, expanded
 from collector.files.path_kinds import mode_at
 from collector.formats.loading import load
+from collector.formats.named_steps import named_steps
 from collector.formats.registry import merged_format
 from collector.formats.step import Step, TracedStep
 from collector.formats.step_sources import RecordingSource
@@ -297,7 +298,7 @@ def merge(
         check_function("progress", progress)
     target = Path(output)
     merged_format(target)  # an unknown format is reported before anything is read
-    sources = [_Source(given, _name(given, at)) for at, given in enumerate(inputs)]
+    sources = [_source(given, at) for at, given in enumerate(inputs)]
     check_writable(target, *(source.given for source in sources if source.is_file))
     if not sources:
         raise CollectorError("nothing to merge", "Name at least one file")
@@ -342,8 +343,11 @@ def _pattern(marker: str) -> re.Pattern[str]:
         raise CollectorError(str(error)) from error
 
 
-def _name(given: Any, at: int) -> str:
-    return os.fspath(given) if isinstance(given, (str, os.PathLike)) else f"input {at}"
+def _source(given: Any, at: int) -> _Source:
+    if not isinstance(given, (str, os.PathLike)):
+        return _Source(given, f"input {at}")
+    is_in_dataset = named_steps(expanded(given)) is not None
+    return _Source(load(given) if is_in_dataset else given, os.fspath(given))
 
 
 def _survey(

@@ -11,6 +11,7 @@ from typing import Any
 _FUNCTIONS = {
     "benchmark_report_as_text": ("collector.bench.report_tables", "as_text"),
     "ask_dataset": ("collector.dataset.database", "ask_dataset"),
+    "load_named_step": ("collector.dataset.steps_by_name", "load_named_step"),
     "load_recording": ("collector.recording.gpurec", "load_recording"),
     "overview_html": ("collector.analysis.notebook_overview", "overview_html"),
     "report_of_step": ("collector.web.report_file", "report_of_step"),

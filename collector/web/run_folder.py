@@ -137,7 +137,7 @@ class RunFolder:
         return Runs({run.id: run for run in ordered[:MOST_RUNS]}, max(len(ordered) - MOST_RUNS, 0))
 
     def _walk(self, root: Path) -> Iterator[Run]:
-        from collector.dataset.dataset_folder import is_dataset
+        from collector.formats.named_steps import is_dataset
 
         for path, unreadable in found_below(root, lambda below: bool(_segments_of(below)) or is_dataset(below)):
             name = path.relative_to(root).as_posix()

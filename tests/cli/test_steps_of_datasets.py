@@ -1,0 +1,152 @@
+"""Steps of datasets, which commands take by name: ``runs/run=tuesday/rank=0/step_3``."""
+
+from __future__ import annotations
+
+import pytest
+from captures import CaptureBuilder
+from report_pages import page_of
+
+import collector
+from collector.cli import main
+from collector.cli.compare import EXIT_NOT_ENOUGH_STEPS
+from collector.dataset.dataset_writer import DatasetWriter
+from collector.formats.named_steps import NamedSteps, named_steps
+
+pytest.importorskip("pyarrow")
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    """A dataset of two runs, of which the second has two ranks with two steps each; and its name."""
+    monkeypatch.chdir(tmp_path)
+    for run, rank in (("monday", 0), ("tuesday", 0), ("tuesday", 1)):
+        with DatasetWriter("runs", run=run, rank=rank) as writer:
+            for step in range(2):
+                recording = CaptureBuilder().kernel(f"{run}{rank}{step}", 100, 50 + rank).recording()
+                writer.write(recording, step=3 + step)
+    return tmp_path / "runs"
+
+
+def printed(capsys, *words: str) -> str:
+    capsys.readouterr()
+    assert main(list(words)) == 0, capsys.readouterr().err
+    return capsys.readouterr().out
+
+
+def refused(capsys, *words: str) -> str:
+    capsys.readouterr()
+    assert main(list(words)) == 2
+    return capsys.readouterr().err
+
+
+KERNELS = {
+    "runs": ["monday00", "monday01", "tuesday00", "tuesday01", "tuesday10", "tuesday11"],
+    "runs/run=tuesday": ["tuesday00", "tuesday01", "tuesday10", "tuesday11"],
+    "runs/run=tuesday/rank=1": ["tuesday10", "tuesday11"],
+    "runs/run=tuesday/rank=1/step_4": ["tuesday11"],
+}
+
+
+def kernels_in(text: str) -> list[str]:
+    return [kernel for kernel in KERNELS["runs"] if kernel in text]
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize(("name", "kernels"), KERNELS.items())
+def test_a_name_selects_steps_for_every_command(name, kernels, runs, tmp_path, capsys):
+    assert kernels_in(printed(capsys, "stats", name, "--question", "kernels", "--json")) == kernels
+    assert kernels_in(printed(capsys, "summary", name)) == kernels
+    printed(capsys, "merge", name, "-o", "merged.json")
+    merged = collector.load("merged.json")
+    assert sorted(merged.kernels.names()) == kernels
+    printed(capsys, "export", name, "--to", "parquet", "copy")
+    copy = collector.dataset.Dataset("copy")
+    assert [step.kernels.names() for step in copy] == [[kernel] for kernel in kernels]
+    assert [f"{run}{rank}{step - 3}" for run, rank, step in copy.keys] == kernels
+    printed(capsys, "report", name, "-o", "page.html")
+    page = page_of(tmp_path / "page.html")
+    names = {step["name"]: kernels_in(str(step)) for step in page["steps"]}
+    assert names == {f"run={kernel[:-2]}/rank={kernel[-2]}/step_{3 + int(kernel[-1])}": [kernel] for kernel in kernels}
+
+
+@pytest.mark.parametrize(("name", "kernels"), KERNELS.items())
+def test_sql_about_named_steps_is_about_them_alone(name, kernels, runs, capsys):
+    pytest.importorskip("duckdb")
+    told = printed(capsys, "sql", name, "select name from kernels order by run, rank, step", "--csv")
+    assert told.split() == ["name", *kernels]
+
+
+def test_sql_of_one_run_or_rank_is_about_it_alone(runs):
+    pytest.importorskip("duckdb")
+    dataset = collector.dataset.Dataset("runs", run="tuesday", rank=1)
+    answer = dataset.sql("select k.name, r.rank from kernels k join ranks r using (run, rank) order by k.name")
+    assert [(row["name"], row["rank"]) for row in answer] == [("tuesday10", 1), ("tuesday11", 1)]
+    assert [row["run"] for row in dataset.sql("select run from runs")] == ["tuesday"]
+
+
+def test_runs_are_compared_by_their_names(runs, capsys):
+    assert main(["compare", "runs/run=monday", "runs/run=tuesday", "--by", "kernel"]) == EXIT_NOT_ENOUGH_STEPS
+    told = capsys.readouterr().out
+    assert "Means of 2 steps before and 4 now" in told
+    assert kernels_in(told) == KERNELS["runs"]
+
+
+def test_one_step_is_loaded_drawn_and_cut_by_its_name(runs, capsys):
+    step = collector.load("runs/run=tuesday/rank=1/step_3")
+    assert (step.kernels.names(), step.rank, step.run) == (["tuesday10"], 1, "tuesday")
+    assert step.path is not None
+    assert collector.load(step.path).kernels.names() == ["tuesday10"]
+    assert collector.load(step.path, window=(1, 2)).kernels.names() == []
+    printed(capsys, "timeline", "runs/run=tuesday/rank=1/step_3", "-o", "step.json")
+    assert collector.load("step.json").kernels.names() == ["tuesday10"]
+
+
+def test_a_step_that_was_added_after_another_was_loaded_is_found(build, runs):
+    collector.load("runs/run=monday/rank=0/step_3")
+    with DatasetWriter("runs", run="monday") as writer:
+        writer.write(build.kernel("new", 100).recording())
+    assert collector.load("runs/run=monday/rank=0/step_5").kernels.names() == ["new"]
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "message"),
+    [
+        ("timeline", "runs", "runs has 6 steps. Name one of them: runs/run=monday/rank=0/step_3"),
+        ("timeline", "runs/run=monday", "runs/run=monday has 2 steps. Name one of them: runs/run=monday/rank=0/step_3"),
+        ("merge", "runs/run=friday", "runs has no step of run friday. It has steps of: run monday rank 0, "),
+        ("merge", "runs/run=monday/rank=7", "runs has no step of run monday and rank 7. It has steps of: "),
+        (
+            "merge",
+            "runs/run=tuesday/rank=1/step_9",
+            "runs/run=tuesday/rank=1 has no step 9. "
+            "Its steps are runs/run=tuesday/rank=1/step_3 to runs/run=tuesday/rank=1/step_4",
+        ),
+        ("timeline", "runs/run=tuesday/rank=1/step_9", "runs/run=tuesday/rank=1 has no step 9. "),
+        ("merge", "others/run=tuesday", "others/run=tuesday: No such file or directory"),
+    ],
+)
+def test_a_name_without_a_step_is_answered_with_those_that_are_there(command, name, message, runs, capsys):
+    assert message in refused(capsys, command, name, "-o", "out.json")
+
+
+def test_a_dataset_without_steps_is_answered_with_how_to_add_some(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    DatasetWriter("runs").close()
+    assert "runs has no steps. Add steps to it: collector export" in refused(capsys, "summary", "runs")
+
+
+def test_a_file_with_such_a_name_is_a_file(build, runs, tmp_path):
+    path = tmp_path / "runs" / "run=other" / "rank=0" / "step_1"
+    path.parent.mkdir(parents=True)
+    build.kernel("of a file", 100).recording().save(path.with_suffix(".pb"))
+    path.with_suffix(".pb").rename(path)
+    assert collector.load(path).kernels.names() == ["of a file"]
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [NamedSteps, lambda folder: NamedSteps(folder, "a:b+c.d-e"), lambda folder: NamedSteps(folder, "a", 12, 34)],
+)
+def test_a_name_is_read_as_it_is_written(steps, runs):
+    named = steps(runs)
+    assert named_steps(named.path) == named
