@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import cached_property
 from importlib.util import find_spec
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from collector.analysis.answer import Answer
-    from collector.dataset.dataset_folder import DatasetFiles
+    from collector.dataset.dataset_folder import DatasetFiles, Part
     from collector.recording.recording import Recording
 
 
@@ -79,9 +80,19 @@ class Dataset(Sequence[Step]):
     @cached_property
     def keys(self) -> tuple[StepKey, ...]:
         """Run, rank and number of each step."""
-        rows = self.table(STEPS.name, columns=["step"])
-        found = (StepKey(*key) for key in zip(*(rows[name].to_pylist() for name in StepKey._fields), strict=True))
-        return tuple(sorted(found))
+        return tuple(
+            sorted({StepKey(part.run, part.rank, step) for step, parts in self._parts.items() for part in parts})
+        )
+
+    @cached_property
+    def _parts(self) -> dict[int, set[Part]]:
+        """Number of a step -> the parts that have a step of this number, of all runs and ranks."""
+        parquet = optional_package("pyarrow.parquet")
+        found = defaultdict(set)
+        for part, path in self.files.by_table.get(STEPS.name, {}).items():
+            for step in parquet.read_table(path, columns=[STEP.name], partitioning=None)[STEP.name].to_pylist():
+                found[step].add(part)
+        return found
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -112,7 +123,7 @@ class Dataset(Sequence[Step]):
             columns: the columns to read; all by default.
             run: only rows of this run.
             rank: only rows of this rank.
-            step: only rows of this step; row groups without rows of it are not read.
+            step: only rows of this step; files and row groups without rows of it are not read.
 
         Raises:
             KeyError: there is no such table.
@@ -132,7 +143,7 @@ class Dataset(Sequence[Step]):
         schema = pa.schema([field for field in arrow_schema(table) if field.name in wanted])
         found = []
         for part, path in sorted(self.files.parts_of(name, run, rank).items()):
-            if by_step and step is not None and part.first_step > step:
+            if by_step and step is not None and part not in self._parts.get(step, ()):
                 continue
             filters = [("step", "=", step)] if by_step and step is not None else None
             rows = parquet.read_table(path, columns=wanted, partitioning=None, filters=filters, read_dictionary=[])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
 import os
@@ -184,6 +185,21 @@ def test_what_is_not_known_is_null_and_nothing_else(build, tmp_path):
     assert kernels["correlation_id"].null_count == kernels["graph_id"].null_count == 1
     assert copies["num_bytes"].to_pylist() == [0]
     assert kernels["registers_per_thread"].to_pylist() == [0]
+
+
+def test_only_the_files_of_a_step_are_read_for_it(build, tmp_path, monkeypatch):
+    for name in ("a", "b", "c"):
+        with DatasetWriter(tmp_path, run="run") as writer:
+            writer.write(build.kernel(name, 100).recording())
+    dataset = Dataset(tmp_path)
+    assert len(dataset) == 3
+    read = []
+    parquet = importlib.import_module("pyarrow.parquet")
+    read_table = parquet.read_table
+    monkeypatch.setattr(parquet, "read_table", lambda path, **how: read.append(path) or read_table(path, **how))
+    assert dataset[1].kernels.names() == ["a", "b"]
+    names = {path.name for path in read if path.relative_to(tmp_path).parts[0] not in ("runs", "ranks")}
+    assert names == {"part-1.parquet"}
 
 
 def test_a_step_without_rows_is_a_step(build, tmp_path):
