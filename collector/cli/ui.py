@@ -5,6 +5,7 @@ token that is printed; nothing is written, and nothing is loaded from elsewhere.
 
   collector ui runs/                          all traces in a folder
   collector ui before.pb now.json.gz          these files
+  collector ui runs/run=tuesday               the steps of a run in a dataset
   collector ui --perfetto perfetto-ui.zip     with the timeline in Perfetto's page, from a local copy
 """
 
@@ -23,7 +24,13 @@ _MOST_PORTS = 1 << 16
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """See `collector.cli`."""
-    parser.add_argument("inputs", type=path_argument, nargs="*", metavar="DIR|FILE", help="folders and files (.)")
+    parser.add_argument(
+        "inputs",
+        type=path_argument,
+        nargs="*",
+        metavar="DIR|FILE",
+        help="folders, files, datasets, and parts of datasets (.)",
+    )
     parser.add_argument("--port", type=_port, default=0, metavar="N", help="the port to listen at (a free one)")
     parser.add_argument("--no-browser", action="store_true", help="print the address only")
     parser.add_argument(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from functools import cached_property
 from importlib.util import find_spec
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple, overload
 
 from collector.checked_arguments import plain_text, whole_number
 from collector.dataset.dataset_arrow import arrow_schema
-from collector.dataset.dataset_folder import files_of, tables
+from collector.dataset.dataset_folder import Part, files_of, tables
 from collector.dataset.dataset_recording import recording_of
-from collector.dataset.dataset_tables import STEP, STEPS
+from collector.dataset.dataset_tables import RANKS, RUNS, STEP, STEPS
 from collector.errors import InvalidFileError
 from collector.files.atomic_files import expanded
 from collector.formats.named_steps import NamedSteps
@@ -23,11 +23,12 @@ from collector.runtime.optional_packages import optional_package
 
 if TYPE_CHECKING:
     import os
+    from pathlib import Path
 
     import pyarrow as pa
 
     from collector.analysis.answer import Answer
-    from collector.dataset.dataset_folder import DatasetFiles, Part
+    from collector.dataset.dataset_folder import DatasetFiles
     from collector.recording.recording import Recording
 
 
@@ -93,6 +94,23 @@ class Dataset(Sequence[Step]):
             for step in parquet.read_table(path, columns=[STEP.name], partitioning=None)[STEP.name].to_pylist():
                 found[step].add(part)
         return found
+
+    def files_of(self, key: StepKey) -> tuple[list[Path], int]:
+        """The files of all tables that are read for a step, and the number of steps in these files."""
+        ours = [part for part in self._parts.get(key.step, ()) if part[:2] == key[:2]]
+        common = {RUNS.name: [Part(key.run, 0, 0)], RANKS.name: [Part(key.run, key.rank, 0)]}
+        files = [
+            parts[part]
+            for name, parts in self.files.by_table.items()
+            for part in common.get(name, ours)
+            if part in parts
+        ]
+        return files, sum(self._steps_of_parts[part] for part in ours)
+
+    @cached_property
+    def _steps_of_parts(self) -> Counter[Part]:
+        """Part -> the number of its steps."""
+        return Counter(part for parts in self._parts.values() for part in parts)
 
     def __len__(self) -> int:
         return len(self.keys)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from collector.errors import CollectorError
 from collector.files.nested_files import found_below
 from collector.files.path_kinds import is_folder
+from collector.formats.named_steps import NamedSteps, is_dataset, named_steps
 from collector.recording.journal_segments import segments_of
 from collector.text.natural_order import natural_order
 
@@ -42,7 +43,7 @@ _SPECIAL = {
 
 @dataclass(frozen=True)
 class Run:
-    """A file of the list, or a journal in segments."""
+    """A file of the list, a journal in segments, or a step of a dataset."""
 
     id: str
     """Derived from the name; the same whenever the folder is listed."""
@@ -55,6 +56,8 @@ class Run:
     """Format of the file, by its first bytes."""
     refused: str = ""
     """The reason why it cannot be opened; ``""`` if none is known."""
+    files: tuple[Path, ...] = ()
+    """The files that are read for it: the file itself, segments, or those of a dataset that have rows of a step."""
 
     @property
     def version(self) -> str:
@@ -88,6 +91,8 @@ class RunFolder:
         self._profiles = [each.expanduser() for each in profiles]
         self._given = [each.expanduser() for each in given]
         for path in (*self._given, *self._profiles):
+            if named_steps(path) is not None:
+                continue
             try:
                 if path.is_dir():
                     with os.scandir(path):
@@ -99,6 +104,8 @@ class RunFolder:
                 raise CollectorError(f"{path}: {error.strerror or error}") from error
         self._known: dict[Path, tuple[str, str, str]] = {}
         """Path -> version, kind and reason against it, as its first bytes say."""
+        self._steps: dict[tuple[NamedSteps, Path], tuple[object, list[Run]]] = {}
+        """Datasets, or parts of them, in a folder -> their version and their steps."""
         self._lock = threading.Lock()
         self._listed = Runs({}, 0)
         self._listed_at = -FRESH_S
@@ -118,14 +125,18 @@ class RunFolder:
     def is_inside(self, run: Run) -> bool:
         """Whether the file is still where it was listed: not replaced by a link that leads elsewhere."""
         given = next((each for each in self._given if each == run.path or each in run.path.parents), run.path)
-        return not is_folder(given) or all(_leads_inside(path, given) for path in (run.path, *_segments_of(run.path)))
+        files = (*run.files, *_segments_of(run.path))
+        return not is_folder(given) or all(_leads_inside(path, given) for path in files)
 
     def _list(self) -> Runs:
         found: dict[str, Run] = {}
         for path in self._profiles:
             _add(found, self._run(path, path.name, is_profile=True))
         for given in self._given:
-            if not is_folder(given):
+            if (named := named_steps(given)) is not None:
+                for run in self._steps_of(named, given):
+                    _add(found, run)
+            elif not is_folder(given):
                 _add(found, self._run(given, given.name))
             elif _segments_of(given):
                 _add(found, self._run(given, given.resolve().name))
@@ -133,12 +144,11 @@ class RunFolder:
                 for run in self._walk(given):
                     _add(found, run)
         ordered = sorted(found.values(), key=lambda run: (bool(run.refused), natural_order(run.name)))
+        self._steps = {place: known for place, known in self._steps.items() if is_dataset(place[0].folder)}
         self._known = {run.path: known for run in ordered if (known := self._known.get(run.path)) is not None}
         return Runs({run.id: run for run in ordered[:MOST_RUNS]}, max(len(ordered) - MOST_RUNS, 0))
 
     def _walk(self, root: Path) -> Iterator[Run]:
-        from collector.formats.named_steps import is_dataset
-
         for path, unreadable in found_below(root, lambda below: bool(_segments_of(below)) or is_dataset(below)):
             name = path.relative_to(root).as_posix()
             if unreadable:
@@ -148,9 +158,25 @@ class RunFolder:
             elif path.is_symlink() and path.is_dir():
                 continue
             elif is_dataset(path):
-                yield _refused(path, name, "a dataset, which `collector sql` reads")
+                yield from self._steps_of(NamedSteps(path), root)
             else:
                 yield self._run(path, name)
+
+    def _steps_of(self, named: NamedSteps, root: Path) -> list[Run]:
+        """The steps of a dataset, which are listed again after a writer has added some."""
+        place = named.folder.relative_to(root).as_posix() if named.folder.is_relative_to(root) else ""
+        try:
+            listed = [(path, path.stat()) for path in sorted((named.folder / "steps").rglob("*.parquet"))]
+            version = [(path, about.st_size, about.st_mtime_ns) for path, about in listed]
+            known, steps = self._steps.get((named, root), (None, []))
+            if known != version:
+                steps = _listed_steps(named, root, "" if place == "." else place)
+                self._steps[named, root] = version, steps
+        except OSError as error:
+            return [_refused(named.path, place or named.path.name, str(error.strerror))]
+        except CollectorError as error:
+            return [_refused(named.path, place or named.path.name, reason_of(error, named.folder))]
+        return steps
 
     def _run(self, path: Path, name: str, *, is_profile: bool = False) -> Run:
         segments = _segments_of(path)
@@ -174,7 +200,33 @@ class RunFolder:
                 looks = [first_look(each) for each in segments or [path]]
                 kind, refused = next((look for look in looks if not look[1]), looks[0])
             self._known[path] = run.version, kind, refused
-        return Run(run.id, name, path, num_bytes, modified_ns, kind, refused)
+        return Run(run.id, name, path, num_bytes, modified_ns, kind, refused, (path, *segments))
+
+
+def _listed_steps(named: NamedSteps, root: Path, place: str) -> list[Run]:
+    """The steps of a dataset; a step has its share of the size of files that hold several.
+
+    Raises:
+        OSError: a file of the dataset has gone.
+        collector.CollectorError: the dataset cannot be read, or has none of these steps.
+    """
+    from collector.dataset.dataset import Dataset
+    from collector.dataset.steps_by_name import keys_of
+
+    dataset = Dataset(named.folder, run=named.run, rank=named.rank)
+    runs = []
+    for key in keys_of(dataset, named):
+        step = NamedSteps(named.folder, *key)
+        name = f"{place}/{step.name}" if place else step.name
+        files, num_steps = dataset.files_of(key)
+        if is_folder(root) and not all(_leads_inside(path, root) for path in files):
+            runs.append(_refused(step.path, name, _LEADS_OUT))
+            continue
+        abouts = [path.stat() for path in files]
+        num_bytes, modified_ns = sum(each.st_size for each in abouts), max(each.st_mtime_ns for each in abouts)
+        kind = "step of a dataset"
+        runs.append(Run(_id(step.path), name, step.path, num_bytes // num_steps, modified_ns, kind, files=tuple(files)))
+    return runs
 
 
 def _add(found: dict[str, Run], run: Run) -> None:

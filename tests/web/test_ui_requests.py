@@ -15,9 +15,10 @@ from pathlib import Path
 import pytest
 from hostile_names import EVIL
 
-from collector.dataset.dataset_folder import SCHEMA_FILE
+from collector.dataset.dataset_writer import DatasetWriter
 from collector.errors import CollectorError
 from collector.formats.loading import load
+from collector.formats.named_steps import SCHEMA_FILE
 from collector.web import run_folder
 from collector.web.page_server import Served, page_server
 from collector.web.report_lanes import BINS, FULL
@@ -94,6 +95,76 @@ def folder(step, tmp_path):
 @pytest.fixture
 def client(folder):
     return Client(folder)
+
+
+@pytest.fixture
+def dataset(step, folder):
+    """A dataset in the folder: two steps of one rank, which a writer has added at once, and one of another rank."""
+    pytest.importorskip("pyarrow")
+    for rank, steps in ((0, 2), (1, 1)):
+        with DatasetWriter(folder / "set", run="a", rank=rank) as writer:
+            for _ in range(steps):
+                writer.write(step)
+    return folder / "set"
+
+
+STEPS = ["run=a/rank=0/step_0", "run=a/rank=0/step_1", "run=a/rank=1/step_0"]
+
+
+class TestDatasets:
+    def test_each_step_is_a_run(self, folder, dataset):
+        client = Client(folder)
+        rows = client.runs()
+        assert list(rows) == [*(f"set/{name}" for name in STEPS), "step.gpurec"]
+        asked = "answers?key=kernels/name"
+        kernels = {name: client.ask(f"/api/runs/{row['id']}/{asked}").json()["values"] for name, row in rows.items()}
+        assert "kernel_1" in str(kernels["step.gpurec"])
+        assert all(answer == kernels["step.gpurec"] for answer in kernels.values())
+
+    @pytest.mark.parametrize(
+        ("given", "names"), [("", STEPS), ("run=a/rank=0", STEPS[:2]), ("run=a/rank=1/step_0", STEPS[2:])]
+    )
+    def test_a_dataset_or_a_part_of_it_is_given_by_name(self, dataset, given, names):
+        assert list(Client(dataset / given).runs()) == names
+
+    def test_a_step_that_is_added_appears(self, step, folder, dataset, monkeypatch):
+        monkeypatch.setattr(run_folder, "FRESH_S", 0)
+        client = Client(folder)
+        before = client.runs()
+        with DatasetWriter(dataset, run="b") as writer:
+            writer.write(step)
+        after = client.runs()
+        assert set(after) - set(before) == {"set/run=b/rank=0/step_0"}
+        assert before.items() <= after.items()
+        shutil.rmtree(dataset)
+        assert list(client.runs()) == ["step.gpurec"]
+
+    def test_a_dataset_that_is_not_read_again_costs_no_reading(self, dataset, monkeypatch):
+        folder = RunFolder([dataset])
+        monkeypatch.setattr(run_folder, "FRESH_S", 0)
+        assert len(folder.runs().by_id) == 3
+        monkeypatch.setattr(run_folder, "_listed_steps", None)
+        assert len(folder.runs().by_id) == 3
+
+    @pytest.mark.parametrize("when", ["before", "after"])
+    def test_a_file_that_leads_out_of_the_folder_is_not_read(self, folder, dataset, tmp_path, when):
+        client = Client(folder)
+        [file] = (dataset / "kernels" / "run=a" / "rank=1").iterdir()
+        ids = {name: row["id"] for name, row in client.runs().items()}
+        file.rename(tmp_path / "secret.parquet")
+        file.symlink_to(tmp_path / "secret.parquet")
+        if when == "before":
+            client = Client(folder)
+            refused = {name for name, row in client.runs().items() if row["refused"]}
+            assert refused == {"set/run=a/rank=1/step_0"}
+        assert is_refusal(client.ask(f"/api/runs/{ids['set/run=a/rank=1/step_0']}"))
+        assert not is_refusal(client.ask(f"/api/runs/{ids['set/run=a/rank=0/step_0']}"))
+
+    def test_steps_of_two_ranks_are_compared(self, folder, dataset):
+        client = Client(folder)
+        rows = client.runs()
+        ids = [rows[f"set/{name}"]["id"] for name in STEPS[1:]]
+        assert "kernel_1" in client.ask(f"/api/together?runs={','.join(ids)}&before=1").text
 
 
 class TestWhoIsAnswered:
@@ -295,13 +366,19 @@ class TestFiles:
         [run] = Client(tmp_path / "all").runs().values()
         assert run["refused"] == "a link that leads out of the folder or nowhere"
 
-    def test_a_dataset_is_one_row(self, folder):
-        (folder / "set" / "run=1").mkdir(parents=True)
-        (folder / "set" / SCHEMA_FILE).write_text("{}")
-        (folder / "set" / "run=1" / "part.parquet").write_bytes(b"PAR1")
+    @pytest.mark.parametrize(
+        ("schema", "reason"),
+        [("{}", "set/schema.json is not the schema of a collector dataset"), (None, "set has no steps")],
+    )
+    def test_a_dataset_without_steps_is_one_row_with_the_reason(self, folder, schema, reason):
+        pytest.importorskip("pyarrow")
+        DatasetWriter(folder / "set").close()
+        if schema is not None:
+            (folder / "set" / SCHEMA_FILE).write_text(schema)
+        (folder / "set" / "other.parquet").write_bytes(b"PAR1")
         rows = Client(folder).runs()
         assert set(rows) == {"step.gpurec", "set"}
-        assert rows["set"]["refused"] == "a dataset, which `collector sql` reads"
+        assert rows["set"]["refused"] == reason
 
     def test_a_link_inside_of_the_folder_is_a_run(self, client, folder):
         (folder / "latest.gpurec").symlink_to("step.gpurec")
