@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     Numbers = npt.NDArray[np.int64]
     Column = Numbers | Callable[[], Numbers]
 
-_API = re.compile(r"cu(?:[A-Z]|da[A-Z])")
+_API = re.compile(r"cu(?:[A-Z]|da[A-Z])|hip[A-Z]")
+_RUNTIME = ("cuda", "hip")
+"""The first letters of the functions of runtime APIs. HIP has one API, which Kineto calls a runtime's as well."""
 _ORDINAL = re.compile(r"gpu:(\d{1,9})$", re.IGNORECASE)
 _CAUSED = (*LAUNCHED_TABLES, "synchronizations", "memory_operations")
 """The tables of work and waits that calls cause, linked by correlation id."""
@@ -56,7 +58,7 @@ def not_stated(table: str, column: str) -> int:
 
 
 def is_api_name(name: str) -> bool:
-    """Whether the name of a host row is a function of CUDA's driver or runtime API."""
+    """Whether the name of a host row is a function of CUDA's driver or runtime API, or of HIP."""
     return _API.match(name) is not None
 
 
@@ -113,7 +115,7 @@ class CaptureBuilder:
 
     def add_api_calls(self, names: Sequence[str], name_index: Numbers, **columns: Column) -> None:
         """Add API calls; call ``n`` calls the function ``names[name_index[n]]``."""
-        domains = np.array([RUNTIME_DOMAIN if name.startswith("cuda") else DRIVER_DOMAIN for name in names], np.int64)
+        domains = np.array([RUNTIME_DOMAIN if name.startswith(_RUNTIME) else DRIVER_DOMAIN for name in names], np.int64)
         ids = self.name_ids(names)
         self.add("api_calls", name_id=lambda: ids[name_index], domain=lambda: domains[name_index], **columns)
 

@@ -1,4 +1,4 @@
-"""The functions of CUDA's runtime and driver API by their role.
+"""The functions of CUDA's runtime and driver API, and of HIP, by their role.
 
 Recordings contain the functions' names. CUPTI has a callback id for each version of a function, so this table lists
 names, each without its version.
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-_VERSION = re.compile(r"(?:_ptsz|_ptds|_v\d+)+$")
+_VERSION = re.compile(r"(?:_ptsz|_ptds|_spt|_v\d+)+$")
 
 
 class ApiRole(enum.Enum):
@@ -46,9 +46,10 @@ class ApiRole(enum.Enum):
 
 _ROLES = {
     # Launches of host functions run no work on a device.
-    ApiRole.LAUNCH: r"(?:cu|cuda)(?:Graph)?Launch(?!HostFunc)\w*",
-    ApiRole.CAPTURE_BEGIN: r"(?:cu|cuda)StreamBeginCapture\w*",
-    ApiRole.CAPTURE_END: r"(?:cu|cuda)StreamEndCapture\w*",
+    ApiRole.LAUNCH: r"(?:cu|cuda)(?:Graph)?Launch(?!HostFunc)\w*"
+    r"|hip(?:Graph|(?:Ext|Hcc)?(?:Module)?|Drv)Launch(?!HostFunc)\w*",
+    ApiRole.CAPTURE_BEGIN: r"(?:cu|cuda|hip)StreamBeginCapture\w*",
+    ApiRole.CAPTURE_END: r"(?:cu|cuda|hip)StreamEndCapture\w*",
     ApiRole.ALLOCATION: r"cudaMalloc(?:Pitch|3D|Managed|Async|FromPoolAsync|Array|3DArray|MipmappedArray)?"
     r"|cuMemAlloc(?:Pitch|Managed|Async|FromPoolAsync)?|cuArray(?:3D)?Create|cuMipmappedArrayCreate|cuMemCreate",
     ApiRole.RELEASE: r"cudaFree(?:Async|Array|MipmappedArray)?"
@@ -58,12 +59,17 @@ _ROLES = {
     ApiRole.COPY: r"(?:cu|cuda)Memcpy(?:2D|3D)?(?:Async)?|cuMemcpyDtoD(?:Async)?|cuMemcpy2DUnaligned",
     ApiRole.WAIT: r"(?:cu|hip)\w*Synchronize\w*",
 }
-"""Role -> a regular expression that matches the whole names, without version, of its functions."""
+"""Role -> a regular expression that matches the whole names, without version, of its functions.
+
+HIP's functions are in the traces of other programs only, so they have the roles that matter there.
+"""
+_PREFIXES = ("cu", "hip")
+"""The first letters of all of these functions."""
 _PATTERNS = {role: re.compile(names) for role, names in _ROLES.items()}
 
 
 def plain_api_name(name: str) -> str:
-    """Return an API function's name without CUPTI's version suffix and without that of its default stream.
+    """Return an API function's name without its version suffix and without that of its default stream.
 
     >>> plain_api_name("cudaLaunchKernel_v7000"), plain_api_name("cudaMemcpyAsync_ptsz_v7000")
     ('cudaLaunchKernel', 'cudaMemcpyAsync')
@@ -81,5 +87,5 @@ def role_of(name: str) -> ApiRole:
 def ids_with_role(strings: Iterable[str], role: ApiRole) -> npt.NDArray[np.uint32]:
     """The indices in ``strings`` of the names of API functions with ``role``."""
     return np.array(
-        [at for at, text in enumerate(strings) if text.startswith("cu") and role_of(text) is role], np.uint32
+        [at for at, text in enumerate(strings) if text.startswith(_PREFIXES) and role_of(text) is role], np.uint32
     )

@@ -691,6 +691,30 @@ def test_launch_shapes_and_sizes_that_only_the_calls_of_hip_state(tmp_path):
     assert recording.arguments.of_row("api_calls", 2) == {"size": "2560", "kind": "1"}
 
 
+def test_calls_of_hip_are_launches_captures_and_waits(tmp_path):
+    on_gpu = {"device": 0, "stream": 0}
+    events = [
+        event("cuda_runtime", "hipLaunchKernel", 0, 2, args={"correlation": 1}),
+        event("cuda_runtime", "hipStreamBeginCapture", 3, 1, args={"correlation": 2}),
+        event("cuda_runtime", "hipExtModuleLaunchKernel", 5, 1, args={"correlation": 3}),
+        event("cuda_runtime", "hipStreamEndCapture", 7, 1, args={"correlation": 4}),
+        event("cuda_runtime", "hipGraphLaunch", 9, 1, args={"correlation": 5}),
+        event("cuda_runtime", "hipDeviceSynchronize", 11, 89, args={"correlation": 6}),
+        event("cuda_runtime", "hipModuleLaunchKernel", 101, 1, args={"correlation": 7}),
+        event("kernel", "eager", 4, 6, args={**on_gpu, "correlation": 1}),
+        event("kernel", "node", 20, 10, args={**on_gpu, "correlation": 5}),
+        event("kernel", "node", 30, 10, args={**on_gpu, "correlation": 5}),
+        event("kernel", "after", 110, 10, args={**on_gpu, "correlation": 7}),
+    ]
+    step = load_events(tmp_path, events)
+    assert (step.ledger.launches_seen, step.ledger.launches_matched, step.ledger.launches_captured) == (4, 3, 1)
+    assert step.ledger.losses() == []
+    (idle,) = analysis.idle(step)
+    assert idle["synchronize_ns"] == 60_000
+    domains = {row["domain"] for row in analysis.calls(step)}
+    assert domains == {"runtime"}
+
+
 def test_a_recorded_trace_of_hip_has_launch_shapes(shared):
     recording = collector.load(shared / "data" / "gpu_traces" / "hta" / "mi250_minitoy.json.gz").recording
     kernels = recording.kernels

@@ -52,6 +52,18 @@ SIMULATED = re.findall(
         ("cudaStreamSynchronize_v3020", ApiRole.WAIT),
         ("cuCtxSynchronize", ApiRole.WAIT),
         ("cudaStreamWaitEvent_v3020", ApiRole.NONE),
+        ("hipLaunchKernel", ApiRole.LAUNCH),
+        ("hipExtLaunchKernel", ApiRole.LAUNCH),
+        ("hipModuleLaunchKernel", ApiRole.LAUNCH),
+        ("hipExtModuleLaunchKernel", ApiRole.LAUNCH),
+        ("hipModuleLaunchCooperativeKernel", ApiRole.LAUNCH),
+        ("hipGraphLaunch_spt", ApiRole.LAUNCH),
+        ("hipLaunchHostFunc", ApiRole.NONE),
+        ("hipStreamBeginCapture_spt", ApiRole.CAPTURE_BEGIN),
+        ("hipStreamEndCapture", ApiRole.CAPTURE_END),
+        ("hipStreamGetCaptureInfo_v2", ApiRole.NONE),
+        ("hipDeviceSynchronize", ApiRole.WAIT),
+        ("hipster/LaunchKernel", ApiRole.NONE),
         ("layer1/Synchronize", ApiRole.NONE),
         ("", ApiRole.NONE),
     ],
@@ -76,6 +88,7 @@ def test_the_simulated_program_calls_what_these_names_stand_for():
 def test_places_of_names_with_a_role():
     strings = ["sgemm", "cudaMalloc_v3020", "cuMemAlloc_v2", "cudaFree_v3020", "cudaMallocLike()"]
     assert ids_with_role(strings, ApiRole.ALLOCATION).tolist() == [1, 2]
+    assert ids_with_role(["hip", "hipLaunchKernel", "cuLaunchKernel"], ApiRole.LAUNCH).tolist() == [1, 2]
     assert ids_with_role([], ApiRole.LAUNCH).tolist() == []
 
 
@@ -83,7 +96,7 @@ def test_places_of_names_with_a_role():
     ("name", "plain"),
     [("cudaMemcpyAsync_ptsz_v7000", "cudaMemcpyAsync"), ("cuMemcpyHtoD_v2", "cuMemcpyHtoD"), ("cuCtx_ptds", "cuCtx"),
      ("cudaGraphLaunch", "cudaGraphLaunch"), ("", ""),
-     ("cudaMemcpy_v3020_ptds", "cudaMemcpy"), ("_v2", "_v2")],
+     ("cudaMemcpy_v3020_ptds", "cudaMemcpy"), ("_v2", "_v2"), ("hipStreamSynchronize_spt", "hipStreamSynchronize")],
 )  # fmt: skip
 def test_plain_api_names(name, plain):
     assert plain_api_name(name) == plain
