@@ -19,7 +19,7 @@ from collector.formats.kept_texts import KeptTexts
 from collector.recording.api_functions import plain_api_name
 from collector.recording.capture import NO_OBJECT
 from collector.recording.capture_tables import rows_in_parts
-from collector.recording.cupti_enums import COPY_KINDS, DEGREE_WHOLE_GRAPH, MEMORY_KINDS, OVERHEAD_KINDS
+from collector.recording.cupti_enums import COPY_KINDS, DEGREE_WHOLE_GRAPH, MEMORY_KINDS, OVERHEAD_KINDS, SYNC_TYPES
 from collector.recording.distinct import distinct_values
 from collector.recording.first_rows import first_rows, look_up
 from collector.recording.nesting import NestedRanges
@@ -82,7 +82,6 @@ _WORK = {
         "SYNCHRONIZATION",
         {
             "streamId": "stream_id",
-            "syncType": "sync_type",
             **_EVENT,
         },
     ),
@@ -93,7 +92,6 @@ _EVENTS = _Kind("CUDA_EVENT", {**_PLACE, **_EVENT})
 _KERNEL_NAMES = ("demangledName", "shortName", "mangledName")
 """Columns with the id of a kernel's name, in order of preference."""
 _DEVICE = {
-    "id": "device_id",
     "totalMemory": "memory_bytes",
     "constantMemory": "constant_bytes",
     "l2CacheSize": "l2_bytes",
@@ -113,12 +111,43 @@ _DEVICE = {
     "computeMajor": "compute_major",
     "computeMinor": "compute_minor",
 }
+_DEVICE_TABLE = "TARGET_INFO_GPU"
+_EARLY_DEVICE_TABLE = "TARGET_INFO_CUDA_GPU"
+_EARLY_DEVICE = {
+    "memoryBandwidth": "globalMemoryBandwidth",
+    "totalMemory": "globalMemorySize",
+    "constantMemory": "constantMemorySize",
+    "threadsPerWarp": "numThreadsPerWarp",
+    "clockRate": "coreClockRate",
+    "asyncEngines": "numMemcpyEngines",
+    "smCount": "numMultiprocessors",
+    "maxWarpsPerSm": "maxWarpsPerMultiprocessor",
+    "maxBlocksPerSm": "maxBlocksPerMultiprocessor",
+    "maxShmemPerSm": "maxSharedMemoryPerMultiprocessor",
+    "maxRegistersPerSm": "maxRegistersPerMultiprocessor",
+    "maxShmemPerBlock": "maxSharedMemoryPerBlock",
+    "computeMajor": "computeCapabilityMajor",
+    "computeMinor": "computeCapabilityMinor",
+}
+"""Column of a device -> its name in the table that Nsight Systems wrote up to 2021, where that is another one."""
+_LEAST_MEMORY_BYTES = 1 << 24
+"""A smaller number in an early export counts MiB."""
 _OVERHEAD_KINDS = (0, 0, *(number for number in OVERHEAD_KINDS if number))
 """CUPTI's overhead kind for each number of Nsight Systems, from 0: undefined, unknown, then CUPTI's kinds in order."""
 _COPY_KINDS = (*range(len(COPY_KINDS)), 1, 2, 8)
 """CUPTI's copy kinds in the same way: its own, then migrations of managed memory, which get that of their direction."""
 _MEMORY_KINDS = (*range(1, len(MEMORY_KINDS)), 0)
 """CUPTI's kinds of memory in the same way: in the export the last number is unknown."""
+_WAITS = {
+    **dict.fromkeys(("EventSynchronize", "EventQuery"), SYNC_TYPES.index("Event Synchronize")),
+    "StreamWaitEvent": SYNC_TYPES.index("Stream Wait Event"),
+    **dict.fromkeys(("StreamSynchronize", "StreamQuery"), SYNC_TYPES.index("Stream Synchronize")),
+    **dict.fromkeys(
+        ("DeviceSynchronize", "ThreadSynchronize", "CtxSynchronize"), SYNC_TYPES.index("Context Synchronize")
+    ),
+}
+"""Function, without ``cuda`` or ``cu`` -> CUPTI's type of the wait that it causes."""
+_API_PREFIX = re.compile(r"cuda|cu")
 _THREAD_OBJECT = 2
 """``CUpti_ActivityObjectKind`` of a thread."""
 _PUSH_POP_RANGE = 59
@@ -171,6 +200,10 @@ class NsysColumns:
             *("hwId", "vmId", "processId", "contextId", "deviceId", "nullStreamId", "parentContextId"),
             *("isGreenContext", "numMultiprocessors"),
         )
+        if not len(self._contexts):  # up to 2023.3
+            self._contexts = database.table(
+                "TARGET_INFO_CUDA_NULL_STREAM", "hwId", "vmId", "processId", "contextId", "deviceId", "streamId"
+            )
         self._streams = database.table(
             "TARGET_INFO_CUDA_STREAM", "hwId", "vmId", "processId", "contextId", "streamId", "priority", "flag"
         )
@@ -206,7 +239,7 @@ class NsysColumns:
             *("correlationId", "globalPid", *_CONTEXTS),
             *(_GRAPH_IDS if kind.source == "GRAPH_TRACE" else ()),
             *(_KERNEL_NAMES if kind.source == "KERNEL" else ()),
-            *("launchType", "copyKind", "srcKind", "dstKind", "memKind"),
+            *("launchType", "copyKind", "srcKind", "dstKind", "memKind", "syncType"),
             timed=times,
             times=times,
             understood=(),
@@ -279,7 +312,7 @@ class NsysColumns:
             columns = {own: rows[theirs] for theirs, own in _WORK[table].columns.items() if theirs not in _EVENT}
             columns |= {"context_id": self._context(rows), "correlation_id": self._correlation(rows)}
             if table == "synchronizations":
-                columns |= self._events_of(rows)
+                columns |= {**self._events_of(rows), "sync_type": self._sync_types(rows)}
             else:
                 columns["graph_id"] = self._graph_ids.of(self._process(rows), _graphs(rows))
             if table == "kernels":
@@ -312,6 +345,27 @@ class NsysColumns:
             numbers = zip(theirs.tolist(), is_known.tolist(), strict=True)
             rows.others[column].add([None if has_number else number for number, has_number in numbers])
         return np.array(known, np.int64)[np.where(is_known, theirs, 0)] * is_known
+
+    def _sync_types(self, waits: NsysTable) -> Numbers:
+        """CUPTI's type of each wait.
+
+        The numbers of the export are CUPTI's from Nsight Systems 2025.3 on. Up to 2024.1 they are 1 for a context, 2
+        for an event and 3 for a stream or for a stream that waits for an event; in 2024.5 and 2024.6, and in later
+        exports from WSL, 0, 1 and 2. The export's table of these numbers states CUPTI's in all versions, so the call
+        decides. A wait whose call does not tell has the type of most waits with its number.
+        """
+        numbers, calls = waits["syncType"], self._calls
+        names, index = self._named(calls["nameId"])
+        of_name = [_WAITS.get(_API_PREFIX.sub("", plain_api_name(name), count=1), 0) for name in names]
+        called, first = first_rows(self._correlation(calls), calls["start"])
+        callers = look_up(self._correlation(waits), called, first)
+        types = np.append(np.array([*of_name, 0], np.int64)[index], 0)[callers]
+        distinct, places = np.unique(numbers, return_inverse=True)
+        votes = np.zeros((len(distinct), len(SYNC_TYPES)), np.int64)
+        np.add.at(votes, (places, types), 1)
+        votes[:, 0] = 0
+        meanings = np.where(votes.any(axis=1), votes.argmax(axis=1), distinct)
+        return np.where(types == 0, meanings[places], types)
 
     def _events_of(self, rows: NsysTable) -> dict[str, Numbers]:
         """The event of each row, and the recording of it, where the export has these columns."""
@@ -396,19 +450,13 @@ class NsysColumns:
 
     def _add_objects(self) -> None:
         """Add devices, contexts and streams."""
-        gpus = self._database.table("TARGET_INFO_GPU", *_DEVICE, "memoryBandwidth", "clockRate", text="name")
-        columns = {own: gpus[theirs] for theirs, own in _DEVICE.items()}
-        columns |= {
-            "memory_kilobytes_per_s": gpus["memoryBandwidth"] // 1000,
-            "core_clock_khz": gpus["clockRate"] // 1000,
-        }
-        self._built.add("devices", **columns, name_id=self._built.name_ids(gpus.texts or [""] * len(gpus)))
+        self._add_devices()
         contexts = self._contexts
         self._built.add(
             "contexts",
             device_id=contexts["deviceId"],
             context_id=self._context(contexts),
-            null_stream_id=contexts["nullStreamId"],
+            null_stream_id=contexts["nullStreamId" if "nullStreamId" in contexts else "streamId"],
             parent_context_id=contexts["parentContextId"],
             is_green_context=contexts["isGreenContext"],
             num_multiprocessors=contexts["numMultiprocessors"],
@@ -422,6 +470,46 @@ class NsysColumns:
             # The export writes it as an unsigned 32-bit integer.
             priority=np.where(streams["priority"] >= 1 << 31, streams["priority"] - (1 << 32), streams["priority"]),
             stream_flag=streams["flag"],
+        )
+
+    def _add_devices(self) -> None:
+        """Add the GPUs by the numbers that CUDA gives them, which the activities have.
+
+        The export numbers GPUs by itself. A process may see a part of them, and in another order
+        (``CUDA_VISIBLE_DEVICES``). Of several GPUs with one number the first that a process saw is added.
+        """
+        is_early = self._database.has(_EARLY_DEVICE_TABLE, "deviceId")
+        names = {column: _EARLY_DEVICE.get(column, column) if is_early else column for column in _DEVICE}
+        rates = {column: _EARLY_DEVICE[column] if is_early else column for column in ("memoryBandwidth", "clockRate")}
+        table = _EARLY_DEVICE_TABLE if is_early else _DEVICE_TABLE
+        gpus = self._database.table(
+            table, *names.values(), *rates.values(), *("id", "cuDevice", "deviceId"), text="name"
+        )
+        number = next((column for column in ("deviceId", "cuDevice") if column in gpus), "id")
+        rows = dict(zip(gpus["id"].tolist(), range(len(gpus)), strict=True))
+        numbered = self._database.has("TARGET_INFO_CUDA_DEVICE", "gpuId", "cudaId")
+        seen = self._database.table(
+            "TARGET_INFO_CUDA_DEVICE", "gpuId", "cudaId", where="gpuId IS NOT NULL" if numbered else "0"
+        )
+        chosen: dict[int, int] = {}
+        for gpu, device in zip(seen["gpuId"].tolist(), seen["cudaId"].tolist(), strict=True):
+            if gpu in rows:
+                chosen.setdefault(device, rows[gpu])
+        for row in sorted(set(range(len(gpus))).difference(chosen.values())):
+            chosen.setdefault(int(gpus[number][row]), row)
+        order = np.array(list(chosen.values()), np.int64)
+        columns = {own: gpus[names[theirs]][order] for theirs, own in _DEVICE.items()}
+        units = 1 if is_early else 1000
+        if is_early:
+            memory = columns["memory_bytes"]
+            columns["memory_bytes"] = np.where(memory < _LEAST_MEMORY_BYTES, memory << 20, memory)
+        self._built.add(
+            "devices",
+            **columns,
+            device_id=np.array(list(chosen), np.int64),
+            memory_kilobytes_per_s=gpus[rates["memoryBandwidth"]][order] // units,
+            core_clock_khz=gpus[rates["clockRate"]][order] // units,
+            name_id=self._built.name_ids([(gpus.texts or [""] * len(gpus))[row] for row in order.tolist()]),
         )
 
     def _thread_names(self) -> dict[int, str]:

@@ -34,6 +34,8 @@ _ROWS_AT_ONCE = 1 << 16
 _LARGEST_TIME_NS = (1 << 62) - 1
 """As for the events of Chrome traces: the sum of two possible times has 63 bits."""
 _ACTIVITIES = "CUPTI_ACTIVITY_KIND_"
+_METADATA = ("META_DATA_EXPORT", "EXPORT_META_DATA")
+"""The table of the export's own metadata, from Nsight Systems 2023.3 on and before."""
 _HEADER_BYTES = 100
 _TABLE = re.compile(r"\s*CREATE\s+TABLE\b", re.IGNORECASE)
 """The declaration of a table that stores rows; the rows of a virtual table are computed by code."""
@@ -257,10 +259,11 @@ class NsysDatabase:
 
     def value_of(self, name: str) -> str:
         """A value of the export's own metadata; ``""`` if it is missing."""
-        if not self.has("META_DATA_EXPORT", "name", "value"):
-            return ""
-        query = f"SELECT value FROM META_DATA_EXPORT WHERE name = '{name}'"
-        return next((str(value) for piece in self._pieces("META_DATA_EXPORT", query) for (value,) in piece), "")
+        for table in _METADATA:
+            if self.has(table, "name", "value"):
+                query = f"SELECT value FROM {table} WHERE name = '{name}'"
+                return next((str(value) for piece in self._pieces(table, query) for (value,) in piece), "")
+        return ""
 
     def unread(self) -> dict[str, int]:
         """Table of activities, or with start times -> the number of its rows that were not read."""

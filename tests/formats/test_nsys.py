@@ -248,6 +248,83 @@ def test_an_export_survives_our_own_formats(recorded, tmp_path, suffix):
 # --- made ones
 
 
+GPUS = "id INTEGER, name TEXT, cuDevice INTEGER, smCount INTEGER"
+
+
+def devices_of(path):
+    devices = collector.load(path).recording.devices
+    return dict(zip(devices.device_id.tolist(), devices.recorded_names(), strict=True))
+
+
+def test_a_device_has_the_number_that_cuda_gives_it(export):
+    path = export({
+        "StringIds": strings("k"),
+        "CUPTI_ACTIVITY_KIND_KERNEL": (KERNELS, [(10, 15, 0, 7, 1, 1)]),
+        "TARGET_INFO_GPU": (GPUS, [(2, "fast", 0, 108), (1, "slow", 1, 24), (0, "screen", 2, 8)]),
+    })  # fmt: skip
+    assert devices_of(path) == {0: "fast", 1: "slow", 2: "screen"}
+
+
+def test_a_process_may_see_devices_under_other_numbers(export):
+    """As with ``CUDA_VISIBLE_DEVICES=2,0``."""
+    gpus = [(0, "first", 0, 108), (1, "second", 1, 24), (2, "third", 2, 8)]
+    path = export({
+        "StringIds": strings("k"),
+        "CUPTI_ACTIVITY_KIND_KERNEL": (KERNELS, [(10, 15, 0, 7, 1, 1)]),
+        "TARGET_INFO_GPU": (GPUS, gpus),
+        "TARGET_INFO_CUDA_DEVICE": ("gpuId INTEGER, cudaId INTEGER, pid INTEGER", [(2, 0, 41), (0, 1, 41), (2, 0, 42)]),
+    })  # fmt: skip
+    assert devices_of(path) == {0: "third", 1: "first"}  # no process saw the second one
+    (third, first) = collector.load(path).recording.devices
+    assert (third.num_multiprocessors, first.num_multiprocessors) == (8, 108)
+
+
+def test_a_device_without_a_gpu_in_the_export_has_no_attributes(export):
+    path = export({
+        "StringIds": strings("k"),
+        "CUPTI_ACTIVITY_KIND_KERNEL": (KERNELS, [(10, 15, 0, 7, 1, 1)]),
+        "TARGET_INFO_GPU": (GPUS, [(0, "first", 0, 108)]),
+        "TARGET_INFO_CUDA_DEVICE": ("gpuId INTEGER, cudaId INTEGER, pid INTEGER", [(None, 1, 41), (7, 0, 41)]),
+    })  # fmt: skip
+    assert devices_of(path) == {0: "first"}
+    assert not collector.load(path).skipped
+
+
+def test_an_early_export(export):
+    """Devices, default streams and the version are in tables that later versions no longer write."""
+    gpus = "name TEXT, deviceId INTEGER, pid INTEGER, globalMemoryBandwidth INTEGER, globalMemorySize INTEGER, "
+    gpus += "coreClockRate INTEGER, numMultiprocessors INTEGER, computeCapabilityMajor INTEGER, "
+    gpus += "computeCapabilityMinor INTEGER, numThreadsPerWarp INTEGER, maxWarpsPerMultiprocessor INTEGER, "
+    gpus += "maxSharedMemoryPerMultiprocessor INTEGER, maxRegistersPerMultiprocessor INTEGER"
+    contexts = "streamId INTEGER, hwId INTEGER, vmId INTEGER, processId INTEGER, deviceId INTEGER, contextId INTEGER"
+    path = export({
+        "StringIds": strings("k"),
+        "EXPORT_META_DATA": ("name TEXT, value TEXT", [("EXPORT_PRODUCT_VERSION", "2020.4.1.117")]),
+        "CUPTI_ACTIVITY_KIND_KERNEL": (
+            f"{KERNELS}, contextId INTEGER, globalPid INTEGER", [(10, 15, 1, 7, 1, 1, 1, global_id(41))]
+        ),
+        "TARGET_INFO_GPU": ("vmId INTEGER, deviceId INTEGER, name TEXT", [(1, 0, "V100"), (1, 0, "A100")]),
+        "TARGET_INFO_CUDA_GPU": (gpus, [
+            ("V100", 0, 41, 0, 32_510, 1_380_000, 80, 7, 0, 32, 64, 98_304, 65_536),
+            ("A100", 1, 41, 1_555_200_000, 42_505_273_344, 1_410_000, 108, 8, 0, 32, 64, 167_936, 65_536),
+            ("A100", 1, 42, 1_555_200_000, 42_505_273_344, 1_410_000, 108, 8, 0, 32, 64, 167_936, 65_536),
+        ]),
+        "TARGET_INFO_CUDA_NULL_STREAM": (contexts, [(7, 0, 1, 41, 1, 1)]),
+    })  # fmt: skip
+    recording = collector.load(path).recording
+    assert recording.environment["source"] == "Nsight Systems 2020.4.1.117"
+    assert devices_of(path) == {0: "V100", 1: "A100"}
+    first, second = recording.devices
+    assert (first.memory_bytes, second.memory_bytes) == (32_510 << 20, 42_505_273_344)  # early versions count MiB
+    assert (second.memory_kilobytes_per_s, second.core_clock_khz) == (1_555_200_000, 1_410_000)
+    assert (second.num_multiprocessors, second.compute_major, second.threads_per_warp) == (108, 8, 32)
+    assert (second.max_warps_per_multiprocessor, second.max_registers_per_multiprocessor) == (64, 65_536)
+    (context,) = recording.contexts
+    (kernel,) = recording.kernels
+    assert (context.context_id, context.device_id, context.null_stream_id) == (kernel.context_id, 1, 7)
+    assert context.process_id == 41
+
+
 def test_the_smallest_export(export):
     path = export({"StringIds": strings("k"), "CUPTI_ACTIVITY_KIND_KERNEL": (KERNELS, [(10, 15, 0, 7, 1, 1)])})
     step = collector.load(path)
@@ -342,6 +419,33 @@ def test_waits_have_no_event_where_the_export_does_not_state_it(export):
     })  # fmt: skip
     (wait,) = collector.load(path).recording.synchronizations
     assert (wait.event_id, wait.event_sync_id) == (2**32 - 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("device", "event", "stream", "wait_event"),
+    [(4, 1, 3, 2), (1, 2, 3, 3), (0, 1, 2, 2)],
+    ids=["CUPTI's numbers", "to 2024.1", "2024.5, 2024.6, and later in WSL"],
+)
+def test_a_wait_is_of_the_type_that_its_call_names(export, tmp_path, device, event, stream, wait_event):
+    waits = "start INTEGER, end INTEGER, contextId INTEGER, streamId INTEGER, correlationId INTEGER, syncType INTEGER"
+    calls = ("cudaDeviceSynchronize_v3020", "cudaEventQuery_v3020", "cuStreamSynchronize", "cudaStreamWaitEvent_v3020",
+             "cudaProfilerStop_v4000")  # fmt: skip
+    types = (device, event, stream, wait_event, device)
+    path = export({
+        "StringIds": strings(*calls),
+        "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": (waits, [
+            *((10 * row, 10 * row + 5, 1, 7, row, number) for row, number in enumerate(types, start=1)),
+            (60, 65, 1, 7, 0, event), (70, 75, 1, 7, 99, 8),
+        ]),
+        "CUPTI_ACTIVITY_KIND_RUNTIME": (CALLS, [(10 * row, 10 * row + 6, 77, row, row) for row in range(1, 6)]),
+    })  # fmt: skip
+    given = collector.load(path)
+    given.save(tmp_path / "step.gpurec")
+    for step in (given, collector.load(tmp_path / "step.gpurec")):
+        found = {row.start_ns - step.recording.synchronizations.start_ns.min(): row.sync_type
+                 for row in step.recording.synchronizations}  # fmt: skip
+        # A wait without such a call has the type of other waits with its number, if there are any.
+        assert [found[at] for at in range(0, 70, 10)] == [4, 1, 3, 2, 4, 1, 8]
 
 
 def test_an_arrow_leads_from_the_work_before_a_record_of_an_event_to_the_wait_for_it(export):
