@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _PROFILERS_OWN = ("Spans", "Traces", "-1")
 """Process ids under which PyTorch's profiler states its own running time."""
+_DEVICE = "/device:"
+"""The first letters of the processes of XProf's traces that are no hosts."""
 
 
 class HostTracks:
@@ -82,11 +84,19 @@ class HostTracks:
 
 
 def _device(process: int | str, names: Mapping[Any, str], is_first: bool) -> str:
-    """``/cpu:0`` for the first process, its number or name for others."""
+    """``/cpu:0`` for the first process of a host, its number or name for others."""
+    name = text(names.get(process, process))
+    if is_device(name):
+        return name
     # A profiler's own rows have a word or a negative number for a process id.
     is_ordinary = process >= 0 if isinstance(process, int) else process.isdecimal()
     if is_ordinary:
         return HOST_DEVICE if is_first else f"/process:{process}"
     if isinstance(process, int) or process in _PROFILERS_OWN:
         return "/profiler"
-    return f"/{text(names.get(process, process))}"
+    return f"/{name}"
+
+
+def is_device(process: str) -> bool:
+    """Whether a process with this name is a device, such as ``/device:TPU:0``."""
+    return process.startswith(_DEVICE)

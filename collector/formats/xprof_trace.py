@@ -32,6 +32,7 @@ from collector.formats.profiler_dialect import (
     ProfilerDialect,
     launch_shapes,
 )
+from collector.formats.profiler_hosts import is_device
 from collector.formats.torch_op_details import OpDetails
 from collector.formats.xprof_details import ARGUMENTS as DETAILS
 from collector.formats.xprof_details import TABLES, num_bytes_in, number_in, shape_in, shared_bytes_in, work_details
@@ -53,7 +54,8 @@ if TYPE_CHECKING:
 
 _STREAM = re.compile(r"Stream #(?:([0-9]{1,9})|memcpy)\b")
 """Copies whose stream a step of TensorFlow does not state are a row of their own in our profiles."""
-_COPY = re.compile(r"Memcpy([HDAP])2([HDAP])")
+_COPY = re.compile(r"(?:Memcpy([HDAP])2([HDAP])|Copy(Host|Device)To(Host|Device))")
+"""The name of a copy: that of CUDA or that of ROCm, where the details state an unknown kind."""
 _PYTHON_FUNCTION = "$"
 """Prefix of the names of functions that the Python tracer recorded."""
 _OF_TASK = r"job:[^/]+/replica:\d+/task:\d+ "
@@ -64,8 +66,14 @@ _OTHER_ROW = re.compile(f"(?:{_OF_TASK})?" + _OF_STEP + "(Steps|waits|overheads|
 steps that begin together, each has such threads."""
 _OWNER = re.compile(f"{_OF_TASK}|{_OF_STEP}")
 """The prefix of the names of host threads in this project's profiles, if these are of several processes."""
-_OPS = ("tf_op", "level 0", "hlo_op", "annotation")
+_HLO_OP = "hlo_op"
+_OPS = ("tf_op", "level 0", _HLO_OP, "annotation")
 """Arguments that name the op, the first that is there counts."""
+_XLA_MODULE = "XlaModule:"
+"""The value of ``tf_op`` that XLA states of all work of all of its modules."""
+_HLO_PATH = ("prefix", "name", "hlo_module", _HLO_OP)
+"""The arguments of work of XLA: the program's own name of the op, without the prefix that all ops of its module share,
+and XLA's names. The op has none of its own where XLA made it; the prefix is then that of other ops."""
 _ACTIVITY = "collector_activity"
 """The argument of host events of our own profiles that states the kind of each row."""
 _HOST_KINDS = {"annotation": OP, "api_call": CALL}
@@ -149,6 +157,14 @@ class XprofDialect(ProfilerDialect):
         )
 
     @cached_property
+    def _is_of_device(self) -> npt.NDArray[np.bool_]:
+        """Whether each track is one of a GPU or, as those of TPUs, of another device."""
+        names = self.found.process_names
+        known = (int, str)
+        processes = (names.get(pid, "") if isinstance(pid, known) else "" for pid, _ in self.found.tracks)
+        return np.array([*map(is_device, processes)], bool)
+
+    @cached_property
     def _track_streams(self) -> Numbers:
         """The stream of each track; 0: it is unknown, -1: the track is not a stream."""
         return per_place(self._track_threads, lambda name: int(found[1] or 0) if (found := _STREAM.match(name)) else -1)
@@ -162,7 +178,7 @@ class XprofDialect(ProfilerDialect):
         is_cleared = has_cleared | _are(names, lambda name: name.startswith("Memset"))[index]
         is_copy = has_copied | _are(names, lambda name: name.startswith("Memcpy"))[index]
         work = np.where(is_cleared, MEMSET, np.where(is_copy, MEMCPY, KERNEL))
-        is_other_row = _are(self.host_rows, bool)[tracks]
+        is_other_row = (_are(self.host_rows, bool) | self._is_of_device)[tracks]
         is_function = _are(names, lambda name: name.startswith(_PYTHON_FUNCTION))[index]
         is_call = found.has("correlation_id", rows) | _are(names, is_api_name)[index]
         # Waits and operations on memory have the correlation id of their call.
@@ -216,10 +232,15 @@ class XprofDialect(ProfilerDialect):
         texts: list[str] = [""]
         index = np.zeros(len(rows), np.int64)
         for argument in reversed(_OPS):
-            values, places = self.found.values(argument, rows)
-            is_named = np.array([bool(value) for value in values] + [False], bool)[places]
+            if argument == _HLO_OP:
+                combinations, places = self.found.distinct_values(_HLO_PATH, rows)
+                ops = [_hlo_path(*(text(part or "") for part in parts)) if parts[-1] else "" for parts in combinations]
+            else:
+                values, places = self.found.values(argument, rows)
+                ops = ["" if value == _XLA_MODULE else _op(text(value)) for value in values]
+            is_named = np.array([*map(bool, ops), False], bool)[places]
             index = np.where(is_named, places + len(texts), index)
-            texts += [_op(text(value)) for value in values]
+            texts += ops
         # Where GPU work says nothing of its op, it has none: calls of the host hold no ops of other rows.
         return Names(texts, index)
 
@@ -292,6 +313,11 @@ def _op(stated: str) -> str:
     return path.rpartition(":")[0] or path
 
 
+def _hlo_path(prefix: str, name: str, module: str, hlo_op: str) -> str:
+    """``jit(f)/layer/dot_general``, or ``jit_f/fusion.3`` of an op without a name in the program."""
+    return "/".join(part.strip("/") for part in ((prefix, name) if name else (module, hlo_op)) if part)
+
+
 def _details(name: str, label: Any, *given: Any) -> Details:
     """The details of an annotation. A label states the name as the op type where the annotation has none."""
     stated = text(label).removeprefix(f"{name} = ") if isinstance(label, str) else ""
@@ -308,7 +334,8 @@ def _context(stated: Any) -> int:
 def _copy_name(name: str, words: Words) -> str:
     """The name of a copy, whose kind is part of its own name in XProf's profiles."""
     kind = _COPY.match(name)
-    stated = f"{kind[1]}to{kind[2]}" if kind else words.get("kind", "unknown").replace("_", " ")
+    ends = [end[0] for end in kind.groups() if end] if kind else []
+    stated = "to".join(ends) if ends else words.get("kind", "unknown").replace("_", " ")
     sides = [words.get(key, "unknown").replace("_", " ").capitalize() for key in ("kind_src", "kind_dst")]
     return f"Memcpy {stated} ({' -> '.join(sides)})"
 

@@ -280,6 +280,57 @@ def test_lines_of_a_gpu_that_are_no_streams_are_rows_of_their_own(write, tmp_pat
     assert len({(device, number) for device, _, _, number in found}) == 2 * len(wanted)
 
 
+@pytest.mark.parametrize(
+    ("stats", "op"),
+    [
+        ({"tf_op": "XlaModule:", "name": "jit(f)/dot", "hlo_op": "fusion.1", "hlo_module": "jit_f"}, "jit(f)/dot"),
+        ({"tf_op": "XlaModule:", "prefix": "jit(f)", "name": "dot", "hlo_op": "fusion.1"}, "jit(f)/dot"),
+        ({"tf_op": "XlaModule:", "prefix": "args[0]", "hlo_op": "copy.1", "hlo_module": "jit_f"}, "jit_f/copy.1"),
+        ({"tf_op": "XlaModule:", "hlo_op": "copy.1"}, "copy.1"),
+        ({"tf_op": "XlaModule:", "name": "jit(f)/dot"}, ""),
+        ({"tf_op": "XlaModule:"}, ""),
+        ({"tf_op": "model/dense/MatMul:MatMul", "name": "dot", "hlo_op": "dot.1"}, "model/dense/MatMul"),
+        ({"annotation": "layer1", "hlo_op": "dot.1"}, "dot.1"),
+        ({"tf_op": "layer1", "name": "n"}, "layer1"),
+    ],
+)
+def test_the_op_of_a_kernel_of_xla_is_the_one_of_the_program(write, stats, op):
+    """XLA states the same word as the op of all kernels of all of its modules."""
+    recording = collector.load(write(gpu(("k", 0, 1000, {"kernel_details": "regs:8", **stats})))).recording
+    assert recording.kernels.annotations() == [op]
+
+
+def test_copies_of_rocm_have_the_direction_of_their_names(write):
+    details = {"memcpy_details": "kind:Unknown size:64 dest:2 async:1"}
+    names = ["CopyHostToDevice", "CopyDeviceToHost", "CopyDeviceToDevice", "CopyWhereTo"]
+    work = [(name, 2000 * place, 1000, details) for place, name in enumerate(names)]
+    copies = collector.load(write(gpu(*work))).recording.memcpys
+    assert [COPY_KINDS[kind] for kind in copies.copy_kind.tolist()] == ["HtoD", "DtoH", "DtoD", COPY_KINDS[0]]
+    assert copies.num_bytes.tolist() == [64] * 4
+
+
+@pytest.mark.parametrize("suffix", ["", ".gpurec", ".pb", ".json", ".xplane.pb"])
+def test_work_of_a_tpu_is_no_annotation_of_the_host(write, tmp_path, suffix):
+    tpus = [
+        plane(f"/device:TPU:{tpu}", ("XLA Modules", [("jit_f", 0, 9000, {})]), ("XLA Ops", [("%dot", 1000, 5000, {})]))
+        for tpu in range(2)
+    ]
+    path = write(*tpus, plane("/host:CPU", ("main", [("PjitFunction(f)", 0, 20_000, {})])))
+    step = collector.load(path)
+    if suffix:
+        step.save(tmp_path / f"again{suffix}")
+        step = collector.load(tmp_path / f"again{suffix}")
+    recording = step.recording
+    assert recording.annotations.recorded_names() == ["PjitFunction(f)"]
+    assert recording.environment.get("thread_devices") is None
+    ranges, strings = recording.other_ranges, recording.strings
+    found = sorted((strings[row.device_name_id], strings[row.name_id]) for row in ranges)
+    wanted = [(f"/device:TPU:{tpu}", name) for tpu in range(2) for name in ("%dot", "jit_f")]
+    if suffix == ".xplane.pb":  # which has rows of GPUs and of the host, and a row of steps
+        found, wanted = [row for row in found if row[1] != "train"], sorted(("/cpu:0", name) for _, name in wanted)
+    assert found == wanted
+
+
 def test_functions_of_python_are_no_ops(write):
     launch = ("cuLaunchKernel", 500_000, 1000, {"correlation_id": 9})
     host = plane(
