@@ -44,7 +44,7 @@ void ChromeScanner::finish() {
   } else if (state_ == State::kEvents && !is_between) {
     at_ = window_.find_first_not_of(kSpaces, at_);
     fail("cut off");
-  } else if (!has_events_) {
+  } else if (!has_events_ && state_ != State::kClosed) {
     fail("cut off");
   }
   window_.clear();

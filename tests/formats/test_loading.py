@@ -108,6 +108,8 @@ def test_a_gzip_file_in_several_parts(write):
         ("a.json", b"{", "character 0"),
         ("a.json", b'{"a": 1}', "without a list of trace events"),
         ("a.json", b'{"traceEvents": 3}', "without a list of trace events"),
+        ("a.json", b'{"nodes": [' + b'{"id": 1}, ' * 300_000 + b"3]}", "JSON without a list of trace events"),
+        ("a.json", b'{"nodes": [' + b'{"id": 1}, ' * 300_000 + b"3", "JSON that is cut off or wrong before its list"),
         ("a.json", b"[" * 100_000, "nested too deeply"),
         ("a.json", b'[{"ph": "X", "ts": "soon"}]', "events without a possible time"),
         ("a.sqlite", b"SQLite format 3\0" + bytes(100), "an SQLite database"),
