@@ -142,6 +142,42 @@ UnmatchedSpans spans_of_unit(const LabelledActivities& found, std::string_view u
   return spans;
 }
 
+// The rows from `first` on are those of the GPU's copies. One without a kind that has the name and the times of a
+// kernel is that kernel once more: TensorFlow gives the copies and memsets that an op makes by itself the name of the
+// op, under the stream and under `memcpy`. The row of the stream becomes the copy.
+void unite_unnamed_copies(LabelledActivities& found, size_t first, std::string_view unit) {
+  auto& columns = found.columns;
+  auto& categories = columns[LabelledActivities::kCategory];
+  const auto is = [&](size_t row, Category category) { return categories[row] == static_cast<int64_t>(category); };
+  const auto key_of = [&](size_t row) {
+    return std::array{columns[LabelledActivities::kStartNs][row], columns[LabelledActivities::kDurationNs][row],
+                      columns[LabelledActivities::kName][row], columns[LabelledActivities::kOp][row]};
+  };
+  std::multimap<std::array<int64_t, 4>, size_t> unnamed;
+  for (size_t row = first; row < categories.size(); ++row) {
+    const bool has_kind = columns[LabelledActivities::kCopyKind][row] != LabelledActivities::kAbsent;
+    if (is(row, Category::kMemcpy) && !has_kind) unnamed.emplace(key_of(row), row);
+  }
+  if (unnamed.empty()) return;
+  std::vector<bool> is_repeated(categories.size());
+  for (size_t row = 0; row < first; ++row) {
+    const auto device = static_cast<size_t>(columns[LabelledActivities::kDevice][row]);
+    if (!is(row, Category::kKernel) || found.devices[device].parts.unit != unit) continue;
+    const auto twin = unnamed.find(key_of(row));
+    if (twin == unnamed.end()) continue;
+    categories[row] = static_cast<int64_t>(Category::kMemcpy);
+    is_repeated[twin->second] = true;
+    unnamed.erase(twin);
+  }
+  for (auto& column : columns) {
+    size_t kept = first;
+    for (size_t row = first; row < column.size(); ++row) {
+      if (!is_repeated[row]) column[kept++] = column[row];
+    }
+    column.resize(kept);
+  }
+}
+
 // "gpu:0 to gpu:1", which follows the kinds of memory in the label of a copy between devices.
 void read_devices(std::string_view label, LabelledGpuWork& work) {
   constexpr std::string_view kSource = "gpu:";
@@ -220,7 +256,9 @@ LabelledActivities read_labelled_activities(const StepStats& step) {
   // The copies under `memcpy` are those under the streams, except in files that have them only there.
   for (const Group* const group : copies) {
     UnmatchedSpans under_streams = spans_of_unit(found, group->name.unit);
+    const size_t first = found.columns[LabelledActivities::kCategory].size();
     read_group(*group, [&](const Span& span) { return under_streams.take(span); });
+    unite_unnamed_copies(found, first, group->name.unit);
   }
   return found;
 }

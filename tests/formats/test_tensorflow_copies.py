@@ -62,6 +62,29 @@ def test_what_is_under_memcpy_is_no_kernel_whatever_its_name(tmp_path, streams):
     assert found.recording.memcpys.duration_ns.tolist() == [1000]
 
 
+def test_copies_that_have_the_names_of_their_ops_in_both_places_count_once(tmp_path):
+    """As TensorFlow names the copies and memsets that an op makes by itself."""
+    concat = ("decoder/concat:ConcatV2", 1040, 1)
+    other = ("decoder/concat:ConcatV2", 1060, 4)  # a kernel of the same op
+    devices = {
+        f"{GPU}/stream:all": [*KERNELS, other],
+        f"{GPU}/stream:7": [*KERNELS, concat, other],
+        f"{GPU.replace('gpu:0', 'gpu:1')}/stream:7": [concat],
+        f"{GPU}/memcpy": [*COPIES, concat],
+    }
+    found = step_of(tmp_path, devices).recording
+    assert [(each.name, each.device_id, each.duration_ns) for each in found.kernels] == [
+        ("MatMul", 0, 10_000), ("ConcatV2", 0, 4_000), ("ConcatV2", 1, 1_000),
+    ]  # fmt: skip
+    first_ns = found.kernels.start_ns.min()
+    copies = sorted(
+        zip(found.memcpys.start_ns.tolist(), found.memcpys.stream_id.tolist(), found.memcpys.annotations(), strict=True)
+    )
+    assert [(start - first_ns, stream, op) for start, stream, op in copies] == [
+        (20_000, 0, "a"), (30_000, 0, ""), (40_000, 7, "decoder/concat"),
+    ]  # fmt: skip
+
+
 def test_copies_of_another_gpu_are_not_taken_for_those_of_this_one(tmp_path):
     other = GPU.replace("gpu:0", "gpu:1")
     devices = {f"{GPU}/stream:7": [*KERNELS, *COPIES], f"{other}/stream:7": KERNELS, f"{other}/memcpy": COPIES}
