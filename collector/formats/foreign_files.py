@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _PARQUET = b"PAR1"
+_POINTER = b"version https://git-lfs.github.com/spec/"
+"""The first bytes of the file that Git leaves in the place of one that it has not fetched."""
+_TAR, _TAR_AT = (b"ustar\0", b"ustar "), 257
+"""The bytes by which a tar archive is known, by POSIX or as GNU's, and their place in it."""
 FOREIGN = {
     b"\x89PNG": "a picture",
     b"\x7fELF": "a program",
@@ -21,9 +25,13 @@ FOREIGN = {
 """First bytes -> what the file is."""
 
 
-def foreign_kind(head: bytes) -> str:
-    """The kind of a foreign file with these first bytes; ``""`` if it is not known."""
-    return next((what for magic, what in FOREIGN.items() if head.startswith(magic)), "")
+def foreign_kind(head: bytes) -> tuple[str, str]:
+    """The kind of a foreign file with these first bytes, and the remedy if there is one; ``""`` if it is not known."""
+    if head.startswith(_POINTER):
+        return "a pointer of Git LFS", "Fetch the file for which it stands: git lfs pull"
+    if head.startswith(_TAR, _TAR_AT):
+        return "a tar archive", "Unpack it, and give a file in it"
+    return next((what for magic, what in FOREIGN.items() if head.startswith(magic)), ""), ""
 
 
 _REPORTS = {

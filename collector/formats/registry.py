@@ -159,12 +159,11 @@ def refuse_foreign(head: bytes, name: Path) -> None:
     """
     what, remedy = recipe_kind(head, name)
     if not what:
-        what, remedy = foreign_kind(head), readable_sentence()
+        what, remedy = foreign_kind(head)
     if not what and not _possible(head):
-        what, own_remedy = report_kind(name.name)
-        remedy = own_remedy or remedy
+        what, remedy = report_kind(name.name)
     if what:
-        raise InvalidFileError(f"{name}: this is {what}, not a trace", remedy)
+        raise InvalidFileError(f"{name}: this is {what}, not a trace", remedy or readable_sentence())
 
 
 def _refuse_written(head: bytes, name: Path) -> None:

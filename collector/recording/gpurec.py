@@ -82,6 +82,8 @@ _NPY = b"\x93NUMPY\1\0"
 _NPY_HEAD = struct.Struct("<8sH")
 """The signature of an npy file of version 1, followed by the size of the rest of its header."""
 _LARGEST_FIGURE = (1 << 63) - 1
+_META = "meta.json"
+"""The member with everything but the columns."""
 _META_KEYS = ("strings", "counters", "clock", "environment", "details")
 
 
@@ -130,7 +132,7 @@ def save_recording(
             for table, columns in arguments.items()
         }
     with atomic_write(path) as file, zipfile.ZipFile(file, "w") as archive:
-        _add(archive, "meta.json", json.dumps(meta, sort_keys=True, default=str).encode())
+        _add(archive, _META, json.dumps(meta, sort_keys=True, default=str).encode())
         for table, columns in packed.items():
             for column, each in columns.items():
                 # The jumps come first, so that a cut file that has the numbers has the jumps, too.
@@ -169,8 +171,12 @@ def load_recorded_step(path: str | os.PathLike[str], data: bytes | None = None) 
         try:
             with zipfile.ZipFile(io.BytesIO(data)) as archive:
                 check_size(sum(member.file_size for member in archive.infolist()), len(data), name)
+                names = set(archive.namelist())
+                if names and not any(member == _META or member.endswith(".npy") for member in names):
+                    what = "this is a zip archive that holds no recording"
+                    raise InvalidFileError(f"{name}: {what}", "Unpack it, and give a file in it")
                 content = _Unpacker(archive, data).content
-                return _of_members(_Members(name, set(archive.namelist()), content, len(data), is_cut=False))
+                return _of_members(_Members(name, names, content, len(data), is_cut=False))
         except zipfile.BadZipFile as error:
             return _of_cut_file(name, data, error)
     except _DAMAGE as error:
@@ -235,7 +241,7 @@ class _Members(NamedTuple):
 
 def _of_members(members: _Members) -> RecordedStep:
     """The recording in an archive's members; tables of which a cut file lacks columns are empty and counted."""
-    meta = json_64_bit(members.content("meta.json"))
+    meta = json_64_bit(members.content(_META))
     if not isinstance(meta, dict) or meta.get("format") != FORMAT:
         raise InvalidFileError(f"{members.path}: not a recording")
     if not (isinstance(meta.get("version"), int) and 1 <= meta["version"] <= VERSION):
@@ -347,7 +353,7 @@ def _columns_written(meta: dict[str, Any], files: set[str]) -> dict[str, list[st
 def _of_cut_file(name: Path, data: bytes, why: zipfile.BadZipFile) -> RecordedStep:
     """The complete members of an archive without its directory, which is at the end of the file."""
     members = _whole_members(name, data)
-    if "meta.json" not in members:
+    if _META not in members:
         raise InvalidFileError(f"{name}: not a recording, or cut short ({why})") from why
     return _of_members(_Members(name, set(members), members.__getitem__, len(data), is_cut=True))
 

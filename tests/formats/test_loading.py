@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import re
 import subprocess
 import sys
+import tarfile
 import tracemalloc
+import zipfile
 
 import numpy as np
 import pytest
@@ -168,6 +171,33 @@ def test_a_foreign_file_of_any_size_is_named(write, magic, what, num_bytes, pack
     with pytest.raises(InvalidFileError) as caught:
         load(write("step.pb", pack(magic + bytes(num_bytes - len(magic)))))
     assert f"this is {what}, not a trace" in str(caught.value)
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+@pytest.mark.parametrize("name", ["step.json", "report.sqlite", "host.xplane.pb"])
+def test_a_pointer_of_git_lfs_says_how_to_get_the_file(write, name, pack):
+    pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 12345\n"
+    with pytest.raises(InvalidFileError, match=r"this is a pointer of Git LFS, not a trace\..*git lfs pull"):
+        load(write(name, pack(pointer)))
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["tar", "tar.gz"])
+@pytest.mark.parametrize("num_bytes", [100, 1 << 17])
+def test_a_tar_archive_is_to_be_unpacked(write, num_bytes, pack):
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        member = tarfile.TarInfo("trace.json")
+        member.size = num_bytes
+        archive.addfile(member, io.BytesIO(bytes(num_bytes)))
+    with pytest.raises(InvalidFileError, match=r"this is a tar archive, not a trace\. Unpack it, and give"):
+        load(write("traces.tar", pack(packed.getvalue())))
+
+
+def test_a_zip_archive_without_a_recording_is_to_be_unpacked(write, tmp_path):
+    with zipfile.ZipFile(tmp_path / "trace.zip", "w") as archive:
+        archive.writestr("trace.json", '{"traceEvents": []}')
+    with pytest.raises(InvalidFileError, match=r"a zip archive that holds no recording\. Unpack it, and give"):
+        load(tmp_path / "trace.zip")
 
 
 @pytest.mark.parametrize("num_bytes", [100, 1 << 17])
