@@ -18,7 +18,7 @@ from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND
 from collector.recording.distinct import distinct_values
 from collector.recording.ledger import PEER_COPIES
 from collector.recording.process_numbers import ProcessNumbers
-from collector.recording.schema import SCHEMA
+from collector.recording.schema import LAUNCHED_TABLES, SCHEMA
 from collector.recording.stream_devices import stated_by_number, stated_first_contexts, with_first_contexts
 from collector.recording.stream_names import device_labels, named_places
 from collector.recording.text_columns import text_column
@@ -149,6 +149,12 @@ class _Part:
         if kind == "context":
             yield np.array(list(stated_first_contexts(self.environment).values()), np.uint64)
 
+    def working_devices(self) -> Iterator[Numbers]:
+        """The devices with work of this process, in parts."""
+        for name in LAUNCHED_TABLES:
+            yield distinct_values(self.tables[name]["device_id"]).astype(np.uint64)
+        yield np.array(stated_working_devices(self.environment), np.uint64)
+
     def by_number(self, key: str) -> dict[int, str]:
         """A value of the environment that is a mapping of ids."""
         return stated_by_number(self.environment.get(key))
@@ -208,7 +214,10 @@ def _unique(kind: str, parts: Sequence[_Part], *, is_shared: bool) -> ProcessNum
     if is_shared:
         return ProcessNumbers(ids, shared=distinct_values(np.concatenate([own for _, own in ids])).tolist())
     is_from_zero = any(column in _FROM_ZERO for column in _KINDS[kind])
-    return ProcessNumbers(ids, shared=(NO_OBJECT,) if is_from_zero else (0, NO_OBJECT))
+    first: list[tuple[Numbers, Numbers]] = []
+    if kind == "device":  # each process may name all GPUs of a machine, and work on one
+        first = [(np.full(len(own), part.place, np.int64), own) for part in parts for own in part.working_devices()]
+    return ProcessNumbers(ids, shared=(NO_OBJECT,) if is_from_zero else (0, NO_OBJECT), first=first)
 
 
 def _environment(

@@ -27,23 +27,38 @@ class ProcessNumbers:
     do not change. The others get the smallest numbers that no process uses.
     """
 
-    def __init__(self, parts: Iterable[tuple[Numbers, Numbers]], *, shared: Collection[int] = (0,)) -> None:
+    def __init__(
+        self,
+        parts: Iterable[tuple[Numbers, Numbers]],
+        *,
+        shared: Collection[int] = (0,),
+        first: Collection[tuple[Numbers, Numbers]] = (),
+    ) -> None:
         """Collect the processes and ids of all rows.
 
         Args:
             parts: the processes and the ids of some rows; all ids are of one type.
             shared: ids that mean the same in every process, as 0 does where it means none.
+            first: ids of processes, among those of the parts, that keep their numbers before the ids of other
+                processes do, and get the smaller numbers where they cannot.
         """
         processes, ids = (np.concatenate(each) for each in zip(*parts, strict=True))
         self._processes, self._ids = distinct_values(processes), distinct_values(ids)
         self._keys = distinct_values(self._key(processes, ids))
         own = self._ids[self._keys // max(len(self._processes), 1)]
+        order = np.arange(len(own))
+        is_later = np.ones(len(own), bool)
+        if first:
+            is_later = ~are_among(self._keys, self._key(*(np.concatenate(each) for each in zip(*first, strict=True))))
+            order = np.lexsort((is_later, own))
         is_taken = np.zeros(len(own), bool)
-        is_taken[1:] = own[1:] == own[:-1]
+        is_taken[order[1:]] = own[order[1:]] == own[order[:-1]]
         for number in shared:
             is_taken &= own != number
+        taken = np.flatnonzero(is_taken)
+        taken = taken[np.argsort(is_later[taken], kind="stable")]
         self._numbers = own.copy()
-        self._numbers[is_taken] = self._unused(int(is_taken.sum()), shared)
+        self._numbers[taken] = self._unused(len(taken), shared)
 
     def _unused(self, count: int, shared: Collection[int]) -> Numbers:
         """The smallest numbers from 1 on that no process uses."""

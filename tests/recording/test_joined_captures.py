@@ -142,3 +142,24 @@ def test_numbers_of_processes():
     assert numbers.of(processes, ids).tolist() == [0, 5, 1, 0, 3, 2, 4]
     counted_from_zero = ProcessNumbers([(processes, ids)], shared=())
     assert counted_from_zero.of(processes, ids).tolist() == [0, 5, 1, 3, 4, 2, 6]
+
+
+def test_numbers_of_processes_of_which_some_come_first():
+    processes, ids = np.array([0, 0, 1, 1, 2, 2]), np.array([0, 1, 0, 1, 0, 1])
+    numbers = ProcessNumbers([(processes, ids)], shared=(), first=[(np.array([1, 2]), np.array([1, 0]))])
+    assert numbers.of(processes, ids).tolist() == [2, 4, 3, 1, 0, 5]
+    again = ProcessNumbers([(processes, ids)], shared=(), first=[(processes[2:], ids[2:])])
+    assert again.of(processes, ids).tolist() == [4, 5, 0, 1, 2, 3]
+
+
+def test_a_gpu_keeps_its_number_where_other_processes_only_name_it(build):
+    """As each rank of torchrun sees all GPUs, and works on one."""
+    captures = []
+    for rank in range(3):
+        made = type(build)()
+        made.kernel("k", 10, device_id=rank)
+        captures.append(made.capture())
+        captures[-1]["tables"]["devices"] = {"device_id": np.arange(3, dtype=np.uint32)}
+    joined = Recording.from_capture(joined_captures(captures))
+    assert sorted(joined.kernels.device_id.tolist()) == [0, 1, 2]
+    assert sorted(joined.devices.device_id.tolist()) == list(range(9))
