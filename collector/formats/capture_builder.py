@@ -34,8 +34,9 @@ if TYPE_CHECKING:
     Column = Numbers | Callable[[], Numbers]
 
 _API = re.compile(r"cu(?:[A-Z]|da[A-Z])|hip[A-Z]")
-_RUNTIME = ("cuda", "hip")
-"""The first letters of the functions of runtime APIs. HIP has one API, which Kineto calls a runtime's as well."""
+_RUNTIME = ("cuda", "hip", "ur")
+"""The first letters of the functions of runtime APIs. HIP has one API, which Kineto calls a runtime's as well; beside
+Unified Runtime, Level Zero is the driver's."""
 _ORDINAL = re.compile(r"gpu:(\d{1,9})$", re.IGNORECASE)
 _CAUSED = (*LAUNCHED_TABLES, "synchronizations", "memory_operations")
 """The tables of work and waits that calls cause, linked by correlation id."""

@@ -1,4 +1,4 @@
-"""The functions of CUDA's runtime and driver API, and of HIP, by their role.
+"""The functions of CUDA's runtime and driver API, of HIP, Unified Runtime and Level Zero, by their role.
 
 Recordings contain the functions' names. CUPTI has a callback id for each version of a function, so this table lists
 names, each without its version.
@@ -47,7 +47,8 @@ class ApiRole(enum.Enum):
 _ROLES = {
     # Launches of host functions run no work on a device.
     ApiRole.LAUNCH: r"(?:cu|cuda)(?:Graph)?Launch(?!HostFunc)\w*"
-    r"|hip(?:Graph|(?:Ext|Hcc)?(?:Module)?|Drv)Launch(?!HostFunc)\w*",
+    r"|hip(?:Graph|(?:Ext|Hcc)?(?:Module)?|Drv)Launch(?!HostFunc)\w*"
+    r"|urEnqueue(?:Cooperative)?KernelLaunch\w*|zeCommandListAppendLaunch\w*",
     ApiRole.CAPTURE_BEGIN: r"(?:cu|cuda|hip)StreamBeginCapture\w*",
     ApiRole.CAPTURE_END: r"(?:cu|cuda|hip)StreamEndCapture\w*",
     ApiRole.ALLOCATION: r"cudaMalloc(?:Pitch|3D|Managed|Async|FromPoolAsync|Array|3DArray|MipmappedArray)?"
@@ -57,13 +58,13 @@ _ROLES = {
     ApiRole.GRAPH_UPDATE: r"(?:cu|cuda)GraphExecUpdate",
     ApiRole.PEER_COPY: r"(?:cu|cuda)Memcpy(?:3D)?Peer(?:Async)?",
     ApiRole.COPY: r"(?:cu|cuda)Memcpy(?:2D|3D)?(?:Async)?|cuMemcpyDtoD(?:Async)?|cuMemcpy2DUnaligned",
-    ApiRole.WAIT: r"(?:cu|hip)\w*Synchronize\w*",
+    ApiRole.WAIT: r"(?:cu|hip|ze)\w*Synchronize\w*|urQueueFinish|urEventWait",
 }
 """Role -> a regular expression that matches the whole names, without version, of its functions.
 
-HIP's functions are in the traces of other programs only, so they have the roles that matter there.
+Functions of other vendors are in the traces of other programs only, so they have the roles that matter there.
 """
-_PREFIXES = ("cu", "hip")
+_PREFIXES = ("cu", "hip", "ur", "ze")
 """The first letters of all of these functions."""
 _PATTERNS = {role: re.compile(names) for role, names in _ROLES.items()}
 

@@ -715,6 +715,24 @@ def test_calls_of_hip_are_launches_captures_and_waits(tmp_path):
     assert domains == {"runtime"}
 
 
+def test_calls_of_unified_runtime_and_of_level_zero_are_launches_and_waits(tmp_path):
+    """The calls of one launch have one correlation id, as those of CUDA's runtime and driver."""
+    on_gpu = {"device": 0, "stream": 0}
+    events = [
+        event("xpu_runtime", "urEnqueueKernelLaunch", 0, 4, args={"correlation": 1}),
+        event("xpu_driver", "zeCommandListAppendLaunchKernel", 1, 2, args={"correlation": 1}),
+        event("xpu_runtime", "urQueueFinish", 5, 95, args={"correlation": 2}),
+        event("xpu_runtime", "urEnqueueKernelLaunch", 101, 1, args={"correlation": 3}),
+        event("kernel", "gemm_kernel", 10, 10, args={**on_gpu, "correlation": 1}),
+        event("kernel", "gemm_kernel", 110, 10, args={**on_gpu, "correlation": 3}),
+    ]
+    step = load_events(tmp_path, events)
+    assert (step.ledger.launches_seen, step.ledger.launches_matched) == (2, 2)
+    assert step.ledger.losses() == []
+    (idle,) = analysis.idle(step)
+    assert idle["synchronize_ns"] == 80_000
+
+
 def test_a_recorded_trace_of_hip_has_launch_shapes(shared):
     recording = collector.load(shared / "data" / "gpu_traces" / "hta" / "mi250_minitoy.json.gz").recording
     kernels = recording.kernels
