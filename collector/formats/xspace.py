@@ -55,6 +55,8 @@ _COPY = re.compile(r"MEMCPY(kind \d+|\w+|<unknown>)|Memcpy(\w+)")
 _NUM_BYTES = re.compile(r"\b(?:bytes|size):(\d+)\b|\b(\d+) bytes\b")
 
 _ALL_STREAMS = "stream:all"
+_OTHER_VENDORS = ("AMD", "Intel")
+"""The first letters of the names of other vendors' GPUs. A name of Nvidia's need not state the vendor."""
 _COPIES = "memcpy"
 _SIDE_ROWS = ("annotations", "graphs")
 """Rows of a GPU beside its streams: ranges of other programs' traces, and launches of graphs."""
@@ -408,7 +410,8 @@ def _describe_device(built: Plane, row: ObjectRow) -> None:
     """Add the GPU's properties to its plane, once."""
     if "device_vendor" in built.stats:
         return
-    built.plane.stats.append(built.text("device_vendor", "Nvidia"))
+    vendor = next((known for known in _OTHER_VENDORS if row["name"].startswith(known)), "Nvidia")
+    built.plane.stats.append(built.text("device_vendor", vendor))
     built.plane.stats.append(built.text("device_name", row["name"] or "unknown"))
     built.plane.stats.append(built.number("memory_bandwidth", row["memory_kilobytes_per_s"] * _KILOBYTE))
     for stat, column in _DEVICE_STATS.items():

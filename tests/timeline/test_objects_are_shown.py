@@ -169,6 +169,23 @@ def test_an_xspace_says_what_the_gpu_could_reach(step):
     assert [(each["event"], each["stream"]) for each in recorded] == [(event_id, 9)]
 
 
+@pytest.mark.parametrize(
+    ("name", "vendor"),
+    [("AMD Instinct MI300X", "AMD"), ("Intel(R) Data Center GPU Max 1550", "Intel"), ("NVIDIA B200", "Nvidia")],
+)
+def test_an_xspace_says_the_vendor_of_the_gpu(tmp_path, name, vendor):
+    trace = {
+        "deviceProperties": [{"id": 0, "name": name, "numSms": 304}],
+        "traceEvents": [
+            {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 0, "ts": 1, "dur": 1, "args": {"device": 0}}
+        ],
+    }
+    (tmp_path / "trace.json").write_text(json.dumps(trace))
+    gpu = xspace(collector.load(tmp_path / "trace.json").run_metadata).planes[0]
+    found = stats_of(gpu, gpu.stats)
+    assert (found["device_vendor"], found["device_name"]) == (vendor, name)
+
+
 def test_arrow_tables_have_every_row(step):
     pytest.importorskip("pyarrow")
     for name, rows in object_rows(step.recording).items():
