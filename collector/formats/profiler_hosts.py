@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,8 @@ _PROFILERS_OWN = ("Spans", "Traces", "-1")
 """Process ids under which PyTorch's profiler states its own running time."""
 _DEVICE = "/device:"
 """The first letters of the processes of XProf's traces that are no hosts."""
+_GPU = re.compile(r"GPU ?[0-9]{1,9}")
+"""The name of a process that other programs give to a GPU."""
 
 
 class HostTracks:
@@ -88,6 +91,8 @@ def _device(process: int | str, names: Mapping[Any, str], is_first: bool) -> str
     name = text(names.get(process, process))
     if is_device(name):
         return name
+    if _GPU.fullmatch(name):
+        return f"/{name}"
     # A profiler's own rows have a word or a negative number for a process id.
     is_ordinary = process >= 0 if isinstance(process, int) else process.isdecimal()
     if is_ordinary:

@@ -691,6 +691,21 @@ def test_launch_shapes_and_sizes_that_only_the_calls_of_hip_state(tmp_path):
     assert recording.arguments.of_row("api_calls", 2) == {"size": "2560", "kind": "1"}
 
 
+def test_a_process_that_is_named_as_a_gpu_is_no_cpu(tmp_path):
+    """As in the traces of rocmProfileData, whose work has no category."""
+    events = [
+        {"ph": "M", "name": "process_name", "pid": "2", "args": {"name": "GPU2"}},
+        {"ph": "X", "name": "CopyHostToDevice", "pid": "2", "tid": "0", "ts": "1", "dur": "5"},
+        {"ph": "X", "name": "hipMemcpy", "pid": "1087077", "tid": "1087077", "ts": "0", "dur": "8"},
+    ]
+    step = load_events(tmp_path, events)
+    assert {device.device: [node.node_name for node in device.node_stats] for device in step.step_stats.dev_stats} == {
+        "/GPU2": ["CopyHostToDevice"], "/cpu:0": ["hipMemcpy"],
+    }  # fmt: skip
+    step.save(tmp_path / "again.json")
+    assert {each.device for each in collector.load(tmp_path / "again.json").step_stats.dev_stats} == {"/GPU2", "/cpu:0"}
+
+
 def test_calls_of_hip_are_launches_captures_and_waits(tmp_path):
     on_gpu = {"device": 0, "stream": 0}
     events = [
