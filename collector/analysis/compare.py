@@ -24,6 +24,7 @@ from collector.analysis.step_marks import cut_steps, path_within, split_at_marks
 from collector.analysis.whole_graphs import whole_graphs
 from collector.checked_arguments import real_number
 from collector.errors import MissingDependencyError
+from collector.recording.device_models import models_in_words
 from collector.runtime.optional_packages import optional_package
 from collector.statistics.changes import FALSE_DISCOVERIES, Change, changes, steps_suffice
 from collector.statistics.step_differences import is_spread_assumed
@@ -302,6 +303,7 @@ def _comparison(sides: tuple[_Side, _Side], by: str, false_discoveries: float, l
         losses=tuple(_losses("before", sides[0].recordings) + _losses("now", sides[1].recordings)),
         notes=(
             *notes,
+            *_of_models(sides),
             *_of_steps("before", sides[0]),
             *_of_steps("now", sides[1]),
             *_of_graphs("before", sides[0].recordings, family),
@@ -367,6 +369,11 @@ def _losses(side: str, recordings: Sequence[Recording]) -> list[str]:
         for number, recording in enumerate(recordings)
         for loss in recording.ledger.losses()
     ]
+
+
+def _of_models(sides: tuple[_Side, _Side]) -> list[str]:
+    before, now = (models_in_words(side.recordings) for side in sides)
+    return [f"The GPUs differ: {before} before, {now} now."] if before and now and before != now else []
 
 
 def _of_steps(name: str, side: _Side) -> list[str]:

@@ -13,6 +13,7 @@ from collector.analysis.no_launches import no_launches
 from collector.analysis.ops import ops
 from collector.analysis.shared_values import shared_values
 from collector.analysis.whole_graphs import whole_graphs
+from collector.recording.device_models import device_models
 from collector.text.html_tables import html_line, html_table
 from collector.text.quantities import time_text
 
@@ -48,19 +49,21 @@ def _tables(recording: Recording) -> list[str]:
     busy, gaps, names, paths = devices(recording), idle(recording), kernels(recording), ops(recording)
     if not len(busy):
         return [html_line("No GPU did anything in this step.")]
+    models = device_models(recording)
     tables = [
         html_table(
-            ["device", "busy", "idle", "busy share"],
+            ["device", "busy", "idle", "busy share", *(["model"] if models else [])],
             [
                 [
                     f"/gpu:{row['device_id']}",
                     time_text(row["busy_ns"]),
                     time_text(row["idle_ns"]),
                     f"{row['busy_share']:.1%}",
+                    *([models.get(row["device_id"], "")] if models else []),
                 ]
                 for row in busy
             ],
-            [True, False, False, False],
+            [True, False, False, False, *([True] if models else [])],
             caption=f"A step of {time_text(recording.clock.window_ns)}",
         )
     ]

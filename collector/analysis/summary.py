@@ -19,13 +19,14 @@ from collector.analysis.tree_rows import largest_rows
 from collector.analysis.whole_graphs import whole_graphs
 from collector.formats.call_sums import NO_TIMES
 from collector.recording.context_errors import STICKY_ERRORS, failed_calls
+from collector.recording.device_models import device_models
 from collector.text.quantities import time_text
 from collector.text.terminal import printable, shows_colours, styled
 from collector.text.text_tables import folded, table_text
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from collector.analysis.answer import Answer
     from collector.formats.step import TracedStep
@@ -50,8 +51,9 @@ def summarize(recording: Recording, *, unavailable: str | None = None, color: bo
         return page.text
     if recording.environment.get("simulated"):
         page.say("simulated GPU: the times below are made up", "bold", "yellow")
+    if len(busy := devices(recording)):
+        _devices(page, busy, device_models(recording))
     for answer, show in (
-        (devices(recording), _devices),
         (kernels(recording), _kernels),
         (ops(recording), _ops),
         (copies(recording), _copies),
@@ -130,7 +132,7 @@ class _Page:
         self._lines += [styled(title, "bold", color=self._color), "", table, ""]
 
 
-def _devices(page: _Page, answer: Answer) -> None:
+def _devices(page: _Page, answer: Answer, models: Mapping[int, str]) -> None:
     window_ns = answer.windows[0].length_ns
     rows = [
         (
@@ -138,11 +140,12 @@ def _devices(page: _Page, answer: Answer) -> None:
             time_text(row["busy_ns"]),
             time_text(row["idle_ns"]),
             f"{row['busy_share']:.1%}" if window_ns > 0 else "",
+            *([printable(models.get(row["device_id"], ""))] if models else []),
         )
         for row in answer
     ]
-    heads = ("device", "busy", "idle", "busy share")
-    page.show(f"Step of {time_text(window_ns)}", heads, rows, last_is_name=False)
+    heads = ("device", "busy", "idle", "busy share", *(["model"] if models else []))
+    page.show(f"Step of {time_text(window_ns)}", heads, rows, last_is_name=bool(models))
 
 
 def _kernels(page: _Page, answer: Answer) -> None:

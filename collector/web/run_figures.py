@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from collector.analysis.busy_time import devices
 from collector.analysis.idle import idle, largest_causes
 from collector.formats.step import Step
+from collector.recording.device_models import device_models
 from collector.recording.run_label import RunLabel
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def run_figures(step: TracedStep) -> dict[str, Any]:
-    """Length, busy share, kernels, the main cause of idle time, and whether anything was lost."""
+    """Length, busy share, kernels, models of GPUs, the main cause of idle time, and whether anything was lost."""
     recording = step.recording
     times, gaps = devices(step), idle(step)
     window_ns = times.totals.get("window_ns", 0)
@@ -24,6 +25,7 @@ def run_figures(step: TracedStep) -> dict[str, Any]:
         "busy_ns": times.totals.get("busy_ns", 0),
         "busy_share": times.totals["busy_ns"] / window_ns if window_ns else None,
         "kernels": len(recording.kernels),
+        "gpu": ", ".join(sorted(set(device_models(recording).values()))),
         "cause": causes[0][0].replace("_", " ") if causes else "",
         "losses": len(recording.ledger.losses()),
         "simulated": bool(recording.environment.get("simulated")),
