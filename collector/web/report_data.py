@@ -52,6 +52,7 @@ from collector.analysis.shared_values import shared_values
 from collector.analysis.whole_graphs import whole_graphs
 from collector.errors import CollectorError
 from collector.formats.step import Step
+from collector.recording.device_models import device_models
 from collector.recording.loss_times import times_of_losses
 from collector.recording.run_label import RunLabel
 from collector.text.library_path import without_folders
@@ -145,6 +146,7 @@ def described_step(
         "nothing": no_launches(recording),
         **RunLabel.of(recording)._asdict(),
         "simulated": bool(recording.environment.get("simulated")),
+        "models": [[device, model] for device, model in device_models(recording).items()],
         "length_ns": lanes.end_ns - lanes.start_ns,
         "verdict": _verdict(devices(recording), idle(recording), whole_graphs([recording], are_counted=False)),
         "losses": recording.ledger.losses(),

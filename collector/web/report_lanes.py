@@ -19,7 +19,7 @@ from collector.recording.kernel_names import short_name
 from collector.recording.kind_names import copy_kind_name
 from collector.recording.nesting import NestedRanges
 from collector.recording.schema import ACTIVITY_TABLES
-from collector.recording.stream_devices import stream_devices
+from collector.recording.stream_devices import stated_by_number, stream_devices
 from collector.recording.stream_names import stream_names
 from collector.text.natural_order import natural_order
 from collector.web.byte_planes import byte_planes, least_width
@@ -246,24 +246,39 @@ def _devices(recording: Recording, work: Activities, names: _Names) -> Iterator[
             )
 
 
+def _thread_labels(recording: Recording) -> Callable[[int], str]:
+    """The label of a thread: its number, and its name where that is recorded."""
+    named = stated_by_number(recording.environment.get("thread_names"))
+
+    def label(thread: int) -> str:
+        number, name = f"thread {thread}", named.get(thread, "")
+        if name.startswith(number):  # a name of PyTorch's, which has the number already
+            return name
+        return f"{number} ({name})" if name else number
+
+    return label
+
+
 def _annotations(recording: Recording, names: _Names) -> Iterator[Lane]:
     table = recording.annotations
     places = names.of("annotations", table.name_id, lambda index: recording.strings[index].rpartition("/")[2])
     depth_of = table.depth.astype(np.int64)
     if not depth_of.any():  # a reader that knows times alone
         depth_of = NestedRanges(*(getattr(table, name).astype(np.int64) for name in _RANGE)).depths
+    threads = _thread_labels(recording)
     for thread in distinct_values(table.thread_id).tolist():
         own = np.flatnonzero(table.thread_id == thread)
         depths = depth_of[own]
         for depth in distinct_values(depths).tolist():
             rows = own[depths == depth]
-            name = f"thread {thread} annotations" + (f" {depth + 1}" if depth else "")
+            name = f"{threads(thread)} annotations" + (f" {depth + 1}" if depth else "")
             yield Lane("annotations", name, table.start_ns[rows], table.end_ns[rows], places[rows])
 
 
 def _calls(recording: Recording, names: _Names) -> Iterator[Lane]:
     table = recording.api_calls
     places = names.of("calls", table.name_id, lambda index: plain_api_name(recording.strings[index]))
+    threads = _thread_labels(recording)
     for thread in distinct_values(table.thread_id).tolist():
         rows = np.flatnonzero(table.thread_id == thread)
-        yield Lane("calls", f"thread {thread} CUDA calls", table.start_ns[rows], table.end_ns[rows], places[rows])
+        yield Lane("calls", f"{threads(thread)} CUDA calls", table.start_ns[rows], table.end_ns[rows], places[rows])

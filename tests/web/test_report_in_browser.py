@@ -16,8 +16,15 @@ from collector.web.report_file import write_report
 
 pytestmark = [pytest.mark.viewer, pytest.mark.slow]
 
-NOTE_PAPER = "() => addEventListener('beforeprint', () => { window.onPaper = window.lastLabel; })"
-"""Keeps the last label of an axis that was drawn for paper, which is drawn for the window again afterwards."""
+LAST_LABEL = """() => {
+  const last = [...document.querySelectorAll(".axis span")].pop();
+  return [last.textContent, getComputedStyle(last).color];
+}"""
+NOTE_PAPER = f"""() => {{
+  window.onPaper = [];
+  addEventListener("beforeprint", () => Promise.resolve().then(() => window.onPaper.push(({LAST_LABEL})())));
+}}"""
+"""Keeps the last label of the axis on paper, which is drawn for the window again afterwards."""
 RECORDED = ["torch_tutorial/h100_transformer_before.json.gz", "nsys_ai/mfu_2gpu_before.sqlite.gz"]
 VIEWS = dict.fromkeys(("tensor_cores", "occupancy"), "kernels")
 VIEWS |= dict.fromkeys(("calls", "queue", "launch_delays", "annotation_times"), "launches")
@@ -192,7 +199,6 @@ def drawn_texts(page, act):
           const draw = CanvasRenderingContext2D.prototype.fillText;
           CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
             window.drawnTexts.push(text);
-            if (String(text).endsWith("µs")) window.lastLabel = [text, this.fillStyle];
             return draw.call(this, text, ...at);
           };
         }"""
@@ -202,22 +208,79 @@ def drawn_texts(page, act):
     return page.evaluate("() => window.drawnTexts.filter(Boolean)")
 
 
+def labels(page):
+    """The labels of the time axis, once they fit between its ends."""
+    page.wait_for_timeout(300)
+    return page.locator(".axis").first.locator("span").all_inner_texts()
+
+
 def test_the_axis_has_labels_at_any_width(report_page, build, tmp_path):
     """They are those of the present width, also after the window has changed or the chart is made again."""
     build.kernel("gemm", 400_000, 200_000)
     path = tmp_path / "step.html"
     write_report(path, [("step", Step(RecordingSource(build.recording())))])
     page = report_page.open(path, "view=timeline").drawn().page
-    narrow, wide = ({"width": width, "height": 800} for width in (700, 1600))
-    page.set_viewport_size(narrow)
-    for act, last in (
-        (lambda: page.set_viewport_size(wide), "900 µs"),
-        (lambda: page.emulate_media(color_scheme="dark"), "900 µs"),
-        (lambda: page.set_viewport_size(narrow), "800 µs"),
-        (lambda: page.emulate_media(color_scheme="light"), "800 µs"),
+    telephone, narrow, wide = ({"width": width, "height": 800} for width in (360, 700, 1600))
+    for act, expected in (
+        (lambda: page.set_viewport_size(narrow), [f"0.{place} ms" for place in (0, 2, 4, 6, 8)]),
+        (lambda: page.set_viewport_size(wide), [f"0.{place} ms" for place in range(10)]),
+        (lambda: page.emulate_media(color_scheme="dark"), [f"0.{place} ms" for place in range(10)]),
+        (lambda: page.set_viewport_size(telephone), ["0.0 ms", "0.5 ms"]),
+        (lambda: page.emulate_media(color_scheme="light"), ["0.0 ms", "0.5 ms"]),
     ):
-        labels = [each for each in drawn_texts(page, act) if each.endswith(("0 ns", "µs"))]
-        assert labels[-1] == last, labels
+        act()
+        assert labels(page) == expected
+        axis, last = page.locator(".axis").bounding_box(), page.locator(".axis span").last.bounding_box()
+        assert last["x"] + last["width"] <= axis["x"] + axis["width"]
+
+
+def test_labels_differ_however_close_the_times_are(report_page, build, tmp_path):
+    """So do the ends of the window in the first line, which has its length."""
+    second = 10**9
+    build.clock["cupti_stop_ns"] = build.clock["wall_stop_ns"] = build.clock["cupti_start_ns"] + 2 * second
+    build.kernel("gemm", second + 234_567_000, 30_000)
+    path = tmp_path / "step.html"
+    write_report(path, [("step", Step(RecordingSource(build.recording())))])
+    report_page.open(path, "view=timeline&from=1234567000&to=1234600000").drawn()
+    assert labels(report_page.page) == [f"1.2345{digits} s" for digits in (70, 75, 80, 85, 90, 95)]
+    assert report_page.page.locator(".window > span").inner_text() == "window 1.234567 s to 1.234600 s"
+    assert "(33 µs) of 2 s" in report_page.page.locator(".window").inner_text()
+    name = report_page.page.locator(".lanes [tabindex]").get_attribute("aria-label")
+    assert "from 1.234567 s to 1.234600 s." in name
+
+
+def test_the_axis_stays_above_many_lanes(report_page, build, tmp_path):
+    for stream in range(60):
+        build.kernel("k", 1000 * stream, 500, stream_id=stream)
+    path = tmp_path / "step.html"
+    write_report(path, [("step", Step(RecordingSource(build.recording())))])
+    page = report_page.open(path, "view=timeline").drawn().page
+    page.locator(".lane-names li", has_text="stream 59").scroll_into_view_if_needed()
+    assert page.locator("nav[aria-label=views]").bounding_box()["y"] < 0
+    assert page.locator(".axis").bounding_box()["y"] == 0
+
+
+def test_a_device_shows_its_work_itself_where_bins_are_wide(report_page, build, tmp_path):
+    """Each bin is 2,048th of the step; between two kernels within one of them the device did nothing."""
+    second = 10**9
+    build.clock["cupti_stop_ns"] = build.clock["wall_stop_ns"] = build.clock["cupti_start_ns"] + 4 * second
+    build.kernel("a", second + 10_000, 10_000, stream_id=7).kernel("b", second + 30_000, 10_000, stream_id=8)
+    path = tmp_path / "step.html"
+    write_report(path, [("step", Step(RecordingSource(build.recording())))])
+    page = report_page.open(path, f"view=timeline&from={second}&to={second + 50_000}").drawn().page
+    page.wait_for_timeout(300)
+    shades = page.evaluate(
+        """() => {
+          const { width, height } = document.querySelector(".lanes canvas");
+          const shown = document.querySelector(".lanes canvas").getContext("2d").getImageData(0, 0, width, height);
+          const alpha = (row, share) =>
+            shown.data[4 * (Math.round(width * share) + width * (22 + 24 * row + 12) * devicePixelRatio) + 3];
+          const between = [0.13, 0.33, 0.53, 0.73, 0.93]; // and not on a line of the grid
+          return [0, 1, 2].map(row => between.map(share => alpha(row, share) > 0));
+        }"""
+    )
+    no, yes = False, True
+    assert shades == [[no, yes, no, yes, no], [no, yes, no, no, no], [no, no, no, yes, no]]
 
 
 def test_the_whole_of_the_lanes_is_printed_in_the_colours_of_paper(report_page, build, tmp_path):
@@ -225,17 +288,12 @@ def test_the_whole_of_the_lanes_is_printed_in_the_colours_of_paper(report_page, 
     path = tmp_path / "step.html"
     write_report(path, [("step", Step(RecordingSource(build.recording())))])
     page = report_page.open(path, "view=timeline").drawn().page
-
-    def print_in_the_dark():
-        page.emulate_media(color_scheme="dark")
-        page.wait_for_function(
-            "() => window.lastLabel?.[1] === '#c2c7d0'"
-        )  # the chart is made again, then listens again
-        page.evaluate(NOTE_PAPER)
-        page.pdf(format="A4")
-
-    drawn_texts(page, print_in_the_dark)
-    assert page.evaluate("() => [window.onPaper, window.lastLabel]") == [["800 µs", "#373c44"], ["900 µs", "#c2c7d0"]]
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_timeout(300)  # the chart is made again, then listens again
+    page.evaluate(NOTE_PAPER)
+    page.pdf(format="A4")
+    assert page.evaluate("() => window.onPaper") == [["0.8 ms", "rgb(55, 60, 68)"]]
+    assert page.evaluate(LAST_LABEL) == ["0.9 ms", "rgb(194, 199, 208)"]
     assert page.locator("canvas").bounding_box()["width"] > 1000
 
 

@@ -12,6 +12,7 @@ import json
 import numpy as np
 import pytest
 from captures import START_NS
+from hostile_names import EVIL
 from many_annotations import OP_NS, VALIDATE_NS, many_annotations
 from markdown_cells import markdown_cells
 from report_pages import page_of
@@ -101,6 +102,37 @@ def test_every_view_is_accessible_in_both_themes(report_page, two_runs):
     report_page.turn("kernels", "group=name&by=kernels/shape&from=0&to=2000000")
     report_page.page.keyboard.press("?")
     assert report_page.unlawful() == []
+
+
+def test_devices_and_threads_have_their_names(report_page, build, tmp_path):
+    threads = {1: "MainThread", 2: "thread 2 (x)", 3: f"{EVIL} {'long ' * 200}"}
+    build.environment.update(simulated=False, devices={0: "NVIDIA H200"}, thread_names=threads)
+    for thread in (1, 2, 3, 4):
+        build.call("cudaLaunchKernel_v7000", 10 * thread, 5, correlation_id=thread, thread_id=thread)
+        build.kernel("k", 1000 * thread, 500, correlation_id=thread, device_id=thread % 2)
+    page = report_page.open(written(tmp_path / "step.html", build.recording())).drawn().page
+    assert [(row[0], row[-1]) for row in report_page.table("Devices")] == [("0", "NVIDIA H200"), ("1", "")]
+    report_page.turn("timeline").drawn()
+    lanes = page.locator(".lane-names li")
+    named = [f"thread {name} CUDA calls" for name in ("1 (MainThread)", "2 (x)", f"3 ({threads[3]})", "4")]
+    assert lanes.evaluate_all("all => all.map(each => each.textContent)")[-4:] == list(map(printable, named))
+    assert lanes.first.get_attribute("title") == "GPU 0: NVIDIA H200"
+    ends = page.locator(".lane-names li span:last-child")
+    for width in (1440, 400):
+        page.set_viewport_size({"width": width, "height": 800})
+        names, drawn, end = (each.bounding_box() for each in (lanes.last, page.locator(".drawn"), ends.nth(-2)))
+        assert drawn["width"] > 0.45 * (names["width"] + drawn["width"])
+        assert ends.nth(-2).inner_text().strip() == "CUDA calls"
+        assert end["x"] + end["width"] <= drawn["x"]  # what a lane shows is seen, however long its name is
+
+
+def test_the_marks_of_losses_are_explained(report_page, build, tmp_path):
+    hint = "A dashed line with a triangle marks the time of a loss."
+    report_page.open(written(tmp_path / "whole.html", build.kernel("k", 1000).recording()), "view=timeline").drawn()
+    assert hint not in report_page.page.locator(".under-lanes").inner_text()
+    build.launch(5, 10)
+    report_page.open(written(tmp_path / "lossy.html", build.recording()), "view=timeline").drawn()
+    assert hint in report_page.page.locator(".under-lanes").inner_text()
 
 
 @pytest.mark.parametrize("width", [320, 640, 1280, 2560])

@@ -6,6 +6,7 @@ import { exact, printable, timeText } from "./numbers.js";
 import { usePartOf } from "./part_step.js";
 import { isServed } from "./provider.js";
 import { Ready } from "./ready.js";
+import { endTexts } from "./ticks.js";
 import { VIEWS } from "./views.js";
 
 /** @typedef {import("./provider.js").Page} Page */
@@ -134,6 +135,6 @@ function Window({ step }) {
   const part = chosenWindow.value;
   if (!part) return html`<span class="window" title=${exact(step.length_ns, "ns")}>whole step, ${timeText(step.length_ns)}</span>`;
   return html`
-    <span class="window chosen"><span title=${`${exact(part.start, "ns")} to ${exact(part.end, "ns")}`}>window ${timeText(part.start)} to ${timeText(part.end)}</span> of ${timeText(step.length_ns)}
+    <span class="window chosen"><span title=${`${exact(part.start, "ns")} to ${exact(part.end, "ns")}`}>window ${endTexts(part).join(" to ")}</span> (${timeText(part.end - part.start)}) of ${timeText(step.length_ns)}
       <button class="quiet" onClick=${() => chooseWindow(null)}>whole step</button></span>`;
 }

@@ -4,6 +4,7 @@ import { useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import { shown } from "./numbers.js";
 import { axisOf, colour, onKeys, takeMarked, usePlot } from "./plot.js";
+import { timeTexts } from "./ticks.js";
 
 /** @typedef {{name: string, values: number[], is: "length" | "busy" | "line"}} Series */
 /** @typedef {{x: number[], series: Series[], unit: string, ticks?: string, label: string, at: (place: number) => any,
@@ -42,7 +43,7 @@ export function Chart({ x, series, unit, ticks = "", label, at, range, onPick, o
         y: { range: (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ most) => [0, (most || 1) * 1.05] },
       },
       axes: [
-        axisOf({ size: 34, values: text(ticks), incrs: ticks ? undefined : [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000] }),
+        axisOf({ size: 34, values: ticks === "ns" ? (/** @type {any} */ _, /** @type {number[]} */ times) => timeTexts(times) : text(ticks), incrs: ticks ? undefined : [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000] }),
         axisOf({ size: AXIS, values: text(unit) }),
       ],
       series: [{}, ...series.map(drawn)],

@@ -7,6 +7,8 @@ import { printable } from "./numbers.js";
  *   data: import("./provider.js").LaneData, picked: Picked | null, start: number, end: number, width: number, ink: string}} Drawing */
 
 export const ROW = 24;
+/** Pixels of a bin from which on a device's lane shows its work itself, where the page has all of it. */
+const BIN_PIXELS = 4;
 /** The colour of losses, which a triangle tells as well. */
 const LOST = "#d0342c";
 /** Colours that people with any colour vision tell apart (Okabe and Ito), dark enough for white letters. */
@@ -22,10 +24,14 @@ export function draw(drawing) {
   context.textBaseline = "middle";
   context.font = "12px system-ui, sans-serif";
   rows.forEach((lane, row) => {
-    const seen = firstFrom(data, lane.at, end) - firstFrom(data, lane.at, start);
-    const isDense = lane.kind === "device" || seen > 2 * width;
-    if (isDense || data.first[lane.at + 1] - data.first[lane.at] < lane.slices) drawBins(drawing, lane.at, row * ROW, scale);
-    if (!isDense) drawSlices(drawing, lane.at, row * ROW, scale);
+    const shown = lane.kind === "device" ? streamsOf(step, lane.at) : [lane.at];
+    const seen = shown.reduce((sum, at) => sum + firstFrom(data, at, end) - firstFrom(data, at, start), 0);
+    const isDense = seen > 2 * width;
+    const isWhole = shown.every((at) => data.first[at + 1] - data.first[at] >= step.lanes[at].slices) && !(lane.kind === "device" && step.lanes_left_out);
+    const isCloser = (step.length_ns / step.bins) * scale > BIN_PIXELS; // than the bins tell; of a device they do not overlap
+    const isSliced = !isDense && (lane.kind !== "device" || (isCloser && isWhole));
+    if (!isSliced || !isWhole) drawBins(drawing, lane.at, row * ROW, scale);
+    if (isSliced) for (const at of shown) drawSlices(drawing, at, row * ROW, scale, lane.kind === "device" ? KIND_COLOURS.device : "");
   });
   context.strokeStyle = context.fillStyle = LOST;
   for (const time of Object.values(step.loss_times).flat()) {
@@ -36,6 +42,11 @@ export function draw(drawing) {
   context.lineWidth = 2;
   const { slices } = data;
   context.strokeRect((slices.start[picked.at] - start) * scale - 1, picked.row * ROW + 1, Math.max(slices.length[picked.at] * scale, 2) + 2, ROW - 2);
+}
+
+/** The lanes of the streams of a device. @param {import("./provider.js").Step} step @param {number} device its lane */
+function streamsOf({ lanes }, device) {
+  return lanes.flatMap((lane, at) => (lane.kind === "stream" && lane.device_id === lanes[device].device_id ? [at] : []));
 }
 
 /** A dashed line with a triangle. @param {CanvasRenderingContext2D} context @param {number} x @param {number} height */
@@ -59,8 +70,9 @@ function drawBins({ context, step, data, start, end }, lane, top, scale) {
   }
 }
 
-/** @param {Drawing} drawing @param {number} lane @param {number} top @param {number} scale */
-function drawSlices({ context, step, data, start, end, width }, lane, top, scale) {
+/** @param {Drawing} drawing @param {number} lane @param {number} top @param {number} scale
+ * @param {string} colour of all of them, which then have no names; "": each has that of its name */
+function drawSlices({ context, step, data, start, end, width }, lane, top, scale, colour) {
   const { slices } = data;
   const places = [...running(data, lane, start, start)].reverse();
   for (let at = firstFrom(data, lane, start), after = firstFrom(data, lane, end); at < after; at++) places.push(at);
@@ -72,10 +84,10 @@ function drawSlices({ context, step, data, start, end, width }, lane, top, scale
     const name = slices.name[at];
     const left = Math.max(x, -1);
     const wide = Math.max(Math.min(right, width + 1) - left, 0.8);
-    context.fillStyle = COLOURS[name % COLOURS.length];
-    context.fillRect(left, top + 2, wide - (wide > 3 ? 1 : 0), ROW - 4);
+    context.fillStyle = colour || COLOURS[name % COLOURS.length];
+    context.fillRect(left, top + 2, wide - (wide > 3 && !colour ? 1 : 0), ROW - 4);
     drawnTo = left + wide;
-    if (wide <= 36) continue;
+    if (wide <= 36 || colour) continue;
     context.save();
     context.beginPath();
     context.rect(left, top, wide - 4, ROW);

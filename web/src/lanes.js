@@ -6,10 +6,24 @@ import { draw, ROW } from "./lane_drawing.js";
 import { exact, printable, timeText } from "./numbers.js";
 import { axisOf, colour, onKeys, takeMarked, usePlot } from "./plot.js";
 import { chooseWindow, chosenWindow } from "./state.js";
+import { endTexts, ticks } from "./ticks.js";
 import { around, between, moved, zoomed } from "./window.js";
 
 const AXIS = 22;
 const KEYS = "Left and right move, plus and minus zoom, Home shows all; up and down pick a lane, n and p the next and previous slice, Enter shows it.";
+
+/** The name of a lane in two parts, of which the first may be cut: what a lane of a thread shows stands at its end.
+ * @param {import("./provider.js").LaneInfo} lane */
+function inParts({ kind, name }) {
+  const end = kind === "calls" || kind === "annotations" ? name.search(/ (CUDA calls|annotations( \d+)?)$/) : -1;
+  return end < 0 ? [name] : [name.slice(0, end), name.slice(end)];
+}
+
+/** @param {import("./provider.js").Step} step @param {import("./provider.js").LaneInfo} lane */
+function titleOf({ models }, { kind, name, device_id: device }) {
+  const model = kind === "device" && models.find(([known]) => known === device)?.[1];
+  return printable(model ? `${name}: ${model}` : name);
+}
 
 /** @param {{step: import("./provider.js").Step, place: number, kinds?: string[], hint?: boolean}} props */
 export function Lanes({ step, place, kinds, hint = true }) {
@@ -18,10 +32,12 @@ export function Lanes({ step, place, kinds, hint = true }) {
   const [over, setOver] = useState(/** @type {{x: number, row: number} | null} */ (null));
   const [picked, setPicked] = useState(/** @type {import("./lane_drawing.js").Picked | null} */ (null));
   const part = chosenWindow.value ?? { start: 0, end: Math.max(step.length_ns, 1) };
-  const latest = useRef({ data, picked, part });
-  latest.current = { data, picked, part };
+  const [wide, setWide] = useState(0);
+  const times = ticks(part, wide);
+  const latest = useRef({ data, picked, part, times });
+  latest.current = { data, picked, part, times };
   const [element, plot] = usePlot(() => {
-    const tick = (/** @type {any} */ self, /** @type {number} */ time) => (self.valToPos(time, "x") < self.bbox.width / devicePixelRatio - 70 ? timeText(time) : "");
+    const measure = (/** @type {any} */ self) => setWide(self.over.clientWidth);
     const onDraw = (/** @type {any} */ { ctx: context, bbox }) => {
       const { data, picked, part } = latest.current;
       if (!data) return;
@@ -37,11 +53,13 @@ export function Lanes({ step, place, kinds, hint = true }) {
       cursor: { drag: { x: true, y: false, setScale: false }, x: false, y: false, points: { show: false }, bind: { dblclick: () => () => chooseWindow(null) } },
       scales: { x: { time: false, range: (/** @type {any} */ _, /** @type {number} */ start, /** @type {number} */ end) => [start, end] }, y: { range: [0, rows.length] } },
       axes: [
-        axisOf({ side: 0, size: AXIS, gap: 2, space: 110, align: 1, ticks: { show: false }, values: (/** @type {any} */ self, /** @type {number[]} */ times) => times.map((each) => tick(self, each)) }),
+        axisOf({ side: 0, size: AXIS, ticks: { show: false }, splits: () => latest.current.times.map((each) => each.time), values: () => [] }),
         axisOf({ size: 0, ticks: { show: false }, splits: () => [...rows.keys(), rows.length], values: () => [] }),
       ],
       series: [{}, { show: false }],
       hooks: {
+        ready: [measure],
+        setSize: [measure],
         draw: [onDraw],
         setCursor: [(/** @type {any} */ { cursor: { left, top } }) => setOver(left < 0 ? null : { x: left, row: Math.floor(top / ROW) })],
         setSelect: [(/** @type {any} */ self) => takeMarked(self, ({ start, end }) => chooseWindow(between(step, start, end)))],
@@ -49,7 +67,7 @@ export function Lanes({ step, place, kinds, hint = true }) {
     };
     return { options, data: [[part.start, part.end], [null, null]] };
   }, [rows]); // and not whenever the answers of the step are those of another window
-  useEffect(() => plot.current?.setScale("x", { min: part.start, max: part.end }), [data, picked, part.start, part.end]);
+  useEffect(() => plot.current?.setScale("x", { min: part.start, max: part.end }), [data, picked, part.start, part.end, wide]);
   useEffect(() => {
     const wheel = (/** @type {WheelEvent} */ event) => {
       if (!event.ctrlKey && !event.shiftKey) return;
@@ -88,10 +106,12 @@ export function Lanes({ step, place, kinds, hint = true }) {
   return html`
     <div class="lanes">
       <ul class="lane-names" style=${{ paddingTop: `${AXIS}px` }}>${rows.map((lane) => html`
-        <li style=${{ height: `${ROW}px` }} title=${printable(lane.name)}>${printable(lane.name)}</li>`)}</ul>
+        <li style=${{ height: `${ROW}px` }} title=${titleOf(step, lane)}>${inParts(lane).map((text) => html`<span>${printable(text)}</span>`)}</li>`)}</ul>
       <div class="drawn">
+        <div class="axis" aria-hidden="true">${times.filter((each) => each.text).map(({ time, text }) => html`
+          <span style=${{ left: `${(100 * (time - part.start)) / (part.end - part.start)}%` }}>${text}</span>`)}</div>
         <div ref=${element} tabindex="0" role="img" onKeyDown=${onKeys(keys)} onClick=${() => show(hovered)}
-          aria-label=${`${rows.length} lanes from ${timeText(part.start)} to ${timeText(part.end)}. ${KEYS}`}></div>
+          aria-label=${`${rows.length} lanes from ${endTexts(part).join(" to ")}. ${KEYS}`}></div>
         ${hovered && over && !plot.current?.select.width && html`
           <div class="hovered" aria-hidden="true" style=${{ left: `${Math.min(over.x, width - 260)}px`, top: `${AXIS + (over.row + 1) * ROW + 4}px` }}>
             <strong class="name">${printable(hovered.name)}</strong><br />${exact(hovered.length, "ns")}<br />from ${exact(hovered.start, "ns")}</div>`}
@@ -101,5 +121,6 @@ export function Lanes({ step, place, kinds, hint = true }) {
       ? html`<strong class="name">${printable(found.name)}</strong> on ${printable(rows[hovered && over ? over.row : picked?.row ?? 0].name)}: ${timeText(found.length)} (${exact(found.length, "ns")}), from ${timeText(found.start)} (${exact(found.start, "ns")}) on`
       : why ? printable(`The lanes cannot be shown: ${why}`)
       : !data ? "Loading the lanes …"
-      : hint ? html`Drag to choose a window, Ctrl and wheel to zoom, click a slice to see it close, double click for the whole step.` : ""}</p>`;
+      : hint ? html`Drag to choose a window, Ctrl and wheel to zoom, click a slice to see it close, double click for the whole step.${
+        Object.keys(step.loss_times).length > 0 && " A dashed line with a triangle marks the time of a loss."}` : ""}</p>`;
 }

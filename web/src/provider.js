@@ -21,11 +21,12 @@ import { askBytes, loadServedPage } from "./server.js";
 /** @typedef {{name: string, steps: number[]}} Side */
 /** @typedef {{before: Side, now: Side, answers: Record<string, Answer>}} Comparison */
 /** @typedef {{name: string, warning: string | null, unavailable: string | null, nothing: string, simulated: boolean,
- *   label: string, git_revision: string, length_ns: number, verdict: string, losses: string[], ledger: [string, number][], answers: Record<string, Answer>,
+ *   label: string, git_revision: string, models: [number, string][], length_ns: number, verdict: string, losses: string[], ledger: [string, number][], answers: Record<string, Answer>,
  *   findings: Finding[], lanes: LaneInfo[], lanes_left_out: number, names: string[], kernel_names: number,
  *   memory: import("./views/memory.js").Curve[], start_ns: string, first_ns: number, time_bytes: number, bins: number, full: number,
  *   rows?: import("./part/rows.js").RowsInfo | null, slices: number, marks: [number, number][], loss_times: Record<string, number[]>, id?: string,
- *   listed: Record<string, Answer>, whole: Record<string, Answer>}} Step `id`: of the run, where a server has it; `answers`: about
+ *   listed: Record<string, Answer>, whole: Record<string, Answer>}} Step `models`: of devices whose model is
+ *   known; `id`: of the run, where a server has it; `answers`: about
  *   the chosen window, where they can be had; `listed`: the same for tables that are searched and sorted, whose rows the
  *   server chooses where it does not give all; `whole`: about the whole step, as marks, losses and findings are. */
 /** @typedef {{format: string, version: string, title: string, first: number, steps: Step[], answers: Record<string, Answer>,

@@ -55,7 +55,7 @@ export function Findings({ step }) {
 }
 
 const HOLDS = [
-  "Holds: names of kernels, annotations and CUDA functions; times, sizes and launch shapes; numbers of devices, streams and threads; the name of the file.",
+  "Holds: names of kernels, annotations and CUDA functions; times, sizes and launch shapes; numbers of devices, streams and threads, models of GPUs and names of threads; the name of the file.",
   "Does not hold: environment variables, command lines, host names, user names, folders.",
 ];
 

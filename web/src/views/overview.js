@@ -50,7 +50,7 @@ export function Overview({ step, place }) {
     ${part && html`<p class="note">${aboutOverview(devices, part)}</p>`}
     ${part && !happened(devices, "busy_ns") && html`<p>Nothing ran on any device in the chosen window.</p>`}
     <div class="cards">
-      <div><${AnswerTable} answer=${narrowed(devices, ["device_id", "busy_ns", "idle_ns", "busy_share", ...WORK.filter((name) => happened(devices, name))])} title="Devices" least /></div>
+      <div><${AnswerTable} answer=${withModels(narrowed(devices, ["device_id", "busy_ns", "idle_ns", "busy_share", ...WORK.filter((name) => happened(devices, name))]), step)} title="Devices" least /></div>
       ${kernels && html`<div><${AnswerTable} answer=${narrowed(kernels, ["name", "count", "total_ns", "share"])} title="Kernels that took most time" least part=${otherThan(kernels)} />${more("kernels", "all kernels")}</div>`}
       ${idle && html`<div><${AnswerTable} answer=${turned(idle)} title="Why the devices were idle" least part=${otherThan(idle)} />${more("idle", "each gap")}</div>`}
       ${ops && html`<div><${AnswerTable} answer=${innermost(ops)} title="GPU time by annotation" least part=${otherThan(ops)} />${more("ops", "all annotations")}</div>`}
@@ -71,6 +71,13 @@ function aboutOverview(devices, part) {
 function narrowed(answer, names) {
   const places = names.map((name) => answer.columns.findIndex((each) => each.name === name)).filter((each) => each >= 0);
   return { ...answer, columns: places.map((each) => answer.columns[each]), values: places.map((each) => answer.values[each]) };
+}
+
+/** An answer about devices, and their models. @param {import("../provider.js").Answer} answer @param {import("../provider.js").Step} step */
+function withModels(answer, { models }) {
+  const known = new Map(models);
+  const column = { name: "model", unit: "text", meaning: "Model of the device; empty: not known." };
+  return { ...answer, columns: [...answer.columns, column], values: [...answer.values, answer.values[0].map((device) => known.get(Number(device)) ?? "")] };
 }
 
 /** A path that fits: of a long one the last parts. @param {string} path */

@@ -10,7 +10,7 @@ import { AnswerTable } from "../table.js";
 
 /** @typedef {import("../server.js").Run} Run */
 /** @typedef {{length_ns: number, busy_ns: number, busy_share: number | null, kernels: number, cause: string, losses: number,
- *   simulated: boolean, label: string, git_revision: string, rank: number | null, unavailable: string | null}} Figures */
+ *   simulated: boolean, label: string, git_revision: string, gpu: string, rank: number | null, unavailable: string | null}} Figures */
 
 /** @type {[string, string, string][]} */
 const COLUMNS = [
@@ -24,6 +24,7 @@ const COLUMNS = [
   ["length_ns", "ns", "Length of the step."],
   ["busy_share", "share", "Share of the step in which anything ran, over all devices."],
   ["kernels", "count", "Number of kernels."],
+  ["gpu", "text", "Models of the GPUs that worked."],
   ["idle_cause", "text", "Cause of the largest part of the idle time."],
 ];
 
@@ -81,7 +82,7 @@ function timeOf(ms) {
 function answerOf(runs) {
   const known = runs.map((run) => figures.get(key(run)));
   const figure = (/** @type {keyof Figures} */ name) => known.map((each) => /** @type {any} */ (each?.[name] ?? null));
-  const text = (/** @type {"label" | "git_revision" | "cause"} */ name) => known.map((each) => each?.[name] ?? "");
+  const text = (/** @type {"label" | "git_revision" | "gpu" | "cause"} */ name) => known.map((each) => each?.[name] ?? "");
   return {
     question: "runs",
     definition: "Files that may be traces, and a few figures of those that can be read.",
@@ -89,7 +90,7 @@ function answerOf(runs) {
     values: [
       runs.map((run) => run.name), runs.map((run) => run.kind), text("label"),
       text("git_revision").map((each) => each.slice(0, SHORT_REVISION)), runs.map(stateOf), runs.map((run) => timeOf(run.modified_ms)),
-      runs.map((run) => run.bytes), figure("length_ns"), figure("busy_share"), figure("kernels"), text("cause"),
+      runs.map((run) => run.bytes), figure("length_ns"), figure("busy_share"), figure("kernels"), text("gpu"), text("cause"),
     ],
     rows: runs.length,
     totals: {},
