@@ -116,6 +116,18 @@ def folder(shared, tmp_path):
     return tmp_path
 
 
+LAST_OF_LINES = """text => {
+  const node = text.firstChild, range = document.createRange();
+  const tops = [...node.data].map((_, at) => {
+    range.setStart(node, at);
+    range.setEnd(node, at + 1);
+    return range.getBoundingClientRect().top;
+  });
+  return tops.flatMap((top, at) => (at && top > tops[at - 1] + 5 ? [node.data[at - 1]] : []));
+}"""
+"""The character before each break of a line of an element with one text."""
+
+
 def test_the_list_has_every_file_with_its_figures_or_its_reason(ui, serving, folder):
     address = serving(folder)
     ui.open(address)
@@ -125,13 +137,21 @@ def test_the_list_has_every_file_with_its_figures_or_its_reason(ui, serving, fol
     )
     rows = {row[0]: row for row in ui.table("Runs")}
     assert set(rows) == {"before.json.gz", "after.json.gz", "empty.pb", "<img src=x onerror=alert(1)>.txt"}
-    assert rows["empty.pb"][2] == "the file is empty"
+    assert rows["empty.pb"][1] == "the file is empty"
+    assert "NVIDIA H100 80GB HBM3" in rows["before.json.gz"]
+    heads = ui.page.locator("section[aria-label=Runs] thead th").all_inner_texts()
+    assert heads[:5] == ["name", "state", "length", "busy share", "idle cause"]  # which a narrow window shows
     step = collector.load(folder / "before.json.gz")
     assert (
         f"{analysis.devices(step).totals['busy_ns'] / analysis.devices(step).totals['window_ns']:.1%}"
         in rows["before.json.gz"]
     )
     assert "token" not in ui.page.url
+    (folder / "broken.json").write_text('{"traceEvents": [')
+    ui.page.set_viewport_size({"width": 900, "height": 900})
+    state = ui.page.locator("tr", has_text="broken.json").locator("td").nth(1).locator(".name")
+    state.wait_for()
+    assert set(state.evaluate(LAST_OF_LINES)) == {" "}  # they are broken between words
     (folder / "new.json.gz").write_bytes((folder / "before.json.gz").read_bytes())
     ui.page.wait_for_function(
         "() => document.querySelector('section[aria-label=Runs]').innerText.includes('new.json.gz')"

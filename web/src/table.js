@@ -281,7 +281,7 @@ function Cell({ value, column, act, href, help, bounds, tree }) {
     const isInside = tree && column.name === "path";
     const inner = whole ? text : isInside ? text.slice(text.lastIndexOf("/") + 1) : column.shortened?.(text) ?? text;
     const isAlways = whole || (column.shortened && inner !== text);
-    const name = html`<span class=${whole ? "name whole" : inner.length > LEAST_NAME ? "name" : "name short"} title=${text} style=${isInside ? { paddingLeft: `${1.1 * Number(tree)}rem` } : {}}>${inner}</span>`;
+    const name = html`<span class=${`name ${whole ? "whole" : inner.length > LEAST_NAME ? "" : "short"} ${column.inWords ? "words" : ""}`} title=${text} style=${isInside ? { paddingLeft: `${1.1 * Number(tree)}rem` } : {}}>${inner}</span>`;
     const sign = column.name === "verdict" && SIGNS[text];
     return html`<td class=${column.name === "meaning" ? "prose" : sign ? `verdict-${text}` : ""}>${sign && html`
       <span class="sign" aria-hidden="true" data-sign=${sign}></span>`}<span class="named">${href ? html`<a href=${href}>${name}</a>` : act ? button(name) : name}${column.name !== "meaning" && html`

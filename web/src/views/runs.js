@@ -12,21 +12,23 @@ import { AnswerTable } from "../table.js";
 /** @typedef {{length_ns: number, busy_ns: number, busy_share: number | null, kernels: number, cause: string, losses: number,
  *   simulated: boolean, label: string, git_revision: string, gpu: string, rank: number | null, unavailable: string | null}} Figures */
 
-/** @type {[string, string, string][]} */
+/** What tells runs apart and what they are about comes first: a narrow window shows these columns. @type {[string, string, string][]} */
 const COLUMNS = [
   ["name", "text", "Path of the file within the folder."],
-  ["kind", "text", "Format of the file, by its first bytes."],
   ["label", "text", "Label of the run, which its user chose."],
   ["git_revision", "text", "Revision of the git repository of the program, if it was requested."],
   ["state", "text", "Reason why it cannot be opened, or a note about it."],
-  ["modified", "text", "Time of the last change of the file, in this machine's time zone."],
-  ["size", "bytes", "Of the file."],
   ["length_ns", "ns", "Length of the step."],
   ["busy_share", "share", "Share of the step in which anything ran, over all devices."],
+  ["idle_cause", "text", "Cause of the largest part of the idle time."],
   ["kernels", "count", "Number of kernels."],
   ["gpu", "text", "Models of the GPUs that worked."],
-  ["idle_cause", "text", "Cause of the largest part of the idle time."],
+  ["kind", "text", "Format of the file, by its first bytes."],
+  ["modified", "text", "Time of the last change of the file, in this machine's time zone."],
+  ["size", "bytes", "Of the file."],
 ];
+/** Columns of sentences, which are broken between words. */
+const SENTENCES = ["state"];
 
 /** Digits of a revision that tell it from others. */
 const SHORT_REVISION = 12;
@@ -86,11 +88,11 @@ function answerOf(runs) {
   return {
     question: "runs",
     definition: "Files that may be traces, and a few figures of those that can be read.",
-    columns: COLUMNS.map(([name, unit, meaning]) => ({ name, unit, meaning })),
+    columns: COLUMNS.map(([name, unit, meaning]) => ({ name, unit, meaning, inWords: SENTENCES.includes(name) })),
     values: [
-      runs.map((run) => run.name), runs.map((run) => run.kind), text("label"),
-      text("git_revision").map((each) => each.slice(0, SHORT_REVISION)), runs.map(stateOf), runs.map((run) => timeOf(run.modified_ms)),
-      runs.map((run) => run.bytes), figure("length_ns"), figure("busy_share"), figure("kernels"), text("gpu"), text("cause"),
+      runs.map((run) => run.name), text("label"), text("git_revision").map((each) => each.slice(0, SHORT_REVISION)), runs.map(stateOf),
+      figure("length_ns"), figure("busy_share"), text("cause"), figure("kernels"), text("gpu"),
+      runs.map((run) => run.kind), runs.map((run) => timeOf(run.modified_ms)), runs.map((run) => run.bytes),
     ],
     rows: runs.length,
     totals: {},
