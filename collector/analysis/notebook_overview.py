@@ -16,6 +16,7 @@ from collector.analysis.whole_graphs import whole_graphs
 from collector.recording.device_models import device_models
 from collector.text.html_tables import html_line, html_table
 from collector.text.quantities import time_text
+from collector.text.wording import counted
 
 if TYPE_CHECKING:
     from collector.recording.recording import Recording
@@ -76,7 +77,7 @@ def _tables(recording: Recording) -> list[str]:
                     for row, _ in zip(names, range(_ROWS), strict=False)
                 ],
                 [True, False, False, False],
-                caption=f"The kernels that took most time, of {len(names):,} names",
+                caption=f"The kernels that took most time, of {counted('{:,} name[|s]', len(names))}",
             )
         )
     if len(paths) and paths["path"].tolist() != [NO_ANNOTATION]:
@@ -100,6 +101,7 @@ def _tables(recording: Recording) -> list[str]:
                 [[cause.replace("_", " "), time_text(cause_ns), CAUSES[cause]] for cause, cause_ns in causes],
                 [True, False, True],
                 caption="Why the devices were idle",
+                sentences=["meaning"],
             )
         )
     if uncounted := whole_graphs([recording], are_counted=False):

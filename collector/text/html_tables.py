@@ -9,10 +9,12 @@ from collector.text.terminal import printable
 from collector.text.text_tables import cut_names
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
 _LONGEST = 80
 """Characters of a cell; the middle of longer ones is left out."""
+_LEFT, _RIGHT, _FIGURE = (f' style="text-align:{each}"' for each in ("left", "right", "right;white-space:nowrap"))
+"""Styles of cells: JupyterLab's style sheet aligns all cells to the right, and breaks the lines of all."""
 _COLORS = (
     "<style>.collector-good{color:#00785a}.collector-bad{color:#b3261e}"
     "@media(prefers-color-scheme:dark){.collector-good{color:#5fd0a8}.collector-bad{color:#ff9a8f}}</style>"
@@ -26,8 +28,9 @@ def html_table(
     *,
     caption: str = "",
     meanings: Sequence[str] = (),
+    sentences: Collection[str] = (),
 ) -> str:
-    """A table of any texts, which are escaped. Columns of names are aligned to the left, others to the right.
+    """A table of any texts, which are escaped. Names are aligned to the left, figures to the right, on one line each.
 
     Args:
         heads: the headings of the columns.
@@ -35,21 +38,25 @@ def html_table(
         is_name: whether each column holds names; long names are cut in the middle.
         caption: one line above it.
         meanings: descriptions of the columns, shown as tooltips.
+        sentences: headings of columns of names that are not cut.
     """
     columns = [
-        cut_names([printable(row[place]) for row in rows], _LONGEST) if is_name[place] else [row[place] for row in rows]
+        cut_names([printable(row[place]) for row in rows], _LONGEST)
+        if is_name[place] and heads[place] not in sentences
+        else [row[place] for row in rows]
         for place in range(len(heads))
     ]
-    sides = ["" if left else ' align="right"' for left in is_name]
+    sides = [_LEFT if left else _RIGHT for left in is_name]
     tips = [f' title="{html.escape(each)}"' for each in meanings] or [""] * len(heads)
     head = "".join(
         f'<th scope="col"{tip}{side}>{html.escape(printable(name))}</th>'
         for name, side, tip in zip(heads, sides, tips, strict=True)
     )
+    of_cells = [_LEFT if left else _FIGURE for left in is_name]
     body = ""
     for row in zip(*columns, strict=True):
         cells = [html.escape(printable(cell)) for cell in row]
-        body += f"<tr>{''.join(f'<td{side}>{cell}</td>' for side, cell in zip(sides, cells, strict=True))}</tr>"
+        body += f"<tr>{''.join(f'<td{side}>{cell}</td>' for side, cell in zip(of_cells, cells, strict=True))}</tr>"
     above = f"<caption>{html.escape(printable(caption))}</caption>" if caption else ""
     return f"<table>{above}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 

@@ -9,6 +9,7 @@ from hostile_names import EVIL
 
 import collector
 from collector.analysis import kernels
+from collector.analysis.idle import CAUSES
 from collector.formats.step import Step
 from collector.formats.step_sources import RecordingSource
 
@@ -55,6 +56,25 @@ def test_a_step_shows_devices_kernels_and_causes(build):
     for word in ("/gpu:0", "300 µs", "100.0%", "launch latency", "Incomplete: CUPTI dropped 3 records"):
         assert word in text
     assert shown(build.recording()) == text
+
+
+def test_the_meaning_of_a_cause_is_shown_whole(build):
+    """Names are cut in the middle, sentences are not; one name is one."""
+    for number, start in enumerate((10_000, 60_000)):
+        build.launch(number + 1, 100 + 10 * number).kernel("k" * 200, start, 1000, correlation_id=number + 1)
+    text = shown(build.recording())
+    assert f">{CAUSES['dependency']}</td>" in text
+    assert len(CAUSES["dependency"]) > 80
+    assert "k" * 81 not in text
+    assert "of 1 name</caption>" in text
+
+
+def test_figures_stay_on_one_line_and_names_begin_at_the_left(build):
+    """Whatever the style sheet of the notebook says of cells."""
+    text = shown(kernels(build.kernel("k", 1000, 150_600).recording()))
+    assert '<td style="text-align:right;white-space:nowrap">150.6 µs</td>' in text
+    assert '<td style="text-align:left">k</td>' in text
+    assert re.search('<th scope="col" title="[^"]*" style="text-align:right">count</th>', text)
 
 
 def test_tables_show_their_first_rows(build):
