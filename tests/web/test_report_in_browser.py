@@ -214,6 +214,17 @@ def labels(page):
     return page.locator(".axis").first.locator("span").all_inner_texts()
 
 
+LINES_OF_GRID = """shares => {
+  const canvas = document.querySelector(".lanes canvas"), y = (22 + 24 + 12) * devicePixelRatio;
+  const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true });
+  copy.drawImage(canvas, 0, 0);
+  const drawn = copy.getImageData(0, y, canvas.width, 1).data;
+  const alphas = share => [-1, 0, 1].map(by => drawn[4 * (Math.round(canvas.width * share) + by) + 3]);
+  return shares.map(share => Math.max(...alphas(share)));
+}"""
+"""The largest alpha near these shares of the width, on the lane of a stream."""
+
+
 def test_the_axis_has_labels_at_any_width(report_page, build, tmp_path):
     """They are those of the present width, also after the window has changed or the chart is made again."""
     build.kernel("gemm", 400_000, 200_000)
@@ -230,6 +241,8 @@ def test_the_axis_has_labels_at_any_width(report_page, build, tmp_path):
     ):
         act()
         assert labels(page) == expected
+        at_line, at_none = page.evaluate(LINES_OF_GRID, [0.5, 0.1] if page.viewport_size == telephone else [0.2, 0.13])
+        assert at_line > 0 == at_none
         axis, last = page.locator(".axis").bounding_box(), page.locator(".axis span").last.bounding_box()
         assert last["x"] + last["width"] <= axis["x"] + axis["width"]
 
@@ -247,6 +260,19 @@ def test_labels_differ_however_close_the_times_are(report_page, build, tmp_path)
     assert "(33 µs) of 2 s" in report_page.page.locator(".window").inner_text()
     name = report_page.page.locator(".lanes [tabindex]").get_attribute("aria-label")
     assert "from 1.234567 s to 1.234600 s." in name
+
+
+def test_a_row_that_is_opened_by_keys_leaves_the_focus_on_the_lanes(report_page, reports):
+    _, path = reports(RECORDED[0])
+    page = report_page.open(path, "view=kernels").page
+    page.locator("section[aria-label=Kernels] tbody tr button.row").first.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector("nav a[aria-current=page][href^='#view=timeline']")
+    page.wait_for_function("() => document.activeElement.matches('.lanes [tabindex]')")
+    assert page.evaluate("() => scrollY") == 0
+    before = report_page.chosen()
+    page.keyboard.press("ArrowRight")
+    assert report_page.chosen() != before
 
 
 def test_the_axis_stays_above_many_lanes(report_page, build, tmp_path):
@@ -326,7 +352,7 @@ def test_the_mouse_on_the_lanes(report_page, build, tmp_path):
     box = report_page.page.locator(".lanes canvas").bounding_box()
     mouse = report_page.page.mouse
     mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 22 + 36)
-    assert report_page.page.locator(".hovered").inner_text() == "gemm\n200,000 ns\nfrom 400,000 ns"
+    assert report_page.page.locator(".hovered").inner_text() == "gemm\n200 µs (200,000 ns)\nfrom 400 µs (400,000 ns)"
     mouse.down()
     mouse.up()
     assert report_page.chosen() == {"view": "timeline", "from": "200000", "to": "800000"}

@@ -43,6 +43,7 @@ def test_times_beside_each_other_have_one_unit_and_as_many_decimals_as_they_need
         ("endTexts", {"start": 0, "end": 19_012_345}),
         ("endTexts", {"start": 3_600_000_000_000, "end": 3_600_000_012_345}),
         ("endTexts", {"start": 7, "end": 17}),
+        ("endTexts", {"start": -100, "end": 10**9}),
     ) == [
         ["0 ms", "2 ms", "4 ms"],
         ["0.0 s", "0.5 s", "1.0 s"],
@@ -51,6 +52,7 @@ def test_times_beside_each_other_have_one_unit_and_as_many_decimals_as_they_need
         ["0 ms", "19 ms"],
         ["3600.0000000 s", "3600.0000123 s"],
         ["7 ns", "17 ns"],
+        ["0 s", "1 s"],
     ]
 
 

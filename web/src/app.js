@@ -2,6 +2,7 @@
 import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
 import { address, chosenPlace, chosenWindow, chooseWindow, open, state, stepAt, turnTo } from "./state.js";
+import { focusLanes, lanesShown } from "./lanes_focus.js";
 import { exact, printable, timeText } from "./numbers.js";
 import { usePartOf } from "./part_step.js";
 import { isServed } from "./provider.js";
@@ -28,9 +29,6 @@ const KEYS = [
   ["Esc", "close this list, leave the search"],
 ];
 
-/** Frames in which a view is drawn, with room to spare. */
-const MOST_FRAMES = 120;
-
 /** @param {{page: Page}} props */
 export function App({ page }) {
   const [help, setHelp] = useState(false);
@@ -55,8 +53,8 @@ export function App({ page }) {
         /** @type {HTMLElement | null} */ (document.querySelector("input.search"))?.focus();
       } else if (event.key === "?") setHelp(!help);
       else if (event.key === "t") {
-        if (!lanes() && views.some((each) => each.name === "timeline")) open("timeline");
-        focusLanes(MOST_FRAMES);
+        if (!lanesShown() && views.some((each) => each.name === "timeline")) open("timeline");
+        focusLanes();
       }
       else if (chosenView) open(chosenView.name);
       else if (event.key === "J" && place + 1 < page.steps.length) openStep(page, place + 1);
@@ -99,16 +97,6 @@ export function App({ page }) {
       <${Ready}><${shownView.show} page=${page} step=${step} place=${place} /></${Ready}>
     </article>
     <footer><p>${page.format}, made by cupti-collector ${page.version}. ${isServed ? "Served by this machine to itself alone." : "Nothing here is loaded from anywhere."}</p></footer>`;
-}
-
-/** @returns {HTMLElement | null} */
-const lanes = () => document.querySelector(".lanes [tabindex]");
-
-/** Puts the focus on the lanes once they are drawn. @param {number} frames left to wait for them */
-function focusLanes(frames) {
-  const found = lanes();
-  if (found) found.focus();
-  else if (frames) requestAnimationFrame(() => focusLanes(frames - 1));
 }
 
 /** @param {Page} page @param {number} place */

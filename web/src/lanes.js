@@ -12,6 +12,9 @@ import { around, between, moved, zoomed } from "./window.js";
 const AXIS = 22;
 const KEYS = "Left and right move, plus and minus zoom, Home shows all; up and down pick a lane, n and p the next and previous slice, Enter shows it.";
 
+/** A time as people read it, and all of its digits. @param {number} time */
+const bothTexts = (time) => `${timeText(time)} (${exact(time, "ns")})`;
+
 /** The name of a lane in two parts, of which the first may be cut: what a lane of a thread shows stands at its end.
  * @param {import("./provider.js").LaneInfo} lane */
 function inParts({ kind, name }) {
@@ -67,7 +70,10 @@ export function Lanes({ step, place, kinds, hint = true }) {
     };
     return { options, data: [[part.start, part.end], [null, null]] };
   }, [rows]); // and not whenever the answers of the step are those of another window
-  useEffect(() => plot.current?.setScale("x", { min: part.start, max: part.end }), [data, picked, part.start, part.end, wide]);
+  useEffect(() => {
+    plot.current?.setScale("x", { min: part.start, max: part.end });
+    plot.current?.redraw(false, true); // with the lines of the present labels
+  }, [data, picked, part.start, part.end, wide]);
   useEffect(() => {
     const wheel = (/** @type {WheelEvent} */ event) => {
       if (!event.ctrlKey && !event.shiftKey) return;
@@ -114,11 +120,11 @@ export function Lanes({ step, place, kinds, hint = true }) {
           aria-label=${`${rows.length} lanes from ${endTexts(part).join(" to ")}. ${KEYS}`}></div>
         ${hovered && over && !plot.current?.select.width && html`
           <div class="hovered" aria-hidden="true" style=${{ left: `${Math.min(over.x, width - 260)}px`, top: `${AXIS + (over.row + 1) * ROW + 4}px` }}>
-            <strong class="name">${printable(hovered.name)}</strong><br />${exact(hovered.length, "ns")}<br />from ${exact(hovered.start, "ns")}</div>`}
+            <strong class="name">${printable(hovered.name)}</strong><br />${bothTexts(hovered.length)}<br />from ${bothTexts(hovered.start)}</div>`}
       </div>
     </div>
     <p class="under-lanes" role="status">${found
-      ? html`<strong class="name">${printable(found.name)}</strong> on ${printable(rows[hovered && over ? over.row : picked?.row ?? 0].name)}: ${timeText(found.length)} (${exact(found.length, "ns")}), from ${timeText(found.start)} (${exact(found.start, "ns")}) on`
+      ? html`<strong class="name">${printable(found.name)}</strong> on ${printable(rows[hovered && over ? over.row : picked?.row ?? 0].name)}: ${bothTexts(found.length)}, from ${bothTexts(found.start)} on`
       : why ? printable(`The lanes cannot be shown: ${why}`)
       : !data ? "Loading the lanes …"
       : hint ? html`Drag to choose a window, Ctrl and wheel to zoom, click a slice to see it close, double click for the whole step.${

@@ -15,7 +15,7 @@ const DIGITS_OF_LENGTH = 3;
 /** Times as texts of one unit, that of the longest, and with the same number of decimals, so that different times differ.
  * @param {number[]} times in ns @returns {string[]} */
 export function timeTexts(times) {
-  const whole = times.map(Math.round);
+  const whole = times.map((time) => Math.round(time) + 0); // and no -0
   const most = Math.max(...whole.map(Math.abs));
   const [unit, power] = UNITS.find(([, power]) => most >= 10 ** power) ?? UNITS[UNITS.length - 1];
   let decimals = 0;

@@ -2,6 +2,7 @@
 import { html } from "htm/preact";
 import { useMemo } from "preact/hooks";
 import { hasAllSlices, kernelsWithin } from "../kernels_within.js";
+import { focusLanes } from "../lanes_focus.js";
 import { useLaneData } from "../lane_data.js";
 import { printable } from "../numbers.js";
 import { AnswerTable, heading, titled } from "../table.js";
@@ -45,6 +46,7 @@ export function Placed({ answer, step, title, kept, part }) {
     const times = timesOf(answer, row) ?? { start: starts[row], end: ends[row] };
     const found = around(step, times.start, times.end);
     open("timeline", { from: String(Math.floor(found.start)), to: String(Math.ceil(found.end)) });
+    focusLanes({ preventScroll: true }); // the row that had the focus is gone, and the view is shown from its top
   };
   const isShown = step.lanes.length > 0 && (hasTimes || starts !== undefined);
   // Those of the step are on every view behind the badge; this answer may lack more.
