@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 _WIDTH, _ROW, _LEFT, _RIGHT = 900, 46, 170, 30
 _COLORS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377")
 _SHOWN_SAMPLES = 1500
+_CHARACTER = 7.0
+"""Width of a digit of a label."""
+_LARGE = 1e15
+"""Whole numbers from here on are written with an exponent."""
 _STYLE = """body{font:14px system-ui,sans-serif;margin:2em;max-width:60em;color:#222;background:#fff}
 svg{width:100%;height:auto}text{font:12px system-ui,sans-serif;fill:currentColor}pre{overflow-x:auto;font-size:12px}
 @media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}}"""
@@ -102,6 +106,11 @@ def _distributions(comparison: Comparison) -> str:
     return "".join([*marks, "</svg>"])
 
 
+def _axis_text(value: float) -> str:
+    """A value of an axis, a whole number with all of its digits, as in the names of benchmarks."""
+    return f"{value:.0f}" if value.is_integer() and value < _LARGE else f"{value:g}"
+
+
 def _numeric_axes(family: list[Comparison]) -> list[str]:
     """Axes with at least two different positive numbers."""
     values: dict[str, set[float]] = {}
@@ -149,10 +158,13 @@ def _scaling(family: list[Comparison], axis: str) -> str:
         dots = "".join(f'<circle cx="{x}" cy="{y}" r="4" fill="{color}"/>' for x, y in placed)
         marks.append(f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="2"/>{dots}')
         marks.append(f'<text x="{_WIDTH - 210}" y="{30 + 20 * row}" style="fill:{color}">{html.escape(label)}</text>')
+    free_from = 0.0
     for value in sorted({point[0] for point in points}):
-        marks.append(
-            f'<text x="{place((value, points[0][1]))[0]}" y="{height - 20}" text-anchor="middle">{value:g}</text>'
-        )
+        x, text = place((value, points[0][1]))[0], _axis_text(value)
+        half = len(text) * _CHARACTER / 2
+        if x - half >= free_from:
+            marks.append(f'<text x="{x}" y="{height - 20}" text-anchor="middle">{text}</text>')
+            free_from = x + half + _CHARACTER
     for value in (min(point[1] for point in points), max(point[1] for point in points)):
         y = place((points[0][0], value))[1]
         marks.append(f'<text x="62" y="{y + 4}" text-anchor="end">{time_text(value)}</text>')

@@ -7,6 +7,7 @@ import io
 import json
 import math
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -138,6 +139,18 @@ def test_a_plot_over_an_axis_names_the_values_that_it_cannot_show(values, drawn,
     assert text.count('r="4"') == drawn
     assert ("without n = " in text) == bool(left_out)
     assert f"without n = {left_out}: " in text or not left_out
+
+
+def test_values_of_an_axis_have_their_digits_and_do_not_overlap():
+    of_axis = re.compile(r'text-anchor="middle">([\d.e+]+)</text>')
+    few = page(over("n", [65536, 1048576, 16777216, 100.5]))
+    assert of_axis.findall(few) == ["100.5", "65536", "1048576", "16777216"]
+    assert of_axis.findall(page(over("n", [1, 1e30]))) == ["1", "1e+30"]
+    many = page(over("n", [2**power for power in range(20, 50)]))
+    shown = re.findall(r'<text x="([\d.]+)" y="\d+" text-anchor="middle">(\d+)</text>', many)
+    assert len(shown) > 3
+    for (x, text), (next_x, next_text) in pairwise(shown):
+        assert float(next_x) - float(x) > 3.5 * (len(text) + len(next_text))
 
 
 @settings(deadline=None, max_examples=examples(15), suppress_health_check=[HealthCheck.too_slow])
