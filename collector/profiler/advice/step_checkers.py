@@ -351,7 +351,7 @@ def repeated_copies(activity: Activity, limits: Limits) -> Iterator[Advice]:
         if again:
             again.sort(key=lambda row: (-row[0] * row[2], row[1]))
             moved = sum((times - 1) * num_bytes for times, _, num_bytes in again)
-            cause = f"{size_text(moved)} to {device.name} are uploads of one op and size again"
+            cause = f"{size_text(moved)} of the uploads to {device.name} have the op and the size of an earlier upload"
             evidence = (
                 f"{op}: {counted('{} time[|s]', times)} {size_text(num_bytes)}"
                 for times, op, num_bytes in again[:_EVIDENCE]
@@ -359,7 +359,7 @@ def repeated_copies(activity: Activity, limits: Limits) -> Iterator[Advice]:
             is_again = uploads.copy()
             is_again[np.flatnonzero(uploads)[firsts]] = False
             alone = device.time_without(is_again, device.runs_kernels)
-            yield _finding(device, cause, "keep what does not change from one to the next", alone, tuple(evidence))
+            yield _finding(device, cause, "keep data that does not change on the device", alone, tuple(evidence))
 
 
 @checker("small_grids", blocks=64, share=0.2)
