@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import io
 import os
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 _KEPT = re.compile(r"([\n\t])")
 _STYLES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33}
 """Style -> number of its escape sequence (ECMA-48, SGR)."""
+_SIMILAR_SIGNS = "collector.similar_signs"
+"""Name of an error handler of encodings."""
+_SIMILAR = {"µs": "us", "─": "-", "…": "~", "±": "~", "·": "-", "✓": "+", "✗": "x"}
+"""Sign of our own output -> as many characters of ASCII; commands read ``us`` as well."""
 
 
 def printable(text: str) -> str:
@@ -61,12 +66,26 @@ def replace_closed_streams() -> None:
 
 
 def escape_unknown_characters() -> None:
-    """Let standard output escape characters that its encoding lacks, such as ``µ`` in ASCII, as standard error does.
+    """Let both standard streams write characters that their encoding lacks, such as ``µ`` in ASCII.
 
-    Python opens it with ``surrogateescape`` in the C locale, and with ``strict`` in others.
+    Signs of our own output become similar ones of ASCII, and all others escapes. Python opens standard output with
+    ``surrogateescape`` in the C locale and with ``strict`` in others, and standard error with ``backslashreplace``.
     """
-    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors in ("strict", "surrogateescape"):
-        sys.stdout.reconfigure(errors="backslashreplace")
+    codecs.register_error(_SIMILAR_SIGNS, _with_similar_signs)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "surrogateescape", "backslashreplace"):
+            stream.reconfigure(errors=_SIMILAR_SIGNS)
+
+
+def _with_similar_signs(error: UnicodeError) -> tuple[str, int]:
+    """An error handler of encodings, with a character for each sign of ours, so that tables stay aligned."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text, place = error.object, error.start
+    sign = next((each for each in _SIMILAR if text.startswith(each, place)), "")
+    if sign:
+        return _SIMILAR[sign], place + len(sign)
+    return text[place].encode("unicode_escape").decode(), place + 1
 
 
 def write(text: str) -> None:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -120,3 +121,28 @@ def test_an_output_of_another_encoding_gets_escapes(files, command, environment)
     assert done.returncode in (0, 3), done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout
+    assert not re.search(
+        r"\\u2500|\\u2026|\\xb5", done.stdout + done.stderr
+    )  # signs of tables and units are not escaped
+
+
+def test_tables_in_ascii_are_as_wide_as_others(files, capsys):
+    """Names have escapes, signs of our own similar characters of ASCII."""
+    printed = {}
+    for encoding in ("utf-8", "ascii"):
+        program = [sys.executable, "-m", "collector", "summary", str(files[0])]
+        environment = {**os.environ, "PYTHONIOENCODING": encoding, "COLUMNS": "100"}
+        done = subprocess.run(program, env=environment, capture_output=True, check=True)
+        printed[encoding] = done.stdout.decode(encoding).splitlines()
+    for plain, whole in zip(printed["ascii"], printed["utf-8"], strict=True):
+        assert plain == whole.replace("─", "-").replace("µs", "us").replace("…", "~")
+    assert any(re.search(r"\d us\b", line) for line in printed["ascii"])
+
+
+def test_a_sign_in_a_name_is_escaped_in_ascii(tmp_path):
+    path = tmp_path / "step.json"
+    path.write_text(json.dumps([{"ph": "X", "cat": "kernel", "name": "µm kernel", "ts": 1, "dur": 9, "pid": 0, "tid": 7,
+                                 "args": {"device": 0, "stream": 7, "correlation": 1}}]))  # fmt: skip
+    program = [sys.executable, "-m", "collector", "stats", str(path), "--question", "kernels", "--csv"]
+    done = subprocess.run(program, env={**os.environ, "PYTHONIOENCODING": "ascii"}, capture_output=True, text=True)
+    assert "\\xb5m kernel" in done.stdout
