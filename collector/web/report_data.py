@@ -71,6 +71,7 @@ from collector.web.finding_gaps import with_gaps
 from collector.web.given_rows import GivenRows, given_rows
 from collector.web.longest_rows import longest_rows
 from collector.web.memory_curves import memory_curves
+from collector.web.recorded_with import recorded_with
 from collector.web.report_lanes import BINS, FULL, lanes_of
 
 if TYPE_CHECKING:
@@ -147,6 +148,7 @@ def described_step(
         **RunLabel.of(recording)._asdict(),
         "simulated": bool(recording.environment.get("simulated")),
         "models": [[device, model] for device, model in device_models(recording).items()],
+        "recorded_with": recorded_with(recording),
         "length_ns": lanes.end_ns - lanes.start_ns,
         "verdict": _verdict(devices(recording), idle(recording), whole_graphs([recording], are_counted=False)),
         "losses": recording.ledger.losses(),

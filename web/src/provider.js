@@ -21,7 +21,7 @@ import { askBytes, loadServedPage } from "./server.js";
 /** @typedef {{name: string, steps: number[]}} Side */
 /** @typedef {{before: Side, now: Side, answers: Record<string, Answer>}} Comparison */
 /** @typedef {{name: string, warning: string | null, unavailable: string | null, nothing: string, simulated: boolean,
- *   label: string, git_revision: string, models: [number, string][], length_ns: number, verdict: string, losses: string[], ledger: [string, number][], answers: Record<string, Answer>,
+ *   label: string, git_revision: string, models: [number, string][], recorded_with: [string, string][], length_ns: number, verdict: string, losses: string[], ledger: [string, number][], answers: Record<string, Answer>,
  *   findings: Finding[], lanes: LaneInfo[], lanes_left_out: number, names: string[], kernel_names: number,
  *   memory: import("./views/memory.js").Curve[], start_ns: string, first_ns: number, time_bytes: number, bins: number, full: number,
  *   rows?: import("./part/rows.js").RowsInfo | null, slices: number, marks: [number, number][], loss_times: Record<string, number[]>, id?: string,

@@ -100,7 +100,7 @@
       <p><strong class="severity">${n.severity}</strong> ${G(n.line)} <${kv} step=${e} finding=${n} /></p>
       ${n.evidence.length>0&&$`
         <details class="same"><summary>evidence</summary><ul>${n.evidence.map(r=>$`<li>${G(r)}</li>`)}</ul></details>`}
-    </li>`)}</ol>`}function Rh({step:e}){return e.findings.length>0?$`<h2>Findings</h2><${vu} step=${e} findings=${e.findings} />`:$`<p class="state">${e.whole.devices.rows===0?`There is nothing to advise on. ${e.verdict}`:"Nothing to advise: no checker found anything."}</p>`}var Av=["Holds: names of kernels, annotations and CUDA functions; times, sizes and launch shapes; numbers of devices, streams and threads, models of GPUs and names of threads; the name of the file.","Does not hold: environment variables, command lines, host names, user names, folders."],Ch=12;function Ev(e,t){let n=e.whole["ledger/figure"],r=s=>n?.values[n.columns.findIndex(l=>l.name===s)],o=e.loss_times[String(r("figure")?.[r("loss")?.indexOf(t)??-1])];if(!o)return"";let i=s=>{let l=Math.ceil(e.length_ns/50),a={from:String(Math.max(0,s-l)),to:String(Math.min(e.length_ns,s+l))};return $` <a href=${yt("timeline",a)} title=${qt(s,"ns")}>${xt(s)}</a>`};return $`, at${o.slice(0,Ch).map(i)}${o.length>Ch&&" and later"}`}function kh({step:e}){let t=e.losses.length>0?e.losses:e.warning?[e.warning]:[],{tracing_cost:n,code_loading:r}=e.answers,{"ledger/figure":o,"ledger/table":i}=e.whole;return $`
+    </li>`)}</ol>`}function Rh({step:e}){return e.findings.length>0?$`<h2>Findings</h2><${vu} step=${e} findings=${e.findings} />`:$`<p class="state">${e.whole.devices.rows===0?`There is nothing to advise on. ${e.verdict}`:"Nothing to advise: no checker found anything."}</p>`}var Av=["Holds: names of kernels, annotations and CUDA functions; times, sizes and launch shapes; numbers of devices, streams and threads, models of GPUs, versions of CUDA and CUPTI, and names of threads; the name of the file.","Does not hold: environment variables, command lines, host names, user names, folders."],Ch=12;function Ev(e,t){let n=e.whole["ledger/figure"],r=s=>n?.values[n.columns.findIndex(l=>l.name===s)],o=e.loss_times[String(r("figure")?.[r("loss")?.indexOf(t)??-1])];if(!o)return"";let i=s=>{let l=Math.ceil(e.length_ns/50),a={from:String(Math.max(0,s-l)),to:String(Math.min(e.length_ns,s+l))};return $` <a href=${yt("timeline",a)} title=${qt(s,"ns")}>${xt(s)}</a>`};return $`, at${o.slice(0,Ch).map(i)}${o.length>Ch&&" and later"}`}function kh({step:e}){let t=e.losses.length>0?e.losses:e.warning?[e.warning]:[],{tracing_cost:n,code_loading:r}=e.answers,{"ledger/figure":o,"ledger/table":i}=e.whole;return $`
     ${Ve.value&&$`<p class="note">Losses and the ledger are about the whole step, whatever window is chosen.</p>`}
     <h2>What was lost</h2>
     ${e.unavailable?$`<p>Everything: the program ran untraced. ${G(e.unavailable)}</p>`:t.length===0?$`<p>Nothing: every launch that was seen has what it launched, and no record was dropped.</p>`:$`
@@ -111,6 +111,9 @@
     ${r&&$`<${Ee} answer=${r} title="What compiling and loading code took" plain part=${Ve.value} />`}
     ${o&&$`<${Ee} answer=${o} title="The ledger" plain />`}
     ${i&&$`<${Ee} answer=${i} title="Rows of each table" plain />`}
+    ${e.recorded_with.length>0&&$`
+      <h2>How it was recorded</h2>
+      <dl class="sides">${e.recorded_with.map(([s,l])=>$`<div><dt>${s}</dt><dd>${G(l)}</dd></div>`)}</dl>`}
     <h2>What this file says of you</h2>
     ${Av.map(s=>$`<p>${s}</p>`)}
     ${(e.label||e.git_revision)&&$`<p>Holds as well, as it was asked to: ${e.label&&`the label “${G(e.label)}”`}${e.label&&e.git_revision&&", "}${e.git_revision&&`the git revision ${G(e.git_revision)}`}.</p>`}

@@ -55,7 +55,7 @@ export function Findings({ step }) {
 }
 
 const HOLDS = [
-  "Holds: names of kernels, annotations and CUDA functions; times, sizes and launch shapes; numbers of devices, streams and threads, models of GPUs and names of threads; the name of the file.",
+  "Holds: names of kernels, annotations and CUDA functions; times, sizes and launch shapes; numbers of devices, streams and threads, models of GPUs, versions of CUDA and CUPTI, and names of threads; the name of the file.",
   "Does not hold: environment variables, command lines, host names, user names, folders.",
 ];
 
@@ -98,6 +98,9 @@ export function Trust({ step }) {
     ${loading && html`<${AnswerTable} answer=${loading} title="What compiling and loading code took" plain part=${chosenWindow.value} />`}
     ${figures && html`<${AnswerTable} answer=${figures} title="The ledger" plain />`}
     ${tables && html`<${AnswerTable} answer=${tables} title="Rows of each table" plain />`}
+    ${step.recorded_with.length > 0 && html`
+      <h2>How it was recorded</h2>
+      <dl class="sides">${step.recorded_with.map(([name, text]) => html`<div><dt>${name}</dt><dd>${printable(text)}</dd></div>`)}</dl>`}
     <h2>What this file says of you</h2>
     ${HOLDS.map((line) => html`<p>${line}</p>`)}
     ${(step.label || step.git_revision) && html`<p>Holds as well, as it was asked to: ${step.label && `the label “${printable(step.label)}”`}${
