@@ -126,6 +126,19 @@ def test_devices_and_threads_have_their_names(report_page, build, tmp_path):
         assert end["x"] + end["width"] <= drawn["x"]  # what a lane shows is seen, however long its name is
 
 
+@pytest.mark.parametrize("width", [400, 900, 1180, 1440])
+def test_the_button_of_the_keys_stands_at_the_right_whatever_stands_before_it(report_page, two_runs, width):
+    page = report_page.open(two_runs).page
+    page.set_viewport_size({"width": width, "height": 800})
+    for length in range(5, 80, 5):  # until each part of the line was the last one that fits
+        page.locator("h1").evaluate("(title, text) => { title.textContent = text; }", "x" * length)
+        button, line = (
+            page.locator("header button", has_text="keys").bounding_box(),
+            page.locator("header").bounding_box(),
+        )
+        assert abs(button["x"] + button["width"] - line["x"] - line["width"]) < 8, length
+
+
 def test_the_marks_of_losses_are_explained(report_page, build, tmp_path):
     hint = "A dashed line with a triangle marks the time of a loss."
     report_page.open(written(tmp_path / "whole.html", build.kernel("k", 1000).recording()), "view=timeline").drawn()

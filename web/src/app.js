@@ -77,8 +77,8 @@ export function App({ page }) {
           onChange=${(/** @type {any} */ event) => openStep(page, Number(event.target.value))}>
           ${page.steps.map((each, at) => html`<option value=${String(at)}>${at}: ${printable(each.name)}${sideOf(page, at)}</option>`)}
         </select></label>`}
-      <${Window} step=${step} />
-      <button class="quiet" title="list the keys" onClick=${() => setHelp(!help)} aria-expanded=${help}>keys <kbd>?</kbd></button>
+      <span class="right"><${Window} step=${step} />
+        <button class="quiet" title="list the keys" onClick=${() => setHelp(!help)} aria-expanded=${help}>keys <kbd>?</kbd></button></span>
     </header>
     ${step.simulated && html`<p class="remark">A simulated GPU: the times are made up.</p>`}
     ${step.unavailable && html`<p class="remark" role="alert">Not traced: ${printable(step.unavailable)}</p>`}

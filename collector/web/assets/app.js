@@ -228,8 +228,8 @@
           onChange=${u=>Tc(e,Number(u.target.value))}>
           ${e.steps.map((u,c)=>$`<option value=${String(c)}>${c}: ${G(u.name)}${oM(e,c)}</option>`)}
         </select></label>`}
-      <${sM} step=${s} />
-      <button class="quiet" title="list the keys" onClick=${()=>n(!t)} aria-expanded=${t}>keys <kbd>?</kbd></button>
+      <span class="right"><${sM} step=${s} />
+        <button class="quiet" title="list the keys" onClick=${()=>n(!t)} aria-expanded=${t}>keys <kbd>?</kbd></button></span>
     </header>
     ${s.simulated&&$`<p class="remark">A simulated GPU: the times are made up.</p>`}
     ${s.unavailable&&$`<p class="remark" role="alert">Not traced: ${G(s.unavailable)}</p>`}
