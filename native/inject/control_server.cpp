@@ -180,6 +180,13 @@ Fields received(int connection) {
   return rest.empty() ? fields : Fields{};
 }
 
+// Whether the sender of a request is still there. One that has stopped sending waits for the answer; one that has
+// closed its end has given up, or was killed.
+bool is_awaited(int connection) {
+  pollfd state{connection, 0, 0};
+  return ::poll(&state, 1, 0) == 0 || (state.revents & (POLLHUP | POLLERR)) == 0;
+}
+
 void send_fields(int connection, const Fields& fields) {
   std::string bytes;
   for (const std::string& field : fields) bytes.append(field).push_back('\0');
@@ -305,6 +312,8 @@ class ControlServer {
       return;
     }
     const Fields request = received(connection);  // before any answer: a sender that is cut off does not read it
+    // Nobody would end a recording that begins now, nor read the journal of one that ends.
+    if (!is_awaited(connection)) return;
     send_fields(connection, done(request));
   }
 
@@ -346,8 +355,12 @@ class ControlServer {
     options.holder = Holder::kControl;
     options.end_at_exit = stop_listening;
     options.journal_texts["process.id"] = std::to_string(::getpid());
-    options.journal = new_journal(folder());
-    if (const auto failure = Session::instance().start(options)) return refusal(failure->cause, failure->remedy);
+    const std::string own_folder = options_.folder.empty() ? made_folder() : "";
+    options.journal = new_journal(own_folder.empty() ? options_.folder : own_folder);
+    if (const auto failure = Session::instance().start(options)) {
+      if (!own_folder.empty()) ::rmdir(own_folder.c_str());
+      return refusal(failure->cause, failure->remedy);
+    }
     return {"ok", "journal", options.journal};
   }
 
@@ -392,9 +405,8 @@ class ControlServer {
             std::to_string(mark->time.cupti_ns)};
   }
 
-  // The folder of the journals, which is made when the first recording begins. Throws std::system_error.
-  std::string folder() const REQUIRES(mutex_) {
-    if (!options_.folder.empty()) return options_.folder;
+  // A new folder for the journal of one recording. Throws std::system_error.
+  static std::string made_folder() {
     const char* const temporary = ::secure_getenv("TMPDIR");
     std::string name = temporary != nullptr && *temporary == '/' ? temporary : "/tmp";
     name += "/collector-XXXXXX";

@@ -288,6 +288,35 @@ def test_two_recordings_at_one_time(process):
         process.cut()
 
 
+def test_a_refused_start_leaves_no_folder(process, folder):
+    journal = process.start()
+    try:
+        for _ in range(3):
+            with pytest.raises(CollectorError, match="records this process"):
+                process.start()
+        assert list(folder.iterdir()) == [journal.parent]
+    finally:
+        process.stop()
+
+
+@pytest.mark.parametrize("request_", ["start", "stop"])
+def test_a_request_whose_sender_has_gone_is_not_fulfilled(process, request_):
+    """Nobody would know of the recording that begins, or of the journal of the one that ends."""
+    journal = process.start() if request_ == "stop" else None
+    os.kill(process.process_id, signal.SIGSTOP)
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.connect(f"\0collector-{process.process_id}")
+            connection.sendall(b"stop\0" if request_ == "stop" else b"start\x000\x000\0")
+            connection.shutdown(socket.SHUT_WR)
+    finally:
+        os.kill(process.process_id, signal.SIGCONT)
+    found = process.status()  # is answered after the request
+    if found.state != "idle":
+        process.stop()
+    assert found.journal == journal
+
+
 ATTACH = [sys.executable, "-m", "collector", "attach"]
 
 
