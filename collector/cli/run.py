@@ -254,7 +254,7 @@ def _finish(folder: Path, arguments: argparse.Namespace, options: RunOptions, *,
         return
     if not processes:
         nothing = "no process of the program did anything on a GPU that was recorded: there is no trace"
-        terminal.report(nothing if any(folder.glob("*.journal")) else f"{nothing}. {_reason_for_no_journal()}")
+        terminal.report(nothing if any(folder.glob("*.journal")) else f"{nothing}. {_reason_for_no_journal(options)}")
         return
     try:
         files = [] if arguments.output is None else save_processes(processes, arguments.output, as_dataset=as_dataset)
@@ -272,8 +272,8 @@ def _finish(folder: Path, arguments: argparse.Namespace, options: RunOptions, *,
         terminal.report(f"the trace{of} is in {listed}")
 
 
-def _reason_for_no_journal() -> str:
-    """The likely reason why no process loaded the collector, which the driver does when CUDA is initialised."""
+def _reason_for_no_journal(options: RunOptions) -> str:
+    """The likely reason why no process began to record, which it does when CUDA is initialised."""
     from collector.errors import UnavailableError
     from collector.sources import open_source
 
@@ -282,7 +282,11 @@ def _reason_for_no_journal() -> str:
     except UnavailableError as error:
         found = {"available": False, "cause": error.cause, "remedy": error.remedy}
     if found.get("available"):
-        return "None has initialised CUDA. A program is traced if it loads libcuda dynamically and is not set-uid"
+        lasted = f", and run for {options.delay_s:g} s after that (--delay)" if options.delay_s else ""
+        return (
+            f"None has initialised CUDA{lasted}, unless a line above names another reason. A program is traced if it "
+            "loads libcuda dynamically and is not set-uid"
+        )
     return f"This machine cannot be traced: {found['cause']}. {found['remedy']}"
 
 

@@ -22,6 +22,7 @@
 #include "cupti/process_use.h"
 #include "cupti/version_checks.h"
 #include "inject/control_server.h"
+#include "inject/injection.h"
 #include "nvtx/copies.h"
 #include "nvtx/handler.h"
 #include "store/demangled_name.h"
@@ -160,6 +161,7 @@ void start(const py::dict& options) {
   std::optional<cupti::Failure> failure;
   {
     const GilRelease release;
+    inject::begin_before_session();
     failure = Session::instance().start(parsed);
   }
   if (failure) throw CaptureError(*failure);

@@ -10,3 +10,11 @@
 // Called by libcuda, once in a process. Returns 1 also if nothing is traced, because the program is to run on.
 // NOLINTNEXTLINE(readability-identifier-naming): libcuda looks for this name
 extern "C" int InitializeInjection();
+
+namespace collector::inject {
+
+// Begins the recording of `collector run` before a session of a program that has not initialised CUDA yet, so that the
+// session is a part of the recording as any later one is. Does nothing where the environment asks for no recording.
+void begin_before_session();
+
+}  // namespace collector::inject

@@ -278,13 +278,16 @@ const char* name_of(CopyState state) {
   return kNames[static_cast<size_t>(state)];
 }
 
-bool is_armed() {
-  const char* const tool = std::getenv(kVariable.data());
+bool is_armed() { return is_named_by(kVariable.data()); }
+
+bool is_named_by(const char* variable) {
+  const char* const tool = std::getenv(variable);
+  if (tool == nullptr) return false;
   const std::string own = library_path();
   struct stat named{};
   struct stat ours{};
-  return tool != nullptr && ::stat(tool, &named) == 0 && ::stat(own.c_str(), &ours) == 0 &&
-         named.st_dev == ours.st_dev && named.st_ino == ours.st_ino;
+  return ::stat(tool, &named) == 0 && ::stat(own.c_str(), &ours) == 0 && named.st_dev == ours.st_dev &&
+         named.st_ino == ours.st_ino;
 }
 
 std::vector<Copy> copies() {

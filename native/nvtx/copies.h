@@ -24,6 +24,9 @@ const char* name_of(CopyState state);
 // Whether the environment names our library as the tool that copies look for, at their first call.
 bool is_armed();
 
+// Whether an environment variable names the file of this library.
+bool is_named_by(const char* variable);
+
 // Searches all libraries; a library is read only once in the life of the process. Thread-safe.
 std::vector<Copy> copies();
 

@@ -228,28 +228,32 @@ def test_an_end_at_a_given_time_is_an_end(folder):
     assert recording.ledger.complete
 
 
-PYTHON = """
+DRIVER = """
 import ctypes, os, sys, warnings
-driver = ctypes.CDLL(os.environ["COLLECTOR_LIBCUDA"])
 def launch(name, count):
     function = ctypes.c_char_p()
     driver.cuModuleGetFunction(ctypes.byref(function), None, name)
     for _ in range(count):
         assert driver.cuLaunchKernel(function, 8, 1, 1, 64, 1, 1, 0, None, None, None) == 0
     assert driver.cuCtxSynchronize() == 0
-assert driver.cuInit(0) == 0
-context = ctypes.c_void_p()
-driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
-driver.cuCtxSetCurrent(context)
+def initialise():
+    global driver, context
+    driver, context = ctypes.CDLL(os.environ["COLLECTOR_LIBCUDA"]), ctypes.c_void_p()
+    assert driver.cuInit(0) == 0
+    driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+    driver.cuCtxSetCurrent(context)
+"""
+PYTHON = f"""{DRIVER}
+initialise()
 launch(b"work", 10)
 """
 """A Python program that knows nothing of the collector, up to the launches of ten kernels."""
 
 
-def run_python(folder: Path, program: str) -> subprocess.CompletedProcess[str]:
+def run_python(folder: Path, program: str, before: str = PYTHON, **variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", PYTHON + program],
-        env=injected_environment(folder) | {"PYTHONWARNINGS": "default"},
+        [sys.executable, "-c", before + program],
+        env=injected_environment(folder, **variables) | {"PYTHONWARNINGS": "default"},
         capture_output=True,
         text=True,
         check=False,
@@ -302,6 +306,109 @@ print(len(empty.recording.kernels), len(empty.recording.api_calls), empty.ledger
     assert kernels(recording) == {"work": 10, "before": 3, "inside": 5, "inside_outer": 3, "after": 5}
     assert recording.annotations_of(recording.kernels)[10:] == ["outer"] * 3 + ["outer/inner"] * 5 + ["outer"] * 8
     assert recording.ledger.complete
+
+
+IN_A_STEP = """
+import collector
+with collector.trace(strict=True) as step:
+    initialise()
+    launch(b"inside", 5)
+print(len(step.kernels), step.ledger.losses())
+launch(b"after", 3)
+"""
+
+
+def test_a_step_in_which_cuda_is_initialised_is_a_part_of_the_recording(folder):
+    done = run_python(folder, IN_A_STEP, before=DRIVER)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "5 []\n", "")
+    (recording,) = recordings(folder)
+    assert kernels(recording) == {"inside": 5, "after": 3}
+    assert recording.ledger.complete
+
+
+def test_a_recording_without_the_drivers_tool_leaves_steps_alone(folder):
+    done = run_python(folder, IN_A_STEP, before=f"{DRIVER}del os.environ['CUDA_INJECTION64_PATH']\n")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "5 []\n", "")
+    assert list(folder.iterdir()) == []
+
+
+def test_a_child_that_initialises_cuda_after_a_step_of_its_parent_is_named(folder):
+    program = """
+import collector
+with collector.trace(strict=True):
+    pass
+child = os.fork()
+initialise()
+launch(b"child" if child == 0 else b"parent", 5)
+if child != 0:
+    print(os.waitpid(child, 0)[1])
+"""
+    done = run_python(folder, program, before=DRIVER)
+    assert (done.returncode, done.stdout) == (0, "0\n")
+    (line,) = done.stderr.splitlines()
+    assert "is not traced: this process was forked from one that had used CUDA" in line
+    (recording,) = recordings(folder)
+    assert kernels(recording) == {"parent": 5}
+
+
+def test_a_step_before_there_is_a_driver_does_not_prevent_the_recording(folder):
+    program = """
+import collector
+driver_path = os.environ.pop("COLLECTOR_LIBCUDA")
+for _ in range(2):
+    os.environ["COLLECTOR_LIBCUDA"] = "/nowhere/libcuda.so.1"
+    with collector.trace() as step:
+        pass
+    print("/nowhere/libcuda.so.1" in step.unavailable)
+os.environ["COLLECTOR_LIBCUDA"] = driver_path
+initialise()
+launch(b"later", 5)
+"""
+    done = run_python(folder, program, before=DRIVER)
+    assert (done.returncode, done.stdout) == (0, "True\nTrue\n"), done.stderr
+    assert "is not traced" not in done.stderr.replace("GPU activity is not traced", "")
+    (recording,) = recordings(folder)
+    assert kernels(recording) == {"later": 5}
+
+
+@pytest.mark.parametrize("opened", ["collector.trace()", "collector.record(keep='1min')"], ids=["trace", "record"])
+def test_a_recording_that_is_due_while_a_session_is_open_begins_at_its_end(folder, tmp_path, opened):
+    program = f"""
+import time, collector
+os.chdir({str(tmp_path)!r})
+from collector import _native
+with {opened} as session:
+    initialise()
+    launch(b"inside", 5)
+    time.sleep(1)
+while not _native.is_active():
+    time.sleep(0.01)
+launch(b"after", 3)
+with collector.trace(strict=True) as step:
+    launch(b"last", 2)
+print(session.unavailable, len(step.kernels))
+"""
+    done = run_python(folder, program, before=DRIVER, COLLECTOR_RUN_DELAY_MS="100")
+    assert (done.returncode, done.stdout) == (0, "None 2\n"), done.stderr
+    (line,) = done.stderr.splitlines()
+    assert "is traced only in part: " in line
+    assert line.endswith(". The recording begins when that has ended")
+    (recording,) = recordings(folder)
+    assert kernels(recording) == {"after": 3, "last": 2}
+
+
+def test_a_session_that_lasts_to_the_end_leaves_nothing_to_the_recording(folder):
+    program = """
+import collector, time
+session = collector.trace().start()
+initialise()
+launch(b"inside", 5)
+time.sleep(1)
+"""
+    done = run_python(folder, program, before=DRIVER, COLLECTOR_RUN_DELAY_MS="100")
+    assert done.returncode == 0
+    assert done.stderr.count("collector: process ") == 1, done.stderr
+    assert all(kernels(recording) == {} for recording in recordings(folder))
 
 
 def test_a_step_of_a_recorded_program_states_what_cupti_dropped_in_it(folder):

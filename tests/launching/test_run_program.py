@@ -629,10 +629,20 @@ def test_a_program_that_cannot_be_traced_on_this_machine_is_told_why(tmp_path):
     assert line.endswith("). Correct COLLECTOR_LIBCUDA, or unset it to search")
 
 
+UNLESS = (
+    "unless a line above names another reason. A program is traced if it loads libcuda dynamically and is not set-uid"
+)
+
+
 def test_a_program_that_uses_no_cuda_is_told_what_it_has_to_do(tmp_path):
     done = run("-o", "out.json", sys.executable, "-c", "", cwd=tmp_path)
-    remedy = "None has initialised CUDA. A program is traced if it loads libcuda dynamically and is not set-uid"
-    assert done.stderr == f"{NOTHING}. {remedy}\n"
+    assert done.stderr == f"{NOTHING}. None has initialised CUDA, {UNLESS}\n"
+
+
+def test_a_program_that_ends_before_the_delay_is_told_of_it(tmp_path):
+    done = run("--delay=60", launching_program(), "exit", cwd=tmp_path)
+    reason = f"None has initialised CUDA, and run for 60 s after that (--delay), {UNLESS}"
+    assert (done.returncode, done.stderr) == (7, f"{NOTHING}. {reason}\n")
 
 
 def test_a_program_that_launches_nothing_is_told_that_alone(tmp_path):
