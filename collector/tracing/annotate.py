@@ -415,7 +415,7 @@ def send_annotations_to(
         recorder = _Recorder(destination, on_first)
         task_steps.follow(recorder.stack)
         _recorder = recorder
-        convert_extension.hasten_annotate(annotate)
+        convert_extension.hasten_annotate(annotate, _at_failed_blocks)
         convert_extension.annotate_in(recorder.stack, destination.stacks)
     if ended is None:
         return Ended((), {})

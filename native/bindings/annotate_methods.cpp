@@ -35,6 +35,7 @@ Py_ssize_t noted_offset = 0;
 Method enter_method;
 Method exit_method;
 
+PyObject* at_failed_blocks = nullptr;       // a list of functions
 SharedReference* recording = nullptr;       // to the AnnotationStack of the open session; none: nothing is recorded
 std::atomic<bool> enters_in_python{false};  // each entry needs more than the stack's own `enter`
 
@@ -144,21 +145,44 @@ PyObject* enter(PyObject* /*function*/, PyObject* const* arguments, size_t count
   return self;
 }
 
-// annotate.__exit__(self, type, value, traceback) of a block that no error leaves.
-PyObject* exit(PyObject* /*function*/, PyObject* const* arguments, size_t count, PyObject* keywords) {
-  if (is_usual(arguments, count, keywords, 4) && arguments[1] == Py_None) {
-    const py::object stack = slot_of(arguments[0], stack_offset);
-    if (stack.is_none()) Py_RETURN_NONE;
-    if (stack && is_annotation_stack(stack.ptr())) {
-      if (!leave_annotation(stack.ptr(), arguments[0])) return nullptr;
-      // Another thread may have entered the same object in an earlier session, and have noted that one after this
-      // thread.
-      const py::object now = *recording ? recording->get() : py::object();
-      if (now && !now.is(stack) && !leave_annotation(now.ptr(), arguments[0])) return nullptr;
-      Py_RETURN_NONE;
-    }
+// Calls the functions of at_failed_blocks with the frame of the block; false: one has failed.
+bool end_inside_failed_block() {
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(at_failed_blocks); ++i) {
+    const auto end_inside = py::reinterpret_borrow<py::object>(PyList_GET_ITEM(at_failed_blocks, i));
+    PyFrameObject* const block = PyEval_GetFrame();
+    if (block == nullptr) return true;  // no code of Python called
+    const auto done =
+        py::reinterpret_steal<py::object>(PyObject_CallOneArg(end_inside.ptr(), reinterpret_cast<PyObject*>(block)));
+    if (!done) return false;
   }
-  return exit_method.call(arguments, count, keywords);
+  return true;
+}
+
+// Leaves the annotation in the stack of its entry.
+bool leave_annotation_in(PyObject* stack, PyObject* self) {
+  if (!leave_annotation(stack, self)) return false;
+  // Another thread may have entered the same object in an earlier session, and have noted that one after this thread.
+  const py::object now = *recording ? recording->get() : py::object();
+  return !now || now.ptr() == stack || leave_annotation(now.ptr(), self);
+}
+
+// annotate.__exit__(self, type, value, traceback). At the limit of recursion, where no frame of Python can be made,
+// this leaves the annotation that `enter` entered.
+PyObject* exit(PyObject* /*function*/, PyObject* const* arguments, size_t count, PyObject* keywords) {
+  if (!is_usual(arguments, count, keywords, 4)) return exit_method.call(arguments, count, keywords);
+  const py::object stack = slot_of(arguments[0], stack_offset);
+  if (!stack || (!stack.is_none() && !is_annotation_stack(stack.ptr()))) {
+    return exit_method.call(arguments, count, keywords);
+  }
+  const bool done = arguments[1] == Py_None || end_inside_failed_block();
+  PyObject* type = nullptr;
+  PyObject* value = nullptr;
+  PyObject* traceback = nullptr;
+  if (!done) PyErr_Fetch(&type, &value, &traceback);
+  const bool is_left = stack.is_none() || leave_annotation_in(stack.ptr(), arguments[0]);
+  if (!done) PyErr_Restore(type, value, traceback);
+  if (!done || !is_left) return nullptr;
+  Py_RETURN_NONE;
 }
 
 Py_ssize_t offset_of(const py::object& type, const char* name) {
@@ -181,8 +205,9 @@ void replace(const py::object& type, const char* name, vectorcallfunc ours, Meth
 #endif
 }
 
-void hasten_annotate(const py::object& type) {
+void hasten_annotate(const py::object& type, const py::list& functions) {
   if (annotate_type != nullptr) return;
+  at_failed_blocks = py::object(functions).release().ptr();
   name_offset = offset_of(type, "name");
   stack_offset = offset_of(type, "_stack");
   noted_offset = offset_of(type, "_noted");
@@ -203,7 +228,7 @@ void annotate_in(const py::object& stack, bool in_python) {
 
 void add_annotate_methods(py::module_& m) {
   recording = new SharedReference();
-  m.def("hasten_annotate", &hasten_annotate, py::arg("annotate"),
+  m.def("hasten_annotate", &hasten_annotate, py::arg("annotate"), py::arg("at_failed_blocks"),
         "Lets the methods of the class `annotate` do the usual cases without frames of Python. Once for a process.");
   m.def("annotate_in", &annotate_in, py::arg("stack"), py::arg("in_python"),
         "Enters further annotations in a stack; None: in none. `in_python`: by annotate's own code, if in one.");

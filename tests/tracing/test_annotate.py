@@ -6,6 +6,7 @@ import asyncio
 import gc
 import inspect
 import os
+import sys
 import threading
 import weakref
 
@@ -14,6 +15,7 @@ from launch_log import Log
 
 import collector
 from collector.recording.annotation_details import Details, resolve
+from collector.testing import SimulatedGpu
 from collector.tracing import annotate as annotate_module
 from collector.tracing.annotate import annotate, forget_annotations, send_annotations_to
 
@@ -734,3 +736,36 @@ def test_an_interrupted_entry_is_left_again():
 def test_the_declared_signature_is_shown():
     assert list(inspect.signature(collector.annotate).parameters) == ["name", "flops", "bytes", "op", "inputs", "stack"]
     assert list(inspect.signature(collector.annotate("op")).parameters) == ["function"]
+
+
+@pytest.mark.simulator
+@pytest.mark.parametrize("is_decorated", [False, True], ids=["block", "function"])
+@pytest.mark.parametrize("details", [{}, {"flops": 8}], ids=["name alone", "details"])
+def test_annotations_are_left_at_the_limit_of_recursion(is_decorated, details):
+    def block(depth):
+        with annotate("r", **details):
+            if depth == 0:
+                raise LookupError
+            block(depth - 1)
+
+    @annotate("r", **details)
+    def function(depth):
+        if depth == 0:
+            raise LookupError
+        function(depth - 1)
+
+    descend = function if is_decorated else block
+    with SimulatedGpu() as gpu, collector.trace() as step:
+        # The error of some of these depths is that of the innermost block, and of others that of the limit.
+        frames_at_depth = 2 if is_decorated else 1
+        deepest = sys.getrecursionlimit() // frames_at_depth
+        raised = set()
+        for depth in range(deepest - 250, deepest):
+            with pytest.raises((LookupError, RecursionError)) as found:
+                descend(depth)
+            raised.add(found.type)
+            gpu.launch("after")
+        gpu.synchronize()
+    assert raised == {LookupError, RecursionError}
+    assert {kernel.annotation for kernel in step.recording.kernels} == {""}
+    assert step.ledger.annotations_mixed == step.ledger.annotations_unfollowed == 0
