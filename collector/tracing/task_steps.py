@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 from contextvars import Context
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +40,9 @@ def load() -> None:
     """Import the modules that `follow` needs."""
     if not hasattr(convert_extension, "watch_contexts"):
         from asyncio import BaseEventLoop  # noqa: F401
-        from concurrent.futures import ThreadPoolExecutor  # noqa: F401
+
+        with contextlib.suppress(RuntimeError):  # in an exit handler: no pool can run anything any more
+            from concurrent.futures import ThreadPoolExecutor  # noqa: F401
 
 
 def follow(stack: AnnotationStack | None) -> None:
@@ -57,10 +60,10 @@ def follow(stack: AnnotationStack | None) -> None:
 
 def _replace_methods() -> None:
     from asyncio import AbstractEventLoop, BaseEventLoop, Handle
-    from concurrent.futures import ThreadPoolExecutor
 
     place = convert_extension.annotation_place()
-    _replace(ThreadPoolExecutor, "submit", functools.partial(_submit_of, place))
+    if (pools := sys.modules.get("concurrent.futures.thread")) is not None:
+        _replace(pools.ThreadPoolExecutor, "submit", functools.partial(_submit_of, place))
     _replace(Handle, "_run", functools.partial(_run_of, place))
     _replace(BaseEventLoop, "create_task", functools.partial(_method_of_runs, place))
     _replace(AbstractEventLoop, "__init_subclass__", functools.partial(_init_subclass_of, place))

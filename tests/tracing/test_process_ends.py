@@ -246,6 +246,27 @@ def test_a_session_is_refused_while_the_process_ends(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (3, "this process is ending\n", "")
 
 
+FIRST_AT_EXIT = """
+import atexit
+import collector
+from collector.testing import SimulatedGpu
+
+@atexit.register
+def trace():
+    with SimulatedGpu() as gpu, collector.trace(strict=True) as step:
+        with collector.annotate("op"):
+            gpu.launch("k")
+        gpu.synchronize()
+    print([kernel.annotation for kernel in step.recording.kernels])
+"""
+
+
+def test_the_first_session_may_begin_in_an_exit_handler() -> None:
+    """What it imports may start no thread pool any more."""
+    done = run(FIRST_AT_EXIT)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "['op']\n", "")
+
+
 RELEASES = """
 import ctypes, sys
 
