@@ -156,6 +156,11 @@ class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):
                 # Another thread may have entered this object in an earlier session, and have noted that one after us.
                 recorder.stack.leave(self)
 
+    def __getstate__(self) -> tuple[dict[str, Any] | None, dict[str, Any]]:
+        """The state of a copy, which is not entered: a model that has annotations is copied and saved."""
+        slots = {"name": self.name, "_noted": self._noted, "_stack": None}
+        return getattr(self, "__dict__", None), slots
+
     def __call__(self, function: Function) -> Function:
         """Decorate a function, coroutine function, generator function or asynchronous generator function."""
         wrapper = wrapped(function, lambda: contextlib.nullcontext(_Runs(self)))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import gc
 import inspect
 import os
+import pickle
 import sys
 import threading
 import weakref
@@ -111,6 +113,32 @@ def test_a_decorated_function_may_recurse(log):
 
     f(2)
     assert log.launched == [("2", "f"), ("1", "f/f"), ("0", "f/f/f")]
+
+
+class Named(annotate):
+    """A subclass with attributes of its own."""
+
+
+@pytest.mark.parametrize("of_it", [copy.copy, copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))])
+@pytest.mark.parametrize("kind", [annotate, Named])
+def test_a_copy_of_an_annotation_that_was_entered_names_its_own_block(log, of_it, kind):
+    """Models that have annotations are copied and saved, also once a step of theirs was traced."""
+    original = kind("op", flops=8)
+    if kind is Named:
+        original.layer = 3
+    with original:
+        log.launch("a")
+        inside = of_it(original)
+        with inside:
+            log.launch("b")
+        log.launch("c")
+    after = of_it(original)
+    with after:
+        log.launch("d")
+    log.launch("e")
+    assert log.launched == [("a", "op"), ("b", "op/op"), ("c", "op"), ("d", "op"), ("e", "")]
+    assert type(after) is kind
+    assert vars(after) == {"layer": 3} if kind is Named else not hasattr(after, "__dict__")
 
 
 def test_one_object_can_be_entered_again_inside_itself_and_later(log):
