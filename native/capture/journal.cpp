@@ -69,7 +69,10 @@ bool Journal::is_of_file(int descriptor) const {
 bool Journal::open_again() {
   file_ = beyond_standard_files(::open(path_.c_str(), O_WRONLY | O_CLOEXEC));
   if (file_ >= 0 && is_still_open() && ::lseek(file_, 0, SEEK_END) >= 0) return true;
-  trouble_ = "the program closed its file, which is no longer in its place";
+  const bool is_elsewhere = file_ >= 0 || errno == ENOENT;
+  trouble_ = "the program closed its file, which ";
+  trouble_ +=
+      is_elsewhere ? "is no longer in its place" : std::string("cannot be opened again: ") + std::strerror(errno);
   if (file_ >= 0) ::close(file_);
   file_ = -1;
   return false;

@@ -203,6 +203,14 @@ def test_a_program_that_uses_up_its_files_and_fills_its_journal_has_an_incomplet
     assert not step.ledger.complete
 
 
+def test_a_program_that_closes_all_files_and_uses_up_others_is_told_that(tmp_path):
+    closed = limited_program("RLIMIT_NOFILE", "import os; os.closerange(3, 1024)")
+    done = run("-q", *closed, cwd=tmp_path)
+    assert done.returncode == 4, done.stderr
+    cause = "the program closed its file, which cannot be opened again: Too many open files"
+    assert f"its journal broke off ({cause})\n" in done.stderr
+
+
 def test_a_program_that_may_write_no_more_is_said_to_have_broken_off(tmp_path):
     """The description of the records has been written by then, and is all that the journal has."""
     limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))"
