@@ -94,6 +94,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from collector.files.atomic_files import output_error
 
             terminal.report(str(output_error("cannot write standard output", error)))
+        elif error.filename is None and isinstance(error, FileNotFoundError) and (cause := _no_temporary_folder()):
+            terminal.report(cause)
         elif error.filename is not None:  # not status 1, which has a meaning of its own
             terminal.report(f"{os.fsdecode(error.filename)}: {error.strerror}")
         else:
@@ -118,6 +120,17 @@ def _can_write_output() -> bool:
     except OSError:
         return False
     return True
+
+
+def _no_temporary_folder() -> str:
+    """One line, if no temporary file can be made; else ``""``."""
+    from collector.files.new_folders import temporary_folder
+
+    try:
+        temporary_folder()
+    except CollectorError as error:
+        return str(error)
+    return ""
 
 
 def _has_working_directory() -> bool:

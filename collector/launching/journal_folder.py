@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collector.files.atomic_files import expanded
-from collector.files.new_folders import new_folder
+from collector.files.new_folders import new_folder, temporary_folder
 from collector.files.path_kinds import is_folder
 from collector.formats.output_paths import placeholders_of
 
@@ -26,8 +25,8 @@ class JournalFolder:
     """
 
     def __init__(self, output: str | None) -> None:
-        """Choose the place; nothing is made yet. Raises nothing."""
-        self._parent = tempfile.gettempdir() if output is None else _existing_folder(output)
+        """Choose the place; nothing is made yet. Raises `collector.OutputError` if there is none."""
+        self._parent = temporary_folder() if output is None else _existing_folder(output)
         self._is_kept = False
         self.path = Path()
         """The folder."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from collector.errors import NotTracedError, OutputError
 from collector.files.linked_files import link_or_copy
+from collector.files.new_folders import temporary_folder
 from collector.files.path_kinds import is_folder
 from collector.options import LEAST_RING_BYTES, TraceOptions
 from collector.recording.journal_frames import holds_records
@@ -120,10 +121,15 @@ class Ring:
     """The folder of the segments that a recorder writes, of which the oldest are removed."""
 
     def __init__(self, dumps: Path) -> None:
-        """Make a folder on the file system of the dumps, so that segments can be linked. Raises OSError."""
+        """Make a folder on the file system of the dumps, so that segments can be linked.
+
+        Raises:
+            OSError: it cannot be made.
+            collector.OutputError: there is no place for it.
+        """
         while not is_folder(dumps):
             dumps = dumps.parent
-        parent = dumps if os.access(dumps, os.W_OK) else Path(tempfile.gettempdir())
+        parent = dumps if os.access(dumps, os.W_OK) else Path(temporary_folder())
         self.path = Path(tempfile.mkdtemp(prefix=".collector-ring-", dir=parent)) / "ring.journal"
         """The journal, which `collector.load` reads."""
 

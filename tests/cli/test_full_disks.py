@@ -79,3 +79,14 @@ def test_a_dataset_that_has_no_room(step, tmp_path):
 def test_an_export_that_cannot_be_unpacked(export, tmp_path):
     error = told(tmp_path, "summary", export)
     assert error == f"collector: cannot unpack {export} into the folder of temporary files: File too large"
+
+
+@pytest.mark.parametrize("words", [["run", "--", "true"], ["ui"]])
+def test_no_folder_for_temporary_files_is_writable(words, tmp_path, monkeypatch, capsys):
+    """As in a container whose root is read-only."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tempfile.tempdir", None)
+    monkeypatch.setattr("tempfile._candidate_tempdir_list", lambda: [str(tmp_path / "none")])
+    assert main(words) == 2
+    remedy = "Set TMPDIR to a folder with room that this user may write to"
+    assert capsys.readouterr().err == f"collector: no folder for temporary files can be written. {remedy}\n"
