@@ -28,7 +28,7 @@ from collector.dataset.step_claims import AliveWriter, StepClaims
 from collector.dataset.step_facts import step_facts
 from collector.dataset.step_tables import args_table, counters_table, step_tables, steps_row
 from collector.errors import OutputError
-from collector.files.atomic_files import expanded, output_error
+from collector.files.atomic_files import absolute, expanded, output_error
 from collector.formats.output_paths import filled_path
 from collector.recording.recording import Recording
 from collector.recording.run_label import RunLabel
@@ -110,7 +110,7 @@ class DatasetWriter:
         for argument, value in (("run", run), ("label", label)):
             plain_text(argument, value)
         optional_package("pyarrow.parquet")
-        self._folder = filled_path(expanded(folder), rank).absolute()
+        self._folder = absolute(filled_path(expanded(folder), rank))
         self._run = check_run(run or run_of_this_process())
         self._rank = rank
         self._label = label

@@ -44,6 +44,20 @@ def expanded(path: str | os.PathLike[str]) -> Path:
         return Path(path)
 
 
+def absolute(path: Path) -> Path:
+    """``path`` from the root on.
+
+    Raises:
+        collector.OutputError: it is relative, and the working directory has been deleted.
+    """
+    try:
+        return path.absolute()
+    except FileNotFoundError as error:
+        raise OutputError(
+            f"cannot write {path}: the working directory has been deleted", "Name the whole path, from the root on"
+        ) from error
+
+
 @contextlib.contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file beside ``path``, which is renamed to ``path`` when the block ends without an error.
@@ -139,6 +153,7 @@ def check_folder(target: Path, folder: Path, *, is_made: bool = False) -> None:
 
 
 def _check_folder(target: Path, folder: Path) -> None:
+    absolute(target)  # nothing can be written into a working directory that has been deleted
     if not folder.is_dir():
         if folder.exists():
             raise OutputError(f"cannot write {target}: {folder} is not a folder", _NOT_HERE)

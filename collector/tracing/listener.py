@@ -13,7 +13,7 @@ import os
 from typing import TYPE_CHECKING
 
 from collector.errors import CollectorError, error_of_kind
-from collector.files.atomic_files import expanded
+from collector.files.atomic_files import absolute, expanded
 from collector.options import KINDS, TraceOptions, kind_names
 from collector.sources.native import extension_error, search_roots
 from collector.tracing.annotate import send_annotations_always
@@ -59,7 +59,7 @@ def listen(
             )
         from collector import _native
 
-        socket_folder = b"" if folder is None else os.fsencode(expanded(folder).absolute())
+        socket_folder = b"" if folder is None else os.fsencode(absolute(expanded(folder)))
         try:
             _native.listen(
                 {

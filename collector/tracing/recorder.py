@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from collector.errors import CollectorError, NotTracedError, OutputError, SessionActiveError
-from collector.files.atomic_files import check_folder, check_writable, expanded
+from collector.files.atomic_files import absolute, check_folder, check_writable, expanded
 from collector.formats.conversion import Conversion
 from collector.formats.output_paths import filled_path
 from collector.formats.registry import output_of
@@ -134,7 +134,7 @@ class Recorder:
             collector.UnknownFormatError: no format has the suffix of ``path``.
         """
         try:
-            target = None if path is None else filled_path(expanded(path), None).absolute()
+            target = None if path is None else absolute(filled_path(expanded(path), None))
         except OutputError as error:
             warn_caller(f"nothing is dumped: {error}")
             return None
@@ -447,7 +447,16 @@ def record(
         raise ValueError(f"hang is {hang}: a number of seconds above 0 is needed, or None")
     if suffix:
         output_of(Path(f"dump{suffix}"))
-    recorder = Recorder(kept, _dump_folder(folder, strict=strict), names, hang, suffix, limit)
+    try:
+        dumps = _dump_folder(folder, strict=strict)
+    except OutputError as error:
+        if strict:
+            raise
+        recorder = Recorder(kept, Path(folder), names, hang, suffix, limit)
+        recorder.unavailable = str(error)
+        warn_caller(f"nothing is recorded: {error}")
+        return recorder
+    recorder = Recorder(kept, dumps, names, hang, suffix, limit)
     try:
         with session_slot.source_changes():
             recorder._begin(strict)
@@ -458,16 +467,21 @@ def record(
 
 
 def _dump_folder(folder: str | os.PathLike[str], *, strict: bool) -> Path:
-    """The folder with its placeholders filled in; where it cannot be made, with a warning, the default."""
+    """The folder with its placeholders filled in; where it cannot be made, with a warning, the default.
+
+    Raises:
+        collector.OutputError: neither can be made.
+    """
     try:
-        place = filled_path(expanded(folder), None).absolute()
+        place = absolute(filled_path(expanded(folder), None))
         check_folder(place, place, is_made=True)
         return place
     except OutputError as error:
         if strict:
             raise
+        default = absolute(Path(_DUMPS))
         warn_caller(f"dumps are put into {_DUMPS}: {error}")
-        return Path(_DUMPS).absolute()
+        return default
 
 
 def open_recorder() -> Recorder | None:

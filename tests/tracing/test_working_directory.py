@@ -156,3 +156,53 @@ def test_a_working_directory_that_is_deleted(gpu, tmp_path, monkeypatch):
         session.stop()
     assert len(session.recording.kernels) == 1
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def deleted(tmp_path, monkeypatch):
+    """The working directory has been deleted."""
+    folder = tmp_path / "deleted"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+
+
+DELETED = "the working directory has been deleted. Name the whole path, from the root on"
+
+
+@pytest.mark.parametrize(
+    ("options", "trouble"),
+    [
+        ({"path": "step.json"}, f"the trace will not be saved: cannot write step.json: {DELETED}"),
+        ({"journal": "step.journal"}, f"no journal is kept: cannot write step.journal: {DELETED}"),
+    ],
+    ids=["path", "journal"],
+)
+def test_a_step_in_a_directory_that_has_been_deleted(deleted, options, trouble):
+    def traced():
+        with SimulatedGpu() as gpu, collector.trace(**options) as session:
+            gpu.launch("k")
+            gpu.synchronize()
+        return session
+
+    with pytest.warns(collector.CollectorWarning) as warned:
+        session = traced()
+    assert len(session.recording.kernels) == 1
+    assert str(warned[0].message) == trouble
+
+
+def test_a_recorder_in_a_directory_that_has_been_deleted(deleted, tmp_path):
+    """It has no place for its dumps, unless one is named."""
+    with SimulatedGpu() as gpu:
+        with pytest.warns(collector.CollectorWarning, match="nothing is recorded: ") as warned:
+            recorder = collector.record()
+        assert recorder.unavailable == f"cannot write collector-dumps: {DELETED}"
+        assert len(warned) == 1
+        recorder.stop()
+        with collector.record(folder=tmp_path / "dumps") as recorder:
+            gpu.launch("k")
+            gpu.synchronize()
+            with pytest.warns(collector.CollectorWarning, match="nothing is dumped: cannot write dump.json: "):
+                dumped = recorder.dump("dump.json")
+            assert dumped is None
+            assert recorder.dump() is not None
