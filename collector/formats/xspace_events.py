@@ -6,21 +6,21 @@ Planes are processes and lines are threads. If a file is cut off, the planes bef
 from __future__ import annotations
 
 import json
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from google.protobuf.message import DecodeError
 
-from collector.formats.chrome_events import LARGEST_ID, ChromeEvents, value_of
-from collector.formats.xplane import PROCESSES
+from collector.formats.chrome_events import ChromeEvents, value_of
+from collector.formats.xplane import PROCESSES, stats_fields
 from collector.protos.xplane_pb2 import XPlane
 from collector.recording.possible_times import is_wall_time
+from collector.runtime.extension import convert_extension
 from collector.stepstats.salvage import WireError, fields
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from collector.protos.xplane_pb2 import XEvent, XLine
+    from collector.protos.xplane_pb2 import XStat
 
 _PLANES, _ERRORS, _WARNINGS = 1, 2, 3
 """The numbers of the fields of an XSpace."""
@@ -29,8 +29,7 @@ _STATED = "collector"
 """The stat of the plane "Task Environment" in which profiles of ours state their origin, as JSON."""
 _PROFILE_START = "profile_start_time"
 """The stat, of any plane, that states the wall time of time 0."""
-_CORRELATION = "correlation_id"
-_PICOSECONDS = 1000
+_PIECE_BYTES = 1 << 20
 
 
 def shown_warning(warning: str) -> str:
@@ -53,16 +52,19 @@ def xspace_events(data: bytes) -> ChromeEvents:
 
 
 class _DrawnEvents:
-    """The events of an XSpace as the text of a Chrome trace, made plane by plane."""
+    """The events of an XSpace as the text of a Chrome trace, made line by line."""
 
     def __init__(self) -> None:
         self.cut_at: int | None = None
         """Byte from which on the planes could not be read, or None."""
-        self.not_kept: Counter[str] = Counter()
-        """Stat -> the number of events with bytes as its value, which are not text."""
-        self._correlation_ids: dict[int, int] = {}
+        self._events = convert_extension.XSpaceText()
         self._warnings: list[str] = []
         self._stated = ""
+
+    @property
+    def not_kept(self) -> Mapping[str, int]:
+        """Stat -> the number of events with bytes as its value, which are not text."""
+        return self._events.not_kept()
 
     def text(self, data: bytes) -> Iterator[bytes]:
         """The text piece by piece."""
@@ -71,20 +73,26 @@ class _DrawnEvents:
         yield b'{"traceEvents":['
         for process, plane in enumerate(self._planes(data), start=1):
             texts = {number: metadata.name for number, metadata in plane.stat_metadata.items()}
-            about = _arguments(plane.stats, texts, Counter())
+            about = _stated_by(plane.stats, texts)
             stated = about.get(_PROFILE_START, 0)
             start_ns = start_ns or (stated if isinstance(stated, int) else 0)
             self._stated = self._stated or str(about.get(_STATED, ""))
             processes = value_of(str(about.get(PROCESSES, "")))
             processes = processes if isinstance(processes, dict) else {}
             yield _written(_name("process_name", plane.name, pid=process))
+            events = {
+                number: (metadata.display_name or metadata.name, stats_fields(metadata.stats))
+                for number, metadata in plane.event_metadata.items()
+            }
+            self._events.begin_plane(events, texts, process)
             for thread, line in enumerate(plane.lines, start=1):
                 named = _name("thread_name", line.display_name or line.name, pid=process, tid=thread)
                 named["args"]["process"] = processes.get(str(line.id))
                 yield _written(named)
                 is_absolute |= is_wall_time(line.timestamp_ns)
-                place = {"pid": process, "tid": thread}
-                yield b"".join(_written(self._event(plane, line, event, texts) | place) for event in line.events)
+                self._events.begin_line(line.SerializeToString(), line.timestamp_ns, thread)
+                while piece := self._events.next(_PIECE_BYTES):
+                    yield piece
         about = {
             "baseTimeNanoseconds": 0 if is_absolute else start_ns,
             "warnings": self._warnings,
@@ -107,21 +115,6 @@ class _DrawnEvents:
         except (WireError, DecodeError):
             self.cut_at = position
 
-    def _event(self, plane: XPlane, line: XLine, event: XEvent, texts: Mapping[int, str]) -> dict[str, Any]:
-        metadata = plane.event_metadata.get(event.metadata_id)
-        stated = event.stats if metadata is None or not metadata.stats else (*metadata.stats, *event.stats)
-        arguments = _arguments(stated, texts, self.not_kept)
-        number = arguments.get(_CORRELATION, 0)
-        if isinstance(number, int) and number > LARGEST_ID:  # of traces of several ranks, each of which counts from 1
-            arguments[_CORRELATION] = self._correlation_ids.setdefault(number, LARGEST_ID - len(self._correlation_ids))
-        return {
-            "ph": "X",
-            "name": "" if metadata is None else metadata.display_name or metadata.name,
-            "ts": _microseconds(line.timestamp_ns * _PICOSECONDS + event.offset_ps),
-            "dur": _microseconds(event.duration_ps),
-            "args": arguments,
-        }
-
 
 def _written(event: dict[str, Any]) -> bytes:
     return json.dumps(event).encode() + b","
@@ -131,23 +124,13 @@ def _name(kind: str, name: str, **place: int) -> dict[str, Any]:
     return {"ph": "M", "name": kind, "args": {"name": name}, **place}
 
 
-def _arguments(stats: Any, texts: Mapping[int, str], not_kept: Counter[str]) -> dict[str, Any]:
-    """Stats by name, of which the last one counts; those that are bytes are counted in ``not_kept``."""
-    arguments: dict[str, Any] = {}
+def _stated_by(stats: Iterable[XStat], texts: Mapping[int, str]) -> dict[str, Any]:
+    """Stats by name, of which the last one counts, without those that are bytes."""
+    stated: dict[str, Any] = {}
     for stat in stats:
         kind = stat.WhichOneof("value")
         if kind == "ref_value":
-            arguments[texts.get(stat.metadata_id, "")] = texts.get(stat.ref_value, "")
-        elif kind == "bytes_value":
-            not_kept[texts.get(stat.metadata_id, "")] += 1
-        elif kind is not None:
-            arguments[texts.get(stat.metadata_id, "")] = getattr(stat, kind)
-    return arguments
-
-
-def _microseconds(picoseconds: int) -> str:
-    """Microseconds as decimal text, rounded to the nearest nanosecond, half to even."""
-    nanos, rest = divmod(picoseconds, _PICOSECONDS)
-    nanos += rest > _PICOSECONDS // 2 or (rest == _PICOSECONDS // 2 and nanos % 2 == 1)
-    sign = "-" if nanos < 0 else ""
-    return f"{sign}{abs(nanos) // 1000}.{abs(nanos) % 1000:03}"
+            stated[texts.get(stat.metadata_id, "")] = texts.get(stat.ref_value, "")
+        elif kind is not None and kind != "bytes_value":
+            stated[texts.get(stat.metadata_id, "")] = getattr(stat, kind)
+    return stated

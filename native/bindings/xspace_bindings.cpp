@@ -22,6 +22,7 @@
 #include "draw/node_links.h"
 #include "stepstats/step_stats.h"
 #include "write/xspace_lines.h"
+#include "write/xspace_text.h"
 
 namespace py = pybind11;
 
@@ -34,7 +35,9 @@ using write::EventDescription;
 using write::EventLine;
 using write::EventLines;
 using write::LineOptions;
+using write::PlaneTexts;
 using write::StepEvents;
+using write::XSpaceText;
 
 namespace {
 
@@ -159,9 +162,68 @@ class MessageEvents {
   std::unique_ptr<const StepEvents> events_;
 };
 
+// The text of the events of one file, line by line.
+class EventTexts {
+ public:
+  EventTexts() : text_([](double number) { return number_text(number); }) {}
+
+  void begin_plane(const std::unordered_map<int64_t, std::pair<std::string, py::bytes>>& events,
+                   const std::unordered_map<int64_t, std::string>& stats, uint64_t process) {
+    PlaneTexts texts;
+    for (const auto& [number, metadata] : events) {
+      texts.events[number] = {metadata.first, std::string(metadata.second)};
+    }
+    texts.stats = stats;
+    text_.begin_plane(texts, process);
+  }
+
+  void begin_line(const py::bytes& line, int64_t timestamp_ns, uint64_t thread) {
+    line_ = line;
+    text_.begin_line(std::string_view(line_), timestamp_ns, thread);
+  }
+
+  py::bytes next(size_t num_bytes) {
+    const std::string_view text = [&] {
+      const GilRelease no_gil;
+      return text_.next(num_bytes);
+    }();
+    return {text.data(), text.size()};
+  }
+
+  py::dict not_kept() const {
+    py::dict counts;
+    for (const auto& [name, count] : text_.not_kept()) counts[py::str(name)] = count;
+    return counts;
+  }
+
+ private:
+  // As Python's repr.
+  static std::string number_text(double number) {
+    const GilAcquire gil;
+    char* const text = PyOS_double_to_string(number, 'r', 0, Py_DTSF_ADD_DOT_0, nullptr);
+    if (text == nullptr) throw py::error_already_set();
+    std::string copy(text);
+    PyMem_Free(text);
+    return copy;
+  }
+
+  py::bytes line_;
+  XSpaceText text_;
+};
+
 }  // namespace
 
 void bind_xspace(py::module_& module) {
+  py::class_<EventTexts>(module, "XSpaceText", "The events of an XSpace as the text of a Chrome trace.")
+      .def(py::init<>())
+      .def("begin_plane", &EventTexts::begin_plane, py::arg("events"), py::arg("stats"), py::arg("process"),
+           "The following lines are of this plane. `events`: the name, and the stats as fields of an XEvent, of each\n"
+           "metadata of events; `stats`: the name of each metadata of stats.")
+      .def("begin_line", &EventTexts::begin_line, py::arg("line"), py::arg("timestamp_ns"), py::arg("thread"),
+           "The following events are those of this XLine, as protobuf writes it.")
+      .def("next", &EventTexts::next, py::arg("num_bytes"),
+           "About so many bytes of events, each with a comma behind it; empty behind the last. Raises WireError.")
+      .def("not_kept", &EventTexts::not_kept, "Stat -> the number of events with bytes as its value.");
   py::class_<MessageEvents>(module, "StepEvents", "The nodes of a message as events of an XSpace.")
       .def(py::init<const py::buffer&, bool, const EventRecordArguments&, const OpDetailArguments&>(),
            py::arg("message"), py::kw_only(), py::arg("is_run_metadata"), py::arg("event_records"),
