@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import time
+import weakref
 from collections.abc import Callable
 
 import pytest
@@ -448,6 +450,28 @@ def test_labels_are_not_read_where_there_are_columns(name):
 def test_files_without_columns_get_the_same_advice_from_their_labels(program):
     step = _traced(program).run_metadata
     assert _texts(_with_nodes(step, lambda node: node.ClearField("activity"))) == _texts(step)
+
+
+def test_nothing_of_a_step_stays_in_memory_behind_its_advice(monkeypatch):
+    """Without the garbage collector, which few but large objects do not start."""
+    made = []
+
+    class WatchedActivity(Activity):
+        def __init__(self, step):
+            super().__init__(step)
+            made.append((weakref.ref(self), [weakref.ref(device) for device in self.devices]))
+
+    monkeypatch.setattr(step_advice, "Activity", WatchedActivity)
+    recording = _traced(CASES["pageable_copies"][0]).recording
+    gc.disable()
+    try:
+        assert step_advice.advise(RecordingStep.of(recording))
+        ((activity, devices),) = made
+        assert devices
+        assert activity() is None
+        assert [device() for device in devices] == [None]
+    finally:
+        gc.enable()
 
 
 def test_only_what_was_called_is_a_call():

@@ -219,29 +219,12 @@ class Activity:
     @cached_property
     def devices(self) -> list[Device]:
         """The devices that did anything."""
+        # Devices refer to the step and not to this object: a cycle would keep all columns until the garbage collector
+        # runs, which few objects with large arrays hardly ever cause.
         return [
-            Device(each, self.step.window, partial(self._streams_of, each.activities))
+            Device(each, self.step.window, partial(_streams_of, each.activities, self.step.streams))
             for each in self.step.advised_devices
         ]
-
-    def _streams_of(self, columns: ActivityColumns) -> Ints:
-        """The number of the stream of each activity of a device; -1: not known."""
-        if columns.is_typed.all():
-            of = columns.activity_columns(("stream_id", "context_id"), np.arange(len(columns)))
-            return distinct_rows([of["stream_id"], of["context_id"]])[1]
-        unit = f"{unit_of(columns.device)}/"
-        streams = [each for each in self.step.streams if each.device.startswith(unit)]
-        number_of: dict[str, int] = {}
-        keys = []
-        for each in (columns, *streams):
-            names, index = each.names
-            numbers = np.array([number_of.setdefault(name, len(number_of)) for name in names], np.int64)
-            keys.append(np.stack([each.start_ns, each.end_ns, numbers[index]]))
-        codes = distinct_rows(list(np.concatenate(keys, axis=1)))[1]
-        stream_of = np.full(int(codes.max(initial=-1)) + 1, -1, np.int64)
-        stream_of[codes[len(columns) :]] = np.repeat(np.arange(len(streams)), [len(each) for each in streams])
-        found: Ints = stream_of[codes[: len(columns)]]
-        return found
 
     @property
     def kernel_count(self) -> int:
@@ -260,6 +243,26 @@ class Activity:
                 streams = (stream for stream in self.step.streams if stream.device.startswith(unit))
                 loads.update({each.device: (len(each), int(each.duration_ns.sum())) for each in streams})
         return loads
+
+
+def _streams_of(columns: ActivityColumns, all_streams: Sequence[ActivityColumns]) -> Ints:
+    """The number of the stream of each activity of a device, among all streams of the step; -1: not known."""
+    if columns.is_typed.all():
+        of = columns.activity_columns(("stream_id", "context_id"), np.arange(len(columns)))
+        return distinct_rows([of["stream_id"], of["context_id"]])[1]
+    unit = f"{unit_of(columns.device)}/"
+    streams = [each for each in all_streams if each.device.startswith(unit)]
+    number_of: dict[str, int] = {}
+    keys = []
+    for each in (columns, *streams):
+        names, index = each.names
+        numbers = np.array([number_of.setdefault(name, len(number_of)) for name in names], np.int64)
+        keys.append(np.stack([each.start_ns, each.end_ns, numbers[index]]))
+    codes = distinct_rows(list(np.concatenate(keys, axis=1)))[1]
+    stream_of = np.full(int(codes.max(initial=-1)) + 1, -1, np.int64)
+    stream_of[codes[len(columns) :]] = np.repeat(np.arange(len(streams)), [len(each) for each in streams])
+    found: Ints = stream_of[codes[: len(columns)]]
+    return found
 
 
 def _stream_loads(columns: ActivityColumns) -> Iterator[tuple[str, tuple[int, int]]]:
