@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -238,7 +239,8 @@ class ProfilerTrace(RecordingSource):
             environment["arguments_not_kept"] = {text(name): not_kept[name] for name in sorted(not_kept)}
         capture = built.capture(self._figures, environment)
         if unread:
-            capture["arguments"] = RowArguments(self._row_arguments)
+            # Made by a copy, which has no recording: a cycle would keep all events until the garbage collector runs.
+            capture["arguments"] = RowArguments(copy(self)._row_arguments)
         made = Recording.from_capture(capture)
         recording = with_stated_ledger(made, self._figures, is_whole=self._has_all_figures)
         return in_window(recording, self._window)

@@ -56,18 +56,10 @@ class SideRows:
 
     def __init__(self, found: ChromeEvents) -> None:
         self._found = found
-        self._columns: Mapping[str, Callable[[Numbers, CaptureBuilder], dict[str, Column]]] = {
-            "synchronizations": self._waits,
-            "overheads": self._overheads,
-            "jit_operations": self._jit_operations,
-            "memory_operations": self._memory_operations,
-            "nvtx_ranges": self._nvtx_ranges,
-            "graph_launches": self._graph_launches,
-        }
 
     def columns(self, table: str, rows: Numbers, built: CaptureBuilder) -> dict[str, Column]:
         """The columns of a table besides times and correlation ids."""
-        return self._columns[table](rows, built)
+        return _COLUMNS[table](self, rows, built)
 
     def degrees(self, rows: Numbers) -> Numbers:
         """``graph_degree`` of slices."""
@@ -189,6 +181,17 @@ class SideRows:
             "context_id": self._stated("context", rows),
             "graph_degree": self.degrees(rows),
         }
+
+
+_COLUMNS: Mapping[str, Callable[[SideRows, Numbers, CaptureBuilder], dict[str, Column]]] = {
+    "synchronizations": SideRows._waits,
+    "overheads": SideRows._overheads,
+    "jit_operations": SideRows._jit_operations,
+    "memory_operations": SideRows._memory_operations,
+    "nvtx_ranges": SideRows._nvtx_ranges,
+    "graph_launches": SideRows._graph_launches,
+}
+"""Functions, and not methods of one object: a cycle would keep all events until the garbage collector runs."""
 
 
 def graph_device(device: str) -> int:
