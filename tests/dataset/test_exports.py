@@ -18,10 +18,12 @@ from collector.cli import main
 pytest.importorskip("pyarrow")
 pytest.importorskip("duckdb")
 
+import pyarrow as pa
+
 from collector.dataset import Dataset, DatasetWriter
 from collector.dataset.database import Database
 from collector.dataset.dataset_writer import run_at
-from collector.dataset.exports import ingest
+from collector.dataset.exports import ingest, lines_of
 from collector.dataset.trace_events import drawn_events
 from collector.formats.step import Step
 from collector.formats.step_sources import RecordingSource
@@ -213,6 +215,31 @@ def test_ndjson_has_one_schema_beside_each_table(files, tmp_path):
                 assert list(json.loads(line)) == list(fields)
     kernels = (tmp_path / "lines" / "kernels.ndjson").read_text().splitlines()
     assert len(kernels) == 28
+
+
+def test_lines_are_those_of_pythons_json():
+    names = ["a", None, 'said "b" \\ \n', "Grün \U0001f600 \x7f\u2028", "", "a"]
+    table = pa.table(
+        {
+            "unsigned": pa.array([0, 1, None, 2**64 - 1, 5, 5], pa.uint64()),
+            "signed": pa.array([-(2**63), -1, 0, None, 7, 7], pa.int64()),
+            "small": pa.array([1, 2, 3, 4, None, 255], pa.uint8()),
+            "real": pa.array([0.0, -0.0, 1e16, 1e-7, None, 0.1]),
+            "is so": pa.array([True, False, None, True, True, False]),
+            'a "name"': pa.array(names),
+            "coded": pa.array(names).dictionary_encode(),
+            "none": pa.array([None] * 6, pa.string()),
+        }
+    )
+    plain = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in table.to_pylist())
+    assert b"".join(map(lines_of, table.to_batches())).decode() == plain
+    assert b"".join(map(lines_of, table.to_batches(max_chunksize=4))).decode() == plain
+
+
+def test_lines_have_no_number_that_json_has_not():
+    (batch,) = pa.table({"real": [1.0, float("nan")]}).to_batches()
+    with pytest.raises(ValueError, match="JSON compliant"):
+        lines_of(batch)
 
 
 def test_adbc_takes_every_table(example_dataset, tmp_path):
