@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -75,6 +76,7 @@ def tensor_cores(steps: Asked, *, by: str = "use") -> Answer:
     return question.ask(steps, lambda recording: _part(recording, by))
 
 
+@lru_cache(maxsize=1 << 12)  # steps that are compared run the same kernels
 def tensor_core_use(name: str) -> str:
     """Whether the name of a kernel shows that it uses tensor cores: ``yes``, ``unknown`` or ``no evidence``.
 

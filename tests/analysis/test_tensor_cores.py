@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
+import collector
 from collector.analysis import kernels, tensor_cores
 from collector.analysis.questions import QUESTIONS
 from collector.analysis.tensor_cores import tensor_core_use
+from collector.testing import SimulatedGpu
 
 
 @pytest.mark.parametrize(
@@ -82,3 +86,28 @@ def test_kernels_of_recorded_traces_add_up(load_trace, counts):
         truth = counts[name]["gpu"]
         assert answer.totals == {"count": truth["kernel_count"], "total_ns": truth["kernel_sum_ns"]}
         assert answer["tensor_cores"].tolist().count("yes") >= 1
+
+
+@pytest.mark.simulator
+def test_each_name_is_searched_once_however_many_steps_run_its_kernel(monkeypatch):
+    """A comparison asks for the kernels of every step."""
+    searched = []
+
+    class Pattern:
+        def search(self, name):
+            searched.append(name)
+
+    monkeypatch.setattr(sys.modules["collector.analysis.tensor_cores"], "_AVOIDS", Pattern())
+    tensor_core_use.cache_clear()
+    steps = []
+    for _ in range(3):
+        with SimulatedGpu() as gpu, collector.trace(strict=True) as step:
+            for name in ("sgemm", "relu", "sgemm"):
+                gpu.launch(name)
+            gpu.synchronize()
+        steps.append(step.recording)
+    try:
+        assert len(kernels(steps)) == 6
+    finally:
+        tensor_core_use.cache_clear()
+    assert sorted(searched) == ["relu", "sgemm"]
