@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
 from collector.errors import InvalidFileError
@@ -64,9 +65,13 @@ def _one_line(error: Exception) -> str:
 def _write(step: Writable, path: Path) -> None:
     from google.protobuf import text_format
 
-    text = text_format.MessageToString(step.run_metadata).encode()
+    message = step.run_metadata
     with atomic_write(path) as file:
-        file.write(text)
+        text = TextIOWrapper(file, encoding="utf-8", newline="")  # the whole text would take several times its size
+        try:
+            text_format.PrintMessage(message, text)
+        finally:
+            text.detach()
 
 
 FORMAT = Format(

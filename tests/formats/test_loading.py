@@ -22,7 +22,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from properties import examples
 
-from collector.errors import InvalidFileError
+from collector.errors import InvalidFileError, OutputError
 from collector.formats.foreign_files import FOREIGN
 from collector.formats.loading import load
 from collector.formats.registry import output_of
@@ -317,6 +317,33 @@ def test_a_file_is_in_memory_once(write):
         tracemalloc.stop()
     assert trace.wire()[0] == data
     assert peak < 1.5 * len(data)
+
+
+def test_the_text_of_a_message_is_never_in_memory_as_a_whole(tmp_path):
+    message, path = RunMetadata(step_stats=step(5000)), tmp_path / "step.pbtxt"
+    source = load_message(message, tmp_path)
+    source.save(path)  # imports
+    tracemalloc.start()
+    try:
+        source.save(path)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < path.stat().st_size / 2
+    assert path.read_text() == text_format.MessageToString(source.run_metadata)
+
+
+def load_message(message, folder):
+    """The step in a file of this message."""
+    (folder / "step.pb").write_bytes(message.SerializeToString())
+    return load(folder / "step.pb")
+
+
+def test_a_full_disk_is_one_error_for_a_text_too(tmp_path):
+    full = tmp_path / "step.pbtxt"
+    full.symlink_to("/dev/full")
+    with pytest.raises(OutputError, match="No space left"):
+        load_message(RunMetadata(step_stats=step(5000)), tmp_path).save(full)
 
 
 def test_a_name_that_is_not_utf8_is_mended(write):
