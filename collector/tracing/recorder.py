@@ -323,15 +323,17 @@ class Recorder:
 
     def _end_source(self, source: RecorderSource) -> None:
         """End the recording, and remove the recorder's hooks from the program."""
-        if self._gets_annotations:  # else they are those of the session that is open
-            send_annotations_to(None)
-            self._gets_annotations = False
-        if self._hooks is not None:
-            self._hooks.restore()
-            self._hooks = None
-        atexit.unregister(self.stop)
-        with contextlib.suppress(NotTracedError):
-            source.stop(synchronize=False, timeout_ms=TraceOptions.timeout_ms)
+        try:
+            if self._gets_annotations:  # else they are those of the session that is open
+                send_annotations_to(None)
+                self._gets_annotations = False
+            if self._hooks is not None:
+                self._hooks.restore()
+                self._hooks = None
+            atexit.unregister(self.stop)
+        finally:
+            with contextlib.suppress(NotTracedError):
+                source.stop(synchronize=False, timeout_ms=TraceOptions.timeout_ms)
 
     def _watch(self) -> None:
         """Look for errors and hangs until the end."""

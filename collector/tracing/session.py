@@ -317,7 +317,10 @@ class Session(TracedStep):
             # The tracer may not have reached the point where it releases CUPTI.
             if use.tracer is not None and use.tracer.is_open and use is session_slot.open_use():
                 self.unavailable = self.unavailable or "the step was broken off where it began or ended"
-                use.tracer.abort()
+                try:
+                    use.tracer.abort()
+                except Exception as error:  # whatever it is, the user's program continues
+                    warn_caller(f"the session could not be ended: {in_words(error)}")
         finally:
             self._forget(use)
 

@@ -221,9 +221,11 @@ class StepTracer:
         """Release the source without results."""
         if self._source is None:
             return
-        if not self.is_window:
-            send_annotations_to(None)
-        self._source.abort()
+        try:
+            if not self.is_window:
+                send_annotations_to(None)
+        finally:
+            self._source.abort()
 
     def forget(self) -> None:
         """Stop counters and annotations, and forget the source, which has ended or belongs to a parent process."""

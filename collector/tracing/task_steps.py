@@ -16,7 +16,7 @@ import sys
 from contextvars import Context
 from typing import TYPE_CHECKING, Any
 
-from collector.runtime.extension import convert_extension
+from collector.runtime.extension import convert_extension, load_extension
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +38,7 @@ _stack: AnnotationStack | None = None
 
 def load() -> None:
     """Import the modules that `follow` needs."""
-    if not hasattr(convert_extension, "watch_contexts"):
+    if _watch_contexts() is None:
         from asyncio import BaseEventLoop  # noqa: F401
 
         with contextlib.suppress(RuntimeError):  # in an exit handler: no pool can run anything any more
@@ -49,13 +49,23 @@ def follow(stack: AnnotationStack | None) -> None:
     """Give every step of a task the names of its context in ``stack``; None: follow no longer."""
     global _stack
     _stack = stack
-    watch = getattr(convert_extension, "watch_contexts", None)
+    watch = _watch_contexts()
     if watch is not None:
         watch(stack)
     elif stack is None:
         _put_back()
     else:
         _replace_methods()
+
+
+def _watch_contexts() -> Callable[[AnnotationStack | None], None] | None:
+    """The native function that follows contexts, from CPython 3.14 on.
+
+    It is not asked for as an attribute: for one that is missing, CPython 3.13.0 raises SystemError in a process whose
+    working directory was deleted.
+    """
+    watch: Callable[[AnnotationStack | None], None] | None = vars(load_extension()).get("watch_contexts")
+    return watch
 
 
 def _replace_methods() -> None:

@@ -280,6 +280,25 @@ def test_even_a_fault_of_our_own_does_not_stop_the_users_program(source, when):
         pass
 
 
+def test_a_fault_where_annotations_end_lets_go_of_the_source(source, monkeypatch):
+    def fail(stack):
+        if stack is None:
+            raise RuntimeError("a bug")
+
+    monkeypatch.setattr("collector.tracing.task_steps.follow", fail)
+    with pytest.warns(collector.CollectorWarning) as warned:
+        step = traced(source)
+    monkeypatch.undo()
+    assert [str(each.message) for each in warned] == [
+        "the trace is lost: unexpected RuntimeError: a bug",
+        "the session could not be ended: unexpected RuntimeError: a bug",
+    ]
+    assert step.unavailable == "unexpected RuntimeError: a bug"
+    assert source.calls == ["start", "abort"]
+    with collector.trace(source=source, strict=True):
+        pass
+
+
 def test_a_capture_that_is_not_of_the_schema_is_a_lost_trace(source):
     del source.capture["tables"]["kernels"]
     with pytest.warns(collector.CollectorWarning, match="the trace is lost: unexpected ValueError"):
