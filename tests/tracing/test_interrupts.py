@@ -354,11 +354,12 @@ def record_one_kernel(gpu: SimulatedGpu, folder: Path) -> None:
     ids=["subscribed", "followed", "begun"],
 )
 def test_a_ctrl_c_while_a_recorder_begins_leaves_none(gpu, tmp_path, monkeypatch, owner, method):
+    hook = sys.excepthook
     with monkeypatch.context() as patch:
         patch.setattr(owner, method, interrupted_after(getattr(owner, method)))
         with pytest.raises(KeyboardInterrupt):
             collector.record(folder=tmp_path)
-    assert sys.excepthook is sys.__excepthook__
+    assert sys.excepthook is hook
     record_one_kernel(gpu, tmp_path)
 
 
