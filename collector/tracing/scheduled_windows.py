@@ -66,7 +66,7 @@ class ScheduledWindows:
         self._step = -1
         self._action = Action.NONE
         self._is_open = self._has_begun = False
-        self._has_step = self._has_window = False
+        self._has_step = self._has_window = self._has_ended = False
         self.process_id = getpid()
         is_merged = path is not None and not _is_file_of_one_window(path, schedule)
         self.files = MergedWindows(path, rank) if path is not None and is_merged else None
@@ -99,6 +99,8 @@ class ScheduledWindows:
 
     def _follow(self) -> None:
         """Open or drop the window, as the action of the present step requires."""
+        if self._has_ended:  # `on_window` or the schedule has stopped the session: no code would end another window
+            return
         if self._action is Action.NONE:
             self._drop()
             return
@@ -114,6 +116,7 @@ class ScheduledWindows:
 
     def end(self, exc: BaseException | None) -> None:
         """End the open window, which is saved as far as it was recorded."""
+        self._has_ended = True
         if self._has_begun:
             self._close(exc)
         else:

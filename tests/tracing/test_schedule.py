@@ -367,6 +367,26 @@ def test_an_exception_of_on_window_loses_no_step(gpu, tmp_path):
     assert follow_and_catch(actions.__getitem__, 4) == ["0: ['step0']", "2: ['step2']"]
 
 
+@pytest.mark.parametrize("stopped_by", ["on_window", "the schedule"])
+def test_a_session_that_is_stopped_between_two_steps_opens_no_other_window(gpu, stopped_by):
+    def schedule(step: int) -> Action:
+        if stopped_by == "the schedule" and step == 1:
+            session.stop()
+        return SAVE
+
+    def stop_after_window(stopped: collector.Session) -> None:
+        if stopped_by == "on_window":
+            stopped.stop()
+
+    session = collector.trace(schedule=schedule, on_window=stop_after_window, strict=True)
+    session.start()
+    follow(gpu, session, 1)
+    assert names(session) == ["step0"]
+    with collector.trace(strict=True) as other:
+        gpu.launch("other")
+    assert names(other) == ["other"]
+
+
 def test_start_and_stop(gpu):
     session = collector.trace(strict=True)
     assert session.start() is session
