@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from collector.cli._path_arguments import check_names, path_argument
 from collector.errors import CollectorError
 from collector.files.path_kinds import exists, is_folder, is_regular_file
-from collector.formats.named_steps import is_dataset, named_steps
+from collector.formats.named_steps import SCHEMA_FILE, is_dataset, named_steps
 from collector.text import terminal
 from collector.text.natural_order import natural_order
 from collector.text.progress import progress
@@ -75,28 +75,47 @@ def files_of(given: Iterable[Path], output: Path | None = None) -> list[Path]:
             files.append(path)
             continue
         for file in step_files(str(path)):
-            if output is not None and exists(output) and file.samefile(output):
+            if output is not None and _identity(file) == _identity(output):
                 terminal.report(f"{file} is the output, and not an input: it is written anew")
             else:
                 files.append(file)
     return files
 
 
-def without_repeats(files: Iterable[Path]) -> list[Path]:
-    """Each file once, for a file that is made of all of them; repeated ones are named on standard error."""
-    found: dict[object, Path] = {}
-    for path in files:
-        try:
-            status = path.stat()
-        except (OSError, ValueError):  # which is reported when it is read
-            key: object = path
+def without_repeats(given: Iterable[Path]) -> list[Path]:
+    """Each file and each step once, for a file that is made of all of them; repeats are named on standard error.
+
+    A part of a dataset is a repeat, too, where all of it is given.
+    """
+    paths = list(given)
+    identities = [_identity(path) for path in paths]
+    first: dict[tuple[object, ...], int] = {}
+    for place, identity in enumerate(identities):
+        first.setdefault(identity, place)
+    found = []
+    for place, (path, identity) in enumerate(zip(paths, identities, strict=True)):
+        wholes = (identity[:length] for length in range(1, len(identity) + 1))
+        read = next(first[whole] for whole in wholes if whole in first)
+        if read == place:
+            found.append(path)
         else:
-            key = status.st_dev, status.st_ino
-        if key in found:
-            other = "" if found[key] == path else f", as {found[key]}"
+            other = "" if paths[read] == path else f", as {paths[read]}"
             terminal.report(f"{path} is given more than once{other}: it is read once")
-        found.setdefault(key, path)
-    return list(found.values())
+    return found
+
+
+def _identity(path: Path) -> tuple[object, ...]:
+    """The file that a path leads to, or the dataset, and the run, rank and step that it names.
+
+    The identity of a part of a dataset begins with that of the whole.
+    """
+    named = named_steps(path)
+    try:
+        status = (path if named is None else named.folder / SCHEMA_FILE).stat()
+    except (OSError, ValueError):  # which is reported when it is read
+        return (path,)
+    parts = () if named is None else (each for each in named[1:] if each is not None)
+    return status.st_dev, status.st_ino, *parts
 
 
 def step_files(given: str) -> list[Path]:

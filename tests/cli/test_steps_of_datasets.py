@@ -91,6 +91,29 @@ def test_runs_are_compared_by_their_names(runs, capsys):
     assert kernels_in(told) == KERNELS["runs"]
 
 
+def test_a_dataset_can_be_merged_into_the_same_file_again(runs, capsys):
+    for _ in range(2):
+        assert "all.json: 6 inputs" in printed(capsys, "merge", "runs", "-o", "all.json")
+
+
+@pytest.mark.parametrize(
+    ("repeats", "message"),
+    [
+        (["runs", "runs/run=tuesday"], "runs/run=tuesday is given more than once, as runs: it is read once"),
+        (["runs/run=tuesday/rank=1", "link", "runs"], "runs/run=tuesday/rank=1 is given more than once, as link: "),
+    ],
+)
+def test_steps_that_are_given_twice_are_in_the_output_once(repeats, message, runs, tmp_path, capsys):
+    """As a part of their dataset, before it and after it, and through a link."""
+    (tmp_path / "link").symlink_to(runs)
+    assert "all.json: 6 inputs" in printed(capsys, "merge", *repeats, "-o", "all.json")
+    capsys.readouterr()
+    assert main(["export", *repeats, "--to", "parquet", "copy"]) == 0
+    told, reported = capsys.readouterr()
+    assert "6 steps added" in told
+    assert message in reported
+
+
 def test_one_step_is_loaded_drawn_and_cut_by_its_name(runs, capsys):
     step = collector.load("runs/run=tuesday/rank=1/step_3")
     assert (step.kernels.names(), step.rank, step.run) == (["tuesday10"], 1, "tuesday")
