@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence, Set
     from types import TracebackType
 
-from collector.formats.step import Step
+    from collector.formats.step import Step
 
 _LOCKED = (
     "SET autoinstall_known_extensions = false",
@@ -124,15 +124,22 @@ class Database:
             dataset: the dataset to query.
             draw_events: draw the ``trace_events`` of steps that were stored without.
             query: the only query that will be asked, if known; see `of`.
+
+        Raises:
+            InvalidFileError: a file of the dataset is damaged, or was removed since the dataset was opened.
         """
         check_readable_path(dataset.folder.resolve())
         readable = _readable_names(query)
-        connection = optional_package("duckdb").connect()
+        duckdb = optional_package("duckdb")
+        connection = duckdb.connect()
         connection.execute(f"SET allowed_directories = [{_text(dataset.folder.resolve())}]")
         draw_events = draw_events and TRACE_EVENTS.name in readable
-        for name in filter(readable.__contains__, tables()):
-            kind = "TABLE" if draw_events and name == TRACE_EVENTS.name else "VIEW"
-            connection.execute(f'CREATE {kind} "{name}" AS {_select(dataset, name)}')
+        try:
+            for name in filter(readable.__contains__, tables()):
+                kind = "TABLE" if draw_events and name == TRACE_EVENTS.name else "VIEW"
+                connection.execute(f'CREATE {kind} "{name}" AS {_select(dataset, name)}')
+        except duckdb.Error as error:
+            raise InvalidFileError(f"{dataset.folder} cannot be read: {_first_line(error)}") from error
         if draw_events:
             _draw_events(connection, dataset)
         _add_views(connection, readable)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple, overload
 
 from collector.checked_arguments import plain_text, whole_number
 from collector.dataset.dataset_arrow import arrow_schema
-from collector.dataset.dataset_folder import Part, files_of, tables
+from collector.dataset.dataset_folder import files_of, tables
 from collector.dataset.dataset_recording import recording_of
-from collector.dataset.dataset_tables import RANKS, RUNS, STEP, STEPS
+from collector.dataset.dataset_tables import STEP, STEPS
 from collector.errors import InvalidFileError
 from collector.files.atomic_files import expanded
 from collector.formats.named_steps import NamedSteps
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from collector.analysis.answer import Answer
-    from collector.dataset.dataset_folder import DatasetFiles
+    from collector.dataset.dataset_folder import DatasetFiles, Part
+    from collector.dataset.dataset_tables import DatasetTable
     from collector.recording.recording import Recording
 
 
@@ -41,6 +42,8 @@ class StepKey(NamedTuple):
 
 
 _SHOWN_RANKS = 8
+_OPEN_AGAIN = "Open the dataset again, if another program has changed it"
+_EXPORT_AGAIN = "Remove the files of this part from all tables, and export its steps again"
 
 
 class Dataset(Sequence[Step]):
@@ -88,24 +91,27 @@ class Dataset(Sequence[Step]):
     @cached_property
     def _parts(self) -> dict[int, set[Part]]:
         """Number of a step -> the parts that have a step of this number, of all runs and ranks."""
-        parquet = optional_package("pyarrow.parquet")
         found = defaultdict(set)
         for part, path in self.files.by_table.get(STEPS.name, {}).items():
-            for step in parquet.read_table(path, columns=[STEP.name], partitioning=None)[STEP.name].to_pylist():
+            for step in _rows(path, _schema(STEPS, [STEP.name]))[STEP.name].to_pylist():
                 found[step].add(part)
         return found
 
     def files_of(self, key: StepKey) -> tuple[list[Path], int]:
         """The files of all tables that are read for a step, and the number of steps in these files."""
-        ours = [part for part in self._parts.get(key.step, ()) if part[:2] == key[:2]]
-        common = {RUNS.name: [Part(key.run, 0, 0)], RANKS.name: [Part(key.run, key.rank, 0)]}
-        files = [
-            parts[part]
-            for name, parts in self.files.by_table.items()
-            for part in common.get(name, ours)
-            if part in parts
-        ]
-        return files, sum(self._steps_of_parts[part] for part in ours)
+        files = [path for name in self.files.by_table for path in self._files(name, *key).values()]
+        return files, sum(self._steps_of_parts[part] for part in self._files(STEPS.name, *key))
+
+    def _files(self, name: str, run: str | None, rank: int | None, step: int | None) -> dict[Part, Path]:
+        """The files of a table that can have rows of a run, a rank and a step; None: of all."""
+        if step is None or STEP not in tables()[name].columns:
+            return self.files.parts_of(name, run, rank)
+        files = self.files.by_table.get(name, {})
+        return {
+            part: files[part]
+            for part in self._parts.get(step, ())  # few, where the table may have thousands
+            if part in files and run in (None, part.run) and rank in (None, part.rank)
+        }
 
     @cached_property
     def _steps_of_parts(self) -> Counter[Part]:
@@ -146,6 +152,7 @@ class Dataset(Sequence[Step]):
         Raises:
             KeyError: there is no such table.
             TypeError: ``columns`` is a single name, or ``rank`` or ``step`` is not a whole number.
+            InvalidFileError: a file is damaged, or was removed since the dataset was opened.
         """
         if name not in tables():
             raise KeyError(f"there is no table {name!r}: choose from {', '.join(tables())}")
@@ -154,22 +161,17 @@ class Dataset(Sequence[Step]):
         for argument, number in (("rank", rank), ("step", step)):
             if number is not None:
                 whole_number(argument, number)
-        pa, parquet = optional_package("pyarrow"), optional_package("pyarrow.parquet")
+        pa = optional_package("pyarrow")
         table = tables()[name]
-        wanted = [column.name for column in table.columns if columns is None or column.name in columns]
-        by_step = STEP in table.columns
-        schema = pa.schema([field for field in arrow_schema(table) if field.name in wanted])
+        schema = _schema(table, columns)
+        filters = [(STEP.name, "=", step)] if STEP in table.columns and step is not None else None
         found = []
-        for part, path in sorted(self.files.parts_of(name, run, rank).items()):
-            if by_step and step is not None and part not in self._parts.get(step, ()):
-                continue
-            filters = [("step", "=", step)] if by_step and step is not None else None
-            rows = parquet.read_table(path, columns=wanted, partitioning=None, filters=filters, read_dictionary=[])
-            rows = rows.cast(schema)  # which columns a file can have no NULL in depends on who wrote it
+        for part, path in sorted(self._files(name, run, rank, step).items()):
+            rows = _rows(path, schema, filters)
             if table.has_rank:
                 rows = rows.add_column(0, "rank", pa.array([part.rank] * len(rows), pa.int32()))
             found.append(rows.add_column(0, "run", pa.array([part.run] * len(rows), pa.string())))
-        return pa.concat_tables(found) if found else empty_table(name, wanted)
+        return pa.concat_tables(found) if found else empty_table(name, schema.names)
 
     def recording(self, key: StepKey) -> Recording:
         """Read the recording of one step."""
@@ -207,6 +209,30 @@ class _StepInDataset(ColumnsSource):
     def size(self) -> str:
         """See `StepSource`."""
         return f"step {self._key.step} of rank {self._key.rank}, run {self._key.run}"
+
+
+def _schema(table: DatasetTable, columns: Sequence[str] | None) -> pa.Schema:
+    """The schema of a table's files with some of their columns; None: with all."""
+    pa = optional_package("pyarrow")
+    return pa.schema([field for field in arrow_schema(table) if columns is None or field.name in columns])
+
+
+def _rows(path: Path, schema: pa.Schema, filters: list[tuple[str, str, int]] | None = None) -> pa.Table:
+    """Rows of a file of a dataset.
+
+    Raises:
+        InvalidFileError: the file is damaged, or was removed.
+    """
+    pa, parquet = optional_package("pyarrow"), optional_package("pyarrow.parquet")
+    try:
+        rows = parquet.read_table(path, columns=schema.names, partitioning=None, filters=filters, read_dictionary=[])
+        return rows.cast(schema)  # which columns a file can have no NULL in depends on who wrote it
+    except FileNotFoundError as error:
+        raise InvalidFileError(f"{path} was removed, or is not a file", _OPEN_AGAIN) from error
+    except MemoryError:
+        raise
+    except (pa.ArrowException, OSError, ValueError) as error:  # ValueError: it has other columns
+        raise InvalidFileError(f"{path} cannot be read: {' '.join(str(error).split())}", _EXPORT_AGAIN) from error
 
 
 def _ranks_in_words(files: DatasetFiles) -> str:

@@ -45,10 +45,11 @@ def load_named_step(named: NamedSteps) -> Step:
     status = (named.folder / SCHEMA_FILE).stat()
     version = status.st_dev, status.st_ino, status.st_mtime_ns
     dataset = _opened(named.folder, version)
-    if (named.run, named.rank, named.step) not in dataset.keys:  # it may have been added since
+    wanted = named[1:]
+    if wanted not in dataset.keys:  # it may have been added since
         _opened.cache_clear()
         dataset = _opened(named.folder, version)
-    first, *others = keys_of(dataset, named)
+    first, *others = [key for key in dataset.keys if key == wanted] or keys_of(dataset, named)
     if others:
         remedy = f"Name one of them: {NamedSteps(named.folder, *first).path}"
         raise InvalidFileError(f"{named.path} has {1 + len(others)} steps", remedy)

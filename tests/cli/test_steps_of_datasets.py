@@ -152,6 +152,27 @@ def test_a_name_without_a_step_is_answered_with_those_that_are_there(command, na
     assert message in refused(capsys, command, name, "-o", "out.json")
 
 
+@pytest.mark.parametrize("table", ["steps", "kernels"])
+@pytest.mark.parametrize("content", [b"junk", None], ids=["damaged", "a folder"])
+@pytest.mark.parametrize(
+    "words", [("summary",), ("sql", "select * from kernels, steps"), ("export", "--to", "parquet", "o")]
+)
+def test_a_damaged_file_of_a_dataset_is_named(table, content, words, runs, capsys):
+    if words[0] == "sql":
+        pytest.importorskip("duckdb")
+    path = runs / table / "run=monday" / "rank=0" / "part-3.parquet"
+    path.unlink()
+    path.mkdir() if content is None else path.write_bytes(content)
+    assert "part-3.parquet" in refused(capsys, words[0], "runs", *words[1:])
+
+
+def test_a_file_that_was_removed_after_the_dataset_was_listed_is_named(runs):
+    collector.load("runs/run=monday/rank=0/step_3")
+    (runs / "kernels" / "run=monday" / "rank=0" / "part-3.parquet").unlink()
+    with pytest.raises(collector.InvalidFileError, match=r"kernels/run=monday/rank=0/part-3.parquet was removed"):
+        collector.load("runs/run=monday/rank=0/step_4").recording  # noqa: B018 - it is read here
+
+
 def test_a_dataset_without_steps_is_answered_with_how_to_add_some(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     DatasetWriter("runs").close()
