@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from collector.errors import CollectorError
 from collector.files.nested_files import found_below
 from collector.files.path_kinds import is_folder
-from collector.formats.named_steps import NamedSteps, is_dataset, named_steps
+from collector.formats.named_steps import SCHEMA_FILE, NamedSteps, is_dataset, named_steps
 from collector.recording.journal_segments import segments_of
 from collector.text.natural_order import natural_order
 
@@ -125,6 +125,8 @@ class RunFolder:
     def is_inside(self, run: Run) -> bool:
         """Whether the file is still where it was listed: not replaced by a link that leads elsewhere."""
         given = next((each for each in self._given if each == run.path or each in run.path.parents), run.path)
+        if (named := named_steps(given)) is not None:
+            given = named.folder
         files = (*run.files, *_segments_of(run.path))
         return not is_folder(given) or all(_leads_inside(path, given) for path in files)
 
@@ -134,7 +136,7 @@ class RunFolder:
             _add(found, self._run(path, path.name, is_profile=True))
         for given in self._given:
             if (named := named_steps(given)) is not None:
-                for run in self._steps_of(named, given):
+                for run in self._steps_of(named, named.folder):
                     _add(found, run)
             elif not is_folder(given):
                 _add(found, self._run(given, given.name))
@@ -163,19 +165,25 @@ class RunFolder:
                 yield self._run(path, name)
 
     def _steps_of(self, named: NamedSteps, root: Path) -> list[Run]:
-        """The steps of a dataset, which are listed again after a writer has added some."""
-        place = named.folder.relative_to(root).as_posix() if named.folder.is_relative_to(root) else ""
+        """The steps of a dataset, which are listed again after it has changed; or one row, with the reason for none."""
+        place = "" if named.folder == root else named.folder.relative_to(root).as_posix()
+        name = place or named.name or named.folder.resolve().name
         try:
-            listed = [(path, path.stat()) for path in sorted((named.folder / "steps").rglob("*.parquet"))]
-            version = [(path, about.st_size, about.st_mtime_ns) for path, about in listed]
-            known, steps = self._steps.get((named, root), (None, []))
-            if known != version:
-                steps = _listed_steps(named, root, "" if place == "." else place)
-                self._steps[named, root] = version, steps
+            files = sorted((named.folder / "steps").rglob("*.parquet"))
+            abouts = [(path, path.stat()) for path in (named.folder / SCHEMA_FILE, *files)]
         except OSError as error:
-            return [_refused(named.path, place or named.path.name, str(error.strerror))]
+            return [_refused(named.path, name, str(error.strerror))]
+        version = [(path, about.st_size, about.st_mtime_ns) for path, about in abouts]
+        known, steps = self._steps.get((named, root), (None, []))
+        if known == version:
+            return steps
+        try:
+            steps = _listed_steps(named, root, place)
+        except OSError as error:  # it is being changed
+            return [_refused(named.path, name, str(error.strerror))]
         except CollectorError as error:
-            return [_refused(named.path, place or named.path.name, reason_of(error, named.folder))]
+            steps = [_refused(named.path, name, reason_of(error, named.folder))]
+        self._steps[named, root] = version, steps
         return steps
 
     def _run(self, path: Path, name: str, *, is_profile: bool = False) -> Run:

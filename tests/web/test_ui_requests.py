@@ -160,6 +160,37 @@ class TestDatasets:
         assert is_refusal(client.ask(f"/api/runs/{ids['set/run=a/rank=1/step_0']}"))
         assert not is_refusal(client.ask(f"/api/runs/{ids['set/run=a/rank=0/step_0']}"))
 
+    @pytest.mark.parametrize("given", ["", "run=a/rank=1", "run=a/rank=1/step_0"])
+    def test_a_given_part_of_a_dataset_reads_no_link_out_of_it(self, dataset, tmp_path, given):
+        client = Client(dataset / given)
+        id_ = client.runs()["run=a/rank=1/step_0"]["id"]
+        [file] = (dataset / "kernels" / "run=a" / "rank=1").iterdir()
+        file.rename(tmp_path / "secret.parquet")
+        file.symlink_to(tmp_path / "secret.parquet")
+        assert is_refusal(client.ask(f"/api/runs/{id_}"))
+        assert Client(dataset / given).runs()["run=a/rank=1/step_0"]["refused"]
+
+    @pytest.mark.parametrize(("given", "name"), [("set", "set"), ("set/run=a", "run=a"), (".", "set")])
+    def test_a_damaged_dataset_is_one_row(self, folder, dataset, given, name):
+        [file] = (dataset / "steps" / "run=a" / "rank=0").iterdir()
+        file.write_bytes(b"junk")
+        listed = Client(folder / given).runs()
+        assert set(listed) == {name} | ({"step.gpurec"} if given == "." else set())
+        assert "part-0.parquet cannot be read" in listed[name]["refused"]
+
+    def test_a_dataset_that_cannot_be_read_is_read_again_when_it_has_changed(self, step, dataset, monkeypatch):
+        monkeypatch.setattr(run_folder, "FRESH_S", 0)
+        [file] = (dataset / "steps" / "run=a" / "rank=0").iterdir()
+        whole = file.read_bytes()
+        file.write_bytes(b"junk")
+        folder = RunFolder([dataset])
+        [refused] = folder.runs().by_id.values()
+        with monkeypatch.context() as patch:
+            patch.setattr(run_folder, "_listed_steps", None)
+            assert list(folder.runs().by_id.values()) == [refused]
+        file.write_bytes(whole)
+        assert len(folder.runs().by_id) == 3
+
     def test_steps_of_two_ranks_are_compared(self, folder, dataset):
         client = Client(folder)
         rows = client.runs()
