@@ -109,7 +109,10 @@ class RecordedWindow(NativeSource):
 
         mark = self._native.mark("complete", synchronize=synchronize, timeout_ms=timeout_ms)
         if mark is None:
-            raise NotTracedError("`collector run` ended its recording of this process inside the step")
+            raise NotTracedError(
+                "the recording of this process ended inside the step",
+                "End the step first, then the recorder",
+            )
         own_calls = (mark["own_thread_id"], mark["own_from_ns"])
         files = [_file_of(mark)] if not mark["segment"] else segments_of(_path_of(mark), self._segment)
         if mark["segment"] and segment_number(files[0]) != self._segment:

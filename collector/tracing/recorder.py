@@ -95,7 +95,11 @@ class Recorder:
         self._gets_annotations = False
         self._process_id = getpid()
         self._ring: Ring | None = None
-        self._dumping = threading.Lock()
+        self._dumping = threading.RLock()  # which a signal handler can acquire that interrupts a dump
+        self._is_busy = False
+        """Whether the thread that has the lock dumps, or ends the recording."""
+        self._is_stop_asked = False
+        """Whether a signal handler that interrupted a dump has called `stop`."""
         self._ended = threading.Event()
         self._hooks: ExceptionHooks | None = None
         self._automatic = 0
@@ -128,7 +132,8 @@ class Recorder:
             reason: the reason of the dump, for its name and `Dump.reason`.
 
         Returns:
-            The dump; None, with one warning, if nothing can be written. Of two dumps at a time the second waits.
+            The dump; None, with one warning, if nothing can be written. Of two dumps at a time the second waits; if a
+            signal handler asks for it while the first is made, it is not made.
 
         Raises:
             collector.UnknownFormatError: no format has the suffix of ``path``.
@@ -148,9 +153,22 @@ class Recorder:
         """``report`` is called with one line if the dump is not made, or is incomplete."""
         if not self._can_dump(report):  # before the lock, which a forked child may have inherited
             return None
+        try:
+            return self._dump_alone(target, reason, report, running=running)
+        finally:
+            if self._is_stop_asked:
+                self.stop()
+
+    def _dump_alone(
+        self, target: Path | None, reason: str, report: Callable[[str], None], *, running: bool
+    ) -> Dump | None:
         with self._dumping:
+            if self._is_busy:
+                report("nothing is dumped: this signal handler interrupts a dump, or the end of the recorder")
+                return None
             if not self._can_dump(report):  # another thread has ended it meanwhile
                 return None
+            self._is_busy = True
             try:
                 if target is not None:
                     check_writable(target)
@@ -158,6 +176,8 @@ class Recorder:
             except (CollectorError, OSError) as error:
                 report(self._no_dump(error))
                 return None
+            finally:
+                self._is_busy = False
 
     def _no_dump(self, error: CollectorError | OSError) -> str:
         """The line about a dump that is not made."""
@@ -228,10 +248,16 @@ class Recorder:
 
         If the recording broke off, as on a full disk, and no dump has been made since, the ring stays: one warning says
         where it is. It stays, too, if the last dump after an error or a hang could not be made.
+
+        A signal handler may call it: if it interrupts a dump, the recording ends after that.
         """
         if not self._has_ring:
             return
         self._ended.set()
+        with self._dumping:
+            if self._is_busy:
+                self._is_stop_asked = True
+                return
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
         self._look_at_end()
@@ -239,15 +265,19 @@ class Recorder:
             source = self._source
             if source is None or self._ring is None:
                 return
-            with session_slot.source_changes():
-                self._end_source(source)
-            trouble = source.journal_trouble()
-            is_wanted = not self._has_all_in_dump if trouble else self._lacks_dump
-            is_kept = is_wanted and self._ring.holds_records()
-            if not is_kept:
-                self._ring.remove()
-            _running.pop("recorder", None)
-            self._source = None  # at last: after a Ctrl-C in this method, it can be called again
+            self._is_busy = True
+            try:
+                with session_slot.source_changes():
+                    self._end_source(source)
+                trouble = source.journal_trouble()
+                is_wanted = not self._has_all_in_dump if trouble else self._lacks_dump
+                is_kept = is_wanted and self._ring.holds_records()
+                if not is_kept:
+                    self._ring.remove()
+                _running.pop("recorder", None)
+                self._source = None  # at last: after a Ctrl-C in this method, it can be called again
+            finally:
+                self._is_busy = False
         if trouble:
             place = f". Its records are in {self._ring.path}" if is_kept else ""
             warn_caller(f"the recorder can no longer write: {trouble}{place}")

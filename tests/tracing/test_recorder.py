@@ -6,12 +6,14 @@ import contextlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import threading
 import time
 import warnings
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -24,7 +26,10 @@ from collector.recording.recording import Recording
 from collector.testing import SimulatedGpu
 from collector.tracing.annotate import is_recording
 from collector.tracing.recorder import Recorder, open_recorder
-from collector.tracing.recorder_ring import Keep
+from collector.tracing.recorder_ring import Keep, RecorderSource, Ring
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 pytestmark = pytest.mark.simulator
 
@@ -537,6 +542,73 @@ def test_dumps_at_one_time(gpu, tmp_path):
         recording = Recording.load(dump.journal)
         assert "kernel" in {kernel.name for kernel in recording.kernels}
         assert recording.ledger.losses() == []
+
+
+@pytest.fixture
+def signalled(gpu, tmp_path, monkeypatch):
+    """Record, dump and end, and call ``handler`` from a signal handler that interrupts a method meanwhile."""
+
+    def run(owner: type, method: str, handler: Callable[[Recorder], object]) -> Recorder:
+        recorder = collector.record(folder=tmp_path, strict=True)
+        gpu.launch("kernel")
+        gpu.synchronize()
+        interrupted = getattr(owner, method)
+
+        def interrupt(*args: object, **kwargs: object) -> object:
+            signal.raise_signal(signal.SIGUSR1)
+            return interrupted(*args, **kwargs)
+
+        before = signal.signal(signal.SIGUSR1, lambda *_: handler(recorder))
+        try:
+            with monkeypatch.context() as patch:
+                patch.setattr(owner, method, interrupt)
+                recorder.dump(reason="program")
+                recorder.stop()
+        finally:
+            signal.signal(signal.SIGUSR1, before)
+        return recorder
+
+    return run
+
+
+@pytest.mark.parametrize(("owner", "method"), [(Ring, "copy"), (RecorderSource, "stop")], ids=["a dump", "the end"])
+def test_a_signal_handler_that_dumps_is_answered(owner, method, signalled, gpu, tmp_path):
+    with pytest.warns(CollectorWarning, match="nothing is dumped: this signal handler interrupts a dump, or the end"):
+        recorder = signalled(owner, method, Recorder.dump)
+    assert [dump.reason for dump in recorder.dumps] == ["program"]
+    assert [path.name for path in tmp_path.iterdir()] == [recorder.dumps[0].journal.name]
+
+
+@pytest.mark.parametrize(("owner", "method"), [(Ring, "copy"), (RecorderSource, "stop")], ids=["a dump", "the end"])
+@pytest.mark.parametrize("exits", [False, True])
+def test_a_signal_handler_that_ends_the_recorder_is_obeyed(owner, method, exits, signalled, gpu, tmp_path):
+    def end(recorder: Recorder) -> None:
+        recorder.stop()
+        if exits:
+            sys.exit()
+
+    with pytest.raises(SystemExit) if exits else contextlib.nullcontext():
+        signalled(owner, method, end)
+    if exits and method == "stop":
+        (interrupted,) = [open_recorder()]
+        interrupted.stop()  # as the exit of the interpreter does
+    assert open_recorder() is None
+    with collector.record(folder=tmp_path, strict=True) as other:
+        gpu.launch("other")
+        gpu.synchronize()
+        assert kernels_of(other) == {"other"}
+
+
+def test_a_trace_whose_recorder_is_ended_inside_of_it_says_so(gpu, tmp_path):
+    recorder = collector.record(folder=tmp_path, strict=True)
+    step = collector.trace().start()
+    gpu.launch("kernel")
+    recorder.stop()
+    with pytest.warns(
+        CollectorWarning, match=r"the recording of this process ended inside the step\. End the step first"
+    ):
+        step.stop()
+    assert "ended inside the step" in step.unavailable
 
 
 def test_a_dump_that_waits_for_another_while_the_recorder_ends(gpu, tmp_path, monkeypatch):
