@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _MOST_NAMED = 8
 _LEFT_OUT = "files that are not traces, or hold no records, are left out"
 _UNREADABLE = "left out, because this user may not read them"
+_DATASETS = "datasets are left out, unless they are named themselves"
 
 
 def add_step_files(parser: argparse.ArgumentParser) -> None:
@@ -122,7 +123,7 @@ def step_files(given: str) -> list[Path]:
     """A file, the files that a pattern finds, all traces in a folder and below it, or the named steps of a dataset.
 
     They are in the order of the numbers in their names. A journal that is a folder of segments is one trace. Hidden
-    files, datasets, and links to folders are passed over; other files in a folder, and folders in it that cannot be
+    files and links to folders are passed over; datasets and other files in a folder, and folders in it that cannot be
     read, are named on standard error.
 
     Raises:
@@ -139,7 +140,11 @@ def step_files(given: str) -> list[Path]:
     remedy = "Give files of steps, a folder of them, or a pattern"
     if is_folder(path) and not is_trace(path):
         below = _below(path)
-        for why, left_out in ((_LEFT_OUT, below.others), (_UNREADABLE, below.unreadable)):
+        for why, left_out in (
+            (_LEFT_OUT, below.others),
+            (_UNREADABLE, below.unreadable),
+            (_DATASETS, below.datasets if below.traces else []),  # else the error names one
+        ):
             names = sorted(each.relative_to(path).as_posix() for each in left_out)
             if names:
                 more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""

@@ -247,6 +247,20 @@ def test_sql_reads_the_database_that_export_has_written_into_a_folder(nested, tm
 
 
 @pytest.mark.medium
+def test_a_dataset_beside_traces_is_named_and_left_out(nested, capsys):
+    pytest.importorskip("pyarrow")
+    dataset = nested / "b" / "set"
+    assert main(["export", str(nested / "a"), "--to", "parquet", str(dataset)]) == 0
+    capsys.readouterr()
+    assert main(["summary", str(nested)]) == 0
+    printed = capsys.readouterr()
+    assert f"{nested}: datasets are left out, unless they are named themselves: b/set\n" in printed.err
+    assert printed.out.count("1 kernel") == 2
+    assert main(["summary", str(nested), str(dataset)]) == 0
+    assert capsys.readouterr().out.count("1 kernel") == 3
+
+
+@pytest.mark.medium
 def test_a_dataset_in_a_folder_is_named(nested, tmp_path, capsys):
     pytest.importorskip("pyarrow")
     folder = tmp_path / "all"
