@@ -122,7 +122,7 @@ class ScheduledSession(Session):
         try:
             windows.end(exc)
         finally:
-            if windows.files is not None:
+            if windows.files is not None and windows is self._windows:  # else `on_window` has stopped the session
                 self._save_windows(windows.files, exc)
 
     @uncompiled

@@ -387,6 +387,18 @@ def test_a_session_that_is_stopped_between_two_steps_opens_no_other_window(gpu, 
     assert names(other) == ["other"]
 
 
+def test_a_session_that_is_stopped_after_the_last_window_has_the_path_of_its_file(gpu, tmp_path):
+    def stop(session: collector.Session) -> None:
+        session.stop()
+
+    path = tmp_path / "windows.json"
+    schedule = collector.schedule(active=5)
+    with collector.trace(path, schedule=schedule, on_window=stop, strict=True) as session:
+        gpu.launch("kernel")
+    assert session.path == path
+    assert collector.load(path).kernels.names() == ["kernel"]
+
+
 def test_start_and_stop(gpu):
     session = collector.trace(strict=True)
     assert session.start() is session
