@@ -783,17 +783,21 @@ def test_annotations_are_left_at_the_limit_of_recursion(is_decorated, details):
         function(depth - 1)
 
     descend = function if is_decorated else block
+
+    def reaches_the_end(depth):
+        with pytest.raises((LookupError, RecursionError)) as found:
+            descend(depth)
+        gpu.launch("after")
+        return found.type is LookupError
+
     with SimulatedGpu() as gpu, collector.trace() as step:
-        # The error of some of these depths is that of the innermost block, and of others that of the limit.
         frames_at_depth = 2 if is_decorated else 1
-        deepest = sys.getrecursionlimit() // frames_at_depth
-        raised = set()
-        for depth in range(deepest - 250, deepest):
-            with pytest.raises((LookupError, RecursionError)) as found:
-                descend(depth)
-            raised.add(found.type)
-            gpu.launch("after")
+        possible, impossible = 1, sys.getrecursionlimit() // frames_at_depth
+        while impossible - possible > 1:
+            depth = (possible + impossible) // 2
+            possible, impossible = (depth, impossible) if reaches_the_end(depth) else (possible, depth)
+        reached = [reaches_the_end(depth) for depth in range(possible - 10, possible + 10)]
         gpu.synchronize()
-    assert raised == {LookupError, RecursionError}
+    assert set(reached) == {True, False}
     assert {kernel.annotation for kernel in step.recording.kernels} == {""}
     assert step.ledger.annotations_mixed == step.ledger.annotations_unfollowed == 0

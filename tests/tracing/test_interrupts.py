@@ -223,9 +223,10 @@ def test_a_process_traces_again_after_a_ctrl_c_anywhere_in_a_schedule(gpu, tmp_p
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("which", ["step", "decorated_step", "scheduled_steps"])
-def test_a_process_traces_again_after_a_ctrl_c_at_every_line_and_call(gpu, tmp_path, which, request):
-    sweep(gpu, tmp_path, request.getfixturevalue(which), points=None)
+@pytest.mark.parametrize(("which", "points"), [("step", None), ("decorated_step", None), ("scheduled_steps", 500)])
+def test_a_process_traces_again_after_a_ctrl_c_at_every_line_and_call(gpu, tmp_path, which, points, request):
+    """A schedule has some 2,000 lines and calls, half of which are those of the other windows."""
+    sweep(gpu, tmp_path, request.getfixturevalue(which), points=points)
 
 
 @pytest.mark.slow
