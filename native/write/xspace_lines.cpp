@@ -8,6 +8,7 @@
 #include "stepstats/devices.h"
 #include "stepstats/typed_activity.h"
 #include "stepstats/wire_sink.h"
+#include "write/xspace_fields.h"
 
 namespace collector::write {
 
@@ -28,16 +29,6 @@ namespace {
 
 constexpr uint64_t kPicoseconds = 1000;
 constexpr size_t kMostDescriptions = 1 << 16;  // that are remembered at a time
-
-// Field numbers of XLine, XEvent and XStat.
-constexpr uint32_t kLineEvents = 4;
-constexpr uint32_t kEventName = 1;
-constexpr uint32_t kEventOffset = 2;
-constexpr uint32_t kEventDuration = 3;
-constexpr uint32_t kEventStats = 4;
-constexpr uint32_t kStatName = 1;
-constexpr uint32_t kStatUint64 = 3;
-constexpr uint32_t kStatInt64 = 4;
 
 void put_varint(std::string& to, uint64_t value) {
   char bytes[stepstats::kLongestVarint];
@@ -152,7 +143,7 @@ class EventWriter {
   void put(const TimedNode& timed, const Node& node, std::string_view activity, TableKind kind, std::string& line) {
     const EventDescription& description = describe(timed.message, node, activity);
     event_.clear();
-    put_number(event_, kEventName, description.name);
+    put_number(event_, kEventMetadata, description.name);
     const uint64_t start_ns = static_cast<uint64_t>(timed.span.start_ns) + static_cast<uint64_t>(options_.shift_ns);
     put_number(event_, kEventOffset, (start_ns - static_cast<uint64_t>(options_.origin_ns)) * kPicoseconds);
     // XProf leaves out events without a length.
@@ -187,7 +178,7 @@ class EventWriter {
     uint64_t& number = stat_numbers_[name];
     if (number == 0) number = options_.stat_number(name);
     stat_.clear();
-    put_number(stat_, kStatName, number);
+    put_number(stat_, kStatMetadata, number);
     put_number(stat_, field, value);
     put_bytes(event_, kEventStats, stat_);
   }

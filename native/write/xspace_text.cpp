@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "write/json.h"
+#include "write/xspace_fields.h"
 
 namespace collector::write {
 
@@ -20,23 +21,22 @@ namespace {
 constexpr uint64_t kLargestId = std::numeric_limits<uint32_t>::max();
 constexpr int64_t kPicoseconds = 1000;  // of a nanosecond
 
-// Field numbers of XLine, XEvent and XStat.
-constexpr uint32_t kLineEvents = make_tag(4, kBytes);
-constexpr uint32_t kEventMetadata = make_tag(1, kVarint);
-constexpr uint32_t kEventOffset = make_tag(2, kVarint);
-constexpr uint32_t kEventDuration = make_tag(3, kVarint);
-constexpr uint32_t kEventStats = make_tag(4, kBytes);
-constexpr uint32_t kStatMetadata = make_tag(1, kVarint);
-constexpr uint32_t kStatDouble = make_tag(2, kFixed64);
-constexpr uint32_t kStatUint64 = make_tag(3, kVarint);
-constexpr uint32_t kStatInt64 = make_tag(4, kVarint);
-constexpr uint32_t kStatText = make_tag(5, kBytes);
-constexpr uint32_t kStatBytes = make_tag(6, kBytes);
-constexpr uint32_t kStatReference = make_tag(7, kVarint);
+constexpr uint32_t kLineEventsTag = make_tag(kLineEvents, kBytes);
+constexpr uint32_t kEventMetadataTag = make_tag(kEventMetadata, kVarint);
+constexpr uint32_t kEventOffsetTag = make_tag(kEventOffset, kVarint);
+constexpr uint32_t kEventDurationTag = make_tag(kEventDuration, kVarint);
+constexpr uint32_t kEventStatsTag = make_tag(kEventStats, kBytes);
+constexpr uint32_t kStatMetadataTag = make_tag(kStatMetadata, kVarint);
+constexpr uint32_t kStatDoubleTag = make_tag(kStatDouble, kFixed64);
+constexpr uint32_t kStatUint64Tag = make_tag(kStatUint64, kVarint);
+constexpr uint32_t kStatInt64Tag = make_tag(kStatInt64, kVarint);
+constexpr uint32_t kStatTextTag = make_tag(kStatText, kBytes);
+constexpr uint32_t kStatBytesTag = make_tag(kStatBytes, kBytes);
+constexpr uint32_t kStatReferenceTag = make_tag(kStatReference, kVarint);
 
 constexpr bool is_value(uint32_t tag) {
-  return tag == kStatDouble || tag == kStatUint64 || tag == kStatInt64 || tag == kStatText || tag == kStatBytes ||
-         tag == kStatReference;
+  return tag == kStatDoubleTag || tag == kStatUint64Tag || tag == kStatInt64Tag || tag == kStatTextTag ||
+         tag == kStatBytesTag || tag == kStatReferenceTag;
 }
 
 // A string of JSON.
@@ -98,7 +98,7 @@ std::string_view XSpaceText::next(size_t num_bytes) {
   text_.clear();
   while (!line_.at_end() && text_.size() < num_bytes) {
     const uint32_t tag = line_.read_tag();
-    if (tag == kLineEvents) {
+    if (tag == kLineEventsTag) {
       put_event(line_.read_bytes());
     } else {
       line_.skip(tag);
@@ -114,11 +114,11 @@ void XSpaceText::put_event(std::string_view message) {
   WireReader reader(message, message);
   while (!reader.at_end()) {
     const uint32_t tag = reader.read_tag();
-    if (tag == kEventMetadata) {
+    if (tag == kEventMetadataTag) {
       metadata = reader.read_int64();
-    } else if (tag == kEventOffset) {
+    } else if (tag == kEventOffsetTag) {
       offset_ps = reader.read_int64();
-    } else if (tag == kEventDuration) {
+    } else if (tag == kEventDurationTag) {
       duration_ps = reader.read_int64();
     } else {
       reader.skip(tag);
@@ -163,7 +163,7 @@ void XSpaceText::read_stats(std::string_view fields) {
   WireReader reader(fields, fields);
   while (!reader.at_end()) {
     const uint32_t tag = reader.read_tag();
-    if (tag == kEventStats) {
+    if (tag == kEventStatsTag) {
       read_stat(reader.read_bytes());
     } else {
       reader.skip(tag);
@@ -178,7 +178,7 @@ void XSpaceText::read_stat(std::string_view message) {
   WireReader reader(message, message);
   while (!reader.at_end()) {
     const uint32_t tag = reader.read_tag();
-    if (tag == kStatMetadata) {
+    if (tag == kStatMetadataTag) {
       const auto found = keys_.find(reader.read_int64());
       if (found != keys_.end()) key = found->second;
       continue;
@@ -189,7 +189,7 @@ void XSpaceText::read_stat(std::string_view message) {
     }
     reader.skip(tag);
   }
-  if (kind == kStatBytes) {
+  if (kind == kStatBytesTag) {
     ++not_kept_[key_names_[key]];
   } else if (kind != 0) {
     read_value(kind, value, argument_of(key));
@@ -197,19 +197,19 @@ void XSpaceText::read_stat(std::string_view message) {
 }
 
 void XSpaceText::read_value(uint32_t tag, WireReader value, Argument& argument) {
-  if (tag == kStatUint64) {
+  if (tag == kStatUint64Tag) {
     argument.number = value.read_varint();
     append_number(argument.value, argument.number);
-  } else if (tag == kStatInt64) {
+  } else if (tag == kStatInt64Tag) {
     const int64_t number = value.read_int64();
     argument.number = number > 0 ? static_cast<uint64_t>(number) : 0;
     append_number(argument.value, number);
-  } else if (tag == kStatReference) {
+  } else if (tag == kStatReferenceTag) {
     const uint64_t number = value.read_varint();
     const bool can_be = number <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
     const auto found = can_be ? stat_texts_.find(static_cast<int64_t>(number)) : stat_texts_.end();
     argument.value = found == stat_texts_.end() ? "\"\"" : found->second;
-  } else if (tag == kStatText) {
+  } else if (tag == kStatTextTag) {
     argument.value = json_string(value.read_bytes());
   } else {
     double number = 0;
