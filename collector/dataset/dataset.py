@@ -97,6 +97,12 @@ class Dataset(Sequence[Step]):
                 found[step].add(part)
         return found
 
+    def select(self, run: str | None, rank: int | None, step: int | None) -> list[StepKey]:
+        """The keys of the steps of a run, a rank and a number, in their order; None: of all."""
+        if step is not None:
+            return sorted({StepKey(part.run, part.rank, step) for part in self._files(STEPS.name, run, rank, step)})
+        return [key for key in self.keys if run in (None, key.run) and rank in (None, key.rank)]
+
     def files_of(self, key: StepKey) -> tuple[list[Path], int]:
         """The files of all tables that are read for a step, and the number of steps in these files."""
         files = [path for name in self.files.by_table for path in self._files(name, *key).values()]

@@ -27,8 +27,7 @@ def keys_of(dataset: Dataset, named: NamedSteps) -> list[StepKey]:
     Raises:
         collector.InvalidFileError: there are none.
     """
-    wanted = (named.run, named.rank, named.step)
-    found = [key for key in dataset.keys if all(part in (None, own) for part, own in zip(wanted, key, strict=True))]
+    found = dataset.select(named.run, named.rank, named.step)
     if not found:
         number = "s" if named.step is None else f" {named.step}"
         raise InvalidFileError(f"{named._replace(step=None).path} has no step{number}", _remedy(dataset))
@@ -45,11 +44,11 @@ def load_named_step(named: NamedSteps) -> Step:
     status = (named.folder / SCHEMA_FILE).stat()
     version = status.st_dev, status.st_ino, status.st_mtime_ns
     dataset = _opened(named.folder, version)
-    wanted = named[1:]
-    if wanted not in dataset.keys:  # it may have been added since
+    # The dataset may have got the step since; and further ones, if the name is not that of one step.
+    if named.step is None or not dataset.select(named.run, named.rank, named.step):
         _opened.cache_clear()
         dataset = _opened(named.folder, version)
-    first, *others = [key for key in dataset.keys if key == wanted] or keys_of(dataset, named)
+    first, *others = keys_of(dataset, named)
     if others:
         remedy = f"Name one of them: {NamedSteps(named.folder, *first).path}"
         raise InvalidFileError(f"{named.path} has {1 + len(others)} steps", remedy)
